@@ -1,0 +1,149 @@
+"""skh.windows: what the windower says to the localiser and to the sink, as Arrow chunks.
+
+Five kinds of message share the topic (header ``kind``):
+
+pane          counts of one closed second per five-tuple path
+window        latency features of one closed 30 s window per five-tuple path
+routes        hops of traceroutes that closed with a pane
+heartbeats    agent health, forwarded
+punctuation   {partition, watermark, idle}: time has passed, even where nothing was sent
+
+A chunk describes its paths in full (dictionary-encoded, so a name is written once per chunk):
+whoever reads one message understands it without having read another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple
+
+import pyarrow as pa
+
+Kind = Literal["pane", "window", "routes", "heartbeats", "punctuation"]
+
+#: Who the path is: enough to place it in the fabric. Order is the wire order.
+PATH_STRINGS: Final = (
+    "fabric", "layer", "task_type",
+    "src_node_id", "src_ip", "src_real_ip", "src_node_sn", "src_asw", "src_dsw", "src_pod",
+    "dst_node_id", "dst_ip", "dst_real_ip", "dst_node_sn", "dst_asw", "dst_dsw", "dst_pod",
+    "src_tenant_id",
+)  # fmt: skip
+_NAME: Final = pa.dictionary(pa.int32(), pa.string())
+PATH_FIELDS: Final = [
+    pa.field("path_id", pa.uint64()),
+    *(pa.field(name, _NAME) for name in PATH_STRINGS),
+    pa.field("src_port", pa.int32()),
+    pa.field("dst_port", pa.int32()),
+]
+#: records: ping records judged; sent/lost/refused: probes. A refused probe was answered by the
+#: peer's kernel: the network delivered it, so it is not lost. rtt_* over answered probes.
+COUNT_FIELDS: Final = [
+    pa.field("records", pa.uint32()),
+    pa.field("sent", pa.uint32()),
+    pa.field("lost", pa.uint32()),
+    pa.field("refused", pa.uint32()),
+    pa.field("rtt_count", pa.uint32()),
+    pa.field("rtt_mean_us", pa.float32()),
+]
+FEATURE_FIELDS: Final = [
+    pa.field(f"rtt_{name}_us", pa.float32()) for name in ("p25", "p50", "p75", "min", "std", "max")
+]
+PANE: Final = pa.schema([*PATH_FIELDS, *COUNT_FIELDS])
+WINDOW: Final = pa.schema([*PATH_FIELDS, *COUNT_FIELDS, *FEATURE_FIELDS])
+ROUTES: Final = pa.schema(
+    [
+        pa.field("fabric", pa.string()),
+        pa.field("layer", pa.string()),
+        pa.field("src_ip", pa.string()),
+        pa.field("dst_ip", pa.string()),
+        pa.field("src_port", pa.int32()),
+        pa.field("dst_port", pa.int32()),
+        pa.field("hops", pa.list_(pa.string())),  # null for a silent hop
+    ]
+)
+HEARTBEATS: Final = pa.schema(
+    [
+        pa.field("fabric", pa.string()),
+        pa.field("node_sn", pa.string()),
+        pa.field("time", pa.int64()),
+        pa.field("alive", pa.bool_()),
+        pa.field("cpu_steal", pa.float32()),
+        pa.field("scheduling_delay_us", pa.float32()),
+    ]
+)
+_SCHEMAS: Final = {"pane": PANE, "window": WINDOW, "routes": ROUTES, "heartbeats": HEARTBEATS}
+MAX_CHUNK_BYTES: Final = 512 * 1024
+
+
+class WindowsError(ValueError):
+    """A message on skh.windows is not what this release writes."""
+
+
+class Header(NamedTuple):
+    """Everything about a chunk but its rows.
+
+    start_s, end_s  the pane or window is [start_s, end_s) in seconds since the epoch
+    partition       of skh.pings that it was made from; epoch: rises with each (re)assignment
+    chunk, chunks   this is chunk 0..chunks-1 of the pane
+    watermark_ms    of the partition when it was written; idle: the partition has no live source
+    """
+
+    kind: Kind
+    fabric: str
+    start_s: int = 0
+    end_s: int = 0
+    partition: int = 0
+    epoch: int = 0
+    chunk: int = 0
+    chunks: int = 1
+    watermark_ms: int = 0
+    idle: bool = False
+
+    def to_kafka(self) -> list[tuple[str, bytes]]:
+        """Kafka headers, all text."""
+        return [
+            (name, str(int(value) if isinstance(value, bool) else value).encode())
+            for name, value in self._asdict().items()
+        ]
+
+    @classmethod
+    def from_kafka(cls, headers: dict[str, bytes]) -> Header:
+        """Inverse of to_kafka; raises WindowsError when a header is missing or not a number."""
+        try:
+            text = {name: headers[name].decode() for name in cls._fields}
+            kind = text.pop("kind")
+            fabric = text.pop("fabric")
+            numbers = {name: int(value) for name, value in text.items()}
+        except (KeyError, ValueError) as why:
+            raise WindowsError(f"skh.windows: bad header {why}; was it written by us?") from why
+        if kind not in (*_SCHEMAS, "punctuation"):
+            raise WindowsError(f"skh.windows: kind {kind!r} is not known to this release")
+        idle = bool(numbers.pop("idle"))
+        return cls(kind=kind, fabric=fabric, idle=idle, **numbers)  # type: ignore[arg-type]  # kind was checked
+
+
+def encode(batch: pa.RecordBatch) -> bytes:
+    """One Arrow IPC stream; compression is Kafka's business."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def decode(kind: Kind, raw: bytes) -> pa.RecordBatch:
+    """Rows of a chunk, validated in full; raises WindowsError."""
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(raw)) as reader:
+            batch = reader.read_next_batch()
+        batch.validate(full=True)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, StopIteration, OSError) as why:
+        raise WindowsError(f"skh.windows: corrupt {kind} chunk: {why}") from why
+    if batch.schema != _SCHEMAS[kind]:
+        raise WindowsError(f"skh.windows: columns of this {kind} chunk are not this release's")
+    return batch
+
+
+def split(batch: pa.RecordBatch, rows: int = 4096) -> Iterator[pa.RecordBatch]:
+    """Cut a pane into chunks that stay below MAX_CHUNK_BYTES (about 100 B a row); never empty."""
+    for start in range(0, max(batch.num_rows, 1), rows):
+        yield batch.slice(start, rows)
