@@ -24,7 +24,7 @@ class Topic(NamedTuple):
 
 
 PINGS: Final = Topic(
-    "skh.pings", "src node_sn", "many ping records: Arrow stream, NDJSON or CSV (header content-type)",
+    "skh.pings", "src node_sn", "ping records: Arrow stream, NDJSON or CSV (see header content-type)",
     "probers", ("streams.ingest", "streams.sink"), 4,
 )  # fmt: skip
 HEARTBEATS: Final = Topic(
@@ -45,7 +45,13 @@ INCIDENTS: Final = Topic(
     "streams.localise", ("consumers", "api", "streams.sink"), 4, compacted=True,
 )  # fmt: skip
 TOPOLOGY: Final = Topic(
-    "skh.topology", "fabric", "JSON topology", "controller", ("streams.localise",), 1, compacted=True
+    "skh.topology",
+    "fabric",
+    "JSON topology",
+    "controller",
+    ("streams.localise",),
+    1,
+    compacted=True,
 )
 PLACEMENT: Final = Topic(
     "skh.placement", "container", "JSON placement", "controller", ("streams.localise",), 4,

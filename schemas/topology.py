@@ -114,7 +114,9 @@ def _check(topology: Topology, where: str) -> None:
                 fail(f"rnic {rnic.real_ip!r} appears twice; an rnic belongs to one host")
             rnics.add(rnic.real_ip)
             if rnic.asw and rnic.asw not in switches:
-                fail(f"rnic {rnic.real_ip} names asw {rnic.asw!r}, which is not in switches; add it")
+                fail(
+                    f"rnic {rnic.real_ip} names asw {rnic.asw!r}, which is not in switches; add it"
+                )
     for box in topology.containers:
         if box.node_sn not in hosts:
             fail(f"container {box.node_id!r} names host {box.node_sn!r}, not in hosts; add it")

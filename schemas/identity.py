@@ -1,0 +1,100 @@
+"""Stable 64-bit identities of paths and endpoints, computed for whole columns at once.
+
+A path id must be the same on every machine, in every release and every language that cares to
+compute it. Definition: each text is hashed by BLAKE2b with an 8-byte digest, read as a
+little-endian unsigned integer; each port is its own value; the fields are folded in order by
+``h = mix(h xor field)`` from h = 0, where mix is the finaliser of splitmix64.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.codecs import column
+from schemas.ping import DEFAULT_FABRIC
+
+U64 = npt.NDArray[np.uint64]
+
+_CACHE_LIMIT = 4_000_000
+_cache: dict[str, int] = {}
+
+
+def text_hash(text: str) -> int:
+    """64-bit hash of one text."""
+    value = _cache.get(text)
+    if value is None:
+        value = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+        if len(_cache) >= _CACHE_LIMIT:  # a flood of new names must not eat the memory
+            _cache.clear()
+        _cache[text] = value
+    return value
+
+
+def column_hash(values: pa.Array) -> U64:
+    """(rows,) hash of each text of a column without nulls; cheap where values repeat."""
+    if not pa.types.is_dictionary(values.type):
+        values = values.dictionary_encode()
+    table: U64 = np.fromiter(map(text_hash, values.dictionary.to_pylist()), np.uint64)
+    if len(table) == 1:
+        return np.full(len(values), table[0], np.uint64)
+    hashes: U64 = table[values.indices.to_numpy(zero_copy_only=False)]
+    return hashes
+
+
+def mix(h: U64) -> U64:
+    """Finaliser of splitmix64 (Steele, Lea, Flood 2014): each input bit reaches each output bit."""
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))
+
+
+def fold(fields: list[U64]) -> U64:
+    """(rows,) ordered combination of hashed fields."""
+    h = np.zeros(len(fields[0]), np.uint64)
+    for field in fields:
+        h = mix(h ^ field)
+    return h
+
+
+def filled(batch: pa.RecordBatch, name: str) -> pa.Array:
+    """A text column of the record with its documented stand-in where it is empty."""
+    if name == "fabric":
+        values = column(batch, "src_idc", "")
+        return _or(values, pa.array([DEFAULT_FABRIC]))
+    if name == "layer":
+        return column(batch, "agent_type", "underlay")
+    values = column(batch, name, "")
+    end, _, rest = name.partition("_")
+    if rest == "real_ip":
+        return _or(values, column(batch, f"{end}_ip", ""))
+    if rest == "node_sn":
+        return _or(values, filled(batch, f"{end}_real_ip"))
+    if rest == "node_id":
+        return _or(values, filled(batch, f"{end}_node_sn"))
+    return values
+
+
+def _or(values: pa.Array, instead: pa.Array) -> pa.Array:
+    empty = pc.equal(values, "")
+    if not empty.true_count:
+        return values
+    return pc.if_else(empty, instead if len(instead) != 1 else instead[0], values)
+
+
+#: Fields of a five-tuple path's identity, in the order in which they are folded.
+IDENTITY = ("fabric", "layer", "task_type", "src_node_id", "src_ip", "dst_node_id", "dst_ip")
+
+
+def path_ids(batch: pa.RecordBatch) -> U64:
+    """(rows,) path_id of each ping record of a batch that ``codecs`` accepted."""
+    hashes = [column_hash(filled(batch, name)) for name in IDENTITY]
+    ports = [
+        column(batch, name, 0).to_numpy(zero_copy_only=False).astype(np.uint64)
+        for name in ("src_port", "dst_port")
+    ]
+    return fold([*hashes, *ports])

@@ -1,0 +1,189 @@
+"""Panes: 1 s atoms per five-tuple path, and the windows that are sums of them. Pure.
+
+Samples are kept as one 64-bit key, path index in the high and round-trip time [ns] in the low 32
+bits, so that one integer sort groups by path and orders each path's times at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+F32 = npt.NDArray[np.float32]
+
+NO_RTT = np.uint32(0xFFFFFFFF)
+_SHIFT = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+@dataclass(frozen=True, slots=True)
+class Pings:
+    """Judgeable columns of ping records, one row a record.
+
+    path (n,) index in the PathTable; time_ns (n,); rtt_ns (n,), NO_RTT where nothing answered;
+    sent, lost, refused (n,) probes; source (n,) code of the source host; offset (n,) Kafka offset
+    """
+
+    path: I32
+    time_ns: I64
+    rtt_ns: U32
+    sent: U32
+    lost: U32
+    refused: U32
+    source: I32
+    offset: I64
+
+    def __len__(self) -> int:
+        return len(self.path)
+
+    def take(self, rows: npt.NDArray[np.bool_] | I64) -> Pings:
+        """Some rows, by mask or index."""
+        return Pings(
+            self.path[rows], self.time_ns[rows], self.rtt_ns[rows], self.sent[rows],
+            self.lost[rows], self.refused[rows], self.source[rows], self.offset[rows],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """One closed second.
+
+    path (p,) sorted, unique; records, sent, lost, refused, rtt_count (p,); rtt_mean_us (p,)
+    samples (m,) sorted path/rtt keys of the answered probes
+    """
+
+    start_s: int
+    path: I32
+    records: U32
+    sent: U32
+    lost: U32
+    refused: U32
+    rtt_count: U32
+    rtt_mean_us: F32
+    samples: U64
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Counts and the seven latency features of [end_s - length, end_s), path (p,) sorted."""
+
+    start_s: int
+    end_s: int
+    path: I32
+    records: U32
+    sent: U32
+    lost: U32
+    refused: U32
+    rtt_count: U32
+    features_us: dict[str, F32]  # mean p25 p50 p75 min std max; NaN where nothing answered
+
+
+def close_pane(start_s: int, parts: list[Pings]) -> tuple[Pane, int]:
+    """Sum the records of one second; returns the pane and the number of duplicates left out.
+
+    A duplicate has the same path and ping_time. Which copy is kept does not depend on the order of
+    arrival: the one with the fewest lost probes, then the shortest time.
+    """
+    path = np.concatenate([part.path for part in parts])
+    time_ns = np.concatenate([part.time_ns for part in parts])
+    rtt = np.concatenate([part.rtt_ns for part in parts])
+    sent = np.concatenate([part.sent for part in parts])
+    lost = np.concatenate([part.lost for part in parts])
+    refused = np.concatenate([part.refused for part in parts])
+    key = (path.astype(np.uint64) << _SHIFT) | (time_ns - start_s * 1_000_000_000).astype(np.uint64)
+    order = np.argsort(key)
+    repeats = key[order[1:]] == key[order[:-1]]
+    duplicates = int(repeats.sum())
+    if duplicates:
+        order = np.lexsort((sent, refused, rtt, lost, key))
+        order = order[np.concatenate([[True], key[order[1:]] != key[order[:-1]]])]
+    path, rtt = path[order], rtt[order]
+    answered = rtt != NO_RTT
+    starts = _starts(path)
+    pane = Pane(
+        start_s,
+        path[starts],
+        np.diff(starts, append=len(path)).astype(np.uint32),
+        _sum(sent[order], starts),
+        _sum(lost[order], starts),
+        _sum(refused[order], starts),
+        _sum(answered.astype(np.uint32), starts),
+        np.zeros(len(starts), np.float32),
+        np.sort((path[answered].astype(np.uint64) << _SHIFT) | rtt[answered]),
+    )
+    total_ns = np.add.reduceat(np.where(answered, rtt, 0).astype(np.float64), starts)
+    np.divide(total_ns, 1e3 * np.maximum(pane.rtt_count, 1), out=pane.rtt_mean_us, casting="unsafe")
+    return pane, duplicates
+
+
+def close_window(start_s: int, end_s: int, panes: list[Pane]) -> Window:
+    """Sum of the panes of [start_s, end_s), with the features of their samples."""
+    path = np.concatenate([pane.path for pane in panes]) if panes else np.empty(0, np.int32)
+    order = np.argsort(path, kind="stable")
+    starts = _starts(path[order])
+
+    def total(name: str) -> U32:
+        values = np.concatenate([getattr(pane, name) for pane in panes])
+        return _sum(values[order], starts)
+
+    if not len(path):
+        none = np.empty(0, np.uint32)
+        return Window(start_s, end_s, path, none, none, none, none, none, features(none, path))
+    window = Window(
+        start_s, end_s, path[order][starts], total("records"), total("sent"), total("lost"),
+        total("refused"), total("rtt_count"), {},
+    )  # fmt: skip
+    samples = np.sort(np.concatenate([pane.samples for pane in panes]))
+    window.features_us.update(features(samples, window.path))
+    return window
+
+
+def features(samples: npt.NDArray[np.unsignedinteger], path: I32) -> dict[str, F32]:
+    """The seven features of each path's round-trip times [us]; NaN where a path has none.
+
+    samples  (m,) sorted path/rtt keys; path (p,) sorted unique indices, a superset of the samples'
+    Source   SkeletonHunter (SIGCOMM 2025): P25, P50, P75, min, mean, std, max of a 30 s window.
+             Quantiles are interpolated linearly (Hyndman & Fan 1996, type 7), std is of the sample.
+    """
+    names = ("mean", "p25", "p50", "p75", "min", "std", "max")
+    out = {name: np.full(len(path), np.nan, np.float32) for name in names}
+    if not len(samples):
+        return out
+    of = (samples >> _SHIFT).astype(np.int32)
+    us = (samples & _LOW).astype(np.float64) / 1e3
+    starts = _starts(of)
+    count = np.diff(starts, append=len(of))
+    row = np.searchsorted(path, of[starts])
+    mean = np.add.reduceat(us, starts) / count
+    deviation = us - np.repeat(mean, count)
+    variance = np.add.reduceat(deviation * deviation, starts) / np.maximum(count - 1, 1)
+    out["mean"][row], out["std"][row] = mean, np.sqrt(variance)
+    out["min"][row], out["max"][row] = us[starts], us[starts + count - 1]
+    for name, q in (("p25", 0.25), ("p50", 0.5), ("p75", 0.75)):
+        position = q * (count - 1)
+        below = np.floor(position).astype(np.int64)
+        above = np.minimum(below + 1, count - 1)
+        low, high = us[starts + below], us[starts + above]
+        out[name][row] = low + (high - low) * (position - below)
+    return out
+
+
+def _starts(values: npt.NDArray[np.signedinteger]) -> I64:
+    """First position of each run in a sorted array."""
+    if not len(values):
+        return np.empty(0, np.int64)
+    return np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+
+
+def _sum(values: npt.NDArray[np.unsignedinteger], starts: I64) -> U32:
+    return (
+        np.add.reduceat(values, starts, dtype=np.uint32)
+        if len(starts)
+        else values[:0].astype(np.uint32)
+    )

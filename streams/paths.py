@@ -1,0 +1,115 @@
+"""The windower's memory of paths: path_id -> dense index and description."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from schemas import identity, windows
+from schemas.codecs import column
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+
+
+class _Names:
+    """Texts of one description column, each stored once."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._code: dict[str, int] = {}
+
+    def codes(self, values: pa.Array) -> list[int]:
+        encoded = values.dictionary_encode()
+        table = []
+        for text in encoded.dictionary.to_pylist():
+            code = self._code.get(text)
+            if code is None:
+                code = self._code[text] = len(self.texts)
+                self.texts.append(text)
+            table.append(code)
+        return [table[i] for i in encoded.indices.to_pylist()]
+
+
+class PathTable:
+    """Grows by one row for each five-tuple path that is seen for the first time.
+
+    Indices are dense and stable until ``forget``. Rows hold what ``schemas.windows`` says about a
+    path, as codes into the texts of each column.
+    """
+
+    def __init__(self) -> None:
+        self._sorted_ids: U64 = np.empty(0, np.uint64)
+        self._sorted_index: I32 = np.empty(0, np.int32)
+        self.ids: U64 = np.empty(0, np.uint64)
+        self.last_seen_s: I64 = np.empty(0, np.int64)
+        self._names = [_Names() for _ in windows.PATH_STRINGS]
+        self._codes: I32 = np.empty((0, len(windows.PATH_STRINGS)), np.int32)
+        self._ports: I32 = np.empty((0, 2), np.int32)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def index(self, batch: pa.RecordBatch, ids: U64) -> I32:
+        """(rows,) dense index of each row's path; unknown paths are added.
+
+        batch  ping records accepted by ``schemas.codecs``
+        ids    (rows,) their path_ids
+        """
+        at, known = self._find(ids)
+        if not known.all():
+            rows = np.flatnonzero(~known)
+            _, first = np.unique(ids[rows], return_index=True)
+            self._add(batch.take(pa.array(rows[np.sort(first)])), ids[rows[np.sort(first)]])
+            at, _ = self._find(ids)
+        return self._sorted_index[at]
+
+    def _find(self, ids: U64) -> tuple[I64, npt.NDArray[np.bool_]]:
+        if not len(self._sorted_ids):
+            return np.zeros(len(ids), np.int64), np.zeros(len(ids), bool)
+        at = np.minimum(np.searchsorted(self._sorted_ids, ids), len(self._sorted_ids) - 1)
+        return at, self._sorted_ids[at] == ids
+
+    def _add(self, rows: pa.RecordBatch, ids: U64) -> None:
+        codes = [
+            names.codes(identity.filled(rows, name))
+            for names, name in zip(self._names, windows.PATH_STRINGS, strict=True)
+        ]
+        ports = [column(rows, name, 0).to_numpy() for name in ("src_port", "dst_port")]
+        self._codes = np.vstack([self._codes, np.array(codes, np.int32).T])
+        self._ports = np.vstack([self._ports, np.stack(ports, 1).astype(np.int32)])
+        self.ids = np.concatenate([self.ids, ids])
+        self.last_seen_s = np.concatenate([self.last_seen_s, np.zeros(len(ids), np.int64)])
+        self._sort()
+
+    def _sort(self) -> None:
+        order = np.argsort(self.ids)
+        self._sorted_ids = self.ids[order]
+        self._sorted_index = order.astype(np.int32)
+
+    def fabric_codes(self, rows: I32) -> tuple[I32, list[str]]:
+        """(rows,) fabric of each path as a code, and the texts."""
+        return self._codes[rows, 0], self._names[0].texts
+
+    def describe(self, rows: I32) -> list[pa.Array]:
+        """Columns of ``schemas.windows.PATH_FIELDS`` for some paths; names once per chunk."""
+        columns: list[pa.Array] = [pa.array(self.ids[rows])]
+        for at, names in enumerate(self._names):
+            used, code = np.unique(self._codes[rows, at], return_inverse=True)
+            texts = pa.array([names.texts[i] for i in used], pa.string())
+            columns.append(pa.DictionaryArray.from_arrays(code.astype(np.int32), texts))
+        columns += [pa.array(self._ports[rows, 0]), pa.array(self._ports[rows, 1])]
+        return columns
+
+    def forget(self, before_s: int) -> I32 | None:
+        """Drop paths not seen since ``before_s``; returns the old -> new index map (-1: gone)."""
+        keep = self.last_seen_s >= before_s
+        if keep.all():
+            return None
+        moved = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
+        self.ids, self.last_seen_s = self.ids[keep], self.last_seen_s[keep]
+        self._codes, self._ports = self._codes[keep], self._ports[keep]
+        self._sort()
+        return moved
