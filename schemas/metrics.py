@@ -1,0 +1,75 @@
+"""Every metric that the system exposes: name, type and meaning, in one place.
+
+A package counts in plain numbers and hands out Samples; only the api knows Prometheus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, Literal, NamedTuple
+
+
+class Metric(NamedTuple):
+    """A name with its meaning. Counters end in ``_total`` and only rise while a process lives."""
+
+    name: str
+    type: Literal["counter", "gauge"]
+    doc: str
+    labels: tuple[str, ...] = ()
+
+
+class Sample(NamedTuple):
+    """A value of a metric now; ``labels`` are values in the order of ``metric.labels``."""
+
+    metric: Metric
+    value: float
+    labels: tuple[str, ...] = ()
+
+
+#: Called at each scrape, from the api's threads.
+Source = Callable[[], Iterable[Sample]]
+
+SINK_MESSAGES: Final = Metric(
+    "skh_sink_messages_total", "counter", "Messages that the sink has read", ("topic",)
+)
+SINK_ROWS: Final = Metric(
+    "skh_sink_rows_total", "counter", "Rows that ClickHouse has confirmed", ("table",)
+)
+SINK_INSERTS: Final = Metric(
+    "skh_sink_inserts_total", "counter", "Insert statements that succeeded", ("table",)
+)
+SINK_INSERT_SECONDS: Final = Metric(
+    "skh_sink_insert_seconds_total", "counter", "Time spent in successful inserts [s]"
+)
+SINK_INSERT_FAILURES: Final = Metric(
+    "skh_sink_insert_failures_total", "counter",
+    "Attempts to store a batch that failed and were repeated",
+)  # fmt: skip
+SINK_DEAD_LETTERS: Final = Metric(
+    "skh_sink_dead_letters_total", "counter",
+    "Messages or records that the sink could not use, by the topic they were in", ("topic",),
+)  # fmt: skip
+SINK_MISSING: Final = Metric(
+    "skh_sink_missing_messages_total", "counter",
+    "Messages that the broker had dropped before the sink read them (gaps in offsets)", ("topic",),
+)  # fmt: skip
+SINK_COMMIT_FAILURES: Final = Metric(
+    "skh_sink_commit_failures_total", "counter",
+    "Offset commits that failed; their messages are stored again, which changes nothing",
+)  # fmt: skip
+SINK_REBALANCES: Final = Metric(
+    "skh_sink_rebalances_total", "counter", "Times that partitions were taken from this sink"
+)
+SINK_LAG: Final = Metric(
+    "skh_sink_lag_messages", "gauge", "Messages in the broker that are not yet stored", ("topic",)
+)
+SINK_WAITING: Final = Metric(
+    "skh_sink_waiting", "gauge", "1 while the sink waits for ClickHouse or the broker, else 0"
+)
+API_READY: Final = Metric("skh_api_ready", "gauge", "1 when /readyz would answer 200, else 0")
+API_INCIDENTS: Final = Metric(
+    "skh_incidents_active", "gauge", "Incidents not resolved, children left out", ("severity",)
+)
+API_PATHS: Final = Metric(
+    "skh_paths_watched", "gauge", "Five-tuple paths with a window stored in the last five minutes"
+)
