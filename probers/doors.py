@@ -1,0 +1,170 @@
+"""All sockets of an agent: asks questions, hands answers to whoever asked, answers the keyed."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+from time import monotonic_ns, time_ns
+from typing import NamedTuple, Protocol
+
+from probers import wire
+from probers.door import Door, Icmp, Received
+from probers.flow import FiveTuple
+from probers.loop import Loop
+from probers.responder import RateLimit, Responder
+from probers.wire import Address, Datagram
+
+
+class Asker(Protocol):
+    """Someone who asks. Each question ends in at most one of ``replied`` and ``refused``."""
+
+    def replied(self, sequence: int, reply: Datagram, received: Received) -> None: ...
+    def refused(self, sequence: int, icmp: Icmp) -> None: ...
+    def stamped(self, sequence: int, at_ns: int) -> None: ...
+
+
+class _Question(NamedTuple):
+    asker: Asker
+    flow: FiveTuple
+    nonce: int
+
+
+class Doors:
+    """Opens, watches and closes sockets; the only place that sends.
+
+    ``max_rate`` bounds the questions a second of the whole agent, whatever any ping list says.
+    """
+
+    def __init__(self, loop: Loop, key: bytes, responder: Responder, max_rate: float) -> None:
+        self._loop, self._key, self._responder = loop, key, responder
+        self._doors: dict[Address, Door] = {}
+        self._waiting: dict[int, _Question] = {}
+        self._newest: dict[tuple[Address, Address], int] = {}
+        self._unstamped: set[int] = set()
+        self._budget = RateLimit(max_rate, max(32.0, max_rate / 10), sources=1)
+        self._sequence = int.from_bytes(os.urandom(4), "big") << 32
+        #: Network interface to bind to, by own address; none: as the routing tables say.
+        self.devices: dict[str, str] = {}
+        #: over-budget, strange (an answer nobody waits for), unsendable (our answer was refused)
+        self.counts: Counter[str] = Counter()
+
+    def open(self, address: Address) -> Door:
+        """The socket bound to ``address``, opened when there is none; raises OSError."""
+        door = self._doors.get(address)
+        if door is None:
+            door = Door(*address, self.devices.get(address[0], ""))
+            self._doors[door.address] = door
+            self._loop.watch(door.fileno(), lambda: self._ready(door))
+        return door
+
+    def keep_only(self, addresses: Iterable[Address]) -> None:
+        """Close every socket that is bound to none of ``addresses``."""
+        for address in set(self._doors).difference(addresses):
+            door = self._doors.pop(address)
+            self._loop.unwatch(door.fileno())
+            door.close()
+        self._newest.clear()
+
+    def next_sequence(self) -> int:
+        """A number for the next question; unique in this process, unguessable from outside."""
+        self._sequence += 1
+        return self._sequence
+
+    def ask(
+        self,
+        asker: Asker,
+        sequence: int,
+        flow: FiveTuple,
+        kind: int,
+        *,
+        ttl: int = 0,
+        stamp: bool = False,
+    ) -> bool:
+        """Send one question of ``flow``; False when the agent's budget does not allow it.
+
+        Raises OSError when the socket cannot be opened or the kernel refuses to send.
+        """
+        mono = monotonic_ns()
+        if not self._budget.allows("", mono):
+            self.counts["over-budget"] += 1
+            return False
+        door = self.open(flow.src)
+        nonce = int.from_bytes(os.urandom(8), "big", signed=False)
+        question = Datagram(kind, sequence, mono, time_ns(), nonce, flow.dscp)
+        raw = wire.pack(self._key, question, flow.src, flow.dst)
+        self._waiting[sequence] = _Question(asker, flow, nonce)
+        self._newest[flow.src, flow.dst] = sequence
+        try:
+            door.send(raw, flow.dst, dscp=flow.dscp, ttl=ttl, stamp=stamp)
+        except OSError:
+            del self._waiting[sequence]
+            raise
+        if stamp and door.stamps_sends:
+            self._unstamped.add(sequence)
+            self._take_error(door)  # the stamp is mostly there already: saves a wake-up
+        return True
+
+    def forget(self, sequence: int) -> None:
+        """Nobody waits for this answer any more."""
+        self._waiting.pop(sequence, None)
+        self._unstamped.discard(sequence)
+
+    def _ready(self, door: Door) -> None:
+        received = door.receive()
+        if received is None:
+            while self._take_error(door):
+                pass
+        elif len(received.data) == wire.SIZE and received.data[5] == wire.REPLY:
+            self._hear(door, received)
+        else:
+            self._respond(door, received)
+
+    def _respond(self, door: Door, received: Received) -> None:
+        verdict = self._responder.answer(
+            received.data, received.peer, door.address, received.at_ns, time_ns(), monotonic_ns()
+        )
+        if verdict is not None:
+            reply, dscp = verdict
+            try:
+                door.send(reply, received.peer, dscp=dscp)
+            except OSError:
+                self.counts["unsendable"] += 1
+
+    def _hear(self, door: Door, received: Received) -> None:
+        reply = wire.unpack(received.data)
+        question = self._waiting.get(reply.sequence)
+        if (
+            question is None
+            or question.nonce != reply.nonce
+            or question.flow.dst != received.peer
+            or question.flow.src != door.address
+            or not wire.verify(self._key, received.data, received.peer, door.address)
+        ):
+            self.counts["strange"] += 1
+            return
+        while reply.sequence in self._unstamped and self._take_error(door):
+            pass
+        self._unstamped.discard(reply.sequence)
+        if self._waiting.pop(reply.sequence, None) is not None:
+            question.asker.replied(reply.sequence, reply, received)
+
+    def _take_error(self, door: Door) -> bool:
+        error = door.next_error()
+        if error is None:
+            return False
+        if isinstance(error, Icmp):
+            sequence = wire.sequence_of(error.data)
+            if sequence is None and not error.data:  # the router quoted headers only
+                sequence = self._newest.get((door.address, error.target))
+            question = self._waiting.pop(sequence, None) if sequence is not None else None
+            if question is not None and sequence is not None:
+                self._unstamped.discard(sequence)
+                question.asker.refused(sequence, error)
+        else:
+            sequence = wire.sequence_of(error.data, len(error.data) - wire.SIZE)
+            question = self._waiting.get(sequence) if sequence is not None else None
+            if question is not None and sequence is not None:
+                self._unstamped.discard(sequence)
+                question.asker.stamped(sequence, error.at_ns)
+        return True

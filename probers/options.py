@@ -1,0 +1,182 @@
+"""The agent's command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Final, NoReturn
+
+from probers.pinglist import RESPONDER_PORT, Layer
+from probers.wire import MIN_KEY_BYTES
+
+KEY_VARIABLE: Final = "SKH_PROBE_KEY"
+_EXAMPLE: Final = """\
+example:
+  skeletonhunter-agent --ping-list http://controller:8080/pinglist/host-17 \\
+      --publish kafka:broker-1:9092 --key-file /etc/skeletonhunter/probe.key \\
+      --node-sn host-17 --fabric f1 --allow-cidr 10.0.0.0/8
+
+exit codes: 0 stopped by SIGTERM or SIGINT; 2 wrong usage or unreadable input;
+            3 the place to publish to cannot be reached
+"""
+
+
+class UsageError(ValueError):
+    """Wrong usage or unreadable input; one line: what, where, what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Everything the agent is told at its start."""
+
+    ping_list: str
+    publish: str
+    node_sn: str
+    fabric: str | None
+    key: bytes
+    listen_port: int
+    interval_s: float
+    trace_interval_s: float
+    timeout_s: float
+    burst: int
+    allowed: tuple[IPv4Network, ...]
+    max_rate: float
+    answer_rate: float
+    list_interval_s: float
+    connect_timeout_s: float
+    layer: Layer | None
+    node_id: str | None
+    encoding: str
+    compression: str
+    relay_listen: str | None
+
+    def __repr__(self) -> str:  # the key must never reach a log
+        return f"Options(node_sn={self.node_sn!r}, ping_list={self.ping_list!r}, key=…)"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line, as everything this command says when it is used wrongly."""
+        print(f"{self.prog}: {message}; see {self.prog} --help", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def parse(argv: list[str] | None) -> Options:
+    """Options from the command line; raises UsageError, or SystemExit from argparse."""
+    args = _parser().parse_args(argv)
+    return Options(
+        ping_list=args.ping_list,
+        publish=args.publish,
+        node_sn=args.node_sn,
+        fabric=args.fabric,
+        key=_read_key(args.key_file),
+        listen_port=args.listen_port,
+        interval_s=args.interval,
+        trace_interval_s=args.trace_interval,
+        timeout_s=args.timeout,
+        burst=args.burst,
+        allowed=tuple(args.allow_cidr or [IPv4Network("127.0.0.0/8")]),
+        max_rate=args.max_rate,
+        answer_rate=args.answer_rate,
+        list_interval_s=args.list_interval,
+        connect_timeout_s=args.connect_timeout,
+        layer=args.layer,
+        node_id=args.node_id,
+        encoding=args.encoding,
+        compression=args.compression,
+        relay_listen=args.relay_listen,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="skeletonhunter-agent",
+        description="Probes the paths of a ping list, answers keyed probes, publishes records.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--ping-list", required=True, metavar="FILE|URL", help="whom to probe; re-read regularly")
+    add("--publish", required=True, metavar="PLACE", help="unix:PATH, kafka:HOST:PORT, file:PATH")
+    add("--node-sn", required=True, metavar="SN", help="this host's serial number")
+    add("--fabric", metavar="NAME", help="refuse lists of another fabric (default: the list's)")
+    add("--key-file", metavar="PATH", help=f"shared probe key, >= {MIN_KEY_BYTES} bytes; "
+        f"or environment variable {KEY_VARIABLE}")  # fmt: skip
+    add("--listen-port", type=_port, default=RESPONDER_PORT, metavar="PORT",
+        help="the responder's UDP port on each own endpoint (default %(default)s)")  # fmt: skip
+    add("--interval", type=_positive, default=1.0, metavar="S",
+        help="between probes of a five-tuple (default %(default)s; lists may say)")  # fmt: skip
+    add("--trace-interval", type=_not_negative, default=60.0, metavar="S",
+        help="between traceroutes of one five-tuple; 0: none (default %(default)s)")  # fmt: skip
+    add("--timeout", type=_positive, default=0.5, metavar="S",
+        help="a probe without an answer is lost after this (default %(default)s)")  # fmt: skip
+    add("--burst", type=_count, default=1, metavar="N", help="probes per record (default 1)")
+    add("--allow-cidr", type=_network, action="append", metavar="NET",
+        help="may be probed, repeatable; no list lifts it (default 127.0.0.0/8)")  # fmt: skip
+    add("--max-rate", type=_positive, default=500.0, metavar="N",
+        help="questions a second; no list lifts it (default %(default)g)")  # fmt: skip
+    add("--answer-rate", type=_positive, default=200.0, metavar="N",
+        help="answers a second to one source address (default %(default)g)")  # fmt: skip
+    add("--list-interval", type=_positive, default=10.0, metavar="S",
+        help="between readings of the list (default %(default)s)")  # fmt: skip
+    add("--connect-timeout", type=_positive, default=10.0, metavar="S",
+        help="for reaching the place to publish to at start (default %(default)s)")  # fmt: skip
+    add("--layer", choices=("overlay", "underlay"), help="serve only this layer of the list")
+    add("--node-id", metavar="ID", help="serve only this container's endpoints of the list")
+    add("--encoding", choices=("arrow", "ndjson"), default="arrow", help="of ping records")
+    add("--compression", choices=("zstd", "lz4", "none"), default="zstd", help="Kafka only")
+    add("--relay-listen", metavar="PATH",
+        help="also take records of this host's containers on a unix socket")  # fmt: skip
+    return parser
+
+
+def _read_key(path: str | None) -> bytes:
+    if path is None:
+        key, where = os.environ.get(KEY_VARIABLE, "").encode(), f"variable {KEY_VARIABLE}"
+    else:
+        try:
+            key, where = Path(path).read_bytes().rstrip(b"\r\n"), path
+        except OSError as why:
+            raise UsageError(f"{path}: {why.strerror}; give a readable --key-file") from why
+    if len(key) < MIN_KEY_BYTES:
+        raise UsageError(
+            f"{where}: the probe key has {len(key)} bytes; "
+            f"give at least {MIN_KEY_BYTES} by --key-file or {KEY_VARIABLE}"
+        )
+    return key
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 1 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port (1..65535)")
+    return port
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 1e9:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return number
+
+
+def _not_negative(text: str) -> float:
+    return 0.0 if float(text) == 0 else _positive(text)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= 1000:
+        raise argparse.ArgumentTypeError(f"{text} is not between 1 and 1000")
+    return number
+
+
+def _network(text: str) -> IPv4Network:
+    try:
+        return IPv4Network(text)
+    except ValueError as why:
+        raise argparse.ArgumentTypeError(f"{why}; give a network such as 10.0.0.0/8") from why

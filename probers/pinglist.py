@@ -1,0 +1,175 @@
+"""The ping list: whom one agent probes. A JSON document, checked as a whole when it is read.
+
+    {"version": 1, "fabric": "f1", "node_sn": "host-0", "interval_s": 1.0,
+     "endpoints": [{"ip", "real_ip", "node_id", "asw", "dsw", "pod", "tenant_id", "layer",
+                    "device"}],
+     "targets":   [{"src_ip", "ip", "port", "real_ip", "node_id", "node_sn", "asw", "dsw", "pod",
+                    "tenant_id", "layer", "src_ports", "dscp"}]}
+
+``interval_s`` is the time between two probes of one five-tuple. Only ip, real_ip, layer and the
+targets' src_ip, node_sn and src_ports are required; unknown fields are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from ipaddress import AddressValueError, IPv4Address, IPv4Network
+from typing import Final, Literal
+
+import msgspec
+
+MAX_BYTES: Final = 16 * 1024 * 1024
+MAX_FIVE_TUPLES: Final = 65_536
+RESPONDER_PORT: Final = 65300
+_MIN_INTERVAL_S: Final = 0.01
+
+Layer = Literal["overlay", "underlay"]
+
+
+class PingListError(ValueError):
+    """The document is not a ping list for this agent; one line: where, what, what to do."""
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """An address of this agent; ``device`` binds its sockets to one network interface."""
+
+    ip: str
+    real_ip: str
+    layer: Layer
+    node_id: str = ""
+    asw: str = ""
+    dsw: str = ""
+    pod: str = ""
+    tenant_id: str = ""
+    device: str = ""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A peer of the endpoint ``src_ip``: one five-tuple per source port."""
+
+    src_ip: str
+    ip: str
+    real_ip: str
+    node_sn: str
+    layer: Layer
+    src_ports: list[int]
+    port: int = RESPONDER_PORT
+    dscp: int = 0
+    node_id: str = ""
+    asw: str = ""
+    dsw: str = ""
+    pod: str = ""
+    tenant_id: str = ""
+
+
+class PingList(msgspec.Struct, frozen=True):
+    """What one agent serves and probes."""
+
+    node_sn: str
+    version: int = 1
+    fabric: str = "default"
+    interval_s: float | None = None
+    endpoints: list[Endpoint] = []
+    targets: list[Target] = []
+
+
+_decoder = msgspec.json.Decoder(PingList)
+
+
+def parse(raw: bytes, where: str) -> PingList:
+    """Read and check a document; raises PingListError with one line."""
+    if len(raw) > MAX_BYTES:
+        raise PingListError(f"{where}: over {MAX_BYTES} bytes; split the host's targets")
+    try:
+        document = _decoder.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:
+        raise PingListError(
+            f"{where}: {why}; give a ping list as the controller writes it"
+        ) from why
+    _check(document, where)
+    return document
+
+
+def check_owner(document: PingList, where: str, node_sn: str, fabric: str | None) -> None:
+    """Raise PingListError when the document is meant for another agent."""
+    if document.node_sn != node_sn:
+        raise PingListError(
+            f"{where}: is for node_sn {document.node_sn!r} but this agent is {node_sn!r}; "
+            "give its own list or another --node-sn"
+        )
+    if fabric is not None and document.fabric != fabric:
+        raise PingListError(
+            f"{where}: is for fabric {document.fabric!r} but this agent is in {fabric!r}; "
+            "give its own list or another --fabric"
+        )
+
+
+def narrow(document: PingList, *, layer: Layer | None, node_id: str | None) -> PingList:
+    """The part of a host's document that an agent inside one container, or one layer, serves."""
+    endpoints = [
+        own
+        for own in document.endpoints
+        if layer in (None, own.layer) and node_id in (None, own.node_id)
+    ]
+    sources = {own.ip for own in endpoints}
+    targets = [target for target in document.targets if target.src_ip in sources]
+    return msgspec.structs.replace(document, endpoints=endpoints, targets=targets)
+
+
+def permitted(
+    targets: Iterable[Target], allowed: Sequence[IPv4Network]
+) -> tuple[list[Target], list[Target]]:
+    """Targets inside and outside the networks that this agent may probe at all."""
+    inside: list[Target] = []
+    outside: list[Target] = []
+    for target in targets:
+        address = IPv4Address(target.ip)
+        (inside if any(address in network for network in allowed) else outside).append(target)
+    return inside, outside
+
+
+def _check(document: PingList, where: str) -> None:
+    def fail(what: str) -> None:
+        raise PingListError(f"{where}: {what}")
+
+    def address(text: str, what: str) -> None:
+        try:
+            IPv4Address(text)
+        except AddressValueError:
+            fail(f"{what} {text!r} is not an IPv4 address; name resolution is not done here")
+
+    if document.version != 1:
+        fail(f"version {document.version} is not known; this release reads version 1")
+    if not document.node_sn:
+        fail("node_sn is empty; name the host")
+    interval_s = document.interval_s
+    if interval_s is not None and not _MIN_INTERVAL_S <= interval_s <= 3600:
+        fail(f"interval_s {interval_s} is not between {_MIN_INTERVAL_S} and 3600 seconds")
+    own: set[str] = set()
+    for index, endpoint in enumerate(document.endpoints):
+        address(endpoint.ip, f"endpoints[{index}].ip")
+        address(endpoint.real_ip, f"endpoints[{index}].real_ip")
+        if endpoint.ip in own:
+            fail(f"endpoints[{index}].ip {endpoint.ip} appears twice; merge the entries")
+        own.add(endpoint.ip)
+    five_tuples = 0
+    for index, target in enumerate(document.targets):
+        spot = f"targets[{index}]"
+        address(target.ip, f"{spot}.ip")
+        address(target.real_ip, f"{spot}.real_ip")
+        if target.src_ip not in own:
+            fail(f"{spot}.src_ip {target.src_ip!r} is none of endpoints; add it there")
+        if not target.node_sn:
+            fail(f"{spot}.node_sn is empty; name the target's host")
+        if not 0 <= target.dscp <= 63:
+            fail(f"{spot}.dscp {target.dscp} is not 0..63")
+        if not 1 <= target.port <= 65535:
+            fail(f"{spot}.port {target.port} is not a port (1..65535)")
+        if not target.src_ports or len(set(target.src_ports)) != len(target.src_ports):
+            fail(f"{spot}.src_ports is empty or names a port twice; give 1 or more distinct ports")
+        for port in target.src_ports:
+            if not 1024 <= port <= 65535:
+                fail(f"{spot}.src_ports: {port} is not an unprivileged port (1024..65535)")
+        five_tuples += len(target.src_ports)
+    if five_tuples > MAX_FIVE_TUPLES:
+        fail(f"{five_tuples} five-tuples are more than {MAX_FIVE_TUPLES}; give fewer targets")
