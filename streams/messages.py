@@ -1,0 +1,33 @@
+"""What a stage reads and writes, without a broker: the messages of a partition, as plain values."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Headers = list[tuple[str, bytes]]
+
+
+class InMessage(NamedTuple):
+    """A message as it lies in a partition.
+
+    offset   position in the partition; time_ms: the broker's time stamp, i.e. when it arrived
+    headers  by name; of a repeated name the last one counts
+    """
+
+    offset: int
+    time_ms: int
+    value: bytes
+    headers: dict[str, bytes]
+
+    def header(self, name: str) -> str:
+        """A header as text, empty when it is absent."""
+        return self.headers.get(name, b"").decode("utf-8", "replace")
+
+
+class OutMessage(NamedTuple):
+    """A message to publish; equal keys stay in order."""
+
+    topic: str
+    key: bytes
+    value: bytes
+    headers: Headers

@@ -1,0 +1,252 @@
+"""One partition of skh.pings -> chunks of skh.windows, without a broker. Pure.
+
+The stream worker, ``diagnose`` and the benchmarks all drive this class, so they see the same
+panes. What it says depends on the records and their arrival times only: steps of any size give the
+same messages, because records are taken in by the second of their arrival and, until the first
+pane has closed, message by message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from schemas import codecs, topics
+from streams import dead_letters, records
+from streams.chunks import Punctuation, Writer
+from streams.messages import InMessage, OutMessage
+from streams.panes import I64, Pings
+from streams.paths import PathTable
+from streams.routes import RouteBook
+from streams.windows import SECOND, Timing, Windower
+
+DEFAULT_TIMING: Final = Timing()
+
+_EVICT_EVERY_S: Final = 300
+_KEEP_PATH_S: Final = 600
+_SLICE_S: Final = 4  # a step that spans more event time is taken in second by second
+
+
+@dataclass(slots=True)
+class Tally:
+    """Where everything went: records = judged + late + duplicate + dead_lettered + held.
+
+    records   rows seen, good or bad; a message that cannot be read counts as one
+    routes    traceroutes among the judged; gaps: messages that the broker no longer had
+    """
+
+    messages: int = 0
+    records: int = 0
+    judged: int = 0
+    late: int = 0
+    duplicate: int = 0
+    dead_lettered: int = 0
+    held: int = 0
+    routes: int = 0
+    gaps: int = 0
+
+    def as_dict(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+class PartitionWorker:
+    """Messages in, messages out; remembers what is still open."""
+
+    def __init__(self, partition: int, epoch: int, timing: Timing = DEFAULT_TIMING) -> None:
+        self.partition = partition
+        self.next_offset: int | None = None
+        self._timing = timing
+        self._windower = Windower(timing)
+        self._table = PathTable()
+        self._sources = records.Sources()
+        self._routes = RouteBook()
+        self._writer = Writer(partition, epoch, self._table)
+        self._messages = self._dead = self._gaps = 0
+        self._judged_offset = 0  # one past the last message that held a ping
+        self._evict_s = 0
+        self._said: tuple[object, ...] = ()
+
+    # --- what to do -----------------------------------------------------------------------------
+
+    def step(self, messages: Sequence[InMessage]) -> list[OutMessage]:
+        """Take in messages in the order of the partition; returns what to publish, in order."""
+        out: list[OutMessage] = []
+        waiting: list[tuple[InMessage, pa.RecordBatch]] = []
+        for message in messages:
+            self._follow(message.offset)
+            batch = self._decode(message, out)
+            if batch is None:
+                continue
+            if waiting and (
+                not self._windower.watermark_ns
+                or message.time_ms // 1000 != waiting[0][0].time_ms // 1000
+            ):
+                out += self._take_in(waiting)
+                waiting = []
+            waiting.append((message, batch))
+        if waiting:
+            out += self._take_in(waiting)
+        return out
+
+    def feed(self, batch: pa.RecordBatch, offset: int, arrival_ns: int) -> list[OutMessage]:
+        """Take in records that were decoded elsewhere, e.g. a second of a merged file."""
+        self._messages += 1
+        self._follow(offset)
+        offsets = np.full(batch.num_rows, offset, np.int64)
+        return self._judge(batch, offsets, arrival_ns)
+
+    def tick(self, now_ns: int) -> list[OutMessage]:
+        """Wall-clock punctuation: time has passed though nothing has arrived."""
+        self._windower.tick(now_ns)
+        return self._close(end_of_input=False)
+
+    def finish(self) -> list[OutMessage]:
+        """End of a file: closes everything."""
+        return self._close(end_of_input=True)
+
+    # --- what is so -----------------------------------------------------------------------------
+
+    def needed_offset(self) -> int:
+        """What a commit may say: everything below is in panes and windows that have closed."""
+        needed = self._windower.needed_offset()
+        following = self.next_offset or 0
+        if needed >= self._judged_offset:  # nothing is held: bad messages need not be read again
+            needed = following
+        return min(needed, self._routes.needed_offset(following))
+
+    @property
+    def tally(self) -> Tally:
+        counts, routes = self._windower.counts, self._routes
+        return Tally(
+            messages=self._messages,
+            records=counts.records + routes.records + self._dead,
+            judged=counts.judged + routes.judged,
+            late=counts.late + routes.late,
+            duplicate=counts.duplicate + routes.duplicate,
+            dead_lettered=self._dead,
+            held=self._windower.held() + routes.held(),
+            routes=routes.judged,
+            gaps=self._gaps,
+        )
+
+    @property
+    def watermark_ns(self) -> int:
+        return self._windower.watermark_ns
+
+    # --- how ------------------------------------------------------------------------------------
+
+    def _follow(self, offset: int) -> None:
+        if self.next_offset is not None:
+            self._gaps += max(0, offset - self.next_offset)
+        self.next_offset = max(offset + 1, self.next_offset or 0)
+
+    def _decode(self, message: InMessage, out: list[OutMessage]) -> pa.RecordBatch | None:
+        topic, partition, offset = topics.PINGS.name, self.partition, message.offset
+        self._messages += 1
+        try:
+            decoded = codecs.decode(message.value, message.header(topics.CONTENT_TYPE))
+        except codecs.CodecError as why:
+            self._dead += 1
+            out.append(dead_letters.message(topic, partition, offset, message.value, str(why)))
+            return None
+        self._dead += len(decoded.rejects)
+        out += [dead_letters.row(topic, partition, offset, each) for each in decoded.rejects]
+        return decoded.batch if decoded.batch.num_rows else None
+
+    def _take_in(self, waiting: list[tuple[InMessage, pa.RecordBatch]]) -> list[OutMessage]:
+        batch = codecs.concat([_used(batch) for _, batch in waiting])
+        offsets = np.repeat(
+            np.array([message.offset for message, _ in waiting], np.int64),
+            [batch.num_rows for _, batch in waiting],
+        )
+        arrival_ns = max(message.time_ms for message, _ in waiting) * 1_000_000
+        return self._judge(batch, offsets, arrival_ns)
+
+    def _judge(self, batch: pa.RecordBatch, offsets: I64, arrival_ns: int) -> list[OutMessage]:
+        found = records.split(batch, offsets, self._table, self._sources)
+        out = [
+            dead_letters.row(topics.PINGS.name, self.partition, offset, reject)
+            for offset, reject in found.rejects
+        ]
+        self._dead += len(found.rejects)
+        if found.routes:
+            self._routes.take_in(found.routes)
+        if len(found.pings):
+            self._judged_offset = max(self._judged_offset, int(found.pings.offset.max()) + 1)
+            self._see(found.pings)
+        for part in _by_second(found.pings):
+            self._windower.ingest(part, arrival_ns)
+            out += self._close(end_of_input=False)
+        return out
+
+    def _see(self, pings: Pings) -> None:
+        """Note when each path was last heard; a clock far ahead must not keep paths for ever."""
+        second = pings.time_ns // SECOND
+        if self._windower.watermark_ns:
+            second = np.minimum(second, self._windower.watermark_ns // SECOND + 60)
+        np.maximum.at(self._table.last_seen_s, pings.path, second)
+
+    def _close(self, *, end_of_input: bool) -> list[OutMessage]:
+        windower = self._windower
+        closed = windower.close(end_of_input=end_of_input)
+        if not windower.watermark_ns:
+            return []
+        until_s = windower.watermark_ns // SECOND
+        routes = self._routes.close(
+            until_s, int(until_s + self._timing.lateness_s + self._timing.skew_s) + 1
+        )
+        idle = windower.idle
+        skewed = windower.skewed()
+        said = (until_s, idle, tuple(skewed))
+        if said == self._said and not closed.panes and not closed.windows and not routes:
+            return []
+        self._said = said
+        out = self._writer.write(
+            closed, routes, Punctuation(until_s, idle, self._by_fabric(skewed), self._counts())
+        )
+        self._evict(until_s)
+        return out
+
+    def _counts(self) -> dict[str, int]:
+        return self.tally.as_dict()
+
+    def _by_fabric(self, skewed: dict[int, float]) -> dict[str, dict[str, float]]:
+        out: dict[str, dict[str, float]] = {}
+        for code, offset_s in skewed.items():
+            fabric, node_sn = self._sources.names[code]
+            out.setdefault(fabric, {})[node_sn] = round(offset_s, 3)
+        return out
+
+    def _evict(self, now_s: int) -> None:
+        if self._evict_s == 0:
+            self._evict_s = now_s
+        if now_s - self._evict_s < _EVICT_EVERY_S:
+            return
+        self._evict_s = now_s
+        moved = self._table.forget(now_s - _KEEP_PATH_S)
+        if moved is not None:
+            self._windower.reindex(moved)
+            self._sources.reindex(moved)
+
+
+def _used(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.select([name for name in batch.schema.names if name in records.USED])
+
+
+def _by_second(pings: Pings) -> Iterator[Pings]:
+    """Whole, or second by second when it spans much event time (a file, a slow sender)."""
+    if not len(pings):
+        return
+    first, last = int(pings.time_ns.min()), int(pings.time_ns.max())
+    if last - first <= _SLICE_S * SECOND:
+        yield pings
+        return
+    second = pings.time_ns // SECOND
+    order = np.argsort(second, kind="stable")
+    edges = np.flatnonzero(np.diff(second[order])) + 1
+    for rows in np.split(order, edges):
+        yield pings.take(rows)

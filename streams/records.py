@@ -1,0 +1,203 @@
+"""Validated ping records -> what the windower counts, and the routes of traceroutes. Pure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas import identity, ping, windows
+from schemas.codecs import Reject, column
+from streams.panes import I32, I64, NO_RTT, U32, Pings
+from streams.paths import PathTable
+
+_TRACEROUTE: Final = "TRACEROUTE"
+_route_decoder: Final = msgspec.json.Decoder(list[str | None])
+
+#: Columns that anything below this point reads; the others are the store's.
+USED: Final = frozenset(
+    {
+        *ping.REQUIRED, "src_idc", "latency", "loss_rate", "sent", "lost", "route",
+        *(name for name in windows.PATH_STRINGS if name not in ("fabric", "layer")),
+        "src_port", "dst_port",
+    }
+)  # fmt: skip
+
+
+class Route(NamedTuple):
+    """One traceroute: who, when, over which hops (None for a silent one)."""
+
+    path_id: int
+    time_ns: int
+    offset: int
+    fabric: str
+    layer: str
+    src_ip: str
+    dst_ip: str
+    src_port: int
+    dst_port: int
+    hops: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """A batch taken apart; rows = len(pings) + len(routes) + len(rejects)."""
+
+    pings: Pings
+    routes: list[Route]
+    rejects: list[tuple[int, Reject]]  # (offset of its message, what was wrong)
+
+
+class Sources:
+    """Source host of each path of a PathTable, as a code into ``names``."""
+
+    def __init__(self) -> None:
+        self.names: list[tuple[str, str]] = []  # (fabric, node_sn)
+        self._code: dict[tuple[str, str], int] = {}
+        self._of_path: I32 = np.empty(0, np.int32)
+
+    def of(self, table: PathTable, path: I32) -> I32:
+        """(rows,) source code of each path index."""
+        known = len(self._of_path)
+        if len(table) > known:
+            new = table.describe(np.arange(known, len(table), dtype=np.int32))
+            fabric, node = (
+                new[1 + windows.PATH_STRINGS.index(name)].to_pylist()
+                for name in ("fabric", "src_node_sn")
+            )
+            codes = [self._add(pair) for pair in zip(fabric, node, strict=True)]
+            self._of_path = np.concatenate([self._of_path, np.array(codes, np.int32)])
+        return self._of_path[path]
+
+    def _add(self, pair: tuple[str, str]) -> int:
+        code = self._code.setdefault(pair, len(self.names))
+        if code == len(self.names):
+            self.names.append(pair)
+        return code
+
+    def reindex(self, moved: I32) -> None:
+        """Follow PathTable.forget."""
+        self._of_path = self._of_path[moved[: len(self._of_path)] >= 0]
+
+
+def split(batch: pa.RecordBatch, offset: I64, table: PathTable, sources: Sources) -> Records:
+    """Take a validated batch apart; paths that are new are added to ``table``.
+
+    batch   ping records that ``schemas.codecs`` accepted
+    offset  (rows,) offset of the message that each row came in
+    """
+    traced = pc.equal(batch.column("task_type"), _TRACEROUTE)
+    routes: list[Route] = []
+    rejects: list[tuple[int, Reject]] = []
+    if traced.true_count:
+        routes, rejects = _routes(batch, traced, offset)
+        keep = pc.invert(traced)
+        batch = batch.filter(keep)
+        offset = offset[keep.to_numpy(zero_copy_only=False)]
+    return Records(_pings(batch, offset, table, sources), routes, rejects)
+
+
+def _pings(batch: pa.RecordBatch, offset: I64, table: PathTable, sources: Sources) -> Pings:
+    path = table.index(batch, identity.path_ids(batch))
+    sent, lost, refused = probes(batch)
+    return Pings(
+        path=path,
+        time_ns=batch.column("ping_time").to_numpy(zero_copy_only=False),
+        rtt_ns=_rtt_ns(batch),
+        sent=sent,
+        lost=lost,
+        refused=refused,
+        source=sources.of(table, path),
+        offset=offset,
+    )
+
+
+def probes(batch: pa.RecordBatch) -> tuple[U32, U32, U32]:
+    """(rows,) probes sent, lost and refused by each record.
+
+    ``sent`` is 1 where the record does not say. ``lost`` is what the record says, else its
+    loss_rate times sent, else everything that timed out or was unreachable; a time-out with a
+    loss_rate of 0 is a default that nobody filled in. What a peer's kernel refused was delivered:
+    not lost. An error of the prober itself says nothing about the network: nothing was sent.
+    """
+    rows = batch.num_rows
+    dial = batch.column("dial")
+    sent = _whole(batch, "sent", 1)
+    no_answer = _is(dial, "timeout") | _is(dial, "unreachable")
+    lost = np.where(no_answer, sent, 0)
+    if _has(batch, "loss_rate"):
+        rate = column(batch, "loss_rate", 0.0).to_numpy(zero_copy_only=False)
+        told = np.rint(rate * sent).astype(np.int64)
+        lost = np.where(no_answer & (rate == 0), lost, told)
+    if _has(batch, "lost"):
+        count = _whole(batch, "lost", -1)
+        lost = np.where(count >= 0, np.minimum(count, sent), lost)
+    refused = np.zeros(rows, np.int64)
+    if (was := _is(dial, "refused")).any():
+        refused = np.where(was, sent, 0)
+        lost = np.where(was, 0, lost)
+    if (broken := _is(dial, "error")).any():
+        sent, lost = np.where(broken, 0, sent), np.where(broken, 0, lost)
+    return sent.astype(np.uint32), lost.astype(np.uint32), refused.astype(np.uint32)
+
+
+def _rtt_ns(batch: pa.RecordBatch) -> U32:
+    if not _has(batch, "latency"):
+        return np.full(batch.num_rows, NO_RTT, np.uint32)
+    us = column(batch, "latency", np.nan).to_numpy(zero_copy_only=False)
+    ns = np.minimum(np.nan_to_num(us, nan=0.0) * 1e3, float(NO_RTT) - 1)
+    return np.where(np.isnan(us), NO_RTT, np.rint(ns).astype(np.uint32))
+
+
+def _routes(
+    batch: pa.RecordBatch, traced: pa.Array, offset: I64
+) -> tuple[list[Route], list[tuple[int, Reject]]]:
+    rows = batch.filter(traced)
+    at = np.flatnonzero(traced.to_numpy(zero_copy_only=False))
+    ids = identity.path_ids(rows).tolist()
+    names = [
+        identity.filled(rows, name).to_pylist() for name in ("fabric", "layer", "src_ip", "dst_ip")
+    ]
+    ports = [column(rows, name, 0).to_pylist() for name in ("src_port", "dst_port")]
+    times = rows.column("ping_time").to_pylist()
+    texts = column(rows, "route", "").to_pylist()
+    routes: list[Route] = []
+    rejects: list[tuple[int, Reject]] = []
+    for i, text in enumerate(texts):
+        where = int(offset[at[i]])
+        try:
+            hops = _route_decoder.decode(text) if text.strip() not in ("", "null") else []
+        except msgspec.MsgspecError as why:
+            reason = f"route: not a JSON array of hop names: {why}"
+            raw = json.dumps(
+                {k: v for k, v in rows.slice(i, 1).to_pylist()[0].items() if v is not None}
+            )
+            rejects.append((where, Reject(int(at[i]), "route", reason, raw.encode())))
+            continue
+        who = [values[i] for values in names]
+        between = [values[i] for values in ports]
+        routes.append(Route(ids[i], times[i], where, *who, *between, tuple(hops)))
+    return routes, rejects
+
+
+def _has(batch: pa.RecordBatch, name: str) -> bool:
+    index = batch.schema.get_field_index(name)
+    return index >= 0 and batch.column(index).null_count < batch.num_rows
+
+
+def _whole(batch: pa.RecordBatch, name: str, default: int) -> I64:
+    if not _has(batch, name):
+        return np.full(batch.num_rows, default, np.int64)
+    values: I64 = column(batch, name, default).to_numpy(zero_copy_only=False).astype(np.int64)
+    return values
+
+
+def _is(values: pa.Array, text: str) -> npt.NDArray[np.bool_]:
+    same: npt.NDArray[np.bool_] = pc.equal(values, text).to_numpy(zero_copy_only=False)
+    return same
