@@ -1,0 +1,269 @@
+"""One second of a training cluster's probes after another, from a seed.
+
+``Simulation.second(i)`` is a pure function of the simulation and i: seconds may be generated in
+any order or in parallel, and the same seed gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from schemas.heartbeat import Heartbeat
+from schemas.topology import Topology
+from testbed.conditions import Conditions, conditions
+from testbed.faults import Fault, check, truth
+from testbed.healthy import Baseline, Noise, baseline
+from testbed.mixing import F64, mix, uniform
+from testbed.network import Network
+from testbed.network import build as build_network
+from testbed.records import REFUSED, SUCCESS, TIMEOUT, Measured, Templates, templates
+from testbed.skeleton import Paths, paths
+from testbed.truth import Truth
+
+SECOND_NS: Final = 1_000_000_000
+_HOUR_S: Final = 3600
+_TRACE_PERIOD_S: Final = 60
+_JITTER_NS: Final = 10_000_000
+#: While a starved agent is in one of its moments: rnics hit, and probes that miss their time-out.
+_STARVED_RNICS: Final = 0.75
+_STARVED_LOSS: Final = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class Second:
+    """What all agents say about one second.
+
+    index       seconds since the simulation began; start_ns: the same since the epoch
+    pings       records by source host, string columns dictionary-encoded (``records.plain``
+                undoes that); columns named in schemas/ping.py, and sent, lost, timestamp
+    heartbeats  of the agents that live
+    """
+
+    index: int
+    start_ns: int
+    pings: pa.RecordBatch
+    heartbeats: list[Heartbeat]
+
+
+@dataclass(frozen=True, eq=False)
+class _Hour:
+    """Everything that is constant while source ports do not change."""
+
+    paths: Paths
+    baseline: Baseline
+    templates: Templates
+    turns: list[NDArray[np.int64]]
+    first_traces: list[NDArray[np.int64]]
+    traces: list[NDArray[np.int64]]
+    states: dict[tuple[Fault, ...], Conditions]
+
+
+class Simulation:
+    """A fabric, its jobs' probes, and faults.
+
+    topology          any fabric whose rnics have access switches; jobs of its containers probe
+    faults            checked against the fabric (FaultError, NetworkError)
+    start_ns          event time of second 0 [ns since the epoch]
+    targets           same-rail destinations of an endpoint within its job
+    ports_per_pair    five-tuples of a pair, probed in turn: one probe a second per pair and layer
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        faults: Sequence[Fault] = (),
+        *,
+        seed: int,
+        start_ns: int,
+        targets: int = 8,
+        ports_per_pair: int = 2,
+        noise: Noise | None = None,
+    ) -> None:
+        if targets < 1 or ports_per_pair < 1:
+            raise ValueError("targets and ports_per_pair are counts of at least 1")
+        self.topology = topology
+        self.network: Network = build_network(topology)
+        self.seed = seed
+        self.start_ns = start_ns
+        self.targets = targets
+        self.ports_per_pair = ports_per_pair
+        self.noise = noise or Noise()
+        self._hours: dict[int, _Hour] = {}
+        for fault in faults:
+            check(fault, self.network)
+        self.faults: tuple[Fault, ...] = tuple(faults)
+
+    def with_faults(self, faults: Sequence[Fault]) -> Simulation:
+        """The same simulation with these faults instead; shares everything that is constant."""
+        for fault in faults:
+            check(fault, self.network)
+        other = copy.copy(self)
+        other.faults = tuple(faults)
+        return other
+
+    @property
+    def paths(self) -> Paths:
+        """Five-tuple paths of the first hour."""
+        return self._hour(0).paths
+
+    def truths(self, duration_s: int | None = None) -> list[Truth]:
+        """The faults that start before ``duration_s``, as truth.json tells them."""
+        fabric = self.topology.fabric
+        return [
+            truth(fault, fabric, self.start_ns, duration_s)
+            for fault in self.faults
+            if duration_s is None or fault.start_s < duration_s
+        ]
+
+    def seconds(self, duration_s: int) -> Iterator[Second]:
+        """Seconds 0 .. duration_s - 1 in order."""
+        return map(self.second, range(duration_s))
+
+    def second(self, index: int) -> Second:
+        """All records and heartbeats of one second."""
+        hour = self._hour(index // _HOUR_S)
+        now = self._state(hour, index)
+        start_ns = self.start_ns + index * SECOND_NS
+        rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence([self.seed, 20, index])))
+        rows = self._rows(hour, now, index)
+        starved = self._starved(index, now)
+        measured = self._measure(hour, now, rows, index, starved, rng)
+        return Second(
+            index,
+            start_ns,
+            hour.templates.batch(rows, measured, start_ns),
+            self._heartbeats(hour, now, start_ns, starved, rng),
+        )
+
+    def _rows(self, hour: _Hour, now: Conditions, index: int) -> NDArray[np.int64]:
+        """(N,) templates that are due: the pings of this turn, then traceroutes."""
+        into = index % _HOUR_S
+        pings = hour.turns[index % self.ports_per_pair]
+        if not now.probing.all():
+            pings = pings[now.probing[pings]]
+        if into < len(hour.first_traces):
+            traces = hour.first_traces[into]
+        elif into >= _TRACE_PERIOD_S:
+            traces = hour.traces[into % _TRACE_PERIOD_S]
+        else:
+            return pings
+        if now.silent.any():
+            traces = traces[~now.silent[hour.templates.host[traces]]]
+        return np.concatenate([pings, traces])
+
+    def _measure(
+        self,
+        hour: _Hour,
+        now: Conditions,
+        rows: NDArray[np.int64],
+        index: int,
+        starved: list[tuple[int, NDArray[np.bool_]]],
+        rng: np.random.Generator,
+    ) -> Measured:
+        count = len(rows)
+        path = hour.templates.path[rows]
+        log_rtt = hour.baseline.log_median_at(path, index, self.start_ns / SECOND_NS)
+        log_rtt += self.noise.rtt_sigma * rng.standard_normal(count, np.float32)
+        keep = now.keep[path]
+        trace = hour.templates.trace[rows]
+        if trace.any():  # three probes a hop: one answer is enough
+            keep = np.where(trace, 1 - (1 - keep) ** 3, keep)
+        arrived = rng.random(count) < keep
+        for _, hit in starved:
+            slow = hit[hour.paths.src_rnic[path]] | hit[hour.paths.dst_rnic[path]]
+            arrived &= ~(slow & (rng.random(count, np.float32) < _STARVED_LOSS))
+        dial = np.where(arrived, SUCCESS, TIMEOUT).astype(np.int8)
+        if now.refused.any():
+            dial[arrived & now.refused[path] & ~trace] = REFUSED
+        host = hour.templates.host[rows]
+        clock = hour.baseline.clock_ns + now.clock_ns
+        sent_at = self.start_ns + index * SECOND_NS + hour.paths.phase_ns[path] + clock[host]
+        sent_at += (rng.random(count, np.float32) * _JITTER_NS).astype(np.int64)
+        return Measured(dial, np.round(np.exp(log_rtt) + now.added_us[path], 3), sent_at)
+
+    def _starved(self, index: int, now: Conditions) -> list[tuple[int, NDArray[np.bool_]]]:
+        """Hosts in a moment without CPU, with the rnics (R,) that it hits; at least two."""
+        out = []
+        for host, moments in now.starved:
+            if uniform(self.seed, 21, host, index)[0] < moments:
+                own = np.flatnonzero(self.network.rnic_host == host)
+                order = own[np.argsort(mix(self.seed, 22, index, own))]
+                hit = np.zeros(len(self.network.rnic_host), np.bool_)
+                hit[order[: max(2, round(_STARVED_RNICS * len(own)))]] = True
+                out.append((host, hit))
+        return out
+
+    def _heartbeats(
+        self,
+        hour: _Hour,
+        now: Conditions,
+        start_ns: int,
+        starved: list[tuple[int, NDArray[np.bool_]]],
+        rng: np.random.Generator,
+    ) -> list[Heartbeat]:
+        hosts = len(self.network.hosts)
+        steal: F64 = rng.random(hosts) * 0.02
+        delay: F64 = 30.0 + 100.0 * rng.random(hosts) ** 4
+        for host, _ in starved:
+            steal[host] = 0.5 + 0.4 * steal[host] / 0.02
+            delay[host] = 50_000.0 + 3000.0 * delay[host]
+        phase = (uniform(self.seed, 23, np.arange(hosts)) * 0.9e9).astype(np.int64)
+        times = start_ns + phase + hour.baseline.clock_ns + now.clock_ns
+        fabric = self.topology.fabric
+        return [
+            Heartbeat(
+                node_sn=name,
+                time=int(times[host]),
+                fabric=fabric,
+                cpu_steal=round(float(steal[host]), 4),
+                scheduling_delay_us=round(float(delay[host]), 1),
+            )
+            for host, name in enumerate(self.network.hosts)
+            if not now.silent[host]
+        ]
+
+    def _state(self, hour: _Hour, index: int) -> Conditions:
+        active = tuple(fault for fault in self.faults if fault.active(index))
+        if active not in hour.states:
+            if len(hour.states) > 64:
+                hour.states.clear()
+            hour.states[active] = conditions(
+                self.network, hour.paths, hour.baseline.log_keep, active
+            )
+        return hour.states[active]
+
+    def _hour(self, hour: int) -> _Hour:
+        if hour not in self._hours:
+            for old in [key for key in self._hours if key != 0]:
+                del self._hours[old]
+            self._hours[hour] = self._build_hour(hour)
+        return self._hours[hour]
+
+    def _build_hour(self, hour: int) -> _Hour:
+        drawn = paths(
+            self.network,
+            targets=self.targets,
+            ports_per_pair=self.ports_per_pair,
+            seed=self.seed,
+            hour=hour,
+        )
+        coded = templates(self.network, drawn)
+        traces = np.flatnonzero(coded.trace)
+        slot = mix(self.seed, 24, traces) % np.uint64(_TRACE_PERIOD_S)
+        every = np.arange(len(drawn))
+        return _Hour(
+            paths=drawn,
+            baseline=baseline(self.network, drawn, self.noise, self.seed),
+            templates=coded,
+            turns=[every[drawn.turn == turn] for turn in range(self.ports_per_pair)],
+            first_traces=[traces[slot % np.uint64(2) == half] for half in (0, 1)],
+            traces=[traces[slot == second] for second in range(_TRACE_PERIOD_S)],
+            states={},
+        )

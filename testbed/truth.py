@@ -1,0 +1,61 @@
+"""What was really broken, when: truth.json."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+#: Symptoms of hosts and agents, which are scored only among themselves.
+NOT_NETWORK = frozenset({"agent_down", "agent_starved", "host_down", "clock_skewed"})
+
+
+class TruthError(ValueError):
+    """truth.json cannot be read."""
+
+
+class Truth(msgspec.Struct, frozen=True):
+    """One injected fault; times RFC 3339 UTC, ``end`` null while it lasts.
+
+    magnitude  share lost (loss), added round trip [us] (latency), clock offset [s] (clock_skewed)
+    """
+
+    fabric: str
+    component: str
+    issue_type: str | None
+    symptom: str
+    layer: str
+    direction: str
+    start: str
+    end: str | None
+    magnitude: float
+
+
+def rfc3339(time_ns: int) -> str:
+    """UTC with milliseconds: 2026-01-02T03:04:05.678Z."""
+    moment = datetime.fromtimestamp(time_ns // 1_000_000_000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{time_ns // 1_000_000 % 1000:03d}Z"
+
+
+def seconds_of(text: str) -> float:
+    """Seconds since the epoch of an RFC 3339 time; raises ValueError."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"time {text!r} has no zone; write it as UTC with a Z")
+    return moment.timestamp()
+
+
+def encode(truths: list[Truth]) -> bytes:
+    """The JSON array."""
+    return msgspec.json.format(msgspec.json.encode(truths), indent=2)
+
+
+def load(path: Path) -> list[Truth]:
+    """Read truth.json; raises TruthError with one line."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=list[Truth])
+    except OSError as why:
+        raise TruthError(f"{path}: {why.strerror}; give a directory that simulate wrote") from why
+    except msgspec.MsgspecError as why:
+        raise TruthError(f"{path}: {why}") from why

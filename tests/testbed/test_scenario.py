@@ -1,0 +1,91 @@
+"""Scenario files: the shipped ones hold, bad ones are refused with one line."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from schemas.components import kind_of
+from testbed import scenario
+from testbed.scenario import ScenarioError
+
+START_NS = 1_800_000_000_000_000_000
+
+
+def write(path: Path, body: str) -> Path:
+    file = path / "s.toml"
+    file.write_text(f'proves = "x"\nduration_s = 20\n{body}')
+    return file
+
+
+@pytest.mark.parametrize("name", scenario.names())
+def test_shipped_scenarios_fit_their_fabrics(name: str) -> None:
+    plan = scenario.load(name)
+    made = plan.simulation(seed=1, start_ns=START_NS)
+    assert len(made.faults) == len(plan.faults)
+    assert plan.proves.strip()
+
+
+def test_the_demo_breaks_five_things_one_after_the_other() -> None:
+    plan = scenario.load("demo")
+    truths = plan.simulation(seed=7, start_ns=START_NS).truths(plan.duration_s)
+    kinds = [kind_of(truth.component) for truth in truths]
+    assert kinds == ["rnic", "tor", "link", "vswitch", "agent"]
+    assert all(a.end and a.end < b.start for a, b in pairwise(truths))
+    assert 0.05 <= truths[2].magnitude <= 0.2
+
+
+def test_the_seed_chooses_the_places() -> None:
+    plan = scenario.load("demo")
+    first, again, other = (
+        [fault.component for fault in plan.simulation(seed=seed, start_ns=START_NS).faults]
+        for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert first != other
+    assert len(set(first)) == 5
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("colour = 1", "unknown field `colour`"),
+        ("[fabric]\nhosts = 0", "hosts is 0; give at least 1"),
+        ("[fabric]\nhosts = 'many'", "Expected `int`"),
+        ("[noise]\nloudness = 3", "unknown field `loudness`"),
+        ("[noise]\nlink_loss = [0.5, 0.1]", "give 0 <= low <= high"),
+        ("[[faults]]\nkind = 'tor_loss'\nat = 1", "missing required field `component`"),
+        ("[fabric", "Expected ']'"),
+    ],
+)
+def test_a_bad_file_is_refused_with_one_line(tmp_path: Path, body: str, reason: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        scenario.load(write(tmp_path, body))
+    assert reason in str(caught.value)
+    assert "s.toml" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "component", "reason"),
+    [
+        ("gremlin", "any tor", "no fault named 'gremlin'"),
+        ("tor_loss", "any balloon", "matches no component"),
+        ("tor_loss", "any tor or agg", "is not understood"),
+        ("tor_loss", "any rnic", "of kind tor"),
+        ("tor_loss", "tor:nowhere", "no such component in fabric 'sim'"),
+    ],
+)
+def test_a_fault_that_does_not_fit_the_fabric_is_refused(
+    tmp_path: Path, kind: str, component: str, reason: str
+) -> None:
+    file = write(tmp_path, f"[[faults]]\nkind = '{kind}'\nat = 1\ncomponent = '{component}'")
+    with pytest.raises(ScenarioError, match=reason):
+        scenario.load(file).simulation(seed=1, start_ns=START_NS)
+
+
+def test_a_missing_file_is_told_with_the_names_that_exist() -> None:
+    with pytest.raises(ScenarioError, match=r"No such file.*clean, demo, small"):
+        scenario.load("does-not-exist")

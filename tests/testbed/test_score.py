@@ -1,0 +1,148 @@
+"""Hand-made cases of matching incidents with the truth."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from testbed import score as scoring
+from testbed.score import Claim, ScoreError, score
+from testbed.truth import Truth, TruthError, load, rfc3339, seconds_of
+
+TOR = "tor:asw-1"
+RNIC = "rnic:10.0.0.1"
+
+
+def clock(second: int) -> str:
+    return rfc3339((1_800_000_000 + second) * 1_000_000_000)
+
+
+def truth(component: str, start: int = 0, end: int | None = 30, symptom: str = "loss") -> Truth:
+    stop = None if end is None else clock(end)
+    return Truth("f1", component, None, symptom, "underlay", "both", clock(start), stop, 0.3)
+
+
+def claim(name: str, component: str, at: int = 5, **more: object) -> Claim:
+    fields: dict[str, object] = {"fabric": "f1", "symptom": "loss", "tie_set": [component], **more}
+    return msgspec.convert(
+        {"incident_id": name, "component": component, "detected_at": clock(at), **fields}, Claim
+    )
+
+
+def test_the_right_name_in_time_is_a_match() -> None:
+    result = score([truth(TOR)], [claim("i1", TOR, at=7)])
+    assert (result.top1, result.missed, result.false) == (1, [], [])
+    assert result.seconds == [7.0]
+    assert result.precision == result.recall == 1.0
+
+
+def test_a_second_incident_for_one_fault_is_false() -> None:
+    result = score([truth(TOR)], [claim("i1", TOR), claim("i2", TOR, at=8)])
+    assert [match.incident_id for match in result.matched] == ["i1"]
+    assert [false[0] for false in result.false] == ["i2"]
+    assert result.precision == 0.5
+
+
+@pytest.mark.parametrize(("at", "found"), [(-1, False), (0, True), (90, True), (91, False)])
+def test_detection_counts_from_the_start_until_a_minute_after_the_end(at: int, found: bool) -> None:
+    result = score([truth(TOR, 0, 30)], [claim("i1", TOR, at)])
+    assert len(result.matched) == len([1] if found else [])
+    assert len(result.false) == len(result.missed) == int(not found)
+
+
+def test_a_fault_that_still_lasts_can_be_found_at_any_time() -> None:
+    assert score([truth(TOR, 0, None)], [claim("i1", TOR, at=5000)]).recall == 1.0
+
+
+def test_incidents_with_a_parent_are_not_counted() -> None:
+    child = claim("i2", RNIC, parent="i1")
+    result = score([truth(TOR)], [claim("i1", TOR), child])
+    assert result.perfect
+    assert score([truth(RNIC)], [child]).missed, "a consequence finds nothing either"
+
+
+def test_a_tie_set_of_four_is_a_class_match_and_one_of_five_is_not() -> None:
+    others = [f"tor:x{i}" for i in range(3)]
+    four = score([truth(TOR)], [claim("i1", others[0], tie_set=[*others, TOR])])
+    assert (len(four.matched), four.top1) == (1, 0)
+    five = score([truth(TOR)], [claim("i1", others[0], tie_set=[*others, TOR, RNIC])])
+    assert len(five.missed) == len(five.false) == 1
+
+
+def test_naming_the_component_itself_matches_whatever_the_size_of_the_tie_set() -> None:
+    crowd = [TOR, *(f"tor:x{i}" for i in range(9))]
+    assert score([truth(TOR)], [claim("i1", TOR, tie_set=crowd)]).top1 == 1
+
+
+def test_another_fabric_is_another_world() -> None:
+    assert not score([truth(TOR)], [claim("i1", TOR, fabric="f2")]).matched
+
+
+def test_the_last_version_of_an_incident_counts() -> None:
+    versions = [
+        claim("i1", TOR, version=2),
+        claim("i1", RNIC, version=1),
+        claim("i1", RNIC, version=3, parent="i0"),
+    ]
+    assert score([truth(TOR)], versions[:2]).top1 == 1
+    assert not score([truth(TOR)], versions).matched
+
+
+def test_agents_and_dead_hosts_are_scored_among_themselves() -> None:
+    crash = truth("agent:h1", symptom="agent_down")
+    agent = claim("i1", "agent:h1", symptom="agent_down")
+    assert score([crash], [agent]).perfect
+    blamed = claim("i2", "rnic:10.0.0.9", tie_set=["rnic:10.0.0.9", "agent:h1"])
+    assert len(score([crash], [blamed]).false) == 1, "the network was blamed for the agent"
+    assert len(score([truth(TOR)], [claim("i1", TOR, symptom="host_down")]).false) == 1
+
+
+def test_pairs_are_chosen_so_that_most_faults_are_found() -> None:
+    tied = ["rnic:a", "rnic:b"]
+    result = score(
+        [truth("rnic:a"), truth("rnic:b")],
+        [claim("i1", "rnic:a", tie_set=tied), claim("i2", "rnic:a", at=9, tie_set=["rnic:a"])],
+    )
+    assert len(result.matched) == 2
+    assert result.top1 == 1
+
+
+def test_nothing_broken_and_nothing_blamed_is_perfect() -> None:
+    empty = score([], [])
+    assert empty.perfect
+    assert empty.precision == empty.recall == 1.0
+
+
+def test_the_score_is_told_to_people_and_programs() -> None:
+    result = score([truth(TOR), truth(RNIC)], [claim("i1", TOR), claim("i2", "tor:asw-9")])
+    assert scoring.to_text(result).splitlines()[-1] == (
+        "1 of 2 faults found (1 named exactly), 1 false, mean 5.0 s to detect"
+    )
+    document = json.loads(scoring.to_json(result))
+    assert (document["top1"], document["class"], document["truths"]) == (1, 1, 2)
+    assert document["missed"][0]["component"] == RNIC
+
+
+def test_incident_lines_are_read_leniently_and_refused_by_line_number(tmp_path: Path) -> None:
+    file = tmp_path / "incidents.jsonl"
+    good = {**msgspec.to_builtins(claim("i1", TOR)), "severity": "P1", "evidence": {}}
+    file.write_text(f"{json.dumps(good)}\n\n{{}}\n")
+    with pytest.raises(ScoreError, match=r"line 3: .*missing required field"):
+        scoring.load_incidents(file)
+    file.write_text(json.dumps(good))
+    assert scoring.load_incidents(file) == [claim("i1", TOR)]
+    with pytest.raises(ScoreError, match="No such file"):
+        scoring.load_incidents(tmp_path / "none")
+
+
+def test_truth_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(TruthError, match="No such file"):
+        load(tmp_path / "truth.json")
+    (tmp_path / "truth.json").write_text("{}")
+    with pytest.raises(TruthError, match="Expected `array`"):
+        load(tmp_path / "truth.json")
+    with pytest.raises(ValueError, match="no zone"):
+        seconds_of("2026-01-01T00:00:00")
