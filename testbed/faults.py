@@ -30,7 +30,8 @@ class FaultKind(NamedTuple):
     effect      what probes see: loss of a share at each crossing, added latency, ...
     issue_type  name in the catalogue of 19 issue types, None where none fits
     layer       of the truth
-    magnitude   default: share lost | added round trip [us] | share of moments | offset [s]
+    magnitude   default: share lost at each crossing | added round trip [us] (half of it where only
+                probe or reply crosses) | share of seconds without CPU | clock offset [s]
     share       default share of five-tuples that are hit
     period_s    default flapping period, 0 = steady; down in the first half of each period
     """

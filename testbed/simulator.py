@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from schemas.heartbeat import Heartbeat
 from schemas.topology import Topology
+from testbed.agents import STARVED_LOSS, Moment, heartbeats, starved_moments
 from testbed.conditions import Conditions, conditions
 from testbed.faults import Fault, check, truth
 from testbed.healthy import Baseline, Noise, baseline
-from testbed.mixing import F64, mix, uniform
+from testbed.mixing import mix
 from testbed.network import Network
 from testbed.network import build as build_network
 from testbed.records import REFUSED, SUCCESS, TIMEOUT, Measured, Templates, templates
@@ -31,9 +32,6 @@ SECOND_NS: Final = 1_000_000_000
 _HOUR_S: Final = 3600
 _TRACE_PERIOD_S: Final = 60
 _JITTER_NS: Final = 10_000_000
-#: While a starved agent is in one of its moments: rnics hit, and probes that miss their time-out.
-_STARVED_RNICS: Final = 0.75
-_STARVED_LOSS: Final = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,13 +131,15 @@ class Simulation:
         start_ns = self.start_ns + index * SECOND_NS
         rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence([self.seed, 20, index])))
         rows = self._rows(hour, now, index)
-        starved = self._starved(index, now)
-        measured = self._measure(hour, now, rows, index, starved, rng)
+        moments = starved_moments(self.network, now, self.seed, index)
+        measured = self._measure(hour, now, rows, index, moments, rng)
         return Second(
             index,
             start_ns,
             hour.templates.batch(rows, measured, start_ns),
-            self._heartbeats(hour, now, start_ns, starved, rng),
+            heartbeats(
+                self.network, now, start_ns, hour.baseline.clock_ns, moments, self.seed, rng
+            ),
         )
 
     def _rows(self, hour: _Hour, now: Conditions, index: int) -> NDArray[np.int64]:
@@ -164,7 +164,7 @@ class Simulation:
         now: Conditions,
         rows: NDArray[np.int64],
         index: int,
-        starved: list[tuple[int, NDArray[np.bool_]]],
+        moments: list[Moment],
         rng: np.random.Generator,
     ) -> Measured:
         count = len(rows)
@@ -176,9 +176,9 @@ class Simulation:
         if trace.any():  # three probes a hop: one answer is enough
             keep = np.where(trace, 1 - (1 - keep) ** 3, keep)
         arrived = rng.random(count) < keep
-        for _, hit in starved:
-            slow = hit[hour.paths.src_rnic[path]] | hit[hour.paths.dst_rnic[path]]
-            arrived &= ~(slow & (rng.random(count, np.float32) < _STARVED_LOSS))
+        for moment in moments:
+            slow = moment.rnics[hour.paths.src_rnic[path]] | moment.rnics[hour.paths.dst_rnic[path]]
+            arrived &= ~(slow & (rng.random(count, np.float32) < STARVED_LOSS))
         dial = np.where(arrived, SUCCESS, TIMEOUT).astype(np.int8)
         if now.refused.any():
             dial[arrived & now.refused[path] & ~trace] = REFUSED
@@ -187,47 +187,6 @@ class Simulation:
         sent_at = self.start_ns + index * SECOND_NS + hour.paths.phase_ns[path] + clock[host]
         sent_at += (rng.random(count, np.float32) * _JITTER_NS).astype(np.int64)
         return Measured(dial, np.round(np.exp(log_rtt) + now.added_us[path], 3), sent_at)
-
-    def _starved(self, index: int, now: Conditions) -> list[tuple[int, NDArray[np.bool_]]]:
-        """Hosts in a moment without CPU, with the rnics (R,) that it hits; at least two."""
-        out = []
-        for host, moments in now.starved:
-            if uniform(self.seed, 21, host, index)[0] < moments:
-                own = np.flatnonzero(self.network.rnic_host == host)
-                order = own[np.argsort(mix(self.seed, 22, index, own))]
-                hit = np.zeros(len(self.network.rnic_host), np.bool_)
-                hit[order[: max(2, round(_STARVED_RNICS * len(own)))]] = True
-                out.append((host, hit))
-        return out
-
-    def _heartbeats(
-        self,
-        hour: _Hour,
-        now: Conditions,
-        start_ns: int,
-        starved: list[tuple[int, NDArray[np.bool_]]],
-        rng: np.random.Generator,
-    ) -> list[Heartbeat]:
-        hosts = len(self.network.hosts)
-        steal: F64 = rng.random(hosts) * 0.02
-        delay: F64 = 30.0 + 100.0 * rng.random(hosts) ** 4
-        for host, _ in starved:
-            steal[host] = 0.5 + 0.4 * steal[host] / 0.02
-            delay[host] = 50_000.0 + 3000.0 * delay[host]
-        phase = (uniform(self.seed, 23, np.arange(hosts)) * 0.9e9).astype(np.int64)
-        times = start_ns + phase + hour.baseline.clock_ns + now.clock_ns
-        fabric = self.topology.fabric
-        return [
-            Heartbeat(
-                node_sn=name,
-                time=int(times[host]),
-                fabric=fabric,
-                cpu_steal=round(float(steal[host]), 4),
-                scheduling_delay_us=round(float(delay[host]), 1),
-            )
-            for host, name in enumerate(self.network.hosts)
-            if not now.silent[host]
-        ]
 
     def _state(self, hour: _Hour, index: int) -> Conditions:
         active = tuple(fault for fault in self.faults if fault.active(index))
