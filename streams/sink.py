@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from schemas import metrics, topics
+from streams import dead_letters
 from streams.sink_batch import TOPICS, Batch, Batcher, Limits, Message
-from streams.sink_letters import MAX_RAW
 from streams.sink_rows import Place
 from streams.store import StoreUnavailable
 
@@ -206,12 +206,10 @@ class Sink:
                 failed.append(error)
 
         for letter in batch.letters:
+            out = dead_letters.message(*letter.place, letter.raw, letter.reason)
+            headers: list[tuple[str, str | bytes | None]] = [*out.headers]
             producer.produce(
-                topics.DEAD_LETTER.name,
-                letter.raw[:MAX_RAW],
-                key=letter.place.topic,
-                headers=letter.to_kafka(),
-                on_delivery=delivered,
+                out.topic, out.value, key=out.key, headers=headers, on_delivery=delivered
             )
             producer.poll(0)
         if batch.letters and (producer.flush(5) or failed):

@@ -1,16 +1,14 @@
-"""Dead letters: what could not be used, as a message of skh.dead-letter and as a row."""
+"""Dead letters as rows: the sink's own, and those that lie on skh.dead-letter."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from streams.dead_letters import MAX_RAW_BYTES
 from streams.sink_rows import DEAD_LETTER, Place
-
-#: A broker takes 1 MB by default; of longer messages the beginning must do.
-MAX_RAW: Final = 900_000
 
 
 class DeadLetter(NamedTuple):
@@ -22,21 +20,9 @@ class DeadLetter(NamedTuple):
     line: int = 0
     column: str = ""
 
-    def to_kafka(self) -> list[tuple[str, str | bytes | None]]:
-        """Headers of the message on skh.dead-letter whose value is ``raw``."""
-        fields = {
-            "reason": self.reason,
-            "topic": self.place.topic,
-            "partition": self.place.partition,
-            "offset": self.place.offset,
-            "line": self.line,
-            "column": self.column,
-        }
-        return [(name, str(value).encode(errors="replace")) for name, value in fields.items()]
-
     @classmethod
     def from_kafka(cls, headers: Mapping[str, bytes], raw: bytes, at: Place) -> DeadLetter:
-        """Never fails, for a dead letter has nowhere else to go.
+        """Inverse of streams.dead_letters; never fails, for a dead letter has nowhere else to go.
 
         at  where the dead letter itself is; stands in where its headers do not say
         """
@@ -69,7 +55,7 @@ def table(letters: Sequence[DeadLetter]) -> pa.Table:
                 "line": letter.line,
                 "column": letter.column,
                 "reason": letter.reason,
-                "raw": letter.raw,
+                "raw": letter.raw[:MAX_RAW_BYTES],
             }
             for letter in letters
         ],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+
 from schemas import migrate, ping, windows
 from streams.store import BadStoreUrl, Store, StoreRefused, StoreUnavailable, open_store
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NamedTuple
@@ -145,9 +145,16 @@ class Outcome(NamedTuple):
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    store = open_store(f"chdb:{tmp_path_factory.mktemp('sink')}")
-    migrate.migrate(store)
-    with cluster_of_one() as (producer, servers), running(store, servers) as run:
+    with (
+        closing(open_store(f"chdb:{tmp_path_factory.mktemp('sink')}")) as store,
+        cluster_of_one() as (producer, servers),
+    ):
+        migrate.migrate(store)
+        return _everything(store, producer, servers)
+
+
+def _everything(store: Store, producer: Producer, servers: str) -> Outcome:
+    with running(store, servers) as run:
         send(
             producer,
             ndjson(RECORD, {**RECORD, "dst_ip": "10.0.0.3"}, {**RECORD, "src_port": 70_000}),
@@ -161,9 +168,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
         eventually(lambda: total(store, "dead_letters") == 2)
         eventually(lambda: run.values().get(("skh_sink_lag_messages", "skh.pings")) == 0)
         rows = {name: store.rows(question) for name, question in QUESTIONS.items()}
-        done = Outcome(rows, run.values(), run.sink.not_ready(), headers_of_a_letter(servers))
-    store.close()
-    return done
+        return Outcome(rows, run.values(), run.sink.not_ready(), headers_of_a_letter(servers))
 
 
 def headers_of_a_letter(servers: str) -> dict[str, bytes]:

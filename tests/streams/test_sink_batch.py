@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas import topics, windows
+from schemas.codecs import Reject
 from schemas.incident import Anomaly, Incident, encode
+from streams import dead_letters
 from streams.sink_batch import Batcher, Limits, Message
 from streams.sink_letters import DeadLetter
 from streams.sink_rows import Place
@@ -204,9 +206,9 @@ def test_whatever_lies_on_the_dead_letter_topic_is_stored(
 
 
 def test_a_dead_letter_survives_its_headers() -> None:
-    letter = DeadLetter(Place("skh.windows", 2, 99), "why", b"raw", 3, "dial")
-    headers = {name: text for name, text in letter.to_kafka() if isinstance(text, bytes)}
-    assert DeadLetter.from_kafka(headers, b"raw", Place("skh.dead-letter", 0, 1)) == letter
+    out = dead_letters.row("skh.pings", 2, 99, Reject(2, "dial", "why", b"raw"))
+    letter = DeadLetter.from_kafka(dict(out.headers), out.value, Place("skh.dead-letter", 0, 1))
+    assert letter == DeadLetter(Place("skh.pings", 2, 99), "why", b"raw", 3, "dial")
 
 
 @given(
