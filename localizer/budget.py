@@ -1,0 +1,27 @@
+"""The alarm budget: false incidents per week, spent over every test that a week makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WEEK_S = 604_800
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmBudget:
+    """How small a p-value must be.
+
+    per_week  false incidents allowed per fabric and week [count]
+    families  test families that share the budget (loss per window length, latency)
+
+    A Bonferroni bound: overlapping windows and components that share paths are positively
+    dependent, which only makes it stricter.
+    """
+
+    per_week: float = 1.0
+    families: int = 4
+
+    def level(self, components: int, every_s: float) -> float:
+        """Largest p-value that may alarm if ``components`` are tested each ``every_s`` seconds."""
+        tests = WEEK_S / every_s * max(components, 1)
+        return self.per_week / self.families / tests

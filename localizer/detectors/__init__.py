@@ -1,0 +1,1 @@
+"""Ways to see that something is wrong: loss, latency, silence. They do not say who is to blame."""

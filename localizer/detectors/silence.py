@@ -1,0 +1,115 @@
+"""Who fell silent, and whose fault that is: the decision table of silence.
+
+heartbeat + timeouts                                    -> network or rnic: not decided here
+no heartbeat + refused                                  -> agent_down
+no heartbeat + timeouts on all rnics, both layers       -> host_down
+heartbeat that shows starvation + timeouts              -> agent_starved
+Between "no heartbeat for a moment" and "no heartbeat" nobody is blamed for the host's time-outs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.paths import Path
+
+Bool = npt.NDArray[np.bool_]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+
+DOUBTFUL_S = 1.6  # without a heartbeat for so long, time-outs wait
+SILENT_S = 3.2  # and for so long, the agent is taken to be gone
+STARVED_STEAL = 0.25
+STARVED_DELAY_US = 100_000.0
+OBSERVERS = 3
+
+
+@dataclass(slots=True)
+class Hosts:
+    """(H,) state of each host, as of the second that is judged."""
+
+    silent: Bool  # no sign of life for SILENT_S
+    doubtful: Bool  # none for DOUBTFUL_S
+    starved: Bool
+
+
+class HostMemory:
+    """Signs of life of the hosts of one fabric: heartbeats, or own probes where none are sent."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._code: dict[str, int] = {}
+        self._beats: dict[int, float] = {}  # host -> newest heartbeat [s]
+        self._starved: dict[int, float] = {}  # host -> newest sign of starvation [s]
+        self._dead: set[int] = set()  # said so itself: alive = false
+        self._rnics: dict[int, set[str]] = {}
+        self._sent: I64 = np.empty(0, np.int64)  # newest second with an own probe, per host
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def code(self, name: str) -> int:
+        """Dense number of a host."""
+        code = self._code.get(name)
+        if code is None:
+            code = self._code[name] = len(self.names)
+            self.names.append(name)
+            self._sent = np.append(self._sent, -(10**9))
+        return code
+
+    def place(self, path: Path) -> tuple[int, int]:
+        """Source and destination host of a path."""
+        src, dst = self.code(path.src_node_sn), self.code(path.dst_node_sn)
+        self._rnics.setdefault(src, set()).add(path.src_real_ip)
+        self._rnics.setdefault(dst, set()).add(path.dst_real_ip)
+        return src, dst
+
+    def beat(self, name: str, time_s: float, *, alive: bool, steal: float, delay_us: float) -> None:
+        """Take a heartbeat."""
+        code = self.code(name)
+        self._beats[code] = max(time_s, self._beats.get(code, 0.0))
+        self._dead.discard(code) if alive else self._dead.add(code)
+        if steal >= STARVED_STEAL or delay_us >= STARVED_DELAY_US:
+            self._starved[code] = max(time_s, self._starved.get(code, 0.0))
+
+    def probed(self, second: int, sources: I32) -> None:
+        """These hosts sent probes in this second."""
+        self._sent[np.unique(sources)] = second
+
+    def rnics(self, host: int) -> int:
+        """How many rnics of a host are probed."""
+        return len(self._rnics.get(host, ()))
+
+    def state(self, second: int) -> Hosts:
+        """State at the end of a second."""
+        now = second + 1.0
+        hosts = len(self.names)
+        age = np.full(hosts, np.inf)
+        if self._beats:
+            for code, time_s in self._beats.items():
+                age[code] = now - time_s
+        else:  # nobody sends heartbeats here: own probes are the only sign of life
+            age = now - 1.0 - self._sent.astype(float)
+        silent, doubtful = age > SILENT_S, age > DOUBTFUL_S
+        if self._beats:  # a host that never sent one is not known to be able to
+            never = np.isinf(age)
+            silent[never] = doubtful[never] = False
+        for code in self._dead:
+            silent[code] = True
+        starved = np.zeros(hosts, bool)
+        for code, time_s in self._starved.items():
+            starved[code] = now - time_s <= 2.5 and time_s <= now + 1.0
+        return Hosts(silent, doubtful, starved)
+
+
+def observers(of: I32, by: I32, mask: Bool, hosts: int) -> I64:
+    """(H,) how many distinct other hosts are in ``by`` among the masked paths towards each host.
+
+    of, by  (P,) host observed and host that observes
+    """
+    rows = mask & (of != by)
+    pairs = np.unique(of[rows].astype(np.int64) * hosts + by[rows])
+    return np.bincount(pairs // hosts, minlength=hosts)

@@ -1,0 +1,262 @@
+"""The life of an incident: open -> ongoing -> resolved, one per cause, with children. Pure.
+
+A verdict must be seen twice before it opens an incident (a second look costs a pane and saves a
+wrong name), and an incident closes only after its paths have been clean for a while, so that
+neither flickers. What is explained by a wider cause becomes its child or is renamed to it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import numpy as np
+
+from localizer.verdict import I64, Family, Verdict
+from schemas.components import kind_of
+from schemas.incident import Incident, Severity, State
+
+#: Sightings that open an incident, and how far apart two may be [s].
+SIGHTINGS: dict[Family, int] = {"reachability": 2, "latency": 2, "agent": 1}
+MEMORY_S: dict[Family, int] = {"reachability": 3, "latency": 11, "agent": 3}
+#: Clean time that closes an incident [s].
+CLEAR_S: dict[Family, int] = {"reachability": 10, "latency": 16, "agent": 6}
+REOPEN_S = 60  # the same trouble so soon again is the same incident, flapping
+UPDATE_S = 10  # an ongoing incident is written again this often while its numbers change
+INSIDE = 0.8  # share of bad paths that makes one cause explain another
+
+
+@dataclass(slots=True)
+class _Case:
+    incident_id: str
+    verdict: Verdict
+    opened_s: int
+    detected_s: float
+    last_bad_s: int
+    bad: I64
+    version: int = 0
+    state: State = "open"
+    parent: str | None = None
+    written_s: int = 0
+    closed_s: int | None = None
+    strayed: int = 0  # seconds in which the same paths spoke for another component
+    severity: Severity = "P2"
+    jobs: list[str] = field(default_factory=list)
+    tenants: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """Whom a verdict hits."""
+
+    severity: Severity
+    jobs: list[str]
+    tenants: list[str]
+
+
+class IncidentBook:
+    """All open and lately closed incidents of one fabric."""
+
+    def __init__(self, fabric: str, *, lateness_s: float, strategy: str) -> None:
+        self._fabric = fabric
+        self._lateness_s = lateness_s
+        self._strategy = strategy
+        self._cases: list[_Case] = []
+        self._pending: dict[tuple[Family, str], tuple[int, int, int]] = {}
+        self.silent_until_s = -1  # seconds that a former process has already spoken about
+
+    def restore(self, incidents: list[Incident]) -> None:
+        """Take over what a former process wrote (newest versions); it is not written again."""
+        for doc in incidents:
+            verdict = Verdict(
+                doc.component, doc.tie_set, doc.layer, doc.symptom, doc.p_value, doc.confidence,
+                np.empty(0, np.int64), doc.paths_total, _seconds(doc.opened_at),
+                issue_type=doc.issue_type, evidence=doc.evidence,
+            )  # fmt: skip
+            updated = _seconds(doc.updated_at)
+            self._cases.append(
+                _Case(
+                    doc.incident_id, verdict, _seconds(doc.opened_at), _seconds(doc.detected_at),
+                    updated, verdict.bad, doc.version, doc.state, doc.parent, updated,
+                    None if doc.closed_at is None else _seconds(doc.closed_at),
+                    severity=doc.severity, jobs=doc.jobs, tenants=doc.tenants,
+                )
+            )  # fmt: skip
+            self.silent_until_s = max(self.silent_until_s, updated)
+
+    def step(self, second: int, seen: list[tuple[Verdict, Impact]]) -> list[tuple[Incident, I64]]:
+        """Advance to the end of a second; returns the documents that changed, with their bad paths.
+
+        seen  the verdicts of this second that are still bad now, strongest first
+        """
+        changed: list[_Case] = []
+        matched: set[str] = set()
+        for verdict, impact in seen:
+            for case in self._absorb(second, verdict, impact, matched):
+                if case not in changed:
+                    changed.append(case)
+        for case in self._cases:
+            if case.state != "resolved" and self._finished(second, case):
+                case.state, case.closed_s = "resolved", case.last_bad_s + 1
+                if case not in changed:
+                    changed.append(case)
+        self._forget(second)
+        if second <= self.silent_until_s:
+            return []
+        return [self._write(second, case) for case in changed]
+
+    def open_components(self) -> list[tuple[Family, str]]:
+        """Who is under suspicion now."""
+        return [
+            (c.verdict.family, c.verdict.component) for c in self._cases if c.state != "resolved"
+        ]
+
+    def moved(self, where: I64) -> None:
+        """Paths were renumbered: (old P,) new row, -1 where gone."""
+        for case in self._cases:
+            case.bad = where[case.bad]
+            case.bad = case.bad[case.bad >= 0]
+
+    def _absorb(
+        self, second: int, verdict: Verdict, impact: Impact, matched: set[str]
+    ) -> list[_Case]:
+        family = verdict.family
+        mine = [c for c in self._cases if c.verdict.family == family]
+        same = [
+            c for c in mine
+            if verdict.component in c.verdict.tie_set
+            and (c.state != "resolved" or second - c.last_bad_s <= REOPEN_S)
+        ]  # fmt: skip
+        if same:
+            return self._refresh(second, same[-1], verdict, impact, matched)
+        if self._sighted(second, verdict) < SIGHTINGS[family] or second <= self.silent_until_s:
+            return []
+        inside = [
+            c for c in mine
+            if c.state != "resolved" and c.parent is None and c.incident_id not in matched
+            and len(c.bad) and len(np.intersect1d(c.bad, verdict.bad)) >= INSIDE * len(c.bad)
+        ]  # fmt: skip
+        if inside:
+            return self._rename(second, inside, verdict, impact, matched)
+        within = [
+            c for c in mine
+            if c.state != "resolved" and len(verdict.bad)
+            and len(np.intersect1d(c.bad, verdict.bad)) >= INSIDE * len(verdict.bad)
+        ]  # fmt: skip
+        if within and within[0].incident_id not in matched:
+            case = within[0]
+            case.strayed += 1
+            if case.strayed < 3:
+                case.last_bad_s = second
+                matched.add(case.incident_id)
+                return []
+            return self._rename(second, [case], verdict, impact, matched)
+        case = _Case(
+            self._identify(verdict), verdict, verdict.first_s,
+            second + 1 + self._lateness_s, second, verdict.bad, severity=impact.severity, jobs=impact.jobs, tenants=impact.tenants,
+        )  # fmt: skip
+        case.written_s = second
+        self._cases.append(case)
+        matched.add(case.incident_id)
+        return [case]
+
+    def _refresh(
+        self, second: int, case: _Case, verdict: Verdict, impact: Impact, matched: set[str]
+    ) -> list[_Case]:
+        matched.add(case.incident_id)
+        reopened = case.state == "resolved"
+        case.last_bad_s, case.strayed = second, 0
+        if second <= self.silent_until_s:
+            case.bad = np.union1d(case.bad, verdict.bad)
+            return []
+        grown = len(np.setdiff1d(verdict.bad, case.bad)) > 0
+        case.bad = np.union1d(case.bad, verdict.bad)
+        worse = verdict.symptom == "unconnectivity" and case.verdict.symptom == "loss"
+        kept = case.verdict.component  # the name stays unless a wider cause explains it
+        due = second - case.written_s >= UPDATE_S and (grown or case.state == "open")
+        if not (reopened or worse or due) or case.written_s == second:
+            return []
+        symptom = (
+            case.verdict.symptom if case.verdict.symptom == "unconnectivity" else verdict.symptom
+        )
+        case.verdict = replace(verdict, component=kept, symptom=symptom, first_s=case.opened_s)
+        self._weigh(case, impact)
+        case.state, case.closed_s = "ongoing", None
+        return [case]
+
+    def _rename(
+        self, second: int, cases: list[_Case], verdict: Verdict, impact: Impact, matched: set[str]
+    ) -> list[_Case]:
+        """The first case becomes the wider cause, the others its children."""
+        first, *rest = cases
+        first.verdict = replace(verdict, first_s=first.opened_s)
+        first.bad = np.union1d(first.bad, verdict.bad)
+        first.last_bad_s, first.strayed, first.state = second, 0, "ongoing"
+        self._weigh(first, impact)
+        for case in rest:
+            case.parent = first.incident_id
+        matched.update(case.incident_id for case in cases)
+        return cases
+
+    def _weigh(self, case: _Case, impact: Impact) -> None:
+        case.severity = min(case.severity, impact.severity)  # "P0" < "P1": never milder
+        case.jobs = sorted({*case.jobs, *impact.jobs})
+        case.tenants = sorted({*case.tenants, *impact.tenants})
+
+    def _sighted(self, second: int, verdict: Verdict) -> int:
+        key = (verdict.family, verdict.component)
+        last, times, first_s = self._pending.get(key, (-(10**9), 0, verdict.first_s))
+        if second - last > MEMORY_S[verdict.family]:
+            times, first_s = 0, verdict.first_s
+        if second != last:
+            times += 1
+        self._pending[key] = (second, times, min(first_s, verdict.first_s))
+        verdict.first_s = min(first_s, verdict.first_s)
+        return times
+
+    def _finished(self, second: int, case: _Case) -> bool:
+        if second - case.last_bad_s < CLEAR_S[case.verdict.family]:
+            return False
+        return second > self.silent_until_s
+
+    def _forget(self, second: int) -> None:
+        self._cases = [
+            c for c in self._cases if c.state != "resolved" or second - c.last_bad_s <= REOPEN_S
+        ]
+        if len(self._pending) > 1000:
+            self._pending = {k: v for k, v in self._pending.items() if second - v[0] <= 60}
+
+    def _identify(self, verdict: Verdict) -> str:
+        text = "\n".join((self._fabric, verdict.family, verdict.component, str(verdict.first_s)))
+        return base64.b32encode(hashlib.sha256(text.encode()).digest())[:16].decode().lower()
+
+    def _write(self, second: int, case: _Case) -> tuple[Incident, I64]:
+        case.version += 1
+        case.written_s = second
+        verdict = case.verdict
+        tie_set = verdict.tie_set
+        document = Incident(
+            incident_id=case.incident_id, version=case.version, state=case.state,
+            fabric=self._fabric, component=verdict.component, kind=kind_of(verdict.component),
+            layer=verdict.layer, symptom=verdict.symptom, issue_type=verdict.issue_type,
+            direction="both", opened_at=_utc(case.opened_s), detected_at=_utc(case.detected_s),
+            updated_at=_utc(second),
+            closed_at=None if case.closed_s is None else _utc(case.closed_s),
+            severity=case.severity, confidence=round(verdict.confidence, 4),
+            p_value=verdict.p_value, tie_set=tie_set, parent=case.parent,
+            paths_bad=len(case.bad) or len(verdict.bad), paths_total=verdict.total,
+            jobs=case.jobs, tenants=case.tenants, strategy=self._strategy,
+            evidence=verdict.evidence,
+        )  # fmt: skip
+        return document, verdict.bad
+
+
+def _utc(seconds: float) -> str:
+    text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    return text.removesuffix("+00:00") + "Z"
+
+
+def _seconds(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp())

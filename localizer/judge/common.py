@@ -1,0 +1,71 @@
+"""What verdicts about reachability and latency have in common."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from localizer import explain
+from localizer.observability import Classes
+from localizer.state import FabricState
+from localizer.verdict import I64, ISSUE_TYPE, Verdict
+from schemas.components import component, kind_of
+from schemas.incident import Symptom
+
+Bool = npt.NDArray[np.bool_]
+F64 = npt.NDArray[np.float64]
+
+#: From this share of a path's traversals on, a blamed component takes the whole path with it.
+OWNS = 0.5
+
+
+def share_of(incidence: sparse.csr_array, column: int) -> F64:
+    """(P,) one column."""
+    return np.asarray(incidence[:, [column]].todense()).ravel()
+
+
+def verdict_on(groups: Classes, column: int, symptom: Symptom, bad: I64, p: float, size: float,
+               first_s: int) -> Verdict:  # fmt: skip
+    """A verdict on a class, named by its likeliest member.
+
+    p     of the decision, before correction for the classes that were tried
+    size  loss [1] or added latency [us]
+    """
+    tie_set = groups.members[column]
+    corrected = min(1.0, p * len(groups.members))
+    overlay = kind_of(tie_set[0]) in ("vswitch", "container")
+    crossed = int(groups.incidence[:, [column]].tocsc().nnz)
+    return Verdict(
+        tie_set[0], tie_set, "overlay" if overlay else "underlay", symptom, corrected,
+        1.0 - corrected, bad, crossed, first_s, size,
+    )  # fmt: skip
+
+
+def about_host(verdict: Verdict, host: str) -> None:
+    """Too few observers to blame the network: the verdict is about the host that complains."""
+    who = component("host", host)
+    verdict.evidence["instead_of"] = verdict.component
+    verdict.component, verdict.tie_set, verdict.layer = who, [who], "host"
+
+
+def add_evidence(state: FabricState, verdict: Verdict, share: F64, sent: I64, lost: I64, bad: Bool,
+                 length: int) -> None:  # fmt: skip
+    """Fill in what a person reads: the contrast, the layers, the strength, examples."""
+    verdict.issue_type = ISSUE_TYPE.get((verdict.kind, verdict.symptom))
+    crosses, probed = share > 0, sent > 0
+    facts = explain.crossing(verdict.component, bad & probed, probed & ~bad, crosses)
+    strength = explain.effect(verdict.symptom, verdict.effect)
+    facts["text"] = f"{facts['text']}; {strength} (last {length} s)"
+    if verdict.kind == "host":
+        facts["text"] = (
+            f"only {verdict.component.removeprefix('host:')} sees it, and it takes "
+            f"{state.options.observers} source hosts to blame {verdict.evidence['instead_of']}; "
+            f"{strength} (last {length} s)"
+        )
+    facts["layers"] = explain.layers(state.layer == 1, lost, sent, crosses)
+    facts["effect"] = round(verdict.effect, 6)
+    facts["window_s"] = length
+    facts["source_hosts"] = len(np.unique(state.src[verdict.bad]))
+    facts["examples"] = explain.examples(verdict.bad, state.index.paths)
+    verdict.evidence |= facts

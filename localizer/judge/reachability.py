@@ -1,0 +1,129 @@
+"""Loss and unreachability over the newest 1, 5 and 30 s -> verdicts."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer import quorum, strategies
+from localizer.detectors import loss
+from localizer.evidence import Evidence
+from localizer.judge.common import OWNS, about_host, add_evidence, share_of, verdict_on
+from localizer.observability import Classes
+from localizer.state import FabricState
+from localizer.verdict import I64, Verdict
+from schemas.incident import Symptom
+
+Bool = npt.NDArray[np.bool_]
+
+WINDOWS_S = (1, 5, 30)  # each a family of the alarm budget; the fourth is latency
+RECENT_S = 10  # a verdict must still be bad in these seconds
+SURPRISE = 0.01  # p-value below which a path counts as bad
+TOTAL = 0.95  # share of lost probes, or of silent five-tuples, that makes it unreachability
+TELLING = 4  # probes that a five-tuple must have sent to be called silent
+
+
+def reachability(state: FabricState, at: int, judged: Bool) -> list[Verdict]:
+    """Verdicts of all windows; a longer window adds what the shorter ones missed.
+
+    judged  (P,) paths that may speak
+    """
+    if not (state.history.total("lost", at, RECENT_S) * judged).any():
+        _learn(state, at, judged)
+        return []
+    groups = state.classes()
+    level = state.budget.level(len(groups.members), 1.0)
+    left = judged.copy()
+    fresh = judged.copy()  # paths on no component that a shorter window has blamed
+    verdicts: list[Verdict] = []
+    for length in WINDOWS_S:
+        verdicts += _window(state, at, length, left, fresh, groups, level)
+    if not verdicts:
+        _learn(state, at, judged)
+    return verdicts
+
+
+def _learn(state: FabricState, at: int, judged: Bool) -> None:
+    groups = state.classes()
+    sent, lost = (state.history.line(n, at).astype(np.int64) * judged for n in ("sent", "lost"))
+    state.background.learn(
+        float(sent.sum()), float(lost.sum()),
+        loss.pooled(groups.incidence, sent), loss.pooled(groups.incidence, lost),
+    )  # fmt: skip
+
+
+def _window(
+    state: FabricState,
+    at: int,
+    length: int,
+    left: Bool,
+    fresh: Bool,
+    groups: Classes,
+    level: float,
+) -> list[Verdict]:
+    """Verdicts of one window; takes the paths that they explain out of ``left`` and ``fresh``."""
+    unclaimed = fresh.copy()
+    background = state.background
+    sent = state.history.total("sent", at, length) * left
+    lost = state.history.total("lost", at, length) * left
+    alarm = loss.alarming(
+        loss.pooled(groups.incidence, sent), loss.pooled(groups.incidence, lost), background, level
+    )
+    if not alarm.any():
+        return []
+    p_path = loss.upper_tail(lost.astype(float), sent.astype(float), background.rate)
+    bad = (lost > 0) & (p_path < SURPRISE)
+    evidence = Evidence(
+        groups.incidence, sent, lost, np.zeros(len(sent)), np.ones(len(sent)), bad,
+        state.src, state.layer == 1, background.rate,
+    )  # fmt: skip
+    verdicts: list[Verdict] = []
+    alone: list[Verdict] = []
+    for blame in strategies.get(state.options.strategy)(evidence):
+        share = share_of(groups.incidence, blame.column)
+        rows = left & (share > 0)
+        n, k = float((share * sent * rows).sum()), float((share * lost * rows).sum())
+        if not loss.alarming(np.array([n]), np.array([k]), background, level)[0]:
+            continue
+        left &= ~((share >= OWNS) | (bad & (share > 0)))
+        mine = np.flatnonzero(rows & bad)
+        if not _still(state, at, rows & bad & unclaimed):
+            continue
+        fresh &= share == 0
+        p = float(loss.upper_tail(np.array([k]), np.array([n]), background.rate)[0])
+        symptom = _symptom(sent, lost, rows & bad, blame.effect)
+        first_s = _first_bad(state, at, length, mine)
+        verdict = verdict_on(groups, blame.column, symptom, mine, p, blame.effect, first_s)
+        witnessed = quorum.enough(state.src, lost, sent, rows, background, state.options.observers)
+        if not witnessed:
+            about_host(verdict, state.hosts.names[quorum.loudest(state.src, lost, rows)])
+        add_evidence(state, verdict, share, sent, lost, bad, length)
+        (verdicts if witnessed else alone).append(verdict)
+    return verdicts or alone[:1]
+
+
+def _still(state: FabricState, at: int, bad: Bool) -> bool:
+    """Whether the bad paths lost something in the newest seconds too, more than chance would."""
+    sent = float(state.history.total("sent", at, RECENT_S)[bad].sum())
+    lost = float(state.history.total("lost", at, RECENT_S)[bad].sum())
+    newest = int(state.history.total("lost", at, RECENT_S // 2)[bad].sum())
+    p = loss.upper_tail(np.array([lost]), np.array([sent]), state.background.rate)
+    return bool(p[0] < 1e-4 and newest > 0)
+
+
+def _symptom(sent: I64, lost: I64, bad: Bool, effect: float) -> Symptom:
+    """Unreachability when nothing gets through, or nothing of some five-tuples.
+
+    One lost probe of one says nothing about a five-tuple, so only those with more count.
+    """
+    told = bad & (sent >= TELLING)
+    gone = told.any() and (lost[told] >= sent[told]).mean() >= TOTAL
+    return "unconnectivity" if effect >= TOTAL or gone else "loss"
+
+
+def _first_bad(state: FabricState, at: int, length: int, bad: I64) -> int:
+    """First second of the window in which the bad paths lost a probe."""
+    for back in range(length - 1, -1, -1):
+        if state.history.line("lost", at - back)[bad].any():
+            return at - back
+    return at

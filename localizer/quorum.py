@@ -1,0 +1,39 @@
+"""How many witnesses it takes: no single source host may cause a network blame."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.detectors.loss import Background, upper_tail
+
+Bool = npt.NDArray[np.bool_]
+F64 = npt.NDArray[np.float64]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+
+
+def enough(
+    source: I32, lost: I64, sent: I64, rows: Bool, background: Background, least: int
+) -> bool:
+    """Whether ``least`` source hosts saw losses, and the evidence stands without the loudest one.
+
+    source, lost, sent  (P,); rows (P,) the paths in question
+    """
+    hurt = rows & (lost > 0)
+    if len(np.unique(source[hurt])) < least:
+        return False
+    rest = rows & (source != loudest(source, lost, rows))
+    k, n = float(lost[rest].sum()), float(sent[rest].sum())
+    return bool(upper_tail(np.array([k]), np.array([n]), background.rate)[0] < 1e-4)
+
+
+def loudest(source: I32, lost: I64, rows: Bool) -> int:
+    """The source host with the most lost probes."""
+    return int(np.argmax(np.bincount(source[rows], weights=lost[rows])))
+
+
+def per_pair(pair: I64, valid: Bool) -> F64:
+    """(P,) weight that gives each endpoint pair one vote, split over its valid paths."""
+    size = np.bincount(pair[valid], minlength=int(pair.max(initial=-1)) + 1)
+    return np.where(valid, 1.0 / np.maximum(size[pair], 1), 0.0)

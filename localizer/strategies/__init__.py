@@ -1,0 +1,43 @@
+"""Ways to say what is to blame: each a function from Evidence to Blames, registered by name.
+
+Importing a module here registers it; a name clash raises. Every registered strategy runs through
+``tests/contracts``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from localizer.errors import LocalizerError, UnknownStrategy
+from localizer.evidence import Blame, Evidence
+
+Strategy = Callable[[Evidence], list[Blame]]
+
+_registry: dict[str, Strategy] = {}
+
+
+def strategy(name: str) -> Callable[[Strategy], Strategy]:
+    """Register a strategy under a name that nobody else has."""
+
+    def register(function: Strategy) -> Strategy:
+        if name in _registry:
+            raise LocalizerError(f"two strategies are named {name!r}; rename one")
+        _registry[name] = function
+        return function
+
+    return register
+
+
+def get(name: str) -> Strategy:
+    """The strategy of that name; raises UnknownStrategy naming the choices."""
+    if name not in _registry:
+        raise UnknownStrategy(name, _registry)
+    return _registry[name]
+
+
+def names() -> list[str]:
+    """All registered names, sorted."""
+    return sorted(_registry)
+
+
+from localizer.strategies import deepview, hypothesis, vote007  # noqa: E402, F401 — they use the decorator above

@@ -1,0 +1,74 @@
+"""What the localiser holds to be true in one second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.components import kind_of
+from schemas.incident import Layer, Symptom
+
+I64 = npt.NDArray[np.int64]
+
+Family = Literal["reachability", "latency", "agent"]
+FAMILY: dict[Symptom, Family] = {
+    "loss": "reachability",
+    "unconnectivity": "reachability",
+    "high_latency": "latency",
+    "agent_down": "agent",
+    "agent_starved": "agent",
+    "host_down": "agent",
+    "clock_skewed": "agent",
+}
+
+
+@dataclass(slots=True)
+class Verdict:
+    """One culprit, with the evidence.
+
+    tie_set    component and all that probes cannot tell from it, likeliest first
+    bad        rows of the bad paths that it explains, sorted
+    first_s    first second with one of their losses; total: paths that cross it
+    evidence   text and facts, ready for the incident document
+    """
+
+    component: str
+    tie_set: list[str]
+    layer: Layer
+    symptom: Symptom
+    p_value: float
+    confidence: float
+    bad: I64
+    total: int
+    first_s: int
+    effect: float = 0.0
+    issue_type: str | None = None
+    evidence: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        return kind_of(self.component)
+
+    @property
+    def family(self) -> Family:
+        return FAMILY[self.symptom]
+
+
+#: The likeliest of the 19 published issue types for a kind and symptom; None where probes alone
+#: leave several equally likely. Depth is a later matter.
+ISSUE_TYPE: dict[tuple[str, Symptom], str] = {
+    ("link", "loss"): "crc_error",
+    ("link", "unconnectivity"): "switch_port_down",
+    ("tor", "unconnectivity"): "switch_offline",
+    ("agg", "unconnectivity"): "switch_offline",
+    ("spine", "unconnectivity"): "switch_offline",
+    ("rnic", "unconnectivity"): "rnic_port_down",
+    ("rnic", "loss"): "rnic_port_flapping",
+    ("rnic", "high_latency"): "offloading_failure",
+    ("container", "unconnectivity"): "container_crash",
+    ("vswitch", "high_latency"): "not_using_rdma",
+    ("tor", "high_latency"): "congestion_control_disabled",
+}

@@ -1,0 +1,85 @@
+"""Records in, incidents out, without services: what ``diagnose`` and the trials run.
+
+It is the very same code as in the stream workers (PartitionWorker, Localizer), joined by a list in
+the place of skh.windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from localizer.engine import Findings, Localizer
+from localizer.state import Options
+from schemas import topics, windows
+from schemas.heartbeat import Heartbeat
+from schemas.topology import Topology
+from streams.heartbeats import chunks
+from streams.messages import OutMessage
+from streams.partition import PartitionWorker, Tally
+
+
+class Offline:
+    """One partition and its localisers, one per fabric."""
+
+    def __init__(self, *, topology: Topology | None = None, options: Options | None = None) -> None:
+        self._worker = PartitionWorker(partition=0, epoch=0)
+        self._topology = topology
+        self._options = options or Options()
+        self._localizers: dict[str, Localizer] = {}
+        self._offset = 0
+        self.dead_letters: list[OutMessage] = []
+
+    @property
+    def tally(self) -> Tally:
+        """Where every record went."""
+        return self._worker.tally
+
+    @property
+    def paths(self) -> int:
+        """Paths watched."""
+        return sum(localizer.paths for localizer in self._localizers.values())
+
+    def feed(self, batch: pa.RecordBatch, beats: Iterable[Heartbeat], arrival_ns: int) -> Findings:
+        """Take records accepted by ``schemas.codecs`` and the heartbeats of the same time."""
+        found = Findings()
+        by_fabric: dict[str, list[Heartbeat]] = {}
+        for beat in beats:
+            by_fabric.setdefault(beat.fabric, []).append(beat)
+        for fabric, group in by_fabric.items():
+            self._deliver(chunks(0, fabric, group), found)
+        self._deliver(self._worker.feed(batch, self._offset, arrival_ns), found)
+        self._offset += 1
+        return found
+
+    def finish(self) -> Findings:
+        """End of the input: closes and judges everything."""
+        found = Findings()
+        self._deliver(self._worker.finish(), found)
+        for localizer in self._localizers.values():
+            _add(found, localizer.finish())
+        return found
+
+    def _deliver(self, messages: list[OutMessage], found: Findings) -> None:
+        for message in messages:
+            if message.topic != topics.WINDOWS.name:
+                self.dead_letters.append(message)
+                continue
+            header = windows.Header.from_kafka(dict(message.headers))
+            localizer = self._localizers.get(header.fabric)
+            if localizer is None:
+                topology = self._topology
+                if topology is not None and topology.fabric != header.fabric:
+                    topology = None  # a document speaks of its own fabric only
+                localizer = Localizer(topology=topology, options=self._options)
+                self._localizers[header.fabric] = localizer
+            if header.kind == "punctuation":
+                _add(found, localizer.observe(header, None, message.value))
+            else:
+                _add(found, localizer.observe(header, windows.decode(header.kind, message.value)))
+
+
+def _add(to: Findings, more: Findings) -> None:
+    to.incidents += more.incidents
+    to.anomalies += more.anomalies
