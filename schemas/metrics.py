@@ -73,3 +73,21 @@ API_INCIDENTS: Final = Metric(
 API_PATHS: Final = Metric(
     "skh_paths_watched", "gauge", "Five-tuple paths with a window stored in the last five minutes"
 )
+STREAM_RECORDS: Final = Metric(
+    "skh_stream_records_total", "counter",
+    "Ping records taken in by this stream worker, by what became of them: judged, late, "
+    "duplicate or dead_lettered; what a rebalance made it read again counts again", ("outcome",),
+)  # fmt: skip
+STREAM_HELD: Final = Metric(
+    "skh_stream_records_held", "gauge", "Ping records in panes that have not closed yet"
+)
+STREAM_MESSAGES: Final = Metric(
+    "skh_stream_messages_total", "counter", "Messages that this stream worker has read", ("topic",)
+)
+STREAM_MISSING: Final = Metric(
+    "skh_stream_missing_messages_total", "counter",
+    "Messages of skh.pings that the broker had dropped before the stream worker read them",
+)  # fmt: skip
+STREAM_FINDINGS: Final = Metric(
+    "skh_stream_findings_total", "counter", "Documents published by the localiser", ("kind",)
+)

@@ -15,34 +15,30 @@ MAX_RAW_BYTES: Final = 900_000
 def row(topic: str, partition: int, offset: int, reject: Reject) -> OutMessage:
     """A row of a message that is not a record; the rest of its message was good."""
     return _letter(
-        topic, partition, offset, reject.raw, reject.reason, row=reject.row, column=reject.column
+        topic, partition, offset, reject.raw, reject.reason, reject.row + 1, reject.column or ""
     )
 
 
 def message(topic: str, partition: int, offset: int, raw: bytes, reason: str) -> OutMessage:
-    """A whole message that cannot be read."""
-    return _letter(topic, partition, offset, raw, reason, row=None, column=None)
+    """A whole message that cannot be read: line 0."""
+    return _letter(topic, partition, offset, raw, reason, 0, "")
 
 
 def _letter(
-    topic: str,
-    partition: int,
-    offset: int,
-    raw: bytes,
-    reason: str,
-    *,
-    row: int | None,
-    column: str | None,
+    topic: str, partition: int, offset: int, raw: bytes, reason: str, line: int, column: str
 ) -> OutMessage:
     headers = [
-        ("reason", reason.encode()),
-        ("topic", topic.encode()),
-        ("partition", str(partition).encode()),
-        ("offset", str(offset).encode()),
-        ("bytes", str(len(raw)).encode()),
+        ("reason", reason),
+        ("topic", topic),
+        ("partition", str(partition)),
+        ("offset", str(offset)),
+        ("line", str(line)),
+        ("column", column),
+        ("bytes", str(len(raw))),
     ]
-    if row is not None:
-        headers.append(("row", str(row).encode()))
-    if column is not None:
-        headers.append(("column", column.encode()))
-    return OutMessage(topics.DEAD_LETTER.name, topic.encode(), raw[:MAX_RAW_BYTES], headers)
+    return OutMessage(
+        topics.DEAD_LETTER.name,
+        topic.encode(),
+        raw[:MAX_RAW_BYTES],
+        [(name, text.encode(errors="replace")) for name, text in headers],
+    )

@@ -180,15 +180,20 @@ def _routes(
             )
             rejects.append((where, Reject(int(at[i]), "route", reason, raw.encode())))
             continue
-        who = [values[i] for values in names]
-        between = [values[i] for values in ports]
-        routes.append(Route(ids[i], times[i], where, *who, *between, tuple(hops)))
+        fabric, layer, src_ip, dst_ip = (values[i] for values in names)
+        src_port, dst_port = (values[i] for values in ports)
+        routes.append(
+            Route(
+                ids[i], times[i], where, fabric, layer, src_ip, dst_ip, src_port, dst_port,
+                tuple(hops),
+            )
+        )  # fmt: skip
     return routes, rejects
 
 
 def _has(batch: pa.RecordBatch, name: str) -> bool:
     index = batch.schema.get_field_index(name)
-    return index >= 0 and batch.column(index).null_count < batch.num_rows
+    return bool(index >= 0 and batch.column(index).null_count < batch.num_rows)
 
 
 def _whole(batch: pa.RecordBatch, name: str, default: int) -> I64:

@@ -1,0 +1,135 @@
+"""``migrate`` and ``topics``: what an operator runs before the parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from skeletonhunter.errors import BadInput
+
+if TYPE_CHECKING:
+    from streams.store import Store
+
+_EXAMPLE = "Example: SKH_CLICKHOUSE_URL=http://default@localhost:8123/default skeletonhunter"
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``migrate`` and ``topics``."""
+    migrations = typer.Typer(
+        no_args_is_help=True, rich_markup_mode=None, help="ClickHouse tables: plan, status, apply."
+    )
+    app.add_typer(migrations, name="migrate")
+
+    @migrations.command(epilog=f"{_EXAMPLE} migrate plan")
+    def plan() -> int:
+        """Show what ``apply`` would do; changes nothing."""
+        from schemas import migrate
+
+        with _Database() as store:
+            pending = migrate.plan(store)
+        for each in pending:
+            typer.echo(f"would apply {each.file}")
+        typer.echo(f"{len(pending)} pending")
+        return 0
+
+    @migrations.command(epilog=f"{_EXAMPLE} migrate status")
+    def status() -> int:
+        """Show every migration and whether the database has it."""
+        from schemas import migrate
+
+        with _Database() as store:
+            found = migrate.status(store)
+        for each in found:
+            typer.echo(f"{each.state:8} {each.migration.file}  {each.applied_at or ''}".rstrip())
+        return 0
+
+    @migrations.command(epilog=f"{_EXAMPLE} migrate apply")
+    def apply() -> int:
+        """Apply what is pending; a second run applies nothing."""
+        from schemas import migrate
+
+        with _Database(create=True) as store:
+            done = migrate.migrate(store)
+        for each in done:
+            typer.echo(f"applied {each.file}")
+        typer.echo(f"{len(done)} applied")
+        return 0
+
+    @app.command(epilog="Example: SKH_KAFKA=localhost:9092 skeletonhunter topics --create")
+    def topics(
+        create: Annotated[bool, typer.Option(help="Make the topics that are missing.")] = False,
+        json_schemas: Annotated[
+            Path | None, typer.Option(help="Write the documents' JSON Schemas into this folder.")
+        ] = None,
+    ) -> int:
+        """List every Kafka topic with its key, payload, writers and readers."""
+        if json_schemas is not None:
+            from schemas import documents
+
+            for path in documents.write(json_schemas):
+                typer.echo(str(path))
+            return 0
+        if create:
+            return _create_topics()
+        return _list_topics()
+
+
+class _Database:
+    """The configured database for one command; the errors become the command's."""
+
+    def __init__(self, *, create: bool = False) -> None:
+        self._create = create
+
+    def __enter__(self) -> Store:
+        from skeletonhunter import settings
+        from streams.store import BadStoreUrl, open_store
+
+        try:
+            self._store = open_store(
+                settings.read().require_clickhouse(), create_database=self._create
+            )
+        except BadStoreUrl as why:
+            raise BadInput(f"SKH_CLICKHOUSE_URL: {why}") from why
+        return self._store
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        from schemas.migrate import MigrationError
+        from streams.store import StoreRefused
+
+        self._store.close()
+        if isinstance(error, MigrationError | StoreRefused):
+            raise BadInput(str(error)) from error
+
+
+def _list_topics() -> int:
+    from schemas.topics import ALL
+
+    rows = [("topic", "partitions", "key", "from", "to")]
+    for topic in ALL:
+        kept = f"{topic.partitions}{', compacted' if topic.compacted else ''}"
+        rows.append((topic.name, kept, topic.key, topic.producer, ", ".join(topic.consumers)))
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    for row in rows:
+        cells = [row[i].ljust(widths[i]) for i in range(4)]
+        typer.echo("  ".join([*cells, row[4]]).rstrip())
+    return 0
+
+
+def _create_topics() -> int:
+    from skeletonhunter import settings
+    from streams import broker
+
+    config = settings.read()
+    broker.check_reachable(config.require_kafka())
+    for topic in broker.create(config.librdkafka()):
+        typer.echo(f"made {topic.name} ({topic.partitions} partitions)")
+    for each in broker.state(config.librdkafka()):
+        if each.partitions != each.topic.partitions:
+            typer.echo(
+                f"{each.topic.name} has {each.partitions} partitions; "
+                f"this release expects {each.topic.partitions}",
+                err=True,
+            )
+    return 0

@@ -1,0 +1,45 @@
+"""Running something until it fails or somebody asks it to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+
+def run(main: Coroutine[Any, Any, int]) -> int:
+    """Run a coroutine on uvloop where there is one."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(main)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main)
+
+
+async def until_stopped(
+    failure: Callable[[], Awaitable[BaseException | None]],
+) -> BaseException | None:
+    """Waits for SIGTERM or SIGINT (returns None), or for ``failure`` (returns why)."""
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    asked = asyncio.ensure_future(stop.wait())
+    failed = asyncio.ensure_future(failure())
+    try:
+        await asyncio.wait({asked, failed}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        asked.cancel()
+        if not failed.done():
+            failed.cancel()
+    return failed.result() if failed.done() and not failed.cancelled() else None
+
+
+def log_to_stderr(level: str) -> None:
+    """One line per event; the libraries below us say no more than their errors."""
+    logging.basicConfig(
+        stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )

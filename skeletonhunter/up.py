@@ -1,0 +1,125 @@
+"""``skeletonhunter up``: the whole house in one process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from skeletonhunter.errors import BadInput, CommandError, DependencyUnreachable
+
+if TYPE_CHECKING:
+    from schemas.topology import Topology
+    from skeletonhunter.embedded import Embedded, House
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``up``."""
+
+    @app.command(epilog="Example: skeletonhunter up --topology topology.json --port 8765")
+    def up(
+        relay: Annotated[
+            Path | None,
+            typer.Option(help="Unix socket for agents; default relay.sock in the data directory."),
+        ] = None,
+        port: Annotated[
+            int | None, typer.Option(min=0, max=65535, help="Port of the page; 0: any free one.")
+        ] = None,
+        data: Annotated[
+            Path | None, typer.Option(help="Directory of the database; default var.")
+        ] = None,
+        topology: Annotated[
+            Path | None, typer.Option(help="The fabric; without it, it is learnt from records.")
+        ] = None,
+    ) -> int:
+        """Serve everything from this one process: no Kafka, no ClickHouse, no settings needed."""
+        from skeletonhunter import running, settings
+
+        config = settings.read()
+        running.log_to_stderr(config.log_level)
+        return running.run(_up(house(config, relay, port, data, topology)))
+
+
+def house(
+    config: object,
+    relay: Path | None = None,
+    port: int | None = None,
+    data: Path | None = None,
+    topology: Path | None = None,
+) -> House:
+    """Settings and what the command line says instead."""
+    from skeletonhunter.embedded import House
+    from skeletonhunter.settings import Settings
+
+    assert isinstance(config, Settings)  # noqa: S101 — typed loosely to keep imports late
+    return House(
+        data=data or config.data,
+        host=config.api_host,
+        port=config.api_port if port is None else port,
+        relay=relay,
+        topology=read_topology(topology or config.topology),
+        strategy=config.strategy,
+        false_per_week=config.false_per_week,
+        lateness_s=config.lateness_s,
+        names=tuple(config.api_names),
+    )
+
+
+def read_topology(path: Path | None) -> Topology | None:
+    """The file's topology; raises BadInput."""
+    from schemas.topology import TopologyError, load
+
+    try:
+        return None if path is None else load(path)
+    except TopologyError as why:
+        raise BadInput(str(why)) from why
+
+
+async def _up(wanted: House) -> int:
+    from probers.relay import RelayError
+    from skeletonhunter.embedded import Embedded
+    from skeletonhunter.running import until_stopped
+    from streams.store import StoreError
+
+    place = Embedded(wanted)
+    try:
+        await place.start()
+    except (RelayError, OSError) as why:
+        raise BadInput(str(why)) from why
+    except StoreError as why:
+        raise BadInput(f"{wanted.data}: {why}; is another `up` using this directory?") from why
+    try:
+        _announce(place)
+        why_not = await until_stopped(place.wait)
+    finally:
+        await place.stop()
+    if why_not is not None:
+        raise failure(why_not) from why_not
+    typer.echo("stopped")
+    return 0
+
+
+def failure(why: BaseException) -> BaseException:
+    """A part's own end as the command's: a dependency that went away, else the bug itself."""
+    from streams.errors import StreamsError
+
+    if isinstance(why, StreamsError | ConnectionError):
+        return DependencyUnreachable(str(why))
+    return why if isinstance(why, CommandError | Exception) else RuntimeError(repr(why))
+
+
+def _announce(place: Embedded) -> None:
+    if place.port_was_taken:
+        typer.echo(f"port {place.house.port} is taken; another one was chosen")
+    typer.echo(
+        f"page      {place.url}   (API: {place.url}docs)\n"
+        f"kafka     {place.bootstrap}   (this machine only)\n"
+        f"agents    unix:{place.relay_path}\n"
+        f"data      {place.data}\n"
+        "start an agent:\n"
+        f"  skeletonhunter-agent --publish unix:{place.relay_path}"
+        f" --key-file {place.key_path} \\\n"
+        "      --node-sn $(hostname) --ping-list PINGLIST.json --allow-cidr NETWORK\n"
+        "stop with Ctrl-C"
+    )

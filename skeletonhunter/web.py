@@ -1,0 +1,40 @@
+"""The API as this process serves it: with the counters of the parts that run here too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from api.app import LOOPBACK, create_app
+from streams import counters
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from schemas import metrics
+    from streams.app import StreamWorker
+    from streams.sink import Sink
+    from streams.store import Store
+
+
+def make_api(
+    store: Store,
+    sink: Sink | None = None,
+    worker: StreamWorker | None = None,
+    *,
+    names: Sequence[str] = (),
+) -> FastAPI:
+    """The API over a store.
+
+    sink, worker  when they run in this process: their counters are shown, /readyz asks them
+    names         host names besides loopback by which clients may call us
+    """
+    sources: list[metrics.Source] = []
+    ready: list[Callable[[], str | None]] = []
+    if sink is not None:
+        sources.append(sink.samples)
+        ready.append(sink.not_ready)
+    if worker is not None:
+        sources.append(lambda: counters.samples(worker))
+        ready.append(worker.not_ready)
+    return create_app(store, counters=sources, ready=ready, allowed_hosts=(*LOOPBACK, *names))

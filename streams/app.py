@@ -1,0 +1,124 @@
+"""Puts the stages together into one Faust worker; nothing is made at import."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import faust
+import mode
+
+from localizer.engine import Localizer
+from localizer.state import Options
+from schemas import topics
+from schemas.topology import Topology
+from streams import heartbeats, ingest, localise, restore
+from streams.publish import Publisher
+from streams.windows import Timing
+
+
+@dataclass(frozen=True)
+class StreamConfig:
+    """What a worker is told.
+
+    bootstrap   host:port,... of the brokers; kafka: further librdkafka settings of our producers
+    group       consumer group; workers of one group share the partitions
+    topology    of one fabric; other fabrics are learnt from their records
+    session_s   after this time without a sign of life a worker's partitions are given to others
+    """
+
+    bootstrap: str
+    group: str = "skh-stream"
+    topology: Topology | None = None
+    timing: Timing = field(default_factory=Timing)
+    options: Options = field(default_factory=Options)
+    session_s: float = 10.0
+    kafka: Mapping[str, Any] = field(default_factory=dict)
+
+
+class StreamWorker:
+    """One Faust worker with the agents of skh.pings, skh.heartbeats and skh.windows.
+
+    ``start`` returns when consumption has begun or is about to; ``wait`` returns when the worker
+    crashed; ``stop`` publishes nothing more and commits what nobody needs any more.
+    """
+
+    def __init__(self, config: StreamConfig) -> None:
+        self.config = config
+        self.publisher = Publisher(config.bootstrap, config.kafka)
+        self.app = build(config)
+        self.ingest = ingest.attach(self.app, self.publisher, config.timing)
+        self.heartbeats = heartbeats.attach(self.app, self.publisher)
+        self.localise = localise.attach(
+            self.app, self.publisher, self._localizer, self._read_incidents
+        )
+
+    def _localizer(self, fabric: str) -> Localizer:
+        known = self.config.topology
+        topology = known if known is not None and known.fabric == fabric else None
+        return Localizer(topology=topology, options=self.config.options)
+
+    async def _read_incidents(self) -> list[Any]:
+        return await restore.read_incidents(
+            {"bootstrap.servers": self.config.bootstrap, **self.config.kafka}
+        )
+
+    async def start(self) -> None:
+        self.app.finalize()
+        await self.app.start()
+
+    async def wait(self) -> None:
+        """Returns when the worker has stopped by itself."""
+        await self.app.wait_until_stopped()
+
+    @property
+    def crashed(self) -> BaseException | None:
+        """Why the worker stopped by itself, if it did."""
+        if not self.app.crashed:
+            return None
+        reason: BaseException | None = self.app.crash_reason
+        return reason or RuntimeError("the worker crashed")
+
+    def not_ready(self) -> str | None:
+        """Why the worker judges nothing just now, or None when it does."""
+        if self.app.crashed:
+            return "the stream worker has crashed"
+        if not self.app.started or self.app.rebalancing or not self.app.consumer.assignment():
+            return "the stream worker has no partitions yet"
+        return None
+
+    async def stop(self) -> None:
+        await self.app.stop()
+        await asyncio.to_thread(self.publisher.close)
+
+
+def build(config: StreamConfig) -> faust.App:
+    """The Faust app without agents."""
+    logging.getLogger("faust").setLevel(logging.WARNING)
+    logging.getLogger("mode").setLevel(logging.WARNING)
+    logging.getLogger("aiokafka").setLevel(logging.ERROR)
+    return faust.App(
+        config.group,
+        broker=";".join(f"kafka://{host}" for host in config.bootstrap.split(",")),
+        loop=asyncio.get_running_loop(),
+        store="memory://",
+        web_enabled=False,
+        autodiscover=False,
+        datadir="/nonexistent",  # we have no tables; nothing is written
+        key_serializer="raw",
+        value_serializer="raw",
+        topic_partitions=topics.PINGS.partitions,
+        topic_allow_declare=False,  # `skeletonhunter topics --create` makes them
+        topic_disable_leader=True,
+        consumer_auto_offset_reset="earliest",
+        stream_wait_empty=False,  # we hold events back for long; waiting for them would hang
+        stream_recovery_delay=0.0,
+        broker_commit_interval=1.0,
+        broker_session_timeout=config.session_s,
+        broker_heartbeat_interval=config.session_s / 5,
+        broker_rebalance_timeout=max(config.session_s, 10.0),
+        agent_supervisor=mode.CrashingSupervisor,  # the default restarts an agent in silence
+    )

@@ -1,0 +1,90 @@
+"""Kafka's topics as schemas.topics says: made, asked for, looked at."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from schemas import topics
+from schemas.topics import Topic
+from streams.errors import BrokerUnreachable
+
+_TIMEOUT_S: Final = 10.0
+_quiet: Final = logging.getLogger("skeletonhunter.kafka")
+
+
+class TopicState(NamedTuple):
+    """A topic of ours and the partitions that the broker has for it; 0: it is missing."""
+
+    topic: Topic
+    partitions: int
+
+
+def check_reachable(bootstrap: str, timeout_s: float = 5.0) -> None:
+    """Raises BrokerUnreachable when none of the addresses accepts a connection."""
+    why = "no address given"
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout_s).close()
+        except ValueError:
+            why = f"{address!r} is not host:port"
+        except OSError as error:
+            why = str(error.strerror or error)
+        else:
+            return
+    raise BrokerUnreachable(bootstrap, why)
+
+
+def state(kafka: Mapping[str, Any]) -> list[TopicState]:
+    """Every topic of ours as the broker has it. Asking for one topic may create it; this asks for
+    all at once, which does not.
+    """
+    try:
+        found = _admin(kafka).list_topics(timeout=_TIMEOUT_S).topics
+    except KafkaException as why:
+        raise BrokerUnreachable(str(kafka["bootstrap.servers"]), str(why.args[0])) from why
+    return [
+        TopicState(topic, len(found[topic.name].partitions) if topic.name in found else 0)
+        for topic in topics.ALL
+    ]
+
+
+def create(kafka: Mapping[str, Any]) -> list[Topic]:
+    """Make the topics that are missing and say which; the broker's default replication counts."""
+    missing = [each.topic for each in state(kafka) if not each.partitions]
+    wanted = [
+        NewTopic(
+            topic.name,
+            num_partitions=topic.partitions,
+            replication_factor=-1,
+            config={
+                "cleanup.policy": "compact" if topic.compacted else "delete",
+                # Arrival, not the sender's clock: the windower asks which sources still live.
+                "message.timestamp.type": "LogAppendTime",
+            },
+        )
+        for topic in missing
+    ]
+    made = []
+    if wanted:
+        futures = _admin(kafka).create_topics(wanted, operation_timeout=_TIMEOUT_S)
+        for topic in missing:
+            try:
+                futures[topic.name].result()
+            except KafkaException as why:
+                if why.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+            else:
+                made.append(topic)
+    return made
+
+
+def _admin(kafka: Mapping[str, Any]) -> AdminClient:
+    return AdminClient(dict(kafka), logger=_quiet)

@@ -1,0 +1,29 @@
+"""What a stream worker has done, for the api's /metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from schemas import metrics, topics
+from schemas.metrics import Sample
+
+if TYPE_CHECKING:
+    from streams.app import StreamWorker
+
+
+def samples(worker: StreamWorker) -> Iterator[Sample]:
+    """Counters of one worker; records in = judged + late + duplicate + dead_lettered + held."""
+    tally = worker.ingest.tally
+    for outcome in ("judged", "late", "duplicate", "dead_lettered"):
+        yield Sample(metrics.STREAM_RECORDS, getattr(tally, outcome), (outcome,))
+    yield Sample(metrics.STREAM_HELD, tally.held)
+    yield Sample(metrics.STREAM_MISSING, tally.gaps)
+    for topic, messages in (
+        (topics.PINGS, tally.messages),
+        (topics.HEARTBEATS, worker.heartbeats.received),
+        (topics.WINDOWS, worker.localise.messages),
+    ):
+        yield Sample(metrics.STREAM_MESSAGES, messages, (topic.name,))
+    yield Sample(metrics.STREAM_FINDINGS, worker.localise.incidents, ("incident",))
+    yield Sample(metrics.STREAM_FINDINGS, worker.localise.anomalies, ("anomaly",))

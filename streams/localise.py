@@ -1,0 +1,160 @@
+"""skh.windows -> skh.incidents, skh.anomalies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import faust
+
+from localizer.engine import Findings, Localizer
+from schemas import incident, topics, windows
+from schemas.incident import Incident
+from streams import dead_letters
+from streams.held import in_message
+from streams.messages import InMessage, OutMessage
+from streams.publish import Outbox
+
+#: Event time that the detectors look back: 10 windows of 30 s, and one to be sure.
+MEMORY_S: Final = 330
+
+#: Makes the localiser of a fabric; restored incidents are handed to it before its first message.
+MakeLocalizer = Callable[[str], Localizer]
+#: Reads skh.incidents from its beginning to its present end.
+ReadIncidents = Callable[[], Awaitable[list[Incident]]]
+
+
+class _Held(NamedTuple):
+    offset: int
+    fabric: str
+    end_s: int
+    arrival_s: float
+    event: Any
+
+
+@dataclass(slots=True)
+class _Lane:
+    """One partition of skh.windows in one assignment: its fabrics and what they may need again."""
+
+    localizers: dict[str, Localizer] = field(default_factory=dict)
+    newest_s: dict[str, int] = field(default_factory=dict)
+    held: deque[_Held] = field(default_factory=deque)
+
+
+class Localise:
+    """Gives every message of a fabric to its localiser, in order, and publishes its findings.
+
+    Messages within the localiser's memory are not acknowledged, so a restart reads them again and
+    its detectors are as they were; incidents that are open come back from skh.incidents.
+    """
+
+    def __init__(self, outbox: Outbox, make: MakeLocalizer, read_incidents: ReadIncidents) -> None:
+        self._outbox = outbox
+        self._make = make
+        self._read_incidents = read_incidents
+        self._lanes: dict[int, _Lane] = {}
+        self._restored: list[Incident] | None = None
+        self.messages = self.incidents = self.anomalies = self.dead_lettered = 0
+
+    async def take(self, event: Any) -> None:
+        """One message of skh.windows."""
+        message = event.message
+        lane = self._lanes.get(message.partition)
+        if lane is None or (lane.held and message.offset <= lane.held[-1].offset):
+            lane = self._lanes[message.partition] = _Lane()  # Faust went back to the commit
+            self._restored = None
+        if self._restored is None:
+            self._restored = await self._read_incidents()
+        incoming = in_message(event)
+        self.messages += 1
+        try:
+            header = windows.Header.from_kafka(incoming.headers)
+            out = await self._observe(lane, header, incoming)
+        except windows.WindowsError as why:
+            self.dead_lettered += 1
+            header = windows.Header("punctuation", "", 0, 0)
+            out = [
+                dead_letters.message(
+                    topics.WINDOWS.name,
+                    message.partition,
+                    incoming.offset,
+                    incoming.value,
+                    str(why),
+                )
+            ]
+        await self._outbox.send(out)
+        if self._lanes.get(message.partition) is lane:
+            arrival_s = incoming.time_ms / 1000
+            lane.held.append(_Held(incoming.offset, header.fabric, header.end_s, arrival_s, event))
+            self._acknowledge(lane, arrival_s)
+
+    async def _observe(
+        self, lane: _Lane, header: windows.Header, message: InMessage
+    ) -> list[OutMessage]:
+        batch = None
+        if header.kind != "punctuation":
+            batch = windows.decode(header.kind, message.value)
+        localizer = lane.localizers.get(header.fabric)
+        if localizer is None:
+            localizer = lane.localizers[header.fabric] = self._make(header.fabric)
+            localizer.restore([i for i in self._restored or () if i.fabric == header.fabric])
+        if header.kind != "heartbeats":  # an agent's clock must not move what is kept
+            newest = lane.newest_s.get(header.fabric, 0)
+            lane.newest_s[header.fabric] = max(newest, header.end_s)
+        body = message.value if batch is None else b""
+        # In a thread: judging ten thousand paths must not stop the event loop.
+        findings = await asyncio.to_thread(localizer.observe, header, batch, body)
+        self.incidents += len(findings.incidents)
+        self.anomalies += len(findings.anomalies)
+        return messages(findings)
+
+    def _acknowledge(self, lane: _Lane, now_s: float) -> None:
+        while lane.held:
+            head = lane.held[0]
+            old = head.end_s < lane.newest_s.get(head.fabric, 0) - MEMORY_S
+            # A fabric that fell silent must not hold back the commit of the others for ever.
+            if not old and head.fabric and head.arrival_s > now_s - 2 * MEMORY_S:
+                return
+            lane.held.popleft().event.ack()
+
+    def forget(self) -> None:
+        """A rebalance has begun: new owners read again from the commit."""
+        self._lanes.clear()
+        self._restored = None
+
+
+def messages(findings: Findings) -> list[OutMessage]:
+    """What a localiser found, as messages."""
+    anomalies = [
+        OutMessage(topics.ANOMALIES.name, each.path_id.encode(), incident.encode(each), [])
+        for each in findings.anomalies
+    ]
+    return anomalies + [
+        OutMessage(topics.INCIDENTS.name, each.incident_id.encode(), incident.encode(each), [])
+        for each in findings.incidents
+    ]
+
+
+def attach(
+    app: faust.App, outbox: Outbox, make: MakeLocalizer, read_incidents: ReadIncidents
+) -> Localise:
+    """Make the agent of skh.windows; returns the stage for its counts."""
+    inbox = app.topic(
+        topics.WINDOWS.name, key_serializer="raw", value_serializer="raw", value_type=bytes
+    )
+    stage = Localise(outbox, make, read_incidents)
+
+    @app.agent(inbox, name="streams.localise")
+    async def localise(stream: Any) -> AsyncIterator[None]:
+        async for event in stream.noack().events():
+            await stage.take(event)
+            yield None
+
+    @app.on_partitions_revoked.connect(weak=False)
+    async def revoked(*_: Any, **__: Any) -> None:
+        stage.forget()
+
+    return stage

@@ -1,0 +1,74 @@
+"""skh.incidents -> the incidents that a localiser takes over when it starts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from schemas import topics
+from schemas.incident import Incident, decode_incident
+from streams.errors import BrokerUnreachable
+
+_log = logging.getLogger(__name__)
+_TIMEOUT_S: Final = 10.0
+
+
+async def read_incidents(kafka: Mapping[str, Any]) -> list[Incident]:
+    """Newest version of every incident on the topic, from its beginning to its present end."""
+    return await asyncio.to_thread(_read, dict(kafka))
+
+
+def _read(kafka: dict[str, Any]) -> list[Incident]:
+    consumer = Consumer({
+        **kafka, "group.id": "skh-restore", "enable.auto.commit": False,
+        "auto.offset.reset": "earliest", "enable.partition.eof": False, "log_level": 4,
+    })  # fmt: skip
+    newest: dict[str, Incident] = {}
+    try:
+        left = _extents(consumer)
+        consumer.assign([TopicPartition(topics.INCIDENTS.name, p, low) for p, (low, _) in
+                         left.items()])  # fmt: skip
+        while left:
+            message = consumer.poll(_TIMEOUT_S)
+            if message is None:
+                raise BrokerUnreachable(
+                    str(kafka.get("bootstrap.servers")),
+                    f"{topics.INCIDENTS.name} cannot be read to its end",
+                )
+            if message.error():
+                raise KafkaException(message.error())
+            _keep(newest, message.value() or b"")
+            partition, offset = message.partition() or 0, message.offset() or 0
+            if partition in left and offset + 1 >= left[partition][1]:
+                del left[partition]
+    finally:
+        consumer.close()
+    return list(newest.values())
+
+
+def _extents(consumer: Consumer) -> dict[int, tuple[int, int]]:
+    """partition -> (first offset, end) of those that hold anything."""
+    name = topics.INCIDENTS.name
+    known = consumer.list_topics(name, timeout=_TIMEOUT_S).topics[name].partitions
+    out = {}
+    for partition in known:
+        low, high = consumer.get_watermark_offsets(TopicPartition(name, partition), _TIMEOUT_S)
+        if high > max(low, 0):
+            out[partition] = (max(low, 0), high)
+    return out
+
+
+def _keep(newest: dict[str, Incident], raw: bytes) -> None:
+    try:
+        incident = decode_incident(raw)
+    except msgspec.MsgspecError as why:
+        _log.warning("%s: a document is not an incident: %s", topics.INCIDENTS.name, why)
+        return
+    known = newest.get(incident.incident_id)
+    if known is None or incident.version >= known.version:
+        newest[incident.incident_id] = incident
