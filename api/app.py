@@ -1,0 +1,60 @@
+"""ClickHouse -> HTTP: the application, put together from its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from fastapi import FastAPI, Request, Response
+from fastapi.openapi.utils import get_openapi
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from api import health, incidents, pages, queries
+from api.documents import Problem, answer, json_schemas
+from schemas import metrics
+
+LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+
+
+def create_app(
+    store: queries.Store,
+    *,
+    counters: Sequence[metrics.Source] = (),
+    ready: Sequence[health.Ready] = (),
+    allowed_hosts: Sequence[str] = LOOPBACK,
+) -> FastAPI:
+    """The whole service over an open store.
+
+    store          answers ``rows(sql, parameters)``; raises ConnectionError when it is away
+    counters       each called at a scrape of /metrics
+    ready          each called by /readyz: None, or why this process does not do its work
+    allowed_hosts  names by which clients may call us ("*": any). Loopback only by default, so that
+                   a web page elsewhere cannot read incidents through a browser on this machine
+    """
+    app = FastAPI(
+        title="SkeletonHunter",
+        summary="Which component of the training network is to blame, and why",
+        version="1",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*allowed_hosts], www_redirect=False)
+    app.include_router(incidents.router(store))
+    app.include_router(health.router(store, counters, ready))
+    app.include_router(pages.router())
+
+    @app.exception_handler(ConnectionError)
+    async def unavailable(_: Request, why: Exception) -> Response:
+        return answer(Problem(f"the database does not answer: {why}"), 503)
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = get_openapi(
+                title=app.title, version=app.version, summary=app.summary, routes=app.routes
+            )
+            document.setdefault("components", {}).setdefault("schemas", {}).update(json_schemas())
+            app.openapi_schema = document
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]  # the documented way to extend it
+    return app

@@ -1,0 +1,91 @@
+"""What the api answers with. The incidents are those of ``schemas.incident``, unchanged."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from fastapi import Response
+
+from schemas.incident import Incident
+
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+class IncidentPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Incidents that match, newest first, each in its last version.
+
+    total  how many match in all; next: where the following page is, null on the last
+    """
+
+    items: list[Incident]
+    total: int
+    limit: int
+    offset: int
+    next: str | None
+
+
+class IncidentDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """One incident: what is believed now, how that came about, and what it explains.
+
+    versions  every version, oldest first; the last equals ``incident``
+    children  incidents that have this one as their cause, in their last version
+    """
+
+    incident: Incident
+    versions: list[Incident]
+    children: list[Incident]
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """What is being watched, by the database's clock.
+
+    paths_watched   five-tuple paths with a window stored in the last five minutes
+    active          incidents not resolved, by severity, children left out
+    resolved        incidents resolved, children left out
+    stored_age_s    seconds since a window was stored; null when none is kept
+    """
+
+    paths_watched: int
+    active: dict[str, int]
+    resolved: int
+    stored_age_s: int | None
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Why there is no answer."""
+
+    detail: str
+
+
+class Health(msgspec.Struct, frozen=True):
+    """The state of this process; ``reason`` says what is missing."""
+
+    status: str
+    reason: str | None = None
+
+
+_ALL: Final = (IncidentPage, IncidentDetail, Summary, Problem, Health)
+
+
+def answer(document: msgspec.Struct, status: int = 200) -> Response:
+    """A document as a response that no cache keeps."""
+    return Response(
+        _ENCODER.encode(document),
+        status_code=status,
+        media_type="application/json",
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+def described(status: int, document: type[msgspec.Struct]) -> dict[int | str, dict[str, Any]]:
+    """The entry of an OpenAPI operation that says which document a status comes with."""
+    text = (document.__doc__ or "").partition("\n")[0]
+    reference = {"$ref": f"#/components/schemas/{document.__name__}"}
+    return {status: {"description": text, "content": {"application/json": {"schema": reference}}}}
+
+
+def json_schemas() -> dict[str, Any]:
+    """JSON Schemas of all documents, for the components of the OpenAPI document."""
+    _, schemas = msgspec.json.schema_components(_ALL, ref_template="#/components/schemas/{name}")
+    return schemas

@@ -1,0 +1,39 @@
+"""Samples of the whole process -> the text that Prometheus reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import generate_latest
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from schemas import metrics
+
+
+class _Samples(Collector):
+    """Asks every source at each scrape; samples of one metric from many sources are one family."""
+
+    def __init__(self, sources: Sequence[metrics.Source]) -> None:
+        self._sources = sources
+
+    def collect(self) -> Iterable[Metric]:
+        families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
+        for sample in self._all():
+            metric = sample.metric
+            kind = CounterMetricFamily if metric.type == "counter" else GaugeMetricFamily
+            if metric.name not in families:
+                families[metric.name] = kind(metric.name, metric.doc, labels=metric.labels)
+            families[metric.name].add_metric(list(sample.labels), sample.value)
+        return families.values()
+
+    def _all(self) -> Iterator[metrics.Sample]:
+        for source in self._sources:
+            yield from source()
+
+
+def render(sources: Sequence[metrics.Source]) -> bytes:
+    """The exposition in Prometheus' text format."""
+    registry = CollectorRegistry()
+    registry.register(_Samples(sources))
+    return generate_latest(registry)

@@ -1,0 +1,83 @@
+// What stands behind an incident: evidence, alternatives, history. Text only, never markup.
+
+export function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+export const timeOf = (time) => time.toISOString().slice(11, 19);
+
+// A time as its day (when that is not today) and time, in UTC like every log of the cluster.
+export function moment(text) {
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) return text;
+  const day = time.toISOString().slice(0, 10);
+  const today = new Date().toISOString().slice(0, 10);
+  const words = day === today ? timeOf(time) : `${day} ${timeOf(time)}`;
+  return element("time", { datetime: text, title: text }, words);
+}
+
+export function detailOf({ incident, versions, children }) {
+  const box = element("div");
+  if (incident.evidence.text) box.append(element("p", {}, incident.evidence.text));
+  const facts = Object.entries(incident.evidence).filter(([name]) => name !== "text");
+  const parts = [
+    part("Verdict", list({
+      "issue type": incident.issue_type,
+      direction: incident.direction === "both" ? "both ways" : incident.direction,
+      "bad paths": `${incident.paths_bad} of ${incident.paths_total}`,
+      confidence: `${(100 * incident.confidence).toFixed(0)} %`,
+      "p-value": incident.p_value.toPrecision(2),
+      "cannot be told from": incident.tie_set.filter((one) => one !== incident.component).join(", "),
+      fabric: incident.fabric,
+      jobs: incident.jobs.join(", "),
+      tenants: incident.tenants.join(", "),
+      strategy: incident.strategy,
+      closed: incident.closed_at,
+    })),
+    facts.length ? part("Evidence", list(Object.fromEntries(facts))) : null,
+    part("History", history(versions)),
+    children.length ? part("Explains", element("ul", {}, ...children.map((child) =>
+      element("li", {}, `${child.component}: ${child.symptom.replaceAll("_", " ")}, ${child.state}`)))) : null,
+    incident.parent ? part("Explained by", element("p", {}, incident.parent)) : null,
+  ];
+  const link = element("a", { href: `/api/v1/incidents/${encodeURIComponent(incident.incident_id)}` },
+    `${incident.incident_id} as JSON`);
+  box.append(element("div", { class: "parts" }, ...parts.filter(Boolean)), element("p", {}, link));
+  return box;
+}
+
+const part = (title, content) => element("section", {}, element("h2", {}, title), content);
+
+function list(values) {
+  const made = element("dl");
+  for (const [name, value] of Object.entries(values)) {
+    if (value === null || value === undefined || value === "") continue;
+    made.append(element("dt", {}, name.replaceAll("_", " ")), element("dd", {}, shown(value)));
+  }
+  return made;
+}
+
+function shown(value) {
+  if (Array.isArray(value) && value.every((one) => typeof one !== "object" || one === null)) {
+    return value.join(", ");
+  }
+  if (typeof value === "object" && value !== null) return element("pre", {}, JSON.stringify(value, null, 1));
+  return typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: 6 }) : String(value);
+}
+
+// Each version with what changed in it.
+function history(versions) {
+  return element("ol", { class: "history" }, ...versions.map((each, index) => {
+    const before = versions[index - 1];
+    const changes = [];
+    if (!before || before.component !== each.component) changes.push(`blames ${each.component}`);
+    if (before && before.severity !== each.severity) changes.push(`severity ${each.severity}`);
+    if (before && before.paths_bad !== each.paths_bad) changes.push(`${each.paths_bad} of ${each.paths_total} paths bad`);
+    return element("li", {}, moment(each.updated_at),
+      element("span", { class: "pill", "data-state": each.state }, each.state),
+      element("span", {}, changes.join("; ") || "confirmed"));
+  }));
+}

@@ -1,0 +1,63 @@
+"""What machines that watch machines see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from conftest import served
+from incident_samples import INCIDENT, Away, Put
+
+from schemas import metrics
+from streams.store import Store
+
+
+def get(path: str, store: Any, **options: Any) -> tuple[int, str]:
+    with served(store, **options) as client:
+        response = client.get(path)
+        return response.status_code, response.text
+
+
+def test_a_process_without_its_database_lives_but_is_not_ready() -> None:
+    assert get("/healthz", Away()) == (200, '{"status":"alive","reason":null}')
+    status, text = get("/readyz", Away())
+    assert status == 503
+    assert "connection refused" in text
+
+
+def test_it_is_ready_when_the_tables_are_there_and_the_workers_work(store: Store) -> None:
+    assert get("/readyz", store, ready=[lambda: None])[0] == 200
+    status, text = get("/readyz", store, ready=[lambda: None, lambda: "no partitions yet"])
+    assert (status, "no partitions yet" in text) == (503, True)
+
+
+def test_it_is_not_ready_before_the_migrations(store: Store) -> None:
+    store.execute("RENAME TABLE incidents_latest TO elsewhere")
+    status, text = get("/readyz", store)
+    store.execute("RENAME TABLE elsewhere TO incidents_latest")
+    assert (status, "skeletonhunter migrate" in text) == (503, True)
+
+
+def test_metrics_hold_the_samples_of_every_source_and_our_own(
+    store: Store, put: Put, watch: Callable[[int], None]
+) -> None:
+    put(INCIDENT)
+    watch(3)
+    sources = [
+        lambda: [metrics.Sample(metrics.SINK_ROWS, 5, ("pings",))],
+        lambda: [metrics.Sample(metrics.SINK_ROWS, 2, ("incidents",))],
+    ]
+    status, text = get("/metrics", store, counters=sources)
+    assert status == 200
+    lines = text.splitlines()
+    assert "# TYPE skh_sink_rows_total counter" in lines
+    assert 'skh_sink_rows_total{table="pings"} 5.0' in lines
+    assert 'skh_sink_rows_total{table="incidents"} 2.0' in lines
+    assert "skh_paths_watched 3.0" in lines
+    assert 'skh_incidents_active{severity="P1"} 1.0' in lines
+    assert "skh_api_ready 1.0" in lines
+
+
+def test_metrics_are_there_without_the_database() -> None:
+    status, text = get("/metrics", Away())
+    assert (status, "skh_api_ready 0.0" in text.splitlines()) == (200, True)
