@@ -7,6 +7,7 @@ does not look like a lost network.
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -231,6 +232,7 @@ def _serve(options: Options, publisher: Publisher) -> int:
     if first is not None:
         agent.apply(first)
     watch.start()
+    gc.freeze()  # what is loaded now stays: not to be walked through again and again
     say("info", "started", node_sn=options.node_sn, publish=options.publish)
     agent.run()
     watch.stop()

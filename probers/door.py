@@ -98,10 +98,15 @@ class Door:
             control.append((socket.IPPROTO_IP, socket.IP_TTL, struct.pack("=i", ttl)))
         if stamp and self.stamps_sends:
             control.append(_STAMP_NEXT_SEND)
-        if control:
-            self._socket.sendmsg([data], control, 0, to)
-        else:
-            self._socket.sendto(data, to)
+        for last_try in (False, False, True):
+            try:
+                self._socket.sendmsg([data], control, 0, to)
+                return
+            except OSError:
+                # With IP_RECVERR an ICMP error about an *earlier* datagram fails the next send,
+                # once; what it was about stays in the error queue. A real refusal comes again.
+                if last_try:
+                    raise
 
     def receive(self) -> Received | None:
         """The next datagram, or None when there is none now (an error may be waiting instead)."""

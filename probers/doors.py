@@ -13,7 +13,7 @@ from probers.door import Door, Icmp, Received
 from probers.flow import FiveTuple
 from probers.loop import Loop
 from probers.responder import RateLimit, Responder
-from probers.wire import Address, Datagram
+from probers.wire import Address, Datagram, Key
 
 
 class Asker(Protocol):
@@ -36,7 +36,7 @@ class Doors:
     ``max_rate`` bounds the questions a second of the whole agent, whatever any ping list says.
     """
 
-    def __init__(self, loop: Loop, key: bytes, responder: Responder, max_rate: float) -> None:
+    def __init__(self, loop: Loop, key: Key, responder: Responder, max_rate: float) -> None:
         self._loop, self._key, self._responder = loop, key, responder
         self._doors: dict[Address, Door] = {}
         self._waiting: dict[int, _Question] = {}

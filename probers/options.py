@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from probers.pinglist import RESPONDER_PORT, Layer
-from probers.wire import MIN_KEY_BYTES
+from probers.wire import MIN_KEY_BYTES, Key
 
 KEY_VARIABLE: Final = "SKH_PROBE_KEY"
 _EXAMPLE: Final = """\
@@ -37,7 +37,7 @@ class Options:
     publish: str
     node_sn: str
     fabric: str | None
-    key: bytes
+    key: Key
     listen_port: int
     interval_s: float
     trace_interval_s: float
@@ -53,9 +53,6 @@ class Options:
     encoding: str
     compression: str
     relay_listen: str | None
-
-    def __repr__(self) -> str:  # the key must never reach a log
-        return f"Options(node_sn={self.node_sn!r}, ping_list={self.ping_list!r}, key=…)"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -134,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _read_key(path: str | None) -> bytes:
+def _read_key(path: str | None) -> Key:
     if path is None:
         key, where = os.environ.get(KEY_VARIABLE, "").encode(), f"variable {KEY_VARIABLE}"
     else:
@@ -147,7 +144,7 @@ def _read_key(path: str | None) -> bytes:
             f"{where}: the probe key has {len(key)} bytes; "
             f"give at least {MIN_KEY_BYTES} by --key-file or {KEY_VARIABLE}"
         )
-    return key
+    return Key(key)
 
 
 def _port(text: str) -> int:

@@ -9,7 +9,7 @@ from collections import Counter, OrderedDict
 from typing import Final
 
 from probers import wire
-from probers.wire import Address
+from probers.wire import Address, Key
 
 Flow = tuple[str, int, str, int]  # own ip, own port, peer ip, peer port
 
@@ -47,7 +47,7 @@ class Responder:
 
     def __init__(
         self,
-        key: bytes,
+        key: Key,
         *,
         rate: float = 200.0,
         burst: float = 400.0,

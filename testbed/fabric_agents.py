@@ -1,0 +1,57 @@
+"""Real agents in the hosts of a fabric, with the controller's own ping lists."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from controller.pinglist import same_rail
+from testbed.fabric import Fabric
+
+
+def start_agents(
+    fabric: Fabric,
+    directory: Path,
+    publish: str,
+    *,
+    ports_per_pair: int = 4,
+    interval_s: float = 1.0,
+    trace_interval_s: float = 60.0,
+    arguments: tuple[str, ...] = (),
+    **popen: Any,
+) -> dict[str, subprocess.Popen[bytes]]:
+    """Start one agent per host; node_sn -> process. They end with the fabric.
+
+    directory  receives the probe key and one ping list per host
+    publish    where agents publish to; ``unix:PATH`` is reached from every namespace
+    arguments  more options for every agent; popen: for subprocess.Popen, such as stderr
+    """
+    key = directory / "probe.key"
+    key.touch(mode=0o600)
+    key.write_text(secrets.token_hex(32))
+    documents = same_rail(fabric.topology, ports_per_pair=ports_per_pair, interval_s=interval_s)
+    agents = {}
+    for node_sn, document in documents.items():
+        path = directory / f"{node_sn}.json"
+        path.write_bytes(msgspec.json.encode(document))
+        agents[node_sn] = fabric.popen(
+            node_sn,
+            [
+                sys.executable, "-m", "probers.agent",
+                "--ping-list", str(path),
+                "--publish", publish,
+                "--key-file", str(key),
+                "--node-sn", node_sn,
+                "--fabric", fabric.topology.fabric,
+                "--allow-cidr", "10.1.0.0/16",
+                "--trace-interval", str(trace_interval_s),
+                *arguments,
+            ],
+            **popen,
+        )  # fmt: skip
+    return agents

@@ -1,0 +1,203 @@
+"""Real packets: agents in a fabric of network namespaces see exactly the faults that are there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from testbed import fabric as fabric_module
+from testbed.fabric import Fabric, FabricError, missing
+from testbed.fabric_plan import Plan
+
+if TYPE_CHECKING:
+    from conftest import Row, Site
+
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
+
+FiveTuple = tuple[str, int, str, int]
+Link = tuple[str, str]
+WHOLE = ("success", "refused")
+
+
+@pytest.fixture
+def healed(site: Site) -> Iterator[Site]:
+    """The site, with every fault of the test removed again afterwards."""
+    yield site
+    site.fabric.heal()
+
+
+def five_tuple(row: Row) -> FiveTuple:
+    return row["src_ip"], row["src_port"], row["dst_ip"], row["dst_port"]
+
+
+def turned_round(flow: FiveTuple) -> FiveTuple:
+    return flow[2], flow[3], flow[0], flow[1]
+
+
+def whole_routes(site: Site) -> dict[FiveTuple, list[str]]:
+    """Switch ids in order, by five-tuple, from complete traces."""
+    switch_of = {
+        address: switch.id
+        for switch in site.fabric.topology.switches
+        for address in switch.addresses
+    }
+    return {
+        five_tuple(row): [switch_of.get(hop, "?") for hop in json.loads(row["route"])]
+        for row in site.collected.records("TRACEROUTE")
+        if row["dial"] in WHOLE
+    }
+
+
+def wait_for_routes(site: Site) -> dict[FiveTuple, list[str]]:
+    """Routes of all five-tuples and of their replies."""
+
+    def all_known() -> bool:
+        routes = whole_routes(site)
+        probed = {five_tuple(row) for row in site.collected.records("UDP_PING")}
+        return len(probed) == 8 * 2 * 8 * 4 and all(
+            flow in routes and turned_round(flow) in routes for flow in probed
+        )
+
+    site.collected.wait(all_known, 40.0, "a route of every five-tuple and of its reply")
+    return whole_routes(site)
+
+
+def crossed(route: list[str]) -> set[frozenset[str]]:
+    return {frozenset(step) for step in pairwise(route)}
+
+
+def lost_and_sent(rows: list[Row]) -> tuple[int, int]:
+    return sum(row["lost"] for row in rows), sum(row["sent"] for row in rows)
+
+
+def test_the_fabric_comes_up_in_less_than_ten_seconds(site: Site) -> None:
+    assert site.up_after_s < 10
+
+
+def test_every_nic_of_every_host_probes_and_every_agent_has_a_heartbeat(site: Site) -> None:
+    nics = {rnic.real_ip for host in site.fabric.topology.hosts for rnic in host.rnics}
+    hosts = {host.node_sn for host in site.fabric.topology.hosts}
+    site.collected.wait(
+        lambda: {row["src_real_ip"] for row in site.collected.records("UDP_PING")
+                 if row["dial"] == "success"} == nics,
+        15.0, "a successful probe from every NIC",
+    )  # fmt: skip
+    site.collected.wait(
+        lambda: {beat.node_sn for beat in site.collected.beats()} == hosts,
+        5.0, "a heartbeat from every host",
+    )  # fmt: skip
+
+
+def test_traceroutes_show_the_probes_and_the_replies_way_through_both_spines(site: Site) -> None:
+    routes = wait_for_routes(site)
+    assert all(len(route) in (1, 3) and "?" not in route for route in routes.values()), routes
+    assert {route[1] for route in routes.values() if len(route) == 3} == {"spine-0", "spine-1"}
+
+
+def test_loss_on_a_link_hits_only_five_tuples_whose_way_or_reply_crosses_it(healed: Site) -> None:
+    site, link = healed, ("tor-0", "spine-1")
+    routes = wait_for_routes(site)
+    site.fabric.loss(link, 30.0)
+    since = time.time_ns()
+
+    def rows() -> tuple[list[Row], list[Row]]:
+        over, around = [], []
+        for row in site.collected.records("UDP_PING", since):
+            flow = five_tuple(row)
+            ways = crossed(routes[flow]) | crossed(routes[turned_round(flow)])
+            (over if frozenset(link) in ways else around).append(row)
+        return over, around
+
+    site.collected.wait(lambda: len(rows()[0]) >= 500, 30.0, "500 probes across the lossy link")
+    over, around = rows()
+    lost, sent = lost_and_sent(over)
+    assert 0.2 < lost / sent < 0.6, "30 % each way that crosses it"
+    lost, sent = lost_and_sent(around)
+    assert lost / sent < 0.005, f"{lost} of {sent} lost elsewhere"
+    assert site.fabric.dropped(link) > 100
+
+
+def test_a_nic_that_is_down_shows_as_timeouts_of_its_five_tuples_only(healed: Site) -> None:
+    site = healed
+    victim = site.fabric.plan.nic_address(5, 1)
+    site.fabric.nic_down("host-5", 1)
+    since = time.time_ns()
+
+    def dials() -> dict[bool, list[str]]:
+        found = defaultdict(list)
+        for row in site.collected.records("UDP_PING", since):
+            found[victim in (row["src_ip"], row["dst_ip"])].append(row["dial"])
+        return found
+
+    site.collected.wait(lambda: len(dials()[True]) >= 200, 20.0, "200 probes of the dead NIC")
+    dead, alive = dials()[True], dials()[False]
+    assert dead.count("timeout") > 0.9 * len(dead)
+    assert "success" not in dead
+    assert alive.count("success") > 0.995 * len(alive)
+    beats = [beat for beat in site.collected.beats() if beat.time > since]
+    assert "host-5" in {beat.node_sn for beat in beats}, "heartbeats travel out of band"
+
+
+@pytest.fixture
+def small() -> Plan:
+    lacks = missing()
+    if lacks:
+        pytest.skip(f"a namespace fabric needs {', '.join(lacks)}")
+    return Plan(hosts=2, nics=1, hosts_per_tor=1, spines=1)
+
+
+def namespaces_of(fabric: Fabric) -> list[Path]:
+    prefix = fabric.namespace("host-0").removesuffix("host-0")
+    return list(Path("/run/netns").glob(f"{prefix}*"))
+
+
+def test_everything_is_gone_afterwards(small: Plan) -> None:
+    with Fabric(small) as first, Fabric(small) as second:
+        process = first.popen("host-0", ["sleep", "60"])
+        assert len(namespaces_of(first)) == len(namespaces_of(second)) == 5
+        first.loss(("tor-0", "spine-0"), 10.0)
+    assert process.returncode is not None
+    assert namespaces_of(first) == namespaces_of(second) == []
+
+
+def test_faults_are_gone_after_healing(small: Plan) -> None:
+    address = small.nic_address(1, 0)
+    ping = ["ping", "-q", "-c", "1", "-W", "1", address]
+    with Fabric(small) as fabric:
+
+        def reachable() -> bool:
+            quiet = subprocess.DEVNULL
+            source = small.nic_address(0, 0)
+            command = [*ping[:-1], "-I", source, address]
+            return fabric.popen("host-0", command, stdout=quiet, stderr=quiet).wait() == 0
+
+        assert reachable()
+        fabric.loss(("tor-1", "spine-0"), 100.0)
+        assert not reachable()
+        fabric.heal()
+        assert reachable()
+        fabric.nic_down("host-1", 0)
+        assert not reachable()
+        fabric.heal()
+        assert reachable()
+
+
+def test_a_cable_that_does_not_exist_is_named(small: Plan) -> None:
+    with pytest.raises(ValueError, match="no cable joins 'tor-0' and 'tor-1'"):
+        small.cable("tor-0", "tor-1")
+
+
+def test_a_machine_without_the_tools_is_told_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fabric_module.shutil, "which", lambda tool: None)
+    with pytest.raises(FabricError, match=r"nft \(apt install nftables\)"), Fabric():
+        pass
