@@ -25,6 +25,7 @@ MEMORY_S: dict[Family, int] = {"reachability": 3, "latency": 11, "agent": 3}
 CLEAR_S: dict[Family, int] = {"reachability": 10, "latency": 16, "agent": 6}
 REOPEN_S = 60  # the same trouble so soon again is the same incident, flapping
 UPDATE_S = 10  # an ongoing incident is written again this often while its numbers change
+STRAYED = 3  # seconds in a row under another name until that name is taken over
 INSIDE = 0.8  # share of bad paths that makes one cause explain another
 
 
@@ -145,17 +146,20 @@ class IncidentBook:
             if c.state != "resolved" and len(verdict.bad)
             and len(np.intersect1d(c.bad, verdict.bad)) >= INSIDE * len(verdict.bad)
         ]  # fmt: skip
-        if within and within[0].incident_id not in matched:
+        if within:  # the same trouble under another name: rename only if it keeps that name
             case = within[0]
+            if case.incident_id in matched:
+                return []
+            matched.add(case.incident_id)
             case.strayed += 1
-            if case.strayed < 3:
-                case.last_bad_s = second
-                matched.add(case.incident_id)
+            case.last_bad_s = second
+            if case.strayed < STRAYED:
                 return []
             return self._rename(second, [case], verdict, impact, matched)
         case = _Case(
             self._identify(verdict), verdict, verdict.first_s,
-            second + 1 + self._lateness_s, second, verdict.bad, severity=impact.severity, jobs=impact.jobs, tenants=impact.tenants,
+            second + 1 + self._lateness_s, second, verdict.bad,
+            severity=impact.severity, jobs=impact.jobs, tenants=impact.tenants,
         )  # fmt: skip
         case.written_s = second
         self._cases.append(case)

@@ -7,6 +7,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from localizer import explain
+from localizer.evidence import Blame
 from localizer.observability import Classes
 from localizer.state import FabricState
 from localizer.verdict import I64, ISSUE_TYPE, Verdict
@@ -23,6 +24,18 @@ OWNS = 0.5
 def share_of(incidence: sparse.csr_array, column: int) -> F64:
     """(P,) one column."""
     return np.asarray(incidence[:, [column]].todense()).ravel()
+
+
+def owners(
+    incidence: sparse.csr_array, blames: list[Blame], *, latency: bool
+) -> npt.NDArray[np.int64]:
+    """(P,) which of the blames explains most of each path's trouble; -1 where none crosses it."""
+    if not blames:
+        return np.full(incidence.shape[0], -1)
+    effect = np.array([blame.effect for blame in blames])
+    strength = effect if latency else -np.log1p(-np.clip(effect, 1e-9, 0.999))
+    part = incidence[:, [blame.column for blame in blames]].toarray() * strength
+    return np.where(part.max(axis=1) > 0, part.argmax(axis=1), -1)
 
 
 def verdict_on(groups: Classes, column: int, symptom: Symptom, bad: I64, p: float, size: float,

@@ -10,7 +10,7 @@ from localizer import quorum, strategies
 from localizer.detectors import latency as detector
 from localizer.detectors import loss
 from localizer.evidence import F64, Evidence
-from localizer.judge.common import OWNS, add_evidence, share_of, verdict_on
+from localizer.judge.common import OWNS, add_evidence, owners, share_of, verdict_on
 from localizer.state import FabricState
 from localizer.verdict import I64, Verdict
 
@@ -46,9 +46,11 @@ def latency(state: FabricState, at: int, judged: Bool) -> list[Verdict]:
     verdicts = []
     left = valid.copy()
     sent, lost = (state.history.total(name, at, WINDOW_S) for name in ("sent", "lost"))
-    for blame in strategies.get(state.options.strategy)(evidence):
+    blames = strategies.get(state.options.strategy)(evidence)
+    owner = owners(groups.incidence, blames, latency=True)
+    for number, blame in enumerate(blames):
         share = share_of(groups.incidence, blame.column)
-        rows = left & (share > 0)
+        rows = left & (share > 0) & ~(flagged & (owner != number))
         n, k = float((vote * share * rows).sum()), float((vote * share * (rows & flagged)).sum())
         rest, rest_moved = float((vote * left).sum()), float((vote * (left & flagged)).sum())
         p = float(_p(np.array([n]), np.array([k]), rest, rest_moved)[0])
@@ -60,7 +62,7 @@ def latency(state: FabricState, at: int, judged: Bool) -> list[Verdict]:
         first_s = _onset(state, at, mine, shift.excess_us)
         verdict = verdict_on(groups, blame.column, "high_latency", mine, p, size, first_s)
         add_evidence(state, verdict, share * valid, sent, lost, flagged, WINDOW_S)
-        left &= ~((share >= OWNS) | (flagged & (share > 0)))
+        left &= ~((share >= OWNS) | (flagged & (owner == number)))
         verdicts.append(verdict)
     return verdicts
 

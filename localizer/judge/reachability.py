@@ -8,7 +8,7 @@ import numpy.typing as npt
 from localizer import quorum, strategies
 from localizer.detectors import loss
 from localizer.evidence import Evidence
-from localizer.judge.common import OWNS, about_host, add_evidence, share_of, verdict_on
+from localizer.judge.common import OWNS, about_host, add_evidence, owners, share_of, verdict_on
 from localizer.observability import Classes
 from localizer.state import FabricState
 from localizer.verdict import I64, Verdict
@@ -79,13 +79,15 @@ def _window(
     )  # fmt: skip
     verdicts: list[Verdict] = []
     alone: list[Verdict] = []
-    for blame in strategies.get(state.options.strategy)(evidence):
+    blames = strategies.get(state.options.strategy)(evidence)
+    owner = owners(groups.incidence, blames, latency=False)
+    for number, blame in enumerate(blames):
         share = share_of(groups.incidence, blame.column)
-        rows = left & (share > 0)
+        rows = left & (share > 0) & ~(bad & (owner != number))
         n, k = float((share * sent * rows).sum()), float((share * lost * rows).sum())
         if not loss.alarming(np.array([n]), np.array([k]), background, level)[0]:
             continue
-        left &= ~((share >= OWNS) | (bad & (share > 0)))
+        left &= ~((share >= OWNS) | (bad & (owner == number)))
         mine = np.flatnonzero(rows & bad)
         if not _still(state, at, rows & bad & unclaimed):
             continue

@@ -46,7 +46,7 @@ def deepview(evidence: Evidence) -> list[Blame]:
         size, p = _test(share[:, support], response, weight, everyone)
         keep = multipletests(p, alpha=LEVEL, method="fdr_bh")[0] & (size > 0)
         if keep.all():
-            order = np.argsort(-size)
+            order = np.lexsort((-size, p))  # surest first: it explains its paths before others do
             return [
                 Blame(int(columns[support[i]]), _effect(size[i], evidence.latency), float(p[i]))
                 for i in order

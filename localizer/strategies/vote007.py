@@ -2,8 +2,8 @@
 
 Source  Arzani et al., 007 (NSDI 2018): a bad flow gives 1/h to each of its h links; the top link is
         blamed while its share of the votes is at least the threshold, and its flows are removed.
-        The threshold is 1 % of the first round's votes there; with whole components in the race
-        each good path's silence also counts, so ties go to the column with the larger bad share.
+        The paper lets links compete; here an rnic, its ToR and more cross the same bad paths, so a
+        near tie goes to the column with the larger share of bad paths. The threshold is ours.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from localizer.evidence import Blame, Evidence
 from localizer.strategies import strategy
 
 THRESHOLD = 0.05
+NEARLY = 0.9  # votes within this of the most are a tie
 MOST = 64
 
 
@@ -29,7 +30,8 @@ def vote(evidence: Evidence) -> list[Blame]:
     while bad.any() and len(blamed) < MOST:
         votes = np.asarray(incidence.T @ (bad / hops)).ravel()
         share_bad = np.asarray(incidence.T @ bad).ravel() / crossing
-        top = int(np.lexsort((share_bad, np.round(votes, 9)))[-1])
+        leaders = np.flatnonzero(votes >= NEARLY * votes.max())
+        top = int(leaders[np.argmax(share_bad[leaders])])
         if votes[top] < THRESHOLD * first / max(float(hops.mean()), 1.0):
             break
         through = np.asarray(incidence[:, [top]].todense()).ravel() > 0
