@@ -74,7 +74,8 @@ def create(kafka: Mapping[str, Any]) -> list[Topic]:
     ]
     made = []
     if wanted:
-        futures = _admin(kafka).create_topics(wanted, operation_timeout=_TIMEOUT_S)
+        admin = _admin(kafka)  # its end would be the end of the futures
+        futures = admin.create_topics(wanted, operation_timeout=_TIMEOUT_S)
         for topic in missing:
             try:
                 futures[topic.name].result()

@@ -1,0 +1,229 @@
+"""Brokers, the real command as a subprocess, and the input that every test here judges."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
+
+from schemas import heartbeat, topics
+from schemas.incident import Incident, decode_incident
+from skeletonhunter.broker import EmbeddedBroker
+from streams import broker as kafka_topics
+from testbed import publish, scenario
+from testbed.simulator import Second, Simulation
+
+from . import kafka_server
+
+START_NS = 1_780_000_000 * 10**9
+SECONDS = 90
+
+
+class Cluster:
+    """A broker with our topics, and what tests do with one."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self._producer = Producer({"bootstrap.servers": bootstrap, "log_level": 3})
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 3})
+
+    def produce(
+        self,
+        topic: str,
+        key: str,
+        value: bytes,
+        at_ns: int,
+        headers: dict[str, bytes] | None = None,
+    ) -> None:
+        self._producer.produce(
+            topic, key=key, value=value, timestamp=at_ns // 10**6,
+            headers=list((headers or {}).items()),
+        )  # fmt: skip
+
+    def say(self, seconds: Sequence[Second]) -> int:
+        """What all agents publish about some seconds; returns the number of ping records."""
+        for second in seconds:
+            for beat in second.heartbeats:
+                self.produce(
+                    topics.HEARTBEATS.name, beat.node_sn, heartbeat.encode(beat), beat.time
+                )
+        records = 0
+        for message in publish.published(seconds):
+            headers = {topics.CONTENT_TYPE: topics.ARROW.encode()}
+            self.produce(
+                topics.PINGS.name, message.node_sn, message.value, message.publish_ns, headers
+            )
+            records += message.records
+        assert self._producer.flush(30) == 0
+        return records
+
+    def members(self, group: str = "skh-stream") -> int:
+        """Members of a group that has finished its rebalance, else 0."""
+        described = self._admin.describe_consumer_groups([group])[group].result(10)
+        return len(described.members) if described.state.name == "STABLE" else 0
+
+
+class IncidentReader:
+    """Every document on skh.incidents so far."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.documents: list[Incident] = []
+        self._consumer = Consumer({
+            "bootstrap.servers": bootstrap, "group.id": "test", "log_level": 3,
+            "auto.offset.reset": "earliest", "enable.auto.commit": False,
+        })  # fmt: skip
+        self._consumer.subscribe([topics.INCIDENTS.name])
+
+    def wait(
+        self, enough: Callable[[list[Incident]], bool], what: str, within_s: float = 60
+    ) -> None:
+        deadline = time.monotonic() + within_s
+        while not enough(self.documents):
+            if time.monotonic() > deadline:
+                states = [(i.component, i.state, i.opened_at) for i in self.documents]
+                pytest.fail(f"not within {within_s} s: {what}; seen: {states}")
+            message = self._consumer.poll(0.2)
+            if message is not None and message.error() is None:
+                self.documents.append(decode_incident(message.value() or b""))
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class Command:
+    """``skeletonhunter ...`` as a process of its own."""
+
+    def __init__(self, arguments: list[str], environment: dict[str, str], log: Path) -> None:
+        self.log = log
+        with log.open("ab") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "skeletonhunter.cli", *arguments],
+                stdout=out, stderr=out, env={**os.environ, **environment},
+            )  # fmt: skip
+
+    def wait_for(self, condition: Callable[[], bool], what: str, within_s: float = 60) -> None:
+        """Until the condition holds; fails when the process ends or the time is over."""
+        deadline = time.monotonic() + within_s
+        while not condition():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                pytest.fail(f"{what}: rc {self.process.poll()}\n{self.log.read_text()[-3000:]}")
+            time.sleep(0.1)  # between two looks at a condition with a deadline
+
+    def stop(self, sent: signal.Signals = signal.SIGTERM, within_s: float = 30) -> int:
+        """Send a signal and wait for the end; returns the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(sent)
+            try:
+                self.process.wait(within_s)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(10)
+                pytest.fail(f"did not stop within {within_s} s\n{self.log.read_text()[-3000:]}")
+        return self.process.returncode
+
+
+@pytest.fixture
+def embedded() -> Cluster:
+    broker = EmbeddedBroker()
+    cluster = Cluster(broker.bootstrap)
+    cluster.owner = broker  # type: ignore[attr-defined]  # lives as long as the cluster
+    return cluster
+
+
+@pytest.fixture
+def apache(tmp_path: Path) -> Iterator[Cluster]:
+    if why := kafka_server.missing():
+        pytest.skip(why)
+    (tmp_path / "kafka").mkdir()
+    server = kafka_server.KafkaServer(tmp_path / "kafka")
+    try:
+        kafka_topics.create({"bootstrap.servers": server.bootstrap})
+        yield Cluster(server.bootstrap)
+    finally:
+        server.stop()
+
+
+@pytest.fixture(params=["embedded", pytest.param("apache", marks=pytest.mark.kafka)])
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """The same test on librdkafka's in-process cluster and on Apache Kafka."""
+    found: Cluster = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Callable[..., Command]]:
+    """Start commands that are ended with the test."""
+    started: list[Command] = []
+
+    def start(*arguments: str, **environment: str) -> Command:
+        log = tmp_path / f"command-{len(started)}.log"
+        started.append(Command(list(arguments), environment, log))
+        return started[-1]
+
+    yield start
+    for command in started:
+        if command.process.poll() is None:
+            command.process.kill()
+            command.process.wait(10)
+
+
+@pytest.fixture
+def read_incidents(cluster: Cluster) -> Iterator[IncidentReader]:
+    reader = IncidentReader(cluster.bootstrap)
+    yield reader
+    reader.close()
+
+
+@pytest.fixture(scope="session")
+def simulation() -> Simulation:
+    """Eight hosts; from second 40 to 70 one ToR-spine link drops three probes in ten."""
+    return scenario.load("small").simulation(seed=3, start_ns=START_NS)
+
+
+@pytest.fixture(scope="session")
+def seconds(simulation: Simulation) -> list[Second]:
+    return list(simulation.seconds(SECONDS))
+
+
+@pytest.fixture(scope="session")
+def topology_file(simulation: Simulation, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import msgspec
+
+    path = tmp_path_factory.mktemp("topology") / "topology.json"
+    path.write_bytes(msgspec.json.encode(simulation.topology))
+    return path
+
+
+@pytest.fixture(scope="session")
+def expected(simulation: Simulation, seconds: list[Second]) -> set[tuple[Any, ...]]:
+    """Identity, component and opening of the incidents, without any broker."""
+    from .reference import judge
+
+    found = judge(simulation.topology, seconds)
+    assert found, "the reference run found nothing; the test would prove nothing"
+    return identities(found)
+
+
+def identities(documents: list[Incident]) -> set[tuple[Any, ...]]:
+    """What an undisturbed and a disturbed run must agree on, of each incident's last document."""
+    last = {each.incident_id: each for each in documents}
+    return {(i.incident_id, i.component, i.opened_at, i.parent) for i in last.values()}
+
+
+def all_resolved(count: int) -> Callable[[list[Incident]], bool]:
+    """A condition: that many incidents are there, and the last word on each is that it is over."""
+
+    def enough(documents: list[Incident]) -> bool:
+        last = {each.incident_id: each.state for each in documents}
+        return len(last) >= count and set(last.values()) == {"resolved"}
+
+    return enough

@@ -1,0 +1,77 @@
+"""skh.pings -> skh.windows -> skh.incidents with the real command, on both brokers."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.simulator import Second
+
+from .conftest import Cluster, Command, IncidentReader, all_resolved, identities
+
+Run = Callable[..., Command]
+Expected = set[tuple[Any, ...]]
+
+
+def stream(run: Run, cluster: Cluster, topology: Path) -> Command:
+    return run(
+        "stream", "--topology", str(topology),
+        SKH_KAFKA=cluster.bootstrap, SKH_CLICKHOUSE_URL="http://127.0.0.1:1/", SKH_SESSION_S="6",
+    )  # fmt: skip
+
+
+def an_incident_is_open(documents: list[Any]) -> bool:
+    return bool(documents)
+
+
+@pytest.mark.timeout(180)
+def test_a_worker_killed_in_mid_window_leaves_no_trace_in_the_incidents(
+    cluster: Cluster,
+    run: Run,
+    read_incidents: IncidentReader,
+    seconds: list[Second],
+    topology_file: Path,
+    expected: Expected,
+) -> None:
+    first = stream(run, cluster, topology_file)
+    cluster.say(seconds[:52])
+    read_incidents.wait(an_incident_is_open, "an incident of the first part")
+
+    assert first.stop(signal.SIGKILL) == -signal.SIGKILL
+    cluster.say(seconds[52:])
+    second = stream(run, cluster, topology_file)
+    read_incidents.wait(all_resolved(len(expected)), "every incident over, after the restart")
+
+    assert identities(read_incidents.documents) == expected
+    assert second.stop() == 0
+
+
+@pytest.mark.kafka
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("cluster", ["apache"], indirect=True)
+def test_two_workers_and_two_rebalances_find_what_one_undisturbed_worker_finds(
+    cluster: Cluster,
+    run: Run,
+    read_incidents: IncidentReader,
+    seconds: list[Second],
+    topology_file: Path,
+    expected: Expected,
+) -> None:
+    first = stream(run, cluster, topology_file)
+    cluster.say(seconds[:48])
+    read_incidents.wait(an_incident_is_open, "an incident of the first part")
+
+    second = stream(run, cluster, topology_file)
+    second.wait_for(lambda: cluster.members() == 2, "two members share the partitions")
+    cluster.say(seconds[48:66])
+    assert first.stop() == 0
+    second.wait_for(lambda: cluster.members() == 1, "one member has all partitions")
+    cluster.say(seconds[66:])
+    read_incidents.wait(all_resolved(len(expected)), "every incident over", 90)
+
+    assert identities(read_incidents.documents) == expected
+    assert second.stop() == 0
