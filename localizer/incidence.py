@@ -37,6 +37,7 @@ class Incidence:
         self._of_flow: defaultdict[tuple[str, str, str, int, int], list[int]] = defaultdict(list)
         self._paths: list[Path] = []
         self._matrix: sparse.csr_array | None = None
+        self._stale = False
 
     def add(self, paths: Iterable[Path]) -> None:
         """Append rows."""
@@ -56,7 +57,10 @@ class Incidence:
             path = self._paths[rows[0]]
             ends = (path.src_asw, path.dst_asw)
             first, last = ends if path.flow == flow else ends[::-1]
-        if self.routes.learn(flow, hops, first, last) and rows:
+        edges = self.routes.edges
+        news = self.routes.learn(flow, hops, first, last)
+        self._stale = self._stale or self.routes.edges > edges
+        if news and rows:
             for row in rows:
                 self._rows[row] = self._row(self._paths[row])
             self._matrix = None
@@ -70,6 +74,9 @@ class Incidence:
 
     def matrix(self) -> sparse.csr_array:
         """(P, C) shares."""
+        if self._stale:  # links were learnt: what was unknown has other ECMP alternatives now
+            self._rows = [self._row(path) for path in self._paths]
+            self._stale, self._matrix = False, None
         if self._matrix is None:
             counts = np.fromiter((len(row) for row in self._rows), np.int64, len(self._rows))
             indices = np.fromiter((c for row in self._rows for c in row), np.int32, counts.sum())

@@ -127,7 +127,7 @@ class IncidentBook:
         mine = [c for c in self._cases if c.verdict.family == family]
         same = [
             c for c in mine
-            if verdict.component in c.verdict.tie_set
+            if verdict.names & {*c.verdict.tie_set}
             and (c.state != "resolved" or second - c.last_bad_s <= REOPEN_S)
         ]  # fmt: skip
         if same:
@@ -185,7 +185,8 @@ class IncidentBook:
         symptom = (
             case.verdict.symptom if case.verdict.symptom == "unconnectivity" else verdict.symptom
         )
-        case.verdict = replace(verdict, component=kept, symptom=symptom, first_s=case.opened_s)
+        if verdict.component in case.verdict.tie_set:  # else it was a lone witness of the same
+            case.verdict = replace(verdict, component=kept, symptom=symptom, first_s=case.opened_s)
         self._weigh(case, impact)
         case.state, case.closed_s = "ongoing", None
         return [case]

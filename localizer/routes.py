@@ -19,6 +19,8 @@ class Routes:
         self._id: dict[str, str] = {}  # switch id or interface address -> component id
         self._near: defaultdict[str, list[str]] = defaultdict(list)
         self._flows: dict[tuple[str, str, str, int, int], tuple[str, ...]] = {}
+        self._given = topology is not None
+        self.edges = 0  # learnt from traceroutes; grows only while the graph is not given
         if topology is not None:
             for switch in topology.switches:
                 name = component(TIER_KIND[switch.tier], switch.id)
@@ -38,7 +40,11 @@ class Routes:
         first, last  the access switches that a complete route must begin and end with, if known
         A route cut short by the very fault that we look for must not replace a complete one.
         """
-        names = [None if hop is None else self._name(hop, first, last) for hop in hops]
+        spine = len(hops) // 2 if len(hops) >= 5 else -1  # up two tiers and down again
+        names = [
+            None if hop is None else self._name(hop, first, last, top=at == spine)
+            for at, hop in enumerate(hops)
+        ]
         filled = self._fill(names)
         if filled is None or not filled:
             return False
@@ -50,16 +56,29 @@ class Routes:
         if self._flows.get(flow) == route:
             return False
         self._flows[flow] = route
+        if not self._given:
+            self._learn_links(route)
         return True
 
-    def _name(self, hop: str, first: str, last: str) -> str | None:
+    def _learn_links(self, route: tuple[str, ...]) -> None:
+        for a, b in pairwise(route):
+            if b not in self._near[a]:
+                self._near[a].append(b)
+                self._near[b].append(a)
+                self.edges += 1
+                self.between.cache_clear()
+
+    def _name(self, hop: str, first: str, last: str, *, top: bool) -> str | None:
         if known := self._id.get(hop):
             return known
         if hop in (first, last):
             return component("tor", hop)
-        # An unlisted hop in a known fabric is no switch of it; in an unknown one it must be a
-        # switch above the ToRs.
-        return None if self._id else component("agg", hop)
+        if self._given:
+            return None  # an unlisted hop in a known fabric is no switch of it
+        if top:  # the middle of a five-hop route turns round at a spine; others are in between
+            self._id[hop] = component("spine", hop)
+            return self._id[hop]
+        return component("agg", hop)
 
     def _fill(self, names: list[str | None]) -> list[str] | None:
         """Name silent hops where the graph leaves one choice; None when it does not."""

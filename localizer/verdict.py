@@ -53,6 +53,11 @@ class Verdict:
         return kind_of(self.component)
 
     @property
+    def names(self) -> set[str]:
+        """The component, and the one that too few witnesses saw to blame."""
+        return {self.component, str(self.evidence.get("instead_of", self.component))}
+
+    @property
     def family(self) -> Family:
         return FAMILY[self.symptom]
 

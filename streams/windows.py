@@ -129,9 +129,17 @@ class Windower:
         return self._median_ns() + int(self._timing.skew_s * SECOND)
 
     def skewed(self) -> dict[int, float]:
-        """Live sources whose clock is off the median by more than skew_s: code -> offset [s]."""
+        """Sources heard just now whose clock is off by more than skew_s: code -> offset [s].
+
+        One that merely stopped sending falls behind too, but that is silence, not a wrong clock.
+        """
         median = self._median_ns()
-        off = {code: (s.newest_ns - median) / SECOND for code, s in self._live()}
+        since = self._arrival_ns - 2 * SECOND
+        off = {
+            code: (source.newest_ns - median) / SECOND
+            for code, source in self._live()
+            if source.arrival_ns >= since
+        }
         return {code: by for code, by in off.items() if abs(by) > self._timing.skew_s}
 
     def tick(self, now_ns: int) -> None:

@@ -24,7 +24,9 @@ DOUBTFUL_S = 1.6  # without a heartbeat for so long, time-outs wait
 SILENT_S = 3.2  # and for so long, the agent is taken to be gone
 STARVED_STEAL = 0.25
 STARVED_DELAY_US = 100_000.0
-OBSERVERS = 3
+EARLY_S = 0.2  # clocks of heartbeats and probes may differ by so much
+STARVED_AHEAD_S = 2.0
+KEPT_BEATS = 16
 
 
 @dataclass(slots=True)
@@ -42,8 +44,8 @@ class HostMemory:
     def __init__(self) -> None:
         self.names: list[str] = []
         self._code: dict[str, int] = {}
-        self._beats: dict[int, float] = {}  # host -> newest heartbeat [s]
-        self._starved: dict[int, float] = {}  # host -> newest sign of starvation [s]
+        self._beats: dict[int, list[float]] = {}  # host -> times of its newest heartbeats [s]
+        self._starved: dict[int, list[float]] = {}  # host -> times of its signs of starvation [s]
         self._dead: set[int] = set()  # said so itself: alive = false
         self._rnics: dict[int, set[str]] = {}
         self._sent: I64 = np.empty(0, np.int64)  # newest second with an own probe, per host
@@ -70,10 +72,10 @@ class HostMemory:
     def beat(self, name: str, time_s: float, *, alive: bool, steal: float, delay_us: float) -> None:
         """Take a heartbeat."""
         code = self.code(name)
-        self._beats[code] = max(time_s, self._beats.get(code, 0.0))
+        _remember(self._beats, code, time_s)
         self._dead.discard(code) if alive else self._dead.add(code)
         if steal >= STARVED_STEAL or delay_us >= STARVED_DELAY_US:
-            self._starved[code] = max(time_s, self._starved.get(code, 0.0))
+            _remember(self._starved, code, time_s)
 
     def probed(self, second: int, sources: I32) -> None:
         """These hosts sent probes in this second."""
@@ -84,25 +86,38 @@ class HostMemory:
         return len(self._rnics.get(host, ()))
 
     def state(self, second: int) -> Hosts:
-        """State at the end of a second."""
+        """State at the end of a second, by what was said about that second.
+
+        Heartbeats arrive ahead of the watermark, so later ones are known already: they must not
+        make a host look alive that was dead then, but a report of starvation covers the second
+        before it was written.
+        """
         now = second + 1.0
         hosts = len(self.names)
         age = np.full(hosts, np.inf)
         if self._beats:
-            for code, time_s in self._beats.items():
-                age[code] = now - time_s
+            for code, times in self._beats.items():
+                age[code] = now - max((t for t in times if t <= now + EARLY_S), default=-np.inf)
         else:  # nobody sends heartbeats here: own probes are the only sign of life
             age = now - 1.0 - self._sent.astype(float)
         silent, doubtful = age > SILENT_S, age > DOUBTFUL_S
         if self._beats:  # a host that never sent one is not known to be able to
-            never = np.isinf(age)
+            never = np.array([code not in self._beats for code in range(hosts)], bool)
             silent[never] = doubtful[never] = False
         for code in self._dead:
             silent[code] = True
         starved = np.zeros(hosts, bool)
-        for code, time_s in self._starved.items():
-            starved[code] = now - time_s <= 2.5 and time_s <= now + 1.0
+        for code, times in self._starved.items():
+            starved[code] = any(now - 2.5 <= t <= now + STARVED_AHEAD_S for t in times)
         return Hosts(silent, doubtful, starved)
+
+
+def _remember(of: dict[int, list[float]], host: int, time_s: float) -> None:
+    times = of.setdefault(host, [])
+    times.append(time_s)
+    if len(times) > KEPT_BEATS:
+        times.sort()
+        del times[0]
 
 
 def observers(of: I32, by: I32, mask: Bool, hosts: int) -> I64:
