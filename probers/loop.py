@@ -67,7 +67,8 @@ class Loop:
         self._ring()
 
     def run(self) -> None:
-        """Serve until stopped. An exception in a callback is a bug and ends the process."""
+        """Serve until stopped (also if that was before the call). An exception in a callback is a
+        bug and ends the process."""
         while not self._stopping:
             for key, _ in self._selector.select(self._wait_s()):
                 key.data()
@@ -76,6 +77,7 @@ class Loop:
                 when, _, call = heapq.heappop(self._timers)
                 self._worst_delay_ns = max(self._worst_delay_ns, now - when)
                 call()
+        self._stopping = False
 
     def take_worst_delay_ns(self) -> int:
         """How late the latest timer fired since this was last asked."""

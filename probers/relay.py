@@ -11,6 +11,7 @@ import selectors
 import socket
 import stat
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,7 +27,8 @@ Sink = Callable[[str, str, Headers, bytes], None]
 
 RELAYED_BY: Final = "relayed-by"  # header: who vouches for the message
 _READ_BYTES: Final = 256 * 1024
-MAX_CONNECTIONS: Final = 1024
+MAX_CONNECTIONS: Final = 512
+_DRAIN_S: Final = 2.0
 
 
 class RelayError(RuntimeError):
@@ -64,18 +66,11 @@ class Relay:
 
     def start(self) -> Relay:
         """Bind the socket (mode 0600; a stale one is replaced) and serve; raises RelayError."""
-        _remove_stale(self._path)
-        server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            server.bind(str(self._path))
-            # Between bind and listen nobody can connect, so there is no moment of open doors.
-            os.chmod(self._path, 0o600)
-            server.listen(64)
-        except OSError as why:
-            server.close()
-            raise RelayError(
-                f"{self._path}: {why.strerror or why}; give a short path in a writable directory"
-            ) from why
+            server = self._bind()
+        except RelayError:
+            self.close()
+            raise
         server.setblocking(False)
         self._server = server
         self._selector.register(server, selectors.EVENT_READ)
@@ -109,34 +104,55 @@ class Relay:
     ) -> None:
         self.close()
 
+    def _bind(self) -> socket.socket:
+        _remove_stale(self._path)
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            server.bind(str(self._path))
+            # Between bind and listen nobody can connect, so there is no moment of open doors.
+            os.chmod(self._path, 0o600)
+            server.listen(64)
+        except OSError as why:
+            server.close()
+            raise RelayError(
+                f"{self._path}: {why.strerror or why}; give a short path in a writable directory"
+            ) from why
+        return server
+
     def _run(self) -> None:
-        stopping = False
-        while not stopping or self._drain():
-            for key, _ in self._selector.select(0 if stopping else None):
+        give_up_at = 0.0  # once asked to stop: until then what has arrived is still read
+        while not give_up_at or (self._unread() and time.monotonic() < give_up_at):
+            for key, _ in self._selector.select(0 if give_up_at else None):
                 if key.fileobj is self._ear:
-                    stopping = True
+                    give_up_at = give_up_at or time.monotonic() + _DRAIN_S
                 elif key.fileobj is self._server:
                     self._accept()
                 elif isinstance(key.fileobj, socket.socket):
                     self._read(key.fileobj)
 
-    def _drain(self) -> bool:
-        """While stopping: whether any connection still has something for us."""
+    def _unread(self) -> bool:
+        """Whether any connection still has something for us."""
         ready = self._selector.select(0)
         return any(key.fileobj in self._readers for key, _ in ready)
 
     def _accept(self) -> None:
         if self._server is None:
             return
-        with suppress(BlockingIOError, ConnectionAbortedError):
+        try:
             connection, _ = self._server.accept()
-            if len(self._readers) >= MAX_CONNECTIONS:
-                self.counts["refused-connections"] += 1
-                connection.close()
-                return
-            connection.setblocking(False)
-            self._readers[connection] = FrameReader(self._max_frame_bytes)
-            self._selector.register(connection, selectors.EVENT_READ)
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        except OSError:  # out of file descriptors: agents wait in the backlog and try again
+            self.counts["refused-connections"] += 1
+            time.sleep(0.05)
+            return
+        if len(self._readers) >= MAX_CONNECTIONS:
+            self.counts["refused-connections"] += 1
+            connection.close()
+            return
+        connection.setblocking(False)
+        self._readers[connection] = FrameReader(self._max_frame_bytes)
+        self._selector.register(connection, selectors.EVENT_READ)
 
     def _read(self, connection: socket.socket) -> None:
         reader = self._readers[connection]

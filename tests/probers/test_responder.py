@@ -1,0 +1,93 @@
+"""Silence by default: only keyed, fresh probes within their rate are answered."""
+
+from __future__ import annotations
+
+import pytest
+
+from probers import responder as responder_module
+from probers import wire
+from probers.responder import RateLimit, Responder
+from probers.wire import Address, Datagram, Key
+
+NOW = 1_700_000_000 * 10**9
+PEER, OWN = ("10.0.0.1", 51000), ("10.0.0.2", 65300)
+
+
+def question(key: Key, *, kind: int = wire.PROBE, wall: int = NOW, peer: Address = PEER) -> bytes:
+    return wire.pack(key, Datagram(kind, 9, 1, wall, 5, dscp=26), peer, OWN)
+
+
+def ask(responder: Responder, raw: bytes, *, peer: Address = PEER, mono: int = 0) -> bytes | None:
+    verdict = responder.answer(raw, peer, OWN, NOW - 1000, NOW, mono)
+    return None if verdict is None else verdict[0]
+
+
+@pytest.mark.parametrize("kind", [wire.PROBE, wire.TRACE])
+def test_a_keyed_fresh_probe_is_answered_with_both_stamps_and_its_dscp(key: Key, kind: int) -> None:
+    verdict = Responder(key).answer(question(key, kind=kind), PEER, OWN, NOW - 1000, NOW, 0)
+    assert verdict is not None
+    raw, dscp = verdict
+    assert dscp == 26
+    assert wire.verify(key, raw, OWN, PEER)
+    assert wire.unpack(raw)[-2:] == (NOW - 1000, NOW)
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"", "not-ours"),
+        (b"x" * wire.SIZE, "not-ours"),
+        (b"x" * 1400, "not-ours"),
+        (question(Key(b"somebody else's key")), "bad-mac"),
+    ],
+)
+def test_strangers_get_silence_and_are_counted(key: Key, raw: bytes, why: str) -> None:
+    responder = Responder(key)
+    assert ask(responder, raw) is None
+    assert responder.silent == {why: 1}
+    assert not responder.recent
+
+
+@pytest.mark.parametrize("age_s", [6, -6, 3600])
+def test_a_stale_probe_gets_silence_and_the_clocks_difference_is_kept(key: Key, age_s: int) -> None:
+    responder = Responder(key)
+    assert ask(responder, question(key, wall=NOW - age_s * 10**9)) is None
+    assert responder.silent == {"stale": 1}
+    assert responder.last_skew_ns == -age_s * 10**9
+
+
+def test_an_answer_is_never_answered(key: Key) -> None:
+    responder = Responder(key)
+    assert ask(responder, question(key, kind=wire.REPLY)) is None
+
+
+def test_a_captured_probe_is_worthless_from_another_address(key: Key) -> None:
+    assert ask(Responder(key), question(key), peer=("10.6.6.6", 51000)) is None
+
+
+def test_a_flood_is_answered_at_the_rate_limit_and_others_still_are(key: Key) -> None:
+    responder = Responder(key, rate=10, burst=20)
+    flood = question(key)
+    answered = sum(ask(responder, flood, mono=i * 1_000_000) is not None for i in range(1000))
+    assert 28 <= answered <= 31, "20 at once and 10 in the second that it lasts"
+    assert responder.silent["rate"] == 1000 - answered
+    other = ("10.0.0.9", 51000)
+    assert ask(responder, question(key, peer=other), peer=other, mono=10**9) is not None
+
+
+def test_the_limiter_forgets_the_longest_unseen_source_and_stays_small() -> None:
+    limit = RateLimit(rate=1, burst=1, sources=3)
+    for source in "abcd":
+        assert limit.allows(source, 0)
+    assert len(limit) == 3
+    assert limit.allows("a", 0), "forgotten, so full again"
+    assert not limit.allows("d", 0)
+
+
+def test_memory_of_recent_flows_is_bounded(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(responder_module, "MAX_SOURCES", 2)
+    responder = Responder(key)
+    for port in (1, 2, 3):
+        peer = ("10.0.0.1", port)
+        assert ask(responder, question(key, peer=peer), peer=peer) is not None
+    assert [flow[3] for flow in responder.recent] == [2, 3]

@@ -1,0 +1,175 @@
+"""The UDP engine against loopback: answered, refused, lost, unsendable."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from probers import wire
+from probers.doors import Doors
+from probers.flow import FiveTuple
+from probers.loop import Loop
+from probers.record import ping_record, trace_record
+from probers.responder import Responder
+from probers.traceroute import Trace, Tracer
+from probers.udp import Burst, UdpEngine
+from probers.wire import Key
+
+Until = Callable[[Callable[[], bool]], None]
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="ICMP errors need Linux's queue")
+
+
+@pytest.fixture
+def bursts() -> list[Burst]:
+    return []
+
+
+@pytest.fixture
+def engine(loop: Loop, doors: Doors, bursts: list[Burst]) -> UdpEngine:
+    return UdpEngine(loop, doors, bursts.append, timeout_s=0.1)
+
+
+@pytest.fixture
+def flow(doors: Doors) -> FiveTuple:
+    """From a free port to a responder of our own."""
+    source = doors.open(("127.0.0.1", 0)).address
+    return FiveTuple(source, doors.open(("127.0.0.1", 0)).address, dscp=26)
+
+
+@pytest.fixture
+def mute() -> Iterator[wire.Address]:
+    """An address that takes everything and answers nothing."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        yield silent.getsockname()
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_an_answered_probe_has_a_round_trip_without_the_responders_delay(
+    engine: UdpEngine, flow: FiveTuple, bursts: list[Burst], run_until: Until
+) -> None:
+    engine.probe(flow)
+    run_until(lambda: bool(bursts))
+    record = ping_record(bursts[0], cpu_steal=0.0)
+    assert record["dial"] == "success"
+    assert (record["sent"], record["lost"], record["loss_rate"]) == (1, 0, 0.0)
+    assert isinstance(record["latency"], float)
+    assert 0 < record["latency"] < 100_000
+    assert record["responder_delay_us"] is not None
+    assert (record["src_port"], record["dst_port"]) == (flow.src[1], flow.dst[1])
+    if sys.platform == "linux":
+        assert record["timestamp"] == "kernel"
+
+
+def test_a_burst_becomes_one_record_with_percentiles_and_jitter(
+    engine: UdpEngine, flow: FiveTuple, bursts: list[Burst], run_until: Until
+) -> None:
+    engine.probe(flow, burst=20)
+    run_until(lambda: bool(bursts))
+    record = ping_record(bursts[0], cpu_steal=0.25)
+    assert len(bursts) == 1
+    assert (record["sent"], record["lost"], record["cpu_steal"]) == (20, 0, 0.25)
+    p50, p99, jitter = record["p50_us"], record["p99_us"], record["jitter_us"]
+    assert isinstance(p50, float)
+    assert isinstance(p99, float)
+    assert isinstance(jitter, float)
+    assert 0 < p50 <= p99
+    assert record["latency"] == p50
+
+
+@linux_only
+def test_a_closed_port_is_refused_and_not_lost(
+    engine: UdpEngine, flow: FiveTuple, bursts: list[Burst], run_until: Until
+) -> None:
+    engine.probe(FiveTuple(flow.src, ("127.0.0.1", free_port())))
+    run_until(lambda: bool(bursts))
+    record = ping_record(bursts[0], 0.0)
+    assert (record["dial"], record["sent"], record["lost"]) == ("refused", 1, 0)
+    assert "latency" not in record
+
+
+def test_a_mute_peer_is_a_timeout(
+    engine: UdpEngine, flow: FiveTuple, mute: wire.Address, bursts: list[Burst], run_until: Until
+) -> None:
+    engine.probe(FiveTuple(flow.src, mute), burst=3)
+    run_until(lambda: bool(bursts))
+    record = ping_record(bursts[0], 0.0)
+    assert (record["dial"], record["lost"], record["loss_rate"]) == ("timeout", 3, 1.0)
+    assert engine.unanswered == 0
+
+
+def test_a_responder_with_another_key_is_a_timeout_and_says_why_on_its_side(
+    loop: Loop, engine: UdpEngine, flow: FiveTuple, bursts: list[Burst], run_until: Until
+) -> None:
+    other_key = Key(b"the key of another fabric")
+    stranger = Responder(other_key)
+    others = Doors(loop, other_key, stranger, max_rate=100)
+    engine.probe(FiveTuple(flow.src, others.open(("127.0.0.1", 0)).address))
+    run_until(lambda: bool(bursts))
+    others.keep_only(())
+    assert bursts[0].dial == "timeout"
+    assert stranger.silent == {"bad-mac": 1}
+
+
+def test_a_source_that_is_not_ours_is_an_error_and_no_loss(
+    engine: UdpEngine, flow: FiveTuple, bursts: list[Burst]
+) -> None:
+    engine.probe(FiveTuple(("192.0.2.1", 51000), flow.dst))
+    record = ping_record(bursts[0], 0.0)
+    assert (record["dial"], record["sent"], record["lost"]) == ("error", 0, 0)
+    assert record["loss_rate"] is None
+
+
+def test_the_budget_of_the_agent_is_never_exceeded(
+    loop: Loop, key: Key, bursts: list[Burst], mute: wire.Address, run_until: Until
+) -> None:
+    doors = Doors(loop, key, Responder(key), max_rate=1)
+    engine = UdpEngine(loop, doors, bursts.append, timeout_s=0.05)
+    source = doors.open(("127.0.0.1", 0)).address
+    for _ in range(100):
+        engine.probe(FiveTuple(source, mute))
+    run_until(lambda: engine.unanswered == 0)
+    doors.keep_only(())
+    assert doors.counts["over-budget"] >= 60
+    assert sum(burst.sent for burst in bursts) + doors.counts["over-budget"] == 100
+
+
+def test_a_replayed_or_forged_answer_is_not_believed(
+    engine: UdpEngine, doors: Doors, flow: FiveTuple, mute: wire.Address,
+    bursts: list[Burst], run_until: Until, key: Key,
+) -> None:  # fmt: skip
+    engine.probe(FiveTuple(flow.src, mute))
+    forged = wire.pack(key, wire.Datagram(wire.REPLY, 1, 2, 3, 4), mute, flow.src)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as forger:
+        forger.sendto(forged, flow.src)
+    run_until(lambda: bool(bursts) and doors.counts["strange"] == 1)
+    assert bursts[0].dial == "timeout"
+
+
+def test_a_trace_of_a_neighbour_has_no_hops(
+    loop: Loop, doors: Doors, flow: FiveTuple, run_until: Until
+) -> None:
+    traces: list[Trace] = []
+    Tracer(loop, doors, traces.append).trace(flow)
+    run_until(lambda: bool(traces))
+    record = trace_record(traces[0])
+    assert (record["dial"], record["route"], record["task_type"]) == ("success", "[]", "TRACEROUTE")
+
+
+def test_a_trace_that_nobody_answers_ends_with_one_unknown_hop(
+    loop: Loop, doors: Doors, flow: FiveTuple, mute: wire.Address, run_until: Until
+) -> None:
+    traces: list[Trace] = []
+    Tracer(loop, doors, traces.append, hop_timeout_s=0.02, tries=2).trace(FiveTuple(flow.src, mute))
+    run_until(lambda: bool(traces))
+    record = trace_record(traces[0])
+    assert (record["dial"], record["route"]) == ("timeout", "[null]")

@@ -1,0 +1,96 @@
+"""The probe datagram: what is packed is unpacked; anything else is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probers import wire
+from probers.wire import Datagram, Key, WireError
+
+KEY = Key(b"sixteen bytes or")
+A, B = ("10.0.0.1", 51000), ("10.0.0.2", 65300)
+
+times = st.integers(0, 2**62)
+datagrams = st.builds(
+    Datagram,
+    kind=st.sampled_from(wire.KINDS),
+    sequence=st.integers(0, 2**64 - 1),
+    monotonic=times,
+    wall=times,
+    nonce=st.integers(0, 2**64 - 1),
+    dscp=st.integers(0, 63),
+    received=times,
+    sent=times,
+)
+
+
+@given(datagrams)
+def test_what_is_packed_is_unpacked_and_verified(datagram: Datagram) -> None:
+    raw = wire.pack(KEY, datagram, A, B)
+    assert wire.unpack(raw) == datagram
+    assert wire.verify(KEY, raw, A, B)
+    assert wire.sequence_of(raw) == datagram.sequence
+
+
+@given(datagrams, st.integers(0, wire.SIZE - 1), st.integers(1, 255))
+def test_one_changed_byte_is_noticed(datagram: Datagram, place: int, change: int) -> None:
+    raw = bytearray(wire.pack(KEY, datagram, A, B))
+    raw[place] ^= change
+    assert not wire.verify(KEY, bytes(raw), A, B)
+
+
+@given(st.binary(max_size=200))
+def test_arbitrary_bytes_are_never_ours(raw: bytes) -> None:
+    assert not wire.verify(KEY, raw, A, B)
+    if len(raw) != wire.SIZE:
+        with pytest.raises(WireError):
+            wire.unpack(raw)
+
+
+@pytest.mark.parametrize(
+    ("key", "sender", "receiver"),
+    [
+        (Key(b"another key of ours"), A, B),
+        (KEY, ("10.0.0.3", 51000), B),
+        (KEY, ("10.0.0.1", 51001), B),
+        (KEY, A, ("10.0.0.2", 65301)),
+        (KEY, B, A),
+    ],
+)
+def test_a_datagram_counts_only_with_its_key_and_between_its_ends(
+    key: Key, sender: wire.Address, receiver: wire.Address
+) -> None:
+    raw = wire.pack(KEY, Datagram(wire.PROBE, 1, 2, 3, 4), A, B)
+    assert not wire.verify(key, raw, sender, receiver)
+
+
+def test_an_answer_is_not_longer_than_its_question_and_echoes_it() -> None:
+    question = Datagram(wire.PROBE, 7, 1, 2, 3, dscp=26)
+    reply = wire.answer(question, received_ns=10, sent_ns=11)
+    assert reply == Datagram(wire.REPLY, 7, 1, 2, 3, 26, 10, 11)
+    assert len(wire.pack(KEY, reply, B, A)) <= len(wire.pack(KEY, question, A, B))
+
+
+@pytest.mark.parametrize(
+    ("age_s", "is_fresh"), [(0, True), (5, True), (-5, True), (6, False), (-6, False)]
+)
+def test_freshness_is_bounded_in_both_directions(age_s: int, is_fresh: bool) -> None:
+    now = 1_700_000_000 * 10**9
+    datagram = Datagram(wire.PROBE, 1, 0, now - age_s * 10**9, 1)
+    assert wire.fresh(datagram, now) is is_fresh
+
+
+@given(st.binary(min_size=wire.MIN_KEY_BYTES, max_size=200), st.binary(max_size=200))
+def test_the_mac_is_the_one_of_rfc_2104(secret: bytes, message: bytes) -> None:
+    assert Key(secret).mac(message) == hmac.new(secret, message, hashlib.sha256).digest()
+
+
+def test_a_key_shows_itself_nowhere_and_must_be_long() -> None:
+    assert "sixteen" not in repr(KEY)
+    with pytest.raises(ValueError, match="at least 16"):
+        Key(b"short")
