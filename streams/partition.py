@@ -68,6 +68,7 @@ class PartitionWorker:
         self._messages = self._dead = self._gaps = 0
         self._judged_offset = 0  # one past the last message that held a ping
         self._evict_s = 0
+        self._arrival_ns = 0
         self._said: tuple[object, ...] = ()
 
     # --- what to do -----------------------------------------------------------------------------
@@ -178,10 +179,23 @@ class PartitionWorker:
         if len(found.pings):
             self._judged_offset = max(self._judged_offset, int(found.pings.offset.max()) + 1)
             self._see(found.pings)
+        if len(found.pings):
+            if self._fell_silent(arrival_ns):
+                out += self._close(end_of_input=True)
+            self._arrival_ns = max(self._arrival_ns, arrival_ns)
         for part in _by_second(found.pings):
             self._windower.ingest(part, arrival_ns)
             out += self._close(end_of_input=False)
         return out
+
+    def _fell_silent(self, arrival_ns: int) -> bool:
+        """Nothing came for so long that nothing can still be on its way, and no pane has closed:
+        a sparse file, or agents that were started one by one.
+        """
+        gap_s = (arrival_ns - self._arrival_ns) / SECOND
+        return bool(self._arrival_ns) and not self._windower.watermark_ns and (
+            gap_s > self._timing.idle_s
+        )  # fmt: skip
 
     def _see(self, pings: Pings) -> None:
         """Note when each path was last heard; a clock far ahead must not keep paths for ever."""
