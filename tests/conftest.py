@@ -12,6 +12,12 @@ _CI = os.environ.get("CI", "").lower() in ("1", "true", "yes")
 _gaps: list[tuple[str, str]] = []
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    """Coroutine tests are marked anyio and run on asyncio, as the product does."""
+    return "asyncio"
+
+
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     if isinstance(report.longrepr, tuple):
         return str(report.longrepr[2]).removeprefix("Skipped: ")

@@ -1,0 +1,227 @@
+"""The stages around the pure cores: what is published before what is acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from ping_samples import START_S, message, ping
+
+from localizer.engine import Findings
+from schemas import heartbeat, topics, windows
+from schemas.heartbeat import Heartbeat
+from schemas.incident import Incident
+from streams.heartbeats import Heartbeats
+from streams.ingest import Ingest
+from streams.localise import MEMORY_S, Localise
+from streams.messages import InMessage, OutMessage
+
+pytestmark = pytest.mark.anyio
+
+
+class Outbox:
+    """Keeps what is sent; remembers what had been acknowledged by then."""
+
+    def __init__(self) -> None:
+        self.sent: list[OutMessage] = []
+        self.fails = False
+
+    async def send(self, messages: Sequence[OutMessage]) -> None:
+        await asyncio.sleep(0)
+        if self.fails:
+            raise RuntimeError("the broker is gone")
+        self.sent += messages
+
+
+class Event:
+    """What Faust hands to an agent."""
+
+    acked: list[tuple[int, int]]
+
+    def __init__(self, message: InMessage, partition: int, acked: list[tuple[int, int]]) -> None:
+        self.value: bytes | None = message.value
+        self.message = SimpleNamespace(
+            value=message.value, headers=list(message.headers.items()), offset=message.offset,
+            partition=partition, timestamp=message.time_ms / 1000,
+        )  # fmt: skip
+        self.acked = acked
+
+    def ack(self) -> None:
+        self.acked.append((self.message.partition, self.message.offset))
+
+
+def minute(first: int = 0, last: int = 60) -> list[InMessage]:
+    return [message(s, [ping(s + 0.5, src=f"h{h}") for h in (1, 2, 3)]) for s in range(first, last)]
+
+
+def judged_panes(outbox: Outbox) -> list[int]:
+    found = [windows.Header.from_kafka(dict(o.headers)) for o in outbox.sent]
+    return [h.start_s - START_S for h in found if h.kind == "pane"]
+
+
+async def feed(stage: Ingest, messages: list[InMessage], acked: list[tuple[int, int]]) -> None:
+    for each in messages:
+        event = Event(each, 0, acked)
+        await stage.take(event)
+        assert event.message.value is None, "a held event must not hold its payload"
+    await stage.flush()
+
+
+async def test_only_what_closed_windows_no_longer_need_is_acknowledged() -> None:
+    outbox, acked = Outbox(), list[tuple[int, int]]()
+    await feed(Ingest(outbox), minute(), acked)
+    assert judged_panes(outbox) == list(range(57))
+    assert acked, "the first windows have closed"
+    assert max(acked)[1] < 57 - 25, "the next window still needs 25 seconds"
+
+
+async def test_nothing_is_acknowledged_when_publishing_fails() -> None:
+    outbox, acked = Outbox(), list[tuple[int, int]]()
+    outbox.fails = True
+    with pytest.raises(RuntimeError, match="broker is gone"):
+        await feed(Ingest(outbox), minute(), acked)
+    assert acked == []
+
+
+async def test_reading_again_from_the_commit_begins_a_higher_epoch() -> None:
+    outbox, acked = Outbox(), list[tuple[int, int]]()
+    stage = Ingest(outbox)
+    await feed(stage, minute(), acked)
+    await feed(stage, minute(first=20), acked)
+    epochs = [windows.Header.from_kafka(dict(o.headers)).epoch for o in outbox.sent]
+    assert len(set(epochs)) == 2
+    assert epochs == sorted(epochs)
+    tally = stage.tally
+    assert tally.records == tally.judged + tally.held, "what is read again counts again"
+    assert (tally.late, tally.duplicate) == (0, 0)
+
+
+async def test_a_rebalance_forgets_and_publishes_no_half_pane() -> None:
+    outbox, acked = Outbox(), list[tuple[int, int]]()
+    stage = Ingest(outbox)
+    await feed(stage, minute(last=30), acked)
+    before = len(acked)
+    stage.forget()
+    await feed(stage, minute(), acked)
+    assert judged_panes(outbox) == [*range(27), *range(57)]
+    assert len(acked) > before
+
+
+async def test_a_clock_in_the_future_is_taken_to_have_arrived_now() -> None:
+    outbox, acked = Outbox(), list[tuple[int, int]]()
+    now_s = START_S + 10.0
+    stage = Ingest(outbox, clock_ns=lambda: int(now_s * 1e9))
+    ahead = message(0, [ping(3600, src="h9")])
+    rest = [m._replace(offset=m.offset + 1) for m in minute(last=12)]
+    await feed(stage, [ahead, *rest], acked)
+    assert judged_panes(outbox) == list(range(9))
+    assert stage.tally.late == 1
+
+
+async def test_heartbeats_are_gathered_per_fabric_and_bad_ones_are_dead_letters() -> None:
+    outbox, acked = Outbox(), list[tuple[int, int]]()
+    stage = Heartbeats(outbox)
+    beats = [Heartbeat(f"h{i}", (START_S + i) * 10**9, fabric=f"f{i % 2}") for i in range(4)]
+    raws = [*(heartbeat.encode(beat) for beat in beats), b'{"node_sn": "h9"}', b"\xff"]
+    for offset, raw in enumerate(raws):
+        await stage.take(Event(InMessage(offset, START_S * 1000, raw, {}), 2, acked))
+    assert outbox.sent == []
+    assert acked == []
+    await stage.flush()
+    letters = [o for o in outbox.sent if o.topic == topics.DEAD_LETTER.name]
+    chunks = [o for o in outbox.sent if o.topic == topics.WINDOWS.name]
+    assert [dict(o.headers)["offset"] for o in letters] == [b"4", b"5"]
+    assert [o.key for o in chunks] == [b"f0", b"f1"]
+    rows = windows.decode("heartbeats", chunks[0].value)
+    assert rows.column("node_sn").to_pylist() == ["h0", "h2"]
+    assert acked == [(2, offset) for offset in range(6)]
+    assert (stage.received, stage.dead_lettered) == (6, 2)
+
+
+class Scribe:
+    """A localiser that writes down what it is given."""
+
+    def __init__(self, fabric: str) -> None:
+        self.fabric = fabric
+        self.seen: list[tuple[str, int, bytes]] = []
+        self.restored: list[Incident] | None = None
+
+    def restore(self, incidents: list[Incident]) -> None:
+        self.restored = incidents
+
+    def observe(
+        self, header: windows.Header, batch: pa.RecordBatch | None, body: bytes = b""
+    ) -> Findings:
+        assert (batch is None) == (header.kind == "punctuation")
+        self.seen.append((header.kind, header.end_s, body))
+        return Findings()
+
+
+def windows_messages(count: int) -> list[InMessage]:
+    """What a stage before says: panes and punctuations, as they lie in the topic."""
+    from streams.partition import PartitionWorker
+
+    worker = PartitionWorker(0, epoch=1)
+    out = [o for m in minute(last=count) for o in worker.step([m])] + worker.finish()
+    return [
+        InMessage(offset, int(headers["end_s"]) * 1000, each.value, headers)
+        for offset, each in enumerate(out)
+        for headers in [dict(each.headers)]
+    ]
+
+
+async def test_each_fabric_gets_its_messages_in_order_and_its_own_past() -> None:
+    outbox, acked = Outbox(), list[tuple[int, int]]()
+    made: dict[str, Scribe] = {}
+    reads = 0
+
+    async def read_incidents() -> list[Incident]:
+        nonlocal reads
+        reads += 1
+        return []
+
+    def make(fabric: str) -> Any:
+        return made.setdefault(fabric, Scribe(fabric))
+
+    stage = Localise(outbox, make, read_incidents)
+    for each in windows_messages(20):
+        await stage.take(Event(each, 0, acked))
+    scribe = made["f1"]
+    ends = [end_s for kind, end_s, _ in scribe.seen if kind == "pane"]
+    assert ends == sorted(ends)
+    assert len(ends) == 20
+    assert scribe.restored == []
+    assert reads == 1
+    assert acked == [], "everything lies within the detectors' memory"
+
+
+async def test_what_the_detectors_have_forgotten_is_acknowledged() -> None:
+    outbox, acked = Outbox(), list[tuple[int, int]]()
+
+    async def read_incidents() -> list[Incident]:
+        return []
+
+    stage = Localise(outbox, lambda fabric: Scribe(fabric), read_incidents)  # type: ignore[arg-type, return-value]  # a fake
+    messages = windows_messages(400)
+    for each in messages:
+        await stage.take(Event(each, 0, acked))
+    last = windows.Header.from_kafka(messages[max(acked)[1]].headers)
+    assert START_S + 400 - MEMORY_S - 5 < last.end_s < START_S + 400 - MEMORY_S + 1
+
+
+async def test_a_message_that_is_not_ours_is_a_dead_letter() -> None:
+    outbox, acked = Outbox(), list[tuple[int, int]]()
+
+    async def read_incidents() -> list[Incident]:
+        return []
+
+    stage = Localise(outbox, lambda fabric: Scribe(fabric), read_incidents)  # type: ignore[arg-type, return-value]  # a fake
+    headers = windows.Header("pane", "f1", 1, 2).to_kafka()
+    for offset, wrong in enumerate(({}, dict(headers))):
+        await stage.take(Event(InMessage(offset, START_S * 1000, b"junk", wrong), 0, acked))
+    assert [o.topic for o in outbox.sent] == [topics.DEAD_LETTER.name] * 2
+    assert stage.dead_lettered == 2
