@@ -14,8 +14,9 @@ from schemas.topology import Topology
 
 Document = dict[str, object]
 
-#: First source port. Agents use FIRST_PORT .. FIRST_PORT + ports_per_pair - 1 for every pair.
-FIRST_PORT: Final = 51_000
+#: Every pair uses FIRST_PORT .. FIRST_PORT + ports_per_pair - 1: above the range from which Linux
+#: hands out ports by itself (32768..60999), so that nobody else has taken them.
+FIRST_PORT: Final = 61_100
 RESPONDER_PORT: Final = 65_300
 
 

@@ -113,10 +113,12 @@ class Agent:
                 why="--max-rate")  # fmt: skip
         self._probes.replace(flows, interval)
         trace_rate = options.max_rate * _TRACE_SHARE / 2 / _ASKS_PER_TRACE  # half is for replies'
+        # Inside the overlay a trace sees one hop and nothing of the fabric: it would mislead.
+        traced = [flow for flow in flows if flow.columns["agent_type"] == "underlay"]
         if options.trace_interval_s:
-            first = max(1.0, len(flows) / trace_rate)
+            first = max(1.0, len(traced) / trace_rate)
             trace_interval = max(options.trace_interval_s, first)
-            self._traces.replace(flows, trace_interval, first)
+            self._traces.replace(traced, trace_interval, first)
             self._replies.replace(peers, trace_interval, trace_rate)
         say("info", "probing", targets=len(targets), five_tuples=len(flows),
             endpoints=len(document.endpoints), interval_s=round(interval, 3))  # fmt: skip
@@ -129,7 +131,8 @@ class Agent:
             columns = common_columns(
                 self._fabric, self._options.node_sn, endpoints[target.src_ip], target
             )
-            peers[target.src_ip, target.ip] = (target.dscp, columns)
+            if target.layer == "underlay":
+                peers[target.src_ip, target.ip] = (target.dscp, columns)
             flows += [
                 FiveTuple((target.src_ip, port), (target.ip, target.port), target.dscp, columns)
                 for port in target.src_ports

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import Counter
 from collections.abc import Iterable
@@ -46,7 +47,8 @@ class Doors:
         self._sequence = int.from_bytes(os.urandom(4), "big") << 32
         #: Network interface to bind to, by own address; none: as the routing tables say.
         self.devices: dict[str, str] = {}
-        #: over-budget, strange (an answer nobody waits for), unsendable (our answer was refused)
+        #: over-budget, strange (an answer nobody waits for), unsendable (our answer was refused),
+        #: send-ERRNO (a question that our own kernel did not send)
         self.counts: Counter[str] = Counter()
 
     def open(self, address: Address) -> Door:
@@ -89,16 +91,17 @@ class Doors:
         if not self._budget.allows("", mono):
             self.counts["over-budget"] += 1
             return False
-        door = self.open(flow.src)
-        nonce = int.from_bytes(os.urandom(8), "big", signed=False)
+        nonce = int.from_bytes(os.urandom(8), "big")
         question = Datagram(kind, sequence, mono, time_ns(), nonce, flow.dscp)
         raw = wire.pack(self._key, question, flow.src, flow.dst)
         self._waiting[sequence] = _Question(asker, flow, nonce)
         self._newest[flow.src, flow.dst] = sequence
         try:
+            door = self.open(flow.src)
             door.send(raw, flow.dst, dscp=flow.dscp, ttl=ttl, stamp=stamp)
-        except OSError:
+        except OSError as why:
             del self._waiting[sequence]
+            self.counts[f"send-{errno.errorcode.get(why.errno or 0, 'failed')}"] += 1
             raise
         if stamp and door.stamps_sends:
             self._unstamped.add(sequence)

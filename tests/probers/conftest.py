@@ -41,7 +41,7 @@ def run_until(loop: Loop) -> Until:
 
     def serve(holds: Callable[[], bool]) -> None:
         give_up_at = time.monotonic() + 10.0
-        done = []
+        done: list[bool] = []
 
         def look() -> None:
             if not done and (holds() or time.monotonic() > give_up_at):
