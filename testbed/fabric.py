@@ -12,13 +12,13 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterable, Sequence
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
 from schemas.topology import Topology
-from testbed.fabric_plan import Cable, Plan
+from testbed.fabric_plan import OVERLAY_MTU, Cable, Plan
 
 _PACKAGES: Final = {"ip": "iproute2", "nft": "nftables", "nsenter": "util-linux"}
 _NAMESPACES: Final = Path("/run/netns")
@@ -35,6 +35,7 @@ _SETTINGS: Final = {
     "net/ipv4/conf/all/rp_filter": "0",
     "net/ipv4/conf/default/rp_filter": "0",
     "net/ipv4/conf/all/accept_local": "1",
+    "net/bridge/bridge-nf-call-iptables": "0",
     "net/ipv6/conf/all/disable_ipv6": "1",
     "net/ipv6/conf/default/disable_ipv6": "1",
 }
@@ -100,9 +101,10 @@ class Fabric:
         self.close()
 
     def namespace(self, node: str) -> str:
-        """Name of the network namespace of a host or switch."""
-        if node not in (*self.plan.host_names(), *self.plan.routers()):
-            raise ValueError(f"no node {node!r} in this fabric; there are host-N, tor-N, spine-N")
+        """Name of the network namespace of a host, container or switch."""
+        plan = self.plan
+        if node not in (*plan.host_names(), *plan.routers(), *plan.container_names()):
+            raise ValueError(f"no node {node!r} here; there are host-N, cont-N-M, tor-N, spine-N")
         return f"{self._run}-{node}"
 
     def popen(self, host: str, argv: Sequence[str], **kwargs: Any) -> subprocess.Popen[bytes]:
@@ -167,7 +169,8 @@ class Fabric:
         self._down.clear()
 
     def _build(self) -> None:
-        nodes = [*self.plan.routers(), *self.plan.host_names()]
+        plan = self.plan
+        nodes = [*plan.routers(), *plan.host_names(), *plan.container_names()]
         spaces = {node: self.namespace(node) for node in nodes}
         _ip([], [f"netns add {space}" for space in spaces.values()])
         # One shell for all settings of a namespace; settings that this kernel lacks are skipped.
@@ -177,17 +180,33 @@ class Fabric:
                    f"{{ {script}; }} 2>/dev/null; true"])  # fmt: skip
         lines: dict[str, list[str]] = {node: ["link set lo up"] for node in nodes}
         cables = []
-        for cable in self.plan.cables():
+        for cable in plan.cables():
             (a, a_port, _), (b, b_port, _) = cable.ends()
-            cables.append(
-                f"link add name {a_port} netns {spaces[a]} type veth "
-                f"peer name {b_port} netns {spaces[b]}"
-            )
+            cables.append(_veth(spaces[a], a_port, spaces[b], b_port))
             for node, port, address in cable.ends():
                 lines[node] += [f"addr add {address}/31 dev {port}", f"link set {port} up"]
+        for node in (*plan.routers(), *plan.host_names()):
+            lines[node] += plan.routes(node)
+        for host, container, nic in product(
+            range(plan.hosts), range(plan.containers), range(plan.nics)
+        ):
+            inside, outside = f"cont-{host}-{container}", f"host-{host}"
+            cables.append(
+                _veth(spaces[inside], f"eth{nic}", spaces[outside], f"c{container}n{nic}")
+            )
+            address = plan.container_address(host, container, nic)
+            lines[inside] += [
+                f"addr add {address}/16 dev eth{nic}",
+                f"link set eth{nic} mtu {OVERLAY_MTU} up",
+            ]
         _ip([], cables)
+        for host in range(plan.hosts):
+            lines[f"host-{host}"] += plan.overlay(host)[0]
         for node in nodes:
-            _ip(["-n", spaces[node]], lines[node] + self.plan.routes(node))
+            _ip(["-n", spaces[node]], lines[node])
+        for host in range(plan.hosts if plan.containers else 0):
+            ends = "\n".join(plan.overlay(host)[1]) + "\n"
+            _call(["bridge", "-n", spaces[f"host-{host}"], "-batch", "-"], ends)
 
     def _set_carrier(self, cable: Cable, *, up: bool) -> None:
         (switch, port, _), (host, nic, _) = cable.ends()
@@ -205,11 +224,15 @@ class Fabric:
         return _call(["nsenter", f"--net={space}", "--", "nft", "-f", "-"], script + "\n")
 
 
+def _veth(a: str, a_port: str, b: str, b_port: str) -> str:
+    return f"link add name {a_port} netns {a} type veth peer name {b_port} netns {b}"
+
+
 def sweep() -> None:
     """Remove namespaces of fabrics whose process is gone (it was killed, or the power failed)."""
     stale = []
     for name in _present():
-        match = re.fullmatch(rf"{_PREFIX}-(\d+)-\d+-[a-z]+-\d+", name)
+        match = re.fullmatch(rf"{_PREFIX}-(\d+)-\d+-[a-z]+(-\d+)+", name)
         if match and not Path(f"/proc/{match[1]}").exists():
             stale.append(name)
     _remove(stale)

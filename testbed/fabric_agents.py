@@ -25,7 +25,8 @@ def start_agents(
     arguments: tuple[str, ...] = (),
     **popen: Any,
 ) -> dict[str, subprocess.Popen[bytes]]:
-    """Start one agent per host; node_sn -> process. They end with the fabric.
+    """Start one agent per host and one per container; node_sn or node_id -> process. They end
+    with the fabric. A container's agent sends heartbeats in its host's name, as a sidecar does.
 
     directory  receives the probe key and one ping list per host
     publish    where agents publish to; ``unix:PATH`` is reached from every namespace
@@ -35,12 +36,17 @@ def start_agents(
     key.touch(mode=0o600)
     key.write_text(secrets.token_hex(32))
     documents = same_rail(fabric.topology, ports_per_pair=ports_per_pair, interval_s=interval_s)
+    places = [(host, host, ["--layer", "underlay"]) for host in fabric.plan.host_names()]
+    for box in fabric.topology.containers:
+        part = ["--layer", "overlay", "--node-id", box.node_id]
+        places.append((box.node_id, box.node_sn, part))
     agents = {}
-    for node_sn, document in documents.items():
+    for node, node_sn, part in places:
         path = directory / f"{node_sn}.json"
-        path.write_bytes(msgspec.json.encode(document))
-        agents[node_sn] = fabric.popen(
-            node_sn,
+        if node == node_sn:
+            path.write_bytes(msgspec.json.encode(documents[node_sn]))
+        agents[node] = fabric.popen(
+            node,
             [
                 sys.executable, "-m", "probers.agent",
                 "--ping-list", str(path),
@@ -49,7 +55,9 @@ def start_agents(
                 "--node-sn", node_sn,
                 "--fabric", fabric.topology.fabric,
                 "--allow-cidr", "10.1.0.0/16",
+                "--allow-cidr", "172.16.0.0/12",
                 "--trace-interval", str(trace_interval_s),
+                *part,
                 *arguments,
             ],
             **popen,

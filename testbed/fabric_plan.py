@@ -5,6 +5,9 @@
     tor-0 … tor-3                NIC r of host h hangs on ToR (h // hosts_per_tor) x nics + r
      |        |
     host-0 … host-7              10.1.<tor>.<odd> per NIC, gateway one below (/31)
+     |        |
+    cont-0-0 … cont-7-0          172.<16 + r>.<h>.<c + 1> on rail r: one VXLAN per rail between the
+                                 hosts' bridges, with the NIC's address as tunnel end
 
 Pure: what this says is built by ``fabric``.
 """
@@ -13,9 +16,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.topology import Host, Rnic, Switch, Topology
+from schemas.topology import Container, Endpoint, Host, Rnic, Switch, Topology
 
 _LOCAL_PREFERENCE, _NIC_PREFERENCE, _NIC_TABLE = 100, 10, 101
+_FIRST_VNI = 100
+OVERLAY_MTU = 1450
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,7 @@ class Plan:
     nics: int = 2
     hosts_per_tor: int = 4
     spines: int = 2
+    containers: int = 0  # per host
     fabric: str = "netns"
 
     def __post_init__(self) -> None:
@@ -45,6 +51,9 @@ class Plan:
             raise ValueError(f"{self}: every count is at least 1")
         if self.hosts_per_tor > 120 or self.tors > 120 or self.spines > 200:
             raise ValueError(f"{self}: at most 120 ToRs, 120 hosts per ToR and 200 spines")
+
+        if self.containers < 0 or (self.containers and (self.hosts > 250 or self.nics > 15)):
+            raise ValueError(f"{self}: with containers at most 250 hosts and 15 NICs")
 
     @property
     def tors(self) -> int:
@@ -58,6 +67,14 @@ class Plan:
     def host_names(self) -> list[str]:
         """Names of all hosts: their node_sn."""
         return [f"host-{h}" for h in range(self.hosts)]
+
+    def container_names(self) -> list[str]:
+        """Names of all containers: their node_id."""
+        return [f"cont-{h}-{c}" for h in range(self.hosts) for c in range(self.containers)]
+
+    def container_address(self, host: int, container: int, nic: int) -> str:
+        """A container's address on a rail."""
+        return f"172.{16 + nic}.{host}.{container + 1}"
 
     def tor_of(self, host: int, nic: int) -> int:
         """The ToR that a NIC hangs on."""
@@ -128,6 +145,28 @@ class Plan:
             ]
         return lines
 
+    def overlay(self, host: int) -> tuple[list[str], list[str]]:
+        """A host's vSwitches: lines for ``ip -batch`` and for ``bridge -batch``. Every other host
+        is listed as a tunnel end for broadcasts; unicast addresses are learnt."""
+        links: list[str] = []
+        ends: list[str] = []
+        for nic in range(self.nics if self.containers else 0):
+            links += [
+                f"link add br{nic} type bridge",
+                f"link add vx{nic} type vxlan id {_FIRST_VNI + nic} dstport 4789 "
+                f"local {self.nic_address(host, nic)}",
+                f"link set vx{nic} mtu {OVERLAY_MTU} master br{nic} up",
+                f"link set br{nic} up",
+                *(f"link set c{c}n{nic} master br{nic} up" for c in range(self.containers)),
+            ]
+            ends += [
+                f"fdb append 00:00:00:00:00:00 dev vx{nic} "
+                f"dst {self.nic_address(other, nic)} self permanent"
+                for other in range(self.hosts)
+                if other != host
+            ]
+        return links, ends
+
     def topology(self) -> Topology:
         """The document that the localiser and the controller read."""
         addresses: dict[str, list[str]] = {name: [] for name in self.routers()}
@@ -155,4 +194,14 @@ class Plan:
             links=[
                 (f"tor-{t}", f"spine-{s}") for s in range(self.spines) for t in range(self.tors)
             ],
+            containers=[
+                self._container(h, c) for h in range(self.hosts) for c in range(self.containers)
+            ],
         )
+
+    def _container(self, host: int, container: int) -> Container:
+        endpoints = [
+            Endpoint(self.container_address(host, container, nic), self.nic_address(host, nic))
+            for nic in range(self.nics)
+        ]
+        return Container(f"cont-{host}-{container}", f"host-{host}", "job-0", "tenant-0", endpoints)

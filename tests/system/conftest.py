@@ -68,6 +68,12 @@ class Site(NamedTuple):
     up_after_s: float
 
 
+@pytest.fixture
+def collected() -> Collected:
+    """An empty collection, to be given to a relay."""
+    return Collected()
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """8 hosts x 2 NICs, 4 ToRs, 2 spines, an agent in each host, one relay."""

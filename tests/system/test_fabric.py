@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from probers.relay import Relay
 from testbed import fabric as fabric_module
 from testbed.fabric import Fabric, FabricError, missing
+from testbed.fabric_agents import start_agents
 from testbed.fabric_plan import Plan
 
 if TYPE_CHECKING:
-    from conftest import Row, Site
+    from conftest import Collected, Row, Site
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
@@ -144,6 +146,41 @@ def test_a_nic_that_is_down_shows_as_timeouts_of_its_five_tuples_only(healed: Si
     assert alive.count("success") > 0.995 * len(alive)
     beats = [beat for beat in site.collected.beats() if beat.time > since]
     assert "host-5" in {beat.node_sn for beat in beats}, "heartbeats travel out of band"
+
+
+needs_tools = pytest.mark.skipif(
+    bool(missing()), reason=f"a namespace fabric needs {', '.join(missing())}"
+)
+
+
+@needs_tools
+def test_containers_probe_through_the_overlay_and_share_the_fate_of_their_nic(
+    tmp_path: Path, collected: Collected
+) -> None:
+    plan = Plan(hosts=4, nics=2, hosts_per_tor=2, spines=2, containers=1)
+    path = tmp_path / "relay.sock"
+
+    def overlay(dial: str, since: int = 0) -> list[Row]:
+        rows = collected.records("UDP_PING", since)
+        return [row for row in rows if row["agent_type"] == "overlay" and row["dial"] == dial]
+
+    with Relay(path, collected), Fabric(plan) as fabric:
+        start_agents(fabric, tmp_path, f"unix:{path}")
+        pairs = 4 * 3 * 2  # every container to every other, on each of two rails
+        collected.wait(
+            lambda: len({(row["src_ip"], row["dst_ip"]) for row in overlay("success")}) == pairs,
+            20.0, "a success on every overlay pair",
+        )  # fmt: skip
+        assert {row["src_node_id"] for row in overlay("success")} == set(plan.container_names())
+        traced = {row["agent_type"] for row in collected.records("TRACEROUTE")}
+        assert traced <= {"underlay"}, "a trace inside the overlay sees nothing of the fabric"
+        fabric.nic_down("host-2", 0)
+        since = time.time_ns()
+        collected.wait(lambda: len(overlay("timeout", since)) >= 20, 20.0, "overlay timeouts")
+        cut = plan.nic_address(2, 0)
+        assert all(
+            cut in (row["src_real_ip"], row["dst_real_ip"]) for row in overlay("timeout", since)
+        )
 
 
 @pytest.fixture
