@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from skeletonhunter.errors import BadSettings, MissingSettings
 
 PREFIX = "SKH_"
+_AGENTS = frozenset({"SKH_PROBE_KEY"})  # read by skeletonhunter-agent, no business of ours
 
 
 class Settings(BaseSettings):
@@ -102,7 +103,7 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
     env = os.environ if environ is None else environ
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     for name in sorted(env):
-        if name.startswith(PREFIX) and name not in known:
+        if name.startswith(PREFIX) and name not in known | _AGENTS:
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
             raise BadSettings(f"{name} is not a setting; {hint}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,7 +59,13 @@ def pytest_make_collect_report(
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    if _gaps:
+    """The gaps of this run, and of the run before it where scripts/test.sh makes two."""
+    gaps = {f"{name}: {reason}" for name, reason in _gaps}
+    if path := os.environ.get("PYTEST_GAPS_FILE"):
+        file = Path(path)
+        gaps |= set(file.read_text().splitlines())
+        file.write_text("".join(f"{gap}\n" for gap in sorted(gaps)))
+    if gaps:
         terminalreporter.section("could not run on this machine")
-        for name, reason in sorted(set(_gaps)):
-            terminalreporter.write_line(f"{name}: {reason}")
+        for gap in sorted(gaps):
+            terminalreporter.write_line(gap)

@@ -1,0 +1,40 @@
+#!/bin/sh
+# Makes .venv with everything that uv.lock pins; quick when it is there already.
+set -eu
+cd "$(dirname "$0")/.."
+stamp=.venv/.synced
+wanted=$(cat pyproject.toml uv.lock scripts/requirements-uv.txt | cksum)
+[ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && exit 0
+
+usable() {
+  command -v "$1" >/dev/null 2>&1 &&
+    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null
+}
+
+if [ ! -x .venv/bin/python ] || ! usable .venv/bin/python; then
+  found=
+  for candidate in ${PYTHON:-} python3.13 python3.12 python3.11 python3 python; do
+    if usable "$candidate"; then
+      found=$candidate
+      break
+    fi
+  done
+  if [ -z "$found" ]; then
+    echo "No Python 3.11, 3.12 or 3.13 found; install one, or name it: make PYTHON=/path/to/python3.11" >&2
+    exit 2
+  fi
+  if ! "$found" -c 'import ensurepip' 2>/dev/null; then
+    echo "$found cannot make virtual environments; on Debian: apt install python3-venv" >&2
+    exit 2
+  fi
+  echo "making .venv with $found"
+  rm -rf .venv
+  "$found" -m venv .venv
+fi
+if ! .venv/bin/uv --version >/dev/null 2>&1; then
+  .venv/bin/python -m pip --disable-pip-version-check install -q --require-hashes \
+    -r scripts/requirements-uv.txt
+fi
+UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never VIRTUAL_ENV='' \
+  .venv/bin/uv sync --quiet --frozen --all-extras --inexact
+echo "$wanted" > "$stamp"

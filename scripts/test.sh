@@ -1,0 +1,17 @@
+#!/bin/sh
+# Every test. First those that need the machine for themselves (real packets, Kafka servers, timing),
+# one after another; then all others on two cores. Arguments go to pytest.
+set -u
+cd "$(dirname "$0")/.."
+PYTEST_GAPS_FILE=$(mktemp)
+export PYTEST_GAPS_FILE
+trap 'rm -f "$PYTEST_GAPS_FILE"' EXIT
+alone="netns or kafka"
+.venv/bin/pytest -m "$alone" "$@"
+first=$?
+[ "$first" = 5 ] && first=0 # none selected
+.venv/bin/pytest -n 2 -m "not ($alone)" "$@"
+second=$?
+[ "$second" = 5 ] && second=0
+[ "$first" = 0 ] || exit "$first"
+exit "$second"
