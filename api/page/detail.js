@@ -20,8 +20,6 @@ export function moment(text) {
 }
 
 export function detailOf({ incident, versions, children }) {
-  const box = element("div");
-  if (incident.evidence.text) box.append(element("p", {}, incident.evidence.text));
   const facts = Object.entries(incident.evidence).filter(([name]) => name !== "text");
   const parts = [
     part("Verdict", list({
@@ -45,8 +43,7 @@ export function detailOf({ incident, versions, children }) {
   ];
   const link = element("a", { href: `/api/v1/incidents/${encodeURIComponent(incident.incident_id)}` },
     `${incident.incident_id} as JSON`);
-  box.append(element("div", { class: "parts" }, ...parts.filter(Boolean)), element("p", {}, link));
-  return box;
+  return element("div", {}, element("div", { class: "parts" }, ...parts.filter(Boolean)), element("p", {}, link));
 }
 
 const part = (title, content) => element("section", {}, element("h2", {}, title), content);

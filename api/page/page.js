@@ -1,7 +1,7 @@
 // The live list. Everything from the server goes into the page as text, never as markup.
 import { detailOf, element, moment, timeOf } from "/page/detail.js";
 
-const PERIOD_MS = 1500;
+const PERIOD_MS = 1000;
 const STALE_S = 60;
 const LIMIT = 200;
 const at = (id) => document.getElementById(id);
@@ -140,7 +140,7 @@ function rowsOf(each, children) {
     element("td", { class: "who" }, button,
       ties.length ? element("small", {}, `or ${ties.join(", ")}: probes cannot tell`) : null,
       children.length ? element("small", {}, `explains ${children.length} other${children.length > 1 ? "s" : ""}`) : null),
-    element("td", {}, words(each.symptom), element("br"), element("span", { class: "quiet" }, each.layer)),
+    element("td", { class: "what" }, words(each.symptom), element("br"), element("span", { class: "quiet" }, each.layer)),
     element("td", { class: "time" }, moment(each.opened_at)),
     element("td", { class: "number" }, seconds(each)),
     element("td", { class: "why" }, each.evidence.text || "—"));

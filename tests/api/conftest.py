@@ -32,11 +32,13 @@ def served(store: Any, **options: Any) -> Iterator[httpx.Client]:
     thread.start()
     while not server.started and thread.is_alive():
         time.sleep(0.01)
-    with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
-        yield client
-    server.should_exit = True
-    thread.join(10)
-    listener.close()
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listener.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,54 @@
+"""The service keeps the promises of its own OpenAPI document, whatever it is asked."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from incident_samples import CHILD, INCIDENT, NIC, RESOLVED
+from schemathesis import checks
+
+from api.app import create_app
+from schemas.incident import encode
+from streams import sink_rows
+from streams.store import Store
+
+
+@pytest.fixture(scope="module")
+def filled(engine: Store) -> Store:
+    for incident in (INCIDENT, NIC, CHILD, RESOLVED):
+        engine.insert("incidents", sink_rows.incident(encode(incident)))
+    return engine
+
+
+class _Nothing:
+    """The document does not depend on the database."""
+
+    def rows(self, sql: str, parameters: object = None) -> list[dict[str, object]]:
+        return []
+
+
+schema = schemathesis.openapi.from_dict(create_app(_Nothing()).openapi())
+
+
+@schema.parametrize()
+@settings(
+    max_examples=25,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+    derandomize=True,
+)
+def test_every_answer_is_one_that_the_document_promises(
+    case: schemathesis.Case, filled: Store, server: httpx.Client
+) -> None:
+    case.call_and_validate(
+        base_url=str(server.base_url),
+        checks=[
+            checks.not_a_server_error,
+            checks.status_code_conformance,
+            checks.content_type_conformance,
+            checks.response_schema_conformance,
+        ],
+    )
