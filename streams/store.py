@@ -72,8 +72,9 @@ class Store:
 
     def insert(self, table: str, rows: pa.Table) -> None:
         """Append rows; columns that are absent or null take the table's defaults."""
+        one = rows.unify_dictionaries()  # an Arrow file has one dictionary per column, not per chunk
         with self._errors():
-            self._client.insert_arrow(table, rows, settings=_INSERT)
+            self._client.insert_arrow(table, one, settings=_INSERT)
 
     def ping(self) -> None:
         """Raises StoreUnavailable when the database does not answer."""
