@@ -126,7 +126,7 @@ class Faulty(Store):
 
 QUESTIONS = {
     "pings": "SELECT latency, sent, source_offset, src_ip FROM pings_unique ORDER BY dst_ip",
-    "windows": "SELECT path_id, records FROM path_windows_latest",
+    "windows": "SELECT path_id, src_pod FROM path_windows_latest ORDER BY path_id",
     "anomalies": "SELECT path_id, lost FROM anomalies_unique",
     "incidents": "SELECT component, explanation FROM incidents_latest",
     "letters": "SELECT topic, line, column, reason, hex(raw) AS raw FROM dead_letters"
@@ -159,6 +159,7 @@ def _everything(store: Store, producer: Producer, servers: str) -> Outcome:
             producer,
             ndjson(RECORD, {**RECORD, "dst_ip": "10.0.0.3"}, {**RECORD, "src_port": 70_000}),
             window(),
+            window(path_id=6, pod="p2"),  # its names are in a dictionary of its own
             on("skh.windows", b"\xff\xfe"),
             on("skh.anomalies", encode(ANOMALY)),
             on("skh.incidents", encode(INCIDENT)),
@@ -183,7 +184,10 @@ def headers_of_a_letter(servers: str) -> dict[str, bytes]:
 def test_what_is_produced_becomes_rows(outcome: Outcome) -> None:
     ping = {"latency": 16.183, "sent": 8, "source_offset": 0, "src_ip": "10.0.0.1"}
     assert outcome.rows["pings"] == [ping, ping]
-    assert outcome.rows["windows"] == [{"path_id": 5, "records": 30}]
+    assert outcome.rows["windows"] == [
+        {"path_id": 5, "src_pod": "p1"},
+        {"path_id": 6, "src_pod": "p2"},
+    ]
     assert outcome.rows["anomalies"] == [{"path_id": 0xFF, "lost": 30}]
     assert outcome.rows["incidents"] == [
         {"component": "tor:asw-1", "explanation": "41 of 43 bad paths cross tor:asw-1"}
@@ -208,7 +212,7 @@ def test_everything_is_counted_and_the_sink_is_ready(outcome: Outcome) -> None:
     assert outcome.values["skh_sink_rows_total", "pings"] == 2
     assert outcome.values["skh_sink_dead_letters_total", "skh.pings"] == 1
     assert outcome.values["skh_sink_dead_letters_total", "skh.windows"] == 1
-    assert outcome.values["skh_sink_messages_total", "skh.windows"] == 2
+    assert outcome.values["skh_sink_messages_total", "skh.windows"] == 3
 
 
 def test_a_crash_between_insert_and_commit_leaves_no_duplicate_in_the_views(

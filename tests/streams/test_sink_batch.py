@@ -50,9 +50,9 @@ def ndjson(*records: Mapping[str, object], offset: int = 0) -> Message:
     return message("skh.pings", lines, offset, content_type=topics.NDJSON)
 
 
-def window(kind: str = "window", path_id: int = 5, records: int = 30, offset: int = 0) -> Message:
+def window(kind: str = "window", path_id: int = 5, pod: str = "p1", offset: int = 0) -> Message:
     header = windows.Header("window", "f1", start_s=1_767_225_600, end_s=1_767_225_630)
-    row = {"path_id": path_id, "records": records, "fabric": "f1", "src_port": 1, "dst_port": 2}
+    row = {"path_id": path_id, "records": 30, "src_pod": pod, "src_port": 1, "dst_port": 2}
     batch = pa.RecordBatch.from_pylist([row], windows.WINDOW)
     headers = dict(header.to_kafka()) | {"kind": kind.encode()}
     return Message(Place("skh.windows", 0, offset), windows.encode(batch), headers)
