@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from localizer import judge
 from localizer.assemble import Assembler, Frame
+from localizer.clocks import ClockWatch
 from localizer.incidents import IncidentBook
 from localizer.state import FabricState, Options
 from localizer.verdict import Verdict
@@ -49,7 +50,7 @@ class Localizer:
         self._state: FabricState | None = None
         self._book: IncidentBook | None = None
         self._restored: list[Incident] = []
-        self._skewed: dict[str, float] = {}
+        self._clocks = ClockWatch()
 
     def restore(self, incidents: list[Incident]) -> None:
         """Take over incidents that a former process wrote; call before the first message."""
@@ -60,6 +61,11 @@ class Localizer:
         """Paths watched."""
         return 0 if self._state is None else len(self._state.index)
 
+    @property
+    def judged_s(self) -> int | None:
+        """Newest second that has been judged [s since the epoch]; None before the first."""
+        return self._assembler.judged_s
+
     def observe(self, header: Header, batch: pa.RecordBatch | None, body: bytes = b"") -> Findings:
         """Take one message of skh.windows, in topic order.
 
@@ -69,7 +75,8 @@ class Localizer:
         if header.kind == "punctuation":
             self._assembler.punctuate(header)
             if body:
-                self._skewed.update(msgspec.json.decode(body, type=Punctuation).skewed)
+                skewed = msgspec.json.decode(body, type=Punctuation).skewed
+                self._clocks.hear(header.partition, header.watermark_ms // 1000, skewed)
             return self._judge_all(self._assembler.ready())
         if batch is None:
             return Findings()
@@ -105,8 +112,7 @@ class Localizer:
         assert state is not None  # noqa: S101 — a frame comes from a message, which made both
         assert book is not None  # noqa: S101
         state.take(frame)
-        verdicts: list[Verdict] = judge.second(state, frame.second, self._skewed)
-        self._skewed = {}
+        verdicts: list[Verdict] = judge.second(state, frame.second, self._clocks.wrong())
         seen = [(verdict, state.impact(verdict)) for verdict in verdicts]
         for incident, bad in book.step(frame.second, seen):
             findings.incidents.append(incident)

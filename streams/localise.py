@@ -59,6 +59,11 @@ class Localise:
         self._restored: list[Incident] | None = None
         self.messages = self.incidents = self.anomalies = self.dead_lettered = 0
 
+    def judged_s(self, fabric: str) -> int | None:
+        """Newest second of a fabric that has been judged here."""
+        found = [lane.localizers.get(fabric) for lane in self._lanes.values()]
+        return max((one.judged_s or 0 for one in found if one is not None), default=None)
+
     async def take(self, event: Any) -> None:
         """One message of skh.windows."""
         message = event.message

@@ -1,0 +1,54 @@
+"""``skeletonhunter simulate``: a scenario -> ping records, heartbeats, topology and the truth."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skeletonhunter.errors import BadInput
+
+_SECOND = 1_000_000_000
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``simulate``."""
+
+    @app.command(epilog="Example: skeletonhunter simulate demo --seed 7 --out /tmp/demo")
+    def simulate(
+        scenario: Annotated[str, typer.Argument(help="Name of a shipped scenario, or a file.")],
+        out: Annotated[Path, typer.Option(help="Directory to write to; made if absent.")],
+        seed: Annotated[int, typer.Option(min=0, help="Same seed, same bytes.")] = 0,
+        start: Annotated[
+            str, typer.Option(help="Event time of the first second, RFC 3339.")
+        ] = "2026-01-01T00:00:00Z",
+        duration: Annotated[
+            int | None, typer.Option(min=1, help="Seconds, instead of the scenario's.")
+        ] = None,
+        output: Annotated[
+            str, typer.Option("--format", help="parquet, arrow, csv or ndjson.")
+        ] = "parquet",
+    ) -> int:
+        """Write what the agents of a simulated cluster say, and what really went wrong."""
+        from testbed.files import write
+        from testbed.scenario import ScenarioError, load
+
+        try:
+            begin = datetime.fromisoformat(start)
+            if begin.tzinfo is None:
+                raise BadInput(f"--start {start}: say the time zone, e.g. {start}Z")
+            plan = load(scenario)
+            simulation = plan.simulation(seed=seed, start_ns=int(begin.timestamp()) * _SECOND)
+            written = write(simulation, out, duration or plan.duration_s, output)
+        except (ScenarioError, ValueError) as why:
+            raise BadInput(str(why)) from why
+        except OSError as why:
+            raise BadInput(f"{why.filename or out}: {why.strerror}") from why
+        typer.echo(
+            f"{written.records} ping records in {written.pings}\n"
+            f"{written.beats} heartbeats in {written.heartbeats}\n"
+            f"topology in {written.topology}, truth in {written.truth}"
+        )
+        return 0
