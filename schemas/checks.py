@@ -42,7 +42,7 @@ def _show(value: object) -> str:
 
 
 def cast(column: pa.Array, target: pa.DataType, name: str, faults: Faults) -> pa.Array:
-    """The column in the record's type; empty text is null; a value that does not fit marks its row."""
+    """The column in the record's type; empty text is null; what does not fit marks its row."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.type == target:
@@ -55,7 +55,11 @@ def cast(column: pa.Array, target: pa.DataType, name: str, faults: Faults) -> pa
         # JSON producers may send route and extra_stats as arrays and objects rather than as text.
         import json
 
-        return pa.array([None if v is None else json.dumps(v) for v in column.to_pylist()], target)
+        values = column.to_pylist()
+        texts = [None if v is None else json.dumps(v, default=str) for v in values]
+        return pa.array(texts, target)
+    if pa.types.is_timestamp(column.type) and pa.types.is_int64(target):
+        column = column.cast(pa.timestamp("ns"))  # the record's times are ns since the epoch
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = pc.utf8_trim_whitespace(column.cast(pa.string()))
         if not pa.types.is_string(target):

@@ -21,11 +21,14 @@ from schemas import checks, ping, topics
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 MAX_ROWS: Final = 65_536
+#: A record is flat but for route and extra_stats; a deep tower of brackets exhausts the stack.
+MAX_BRACKETS: Final = 256
 
 _TYPES: Final = {
     column.name: pa.type_for_alias(column.type) for column in (*ping.COLUMNS, *ping.EXTRA_STATS)
 }
 _EXTRA_DECODER: Final = msgspec.json.Decoder(dict[str, object])
+_TOWER: Final = f"more than {MAX_BRACKETS} brackets; a record is flat"
 
 
 class CodecError(ValueError):
@@ -67,7 +70,7 @@ def decode(raw: bytes, content_type: str) -> Decoded:
         raise CodecError(f"message of {len(raw)} B is over the limit of {MAX_MESSAGE_BYTES} B")
     kind = content_type.partition(";")[0].strip().lower()
     if kind == topics.ARROW:
-        return _arrow(raw)
+        return conform(read_arrow(raw))
     if kind == topics.NDJSON:
         return _json_rows(raw.split(b"\n"))
     if kind == topics.JSON:
@@ -75,6 +78,8 @@ def decode(raw: bytes, content_type: str) -> Decoded:
     if kind == topics.CSV:
         from schemas.csv_codec import decode_csv
 
+        if raw.count(b"\n") > MAX_ROWS:
+            raise CodecError(f"message holds more than {MAX_ROWS} rows; split it")
         return decode_csv(raw)
     raise CodecError(
         f"content-type {content_type!r} is not known; send one of "
@@ -82,24 +87,28 @@ def decode(raw: bytes, content_type: str) -> Decoded:
     )
 
 
-def _arrow(raw: bytes) -> Decoded:
+def read_arrow(raw: bytes) -> pa.RecordBatch:
+    """Rows of an Arrow stream as they came: sound in memory, not yet checked as records.
+
+    Raises CodecError. Corrupt offsets would otherwise crash the process, so all is validated.
+    """
     try:
         with pa.ipc.open_stream(pa.py_buffer(raw)) as reader:
             batches = []
             rows = 0
             for batch in reader:
-                batch.validate(full=True)  # corrupt offsets would otherwise crash the process
+                batch.validate(full=True)
                 rows += batch.num_rows
                 if rows > MAX_ROWS:
                     raise CodecError(f"Arrow stream holds more than {MAX_ROWS} rows; split it")
                 batches.append(batch)
             schema = reader.schema
-    except (pa.ArrowException, OSError, EOFError) as why:
+            _ = schema.names  # a name that is no UTF-8 shows only when it is asked for
+    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as why:
         raise CodecError(f"corrupt Arrow stream: {_one_line(why)}") from why
     if len(batches) == 1:
-        return conform(batches[0])
-    return conform(pa.Table.from_batches(batches, schema).combine_chunks().to_batches()[0]
-                   if rows else pa.RecordBatch.from_pylist([], schema))  # fmt: skip
+        return batches[0]
+    return _only(pa.Table.from_batches(batches, schema).combine_chunks().to_batches(), schema)
 
 
 def _json_array(raw: bytes) -> Decoded:
@@ -118,6 +127,9 @@ def _json_rows(lines: list[bytes]) -> Decoded:
     rejects: list[Reject] = []
     for number, line in enumerate(lines):
         if not line.strip():
+            continue
+        if line.count(b"[") + line.count(b"{") > MAX_BRACKETS:
+            rejects.append(Reject(number, None, _TOWER, line))
             continue
         try:
             row = _EXTRA_DECODER.decode(line)
@@ -165,7 +177,11 @@ def conform(
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         target = ping.ALIASES.get(name, name)
         if target in _TYPES and target not in columns:
-            columns[target] = checks.cast(column, _TYPES[target], target, faults)
+            try:
+                columns[target] = checks.cast(column, _TYPES[target], target, faults)
+            except (ArithmeticError, ValueError, TypeError) as why:
+                kind = _type_name(column)
+                raise CodecError(f"column {name} of type {kind}: {_one_line(why)}") from why
     if missing := [name for name in ping.REQUIRED if name not in columns]:
         if batch.num_rows and raw is None:
             raise CodecError(f"required columns are missing: {', '.join(missing)}")
@@ -191,7 +207,9 @@ def _unpack_extra_stats(columns: dict[str, pa.Array], faults: checks.Faults) -> 
     parsed: list[dict[str, object]] = []
     for row, value in enumerate(text.to_pylist()):
         stats: dict[str, object] = {}
-        if value and value.strip():
+        if value and value.count("[") + value.count("{") > MAX_BRACKETS:
+            faults.add(row, "extra_stats", _TOWER)
+        elif value and value.strip():
             try:
                 stats = _EXTRA_DECODER.decode(value)
             except msgspec.MsgspecError as why:
@@ -204,8 +222,20 @@ def _unpack_extra_stats(columns: dict[str, pa.Array], faults: checks.Faults) -> 
 
 
 def _row_bytes(batch: pa.RecordBatch, row: int) -> bytes:
-    values = batch.slice(row, 1).to_pylist()[0]
+    values: dict[str, object] = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            values[name] = column[row].as_py()
+        except (ArithmeticError, ValueError):  # e.g. a time that Python has no year for
+            values[name] = f"unreadable {_type_name(column)}"
     return json.dumps({k: v for k, v in values.items() if v is not None}, default=str).encode()
+
+
+def _type_name(column: pa.Array) -> str:
+    try:
+        return str(column.type)
+    except UnicodeDecodeError:  # a corrupt name within a nested type
+        return "corrupt type"
 
 
 def _one_line(why: BaseException) -> str:
@@ -253,6 +283,12 @@ def concat(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 def _only(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema)
+
+
+def nothing() -> pa.RecordBatch:
+    """No rows, with the required columns."""
+    schema = pa.schema([(name, _TYPES[name]) for name in ping.REQUIRED])
+    return pa.RecordBatch.from_pylist([], schema)
 
 
 def column(batch: pa.RecordBatch, name: str, default: object) -> pa.Array:

@@ -33,7 +33,11 @@ def decode_csv(raw: bytes, *, header: bytes | None = None) -> Decoded:
         if not line.strip():
             continue
         fields = line.count(b",") + 1 if b'"' not in line else _fields(line)
-        if fields != len(names):
+        if b"\r" in line.rstrip(b"\r\n"):
+            wrong.append(Reject(number, None, "a carriage return within the line", line))
+        elif not fields:
+            wrong.append(Reject(number, None, "quotes do not close as CSV's do", line))
+        elif fields != len(names):
             reason = f"{fields} fields where the header has {len(names)}"
             wrong.append(Reject(number, _last_column(names, fields), reason, line))
         elif not _is_text(line):
@@ -95,4 +99,4 @@ def _is_text(line: bytes) -> bool:
 
 
 def _last_column(names: list[str], fields: int) -> str:
-    return names[min(fields, len(names)) - 1] if fields else names[0]
+    return names[min(fields, len(names)) - 1]

@@ -15,7 +15,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from schemas import codecs, topics
+from schemas import topics
+from schemas.batches import decode_all
 from streams import dead_letters, records
 from streams.chunks import Punctuation, Writer
 from streams.messages import InMessage, OutMessage
@@ -76,19 +77,16 @@ class PartitionWorker:
     def step(self, messages: Sequence[InMessage]) -> list[OutMessage]:
         """Take in messages in the order of the partition; returns what to publish, in order."""
         out: list[OutMessage] = []
-        waiting: list[tuple[InMessage, pa.RecordBatch]] = []
+        waiting: list[InMessage] = []
         for message in messages:
             self._follow(message.offset)
-            batch = self._decode(message, out)
-            if batch is None:
-                continue
             if waiting and (
                 not self._windower.watermark_ns
-                or message.time_ms // 1000 != waiting[0][0].time_ms // 1000
+                or message.time_ms // 1000 != waiting[0].time_ms // 1000
             ):
                 out += self._take_in(waiting)
                 waiting = []
-            waiting.append((message, batch))
+            waiting.append(message)
         if waiting:
             out += self._take_in(waiting)
         return out
@@ -145,27 +143,26 @@ class PartitionWorker:
             self._gaps += max(0, offset - self.next_offset)
         self.next_offset = max(offset + 1, self.next_offset or 0)
 
-    def _decode(self, message: InMessage, out: list[OutMessage]) -> pa.RecordBatch | None:
-        topic, partition, offset = topics.PINGS.name, self.partition, message.offset
-        self._messages += 1
-        try:
-            decoded = codecs.decode(message.value, message.header(topics.CONTENT_TYPE))
-        except codecs.CodecError as why:
-            self._dead += 1
-            out.append(dead_letters.message(topic, partition, offset, message.value, str(why)))
-            return None
-        self._dead += len(decoded.rejects)
-        out += [dead_letters.row(topic, partition, offset, each) for each in decoded.rejects]
-        return decoded.batch if decoded.batch.num_rows else None
-
-    def _take_in(self, waiting: list[tuple[InMessage, pa.RecordBatch]]) -> list[OutMessage]:
-        batch = codecs.concat([_used(batch) for _, batch in waiting])
-        offsets = np.repeat(
-            np.array([message.offset for message, _ in waiting], np.int64),
-            [batch.num_rows for _, batch in waiting],
-        )
-        arrival_ns = max(message.time_ms for message, _ in waiting) * 1_000_000
-        return self._judge(batch, offsets, arrival_ns)
+    def _take_in(self, messages: list[InMessage]) -> list[OutMessage]:
+        joined = decode_all([(each.value, each.header(topics.CONTENT_TYPE)) for each in messages])
+        topic, partition = topics.PINGS.name, self.partition
+        offsets = np.array([message.offset for message in messages], np.int64)
+        self._messages += len(messages)
+        self._dead += len(joined.errors) + len(joined.rejects)
+        letters = {
+            (index, -1): dead_letters.message(
+                topic, partition, messages[index].offset, messages[index].value, str(why)
+            )
+            for index, why in joined.errors
+        } | {
+            (index, reject.row): dead_letters.row(topic, partition, messages[index].offset, reject)
+            for index, reject in joined.rejects
+        }
+        out = [letters[at] for at in sorted(letters)]
+        if joined.batch.num_rows:
+            arrival_ns = max(message.time_ms for message in messages) * 1_000_000
+            out += self._judge(_used(joined.batch), offsets[joined.message], arrival_ns)
+        return out
 
     def _judge(self, batch: pa.RecordBatch, offsets: I64, arrival_ns: int) -> list[OutMessage]:
         found = records.split(batch, offsets, self._table, self._sources)

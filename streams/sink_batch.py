@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from schemas import codecs, topics, windows
+from schemas import topics, windows
+from schemas.batches import I64, decode_all
 from streams import sink_letters, sink_rows
 from streams.sink_letters import DeadLetter
 from streams.sink_rows import BadMessage, Place
@@ -19,6 +20,12 @@ TOPICS: Final = (
     topics.PINGS, topics.WINDOWS, topics.ANOMALIES, topics.INCIDENTS, topics.DEAD_LETTER,
 )  # fmt: skip
 _COMPACTED: Final = frozenset(topic.name for topic in TOPICS if topic.compacted)
+
+
+#: Messages of skh.pings that are checked together, at the most.
+_CHECK_MESSAGES: Final = 512
+_CHECK_BYTES: Final = 8 * 1024 * 1024
+_LEAST_BYTES: Final = 64  # of a record in a message, at the least
 
 
 class Message(NamedTuple):
@@ -83,7 +90,9 @@ class Batcher:
         self._start()
 
     def _start(self) -> None:
-        self._pings: list[tuple[pa.RecordBatch, Place]] = []
+        self._raw: list[tuple[bytes, str, Place]] = []  # of skh.pings: checked many at a time
+        self._raw_bytes = 0
+        self._pings: list[tuple[pa.RecordBatch, list[Place], I64]] = []
         self._tables: dict[str, list[pa.Table]] = {}
         self._found: list[DeadLetter] = []  # to be stored
         self._letters: list[DeadLetter] = []  # to be published
@@ -117,6 +126,8 @@ class Batcher:
         """Whether to insert now; an incident does not wait, because people do."""
         if self._first_s is None:
             return False
+        if self._rows + self._raw_bytes // _LEAST_BYTES >= self.limits.rows:
+            self._check_pings()  # it may be as many rows as that: count them
         return (
             self._urgent
             or self._rows >= self.limits.rows
@@ -126,6 +137,7 @@ class Batcher:
 
     def take(self) -> Batch:
         """Everything collected so far; the batcher starts afresh."""
+        self._check_pings()
         tables = {name: pa.concat_tables(parts) for name, parts in self._tables.items()}
         if self._pings:
             tables["pings"] = sink_rows.pings(self._pings)
@@ -153,19 +165,22 @@ class Batcher:
 
     def _read_pings(self, message: Message) -> None:
         content_type = message.headers.get(topics.CONTENT_TYPE, b"").decode(errors="replace")
-        try:
-            decoded = codecs.decode(message.value, content_type)
-        except codecs.CodecError as why:
-            raise BadMessage(str(why)) from why
-        if decoded.batch.num_rows:
-            self._rows += decoded.batch.num_rows
-            self._pings.append((decoded.batch, message.place))
-        for reject in decoded.rejects:
-            self._reject(
-                DeadLetter(
-                    message.place, reject.reason, reject.raw, reject.row + 1, reject.column or ""
-                )
-            )
+        self._raw.append((message.value, content_type, message.place))
+        self._raw_bytes += len(message.value)
+        if len(self._raw) >= _CHECK_MESSAGES or self._raw_bytes >= _CHECK_BYTES:
+            self._check_pings()
+
+    def _check_pings(self) -> None:
+        raw, self._raw, self._raw_bytes = self._raw, [], 0
+        joined = decode_all([(value, content_type) for value, content_type, _ in raw])
+        for index, why in joined.errors:
+            self._reject(DeadLetter(raw[index][2], str(why), raw[index][0]))
+        for index, row in joined.rejects:
+            place = raw[index][2]
+            self._reject(DeadLetter(place, row.reason, row.raw, row.row + 1, row.column or ""))
+        if joined.batch.num_rows:
+            self._rows += joined.batch.num_rows
+            self._pings.append((joined.batch, [place for _, _, place in raw], joined.message))
 
     def _read_window(self, message: Message) -> None:
         try:

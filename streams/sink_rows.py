@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas import codecs, identity, windows
+from schemas.batches import I64
 from schemas.incident import Anomaly, Incident
 
 _TIME: Final = pa.timestamp("us", "UTC")
@@ -148,13 +149,15 @@ def _fitted(values: pa.Array, target: pa.DataType, name: str) -> pa.Array:
         raise BadMessage(f"{name}: {_one_line(why)}") from why
 
 
-def pings(batches: Sequence[tuple[pa.RecordBatch, Place]]) -> pa.Table:
-    """Rows of ``pings`` from the batches of many messages, which ``codecs`` accepted.
+def pings(parts: Sequence[tuple[pa.RecordBatch, list[Place], I64]]) -> pa.Table:
+    """Rows of ``pings`` from many messages, which ``codecs`` accepted.
+
+    parts  batches, each with the places of its messages and (rows,) the message of each row
 
     Done once for a whole insert: names are dictionary-encoded, because ClickHouse stores them so
     and takes them three times as fast that way.
     """
-    batch = codecs.concat([batch for batch, _ in batches])
+    batch = codecs.concat([batch for batch, _, _ in parts])
     columns: dict[str, pa.Array] = {"path_id": pa.array(identity.path_ids(batch))}
     for name, values in zip(batch.schema.names, batch.columns, strict=True):
         if name == "latency":
@@ -167,12 +170,11 @@ def pings(batches: Sequence[tuple[pa.RecordBatch, Place]]) -> pa.Table:
             columns[name] = values.dictionary_encode()
         else:
             columns[name] = values
-    counts = [batch.num_rows for batch, _ in batches]
-    for name, numbers, kind in (
-        ("source_partition", [place.partition for _, place in batches], np.uint16),
-        ("source_offset", [place.offset for _, place in batches], np.uint64),
-    ):
-        columns[name] = pa.array(np.repeat(np.array(numbers, kind), counts))
+    places = np.concatenate(
+        [np.array([place[1:] for place in every], np.uint64)[of] for _, every, of in parts]
+    )
+    columns["source_partition"] = pa.array(places[:, 0].astype(np.uint16))
+    columns["source_offset"] = pa.array(places[:, 1])
     return pa.table(columns)
 
 
