@@ -75,7 +75,7 @@ def parse(raw: bytes, where: str = "topology") -> Topology:
     """Read and check a document; raises TopologyError with one line: where, what, remedy."""
     try:
         topology = msgspec.json.decode(raw, type=Topology)
-    except msgspec.MsgspecError as why:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:
         raise TopologyError(f"{where}: {why}; see schemas/json/topology.schema.json") from why
     _check(topology, where)
     return topology
@@ -117,12 +117,16 @@ def _check(topology: Topology, where: str) -> None:
                 fail(
                     f"rnic {rnic.real_ip} names asw {rnic.asw!r}, which is not in switches; add it"
                 )
+    boxes: set[str] = set()
     for box in topology.containers:
+        if box.node_id in boxes:
+            fail(f"container {box.node_id!r} appears twice; merge the entries")
+        boxes.add(box.node_id)
         if box.node_sn not in hosts:
             fail(f"container {box.node_id!r} names host {box.node_sn!r}, not in hosts; add it")
         for endpoint in box.endpoints:
             if endpoint.real_ip not in rnics:
                 fail(f"container {box.node_id!r} names rnic {endpoint.real_ip!r}, not in hosts")
-    for name in [*switches, *hosts, *rnics, *(box.node_id for box in topology.containers)]:
+    for name in [*switches, *hosts, *rnics, *boxes]:
         if not name or "|" in name:
             fail(f"name {name!r} is empty or holds '|', which separates the ends of a link")

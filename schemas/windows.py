@@ -136,7 +136,7 @@ def decode(kind: Kind, raw: bytes) -> pa.RecordBatch:
         with pa.ipc.open_stream(pa.py_buffer(raw)) as reader:
             batch = reader.read_next_batch()
         batch.validate(full=True)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, StopIteration, OSError) as why:
+    except (pa.ArrowException, StopIteration, OSError) as why:
         raise WindowsError(f"skh.windows: corrupt {kind} chunk: {why}") from why
     if batch.schema != _SCHEMAS[kind]:
         raise WindowsError(f"skh.windows: columns of this {kind} chunk are not this release's")

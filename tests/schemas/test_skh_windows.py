@@ -1,0 +1,134 @@
+"""Messages of skh.windows: headers and chunks survive the wire, and only ours are read."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas import windows
+from schemas.windows import Header, WindowsError
+
+NAMES = (
+    pa.array(["f1", "underlay"]).dictionary_encode().cast(pa.dictionary(pa.int32(), pa.string()))
+)
+SCHEMAS = {
+    "pane": windows.PANE,
+    "window": windows.WINDOW,
+    "routes": windows.ROUTES,
+    "heartbeats": windows.HEARTBEATS,
+}
+KINDS: list[windows.Kind] = ["pane", "window", "routes", "heartbeats"]
+
+
+def rows(kind: str) -> pa.RecordBatch:
+    """Two rows of a kind."""
+    columns = []
+    for field in SCHEMAS[kind]:
+        if pa.types.is_dictionary(field.type):
+            columns.append(NAMES)
+        elif pa.types.is_list(field.type):
+            columns.append(pa.array([["asw1", None], []], field.type))
+        elif pa.types.is_string(field.type):
+            columns.append(pa.array(["a", "b"]))
+        else:
+            columns.append(pa.array([1, 0]).cast(field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMAS[kind])
+
+
+numbers = st.integers(-(2**31), 2**62)
+
+
+@given(
+    st.builds(
+        Header,
+        kind=st.sampled_from([*KINDS, "punctuation"]),
+        fabric=st.text(st.characters(codec="utf-8")),
+        start_s=numbers,
+        end_s=numbers,
+        partition=st.integers(0, 1000),
+        epoch=st.integers(0, 2**62),
+        chunk=st.integers(0, 99),
+        chunks=st.integers(1, 99),
+        watermark_ms=numbers,
+        idle=st.booleans(),
+    )
+)
+@settings(deadline=None, max_examples=60)
+def test_a_header_survives_kafka(header: Header) -> None:
+    again = Header.from_kafka(dict(header.to_kafka()))
+    assert again == header
+    assert isinstance(again.idle, bool)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"kind": b"rumour"}, "kind 'rumour' is not known to this release"),
+        ({"start_s": b"noon"}, "bad header"),
+        ({"epoch": b""}, "bad header"),
+        ({"fabric": b"\xff"}, "bad header"),
+        ({"idle": b"yes"}, "bad header"),
+        ({"chunk": None}, "bad header 'chunk'"),
+        ({"kind": None}, "bad header 'kind'"),
+    ],
+)
+def test_a_bad_header_is_refused(change: dict[str, Any], what: str) -> None:
+    headers = {**dict(Header("pane", "f1").to_kafka()), **change}
+    with pytest.raises(WindowsError, match=what):
+        Header.from_kafka({name: value for name, value in headers.items() if value is not None})
+
+
+def test_foreign_headers_do_not_matter() -> None:
+    headers = dict(Header("pane", "f1").to_kafka())
+    assert Header.from_kafka({**headers, "traceparent": b"00-ab"}) == Header("pane", "f1")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_chunk_survives_the_wire(kind: windows.Kind) -> None:
+    assert windows.decode(kind, windows.encode(rows(kind))).equals(rows(kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_chunk_of_another_kind_or_release_is_refused(kind: windows.Kind) -> None:
+    other = KINDS[KINDS.index(kind) - 1]
+    with pytest.raises(WindowsError, match="columns of this"):
+        windows.decode(kind, windows.encode(rows(other)))
+
+
+@pytest.mark.parametrize("raw", [b"", b"{}", b"\xff" * 64, windows.encode(rows("pane"))[:-200]])
+def test_a_corrupt_chunk_is_refused(raw: bytes) -> None:
+    with pytest.raises(WindowsError, match="corrupt pane chunk"):
+        windows.decode("pane", raw)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_flipped_byte_anywhere_in_a_chunk_is_at_most_an_error(kind: windows.Kind) -> None:
+    good = windows.encode(rows(kind))
+    for at in range(0, len(good), 1 if len(good) < 4000 else 2):
+        raw = bytearray(good)
+        raw[at] ^= 0xFF
+        with contextlib.suppress(WindowsError):
+            windows.decode(kind, bytes(raw)).validate(full=True)
+
+
+def test_a_pane_is_cut_into_chunks_below_the_limit_and_nothing_is_lost() -> None:
+    wide = pa.array([f"a-name-of-some-length-{n:05d}" for n in range(10_000)])
+    columns = [
+        wide.dictionary_encode() if pa.types.is_dictionary(field.type) else
+        pa.array(range(10_000)).cast(field.type)
+        for field in windows.PANE
+    ]  # fmt: skip
+    pane = pa.RecordBatch.from_arrays(columns, schema=windows.PANE)
+    parts = list(windows.split(pane))
+    assert pa.Table.from_batches(parts).equals(pa.Table.from_batches([pane]))
+    assert len(parts) == 3
+
+
+def test_an_empty_pane_is_one_empty_chunk() -> None:
+    (part,) = windows.split(rows("pane").slice(0, 0))
+    assert windows.decode("pane", windows.encode(part)).num_rows == 0
