@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import secrets
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +22,7 @@ from probers.relay import Relay
 from schemas import migrate
 from schemas.topology import Topology
 from skeletonhunter.broker import EmbeddedBroker
+from skeletonhunter.errors import DirectoryInUse
 from skeletonhunter.web import make_api
 from streams import store
 from streams.app import StreamConfig, StreamWorker
@@ -28,6 +30,8 @@ from streams.sink import Sink
 
 #: Longer paths do not fit into a socket address (108 bytes with the closing zero on Linux).
 _MAX_SOCKET_PATH: Final = 100
+#: The broker ends with the process; that its clients lose it then is no news.
+_QUIET: Final = {"log_level": 2}
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ class Embedded:
     async def _start(self) -> None:
         house = self.house
         house.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._stack.callback(_lock(house.data))
         _make_key(self.key_path)
         if len(str(self.relay_path)) > _MAX_SOCKET_PATH:
             self.relay_path = self.relay_path.resolve()
@@ -112,7 +117,7 @@ class Embedded:
     def _start_sink(self, url: str) -> None:
         sink_store = store.open_store(url)
         self._stack.callback(sink_store.close)
-        self.sink = Sink(sink_store, {"bootstrap.servers": self.bootstrap, "log_level": 4})
+        self.sink = Sink(sink_store, {"bootstrap.servers": self.bootstrap, **_QUIET})
         loop = asyncio.get_running_loop()
         self._sink_failed = loop.create_future()
 
@@ -185,6 +190,7 @@ def worker_config(house: House, bootstrap: str) -> StreamConfig:
 
     return StreamConfig(
         bootstrap,
+        kafka=_QUIET,
         topology=house.topology,
         timing=Timing(lateness_s=house.lateness_s),
         options=Options(
@@ -211,6 +217,17 @@ def listen(host: str, port: int) -> tuple[socket.socket, bool]:
         else:
             return listener, attempt != port
     raise AssertionError("unreachable: port 0 is free or bind raises")
+
+
+def _lock(data: Path) -> Callable[[], None]:
+    """Claims the directory for this process; raises DirectoryInUse. Returns what gives it back."""
+    file = (data / "lock").open("a")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise DirectoryInUse(data) from None
+    return file.close
 
 
 def _make_key(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
 
@@ -27,6 +28,13 @@ class MissingSettings(CommandError):
 
 class BadInput(CommandError):
     """An argument or a file cannot be used."""
+
+
+class DirectoryInUse(BadInput):
+    """Another embedded house lives there: stop it, or give another directory."""
+
+    def __init__(self, data: Path) -> None:
+        super().__init__(f"{data}: another `skeletonhunter up` uses it; stop that, or give --data")
 
 
 class DependencyUnreachable(CommandError):

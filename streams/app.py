@@ -14,9 +14,13 @@ import mode
 from localizer.engine import Localizer
 from localizer.state import Options
 from schemas import topics
+from schemas.incident import Incident
+from schemas.topics import Topic
 from schemas.topology import Topology
 from streams import heartbeats, ingest, localise, restore
+from streams.alignment import Confluence
 from streams.publish import Publisher
+from streams.reading import Extent, Reading
 from streams.windows import Timing
 
 
@@ -50,8 +54,11 @@ class StreamWorker:
         self.config = config
         self.publisher = Publisher(config.bootstrap, config.kafka)
         self.app = build(config)
-        self.ingest = ingest.attach(self.app, self.publisher, config.timing)
-        self.heartbeats = heartbeats.attach(self.app, self.publisher)
+        confluence = Confluence(self.publisher)
+        self.ingest = ingest.attach(
+            self.app, confluence, self._reading(topics.PINGS), config.timing
+        )
+        self.heartbeats = heartbeats.attach(self.app, confluence, self._reading(topics.HEARTBEATS))
         self.localise = localise.attach(
             self.app, self.publisher, self._localizer, self._read_incidents
         )
@@ -61,9 +68,22 @@ class StreamWorker:
         topology = known if known is not None and known.fabric == fabric else None
         return Localizer(topology=topology, options=self.config.options)
 
-    async def _read_incidents(self) -> list[Any]:
-        return await restore.read_incidents(
-            {"bootstrap.servers": self.config.bootstrap, **self.config.kafka}
+    def _kafka(self) -> dict[str, Any]:
+        return {**self.config.kafka, "bootstrap.servers": self.config.bootstrap}
+
+    async def _read_incidents(self) -> list[Incident]:
+        return await restore.read_incidents(self._kafka())
+
+    def _reading(self, topic: Topic) -> Reading:
+        async def extents() -> dict[int, Extent]:
+            assigned = {tp.partition for tp in self.app.consumer.assignment()
+                        if tp.topic == topic.name}  # fmt: skip
+            return await restore.read_extents(
+                self._kafka(), self.config.group, topic.name, assigned
+            )
+
+        return Reading(
+            extents, lambda p: self.app.consumer.highwater(faust.types.TP(topic.name, p))
         )
 
     async def start(self) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import faust
@@ -14,9 +15,10 @@ import pyarrow as pa
 from schemas import heartbeat, topics, windows
 from schemas.heartbeat import Heartbeat
 from streams import dead_letters
+from streams.alignment import Confluence
 from streams.held import Held, in_message
 from streams.messages import InMessage, OutMessage
-from streams.publish import Outbox
+from streams.reading import Reading
 from streams.windows import SECOND
 
 _FLUSH_S: Final = 0.5
@@ -24,61 +26,92 @@ _BATCH: Final = 4096
 _COLUMNS: Final = windows.HEARTBEATS.names
 
 
+@dataclass(slots=True)
+class _Lane:
+    """One partition in one assignment: what was gathered since the last flush."""
+
+    beats: defaultdict[tuple[int, str], list[Heartbeat]] = field(
+        default_factory=lambda: defaultdict(list)
+    )  # second, fabric
+    letters: list[OutMessage] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
+    front_s: int = 0
+
+
 class Heartbeats:
     """Gathers heartbeats for half a second and forwards them to their fabric's localiser."""
 
-    def __init__(self, outbox: Outbox) -> None:
-        self._outbox = outbox
-        self._beats: defaultdict[tuple[int, str], list[Heartbeat]] = defaultdict(list)
-        self._letters: list[OutMessage] = []
-        self._held: list[Held] = []
+    def __init__(self, confluence: Confluence, *, reading: Reading | None = None) -> None:
+        self._confluence = confluence
+        self._reading = reading or Reading()
+        self._lanes: dict[int, _Lane] = {}
         self._lock = asyncio.Lock()
         self.received = self.dead_lettered = 0
+        confluence.join(self._fronts)
 
     async def take(self, event: Any) -> None:
         """One message of skh.heartbeats."""
-        partition = event.message.partition
-        self.put(partition, in_message(event))
-        self._held.append(Held(event.message.offset, event))
-        if len(self._held) >= _BATCH:
+        partition, offset = event.message.partition, event.message.offset
+        if self._reading.take(partition, offset) or partition not in self._lanes:
+            self._confluence.forget(topics.HEARTBEATS.name, partition)
+            self._lanes[partition] = _Lane()
+        lane = self._lanes[partition]
+        self._read(partition, lane, in_message(event))
+        lane.held.append(Held(offset, event))
+        if len(lane.held) >= _BATCH:
             await self.flush()
 
-    def put(self, partition: int, message: InMessage) -> None:
-        """Read one heartbeat; a bad one becomes a dead letter."""
+    def _read(self, partition: int, lane: _Lane, message: InMessage) -> None:
         self.received += 1
         try:
             beat = heartbeat.decode(message.value)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:
             self.dead_lettered += 1
-            self._letters.append(
+            lane.letters.append(
                 dead_letters.message(
                     topics.HEARTBEATS.name, partition, message.offset, message.value, str(why)
                 )
             )
         else:
-            self._beats[partition, beat.fabric].append(beat)
+            second = beat.time // SECOND
+            lane.beats[second, beat.fabric].append(beat)
+            lane.front_s = max(lane.front_s, second)
 
     async def flush(self) -> None:
         """Publish what was gathered, then acknowledge it."""
         async with self._lock:
-            held, self._held = self._held, []
-            out = self.drain()
-            await self._outbox.send(out)
-            for each in held:
-                each.event.ack()
+            if self._lanes:
+                await self._reading.begin()
+            for partition, lane in list(self._lanes.items()):
+                if lane.held:
+                    self._put(partition, lane)
+            await self._confluence.publish()
 
-    def drain(self) -> list[OutMessage]:
-        """What was gathered, as messages."""
-        out, self._letters = self._letters, []
-        beats, self._beats = self._beats, defaultdict(list)
-        for (partition, fabric), found in beats.items():
-            out += chunks(partition, fabric, found)
-        return out
+    def _put(self, partition: int, lane: _Lane) -> None:
+        held, lane.held = lane.held, []
+        out, lane.letters = lane.letters, []
+        for second, fabric in sorted(lane.beats):
+            out += chunks(partition, fabric, lane.beats[second, fabric])
+        lane.beats.clear()
+
+        def done() -> None:
+            if self._lanes.get(partition) is lane:
+                for each in held:
+                    each.event.ack()
+
+        self._confluence.put((topics.HEARTBEATS.name, partition), out, done)
+
+    def _fronts(self) -> Iterator[int]:
+        for partition in self._reading.partitions():
+            if self._reading.behind(partition):
+                lane = self._lanes.get(partition)
+                yield lane.front_s if lane else 0
 
     def forget(self) -> None:
         """A rebalance has begun: what is not acknowledged will be read again."""
-        self._held, self._letters = [], []
-        self._beats.clear()
+        self._lanes.clear()
+        self._reading.forget()
+        self._confluence.forget(topics.HEARTBEATS.name)
 
 
 def chunks(partition: int, fabric: str, beats: list[Heartbeat]) -> list[OutMessage]:
@@ -104,12 +137,12 @@ def chunks(partition: int, fabric: str, beats: list[Heartbeat]) -> list[OutMessa
     ]
 
 
-def attach(app: faust.App, outbox: Outbox) -> Heartbeats:
+def attach(app: faust.App, confluence: Confluence, reading: Reading) -> Heartbeats:
     """Make the agent of skh.heartbeats; returns the stage for its counts."""
     inbox = app.topic(
         topics.HEARTBEATS.name, key_serializer="raw", value_serializer="raw", value_type=bytes
     )
-    stage = Heartbeats(outbox)
+    stage = Heartbeats(confluence, reading=reading)
 
     @app.agent(inbox, name="streams.heartbeats")
     async def heartbeats(stream: Any) -> AsyncIterator[None]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 import faust
 
 from schemas import topics
+from streams.alignment import Confluence
 from streams.held import Held, acknowledge, in_message
-from streams.messages import InMessage
+from streams.messages import InMessage, OutMessage
 from streams.partition import PartitionWorker, Tally
-from streams.publish import Outbox
-from streams.windows import Timing
+from streams.reading import Reading
+from streams.windows import SECOND, Timing
 
 #: Messages are judged together, so that the cost per call of numpy and Arrow is shared.
 _BATCH_MESSAGES: Final = 64
@@ -45,20 +46,21 @@ class Ingest:
 
     def __init__(
         self,
-        outbox: Outbox,
+        confluence: Confluence,
         timing: Timing | None = None,
         *,
         clock_ns: Callable[[], int] = time.time_ns,
-        highwater: Callable[[int], int | None] = lambda partition: None,
+        reading: Reading | None = None,
     ) -> None:
-        self._outbox = outbox
+        self._confluence = confluence
         self._timing = timing or Timing()
         self._clock_ns = clock_ns
-        self._highwater = highwater
+        self._reading = reading or Reading()
         self._lanes: dict[int, _Lane] = {}
         self._retired = Tally()
         self._epoch = 0
         self._lock = asyncio.Lock()
+        confluence.join(self._fronts)
 
     @property
     def tally(self) -> Tally:
@@ -70,11 +72,11 @@ class Ingest:
 
     async def take(self, event: Any) -> None:
         """One message of skh.pings."""
-        message = event.message
-        partition, offset = message.partition, message.offset
+        partition, offset = event.message.partition, event.message.offset
+        begins = self._reading.take(partition, offset)
         lane = self._lanes.get(partition)
-        if lane is None or (lane.held and offset <= lane.held[-1].offset):
-            lane = self._open(partition)  # first, or Faust went back to the commit: begin again
+        if lane is None or begins:
+            lane = self._open(partition)  # first, or Faust went back to the commit
         # A sender's clock may stamp the future; nothing has arrived later than now.
         now_ms = self._clock_ns() // 1_000_000
         incoming = in_message(event)
@@ -84,36 +86,40 @@ class Ingest:
         lane.held.append(Held(offset, event))
         lane.heard_at = time.monotonic()
         if len(lane.pending) >= _BATCH_MESSAGES or lane.pending_bytes >= _BATCH_BYTES:
-            async with self._lock:
-                await self._flush(partition)
+            await self.flush()
 
     async def flush(self) -> None:
         """Judge what has come in since the last flush."""
         async with self._lock:
-            for partition in list(self._lanes):
-                await self._flush(partition)
+            if self._lanes:
+                await self._reading.begin()
+            for partition, lane in list(self._lanes.items()):
+                if lane.pending:
+                    messages, lane.pending, lane.pending_bytes = lane.pending, [], 0
+                    self._put(partition, lane, lane.worker.step(messages))
+            await self._confluence.publish()
 
     async def tick(self) -> None:
         """Wall-clock punctuation of partitions that are read to their end and fell silent."""
         async with self._lock:
             for partition, lane in list(self._lanes.items()):
                 silent = time.monotonic() - lane.heard_at > self._timing.idle_s
-                end = self._highwater(partition)
-                behind = end is not None and (lane.worker.next_offset or 0) < end
-                if silent and not behind and not lane.pending:
-                    out = lane.worker.tick(self._clock_ns())
-                    await self._outbox.send(out)
-                    self._acknowledge(partition, lane)
+                if silent and not lane.pending and not self._reading.behind(partition):
+                    self._put(partition, lane, lane.worker.tick(self._clock_ns()))
+            await self._confluence.publish()
 
     def forget(self) -> None:
         """A rebalance has begun: whatever is open is read again by whoever is assigned."""
         for lane in self._lanes.values():
             self._retire(lane)
         self._lanes.clear()
+        self._reading.forget()
+        self._confluence.forget(topics.PINGS.name)
 
     def _open(self, partition: int) -> _Lane:
         if (old := self._lanes.get(partition)) is not None:
             self._retire(old)
+            self._confluence.forget(topics.PINGS.name, partition)
         # Wall-clock milliseconds: epochs rise over restarts and moves, and nobody keeps count.
         self._epoch = max(self._epoch + 1, self._clock_ns() // 1_000_000)
         lane = _Lane(PartitionWorker(partition, self._epoch, self._timing))
@@ -125,26 +131,29 @@ class Ingest:
         tally.records, tally.held = tally.records - tally.held, 0  # these will be read again
         self._retired = _sum(self._retired, tally)
 
-    async def _flush(self, partition: int) -> None:
-        lane = self._lanes.get(partition)
-        if lane is None or not lane.pending:
-            return
-        messages, lane.pending, lane.pending_bytes = lane.pending, [], 0
-        await self._outbox.send(lane.worker.step(messages))
-        self._acknowledge(partition, lane)
+    def _put(self, partition: int, lane: _Lane, messages: list[OutMessage]) -> None:
+        needed = lane.worker.needed_offset()
 
-    def _acknowledge(self, partition: int, lane: _Lane) -> None:
-        if self._lanes.get(partition) is lane:  # else it was revoked while we were publishing
-            acknowledge(lane.held, lane.worker.needed_offset())
+        def done() -> None:
+            if self._lanes.get(partition) is lane:  # else it was revoked while we were publishing
+                acknowledge(lane.held, needed)
+
+        self._confluence.put((topics.PINGS.name, partition), messages, done)
+
+    def _fronts(self) -> Iterator[int]:
+        for partition in self._reading.partitions():
+            if self._reading.behind(partition):
+                lane = self._lanes.get(partition)
+                yield lane.worker.watermark_ns // SECOND if lane else 0
 
 
-def attach(app: faust.App, outbox: Outbox, timing: Timing | None = None) -> Ingest:
+def attach(
+    app: faust.App, confluence: Confluence, reading: Reading, timing: Timing | None = None
+) -> Ingest:
     """Make the agent of skh.pings and its clock; returns the stage for its counts."""
     name = topics.PINGS.name
     inbox = app.topic(name, key_serializer="raw", value_serializer="raw", value_type=bytes)
-    stage = Ingest(
-        outbox, timing, highwater=lambda p: app.consumer.highwater(faust.types.TP(name, p))
-    )
+    stage = Ingest(confluence, timing, reading=reading)
 
     @app.agent(inbox, name="streams.ingest")
     async def ingest(stream: Any) -> AsyncIterator[None]:

@@ -1,4 +1,4 @@
-"""skh.incidents -> the incidents that a localiser takes over when it starts."""
+"""What a stage asks the broker when it starts: incidents so far, and how much there is to read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from schemas import topics
 from schemas.incident import Incident, decode_incident
 from streams.errors import BrokerUnreachable
+from streams.reading import Extent
 
 _log = logging.getLogger(__name__)
 _TIMEOUT_S: Final = 10.0
@@ -21,6 +22,28 @@ _TIMEOUT_S: Final = 10.0
 async def read_incidents(kafka: Mapping[str, Any]) -> list[Incident]:
     """Newest version of every incident on the topic, from its beginning to its present end."""
     return await asyncio.to_thread(_read, dict(kafka))
+
+
+async def read_extents(
+    kafka: Mapping[str, Any], group: str, topic: str, partitions: set[int]
+) -> dict[int, Extent]:
+    """Where a group goes on in some partitions, and where they end now."""
+    return await asyncio.to_thread(_read_extents, dict(kafka), group, topic, partitions)
+
+
+def _read_extents(
+    kafka: dict[str, Any], group: str, topic: str, partitions: set[int]
+) -> dict[int, Extent]:
+    consumer = Consumer({**kafka, "group.id": group, "log_level": 4})
+    out = {}
+    try:
+        asked = [TopicPartition(topic, partition) for partition in sorted(partitions)]
+        for at in consumer.committed(asked, timeout=_TIMEOUT_S) if asked else ():
+            low, high = consumer.get_watermark_offsets(at, timeout=_TIMEOUT_S)
+            out[at.partition] = Extent(max(at.offset, low, 0), max(high, 0))
+    finally:
+        consumer.close()
+    return out
 
 
 def _read(kafka: dict[str, Any]) -> list[Incident]:

@@ -72,7 +72,7 @@ class Store:
 
     def insert(self, table: str, rows: pa.Table) -> None:
         """Append rows; columns that are absent or null take the table's defaults."""
-        one = rows.unify_dictionaries()  # an Arrow file has one dictionary per column, not per chunk
+        one = rows.unify_dictionaries()  # an Arrow file has one dictionary a column
         with self._errors():
             self._client.insert_arrow(table, one, settings=_INSERT)
 

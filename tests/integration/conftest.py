@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from schemas import heartbeat, topics
 from schemas.incident import Incident, decode_incident
 from skeletonhunter.broker import EmbeddedBroker
 from streams import broker as kafka_topics
+from streams import sink_batch
 from testbed import publish, scenario
 from testbed.simulator import Second, Simulation
 
@@ -70,6 +71,22 @@ class Cluster:
         """Members of a group that has finished its rebalance, else 0."""
         described = self._admin.describe_consumer_groups([group])[group].result(10)
         return len(described.members) if described.state.name == "STABLE" else 0
+
+    def lag(self, group: str) -> int:
+        """Messages of what the sink reads that a group has not committed yet."""
+        consumer = Consumer(
+            {"bootstrap.servers": self.bootstrap, "group.id": group, "log_level": 3}
+        )
+        behind = 0
+        try:
+            for topic in sink_batch.TOPICS:
+                partitions = [TopicPartition(topic.name, p) for p in range(topic.partitions)]
+                for at in consumer.committed(partitions, timeout=10):
+                    _, high = consumer.get_watermark_offsets(at, timeout=10)
+                    behind += max(0, high - max(at.offset, 0))
+        finally:
+            consumer.close()
+        return behind
 
 
 class IncidentReader:

@@ -15,10 +15,12 @@ from localizer.engine import Findings
 from schemas import heartbeat, topics, windows
 from schemas.heartbeat import Heartbeat
 from schemas.incident import Incident
+from streams.alignment import PATIENCE_S, Confluence
 from streams.heartbeats import Heartbeats
 from streams.ingest import Ingest
 from streams.localise import MEMORY_S, Localise
 from streams.messages import InMessage, OutMessage
+from streams.reading import Extent, Reading
 
 pytestmark = pytest.mark.anyio
 
@@ -73,7 +75,7 @@ async def feed(stage: Ingest, messages: list[InMessage], acked: list[tuple[int, 
 
 async def test_only_what_closed_windows_no_longer_need_is_acknowledged() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
-    await feed(Ingest(outbox), minute(), acked)
+    await feed(Ingest(Confluence(outbox)), minute(), acked)
     assert judged_panes(outbox) == list(range(57))
     assert acked, "the first windows have closed"
     assert max(acked)[1] < 57 - 25, "the next window still needs 25 seconds"
@@ -83,13 +85,13 @@ async def test_nothing_is_acknowledged_when_publishing_fails() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
     outbox.fails = True
     with pytest.raises(RuntimeError, match="broker is gone"):
-        await feed(Ingest(outbox), minute(), acked)
+        await feed(Ingest(Confluence(outbox)), minute(), acked)
     assert acked == []
 
 
 async def test_reading_again_from_the_commit_begins_a_higher_epoch() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
-    stage = Ingest(outbox)
+    stage = Ingest(Confluence(outbox))
     await feed(stage, minute(), acked)
     await feed(stage, minute(first=20), acked)
     epochs = [windows.Header.from_kafka(dict(o.headers)).epoch for o in outbox.sent]
@@ -102,7 +104,7 @@ async def test_reading_again_from_the_commit_begins_a_higher_epoch() -> None:
 
 async def test_a_rebalance_forgets_and_publishes_no_half_pane() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
-    stage = Ingest(outbox)
+    stage = Ingest(Confluence(outbox))
     await feed(stage, minute(last=30), acked)
     before = len(acked)
     stage.forget()
@@ -114,7 +116,7 @@ async def test_a_rebalance_forgets_and_publishes_no_half_pane() -> None:
 async def test_a_clock_in_the_future_is_taken_to_have_arrived_now() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
     now_s = START_S + 10.0
-    stage = Ingest(outbox, clock_ns=lambda: int(now_s * 1e9))
+    stage = Ingest(Confluence(outbox), clock_ns=lambda: int(now_s * 1e9))
     ahead = message(0, [ping(3600, src="h9")])
     rest = [m._replace(offset=m.offset + 1) for m in minute(last=12)]
     await feed(stage, [ahead, *rest], acked)
@@ -124,7 +126,7 @@ async def test_a_clock_in_the_future_is_taken_to_have_arrived_now() -> None:
 
 async def test_heartbeats_are_gathered_per_fabric_and_bad_ones_are_dead_letters() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
-    stage = Heartbeats(outbox)
+    stage = Heartbeats(Confluence(outbox))
     beats = [Heartbeat(f"h{i}", (START_S + i) * 10**9, fabric=f"f{i % 2}") for i in range(4)]
     raws = [*(heartbeat.encode(beat) for beat in beats), b'{"node_sn": "h9"}', b"\xff"]
     for offset, raw in enumerate(raws):
@@ -135,9 +137,9 @@ async def test_heartbeats_are_gathered_per_fabric_and_bad_ones_are_dead_letters(
     letters = [o for o in outbox.sent if o.topic == topics.DEAD_LETTER.name]
     chunks = [o for o in outbox.sent if o.topic == topics.WINDOWS.name]
     assert [dict(o.headers)["offset"] for o in letters] == [b"4", b"5"]
-    assert [o.key for o in chunks] == [b"f0", b"f1"]
-    rows = windows.decode("heartbeats", chunks[0].value)
-    assert rows.column("node_sn").to_pylist() == ["h0", "h2"]
+    assert [o.key for o in chunks] == [b"f0", b"f1", b"f0", b"f1"], "one a second and fabric"
+    rows = [windows.decode("heartbeats", each.value) for each in chunks]
+    assert [r.column("node_sn").to_pylist() for r in rows] == [["h0"], ["h1"], ["h2"], ["h3"]]
     assert acked == [(2, offset) for offset in range(6)]
     assert (stage.received, stage.dead_lettered) == (6, 2)
 
@@ -225,3 +227,54 @@ async def test_a_message_that_is_not_ours_is_a_dead_letter() -> None:
         await stage.take(Event(InMessage(offset, START_S * 1000, b"junk", wrong), 0, acked))
     assert [o.topic for o in outbox.sent] == [topics.DEAD_LETTER.name] * 2
     assert stage.dead_lettered == 2
+
+
+async def test_partitions_that_have_more_to_read_are_waited_for() -> None:
+    outbox, acked = Outbox(), list[tuple[int, int]]()
+    ends = {0: Extent(0, 60), 1: Extent(0, 60)}
+
+    async def extents() -> dict[int, Extent]:
+        return ends
+
+    confluence = Confluence(outbox)
+    stage = Ingest(confluence, reading=Reading(extents))
+    beats = Heartbeats(confluence, reading=Reading())
+    for each in minute():
+        await stage.take(Event(each, 0, acked))
+    beat = heartbeat.encode(Heartbeat("h1", (START_S + 50) * 10**9))
+    await beats.take(Event(InMessage(0, 0, beat, {}), 0, acked))
+    await stage.flush()
+    await beats.flush()
+    assert outbox.sent == [], "partition 1 has not begun"
+    assert acked == []
+
+    other = minute()
+    for each in other[:30]:
+        await stage.take(Event(each, 1, acked))
+    await stage.flush()
+    assert max(judged_panes(outbox)) == 26, "as far as partition 1 has come"
+    for each in other[30:]:
+        await stage.take(Event(each, 1, acked))
+    await stage.flush()
+    panes = judged_panes(outbox)
+    assert panes == sorted(panes)
+    assert len(panes) == 2 * 57
+    kinds = [windows.Header.from_kafka(dict(o.headers)) for o in outbox.sent]
+    at = next(i for i, h in enumerate(kinds) if h.kind == "heartbeats")
+    assert kinds[at - 1].end_s <= START_S + 51 <= kinds[at + 1].end_s
+    assert acked
+
+
+async def test_patience_with_a_partition_that_does_not_come_ends() -> None:
+    outbox, acked = Outbox(), list[tuple[int, int]]()
+    now = 0.0
+
+    async def extents() -> dict[int, Extent]:
+        return {0: Extent(0, 60), 1: Extent(0, 60)}
+
+    stage = Ingest(Confluence(outbox, lambda: now), reading=Reading(extents))
+    await feed(stage, minute(), acked)
+    assert outbox.sent == []
+    now = PATIENCE_S + 1
+    await stage.flush()
+    assert judged_panes(outbox) == list(range(57))

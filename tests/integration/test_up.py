@@ -1,0 +1,83 @@
+"""``skeletonhunter up``: agents' socket in, page and API out, one process, no settings."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from probers.publish_unix import UnixPublisher
+from schemas import heartbeat, topics
+from testbed import publish
+from testbed.simulator import Second
+
+from .conftest import Command
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        yield other.getsockname()[1]
+
+
+@pytest.mark.timeout(120)
+def test_probes_go_in_by_the_socket_and_a_culprit_comes_out_of_the_api(
+    run: Callable[..., Command],
+    taken: int,
+    seconds: list[Second],
+    topology_file: Path,
+    expected: set[tuple[Any, ...]],
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "var"
+    up = run("up", "--port", str(taken), "--data", str(data), "--topology", str(topology_file))
+    up.wait_for(lambda: "stop with" in up.log.read_text(), "it says what it serves")
+    said = up.log.read_text()
+    assert f"port {taken} is taken" in said
+    url = re.search(r"page\s+(http://\S+)", said)
+    path = re.search(r"agents\s+unix:(\S+)", said)
+    assert url is not None
+    assert path is not None
+    assert (data / "probe.key").stat().st_mode & 0o077 == 0, "the key is nobody else's"
+    assert str(data / "probe.key") in said
+
+    agent = UnixPublisher(path[1])
+    agent.connect(5)
+    for second in seconds:
+        for beat in second.heartbeats:
+            raw = heartbeat.encode(beat)
+            agent.publish(topics.HEARTBEATS.name, beat.node_sn, raw, topics.JSON)
+    for message in publish.published(seconds):
+        agent.publish(topics.PINGS.name, message.node_sn, message.value, topics.ARROW)
+    agent.close(10)
+
+    with httpx.Client(base_url=url[1]) as client:
+
+        def components() -> set[str]:
+            found = client.get("/api/v1/incidents").raise_for_status().json()
+            return {each["component"] for each in found.get("incidents", found.get("items", []))}
+
+        up.wait_for(lambda: {e[1] for e in expected} <= components(), "the API names the culprit")
+        up.wait_for(lambda: client.get("/readyz").status_code == 200, "it is ready")
+        metrics = client.get("/metrics").text
+    assert 'skh_stream_records_total{outcome="judged"}' in metrics
+    assert up.stop() == 0, up.log.read_text()
+    assert up.log.read_text().rstrip().endswith("stopped")
+    assert not (data / "relay.sock").exists()
+
+
+@pytest.mark.timeout(60)
+def test_a_second_house_in_the_same_directory_is_refused_in_one_line(
+    run: Callable[..., Command], tmp_path: Path
+) -> None:
+    first = run("up", "--port", "0", "--data", str(tmp_path / "var"))
+    first.wait_for(lambda: "stop with" in first.log.read_text(), "it says what it serves")
+    second = run("up", "--port", "0", "--data", str(tmp_path / "var"))
+    assert second.process.wait(30) == 2
+    assert second.log.read_text().count("\n") == 1, second.log.read_text()
+    assert first.stop() == 0
