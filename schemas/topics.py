@@ -24,7 +24,7 @@ class Topic(NamedTuple):
 
 
 PINGS: Final = Topic(
-    "skh.pings", "src node_sn", "ping records: Arrow stream, NDJSON or CSV (see header content-type)",
+    "skh.pings", "src node_sn", "ping records: Arrow stream, NDJSON or CSV (header content-type)",
     "probers", ("streams.ingest", "streams.sink"), 4,
 )  # fmt: skip
 HEARTBEATS: Final = Topic(

@@ -35,6 +35,13 @@ if ! .venv/bin/uv --version >/dev/null 2>&1; then
   .venv/bin/python -m pip --disable-pip-version-check install -q --require-hashes \
     -r scripts/requirements-uv.txt
 fi
-UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never VIRTUAL_ENV='' \
-  .venv/bin/uv sync --quiet --frozen --all-extras --inexact
+fill() {
+  UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never VIRTUAL_ENV='' \
+    .venv/bin/uv sync --quiet --frozen --all-extras --inexact "$@"
+}
+# uv brings certificates of its own; behind a proxy only this machine's know whom to trust.
+fill 2>.venv/.uv.log || fill --system-certs || {
+  cat .venv/.uv.log >&2
+  exit 2
+}
 echo "$wanted" > "$stamp"
