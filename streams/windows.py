@@ -186,7 +186,9 @@ class Windower:
         span = max(source.newest_ns - source.first_ns for source in self._sources.values())
         if span < self._timing.startup_s * SECOND and not end_of_input:
             return False
-        past_s = (self._median_ns() - int(self._timing.skew_s * SECOND)) // SECOND
+        # By where sources begin, not where they are by now: a large first batch is not late.
+        first = sorted(source.first_ns for source in self._sources.values())
+        past_s = (first[(len(first) - 1) // 2] - int(self._timing.skew_s * SECOND)) // SECOND
         self._next_s = min(self._open) if end_of_input else max(
             past_s, min((s for s in self._open if s >= past_s), default=past_s)
         )  # fmt: skip
