@@ -46,6 +46,8 @@ class Incidence:
             self._paths.append(path)
             self._of_flow[path.flow].append(row)
             self._of_flow[path.reply].append(row)
+            self.routes.call_spine(path.src_dsw)
+            self.routes.call_spine(path.dst_dsw)
             self._rows.append(self._row(path))
         self._matrix = None
 

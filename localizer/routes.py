@@ -32,6 +32,11 @@ class Routes:
                 self._near[self._id[b]].append(self._id[a])
         self.between = lru_cache(maxsize=200_000)(self._between)
 
+    def call_spine(self, dsw: str) -> None:
+        """Records name a distribution switch: in an unknown fabric its hops are that spine."""
+        if dsw and not self._given:
+            self._id.setdefault(dsw, component("spine", dsw))
+
     def learn(self, flow: tuple[str, str, str, int, int], hops: list[str | None], first: str,
               last: str) -> bool:  # fmt: skip
         """Take a traceroute of a five-tuple; returns whether it told something new.

@@ -1,0 +1,185 @@
+"""Ways through hand-drawn fabrics: ECMP shares, exact routes, and what must not be believed."""
+
+from __future__ import annotations
+
+import pytest
+from drawings import THREE_TIER, TWO_TIER
+
+from localizer.routes import Routes
+from schemas.topology import Switch, Topology
+
+FLOW = ("underlay", "a", "b", 50_000, 4791)
+
+
+def test_two_spines_share_the_traffic_between_two_tors() -> None:
+    assert Routes(TWO_TIER).between("asw1", "asw2", "", "") == {
+        "tor:asw1": 1.0, "tor:asw2": 1.0, "spine:dsw1": 0.5, "spine:dsw2": 0.5,
+        "link:spine:dsw1|tor:asw1": 0.5, "link:spine:dsw1|tor:asw2": 0.5,
+        "link:spine:dsw2|tor:asw1": 0.5, "link:spine:dsw2|tor:asw2": 0.5,
+    }  # fmt: skip
+
+
+def test_three_tiers_split_at_every_switch() -> None:
+    shares = Routes(THREE_TIER).between("asw1", "asw2", "", "")
+    assert {k: v for k, v in shares.items() if not k.startswith("link")} == {
+        "tor:asw1": 1.0, "tor:asw2": 1.0,
+        **{f"agg:psw{n}": 0.5 for n in (1, 2, 3, 4)},
+        "spine:dsw1": 0.5, "spine:dsw2": 0.5,
+    }  # fmt: skip
+    links = {k: v for k, v in shares.items() if k.startswith("link")}
+    assert sorted(links.values()) == [0.25] * 8 + [0.5] * 4
+    assert links["link:agg:psw1|spine:dsw2"] == 0.25
+    assert links["link:agg:psw1|tor:asw1"] == 0.5
+
+
+def test_the_split_is_by_next_hops_not_by_paths() -> None:
+    #      t1 -> p1 -> s1, s2 -> t2
+    #      t1 -> p2 -> s3     -> t2
+    switches = [Switch(t, "asw") for t in ("t1", "t2")]
+    switches += [Switch(p, "psw") for p in ("p1", "p2")]
+    switches += [Switch(s, "dsw") for s in ("s1", "s2", "s3")]
+    links = [("t1", "p1"), ("t1", "p2"), ("p1", "s1"), ("p1", "s2"), ("p2", "s3")]
+    links += [(s, "t2") for s in ("s1", "s2", "s3")]
+    shares = Routes(Topology(switches=switches, links=links)).between("t1", "t2", "", "")
+    assert [shares[f"spine:{s}"] for s in ("s1", "s2", "s3")] == [0.25, 0.25, 0.5]
+
+
+def test_shares_are_probabilities_and_every_tier_is_crossed_once() -> None:
+    shares = Routes(THREE_TIER).between("asw1", "asw2", "", "")
+    for kind, times in (("tor", 2.0), ("agg", 2.0), ("spine", 1.0), ("link:agg", 4.0)):
+        assert sum(v for k, v in shares.items() if k.startswith(kind)) == pytest.approx(times)
+
+
+def test_pods_that_share_an_aggregation_switch_need_no_spine() -> None:
+    topology = Topology(
+        switches=[*THREE_TIER.switches, Switch("asw3", "asw")],
+        links=[*THREE_TIER.links, ("asw3", "psw1"), ("asw3", "psw2")],
+    )
+    shares = Routes(topology).between("asw1", "asw3", "", "")
+    assert not [name for name in shares if "spine" in name]
+    assert shares["agg:psw1"] == 0.5
+
+
+def test_neighbours_behind_one_tor_cross_only_that_tor() -> None:
+    assert Routes(TWO_TIER).between("asw1", "asw1", "", "") == {"tor:asw1": 1.0}
+
+
+@pytest.mark.parametrize("topology", [None, Topology(), TWO_TIER])
+def test_tors_without_a_known_way_between_them_are_all_that_is_known(
+    topology: Topology | None,
+) -> None:
+    assert Routes(topology).between("asw8", "asw9", "", "") == {"tor:asw8": 1.0, "tor:asw9": 1.0}
+
+
+def test_without_a_topology_the_spine_that_both_records_name_is_on_the_way() -> None:
+    shares = Routes(None).between("asw1", "asw2", "dsw1", "dsw1")
+    assert shares == {
+        "tor:asw1": 1.0, "tor:asw2": 1.0, "spine:dsw1": 1.0,
+        "link:spine:dsw1|tor:asw1": 1.0, "link:spine:dsw1|tor:asw2": 1.0,
+    }  # fmt: skip
+
+
+def test_an_endpoint_without_a_tor_says_nothing_about_the_way() -> None:
+    assert Routes(TWO_TIER).between("asw1", "", "", "") == {"tor:asw1": 1.0}
+    assert Routes(TWO_TIER).between("", "", "", "") == {}
+
+
+# --- traceroutes ------------------------------------------------------------------------------
+
+
+def test_a_traceroute_makes_the_route_exact() -> None:
+    routes = Routes(TWO_TIER)
+    assert routes.known(FLOW) is None
+    assert routes.learn(FLOW, ["asw1", "dsw2", "asw2"], "asw1", "asw2")
+    assert routes.known(FLOW) == {
+        "tor:asw1": 1.0, "spine:dsw2": 1.0, "tor:asw2": 1.0,
+        "link:spine:dsw2|tor:asw1": 1.0, "link:spine:dsw2|tor:asw2": 1.0,
+    }  # fmt: skip
+
+
+def test_it_counts_for_its_own_five_tuple_only() -> None:
+    routes = Routes(TWO_TIER)
+    routes.learn(FLOW, ["asw1", "dsw2", "asw2"], "asw1", "asw2")
+    assert routes.known((*FLOW[:3], 50_001, 4791)) is None
+
+
+def test_the_same_again_is_no_news_and_another_way_is() -> None:
+    routes = Routes(TWO_TIER)
+    assert routes.learn(FLOW, ["asw1", "dsw2", "asw2"], "asw1", "asw2")
+    assert not routes.learn(FLOW, ["asw1", "dsw2", "asw2"], "asw1", "asw2")
+    assert routes.learn(FLOW, ["asw1", "dsw1", "asw2"], "asw1", "asw2")
+    assert "spine:dsw1" in (routes.known(FLOW) or {})
+
+
+def test_addresses_of_interfaces_are_their_switches() -> None:
+    routes = Routes(TWO_TIER)
+    assert routes.learn(FLOW, ["10.9.1.1", "10.9.3.2", "10.9.2.1"], "asw1", "asw2")
+    assert "spine:dsw1" in (routes.known(FLOW) or {})
+
+
+def test_a_silent_hop_is_named_where_the_fabric_leaves_one_choice() -> None:
+    routes = Routes(THREE_TIER)
+    hops = ["asw1", "psw1", "dsw1", "psw3", "asw2"]
+    assert not routes.learn(FLOW, [*hops[:2], None, *hops[3:]], "asw1", "asw2"), "two spines could"
+    topology = Topology(
+        switches=TWO_TIER.switches,
+        links=[("asw1", "dsw1"), ("asw2", "dsw1"), ("asw2", "dsw2")],
+    )
+    routes = Routes(topology)
+    assert routes.learn(FLOW, ["asw1", None, "asw2"], "asw1", "asw2")
+    assert "spine:dsw1" in (routes.known(FLOW) or {})
+
+
+@pytest.mark.parametrize(
+    "hops",
+    [
+        [],
+        [None],
+        [None, None, None],
+        ["asw1", None, "asw2"],  # either spine
+        [None, "dsw1", "asw2"],
+        ["asw1", "dsw1", None],
+        ["asw1", None, None],
+        ["asw1", "nowhere", "asw2"],  # an unlisted name is no switch of a known fabric
+        ["asw1"],  # cut short by the fault that is looked for
+        ["asw1", "dsw1"],
+        ["dsw1", "asw2"],
+        ["asw2", "dsw1", "asw1"],  # the way back
+    ],
+)
+def test_a_route_that_is_cut_short_or_unclear_does_not_replace_a_complete_one(
+    hops: list[str | None],
+) -> None:
+    routes = Routes(TWO_TIER)
+    routes.learn(FLOW, ["asw1", "dsw2", "asw2"], "asw1", "asw2")
+    before = routes.known(FLOW)
+    assert not routes.learn(FLOW, hops, "asw1", "asw2")
+    assert routes.known(FLOW) == before
+
+
+# --- fabrics that nobody described ------------------------------------------------------------
+
+
+def test_links_are_learnt_from_traceroutes_and_then_shared_by_all() -> None:
+    routes = Routes(None)
+    for port, dsw in ((1, "dsw1"), (2, "dsw2")):
+        hops = ["asw1", f"psw{port}", dsw, f"psw{port + 2}", "asw2"]
+        assert routes.learn((*FLOW[:3], port, 4791), hops, "asw1", "asw2")
+    assert routes.edges == 8
+    shares = routes.between("asw1", "asw2", "", "")
+    assert shares["agg:psw1"] == shares["spine:dsw2"] == 0.5
+    assert shares["link:agg:psw1|tor:asw1"] == 0.5
+
+
+def test_the_middle_of_five_hops_is_a_spine_and_keeps_its_name() -> None:
+    routes = Routes(None)
+    routes.learn(FLOW, ["asw1", "psw1", "x", "psw3", "asw2"], "asw1", "asw2")
+    other = ("underlay", "c", "d", 1, 4791)
+    routes.learn(other, ["asw1", "x", "asw3"], "asw1", "asw3")
+    assert "spine:x" in (routes.known(other) or {})
+
+
+def test_a_given_fabric_is_not_rewritten_by_traceroutes() -> None:
+    routes = Routes(TWO_TIER)
+    routes.learn(FLOW, ["asw1", "dsw2", "asw2"], "asw1", "asw2")
+    assert routes.edges == 0
