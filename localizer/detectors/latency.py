@@ -101,6 +101,7 @@ class LatencyMemory:
     def clear(self) -> None:
         """Forget everything: event time jumped."""
         self._values.clear()
+        self._reference = np.empty(0)
 
 
 def quartile_mean(p25: F64, p50: F64, p75: F64, count: I64) -> F64:
