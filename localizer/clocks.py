@@ -6,6 +6,7 @@ from typing import Final
 
 LASTING_S: Final = 5  # a gap in the input can make a source look late for less
 STEADY_S: Final = 2.0  # a clock that is wrong is wrong by the same
+FORGIVEN_S: Final = 3  # unheard of for so long; a step of several seconds names it only at its end
 
 
 class ClockWatch:
@@ -21,8 +22,9 @@ class ClockWatch:
             if abs(offset - offset_s) > STEADY_S:
                 first_s, offset = watermark_s, offset_s
             self._since[partition, name] = (first_s, offset, watermark_s)
-        for key in [k for k in self._since if k[0] == partition and k[1] not in skewed]:
-            del self._since[key]
+        for key, (_, _, last_s) in list(self._since.items()):
+            if key[0] == partition and watermark_s - last_s >= FORGIVEN_S:
+                del self._since[key]
 
     def wrong(self) -> dict[str, float]:
         """Sources whose offset has been steady for LASTING_S: name -> offset [s]."""

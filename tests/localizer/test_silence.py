@@ -1,0 +1,224 @@
+"""The decision table of silence: whose fault it is that nobody answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from drawings import FINE, Cluster, Second, Weather, newest, observe
+
+from localizer.clocks import ClockWatch
+from localizer.detectors.silence import HostMemory
+from localizer.engine import Localizer
+from localizer.paths import Path
+from schemas.incident import Incident
+
+CLUSTER = Cluster()  # 6 hosts x 2 rnics
+HOST = "h2"
+BREAKS_AT = 12
+LASTS = 14
+DEAD, REFUSED = Second(lost=4), Second(refused=4)
+DEAD_AGENT = {f"h{n}": {} for n in range(1, 7) if f"h{n}" != HOST}
+ALIVE: dict[str, dict[str, Any]] = {f"h{n}": {} for n in range(1, 7)}
+STARVED = {**ALIVE, HOST: {"cpu_steal": 0.6}}
+LATE_TIMERS = {**ALIVE, HOST: {"scheduling_delay_us": 250_000.0}}
+SAYS_GOODBYE = {**ALIVE, HOST: {"alive": False}}
+NOBODY: dict[str, dict[str, Any]] = {}
+
+
+def towards(host: str, what: Second, which: Callable[[Path], bool] = lambda _: True) -> Weather:
+    """Probes to that host meet ``what``; its own are sent and fine."""
+    return lambda p, _: what if p.dst_node_sn == host and which(p) else FINE
+
+
+def gone(host: str, what: Second, which: Callable[[Path], bool] = lambda _: True) -> Weather:
+    """The same, and the host sends nothing itself."""
+
+    def weather(p: Path, at: int) -> Second | None:
+        return None if p.src_node_sn == host else towards(host, what, which)(p, at)
+
+    return weather
+
+
+def both_ways(host: str, what: Second, which: Callable[[Path], bool]) -> Weather:
+    return lambda p, _: what if host in (p.src_node_sn, p.dst_node_sn) and which(p) else FINE
+
+
+def first_rnic(p: Path) -> bool:
+    return p.src_real_ip.endswith(".0")
+
+
+def underlay(p: Path) -> bool:
+    return p.layer == "underlay"
+
+
+def told(
+    weather: Weather, beats: dict[str, dict[str, Any]], before: dict[str, dict[str, Any]] = ALIVE
+) -> list[Incident]:
+    """Incidents of a story: fine until BREAKS_AT, then as given."""
+    localizer, found = Localizer(topology=CLUSTER.topology), []
+    for at in range(BREAKS_AT + LASTS):
+        broken = at >= BREAKS_AT
+        said = [{"node_sn": n, **more} for n, more in (beats if broken else before).items()]
+        now = weather if broken else (lambda p, at: FINE)
+        found += observe(localizer, CLUSTER.second(at, now, beats=said)).incidents
+    return newest(found)
+
+
+def names(incidents: list[Incident]) -> set[tuple[str, str]]:
+    return {(i.component, i.symptom) for i in incidents if i.parent is None}
+
+
+AGENT_DOWN = {(f"agent:{HOST}", "agent_down")}
+HOST_DOWN = {(f"host:{HOST}", "host_down")}
+STARVING = {(f"agent:{HOST}", "agent_starved")}
+RNIC_DOWN = {("rnic:r2.0", "unconnectivity")}
+BOX_DOWN = {(f"vswitch:{HOST}", "unconnectivity")}
+
+
+@pytest.mark.parametrize(
+    ("beats", "weather", "verdict"),
+    [
+        # heartbeat    what probes meet                                        verdict
+        (ALIVE, both_ways(HOST, DEAD, first_rnic), RNIC_DOWN),
+        (ALIVE, both_ways(HOST, DEAD, lambda p: not underlay(p)), BOX_DOWN),
+        (ALIVE, towards(HOST, FINE), set()),
+        (DEAD_AGENT, gone(HOST, REFUSED), AGENT_DOWN),
+        (DEAD_AGENT, gone(HOST, REFUSED, underlay), AGENT_DOWN),
+        (SAYS_GOODBYE, gone(HOST, REFUSED), AGENT_DOWN),
+        (DEAD_AGENT, gone(HOST, DEAD), HOST_DOWN),
+        (DEAD_AGENT, gone(HOST, DEAD, first_rnic), set()),  # the other rnic answers
+        (DEAD_AGENT, gone(HOST, DEAD, underlay), set()),  # the other layer answers
+        (DEAD_AGENT, gone(HOST, FINE), set()),  # only the heartbeats are lost
+        (STARVED, both_ways(HOST, Second(lost=2), lambda p: True), STARVING),
+        (LATE_TIMERS, both_ways(HOST, Second(lost=2), lambda p: True), STARVING),
+        (STARVED, towards(HOST, FINE), set()),  # starved, yet nobody is hurt
+    ],
+)
+def test_the_decision_table(
+    beats: dict[str, dict[str, Any]], weather: Weather, verdict: set[tuple[str, str]]
+) -> None:
+    assert names(told(weather, beats)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("weather", "verdict"),
+    [(gone(HOST, REFUSED), AGENT_DOWN), (gone(HOST, DEAD), HOST_DOWN), (gone(HOST, FINE), set())],
+)
+def test_where_nobody_sends_heartbeats_own_probes_are_the_sign_of_life(
+    weather: Weather, verdict: set[tuple[str, str]]
+) -> None:
+    assert names(told(weather, NOBODY, before=NOBODY)) == verdict
+
+
+def test_a_host_that_never_sent_a_heartbeat_is_not_silent() -> None:
+    others = DEAD_AGENT
+    weather = both_ways(HOST, DEAD, first_rnic)
+    assert names(told(weather, others, before=others)) == RNIC_DOWN
+
+
+def test_an_agent_that_is_down_is_not_the_networks_fault_and_is_said_with_reasons() -> None:
+    (incident,) = told(gone(HOST, REFUSED), DEAD_AGENT)
+    assert (incident.kind, incident.layer, incident.tie_set) == (
+        "agent", "agent", [f"agent:{HOST}"],
+    )  # fmt: skip
+    assert "kernel refuses the probes of 5 hosts" in str(incident.evidence["text"])
+
+
+def test_two_witnesses_are_too_few_to_declare_a_host_dead() -> None:
+    few = Cluster(hosts=3)
+    localizer, found = Localizer(topology=few.topology), []
+    for at in range(30):
+        weather = gone(HOST, DEAD) if at >= BREAKS_AT else (lambda p, at: FINE)
+        said = [{"node_sn": f"h{n}"} for n in (1, 2, 3) if at < BREAKS_AT or f"h{n}" != HOST]
+        found += observe(localizer, few.second(at, weather, beats=said)).incidents
+    assert found == []
+
+
+def test_a_single_missed_heartbeat_hides_time_outs_only_while_in_doubt() -> None:
+    """2 s without heartbeats, then they come again and the time-outs stay: the rnic is to blame."""
+    localizer, found = Localizer(topology=CLUSTER.topology), []
+    for at in range(30):
+        missing = BREAKS_AT <= at < BREAKS_AT + 2
+        weather = both_ways(HOST, DEAD, first_rnic) if at >= BREAKS_AT else (lambda p, at: FINE)
+        said = [{"node_sn": n} for n in (DEAD_AGENT if missing else ALIVE)]
+        found += observe(localizer, CLUSTER.second(at, weather, beats=said)).incidents
+    assert names(newest(found)) == RNIC_DOWN
+
+
+# --- signs of life ----------------------------------------------------------------------------
+
+
+def hosts(*beats: tuple[str, float]) -> HostMemory:
+    memory = HostMemory()
+    for name in ("a", "b"):
+        memory.code(name)
+    for name, time_s in beats:
+        memory.beat(name, time_s, alive=True, steal=0.0, delay_us=0.0)
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("age_s", "doubtful", "silent"),
+    [(0.5, False, False), (1.5, False, False), (1.8, True, False), (3.1, True, False),
+     (3.4, True, True), (60.0, True, True)],
+)  # fmt: skip
+def test_silence_is_doubted_first_and_believed_later(
+    age_s: float, doubtful: bool, silent: bool
+) -> None:
+    state = hosts(("a", 100.0 - age_s), ("b", 99.9)).state(99)
+    assert (bool(state.doubtful[0]), bool(state.silent[0])) == (doubtful, silent)
+    assert not state.doubtful[1]
+
+
+def test_later_heartbeats_do_not_make_a_host_alive_that_was_dead_then() -> None:
+    memory = hosts(("a", 90.0), ("a", 105.0), ("b", 99.5))
+    assert memory.state(99).silent[0]
+    assert not memory.state(105).silent[0]
+
+
+def test_a_host_that_said_goodbye_lives_again_with_its_next_heartbeat() -> None:
+    memory = hosts(("a", 99.5))
+    memory.beat("b", 99.6, alive=False, steal=0.0, delay_us=0.0)
+    assert memory.state(99).silent.tolist() == [False, True]
+    memory.beat("b", 100.6, alive=True, steal=0.0, delay_us=0.0)
+    assert memory.state(100).silent.tolist() == [False, False]
+
+
+# --- clocks -----------------------------------------------------------------------------------
+
+
+def wrong(*said: dict[str, float], every_s: int = 1) -> dict[str, float]:
+    watch = ClockWatch()
+    for n, skewed in enumerate(said):
+        watch.hear(0, n * every_s, skewed)
+    return watch.wrong()
+
+
+def test_a_clock_is_wrong_when_it_is_off_by_the_same_for_five_seconds() -> None:
+    assert wrong(*[{"h1": 3600.0}] * 5) == {}
+    assert wrong(*[{"h1": 3600.0}] * 6) == {"h1": 3600.0}
+
+
+def test_a_source_that_is_merely_late_is_off_by_ever_more() -> None:
+    assert wrong(*[{"h1": -6.0 - n} for n in range(30)]) == {}
+
+
+def test_a_clock_that_was_set_right_is_right() -> None:
+    assert wrong(*[{"h1": 3600.0}] * 10, *[{}] * 4) == {}
+
+
+def test_seconds_of_which_a_windower_says_nothing_do_not_clear_a_clock() -> None:
+    """A step that closes two seconds speaks of the clocks only with the last."""
+    assert wrong(*[{"h1": 3600.0}, {}] * 6) == {"h1": 3600.0}
+
+
+def test_a_wrong_clock_is_an_incident_of_its_agent() -> None:
+    localizer, found = Localizer(topology=CLUSTER.topology), []
+    for at in range(12):
+        skewed = {HOST: -3600.2} if at > 2 else {}
+        found += observe(localizer, CLUSTER.second(at, skewed=skewed)).incidents
+    (incident,) = newest(found)
+    assert (incident.component, incident.symptom) == (f"agent:{HOST}", "clock_skewed")
+    assert "is -3600.2 s off" in str(incident.evidence["text"])
