@@ -169,7 +169,7 @@ class Embedded:
         """A consumer at the beginning of some topics, for the demo, benchmarks and tests."""
         consumer = Consumer({
             "bootstrap.servers": self.bootstrap, "group.id": group,
-            "auto.offset.reset": "earliest", "enable.auto.commit": False,
+            "auto.offset.reset": "earliest", "enable.auto.commit": False, "fetch.wait.max.ms": 50,
         })  # fmt: skip
         consumer.subscribe(list(names))
         return consumer
@@ -191,6 +191,7 @@ def worker_config(house: House, bootstrap: str) -> StreamConfig:
     return StreamConfig(
         bootstrap,
         kafka=_QUIET,
+        fetch_wait_ms=20,
         topology=house.topology,
         timing=Timing(lateness_s=house.lateness_s),
         options=Options(

@@ -17,7 +17,7 @@ from schemas import topics
 from schemas.incident import Incident
 from schemas.topics import Topic
 from schemas.topology import Topology
-from streams import heartbeats, ingest, localise, restore
+from streams import heartbeats, ingest, localise, restore, transport
 from streams.alignment import Confluence
 from streams.publish import Publisher
 from streams.reading import Extent, Reading
@@ -31,6 +31,7 @@ class StreamConfig:
     bootstrap   host:port,... of the brokers; kafka: further librdkafka settings of our producers
     group       consumer group; workers of one group share the partitions
     topology    of one fabric; other fabrics are learnt from their records
+    fetch_wait_ms  see ``transport.use``: small for the embedded broker
     session_s   after this time without a sign of life a worker's partitions are given to others
     """
 
@@ -40,6 +41,7 @@ class StreamConfig:
     timing: Timing = field(default_factory=Timing)
     options: Options = field(default_factory=Options)
     session_s: float = 10.0
+    fetch_wait_ms: int = 500
     kafka: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -120,7 +122,7 @@ def build(config: StreamConfig) -> faust.App:
     logging.getLogger("faust").setLevel(logging.WARNING)
     logging.getLogger("mode").setLevel(logging.WARNING)
     logging.getLogger("aiokafka").setLevel(logging.ERROR)
-    return faust.App(
+    app = faust.App(
         config.group,
         broker=";".join(f"kafka://{host}" for host in config.bootstrap.split(",")),
         loop=asyncio.get_running_loop(),
@@ -142,3 +144,5 @@ def build(config: StreamConfig) -> faust.App:
         broker_rebalance_timeout=max(config.session_s, 10.0),
         agent_supervisor=mode.CrashingSupervisor,  # the default restarts an agent in silence
     )
+    transport.use(app, config.fetch_wait_ms)
+    return app
