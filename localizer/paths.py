@@ -15,6 +15,9 @@ I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 
+_LATELY = 256  # chunks whose rows are remembered
+
+
 class Path(NamedTuple):
     """A five-tuple path as a chunk describes it."""
 
@@ -58,6 +61,7 @@ class PathIndex:
         self.paths: list[Path] = []
         self._ids: U64 = np.empty(0, np.uint64)
         self._rows: I64 = np.empty(0, np.int64)
+        self._lately: dict[tuple[int, ...], tuple[U64, I64]] = {}
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -65,6 +69,10 @@ class PathIndex:
     def rows(self, batch: pa.RecordBatch) -> tuple[I64, list[Path]]:
         """(n,) row of each path of a chunk, and the paths that were new."""
         ids = batch.column(0).to_numpy()
+        key = (len(ids), *(int(i) for i in (ids[[0, -1]] if len(ids) else ())))
+        last = self._lately.get(key)
+        if last is not None and np.array_equal(last[0], ids):
+            return last[1], []  # second after second, the same paths are probed
         at, known = self._find(ids)
         new: list[Path] = []
         if not known.all():
@@ -74,7 +82,11 @@ class PathIndex:
             self.paths += new
             self._sort()
             at, _ = self._find(ids)
-        return self._rows[at], new
+        rows: I64 = self._rows[at]
+        if len(self._lately) >= _LATELY:
+            self._lately.clear()
+        self._lately[key] = (ids, rows)
+        return rows, new
 
     def keep(self, rows: npt.NDArray[np.bool_]) -> None:
         """Drop all other rows; the rest move up."""
@@ -82,6 +94,7 @@ class PathIndex:
         self._sort()
 
     def _sort(self) -> None:
+        self._lately.clear()
         ids = np.fromiter((path.path_id for path in self.paths), np.uint64, len(self.paths))
         self._rows = np.argsort(ids)
         self._ids = ids[self._rows]

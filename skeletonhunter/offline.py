@@ -6,6 +6,7 @@ the place of skh.windows.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 import pyarrow as pa
@@ -30,6 +31,7 @@ class Offline:
         self._localizers: dict[str, Localizer] = {}
         self._offset = 0
         self.dead_letters: list[OutMessage] = []
+        self.judging_s: list[float] = []  # time that the localiser took for each feed
 
     @property
     def tally(self) -> Tally:
@@ -44,6 +46,7 @@ class Offline:
     def feed(self, batch: pa.RecordBatch, beats: Iterable[Heartbeat], arrival_ns: int) -> Findings:
         """Take records accepted by ``schemas.codecs`` and the heartbeats of the same time."""
         found = Findings()
+        self.judging_s.append(0.0)
         by_fabric: dict[str, list[Heartbeat]] = {}
         for beat in beats:
             by_fabric.setdefault(beat.fabric, []).append(beat)
@@ -74,10 +77,12 @@ class Offline:
                     topology = None  # a document speaks of its own fabric only
                 localizer = Localizer(topology=topology, options=self._options)
                 self._localizers[header.fabric] = localizer
+            started = time.perf_counter()
             if header.kind == "punctuation":
                 _add(found, localizer.observe(header, None, message.value))
             else:
                 _add(found, localizer.observe(header, windows.decode(header.kind, message.value)))
+            self.judging_s[-1:] = [sum(self.judging_s[-1:]) + time.perf_counter() - started]
 
 
 def _add(to: Findings, more: Findings) -> None:

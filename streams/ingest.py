@@ -20,9 +20,9 @@ from streams.reading import Reading
 from streams.windows import SECOND, Timing
 
 #: Messages are judged together, so that the cost per call of numpy and Arrow is shared.
-_BATCH_MESSAGES: Final = 64
-_BATCH_BYTES: Final = 512 * 1024
-_FLUSH_S: Final = 0.05
+_BATCH_MESSAGES: Final = 256
+_BATCH_BYTES: Final = 4 * 1024 * 1024
+_FLUSH_S: Final = 0.1
 _TICK_S: Final = 1.0
 
 

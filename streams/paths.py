@@ -48,6 +48,8 @@ class PathTable:
         self._names = [_Names() for _ in windows.PATH_STRINGS]
         self._codes: I32 = np.empty((0, len(windows.PATH_STRINGS)), np.int32)
         self._ports: I32 = np.empty((0, 2), np.int32)
+        self._described_rows: I32 = np.empty(0, np.int32)
+        self._described: list[pa.Array] = []
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -95,17 +97,24 @@ class PathTable:
 
     def describe(self, rows: I32) -> list[pa.Array]:
         """Columns of ``schemas.windows.PATH_FIELDS`` for some paths; names once per chunk."""
+        if np.array_equal(rows, self._described_rows):
+            return list(self._described)  # second after second, the same paths are probed
         columns: list[pa.Array] = [pa.array(self.ids[rows])]
         for at, names in enumerate(self._names):
-            used, code = np.unique(self._codes[rows, at], return_inverse=True)
-            texts = pa.array([names.texts[i] for i in used], pa.string())
-            columns.append(pa.DictionaryArray.from_arrays(code.astype(np.int32), texts))
+            codes = self._codes[rows, at]
+            used = np.zeros(len(names.texts), bool)
+            used[codes] = True
+            texts = pa.array([names.texts[i] for i in np.flatnonzero(used)], pa.string())
+            place = (np.cumsum(used) - 1).astype(np.int32)
+            columns.append(pa.DictionaryArray.from_arrays(place[codes], texts))
         columns += [pa.array(self._ports[rows, 0]), pa.array(self._ports[rows, 1])]
-        return columns
+        self._described_rows, self._described = rows, columns
+        return list(columns)
 
     def forget(self, before_s: int) -> I32 | None:
         """Drop paths not seen since ``before_s``; returns the old -> new index map (-1: gone)."""
         keep = self.last_seen_s >= before_s
+        self._described_rows, self._described = np.empty(0, np.int32), []
         if keep.all():
             return None
         moved = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)

@@ -1,0 +1,84 @@
+"""``skeletonhunter bench``: records a second and core of each stage, and memory, here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+#: Name -> what it measures; each runs in a process of its own, so that memory is its own too.
+MEASURES: Final = {
+    "decode-arrow-512": "decode and check, Arrow, 512 records a message",
+    "decode-arrow-64": "decode and check, Arrow, 64 records a message",
+    "decode-ndjson": "decode and check, NDJSON, 512 records a message",
+    "panes": "panes, 30 s windows with features, chunks (decoded input)",
+    "detect": "localiser: detection and incidents, 10,000 paths, 5 faults",
+    "end-to-end-arrow-512": "broker to incidents, Arrow, 512 records a message",
+    "end-to-end-arrow-64": "broker to incidents, Arrow, 64 records a message",
+    "end-to-end-ndjson": "broker to incidents, NDJSON, 512 records a message",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``bench``."""
+
+    @app.command(epilog="Example: skeletonhunter bench --only detect --only panes")
+    def bench(
+        only: Annotated[
+            list[str] | None, typer.Option(help=f"One of {', '.join(MEASURES)}; repeatable.")
+        ] = None,
+        out: Annotated[Path | None, typer.Option(help="Write the table to this file too.")] = None,
+    ) -> int:
+        """Measure and print a table; exit code 1 when a goal is missed or a record was lost."""
+        from skeletonhunter.errors import BadInput
+
+        wanted = only or list(MEASURES)
+        if unknown := [name for name in wanted if name not in MEASURES]:
+            raise BadInput(f"--only {unknown[0]}: choose of {', '.join(MEASURES)}")
+        rows, code = [], 0
+        for name in wanted:
+            typer.echo(f"{name} ...", err=True)
+            run = subprocess.run(  # noqa: S603 — our own module, in a fresh process
+                [sys.executable, "-m", "skeletonhunter.bench_stages", name],
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            if run.returncode:
+                typer.echo(run.stderr[-2000:], err=True)
+                rows.append(f"| {MEASURES[name]} | failed | | |")
+                code = 1
+                continue
+            result = json.loads(run.stdout.splitlines()[-1])
+            goal = result.get("goal", "")
+            if result.get("missed"):
+                code = 1
+                goal += " **missed**"
+            memory = f"{result['rss_mb']:.0f} MB"
+            rows.append(f"| {MEASURES[name]} | {result['figure']} | {goal} | {memory} |")
+        table = "\n".join([f"Machine: {machine()}", "", *_HEAD, *rows, ""])
+        typer.echo(table)
+        if out is not None:
+            out.write_text(table)
+        return code
+
+
+_HEAD: Final = ["| stage | measured | goal | peak RSS |", "|---|---|---|---|"]
+
+
+def machine() -> str:
+    """Processor, cores, kernel and Python, as a table's reader wants to know."""
+    import os
+    import platform
+
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = names[0].partition(":")[2].strip() if names else model
+    return (
+        f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}"
+    )
