@@ -1,0 +1,297 @@
+"""The life of an incident: opened by the second sighting, closed by calm, one per cause."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from localizer.incidents import CLEAR_S, REOPEN_S, UPDATE_S, Impact, IncidentBook
+from localizer.verdict import Verdict
+from schemas.incident import Incident, Symptom
+from testbed.truth import rfc3339
+
+START_S = 1_780_000_000
+P2 = Impact("P2", [], [])
+
+
+def verdict(
+    component: str = "tor:asw1",
+    bad: Sequence[int] = range(10),
+    *,
+    first: int = 0,
+    symptom: Symptom = "loss",
+    ties: Sequence[str] = (),
+) -> Verdict:
+    agent = symptom in ("agent_down", "clock_skewed")
+    return Verdict(
+        component, [component, *ties], "agent" if agent else "underlay", symptom, 1e-12, 0.99,
+        np.array(sorted(bad), np.int64), 40, START_S + first, effect=0.3,
+    )  # fmt: skip
+
+
+class Story:
+    def __init__(self, book: IncidentBook | None = None) -> None:
+        self.book = book or IncidentBook("f1", lateness_s=2.0, strategy="hypothesis")
+        self.written: list[Incident] = []
+
+    def second(self, at: int, *seen: Verdict, impact: Impact = P2) -> list[Incident]:
+        out = [doc for doc, _ in self.book.step(START_S + at, [(v, impact) for v in seen])]
+        self.written += out
+        return out
+
+    def during(self, first: int, last: int, *seen: Verdict) -> Story:
+        """The same verdicts in each second first..last."""
+        for at in range(first, last + 1):
+            again = [verdict(v.component, v.bad.tolist(), first=v.first_s - START_S,
+                             symptom=v.symptom, ties=v.tie_set[1:]) for v in seen]  # fmt: skip
+            self.second(at, *again)
+        return self
+
+    def calm(self, first: int, last: int) -> Story:
+        return self.during(first, last)
+
+    @property
+    def newest(self) -> dict[str, Incident]:
+        return {doc.incident_id: doc for doc in self.written}
+
+    @property
+    def states(self) -> list[tuple[str, str]]:
+        return [(doc.component, doc.state) for doc in self.written]
+
+
+def at(second: float) -> str:
+    return rfc3339(int((START_S + second) * 1e9))
+
+
+# --- opening ----------------------------------------------------------------------------------
+
+
+def test_one_sighting_opens_nothing_and_the_second_opens() -> None:
+    story = Story()
+    assert story.second(1, verdict()) == []
+    (opened,) = story.second(2, verdict())
+    assert (opened.state, opened.version, opened.component) == ("open", 1, "tor:asw1")
+
+
+def test_opened_at_is_the_first_bad_pane_and_detected_at_what_a_live_user_would_have_seen() -> None:
+    (opened,) = Story().during(4, 5, verdict(first=3)).written
+    assert (opened.opened_at, opened.detected_at) == (at(3), at(5 + 1 + 2.0))
+    assert opened.updated_at == at(5)
+    assert opened.closed_at is None
+
+
+def test_sightings_far_apart_are_chance() -> None:
+    story = Story()
+    for second in (1, 5, 9, 13):
+        assert story.second(second, verdict()) == []
+
+
+def test_two_verdicts_in_one_second_are_one_sighting() -> None:
+    assert Story().second(1, verdict(), verdict()) == []
+
+
+def test_an_agent_that_is_down_is_believed_at_once() -> None:
+    (opened,) = Story().second(1, verdict("agent:h1", symptom="agent_down"))
+    assert opened.state == "open"
+
+
+def test_the_id_follows_from_the_cause_and_the_first_bad_pane() -> None:
+    text = f"f1\nreachability\ntor:asw1\n{START_S + 3}"
+    known = base64.b32encode(hashlib.sha256(text.encode()).digest())[:16].decode().lower()
+    (one,) = Story().during(4, 5, verdict(first=3)).written
+    (again,) = Story().during(4, 5, verdict(first=3)).written
+    assert one.incident_id == again.incident_id == known
+    (other,) = Story().during(4, 5, verdict(first=4)).written
+    assert other.incident_id != known
+
+
+# --- while it lasts ---------------------------------------------------------------------------
+
+
+def test_it_is_not_written_again_while_nothing_changes() -> None:
+    story = Story().during(1, 60, verdict())
+    assert story.states == [("tor:asw1", "open"), ("tor:asw1", "ongoing")]
+
+
+def test_it_is_written_again_when_more_paths_are_bad_but_not_every_second() -> None:
+    story = Story()
+    for second in range(1, 62):
+        story.second(second, verdict(bad=range(10 + second)))
+    assert [doc.version for doc in story.written] == list(range(1, 7))
+    assert [doc.updated_at for doc in story.written] == [at(2 + n * UPDATE_S) for n in range(6)]
+    assert story.written[-1].paths_bad > story.written[0].paths_bad
+
+
+def test_loss_that_becomes_unreachability_is_written_at_once_and_does_not_go_back() -> None:
+    story = Story().during(1, 2, verdict())
+    (worse,) = story.second(3, verdict(symptom="unconnectivity"))
+    assert (worse.symptom, worse.state) == ("unconnectivity", "ongoing")
+    story.during(4, 40, verdict())
+    assert story.written[-1].symptom == "unconnectivity"
+
+
+def test_it_never_becomes_milder_and_remembers_every_job() -> None:
+    story = Story()
+    story.second(1, verdict(), impact=Impact("P1", ["job-1"], ["t1"]))
+    story.second(2, verdict(), impact=Impact("P0", ["job-1"], ["t1"]))
+    for second in range(3, 30):
+        story.second(second, verdict(bad=range(20)), impact=Impact("P2", ["job-2"], []))
+    last = story.written[-1]
+    assert (last.severity, last.jobs, last.tenants) == ("P0", ["job-1", "job-2"], ["t1"])
+
+
+# --- closing ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("symptom", "family"),
+    [("loss", "reachability"), ("high_latency", "latency"), ("agent_down", "agent")],
+)
+def test_it_closes_after_calm_and_was_over_when_the_calm_began(
+    symptom: Symptom, family: str
+) -> None:
+    story = Story().during(1, 20, verdict("agent:h1", symptom=symptom))
+    clear = CLEAR_S[family]  # type: ignore[index]  # a Family
+    story.calm(21, 20 + clear - 1)
+    assert story.written[-1].state != "resolved"
+    (closed,) = story.calm(20 + clear, 20 + clear).written[-1:]
+    assert (closed.state, closed.closed_at) == ("resolved", at(21))
+
+
+def test_a_moment_of_calm_does_not_close_it() -> None:
+    story = Story().during(1, 5, verdict()).calm(6, 12).during(13, 20, verdict()).calm(21, 28)
+    assert "resolved" not in [state for _, state in story.states]
+
+
+def test_the_same_trouble_soon_again_is_the_same_incident() -> None:
+    story = Story().during(1, 5, verdict()).calm(6, 30).during(31, 33, verdict(first=31))
+    assert [state for _, state in story.states] == ["open", "resolved", "ongoing"]
+    assert len(story.newest) == 1
+    assert story.written[-1].closed_at is None
+    assert story.written[-1].opened_at == at(0)
+
+
+def test_the_same_trouble_much_later_is_another_incident() -> None:
+    later = REOPEN_S + 20
+    story = Story().during(1, 5, verdict()).calm(6, later)
+    story.during(later + 1, later + 2, verdict(first=later))
+    assert [state for _, state in story.states] == ["open", "resolved", "open"]
+    assert len(story.newest) == 2
+
+
+# --- one cause, one incident ------------------------------------------------------------------
+
+RNICS = [verdict(f"rnic:r{n}", range(10 * n, 10 * n + 10)) for n in range(3)]
+TOR = verdict("tor:asw1", range(30))
+
+
+def test_two_causes_are_two_incidents() -> None:
+    story = Story().during(1, 5, *RNICS[:2])
+    assert story.states == [("rnic:r0", "open"), ("rnic:r1", "open")]
+
+
+def test_a_wider_cause_takes_over_the_narrower_ones_as_its_children() -> None:
+    story = Story().during(1, 3, *RNICS).during(4, 6, TOR)
+    parents = {doc.component: doc.parent for doc in story.newest.values()}
+    (top,) = [doc for doc in story.newest.values() if doc.parent is None]
+    assert top.component == "tor:asw1"
+    assert parents == {"tor:asw1": None, "rnic:r1": top.incident_id, "rnic:r2": top.incident_id}
+    assert top.incident_id == story.written[0].incident_id, "the first one is renamed, not closed"
+    assert top.version == 2
+
+
+def test_the_children_close_with_their_own_calm() -> None:
+    story = Story().during(1, 3, *RNICS).during(4, 6, TOR).calm(7, 40)
+    assert {doc.state for doc in story.newest.values()} == {"resolved"}
+
+
+def test_the_same_paths_under_another_name_must_keep_it_to_be_renamed() -> None:
+    narrow = verdict("rnic:r1", range(9))
+    story = Story().during(1, 3, TOR).during(4, 5, narrow)
+    assert story.states == [("tor:asw1", "open")]
+    flicker = Story().during(1, 3, TOR).during(4, 5, narrow).during(6, 6, TOR).during(7, 8, narrow)
+    assert {name for name, _ in flicker.states} == {"tor:asw1"}
+    story.during(6, 8, narrow)
+    assert story.written[-1].component == "rnic:r1"
+    assert len(story.newest) == 1
+
+
+def test_whom_probes_cannot_tell_apart_is_one_incident() -> None:
+    rnic = verdict("rnic:r1", ties=["link:rnic:r1|tor:asw1"])
+    link = verdict("link:rnic:r1|tor:asw1", ties=["rnic:r1"])
+    story = Story().during(1, 3, rnic).during(4, 30, link)
+    assert {doc.component for doc in story.written} == {"rnic:r1"}
+    assert len(story.newest) == 1
+
+
+def test_latency_and_loss_of_one_component_are_two_incidents() -> None:
+    story = Story().during(1, 3, verdict(), verdict(symptom="high_latency"))
+    assert sorted(doc.symptom for doc in story.newest.values()) == ["high_latency", "loss"]
+
+
+def test_what_too_few_witnesses_saw_is_the_same_incident_when_more_come() -> None:
+    def lone() -> Verdict:
+        one = verdict("host:h1")
+        one.evidence["instead_of"] = "tor:asw1"
+        return one
+
+    story = Story().during(1, 3, verdict("tor:asw1"))
+    for second in range(4, 20):
+        story.second(second, lone())
+    assert {doc.component for doc in story.written} == {"tor:asw1"}
+
+
+# --- renumbered paths and restarts ------------------------------------------------------------
+
+
+def test_a_case_follows_its_paths_when_they_are_renumbered() -> None:
+    story = Story().during(1, 3, verdict("rnic:r1", [4, 5, 6]))
+    story.book.moved(np.array([-1, -1, -1, -1, 0, -1, 1]))
+    story.during(4, 8, verdict("tor:asw1", [0, 1, 2, 3]))
+    assert story.written[-1].component == "tor:asw1"
+    assert len(story.newest) == 1, "path 4 and 6 are its paths still"
+
+
+def restored(documents: list[Incident]) -> Story:
+    book = IncidentBook("f1", lateness_s=2.0, strategy="hypothesis")
+    book.restore(documents)
+    return Story(book)
+
+
+def test_what_a_former_process_said_is_not_said_again() -> None:
+    before = Story().during(1, 20, verdict())
+    after = restored(list(before.newest.values())).during(1, 20, verdict())
+    assert after.written == []
+
+
+def test_it_goes_on_where_the_former_process_ended() -> None:
+    before = Story().during(1, 20, verdict())
+    after = restored(list(before.newest.values())).during(1, 20, verdict()).calm(21, 40)
+    (closed,) = after.written
+    (known,) = Story().during(1, 20, verdict()).calm(21, 40).written[-1:]
+    assert closed == known
+
+
+def test_a_restored_incident_whose_trouble_is_over_is_closed() -> None:
+    before = Story().during(1, 20, verdict())
+    (closed,) = restored(list(before.newest.values())).calm(15, 40).written
+    assert (closed.state, closed.version) == ("resolved", before.written[-1].version + 1)
+
+
+def test_what_opened_after_the_last_word_of_the_former_process_opens_now() -> None:
+    before = Story().during(1, 5, verdict())
+    after = restored(list(before.newest.values())).during(1, 5, verdict())
+    after.during(6, 9, verdict(), verdict("rnic:r9", range(100, 110), first=6))
+    assert after.states[0] == ("rnic:r9", "open")
+
+
+def test_a_resolved_incident_that_is_restored_may_reopen() -> None:
+    before = Story().during(1, 5, verdict()).calm(6, 20)
+    after = restored(list(before.newest.values())).during(1, 5, verdict()).calm(6, 20)
+    after.during(25, 27, verdict(first=25))
+    assert [doc.state for doc in after.written] == ["ongoing"]
+    assert {*after.newest} == {*before.newest}
