@@ -40,7 +40,7 @@ def deepview(evidence: Evidence) -> list[Blame]:
     )  # fmt: skip
     penalty = PENALTY * np.sqrt(share.power(2).T @ (weight**2 * spread**2))
     magnitude = _lasso(share, response, weight, np.asarray(penalty))
-    support = np.flatnonzero(magnitude > 1e-9)
+    support = _independent(share, weight, magnitude)
     everyone = evidence.incidence.shape[1]
     while len(support):
         size, p = _test(share[:, support], response, weight, everyone)
@@ -92,6 +92,26 @@ def _lasso(share: sparse.csc_array, response: F64, weight: F64, penalty: F64) ->
         if largest < 1e-6:
             break
     return m
+
+
+def _independent(share: sparse.csc_array, weight: F64, magnitude: F64) -> I64:
+    """Columns that the Lasso kept, strongest first, less those that stronger ones add up to.
+
+    The columns of a fabric are often linearly dependent (the rnics behind a ToR make up the ToR's),
+    and a re-fit of dependent columns has no single answer.
+    """
+    kept = np.flatnonzero(magnitude > 1e-9)
+    kept = kept[np.argsort(-magnitude[kept], kind="stable")]
+    part = share[:, kept]
+    gram = (part.T @ part.multiply(weight[:, None])).toarray()
+    basis = np.zeros((0, len(kept)))  # rows of the Cholesky factor of the accepted columns
+    chosen = []
+    for j in range(len(kept)):
+        left = gram[j] - basis[:, j] @ basis
+        if left[j] > 1e-9 * gram[j, j]:
+            basis = np.vstack([basis, left / np.sqrt(left[j])])
+            chosen.append(j)
+    return np.sort(kept[chosen])
 
 
 def _test(share: sparse.csc_array, response: F64, weight: F64, everyone: int) -> tuple[F64, F64]:
