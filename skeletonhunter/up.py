@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
+import msgspec
 import typer
 
 from skeletonhunter.errors import BadInput, CommandError, DependencyUnreachable
@@ -12,6 +13,9 @@ from skeletonhunter.errors import BadInput, CommandError, DependencyUnreachable
 if TYPE_CHECKING:
     from schemas.topology import Topology
     from skeletonhunter.embedded import Embedded, House
+
+
+_THIS_HOST: Final = "this-host"
 
 
 def register(app: typer.Typer) -> None:
@@ -109,6 +113,19 @@ def failure(why: BaseException) -> BaseException:
     return why if isinstance(why, CommandError | Exception) else RuntimeError(repr(why))
 
 
+def _own_ping_list(data: Path) -> Path:
+    """A list with which an agent can be tried on this machine alone: three loopback addresses."""
+    from controller.pinglist import same_rail
+    from schemas.topology import Host, Rnic, Topology
+
+    path = data / "pinglist.json"
+    if not path.exists():
+        rnics = [Rnic(f"127.0.0.{10 + rail}", rail) for rail in range(3)]
+        lists = same_rail(Topology(hosts=[Host(_THIS_HOST, rnics)]))
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(lists[_THIS_HOST])))
+    return path
+
+
 def _announce(place: Embedded) -> None:
     if place.port_was_taken:
         typer.echo(f"port {place.house.port} is taken; another one was chosen")
@@ -117,9 +134,9 @@ def _announce(place: Embedded) -> None:
         f"kafka     {place.bootstrap}   (this machine only)\n"
         f"agents    unix:{place.relay_path}\n"
         f"data      {place.data}\n"
-        "start an agent:\n"
-        f"  skeletonhunter-agent --publish unix:{place.relay_path}"
-        f" --key-file {place.key_path} \\\n"
-        "      --node-sn $(hostname) --ping-list PINGLIST.json --allow-cidr NETWORK\n"
+        "start an agent that probes this machine's loopback:\n"
+        f"  skeletonhunter-agent --ping-list {_own_ping_list(place.data)} \\\n"
+        f"      --publish unix:{place.relay_path} --key-file {place.key_path} \\\n"
+        f"      --node-sn {_THIS_HOST}\n"
         "stop with Ctrl-C"
     )
