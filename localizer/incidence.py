@@ -15,6 +15,9 @@ from schemas.components import component, kind_of, link
 from schemas.topology import Topology
 
 Bool = npt.NDArray[np.bool_]
+Flow = tuple[str, str, str, int, int]  # layer, addresses and ports of a request
+
+MOST_EARLY = 100_000
 
 #: Which member of an observability class is named first: the likelier cause, by the published
 #: catalogue of 19 issue types (rnic before its cable, vswitch before the container behind it).
@@ -34,8 +37,9 @@ class Incidence:
         self.components: list[str] = []
         self._column: dict[str, int] = {}
         self._rows: list[dict[int, float]] = []
-        self._of_flow: defaultdict[tuple[str, str, str, int, int], list[int]] = defaultdict(list)
+        self._of_flow: defaultdict[Flow, list[int]] = defaultdict(list)
         self._paths: list[Path] = []
+        self._early: dict[Flow, list[str | None]] = {}  # routes of five-tuples not yet seen
         self._matrix: sparse.csr_array | None = None
         self._stale = False
 
@@ -49,9 +53,12 @@ class Incidence:
             self.routes.call_spine(path.src_dsw)
             self.routes.call_spine(path.dst_dsw)
             self._rows.append(self._row(path))
+            for flow in (path.flow, path.reply):
+                if hops := self._early.pop(flow, None):
+                    self.learn_route(flow, hops)
         self._matrix = None
 
-    def learn_route(self, flow: tuple[str, str, str, int, int], hops: list[str | None]) -> None:
+    def learn_route(self, flow: Flow, hops: list[str | None]) -> None:
         """Take a traceroute; rows of its five-tuple, in either direction, are placed anew."""
         rows = self._of_flow.get(flow, [])
         first = last = ""
@@ -59,6 +66,10 @@ class Incidence:
             path = self._paths[rows[0]]
             ends = (path.src_asw, path.dst_asw)
             first, last = ends if path.flow == flow else ends[::-1]
+        elif not self.routes.given:  # only its path knows which of its hops are access switches
+            if len(self._early) < MOST_EARLY:
+                self._early[flow] = hops
+            return
         edges = self.routes.edges
         news = self.routes.learn(flow, hops, first, last)
         self._stale = self._stale or self.routes.edges > edges
@@ -72,6 +83,7 @@ class Incidence:
         kept = [path for path, wanted in zip(self._paths, rows.tolist(), strict=True) if wanted]
         self._rows, self._paths = [], []
         self._of_flow.clear()
+        self._early.clear()
         self.add(kept)
 
     def matrix(self) -> sparse.csr_array:

@@ -19,7 +19,7 @@ class Routes:
         self._id: dict[str, str] = {}  # switch id or interface address -> component id
         self._near: defaultdict[str, list[str]] = defaultdict(list)
         self._flows: dict[tuple[str, str, str, int, int], tuple[str, ...]] = {}
-        self._given = topology is not None
+        self.given = topology is not None
         self.edges = 0  # learnt from traceroutes; grows only while the graph is not given
         if topology is not None:
             for switch in topology.switches:
@@ -34,7 +34,7 @@ class Routes:
 
     def call_spine(self, dsw: str) -> None:
         """Records name a distribution switch: in an unknown fabric its hops are that spine."""
-        if dsw and not self._given:
+        if dsw and not self.given:
             self._id.setdefault(dsw, component("spine", dsw))
 
     def learn(self, flow: tuple[str, str, str, int, int], hops: list[str | None], first: str,
@@ -61,7 +61,7 @@ class Routes:
         if self._flows.get(flow) == route:
             return False
         self._flows[flow] = route
-        if not self._given:
+        if not self.given:
             self._learn_links(route)
         return True
 
@@ -78,7 +78,7 @@ class Routes:
             return known
         if hop in (first, last):
             return component("tor", hop)
-        if self._given:
+        if self.given:
             return None  # an unlisted hop in a known fabric is no switch of it
         if top:  # the middle of a five-hop route turns round at a spine; others are in between
             self._id[hop] = component("spine", hop)

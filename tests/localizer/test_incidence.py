@@ -117,6 +117,16 @@ def test_a_route_heard_before_its_path_counts_when_the_path_comes() -> None:
     assert rows_of(incidence)[0]["spine:dsw1"] == 0.75
 
 
+def test_in_an_unknown_fabric_a_route_waits_for_the_path_that_knows_its_tors() -> None:
+    there = path(A, B)
+    incidence = Incidence(None)
+    incidence.learn_route(there.flow, ["asw1", "x", "asw2"])
+    incidence.add([there])
+    (row,) = rows_of(incidence)
+    assert row["agg:x"] == row["tor:asw1"] == 1.0
+    assert not [name for name in incidence.components if "agg:asw" in name]
+
+
 def test_routes_of_others_teach_the_links_of_an_unknown_fabric() -> None:
     traced, other = path(A, B), path(C, D)
     incidence = incidence_of([traced, other], topology=None)

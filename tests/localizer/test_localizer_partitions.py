@@ -1,0 +1,169 @@
+"""A simulated cluster over several partitions: interleavings, batching, restarts."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import defaultdict
+
+import pytest
+
+from localizer.engine import Localizer
+from schemas import topics, windows
+from schemas.incident import Incident
+from schemas.topology import Topology
+from streams.messages import InMessage, OutMessage
+from streams.partition import PartitionWorker
+from testbed import publish, scenario
+from testbed.scenario import FaultPlan
+
+SEED = 11
+SECONDS = 75
+START_NS = 1_780_000_000 * 10**9
+PARTITIONS = 3
+HEADERS = {topics.CONTENT_TYPE: topics.ARROW.encode()}
+
+Lane = list[OutMessage]
+
+
+class Told:
+    """What every partition's windower says about a small cluster with two faults."""
+
+    def __init__(self) -> None:
+        plan = scenario.load("small")
+        simulation = plan.simulation(seed=SEED, start_ns=START_NS)
+        faults = [
+            FaultPlan(kind="link_loss", component="any tor-spine link", at=20, lasting=20,
+                      magnitude=0.3),
+            FaultPlan(kind="rnic_down", component="any rnic", at=50),
+        ]  # fmt: skip
+        simulation = simulation.with_faults(scenario.place(faults, simulation, SEED))
+        self.topology: Topology = simulation.topology
+        self.culprits = [fault.component for fault in simulation.faults]
+        seconds = list(simulation.seconds(SECONDS))
+        self.beats = [(s.start_ns, s.heartbeats) for s in seconds]
+        self.incoming: defaultdict[int, list[InMessage]] = defaultdict(list)
+        for message in publish.published(seconds):
+            lane = self.incoming[publish.partition_of(message.node_sn, PARTITIONS)]
+            at_ms = message.publish_ns // 10**6
+            lane.append(InMessage(len(lane), at_ms, message.value, HEADERS))
+
+    def lane(self, partition: int, *, step: int = 1, epoch: int = 1) -> list[Lane]:
+        """What one partition publishes, step by step."""
+        worker = PartitionWorker(partition, epoch)
+        lane = self.incoming[partition]
+        out = [worker.step(lane[n : n + step]) for n in range(0, len(lane), step)]
+        return [*out, worker.finish()]
+
+
+@pytest.fixture(scope="module")
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture(scope="module")
+def lanes(told: Told) -> list[list[Lane]]:
+    return [told.lane(partition) for partition in range(PARTITIONS)]
+
+
+def judge(told: Told, said: list[OutMessage], localizer: Localizer | None = None) -> list[Incident]:
+    """Incidents of messages without heartbeats; all hosts of this cluster live."""
+    one = localizer or Localizer(topology=told.topology)
+    found: list[Incident] = []
+    for message in said:
+        header = windows.Header.from_kafka(dict(message.headers))
+        if header.kind == "punctuation":
+            found += one.observe(header, None, message.value).incidents
+        else:
+            found += one.observe(header, windows.decode(header.kind, message.value)).incidents
+    return found
+
+
+def in_turn(lanes: list[list[Lane]], ahead: int = 0, seed: int = 0) -> list[OutMessage]:
+    """All lanes by event time; each step comes up to ``ahead`` seconds late."""
+    rng = random.Random(seed)
+    order = []
+    for number, lane in enumerate(lanes):
+        due = 0.0
+        for at, step in enumerate(lane):
+            if step:
+                header = windows.Header.from_kafka(dict(step[-1].headers))
+                due = max(due, header.watermark_ms / 1000 + rng.random() * ahead)
+            order.append((due, number, at))
+    return [message for _, number, at in sorted(order) for message in lanes[number][at]]
+
+
+def core(found: list[Incident]) -> set[tuple[object, ...]]:
+    last = {i.incident_id: i for i in found}
+    return {
+        (i.incident_id, i.component, i.symptom, i.state, i.opened_at, i.detected_at, i.closed_at)
+        for i in last.values()
+    }
+
+
+def test_both_faults_are_named_from_three_partitions(told: Told, lanes: list[list[Lane]]) -> None:
+    found = judge(told, in_turn(lanes))
+    last = {i.incident_id: i for i in found if i.parent is None}.values()
+    assert len(last) == 2
+    assert all(
+        culprit in incident.tie_set
+        for culprit, incident in zip(told.culprits, last, strict=True)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_how_partitions_interleave_does_not_matter(
+    told: Told, lanes: list[list[Lane]], seed: int
+) -> None:
+    # Each lane has spoken before the first second is judged; from then on they may drift apart.
+    assert core(judge(told, in_turn(lanes, ahead=15, seed=seed))) == core(
+        judge(told, in_turn(lanes))
+    )
+
+
+@pytest.mark.parametrize("step", [7, 40])
+def test_how_a_partition_is_read_in_batches_does_not_matter(
+    told: Told, lanes: list[list[Lane]], step: int
+) -> None:
+    batched = [told.lane(partition, step=step) for partition in range(PARTITIONS)]
+    assert core(judge(told, in_turn(batched))) == core(judge(told, in_turn(lanes)))
+
+
+@pytest.mark.parametrize("share", [0.3, 0.45, 0.6, 0.9])
+def test_a_worker_that_takes_over_from_the_commit_changes_no_incident(
+    told: Told, lanes: list[list[Lane]], share: float
+) -> None:
+    """Its first owner dies after some steps; the next one reads again what was not committed."""
+    first = PartitionWorker(0, epoch=1)
+    lane = told.incoming[0]
+    cut = int(share * len(lane))
+    before = [first.step([message]) for message in lane[:cut]]
+    again = PartitionWorker(0, epoch=2)
+    after = [again.step([message]) for message in lane[first.needed_offset() :]]
+    both = [*before, *after, again.finish()]
+    assert core(judge(told, in_turn([both, *lanes[1:]]))) == core(judge(told, in_turn(lanes)))
+
+
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.55, 0.7, 0.85])
+def test_a_localiser_that_restarts_changes_no_incident(
+    told: Told, lanes: list[list[Lane]], share: float
+) -> None:
+    said = in_turn(lanes)
+    before = judge(told, said[: int(share * len(said))])
+    after = Localizer(topology=told.topology)
+    after.restore(list({i.incident_id: i for i in before}.values()))
+    assert core(before + judge(told, said, after)) == core(judge(told, said))
+
+
+def test_a_replay_of_the_topic_is_exact(told: Told, lanes: list[list[Lane]]) -> None:
+    said = in_turn(lanes)
+    assert judge(told, said) == judge(told, said)
+
+
+def test_without_a_topology_the_same_places_are_blamed(told: Told, lanes: list[list[Lane]]) -> None:
+    found = judge(told, in_turn(lanes), Localizer())
+    last = {i.incident_id: i for i in found if i.parent is None}.values()
+    blamed = set(itertools.chain.from_iterable(i.tie_set for i in last))
+    # These records name no dsw, so that a spine of two tiers passes for an aggregation switch.
+    seen = {name.replace("agg:", "spine:") for name in blamed}
+    assert {*told.culprits} <= seen, "switches and links are learnt from traceroutes"
