@@ -26,6 +26,10 @@ class ClockWatch:
             if key[0] == partition and watermark_s - last_s >= FORGIVEN_S:
                 del self._since[key]
 
+    def suspects(self) -> set[str]:
+        """Sources that are off now, steadily or not."""
+        return {name for _, name in self._since}
+
     def wrong(self) -> dict[str, float]:
         """Sources whose offset has been steady for LASTING_S: name -> offset [s]."""
         return {

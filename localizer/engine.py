@@ -112,7 +112,9 @@ class Localizer:
         assert state is not None  # noqa: S101 — a frame comes from a message, which made both
         assert book is not None  # noqa: S101
         state.take(frame)
-        verdicts: list[Verdict] = judge.second(state, frame.second, self._clocks.wrong())
+        verdicts: list[Verdict] = judge.second(
+            state, frame.second, self._clocks.wrong(), self._clocks.suspects()
+        )
         seen = [(verdict, state.impact(verdict)) for verdict in verdicts]
         for incident, bad in book.step(frame.second, seen):
             findings.incidents.append(incident)

@@ -115,6 +115,8 @@ class Incidence:
             shares[rnic] = 1.0
             if asw and src != dst:  # what an rnic sends to itself never leaves it
                 shares[link(rnic, component("tor", asw))] = 1.0
+        for host in (path.src_node_sn, path.dst_node_sn):
+            shares[component("host", host)] = 1.0  # board, kernel, power: all of its rnics at once
         if path.layer == "overlay":
             for host, box in (
                 (path.src_node_sn, path.src_node_id),

@@ -20,6 +20,7 @@ from schemas.incident import Incident, Severity, State
 
 #: Sightings that open an incident, and how far apart two may be [s].
 SIGHTINGS: dict[Family, int] = {"reachability": 2, "latency": 2, "agent": 1}
+LONE_SIGHTINGS = 6  # of a host that nobody else agrees with: others may yet
 MEMORY_S: dict[Family, int] = {"reachability": 3, "latency": 11, "agent": 3}
 #: Clean time that closes an incident [s].
 CLEAR_S: dict[Family, int] = {"reachability": 10, "latency": 16, "agent": 6}
@@ -127,12 +128,13 @@ class IncidentBook:
         mine = [c for c in self._cases if c.verdict.family == family]
         same = [
             c for c in mine
-            if verdict.names & {*c.verdict.tie_set}
+            if verdict.names & {*c.verdict.tie_set, *c.verdict.names}
             and (c.state != "resolved" or second - c.last_bad_s <= REOPEN_S)
         ]  # fmt: skip
         if same:
             return self._refresh(second, same[-1], verdict, impact, matched)
-        if self._sighted(second, verdict) < SIGHTINGS[family] or second <= self.silent_until_s:
+        least = LONE_SIGHTINGS if verdict.lone_witness else SIGHTINGS[family]
+        if self._sighted(second, verdict) < least or second <= self.silent_until_s:
             return []
         inside = [
             c for c in mine
@@ -180,12 +182,15 @@ class IncidentBook:
         worse = verdict.symptom == "unconnectivity" and case.verdict.symptom == "loss"
         kept = case.verdict.component  # the name stays unless a wider cause explains it
         due = second - case.written_s >= UPDATE_S and (grown or case.state == "open")
-        if not (reopened or worse or due) or case.written_s == second:
+        found_it = case.verdict.lone_witness and not verdict.lone_witness
+        if not (reopened or worse or due or found_it) or case.written_s == second:
             return []
         symptom = (
             case.verdict.symptom if case.verdict.symptom == "unconnectivity" else verdict.symptom
         )
-        if verdict.component in case.verdict.tie_set:  # else it was a lone witness of the same
+        if found_it:  # others see it too by now: it is not the host that complained
+            kept = verdict.component
+        if found_it or verdict.component in case.verdict.tie_set:
             case.verdict = replace(verdict, component=kept, symptom=symptom, first_s=case.opened_s)
         self._weigh(case, impact)
         case.state, case.closed_s = "ongoing", None

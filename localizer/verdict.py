@@ -58,6 +58,11 @@ class Verdict:
         return {self.component, str(self.evidence.get("instead_of", self.component))}
 
     @property
+    def lone_witness(self) -> bool:
+        """Too few hosts saw it: the verdict is about the host that complains."""
+        return "instead_of" in self.evidence
+
+    @property
     def family(self) -> Family:
         return FAMILY[self.symptom]
 

@@ -114,7 +114,8 @@ class Windower:
                 self._sources[code] = _Source(old, new, self._arrival_ns)
             else:
                 known.first_ns = min(known.first_ns, old)
-                known.newest_ns = max(known.newest_ns, new)
+                stepped_back = new < known.newest_ns - int(self._timing.skew_s * SECOND)
+                known.newest_ns = new if stepped_back else max(known.newest_ns, new)
                 known.arrival_ns = self._arrival_ns
 
     def _live(self) -> list[tuple[int, _Source]]:

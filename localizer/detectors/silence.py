@@ -26,6 +26,7 @@ STARVED_STEAL = 0.25
 STARVED_DELAY_US = 100_000.0
 EARLY_S = 0.2  # clocks of heartbeats and probes may differ by so much
 STARVED_AHEAD_S = 2.0
+BACK_S = 2
 KEPT_BEATS = 16
 
 
@@ -36,6 +37,7 @@ class Hosts:
     silent: Bool  # no sign of life for SILENT_S
     doubtful: Bool  # none for DOUBTFUL_S
     starved: Bool
+    back: Bool  # silent until BACK_S ago: the seconds of its return say nothing about the network
 
 
 class HostMemory:
@@ -48,6 +50,7 @@ class HostMemory:
         self._starved: dict[int, list[float]] = {}  # host -> times of its signs of starvation [s]
         self._dead: set[int] = set()  # said so itself: alive = false
         self._rnics: dict[int, set[str]] = {}
+        self._silent_s: dict[int, int] = {}  # host -> newest second in which it was silent
         self._sent: I64 = np.empty(0, np.int64)  # newest second with an own probe, per host
 
     def __len__(self) -> int:
@@ -109,7 +112,14 @@ class HostMemory:
         starved = np.zeros(hosts, bool)
         for code, times in self._starved.items():
             starved[code] = any(now - 2.5 <= t <= now + STARVED_AHEAD_S for t in times)
-        return Hosts(silent, doubtful, starved)
+        for code in np.flatnonzero(silent).tolist():
+            self._silent_s[code] = second
+        back = np.zeros(hosts, bool)
+        for code, last_s in list(self._silent_s.items()):
+            back[code] = not silent[code] and second - last_s <= BACK_S
+            if second - last_s > BACK_S:
+                del self._silent_s[code]
+        return Hosts(silent, doubtful, starved, back)
 
 
 def _remember(of: dict[int, list[float]], host: int, time_s: float) -> None:

@@ -13,16 +13,23 @@ from localizer.verdict import Verdict
 __all__ = ["second"]
 
 
-def second(state: FabricState, at: int, skewed: dict[str, float]) -> list[Verdict]:
+def second(
+    state: FabricState, at: int, skewed: dict[str, float], suspects: set[str] | None = None
+) -> list[Verdict]:
     """All verdicts at the end of a second, strongest evidence first.
 
-    skewed  sources whose clock is off, and by how much [s]
+    skewed    sources whose clock is off, and by how much [s]
+    suspects  sources whose clock seems to be off, for how short a time ever
     """
     hosts = state.hosts.state(at)
     verdicts = [skewed_clock(at, name, by) for name, by in skewed.items()]
     verdicts += silent(state, at, hosts)
     # Between "no sign of life for a moment" and a verdict, a host's time-outs wait.
-    judged = ~state.touches(hosts.doubtful | hosts.silent)
+    # So do those of a host whose clock is off: its peers refuse its probes as stale.
+    off = np.array([name in (suspects or ()) for name in state.hosts.names], bool)
+    judged = ~state.touches(hosts.doubtful | hosts.silent | off)
+    if hosts.back.any():
+        state.history.erase(state.touches(hosts.back))
     hungry = state.touches(hosts.starved)
     if hungry.any():
         verdicts += starved(state, at, hosts)

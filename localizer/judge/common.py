@@ -12,11 +12,13 @@ from localizer.observability import Classes
 from localizer.state import FabricState
 from localizer.verdict import I64, ISSUE_TYPE, Verdict
 from schemas.components import component, kind_of
-from schemas.incident import Symptom
+from schemas.incident import Layer, Symptom
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 
+#: Where a component is; all others are in the underlay.
+LAYER: dict[str, Layer] = {"vswitch": "overlay", "container": "overlay", "host": "host"}
 #: From this share of a path's traversals on, a blamed component takes the whole path with it.
 OWNS = 0.5
 
@@ -47,10 +49,10 @@ def verdict_on(groups: Classes, column: int, symptom: Symptom, bad: I64, p: floa
     """
     tie_set = groups.members[column]
     corrected = min(1.0, p * len(groups.members))
-    overlay = kind_of(tie_set[0]) in ("vswitch", "container")
+    layer = LAYER.get(kind_of(tie_set[0]), "underlay")
     crossed = int(groups.incidence[:, [column]].tocsc().nnz)
     return Verdict(
-        tie_set[0], tie_set, "overlay" if overlay else "underlay", symptom, corrected,
+        tie_set[0], tie_set, layer, symptom, corrected,
         1.0 - corrected, bad, crossed, first_s, size,
     )  # fmt: skip
 
@@ -70,7 +72,7 @@ def add_evidence(state: FabricState, verdict: Verdict, share: F64, sent: I64, lo
     facts = explain.crossing(verdict.component, bad & probed, probed & ~bad, crosses)
     strength = explain.effect(verdict.symptom, verdict.effect)
     facts["text"] = f"{facts['text']}; {strength} (last {length} s)"
-    if verdict.kind == "host":
+    if verdict.lone_witness:
         facts["text"] = (
             f"only {verdict.component.removeprefix('host:')} sees it, and it takes "
             f"{state.options.observers} source hosts to blame {verdict.evidence['instead_of']}; "
