@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from localizer.engine import Findings, Localizer
@@ -184,25 +186,31 @@ def beat(at: int, node_sn: str, **other: Any) -> dict[str, Any]:
 def pane(
     met: Sequence[tuple[Path, Second]], schema: pa.Schema = windows.PANE, seconds: int = 1
 ) -> pa.RecordBatch:
-    rows = []
-    for p, m in met:
-        answered = (m.sent - m.lost) * seconds
-        row = dict(zip(("path_id", *windows.PATH_STRINGS, "src_port", "dst_port"), p, strict=True))
-        row |= {
-            "records": m.sent * seconds, "sent": m.sent * seconds, "lost": m.lost * seconds,
-            "refused": m.refused * seconds, "rtt_count": answered,
-            "rtt_mean_us": m.rtt_us if answered else 0.0,
-        }  # fmt: skip
-        row |= {f.name: m.rtt_us for f in windows.FEATURE_FIELDS}
-        row["rtt_std_us"] = 0.5
-        rows.append({name: row[name] for name in schema.names})
-    columns = [
-        pa.array([row[f.name] for row in rows]).dictionary_encode().cast(f.type)
+    met_by = [m for _, m in met]
+    sent = np.array([m.sent for m in met_by]) * seconds
+    lost = np.array([m.lost for m in met_by]) * seconds
+    rtt_us = np.array([m.rtt_us for m in met_by])
+    counts = {
+        "records": sent, "sent": sent, "lost": lost, "rtt_count": sent - lost,
+        "refused": np.array([m.refused for m in met_by]) * seconds,
+        "rtt_mean_us": np.where(sent > lost, rtt_us, 0.0),
+        **dict.fromkeys((f.name for f in windows.FEATURE_FIELDS), rtt_us),
+        "rtt_std_us": np.full(len(met), 0.5),
+    }  # fmt: skip
+    columns = [pa.array(counts[f.name]).cast(f.type) for f in schema if f.name in counts]
+    described = _described(tuple(p for p, _ in met))
+    return pa.RecordBatch.from_arrays([*described, *columns], schema=schema)
+
+
+@lru_cache(maxsize=64)
+def _described(paths: tuple[Path, ...]) -> list[pa.Array]:
+    rows = list(zip(*paths, strict=True))
+    return [
+        pa.array(values).dictionary_encode().cast(f.type)
         if pa.types.is_dictionary(f.type)
-        else pa.array([row[f.name] for row in rows], f.type)
-        for f in schema
+        else pa.array(values, f.type)
+        for f, values in zip(windows.PATH_FIELDS, rows, strict=True)
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def punctuation(second: int, partition: int = 0, *, idle: bool = False) -> Header:

@@ -111,7 +111,7 @@ def test_both_faults_are_named_from_three_partitions(told: Told, lanes: list[lis
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_how_partitions_interleave_does_not_matter(
     told: Told, lanes: list[list[Lane]], seed: int
 ) -> None:
@@ -121,7 +121,7 @@ def test_how_partitions_interleave_does_not_matter(
     )
 
 
-@pytest.mark.parametrize("step", [7, 40])
+@pytest.mark.parametrize("step", [20])
 def test_how_a_partition_is_read_in_batches_does_not_matter(
     told: Told, lanes: list[list[Lane]], step: int
 ) -> None:
@@ -129,7 +129,7 @@ def test_how_a_partition_is_read_in_batches_does_not_matter(
     assert core(judge(told, in_turn(batched))) == core(judge(told, in_turn(lanes)))
 
 
-@pytest.mark.parametrize("share", [0.3, 0.45, 0.6, 0.9])
+@pytest.mark.parametrize("share", [0.3, 0.45, 0.8])
 def test_a_worker_that_takes_over_from_the_commit_changes_no_incident(
     told: Told, lanes: list[list[Lane]], share: float
 ) -> None:
@@ -144,7 +144,7 @@ def test_a_worker_that_takes_over_from_the_commit_changes_no_incident(
     assert core(judge(told, in_turn([both, *lanes[1:]]))) == core(judge(told, in_turn(lanes)))
 
 
-@pytest.mark.parametrize("share", [0.2, 0.4, 0.55, 0.7, 0.85])
+@pytest.mark.parametrize("share", [0.35, 0.55, 0.85])
 def test_a_localiser_that_restarts_changes_no_incident(
     told: Told, lanes: list[list[Lane]], share: float
 ) -> None:
