@@ -83,6 +83,13 @@ def test_an_overlay_path_crosses_both_vswitches_and_containers_besides() -> None
     assert {over[name] for name in over.keys() - under.keys()} == {1.0}
 
 
+def test_every_path_crosses_both_hosts() -> None:
+    incidence = incidence_of([path(A, B), path(A, B, "overlay")])
+    dense = incidence.matrix().toarray()
+    for host in ("host:h1", "host:h2"):
+        assert dense[:, incidence.components.index(host)].tolist() == [1.0, 1.0]
+
+
 def test_neighbours_behind_one_tor_cross_nothing_above_it() -> None:
     (row,) = shares([path(A, C)])
     assert {*row} == {
@@ -198,6 +205,14 @@ def test_two_rnics_a_host_tell_the_vswitch_from_them_even_in_one_layer() -> None
     found = tie_sets(everyone([A, second, B, C, D], layers=("overlay",)))
     assert {"vswitch:h1", "container:c1"} in found
     assert {"rnic:r1", "link:rnic:r1|tor:asw1"} in found
+
+
+def test_a_host_is_told_from_its_rnics_when_it_has_two() -> None:
+    second = End("c1", "h1", "r1b", "asw1")
+    incidence = incidence_of(everyone([A, second, B, C, D]))
+    found = classes(incidence.matrix(), incidence.components, np.ones(40, bool)).members
+    assert ["host:h1"] in found
+    assert ["rnic:r2", "link:rnic:r2|tor:asw2", "host:h2"] in found, "and not when it has one"
 
 
 def test_a_tor_with_one_rnic_is_one_with_it() -> None:

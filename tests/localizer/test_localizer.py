@@ -62,6 +62,7 @@ LOSSY, DEAD = Second(lost=1), Second(lost=4)
         (lambda p: "r3.1" in (p.src_real_ip, p.dst_real_ip), DEAD, "rnic:r3.1", "unconnectivity"),
         (lambda p: p.layer == "overlay" and "h3" in (p.src_node_sn, p.dst_node_sn), DEAD,
          "vswitch:h3", "unconnectivity"),
+        (lambda p: "h3" in (p.src_node_sn, p.dst_node_sn), LOSSY, "host:h3", "loss"),
     ],
 )  # fmt: skip
 def test_the_component_that_all_bad_paths_share_is_named(
