@@ -100,7 +100,12 @@ class HostMemory:
         age = np.full(hosts, np.inf)
         if self._beats:
             for code, times in self._beats.items():
-                age[code] = now - max((t for t in times if t <= now + EARLY_S), default=-np.inf)
+                newest = max((t for t in times if t <= now + EARLY_S), default=-np.inf)
+                if newest == -np.inf and len(times) == KEPT_BEATS:
+                    newest = (
+                        now  # heartbeats are far ahead of the panes: this second's is forgotten
+                    )
+                age[code] = now - newest
         else:  # nobody sends heartbeats here: own probes are the only sign of life
             age = now - 1.0 - self._sent.astype(float)
         silent, doubtful = age > SILENT_S, age > DOUBTFUL_S

@@ -222,3 +222,12 @@ def test_a_wrong_clock_is_an_incident_of_its_agent() -> None:
     (incident,) = newest(found)
     assert (incident.component, incident.symptom) == (f"agent:{HOST}", "clock_skewed")
     assert "is -3600.2 s off" in str(incident.evidence["text"])
+
+
+def test_heartbeats_far_ahead_of_the_panes_do_not_make_a_host_look_silent() -> None:
+    hosts = HostMemory()
+    for second in range(100, 140):
+        hosts.beat("h1", float(second), alive=True, steal=0.0, delay_us=0.0)
+    state = hosts.state(105)
+    assert not state.silent[0]
+    assert not state.doubtful[0]
