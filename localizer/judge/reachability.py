@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from localizer import quorum, strategies
 from localizer.detectors import loss
-from localizer.evidence import Evidence
+from localizer.evidence import F64, Evidence
 from localizer.judge.common import OWNS, about_host, add_evidence, owners, share_of, verdict_on
 from localizer.observability import Classes
 from localizer.state import FabricState
@@ -17,7 +17,8 @@ from schemas.incident import Symptom
 Bool = npt.NDArray[np.bool_]
 
 WINDOWS_S = (1, 5, 30)  # each a family of the alarm budget; the fourth is latency
-RECENT_S = 10  # a verdict must still be bad in these seconds
+RECENT_S = 10  # a verdict must still be bad in these seconds,
+STILL = 1e-4  # at this p-value
 SURPRISE = 0.01  # p-value below which a path counts as bad
 TOTAL = 0.95  # share of lost probes, or of silent five-tuples, that makes it unreachability
 TELLING = 4  # probes that a five-tuple must have sent to be called silent
@@ -89,7 +90,7 @@ def _window(
             continue
         left &= ~((share >= OWNS) | (bad & (owner == number)))
         mine = np.flatnonzero(rows & bad)
-        if not _still(state, at, rows & bad & unclaimed):
+        if not _still(state, at, share * (rows & unclaimed)):
             continue
         fresh &= share == 0
         p = float(loss.upper_tail(np.array([k]), np.array([n]), background.rate)[0])
@@ -104,13 +105,18 @@ def _window(
     return verdicts or alone[:1]
 
 
-def _still(state: FabricState, at: int, bad: Bool) -> bool:
-    """Whether the bad paths lost something in the newest seconds too, more than chance would."""
-    sent = float(state.history.total("sent", at, RECENT_S)[bad].sum())
-    lost = float(state.history.total("lost", at, RECENT_S)[bad].sum())
-    newest = int(state.history.total("lost", at, RECENT_S // 2)[bad].sum())
-    p = loss.upper_tail(np.array([lost]), np.array([sent]), state.background.rate)
-    return bool(p[0] < 1e-4 and newest > 0)
+def _still(state: FabricState, at: int, share: F64) -> bool:
+    """Whether the component loses in the newest seconds too, more than chance would.
+
+    share  (P,) of the paths that speak for it: all that cross it, for the bad ones alone were
+           chosen because they lost, and chance would always look guilty
+    """
+    sent = float(share @ state.history.total("sent", at, RECENT_S))
+    lost = float(share @ state.history.total("lost", at, RECENT_S))
+    newest = float(share @ state.history.total("lost", at, RECENT_S // 2))
+    background = state.background
+    p = loss.upper_tail(np.array([lost]), np.array([sent]), background.rate, background.dispersion)
+    return bool(p[0] < STILL and newest > 0)
 
 
 def _symptom(sent: I64, lost: I64, bad: Bool, effect: float) -> Symptom:
