@@ -7,13 +7,17 @@ busy machine does not change them much.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any, Final
 
 from schemas import codecs, topics
@@ -198,6 +202,54 @@ async def _until(reached: Callable[[], int], goal: int) -> None:
         await asyncio.sleep(0.01)  # counters have no event to wait for
 
 
+def agent(seconds: int = 20) -> dict[str, Any]:
+    """CPU share and memory of one agent that probes and answers on loopback (Linux)."""
+    import msgspec
+
+    from controller.pinglist import same_rail
+    from schemas.topology import Host, Rnic, Topology
+
+    host = Host("bench", [Rnic(f"127.0.0.{10 + rail}", rail) for rail in range(3)])
+    document = same_rail(Topology(hosts=[host]), ports_per_pair=22)["bench"]
+    with tempfile.TemporaryDirectory() as place:
+        pings, key, out = (Path(place) / name for name in ("list.json", "key", "out"))
+        pings.write_bytes(msgspec.json.encode(document))
+        key.write_text("0" * 32)
+        command = [sys.executable, "-m", "probers.agent", "--ping-list", str(pings), "--publish",
+                   f"file:{out}", "--key-file", str(key), "--node-sn", "bench"]  # fmt: skip
+        running = subprocess.Popen(command, stderr=subprocess.DEVNULL)  # noqa: S603 — our own
+        try:
+            time.sleep(5)  # routes are traced first
+            before, records = _cpu_s(running.pid), _records(out)
+            time.sleep(seconds)
+            spent, sent = _cpu_s(running.pid) - before, _records(out) - records
+            status = Path(f"/proc/{running.pid}/status").read_text()
+        finally:
+            running.terminate()
+            running.wait(10)
+    rss_kb = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
+    return {
+        "figure": f"{100 * spent / seconds:.1f} % of a core at {sent / seconds:.0f} records/s",
+        "rss_mb": int(rss_kb) / 1024,
+    }
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _records(path: Path) -> int:
+    """Ping records in what a ``file:`` publisher wrote."""
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    payloads = [
+        (base64.b64decode(line["payload"]), line["content-type"])
+        for line in lines
+        if line["topic"] == topics.PINGS.name
+    ]
+    return decode_all(payloads).batch.num_rows
+
+
 def _rate(work: Callable[[], int], repeats: int = 3) -> dict[str, Any]:
     best = 0.0
     for _ in range(repeats):
@@ -220,6 +272,7 @@ STAGES: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "end-to-end-arrow-512": lambda: end_to_end(512, topics.ARROW, _MEASURED_S),
     "end-to-end-arrow-64": lambda: end_to_end(64, topics.ARROW, _MEASURED_S),
     "end-to-end-ndjson": lambda: end_to_end(512, topics.NDJSON, 5),
+    "agent": agent,
 }
 
 if __name__ == "__main__":
