@@ -247,7 +247,7 @@ def _records(path: Path) -> int:
         for line in lines
         if line["topic"] == topics.PINGS.name
     ]
-    return decode_all(payloads).batch.num_rows
+    return int(decode_all(payloads).batch.num_rows)
 
 
 def _rate(work: Callable[[], int], repeats: int = 3) -> dict[str, Any]:
