@@ -112,6 +112,7 @@ class Localizer:
         assert state is not None  # noqa: S101 — a frame comes from a message, which made both
         assert book is not None  # noqa: S101
         state.take(frame)
+        state.suspects = {name for kind, name in book.open_components() if kind == "reachability"}
         verdicts: list[Verdict] = judge.second(
             state, frame.second, self._clocks.wrong(), self._clocks.suspects()
         )

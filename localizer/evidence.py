@@ -27,6 +27,7 @@ class Evidence:
     overlay     (P,) layer
     background  healthy loss probability of a round trip [1], learnt
     latency     the symptom is latency; else it is loss or unreachability
+    suspect     (C,) classes of open incidents: likelier than others to be the cause now; None: none
     """
 
     incidence: sparse.csr_array
@@ -39,6 +40,7 @@ class Evidence:
     overlay: Bool
     background: float
     latency: bool = False
+    suspect: Bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

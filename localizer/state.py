@@ -65,6 +65,7 @@ class FabricState:
         self.layer: npt.NDArray[np.int8] = np.empty(0, np.int8)  # 1 = overlay
         self.pair: I64 = np.empty(0, np.int64)  # code of (endpoint pair, layer)
         self.shift: Shift | None = None  # of the window that ends with this second, if one does
+        self.suspects: set[str] = set()  # components of open incidents about reachability
         self._pairs: dict[tuple[str, str, str], int] = {}
         self._classes: Classes | None = None
         self._classes_s = 0

@@ -28,6 +28,11 @@ def share_of(incidence: sparse.csr_array, column: int) -> F64:
     return np.asarray(incidence[:, [column]].todense()).ravel()
 
 
+def suspects(groups: Classes, names: set[str]) -> Bool:
+    """(K,) classes that hold one of these components."""
+    return np.array([not names.isdisjoint(members) for members in groups.members], bool)
+
+
 def owners(
     incidence: sparse.csr_array, blames: list[Blame], *, latency: bool
 ) -> npt.NDArray[np.int64]:

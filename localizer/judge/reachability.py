@@ -8,7 +8,15 @@ import numpy.typing as npt
 from localizer import quorum, strategies
 from localizer.detectors import loss
 from localizer.evidence import F64, Evidence
-from localizer.judge.common import OWNS, about_host, add_evidence, owners, share_of, verdict_on
+from localizer.judge.common import (
+    OWNS,
+    about_host,
+    add_evidence,
+    owners,
+    share_of,
+    suspects,
+    verdict_on,
+)
 from localizer.observability import Classes
 from localizer.state import FabricState
 from localizer.verdict import I64, Verdict
@@ -20,6 +28,7 @@ WINDOWS_S = (1, 5, 30)  # each a family of the alarm budget; the fourth is laten
 RECENT_S = 10  # a verdict must still be bad in these seconds,
 STILL = 1e-4  # at this p-value
 SURPRISE = 0.01  # p-value below which a path counts as bad
+APART = 0.2  # share of a component's probes that must be apart from others to tell it from them
 TOTAL = 0.95  # share of lost probes, or of silent five-tuples, that makes it unreachability
 TELLING = 4  # probes that a five-tuple must have sent to be called silent
 
@@ -77,6 +86,7 @@ def _window(
     evidence = Evidence(
         groups.incidence, sent, lost, np.zeros(len(sent)), np.ones(len(sent)), bad,
         state.src, state.layer == 1, background.rate,
+        suspect=suspects(groups, state.suspects),
     )  # fmt: skip
     verdicts: list[Verdict] = []
     alone: list[Verdict] = []
@@ -87,6 +97,8 @@ def _window(
         rows = left & (share > 0) & ~(bad & (owner != number))
         n, k = float((share * sent * rows).sum()), float((share * lost * rows).sum())
         if not loss.alarming(np.array([n]), np.array([k]), background, level)[0]:
+            continue
+        if not _by_itself(state, sent, lost, share * rows, share * (rows & fresh)):
             continue
         left &= ~((share >= OWNS) | (bad & (owner == number)))
         mine = np.flatnonzero(rows & bad)
@@ -103,6 +115,21 @@ def _window(
         add_evidence(state, verdict, share, sent, lost, bad, length)
         (verdicts if witnessed else alone).append(verdict)
     return verdicts or alone[:1]
+
+
+def _by_itself(state: FabricState, sent: I64, lost: I64, share: F64, apart: F64) -> bool:
+    """Whether a component loses also where nothing that was blamed before it can be the cause.
+
+    share, apart  (P,) of its paths, and of those among them that cross nothing blamed so far
+    Where routes are unknown, the luck of ECMP puts more of a switch's paths on a lossy link than
+    its share says, and the rest would be laid at the switch's door.
+    """
+    n, k = float(apart @ sent), float(apart @ lost)
+    if n < APART * float(share @ sent):
+        return True  # nothing to compare with: all of its paths cross what was blamed
+    background = state.background
+    p = loss.upper_tail(np.array([k]), np.array([n]), background.rate, background.dispersion)
+    return bool(p[0] < STILL)
 
 
 def _still(state: FabricState, at: int, share: F64) -> bool:
