@@ -19,7 +19,7 @@ class AlarmBudget:
     """
 
     per_week: float = 1.0
-    families: int = 4
+    families: int = 3
 
     def level(self, components: int, every_s: float) -> float:
         """Largest p-value that may alarm if ``components`` are tested each ``every_s`` seconds."""

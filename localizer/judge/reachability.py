@@ -1,4 +1,4 @@
-"""Loss and unreachability over the newest 1, 5 and 30 s -> verdicts."""
+"""Loss and unreachability over the newest 5 and 30 s -> verdicts."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ from schemas.incident import Symptom
 
 Bool = npt.NDArray[np.bool_]
 
-WINDOWS_S = (1, 5, 30)  # each a family of the alarm budget; the fourth is latency
+#: Each a family of the alarm budget; the third is latency. Judged every second, so one bad pane is
+#: enough to alarm; for the name, five-tuples that take turns must all have had theirs.
+WINDOWS_S = (5, 30)
 RECENT_S = 10  # a verdict must still be bad in these seconds,
 STILL = 1e-4  # at this p-value
 SURPRISE = 0.01  # p-value below which a path counts as bad
 APART = 0.2  # share of a component's probes that must be apart from others to tell it from them
 TOTAL = 0.95  # share of lost probes, or of silent five-tuples, that makes it unreachability
+ONSET = 0.25  # share of the worst second's losses that marks the first bad one
 TELLING = 4  # probes that a five-tuple must have sent to be called silent
 
 
@@ -106,9 +109,10 @@ def _window(
             continue
         fresh &= share == 0
         p = float(loss.upper_tail(np.array([k]), np.array([n]), background.rate)[0])
-        symptom = _symptom(sent, lost, rows & bad, blame.effect)
         first_s = _first_bad(state, at, length, mine)
-        verdict = verdict_on(groups, blame.column, symptom, mine, p, blame.effect, first_s)
+        effect = _effect_since(state, at, first_s, share * rows, blame.effect)
+        symptom = _symptom(sent, lost, rows & bad, effect)
+        verdict = verdict_on(groups, blame.column, symptom, mine, p, effect, first_s)
         witnessed = quorum.enough(state.src, lost, sent, rows, background, state.options.observers)
         if not witnessed:
             about_host(verdict, state.hosts.names[quorum.loudest(state.src, lost, rows)])
@@ -146,6 +150,19 @@ def _still(state: FabricState, at: int, share: F64) -> bool:
     return bool(p[0] < STILL and newest > 0)
 
 
+def _effect_since(state: FabricState, at: int, first_s: int, share: F64, fitted: float) -> float:
+    """Loss since the first bad second; that second itself counts only while it is the only one.
+
+    share   (P,) of the paths in question; those that cross the component fully speak for it
+    fitted  what the strategy found over the whole window, for want of such paths
+    """
+    length = max(1, at - first_s)
+    speak = share >= OWNS
+    sent = int(state.history.total("sent", at, length)[speak].sum())
+    lost = int(state.history.total("lost", at, length)[speak].sum())
+    return lost / sent if sent else fitted
+
+
 def _symptom(sent: I64, lost: I64, bad: Bool, effect: float) -> Symptom:
     """Unreachability when nothing gets through, or nothing of some five-tuples.
 
@@ -157,8 +174,7 @@ def _symptom(sent: I64, lost: I64, bad: Bool, effect: float) -> Symptom:
 
 
 def _first_bad(state: FabricState, at: int, length: int, bad: I64) -> int:
-    """First second of the window in which the bad paths lost a probe."""
-    for back in range(length - 1, -1, -1):
-        if state.history.line("lost", at - back)[bad].any():
-            return at - back
-    return at
+    """First second of the window in which the bad paths lost as they did later, not by chance."""
+    seconds = range(at - length + 1, at + 1)
+    lost = np.array([int(state.history.line("lost", s)[bad].sum()) for s in seconds])
+    return seconds[int(np.argmax(lost >= max(1.0, ONSET * lost.max())))]
