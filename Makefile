@@ -1,11 +1,11 @@
 # What a person does with this repository; each target makes the environment that it needs.
 .DEFAULT_GOAL := help
-.PHONY: help env demo test check bench clean
+.PHONY: help env demo test check bench scorecard fabric-test rdma-test clean
 
 ARGS ?=
 
 help:  ## Show this
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1|/' | \
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | \
 	  awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
 env:  ## Make .venv with everything that uv.lock pins
@@ -26,6 +26,17 @@ check: env  ## Lint, format, types and the arrows between packages
 
 bench: env  ## Measure speed and memory, with this machine's name
 	@.venv/bin/skeletonhunter bench $(ARGS)
+
+scorecard: env  ## Every strategy and scenario against the truth -> docs/scorecard.md; QUICK=1: a few, elsewhere
+	@.venv/bin/skeletonhunter check scorecard $(if $(QUICK),--quick --out var/scorecard.md) $(ARGS)
+
+fabric-test: env  ## As root: real packets, 18 issue types broken and found on a fabric of namespaces
+	@scripts/packages.sh iproute2 nftables util-linux
+	@.venv/bin/skeletonhunter fabric play $(ARGS)
+
+rdma-test: env  ## As root: an emulated machine with two RDMA devices, also across the fabric of namespaces
+	@scripts/guest-tools.sh
+	@.venv/bin/pytest -m rdma tests/system/test_rdma.py $(ARGS)
 
 clean:  ## Remove what was made: .venv, caches, var
 	rm -rf .venv .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis var

@@ -68,6 +68,11 @@ class Assembler:
         known = self._watermark.get(header.partition, (0, False))[0]
         self._watermark[header.partition] = (max(seconds, known), header.idle)
 
+    @property
+    def idle(self) -> bool:
+        """Nobody probes any more, in any partition."""
+        return bool(self._watermark) and all(idle for _, idle in self._watermark.values())
+
     def ready(self) -> Iterator[Frame]:
         """Frames of all seconds that every partition has passed."""
         marks = [seconds for seconds, idle in self._watermark.values() if not idle]

@@ -12,14 +12,14 @@ class AlarmBudget:
     """How small a p-value must be.
 
     per_week  false incidents allowed per fabric and week [count]
-    families  test families that share the budget (loss per window length, latency)
+    families  test families that share the budget (loss and latency over 5 and 30 s, drift)
 
     A Bonferroni bound: overlapping windows and components that share paths are positively
     dependent, which only makes it stricter.
     """
 
     per_week: float = 1.0
-    families: int = 3
+    families: int = 5
 
     def level(self, components: int, every_s: float) -> float:
         """Largest p-value that may alarm if ``components`` are tested each ``every_s`` seconds."""

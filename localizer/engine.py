@@ -6,6 +6,7 @@ gives the same incidents. ``judge`` holds what one second is judged by.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -16,13 +17,18 @@ from localizer import judge
 from localizer.assemble import Assembler, Frame
 from localizer.clocks import ClockWatch
 from localizer.incidents import IncidentBook
+from localizer.judge import deadman
+from localizer.maintenance import Suppressed
 from localizer.state import FabricState, Options
 from localizer.verdict import Verdict
 from schemas.incident import Anomaly, Incident
+from schemas.maintenance import Maintenance
+from schemas.placement import Placement
 from schemas.topology import Topology
 from schemas.windows import Header
 
 FORGET_EVERY_S = 120
+IDLE_S = 5  # without any ping: when windowers call a partition idle
 FORGET_AFTER_S = 900  # a five-tuple not probed for so long is history
 
 
@@ -51,10 +57,37 @@ class Localizer:
         self._book: IncidentBook | None = None
         self._restored: list[Incident] = []
         self._clocks = ClockWatch()
+        self._placements: list[Placement] = []  # heard before the first message
+        self._maintenance: list[Maintenance] = []
+        self._vanished: Verdict | None = None  # the whole fabric fell silent
 
     def restore(self, incidents: list[Incident]) -> None:
         """Take over incidents that a former process wrote; call before the first message."""
         self._restored = incidents
+
+    def place(self, documents: Iterable[Placement]) -> None:
+        """Learn where containers run and how they are; at any time, for any time.
+
+        Documents of other fabrics are left out. Raises ValueError when a time cannot be read.
+        """
+        new = list(documents)
+        if self._state is None:
+            self._placements += new
+        else:
+            self._state.place([doc for doc in new if doc.fabric == self._state.fabric])
+
+    def maintain(self, documents: Iterable[Maintenance]) -> None:
+        """Learn what is being worked on; at any time, for any time."""
+        new = list(documents)
+        if self._state is None:
+            self._maintenance += new
+        else:
+            self._state.calendar.take(d for d in new if d.fabric == self._state.fabric)
+
+    @property
+    def suppressed(self) -> list[Suppressed]:
+        """What was not told of, and why."""
+        return [] if self._state is None else self._state.account.all
 
     @property
     def paths(self) -> int:
@@ -77,7 +110,11 @@ class Localizer:
             if body:
                 skewed = msgspec.json.decode(body, type=Punctuation).skewed
                 self._clocks.hear(header.partition, header.watermark_ms // 1000, skewed)
-            return self._judge_all(self._assembler.ready())
+            findings = self._judge_all(self._assembler.ready())
+            asked = self.options.miss_everyone
+            if asked and self._assembler.idle and self._vanished is None:
+                self._miss_everyone(findings)
+            return findings
         if batch is None:
             return Findings()
         if header.kind == "heartbeats":
@@ -99,6 +136,8 @@ class Localizer:
                 fabric, lateness_s=self.options.lateness_s, strategy=self.options.strategy
             )
             self._book.restore(self._restored)
+            self.place(self._placements)
+            self.maintain(self._maintenance)
         return self._state
 
     def _judge_all(self, frames: object) -> Findings:
@@ -107,11 +146,30 @@ class Localizer:
             self._judge(frame, findings)
         return findings
 
+    def _miss_everyone(self, findings: Findings) -> None:
+        """Nothing arrives any more, so no second will be judged: the last one has to speak."""
+        state, book, at = self._state, self._book, self._assembler.judged_s
+        if state is None or book is None or at is None:
+            return
+        verdict = deadman.vanished(state, at)
+        if verdict is None:
+            return
+        seen = judge.told(state, [verdict], at)
+        self._vanished = verdict if seen else None
+        told = book.step(at + IDLE_S, [(each, state.impact(each)) for each in seen], close=False)
+        findings.incidents += [incident for incident, _ in told]
+
     def _judge(self, frame: Frame, findings: Findings) -> None:
         state, book = self._state, self._book
         assert state is not None  # noqa: S101 — a frame comes from a message, which made both
         assert book is not None  # noqa: S101
         state.take(frame)
+        if self._vanished is not None:  # until now
+            seen_last = [(self._vanished, state.impact(self._vanished))]
+            for incident, _ in book.step(frame.second, seen_last, close=False):
+                findings.incidents.append(incident)
+            state.dead_scopes.discard(self._vanished.component)
+            self._vanished = None
         state.suspects = {name for kind, name in book.open_components() if kind == "reachability"}
         verdicts: list[Verdict] = judge.second(
             state, frame.second, self._clocks.wrong(), self._clocks.suspects()
@@ -122,6 +180,8 @@ class Localizer:
             if incident.state != "resolved":
                 findings.anomalies += state.anomalies(frame.second, incident, bad)
         if frame.second % FORGET_EVERY_S == 0:
+            state.placements.forget(frame.second)
+            state.calendar.forget(frame.second)
             keep = state.history.last_seen >= frame.second - FORGET_AFTER_S
             if not keep.all():
                 state.keep(keep)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+
+from localizer.parts import Woven
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -14,11 +18,70 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 
+class Crossings(Protocol):
+    """Which of P paths cross which of C observability classes, and how.
+
+    incidence  (P, C) share of a path's traversals, forward and reply, that cross the class; 0..1:
+               the mean of along and against
+    along      (P, C) probability that the path crosses the class in the direction a>b of a link's
+               id, or on the way out if the class is no link; 1 or 0 where the route is known.
+               None: both directions cross with the probability ``incidence``
+    against    (P, C) the same for b>a, or for the way back
+    directed   (C,) classes that hold nothing but links, so that a direction means something;
+               None: none
+
+    A fabric's matrices are large and written out only when asked for; sums and single rows are not.
+    """
+
+    @property
+    def incidence(self) -> sparse.csr_array: ...
+    @property
+    def along(self) -> sparse.csr_array | None: ...
+    @property
+    def against(self) -> sparse.csr_array | None: ...
+    @property
+    def directed(self) -> Bool | None: ...
+    def pooled(self, values: F64 | I64 | Bool) -> F64:
+        """(C,) sum over paths (P,), weighted by the share that crosses each class."""
+
+    def rows(self, rows: I64) -> sparse.csr_array:
+        """(n, C) along + i against of some paths."""
+
+    def tally(self, kind: I64) -> tuple[I64, F64, F64, I64, F64]:
+        """How often paths of each kind (P,; -1: none) cross each class; see ``Woven.tally``."""
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """Crossings written out, for evidence that no fabric stands behind."""
+
+    incidence: sparse.csr_array
+    along: sparse.csr_array | None = None
+    against: sparse.csr_array | None = None
+    directed: Bool | None = None
+
+    @cached_property
+    def _woven(self) -> Woven:
+        return Woven.of(self.incidence if self.along is None else self.along, self.against)
+
+    def pooled(self, values: F64 | I64 | Bool) -> F64:
+        """See ``Crossings``."""
+        return np.asarray(self.incidence.T @ values.astype(np.float64)).ravel()
+
+    def rows(self, rows: I64) -> sparse.csr_array:
+        """See ``Crossings``."""
+        return self._woven.rows(rows)
+
+    def tally(self, kind: I64) -> tuple[I64, F64, F64, I64, F64]:
+        """See ``Crossings``."""
+        return self._woven.tally(kind)
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One window of probes over P paths and C observability classes of components.
 
-    incidence   (P, C) share of a path's traversals, forward and reply, that cross the class; 0..1
+    crossings   which path crosses which class
     sent, lost  (P,) probes [count]
     excess_us   (P,) latency above the path's own past [us]; zeros when the symptom is loss
     noise_us    (P,) robust spread of that excess while healthy [us], > 0; ones when it is loss
@@ -30,7 +93,7 @@ class Evidence:
     suspect     (C,) classes of open incidents: likelier than others to be the cause now; None: none
     """
 
-    incidence: sparse.csr_array
+    crossings: Crossings
     sent: I64
     lost: I64
     excess_us: F64
@@ -42,6 +105,26 @@ class Evidence:
     latency: bool = False
     suspect: Bool | None = None
 
+    @property
+    def incidence(self) -> sparse.csr_array:
+        """(P, C) shares; see ``Crossings``."""
+        return self.crossings.incidence
+
+    @property
+    def along(self) -> sparse.csr_array | None:
+        """(P, C) see ``Crossings``."""
+        return self.crossings.along
+
+    @property
+    def against(self) -> sparse.csr_array | None:
+        """(P, C) see ``Crossings``."""
+        return self.crossings.against
+
+    @property
+    def directed(self) -> Bool | None:
+        """(C,) see ``Crossings``."""
+        return self.crossings.directed
+
 
 @dataclass(frozen=True, slots=True)
 class Blame:
@@ -50,8 +133,12 @@ class Blame:
     column   column of the incidence
     effect   estimated loss probability [1] or added latency [us] of a path that crosses it fully
     p_value  of the strategy's own test, corrected for the classes it looked at; 1.0 if it has none
+    direction  of a link: both, a>b or b>a; None when the strategy does not say
+    share    share of the five-tuples crossing it that are hit [1]
     """
 
     column: int
     effect: float
     p_value: float
+    direction: str | None = None
+    share: float = 1.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,24 +12,37 @@ I64 = npt.NDArray[np.int64]
 
 
 class History:
-    """Counts of the last ``seconds`` panes: (seconds, P) per field, 0 where nothing was sent."""
+    """Counts of the last ``seconds`` panes per path, 0 where nothing was sent.
+
+    The ring holds running sums (modulo 2^32), so that the count of any stretch of seconds is one
+    difference, however long it is: 16 B a second and path, and room for half as many paths again.
+    """
 
     FIELDS = ("sent", "lost", "refused")
 
     def __init__(self, seconds: int = 32) -> None:
         self.seconds = seconds
-        self._ring = {name: np.zeros((seconds, 0), np.int32) for name in self.FIELDS}
+        self._paths = 0
+        # One line more than seconds: a stretch is counted from the line before its first second.
+        self._ring = {name: np.zeros((seconds + 1, 0), np.uint32) for name in self.FIELDS}
         self._rtt_us = np.zeros((seconds, 0), np.float32)
-        self.last_seen: I64 = np.empty(0, np.int64)
+        self._newest: int | None = None
+        self._seen: I64 = np.empty(0, np.int64)
+
+    @property
+    def last_seen(self) -> I64:
+        """(P,) newest second in which each path was probed; -1 for none."""
+        return self._seen[: self._paths]
 
     def grow(self, paths: int) -> None:
         """Make room for new paths."""
-        more = paths - len(self.last_seen)
-        if more > 0:
-            for name, ring in self._ring.items():
-                self._ring[name] = np.hstack([ring, np.zeros((self.seconds, more), np.int32)])
-            self._rtt_us = np.hstack([self._rtt_us, np.zeros((self.seconds, more), np.float32)])
-            self.last_seen = np.concatenate([self.last_seen, np.full(more, -1, np.int64)])
+        room = len(self._seen)
+        if paths > room:
+            more = max(paths, room + room // 2) - room
+            self._ring = {name: _wider(ring, more) for name, ring in self._ring.items()}
+            self._rtt_us = _wider(self._rtt_us, more)
+            self._seen = np.concatenate([self._seen, np.full(more, -1, np.int64)])
+        self._paths = max(self._paths, paths)
 
     def put(
         self,
@@ -36,45 +51,69 @@ class History:
         rtt_us: npt.NDArray[np.float32],
         **counts: npt.NDArray[np.unsignedinteger],
     ) -> None:
-        """Write one second: mean round trip (0: no answer) and counts, aligned with ``rows``."""
-        self._rtt_us[second % self.seconds] = 0.0
+        """Write one second: mean round trip (0: no answer) and counts, aligned with ``rows``.
+
+        Seconds come in order; those that were left out had no probes.
+        """
+        newest = second - 1 if self._newest is None else self._newest
+        for skipped in range(max(newest + 1, second - self.seconds), second):
+            self._next(skipped)
+        self._next(second)
+        self._newest = second
         self._rtt_us[second % self.seconds, rows] = rtt_us
         for name, ring in self._ring.items():
-            line = ring[second % self.seconds]
-            line[:] = 0
-            np.add.at(line, rows, counts[name].astype(np.int32))
+            np.add.at(ring[second % (self.seconds + 1)], rows, counts[name].astype(np.uint32))
         self.last_seen[rows] = second
+
+    def _next(self, second: int) -> None:
+        self._rtt_us[second % self.seconds, : self._paths] = 0.0
+        for ring in self._ring.values():
+            before, line = (ring[s % len(ring), : self._paths] for s in (second - 1, second))
+            line[:] = before
 
     def total(self, name: str, second: int, length: int) -> I64:
         """(P,) sum over the ``length`` seconds up to and with ``second``."""
-        at = [(second - back) % self.seconds for back in range(length)]
-        total: I64 = self._ring[name][at].sum(axis=0, dtype=np.int64)
-        return total
+        return self._between(name, second, length).astype(np.int64)
 
     def line(self, name: str, second: int) -> I32:
         """(P,) one second."""
-        line: I32 = self._ring[name][second % self.seconds]
-        return line
+        return self._between(name, second, 1).astype(np.int32)
+
+    def _between(self, name: str, second: int, length: int) -> npt.NDArray[np.uint32]:
+        if not 0 < length <= self.seconds:
+            raise ValueError(f"{length} s asked for; the ring holds {self.seconds}")
+        ring = self._ring[name]
+        after, before = (ring[s % len(ring), : self._paths] for s in (second, second - length))
+        return np.subtract(after, before)
 
     def rtt_us(self, second: int) -> npt.NDArray[np.float32]:
         """(P,) mean round trip in one second [us], 0 where nothing answered."""
-        line: npt.NDArray[np.float32] = self._rtt_us[second % self.seconds]
+        line: npt.NDArray[np.float32] = self._rtt_us[second % self.seconds, : self._paths]
         return line
 
     def erase(self, rows: npt.NDArray[np.bool_]) -> None:
         """Forget the counts of some paths: what they said has been explained otherwise."""
+        where = np.flatnonzero(rows)
         for ring in self._ring.values():
-            ring[:, rows] = 0
+            ring[:, where] = 0
 
     def clear(self) -> None:
-        """Forget the counts: event time jumped."""
+        """Forget everything but who the paths are: event time jumped."""
+        self._newest = None
         for ring in self._ring.values():
             ring[:] = 0
+        self._rtt_us[:] = 0.0
 
     def keep(self, rows: npt.NDArray[np.bool_]) -> None:
         """Drop all other paths."""
-        self._ring = {
-            name: np.ascontiguousarray(ring[:, rows]) for name, ring in self._ring.items()
-        }
-        self._rtt_us = np.ascontiguousarray(self._rtt_us[:, rows])
-        self.last_seen = self.last_seen[rows]
+        where = np.flatnonzero(rows)
+        self._ring = {name: ring[:, where] for name, ring in self._ring.items()}
+        self._rtt_us = self._rtt_us[:, where]
+        self._seen = self._seen[where]
+        self._paths = len(where)
+
+
+def _wider(ring: npt.NDArray[Any], more: int) -> npt.NDArray[Any]:
+    out: npt.NDArray[Any] = np.zeros((len(ring), ring.shape[1] + more), ring.dtype)
+    out[:, : ring.shape[1]] = ring
+    return out

@@ -1,142 +1,274 @@
-"""Which components each path crosses, and with what share of its traversals."""
+"""Which components each path crosses, in which direction, and with what share of its traversals."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from scipy import sparse
 
-from localizer.paths import Path
+from localizer.flows import Flow, Flows
+from localizer.keys import Growing, KeyIndex, joined
+from localizer.making import BACK, BOTH, ENDS, HERE, OUT, PartMaker
+from localizer.parts import Woven
+from localizer.paths import Path, Paths, Tables, new_tables
 from localizer.routes import Routes
-from schemas.components import component, kind_of, link
 from schemas.topology import Topology
 
 Bool = npt.NDArray[np.bool_]
-Flow = tuple[str, str, str, int, int]  # layer, addresses and ports of a request
-
-MOST_EARLY = 100_000
-
-#: Which member of an observability class is named first: the likelier cause, by the published
-#: catalogue of 19 issue types (rnic before its cable, vswitch before the container behind it).
-PREFERENCE = ("rnic", "vswitch", "tor", "agg", "spine", "container", "link", "host", "agent")
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
 
 
 class Incidence:
     """Paths x components of one fabric; rows as in the PathIndex, columns as in ``components``.
 
-    A share is the mean over forward and reply direction of the probability that the probe crosses
-    the component, so that the logarithm of a round trip's survival is linear in it. What both
+    ``along`` is the probability that a path crosses a link in the direction a>b of its id, or any
+    other component on the way out; ``against`` that of b>a, or of the way back. The share is the
+    mean of the two, so that the logarithm of a round trip's survival is linear in it: what both
     directions always cross (the endpoints' own rnics, ToRs, vswitches) has share 1.
     """
 
     def __init__(self, topology: Topology | None) -> None:
         self.routes = Routes(topology)
-        self.components: list[str] = []
-        self._column: dict[str, int] = {}
-        self._rows: list[dict[int, float]] = []
-        self._of_flow: defaultdict[Flow, list[int]] = defaultdict(list)
-        self._paths: list[Path] = []
-        self._early: dict[Flow, list[str | None]] = {}  # routes of five-tuples not yet seen
-        self._matrix: sparse.csr_array | None = None
-        self._stale = False
+        self.version = 0  # rises whenever a row or column changes
+        self._tables: Tables = new_tables()
+        self._flows = Flows(self.routes)
+        # Per path: codes of its ends (or of both jointly, if they share something), way and flows.
+        self._ends = Growing(np.int32, 3, fill=-1)
+        self._way = Growing(np.int32, fill=-1)
+        self._flow = Growing(np.int64, 2)
+        self._slots = Growing(np.int32, 2)
+        self._stale = np.empty(0, np.int64)  # rows whose slots are to be written
+        self._edges = 0
+        self._dropped = 0  # rows since columns were last made anew
+        self._keys = {name: KeyIndex() for name in ("host", "box", "end", "both", "tors", "dsws")}
+        self._end_of: list[tuple[int, ...]] = []
+        self._both_of: list[tuple[int, int]] = []
+        self._ways = KeyIndex()
+        self._way_of: list[tuple[int, int, str, str]] = []
+        self._hops = KeyIndex()
+        self._tors: dict[int, int] = {}  # code of an access switch -> number in the routes
+        self._begin()
 
-    def add(self, paths: Iterable[Path]) -> None:
+    def _begin(self) -> None:
+        """No parts and no columns; everything is made again when it is met."""
+        self._maker = PartMaker(self.routes)
+        self._forget_parts()
+
+    def _forget_parts(self) -> None:
+        self._maker.forget()
+        self._part_of_end = Growing(np.int32, fill=-1)
+        self._part_of_both = Growing(np.int32, fill=-1)
+        self._parts_of_way = {flavour: Growing(np.int32, 3, fill=-1) for flavour in range(3)}
+        self._parts_of_hop = Growing(np.int32, 2, fill=-1)
+        self._stale = np.arange(len(self._way))
+
+    def __len__(self) -> int:
+        return len(self._way)
+
+    def add(self, paths: Paths | Iterable[Path]) -> None:
         """Append rows."""
-        for path in paths:
-            row = len(self._rows)
-            self._paths.append(path)
-            self._of_flow[path.flow].append(row)
-            self._of_flow[path.reply].append(row)
-            self.routes.call_spine(path.src_dsw)
-            self.routes.call_spine(path.dst_dsw)
-            self._rows.append(self._row(path))
-            for flow in (path.flow, path.reply):
-                if hops := self._early.pop(flow, None):
-                    self.learn_route(flow, hops)
-        self._matrix = None
+        new = paths if isinstance(paths, Paths) else Paths.of(paths, self._tables)
+        if not len(new):
+            return
+        if not len(self) and not self._flows:
+            self._tables = new.tables
+        new = new.under(self._tables)
+        start = len(self)
+        src, dst = (self._code_ends(new, side) for side in ("src", "dst"))
+        overlay = new.mask("layer", "overlay")
+        joint = new.column("src_node_sn") == new.column("dst_node_sn")
+        inside = new.column("src_real_ip") == new.column("dst_real_ip")
+        joint |= inside | (overlay & (new.column("src_node_id") == new.column("dst_node_id")))
+        both = np.full(len(new), -1)
+        both[joint], first = self._keys["both"].code(joined(src[joint], dst[joint]))
+        self._both_of += zip(src[joint][first].tolist(), dst[joint][first].tolist(), strict=True)
+        self._ends.append(np.vstack([src, dst, both]))
+        way = self._code_ways(new)
+        way[inside] = -1  # what an rnic sends to itself never leaves it
+        self._way.append(way)
+        for side in ("src", "dst"):
+            self._call_spines(new, f"{side}_dsw")
+        tors = [self._tor_numbers(new.column(f"{side}_asw"), new) for side in ("src", "dst")]
+        self._flow.append(self._flows.place(new, *tors))
+        self._stale = np.concatenate([self._stale, np.arange(start, len(self))])
+        self.version += 1
 
     def learn_route(self, flow: Flow, hops: list[str | None]) -> None:
         """Take a traceroute; rows of its five-tuple, in either direction, are placed anew."""
-        rows = self._of_flow.get(flow, [])
-        first = last = ""
-        if rows:
-            path = self._paths[rows[0]]
-            ends = (path.src_asw, path.dst_asw)
-            first, last = ends if path.flow == flow else ends[::-1]
-        elif not self.routes.given:  # only its path knows which of its hops are access switches
-            if len(self._early) < MOST_EARLY:
-                self._early[flow] = hops
-            return
-        edges = self.routes.edges
-        news = self.routes.learn(flow, hops, first, last)
-        self._stale = self._stale or self.routes.edges > edges
-        if news and rows:
-            for row in rows:
-                self._rows[row] = self._row(self._paths[row])
-            self._matrix = None
+        self._changed(self._flows.learn(self._tables, flow, hops))
+
+    def learn_routes(self, batch: pa.RecordBatch) -> None:
+        """Take a chunk of traceroutes, columns as in windows.ROUTES."""
+        self._changed(self._flows.learn_all(self._tables, batch))
 
     def keep(self, rows: Bool) -> None:
-        """Drop all other rows."""
-        kept = [path for path, wanted in zip(self._paths, rows.tolist(), strict=True) if wanted]
-        self._rows, self._paths = [], []
-        self._of_flow.clear()
-        self._early.clear()
-        self.add(kept)
+        """Drop all other rows, and components that nothing crosses any more once they are many."""
+        self.woven()
+        dropped = len(rows) - int(rows.sum())
+        for column in (self._ends, self._way, self._flow, self._slots):
+            column.keep(rows)
+        self._flow.now[...] = self._flows.keep(self._flow.now)
+        self._dropped += dropped
+        if self._dropped > len(self):
+            self._dropped = 0
+            self._begin()
+        self.version += 1
+
+    def woven(self) -> Woven:
+        """Rows as sums of parts; a view that later calls of ``add`` and ``learn_*`` change."""
+        if self.routes.edges > self._edges:  # what was unknown has other ECMP alternatives now
+            self._edges = self.routes.edges
+            self._forget_parts()
+        if news := self._flows.news():
+            self._stale = np.union1d(self._stale, self._rows_of(news))
+        if len(self._stale):
+            self._write(self._stale)
+            self._stale = np.empty(0, np.int64)
+        slots = self._slots.now
+        # Of a row whose routes are unknown, each part tells of other components.
+        apart = np.logical_not(slots[2 + self._flows.longest :].any(axis=0))
+        return Woven(slots, self._maker.matrix(), apart)
+
+    @property
+    def components(self) -> list[str]:
+        """Component ids of the columns."""
+        return self._maker.components
+
+    @property
+    def kinds(self) -> npt.NDArray[np.int8]:
+        """(C,) place of each component's kind in PREFERENCE."""
+        return self._maker.kinds
 
     def matrix(self) -> sparse.csr_array:
         """(P, C) shares."""
-        if self._stale:  # links were learnt: what was unknown has other ECMP alternatives now
-            self._rows = [self._row(path) for path in self._paths]
-            self._stale, self._matrix = False, None
-        if self._matrix is None:
-            counts = np.fromiter((len(row) for row in self._rows), np.int64, len(self._rows))
-            indices = np.fromiter((c for row in self._rows for c in row), np.int32, counts.sum())
-            data = np.fromiter((v for row in self._rows for v in row.values()), float, counts.sum())
-            indptr = np.concatenate([[0], np.cumsum(counts)])
-            self._matrix = sparse.csr_array(
-                (data, indices, indptr), shape=(len(self._rows), len(self.components))
+        return self.woven().matrices()[0]
+
+    def directed(self) -> tuple[sparse.csr_array, sparse.csr_array]:
+        """(P, C) along and against."""
+        return self.woven().matrices()[1:]
+
+    def _changed(self, news: bool) -> None:
+        if news or self.routes.edges > self._edges:
+            self.version += 1
+
+    def _rows_of(self, flows: list[int]) -> I64:
+        mask = np.zeros(len(self._flows), bool)
+        mask[flows] = True
+        request, reply = self._flow.now
+        return np.flatnonzero(mask[request] | mask[reply])
+
+    # --- codes of new paths ---------------------------------------------------------------------
+
+    def _code_ends(self, paths: Paths, side: str) -> I64:
+        host, rnic, box, asw = (paths.column(f"{side}_{name}") for name in ENDS)
+        box = np.where(paths.mask("layer", "overlay"), box, -1)
+        place, _ = self._keys["host"].code(joined(host, rnic))
+        inner, _ = self._keys["box"].code(joined(box, asw))
+        ends, new = self._keys["end"].code(joined(place, inner))
+        rows = (column[new].tolist() for column in (host, rnic, box, asw))
+        self._end_of += zip(*rows, strict=True)
+        return ends
+
+    def _code_ways(self, paths: Paths) -> I64:
+        asw, dsw = (
+            [paths.column(f"{side}_{x}") for side in ("src", "dst")] for x in ("asw", "dsw")
+        )
+        tors, _ = self._keys["tors"].code(joined(*asw))
+        dsws, _ = self._keys["dsws"].code(joined(*dsw))
+        ways, new = self._ways.code(joined(tors, dsws))
+        a, b = (self._tor_numbers(codes[new], paths).tolist() for codes in asw)
+        texts = paths.table("src_dsw").texts
+        names = ([texts[code] for code in codes[new].tolist()] for codes in dsw)
+        self._way_of += zip(a, b, *names, strict=True)
+        return ways
+
+    def _tor_numbers(self, codes: I32, paths: Paths) -> I32:
+        """(n,) numbers of access switches in the routes; -1 for none."""
+        used, back = np.unique(codes, return_inverse=True)
+        texts = paths.table("src_asw").texts
+        for code in used.tolist():
+            if code not in self._tors:
+                self._tors[code] = self.routes.tor(texts[code])
+        return np.array([self._tors[code] for code in used.tolist()], np.int32)[back]
+
+    def _call_spines(self, paths: Paths, field: str) -> None:
+        if not self.routes.given:
+            texts = paths.table(field).texts
+            for code in np.unique(paths.column(field)).tolist():
+                self.routes.call_spine(texts[code])
+
+    # --- slots: the parts of each row -----------------------------------------------------------
+
+    def _write(self, rows: I64) -> None:
+        most = self._flows.longest
+        if len(self._slots.now) != 2 + 2 * most:
+            self._slots = Growing(np.int32, 2 + 2 * most)
+            rows = np.arange(len(self))
+        self._slots.grow(len(self))
+        table = self._slots.now
+        table[:, rows] = 0
+        src, dst, both = self._ends.now[:, rows]
+        apart = both < 0
+        table[0, rows[apart]] = self._end_parts(src[apart])
+        table[1, rows[apart]] = self._end_parts(dst[apart])
+        table[0, rows[~apart]] = self._both_parts(both[~apart])
+        rows = rows[self._way.now[rows] >= 0]
+        way = self._way.now[rows]
+        hops = [self._flows.hops(flows) for flows in self._flow.now[:, rows]]
+        known = [route[0] >= 0 for route in hops]
+        neither = ~(known[0] | known[1])
+        table[2:5, rows[neither]] = self._way_parts(BOTH, way[neither])
+        for flavour, start in ((OUT, 2), (BACK, 2 + most)):
+            exact, guess = known[flavour], ~known[flavour] & ~neither
+            routes = hops[flavour][:, exact]
+            table[start : start + most, rows[exact]] = self._route_parts(flavour, routes)
+            table[start : start + 3, rows[guess]] = self._way_parts(flavour, way[guess])
+
+    def _end_parts(self, ends: I64) -> I32:
+        made = self._part_of_end
+        made.grow(len(self._end_of))
+        for end in _missing(made.now, ends):
+            made.now[end] = self._maker.always([self._end_of[end]], self._tables)
+        return np.asarray(made.now[ends])
+
+    def _both_parts(self, both: I64) -> I32:
+        made = self._part_of_both
+        made.grow(len(self._both_of))
+        for code in _missing(made.now, both):
+            made.now[code] = self._maker.always(
+                [self._end_of[end] for end in self._both_of[code]], self._tables
             )
-        return self._matrix
+        return np.asarray(made.now[both])
 
-    def _col(self, name: str) -> int:
-        column = self._column.get(name)
-        if column is None:
-            column = self._column[name] = len(self.components)
-            self.components.append(name)
-        return column
+    def _way_parts(self, flavour: int, ways: I64) -> I32:
+        made = self._parts_of_way[flavour]
+        made.grow(len(self._way_of))
+        for way in _missing(made.now[0], ways):
+            made.now[:, way] = self._maker.alternatives(flavour, *self._way_of[way])
+        return np.asarray(made.now[:, ways])
 
-    def _row(self, path: Path) -> dict[int, float]:
-        shares: dict[str, float] = {}
-        src, dst = component("rnic", path.src_real_ip), component("rnic", path.dst_real_ip)
-        for rnic, asw in ((src, path.src_asw), (dst, path.dst_asw)):
-            shares[rnic] = 1.0
-            if asw and src != dst:  # what an rnic sends to itself never leaves it
-                shares[link(rnic, component("tor", asw))] = 1.0
-        for host in (path.src_node_sn, path.dst_node_sn):
-            shares[component("host", host)] = 1.0  # board, kernel, power: all of its rnics at once
-        if path.layer == "overlay":
-            for host, box in (
-                (path.src_node_sn, path.src_node_id),
-                (path.dst_node_sn, path.dst_node_id),
-            ):
-                shares[component("vswitch", host)] = 1.0
-                shares[component("container", box)] = 1.0
-        if src != dst:
-            there = self.routes.known(path.flow) or self.routes.between(
-                path.src_asw, path.dst_asw, path.src_dsw, path.dst_dsw
-            )
-            back = self.routes.known(path.reply) or self.routes.between(
-                path.dst_asw, path.src_asw, path.dst_dsw, path.src_dsw
-            )
-            for way in (there, back):
-                for name, share in way.items():
-                    shares[name] = shares.get(name, 0.0) + share / 2
-        return {self._col(name): share for name, share in shares.items()}
+    def _route_parts(self, flavour: int, hops: I32) -> I32:
+        """(L, n) parts of exactly known routes: each switch, with the link that leads to it."""
+        crossed = hops >= 0
+        before = np.vstack([np.full((1, hops.shape[1]), HERE, np.int64), hops[:-1]])
+        keys = joined(before[crossed], hops[crossed])
+        codes, _ = self._hops.code(keys)
+        made = self._parts_of_hop
+        made.grow(len(self._hops))
+        if len(missing := np.flatnonzero(made.now[flavour, codes] < 0)):
+            codes_new, at = np.unique(codes[missing], return_index=True)
+            for code, key in zip(codes_new.tolist(), keys[missing[at]].tolist(), strict=True):
+                u, v = key >> 32, key & HERE
+                made.now[flavour, code] = self._maker.step(flavour, u, v)
+        parts = np.zeros(hops.shape, np.int32)
+        parts[crossed] = made.now[flavour, codes]
+        return parts
 
 
-def preference(name: str) -> tuple[int, str]:
-    """Sort key: likelier causes first, then by name."""
-    return PREFERENCE.index(kind_of(name)), name
+def _missing(made: I32, wanted: I64) -> Iterator[int]:
+    """Codes that are wanted and not made yet."""
+    yield from np.unique(wanted[made[wanted] < 0]).tolist()

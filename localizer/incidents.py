@@ -19,11 +19,11 @@ from schemas.components import kind_of
 from schemas.incident import Incident, Severity, State
 
 #: Sightings that open an incident, and how far apart two may be [s].
-SIGHTINGS: dict[Family, int] = {"reachability": 2, "latency": 2, "agent": 1}
+SIGHTINGS: dict[Family, int] = {"reachability": 2, "latency": 2, "drift": 1, "agent": 1}
 LONE_SIGHTINGS = 6  # of a host that nobody else agrees with: others may yet
-MEMORY_S: dict[Family, int] = {"reachability": 3, "latency": 11, "agent": 3}
+MEMORY_S: dict[Family, int] = {"reachability": 3, "latency": 11, "drift": 1, "agent": 3}
 #: Clean time that closes an incident [s].
-CLEAR_S: dict[Family, int] = {"reachability": 10, "latency": 16, "agent": 6}
+CLEAR_S: dict[Family, int] = {"reachability": 10, "latency": 16, "drift": 1860, "agent": 6}
 REOPEN_S = 60  # the same trouble so soon again is the same incident, flapping
 UPDATE_S = 10  # an ongoing incident is written again this often while its numbers change
 STRAYED = 3  # seconds in a row under another name until that name is taken over
@@ -88,10 +88,13 @@ class IncidentBook:
             )  # fmt: skip
             self.silent_until_s = max(self.silent_until_s, updated)
 
-    def step(self, second: int, seen: list[tuple[Verdict, Impact]]) -> list[tuple[Incident, I64]]:
+    def step(
+        self, second: int, seen: list[tuple[Verdict, Impact]], *, close: bool = True
+    ) -> list[tuple[Incident, I64]]:
         """Advance to the end of a second; returns the documents that changed, with their bad paths.
 
-        seen  the verdicts of this second that are still bad now, strongest first
+        seen   the verdicts of this second that are still bad now, strongest first
+        close  whether calm may close incidents: not where nothing could be heard
         """
         changed: list[_Case] = []
         matched: set[str] = set()
@@ -99,7 +102,8 @@ class IncidentBook:
             for case in self._absorb(second, verdict, impact, matched):
                 if case not in changed:
                     changed.append(case)
-        for case in self._cases:
+            changed += [c for c in self._adopt(verdict) if c not in changed]
+        for case in self._cases if close else ():
             if case.state != "resolved" and self._finished(second, case):
                 case.state, case.closed_s = "resolved", case.last_bad_s + 1
                 if case not in changed:
@@ -108,6 +112,23 @@ class IncidentBook:
         if second <= self.silent_until_s:
             return []
         return [self._write(second, case) for case in changed]
+
+    def _adopt(self, verdict: Verdict) -> list[_Case]:
+        """Open incidents that a wider cause explains become its children."""
+        if not verdict.covers:
+            return []
+        parent = next(
+            (c for c in reversed(self._cases)
+             if c.verdict.component == verdict.component and c.state != "resolved"), None,
+        )  # fmt: skip
+        children = [
+            case for case in self._cases
+            if parent is not None and case.parent is None and case.state != "resolved"
+            and case.verdict.component in verdict.covers
+        ]  # fmt: skip
+        for case in children:
+            case.parent = parent.incident_id if parent else None
+        return children
 
     def open_components(self) -> list[tuple[Family, str]]:
         """Who is under suspicion now."""
@@ -133,6 +154,8 @@ class IncidentBook:
         ]  # fmt: skip
         if same:
             return self._refresh(second, same[-1], verdict, impact, matched)
+        if family == "drift" and self._known_slow(verdict):
+            return []
         least = LONE_SIGHTINGS if verdict.lone_witness else SIGHTINGS[family]
         if self._sighted(second, verdict) < least or second <= self.silent_until_s:
             return []
@@ -168,6 +191,14 @@ class IncidentBook:
         matched.add(case.incident_id)
         return [case]
 
+    def _known_slow(self, verdict: Verdict) -> bool:
+        """Whether an open incident says already that this component is slow."""
+        return any(
+            case.verdict.family == "latency" and case.state != "resolved"
+            and verdict.names & {*case.verdict.tie_set, *case.verdict.names}
+            for case in self._cases
+        )  # fmt: skip
+
     def _refresh(
         self, second: int, case: _Case, verdict: Verdict, impact: Impact, matched: set[str]
     ) -> list[_Case]:
@@ -191,7 +222,12 @@ class IncidentBook:
         if found_it:  # others see it too by now: it is not the host that complained
             kept = verdict.component
         if found_it or verdict.component in case.verdict.tie_set:
+            known = case.verdict
             case.verdict = replace(verdict, component=kept, symptom=symptom, first_s=case.opened_s)
+            if verdict.symptom != symptom and "flapping" not in verdict.evidence:
+                # The tail of a silence looks like loss; that tells nothing about its cause.
+                case.verdict.issue_type = known.issue_type
+                case.verdict.evidence["issue_types"] = known.evidence.get("issue_types", {})
         self._weigh(case, impact)
         case.state, case.closed_s = "ongoing", None
         return [case]
@@ -251,7 +287,8 @@ class IncidentBook:
             incident_id=case.incident_id, version=case.version, state=case.state,
             fabric=self._fabric, component=verdict.component, kind=kind_of(verdict.component),
             layer=verdict.layer, symptom=verdict.symptom, issue_type=verdict.issue_type,
-            direction="both", opened_at=_utc(case.opened_s), detected_at=_utc(case.detected_s),
+            direction=verdict.direction,
+            opened_at=_utc(case.opened_s), detected_at=_utc(case.detected_s),
             updated_at=_utc(second),
             closed_at=None if case.closed_s is None else _utc(case.closed_s),
             severity=case.severity, confidence=round(verdict.confidence, 4),

@@ -1,21 +1,27 @@
-"""Rows of skh.windows chunks as paths: the localiser's own index of them."""
+"""Rows of skh.windows chunks as paths: the localiser's own index of them, by columns.
+
+A path is described by 18 names; a million of them as Python objects would be gigabytes. Names are
+written once in tables, a path holds their codes, and a ``Path`` is made where a person reads one.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from localizer.keys import Growing, KeyIndex
 from schemas import windows
 
+Bool = npt.NDArray[np.bool_]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
-
-_LATELY = 256  # chunks whose rows are remembered
+_LATELY = 2_000_000  # rows of chunks that are remembered at least
 
 
 class Path(NamedTuple):
@@ -54,58 +60,174 @@ class Path(NamedTuple):
         return self.layer, self.dst_ip, self.src_ip, self.dst_port, self.src_port
 
 
+class Names:
+    """Texts, each written once: text -> code and back."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._codes: dict[str, int] = {}
+
+    def code(self, text: str) -> int:
+        """Code of a text, which is added if it is new."""
+        code = self._codes.setdefault(text, len(self.texts))
+        if code == len(self.texts):
+            self.texts.append(text)
+        return code
+
+    def known(self, texts: Iterable[str]) -> dict[str, int]:
+        """Codes of those texts that are there."""
+        return {text: self._codes[text] for text in texts if text in self._codes}
+
+    def codes(self, texts: Iterable[str]) -> I32:
+        """(n,) codes of some texts."""
+        return np.fromiter((self.code(text) for text in texts), np.int32)
+
+
+Tables = dict[str, Names]
+
+
+def table_of(field: str) -> str:
+    """Both ends of a path share a table, so that equal names have equal codes."""
+    return field.removeprefix("src_").removeprefix("dst_")
+
+
+class Paths(Sequence[Path]):
+    """Descriptions of n paths.
+
+    ids    (n,) path ids
+    codes  (18, n) per field of windows.PATH_STRINGS, codes in ``tables[table_of(field)]``
+    ports  (2, n) source and destination port
+    """
+
+    _ROW: ClassVar = {name: row for row, name in enumerate(windows.PATH_STRINGS)}
+
+    def __init__(self, ids: U64, codes: I32, ports: I32, tables: Tables) -> None:
+        self.ids, self.codes, self.ports, self.tables = ids, codes, ports, tables
+
+    @classmethod
+    def of(cls, paths: Iterable[Path], tables: Tables | None = None) -> Paths:
+        """The columns of some paths."""
+        tables = new_tables() if tables is None else tables
+        rows = list(paths)
+        ids, *texts = zip(*rows, strict=True) if rows else [()] * len(Path._fields)
+        names = [
+            tables[table_of(f)].codes(t) for f, t in zip(windows.PATH_STRINGS, texts, strict=False)
+        ]
+        ports = np.array(texts[-2:], np.int32).reshape(2, len(rows))
+        return cls(np.array(ids, np.uint64), np.vstack(names), ports, tables)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, at: int) -> Path: ...
+    @overload
+    def __getitem__(self, at: slice) -> Paths: ...
+    def __getitem__(self, at: int | slice) -> Path | Paths:
+        if isinstance(at, slice):
+            return Paths(self.ids[at], self.codes[:, at], self.ports[:, at], self.tables)
+        names = [
+            self.tables[table_of(field)].texts[code]
+            for field, code in zip(windows.PATH_STRINGS, self.codes[:, at].tolist(), strict=True)
+        ]
+        return Path(int(self.ids[at]), *names, *self.ports[:, at].tolist())
+
+    def __iter__(self) -> Iterator[Path]:
+        return (self[row] for row in range(len(self)))
+
+    def column(self, field: str) -> I32:
+        """(n,) codes of one field."""
+        codes: I32 = self.codes[self._ROW[field]]
+        return codes
+
+    def table(self, field: str) -> Names:
+        """The table of one field's codes."""
+        return self.tables[table_of(field)]
+
+    def mask(self, field: str, text: str) -> Bool:
+        """(n,) paths whose field is that text."""
+        return np.asarray(self.column(field) == self.table(field).code(text))
+
+    def under(self, tables: Tables) -> Paths:
+        """The same paths by the codes of other tables."""
+        if tables is self.tables:
+            return self
+        codes = np.empty_like(self.codes)
+        for row, field in enumerate(windows.PATH_STRINGS):
+            used, back = np.unique(self.codes[row], return_inverse=True)
+            texts = self.table(field).texts
+            codes[row] = tables[table_of(field)].codes(texts[c] for c in used.tolist())[back]
+        return Paths(self.ids, codes, self.ports, tables)
+
+
+def new_tables() -> Tables:
+    """Empty tables for all fields."""
+    return {table_of(field): Names() for field in windows.PATH_STRINGS}
+
+
 class PathIndex:
     """path_id -> dense row, growing; ``paths`` holds the descriptions in row order."""
 
     def __init__(self) -> None:
-        self.paths: list[Path] = []
-        self._ids: U64 = np.empty(0, np.uint64)
-        self._rows: I64 = np.empty(0, np.int64)
+        self.tables = new_tables()
+        self._keys = KeyIndex()
+        self._ids = Growing(np.uint64)
+        self._codes = Growing(np.int32, len(windows.PATH_STRINGS))
+        self._ports = Growing(np.int32, 2)
         self._lately: dict[tuple[int, ...], tuple[U64, I64]] = {}
+        self._remembered = 0
 
     def __len__(self) -> int:
-        return len(self.paths)
+        return len(self._ids)
 
-    def rows(self, batch: pa.RecordBatch) -> tuple[I64, list[Path]]:
+    @property
+    def paths(self) -> Paths:
+        """All paths, as of now."""
+        return Paths(self._ids.now, self._codes.now, self._ports.now, self.tables)
+
+    def rows(self, batch: pa.RecordBatch) -> tuple[I64, Paths]:
         """(n,) row of each path of a chunk, and the paths that were new."""
         ids = batch.column(0).to_numpy()
+        known = len(self)
         key = (len(ids), *(int(i) for i in (ids[[0, -1]] if len(ids) else ())))
         last = self._lately.get(key)
         if last is not None and np.array_equal(last[0], ids):
-            return last[1], []  # second after second, the same paths are probed
-        at, known = self._find(ids)
-        new: list[Path] = []
-        if not known.all():
-            fresh = np.flatnonzero(~known)
-            _, first = np.unique(ids[fresh], return_index=True)
-            new = _paths(batch.take(pa.array(fresh[np.sort(first)])))
-            self.paths += new
-            self._sort()
-            at, _ = self._find(ids)
-        rows: I64 = self._rows[at]
-        if len(self._lately) >= _LATELY:
-            self._lately.clear()
-        self._lately[key] = (ids, rows)
-        return rows, new
+            return last[1], self.paths[known:]  # second after second, the same paths are probed
+        rows, new = self._keys.code(ids)
+        if len(new):
+            self._append(batch, new)
+        if self._remembered + len(ids) > max(_LATELY, 4 * len(self)):
+            self._forget()
+        self._lately[key] = (ids.copy(), rows)  # a copy, or it would hold on to the whole message
+        self._remembered += len(ids)
+        return rows, self.paths[known:]
 
-    def keep(self, rows: npt.NDArray[np.bool_]) -> None:
+    def keep(self, rows: Bool) -> None:
         """Drop all other rows; the rest move up."""
-        self.paths = [path for path, kept in zip(self.paths, rows.tolist(), strict=True) if kept]
-        self._sort()
+        self._keys.keep(rows)
+        for column in (self._ids, self._codes, self._ports):
+            column.keep(rows)
+        self._forget()
 
-    def _sort(self) -> None:
+    def _forget(self) -> None:
         self._lately.clear()
-        ids = np.fromiter((path.path_id for path in self.paths), np.uint64, len(self.paths))
-        self._rows = np.argsort(ids)
-        self._ids = ids[self._rows]
+        self._remembered = 0
 
-    def _find(self, ids: U64) -> tuple[I64, npt.NDArray[np.bool_]]:
-        if not len(self._ids):
-            return np.zeros(len(ids), np.int64), np.zeros(len(ids), bool)
-        at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
-        return at, self._ids[at] == ids
+    def _append(self, batch: pa.RecordBatch, at: I64) -> None:
+        codes = [
+            _coded(batch.column(field), at, self.tables[table_of(field)])
+            for field in windows.PATH_STRINGS
+        ]
+        self._ids.append(batch.column(0).to_numpy()[at])
+        self._codes.append(np.vstack(codes))
+        ports = [batch.column(name).to_numpy()[at] for name in ("src_port", "dst_port")]
+        self._ports.append(np.vstack(ports))
 
 
-def _paths(batch: pa.RecordBatch) -> list[Path]:
-    names = ["path_id", *windows.PATH_STRINGS, "src_port", "dst_port"]
-    return [Path(*row) for row in zip(*(batch.column(n).to_pylist() for n in names), strict=True)]
+def _coded(column: Any, at: I64, names: Names) -> I32:
+    """(n,) some values of a dictionary column by the codes of a table."""
+    if column.null_count:
+        column = column.cast(pa.string()).fill_null("").dictionary_encode()
+    used, back = np.unique(column.indices.to_numpy()[at], return_inverse=True)
+    codes: I32 = names.codes(column.dictionary.take(pa.array(used)).to_pylist())[back]
+    return codes

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
@@ -10,84 +12,125 @@ from schemas.components import TIER_KIND, component, link
 from schemas.topology import Topology
 
 Shares = dict[str, float]  # component id -> probability that one traversal crosses it
+Route = tuple[int, ...]  # switches, by their numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What one traversal between two ToRs a -> b crosses, besides a and b themselves.
+
+    number  the same for all pairs of ToRs between which the same ``nodes`` and ``links`` lie
+    up      next hop of a -> share; down: last hop before b -> share
+    nodes   switch in between -> share; links (from, to) in between, as travelled -> share
+    """
+
+    number: int
+    up: dict[int, float] = field(default_factory=dict)
+    down: dict[int, float] = field(default_factory=dict)
+    nodes: dict[int, float] = field(default_factory=dict)
+    links: dict[tuple[int, int], float] = field(default_factory=dict)
+
+
+NOTHING = Way(0)  # in between
 
 
 class Routes:
-    """The switch graph of one fabric, or what the records let us guess of it."""
+    """The switch graph of one fabric, or what the records let us guess of it.
+
+    ``switches`` names them; a switch's number is its place there.
+    """
 
     def __init__(self, topology: Topology | None) -> None:
-        self._id: dict[str, str] = {}  # switch id or interface address -> component id
-        self._near: defaultdict[str, list[str]] = defaultdict(list)
-        self._flows: dict[tuple[str, str, str, int, int], tuple[str, ...]] = {}
+        self.switches: list[str] = []
+        self._number: dict[str, int] = {}
+        self._id: dict[str, int] = {}  # switch id or interface address -> number
+        self._near: list[list[int]] = []
+        self._ways: dict[tuple[object, ...], Way | None] = {}
+        self._twin: dict[int, int] = {}
+        self._twins: dict[frozenset[int], int] = {}
+        self._numbered = 0
         self.given = topology is not None
         self.edges = 0  # learnt from traceroutes; grows only while the graph is not given
+        self._distances = lru_cache(maxsize=256)(self._distances_to)
         if topology is not None:
             for switch in topology.switches:
-                name = component(TIER_KIND[switch.tier], switch.id)
-                self._id[switch.id] = name
-                for address in switch.addresses:
-                    self._id[address] = name
+                number = self._switch(component(TIER_KIND[switch.tier], switch.id))
+                for name in (switch.id, *switch.addresses):
+                    self._id[name] = number
             for a, b in topology.links:
-                self._near[self._id[a]].append(self._id[b])
-                self._near[self._id[b]].append(self._id[a])
-        self.between = lru_cache(maxsize=200_000)(self._between)
+                self._join(self._id[a], self._id[b])
+
+    def tor(self, asw: str) -> int:
+        """Number of an access switch; -1 where the record names none."""
+        return self._switch(component("tor", asw)) if asw else -1
+
+    def listed(self, hop: str) -> int:
+        """Number of a switch by its id or an address of its interfaces; -1 if it is not listed."""
+        return self._id.get(hop, -1)
 
     def call_spine(self, dsw: str) -> None:
         """Records name a distribution switch: in an unknown fabric its hops are that spine."""
         if dsw and not self.given:
-            self._id.setdefault(dsw, component("spine", dsw))
+            self._id.setdefault(dsw, self._switch(component("spine", dsw)))
 
-    def learn(self, flow: tuple[str, str, str, int, int], hops: list[str | None], first: str,
-              last: str) -> bool:  # fmt: skip
-        """Take a traceroute of a five-tuple; returns whether it told something new.
+    def read(self, hops: Sequence[str | None], first: str, last: str) -> Route | None:
+        """The switches of a traceroute; an unknown fabric's links are learnt from it.
 
         hops         names in order, None for a silent hop
         first, last  the access switches that a complete route must begin and end with, if known
-        A route cut short by the very fault that we look for must not replace a complete one.
+        returns      None for a route that is cut short, unclear or comes past a switch twice: it
+                     may be so by the very fault that we look for, and must not replace a better one
         """
         spine = len(hops) // 2 if len(hops) >= 5 else -1  # up two tiers and down again
         names = [
             None if hop is None else self._name(hop, first, last, top=at == spine)
             for at, hop in enumerate(hops)
         ]
-        filled = self._fill(names)
-        if filled is None or not filled:
-            return False
-        if (first and filled[0] != component("tor", first)) or (
-            last and filled[-1] != component("tor", last)
-        ):
-            return False
-        route = tuple(filled)
-        if self._flows.get(flow) == route:
-            return False
-        self._flows[flow] = route
+        route = self._fill(names)
+        if not route or len(set(route)) < len(route):
+            return None
+        if (first and route[0] != self.tor(first)) or (last and route[-1] != self.tor(last)):
+            return None
         if not self.given:
             self._learn_links(route)
-        return True
+        return tuple(route)
 
-    def _learn_links(self, route: tuple[str, ...]) -> None:
+    def _switch(self, name: str) -> int:
+        number = self._number.setdefault(name, len(self.switches))
+        if number == len(self.switches):
+            self.switches.append(name)
+            self._near.append([])
+        return number
+
+    def _join(self, a: int, b: int) -> None:
+        self._near[a].append(b)
+        self._near[b].append(a)
+
+    def _learn_links(self, route: Sequence[int]) -> None:
         for a, b in pairwise(route):
             if b not in self._near[a]:
-                self._near[a].append(b)
-                self._near[b].append(a)
+                self._join(a, b)
                 self.edges += 1
-                self.between.cache_clear()
+                self._ways.clear()
+                self._twin.clear()
+                self._twins.clear()
+                self._distances.cache_clear()
 
-    def _name(self, hop: str, first: str, last: str, *, top: bool) -> str | None:
-        if known := self._id.get(hop):
+    def _name(self, hop: str, first: str, last: str, *, top: bool) -> int | None:
+        if (known := self.listed(hop)) >= 0:
             return known
         if hop in (first, last):
-            return component("tor", hop)
+            return self.tor(hop)
         if self.given:
             return None  # an unlisted hop in a known fabric is no switch of it
         if top:  # the middle of a five-hop route turns round at a spine; others are in between
-            self._id[hop] = component("spine", hop)
+            self._id[hop] = self._switch(component("spine", hop))
             return self._id[hop]
-        return component("agg", hop)
+        return self._switch(component("agg", hop))
 
-    def _fill(self, names: list[str | None]) -> list[str] | None:
+    def _fill(self, names: list[int | None]) -> list[int] | None:
         """Name silent hops where the graph leaves one choice; None when it does not."""
-        out: list[str] = []
+        out: list[int] = []
         for at, name in enumerate(names):
             if name is None:
                 after = names[at + 1] if at + 1 < len(names) else None
@@ -100,34 +143,58 @@ class Routes:
             out.append(name)
         return out
 
-    def known(self, flow: tuple[str, str, str, int, int]) -> Shares | None:
-        """Switches and links of an exactly known route, share 1; None when it is not known."""
-        route = self._flows.get(flow)
-        if route is None:
-            return None
-        shares = dict.fromkeys(route, 1.0)
-        shares.update(dict.fromkeys((link(a, b) for a, b in pairwise(route)), 1.0))
+    def between(self, src_asw: str, dst_asw: str, src_dsw: str, dst_dsw: str) -> Shares:
+        """Switches and links between two access switches with their ECMP shares, by name."""
+        a, b = self.tor(src_asw), self.tor(dst_asw)
+        way = self.way(a, b, src_dsw, dst_dsw)
+        links = {(a, n): s for n, s in way.up.items()} | {(n, b): s for n, s in way.down.items()}
+        shares = {self.switches[n]: s for n, s in way.nodes.items()}
+        shares |= {self.switches[n]: 1.0 for n in (a, b) if n >= 0}
+        for (u, v), share in (links | way.links).items():
+            shares[link(self.switches[u], self.switches[v])] = share
         return shares
 
-    def _between(self, src_asw: str, dst_asw: str, src_dsw: str, dst_dsw: str) -> Shares:
-        """Switches and links between two access switches with their ECMP shares."""
-        if not src_asw or not dst_asw:
-            return {component("tor", asw): 1.0 for asw in (src_asw, dst_asw) if asw}
-        a, b = component("tor", src_asw), component("tor", dst_asw)
-        if a == b:
-            return {a: 1.0}
-        shares = self._shortest(a, b) if self._near else {}
-        if not shares:
-            shares = {a: 1.0, b: 1.0}
-            if src_dsw and src_dsw == dst_dsw:
-                spine = component("spine", src_dsw)
-                shares |= {spine: 1.0, link(a, spine): 1.0, link(b, spine): 1.0}
-            else:
-                shares |= {component("spine", dsw): 1.0 for dsw in (src_dsw, dst_dsw) if dsw}
-        return shares
+    def way(self, a: int, b: int, src_dsw: str, dst_dsw: str) -> Way:
+        """The ECMP alternatives between two access switches; -1 for one that is not known.
 
-    def _shortest(self, a: str, b: str) -> Shares:
-        """Equal split at each switch over the next hops on shortest paths, as ECMP does."""
+        src_dsw, dst_dsw  distribution switches that the records name, where the graph says nothing
+        """
+        if a < 0 or b < 0 or a == b:
+            return NOTHING
+        key: tuple[object, ...] = (self._twin_of(a), self._twin_of(b))
+        if b in self._near[a]:
+            key = ("neighbours", a, b)
+        if key not in self._ways:
+            self._ways[key] = self._shortest(a, b)
+        way = self._ways[key]
+        if way is not None:
+            return way
+        key = ("spine", src_dsw, dst_dsw)
+        if key not in self._ways:
+            self._ways[key] = self._guess(src_dsw, dst_dsw)
+        return self._ways[key] or NOTHING
+
+    def _twin_of(self, a: int) -> int:
+        """ToRs with the same neighbours are twins: to exchange two of them leaves the graph as it
+        is, so that the same alternatives lie between them and any third."""
+        twin = self._twin.get(a)
+        if twin is None:
+            twin = self._twins.setdefault(frozenset(self._near[a]), a)
+            self._twin[a] = twin
+        return twin
+
+    def _new_number(self) -> int:
+        self._numbered += 1
+        return self._numbered
+
+    def _guess(self, src_dsw: str, dst_dsw: str) -> Way:
+        spines = {self._switch(component("spine", dsw)) for dsw in (src_dsw, dst_dsw) if dsw}
+        nodes = dict.fromkeys(spines, 1.0)
+        if src_dsw and src_dsw == dst_dsw:
+            return Way(self._new_number(), nodes, nodes, nodes)
+        return Way(self._new_number(), nodes=nodes)
+
+    def _distances_to(self, b: int) -> dict[int, int]:
         distance = {b: 0}
         queue = deque([b])
         while queue:
@@ -136,20 +203,31 @@ class Routes:
                 if near not in distance:
                     distance[near] = distance[here] + 1
                     queue.append(near)
+        return distance
+
+    def _shortest(self, a: int, b: int) -> Way | None:
+        """Equal split at each switch over the next hops on shortest paths, as ECMP does."""
+        distance = self._distances(b)
         if a not in distance:
-            return {}
-        flow: defaultdict[str, float] = defaultdict(float, {a: 1.0})
-        shares: defaultdict[str, float] = defaultdict(float)
+            return None
+        flow: defaultdict[int, float] = defaultdict(float, {a: 1.0})
+        way = Way(self._new_number())
         layer = {a}
         while layer:
-            following: set[str] = set()
+            following: set[int] = set()
             for here in sorted(layer):
-                shares[here] += flow[here]
+                if here not in (a, b):
+                    way.nodes[here] = flow[here]
                 nexts = [n for n in self._near[here] if distance.get(n, -1) == distance[here] - 1]
                 for near in nexts:
                     part = flow[here] / len(nexts)
                     flow[near] += part
-                    shares[link(here, near)] += part
+                    if here == a and near != b:
+                        way.up[near] = part
+                    elif near == b and here != a:
+                        way.down[here] = part
+                    else:
+                        way.links[here, near] = part
                     following.add(near)
             layer = following
-        return dict(shares)
+        return way

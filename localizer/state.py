@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,16 +13,22 @@ import pyarrow as pa
 
 from localizer.assemble import Frame
 from localizer.budget import AlarmBudget
-from localizer.detectors.latency import LatencyMemory, Shift, quartile_mean
+from localizer.detectors.drift import DriftMemory
+from localizer.detectors.latency import FEATURES, LatencyMemory, Shift, comparable
 from localizer.detectors.loss import Background
 from localizer.detectors.silence import HostMemory
 from localizer.history import History
 from localizer.incidence import Incidence
 from localizer.incidents import Impact
+from localizer.keys import Growing, KeyIndex, joined
+from localizer.maintenance import Account, Calendar
 from localizer.observability import Classes, classes
-from localizer.paths import Path, PathIndex
+from localizer.paths import PathIndex, Paths
+from localizer.placement import Placements
 from localizer.verdict import Verdict
+from schemas.components import component
 from schemas.incident import Anomaly, Incident, Severity
+from schemas.placement import Placement
 from schemas.topology import Topology
 
 I32 = npt.NDArray[np.int32]
@@ -31,6 +39,21 @@ LIVE_S = 90  # paths probed within this time count for what probes can tell apar
 MOST_ANOMALIES = 200  # per incident document
 
 
+class PValues(NamedTuple):
+    """One family of tests in one second, over C observability classes.
+
+    p         (C,) P(as much or more) under the null hypothesis
+    above     (C,) P(more): with p it brackets what a discrete count leaves open
+    expected  (C,) events expected under the null: little can be said of less than about one
+    """
+
+    family: str
+    second: int
+    p: npt.NDArray[np.float64]
+    above: npt.NDArray[np.float64]
+    expected: npt.NDArray[np.float64]
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """Parameters of the localiser.
@@ -39,12 +62,17 @@ class Options:
     false_per_week       alarm budget per fabric [incidents]
     lateness_s           of the windower: detected_at = watermark at decision + lateness
     observers            source hosts that it takes to blame the network
+    miss_everyone        a fabric whose partitions are all idle is an incident: only where nothing
+                         but a dead fabric makes them so, no replay's end and no broker's pause
+    on_p                 told the p-values of every second, to check that they are calibrated
     """
 
     strategy: str = "hypothesis"
     false_per_week: float = 1.0
     lateness_s: float = 2.0
     observers: int = 3
+    miss_everyone: bool = False
+    on_p: Callable[[PValues], None] | None = None
 
 
 class FabricState:
@@ -58,28 +86,55 @@ class FabricState:
         self.incidence = Incidence(topology)
         self.history = History()
         self.latency = LatencyMemory()
+        self.drift = DriftMemory()
         self.background = Background()
         self.hosts = HostMemory()
-        self.src: I32 = np.empty(0, np.int32)
-        self.dst: I32 = np.empty(0, np.int32)
-        self.layer: npt.NDArray[np.int8] = np.empty(0, np.int8)  # 1 = overlay
-        self.pair: I64 = np.empty(0, np.int64)  # code of (endpoint pair, layer)
+        self._ends = Growing(np.int32, 2)
+        self._layer = Growing(np.int8)
+        self._pair = Growing(np.int64)
         self.shift: Shift | None = None  # of the window that ends with this second, if one does
         self.suspects: set[str] = set()  # components of open incidents about reachability
-        self._pairs: dict[tuple[str, str, str], int] = {}
+        self._pairs = {"ends": KeyIndex(), "layer": KeyIndex()}
         self._classes: Classes | None = None
-        self._classes_s = 0
-        self._newest_s = 0
+        self._classes_of = (0, 0)  # version of the incidence, second
+        self.newest_s = 0
+        self.placements = Placements()
+        self.calendar = Calendar()
+        self.account = Account()
+        self.pods = {h.node_sn: h.pod for h in (topology.hosts if topology else ()) if h.pod}
+        self.dead_scopes: set[str] = set()  # pods and fabrics that fell silent as a whole
         self._jobs = {
             box.node_id: (box.job, box.tenant) for box in (topology.containers if topology else ())
         }
+
+    @property
+    def src(self) -> I32:
+        """(P,) source host of each path."""
+        src: I32 = self._ends.now[0]
+        return src
+
+    @property
+    def dst(self) -> I32:
+        """(P,) destination host of each path."""
+        dst: I32 = self._ends.now[1]
+        return dst
+
+    @property
+    def layer(self) -> npt.NDArray[np.int8]:
+        """(P,) 1 = overlay."""
+        return self._layer.now
+
+    @property
+    def pair(self) -> I64:
+        """(P,) code of (endpoint pair, layer)."""
+        return self._pair.now
 
     def take(self, frame: Frame) -> None:
         """Write a frame into the memories."""
         if frame.jumped:
             self.history.clear()
             self.latency.clear()
-        self._newest_s = frame.second
+        self.newest_s = frame.second
         counts: dict[str, list[npt.NDArray[np.uint32]]] = {n: [] for n in History.FIELDS}
         rows: list[I64] = [np.empty(0, np.int64)]
         rtt: list[npt.NDArray[np.float32]] = [np.empty(0, np.float32)]
@@ -101,41 +156,70 @@ class FabricState:
 
     def _judge_latency(self, frame: Frame) -> Shift:
         parts = [(self._rows(batch), batch) for batch in frame.windows]
-        value = np.full(len(self.index), np.nan)
+        features = np.full((len(self.index), len(FEATURES)), np.nan, np.float32)
         for rows, batch in parts:
-            p25, p50, p75 = (
-                batch.column(f"rtt_{q}_us").to_numpy().astype(np.float64)
-                for q in ("p25", "p50", "p75")
-            )
-            value[rows] = quartile_mean(p25, p50, p75, batch.column("rtt_count").to_numpy())
-        return self.latency.judge(frame.second + 1, value, self.layer)
+            columns = [batch.column(f"rtt_{name}_us").to_numpy() for name in FEATURES]
+            count = batch.column("rtt_count").to_numpy()
+            features[rows] = comparable(np.stack(columns, axis=1), count)
+        return self.latency.judge(frame.second + 1, features, self.layer)
 
     def _rows(self, batch: pa.RecordBatch) -> I64:
         rows, new = self.index.rows(batch)
-        if new:
+        if len(new):
             self._add(new)
         return rows
 
-    def _add(self, new: list[Path]) -> None:
+    def _add(self, new: Paths) -> None:
         self.incidence.add(new)
-        self._classes = None
         self.history.grow(len(self.index))
-        ends = np.array([self.hosts.place(path) for path in new], np.int32)
-        self.src, self.dst = np.append(self.src, ends[:, 0]), np.append(self.dst, ends[:, 1])
-        overlay = [path.layer == "overlay" for path in new]
-        self.layer = np.append(self.layer, np.array(overlay, np.int8))
-        pairs = [
-            self._pairs.setdefault((p.layer, p.src_real_ip, p.dst_real_ip), len(self._pairs))
-            for p in new
-        ]
-        self.pair = np.append(self.pair, pairs)
+        self._ends.append(np.vstack([self._hosts_of(new, side) for side in ("src", "dst")]))
+        overlay = new.mask("layer", "overlay")
+        self._layer.append(overlay.astype(np.int8))
+        ends = joined(new.column("src_real_ip"), new.column("dst_real_ip"))
+        codes, _ = self._pairs["ends"].code(ends)
+        self._pair.append(self._pairs["layer"].code(joined(codes, new.column("layer")))[0])
+
+    def _hosts_of(self, new: Paths, side: str) -> I64:
+        """(n,) the host at one end of each path."""
+        host, rnic = new.column(f"{side}_node_sn"), new.column(f"{side}_real_ip")
+        ends, back = np.unique(joined(host, rnic), return_inverse=True)
+        names, rnics = new.table("src_node_sn").texts, new.table("src_real_ip").texts
+        pods = new.table("src_pod").texts
+        for each in np.unique(joined(host, new.column(f"{side}_pod"))).tolist():
+            if pod := pods[each & 0xFFFFFFFF]:
+                self.pods.setdefault(names[each >> 32], pod)
+        codes = [self.hosts.end(names[e >> 32], rnics[e & 0xFFFFFFFF]) for e in ends.tolist()]
+        return np.array(codes)[back]
+
+    def place(self, documents: list[Placement]) -> None:
+        """Learn where containers run and what for."""
+        self.placements.take(documents)
+        self._jobs |= {doc.node_id: (doc.job, doc.tenant) for doc in documents}
+
+    def holders(self) -> dict[str, set[str]]:
+        """Component -> what contains it: host, pod, fabric."""
+        whole = component("fabric", self.fabric)
+        out: dict[str, set[str]] = {}
+        paths = self.index.paths
+        hosts = paths.table("src_node_sn").texts
+        for side in ("src", "dst"):
+            for kind, field in (("rnic", "real_ip"), ("container", "node_id")):
+                texts = paths.table(f"src_{field}").texts
+                ends = joined(paths.column(f"{side}_node_sn"), paths.column(f"{side}_{field}"))
+                for each in np.unique(ends).tolist():
+                    host, name = hosts[each >> 32], texts[each & 0xFFFFFFFF]
+                    if host and name:
+                        out.setdefault(component(kind, name), set()).add(component("host", host))
+        for host in self.hosts.names:
+            above = {whole} | ({component("pod", pod)} if (pod := self.pods.get(host)) else set())
+            out[component("host", host)] = above
+            for kind in ("vswitch", "agent"):
+                out[component(kind, host)] = {component("host", host)}
+        return out
 
     def take_routes(self, batch: pa.RecordBatch) -> None:
         """Learn traceroutes."""
-        names = ("layer", "src_ip", "dst_ip", "src_port", "dst_port", "hops")
-        for *flow, hops in zip(*(batch.column(n).to_pylist() for n in names), strict=True):
-            self.incidence.learn_route(tuple(flow), hops or [])
-        self._classes = None
+        self.incidence.learn_routes(batch)
 
     def take_heartbeats(self, batch: pa.RecordBatch) -> None:
         """Learn signs of life."""
@@ -147,11 +231,19 @@ class FabricState:
 
     def classes(self) -> Classes:
         """Observability classes of what is probed now."""
-        if self._classes is None or self._newest_s - self._classes_s >= LIVE_S // 3:
-            live = self.history.last_seen >= self._newest_s - LIVE_S
-            self._classes = classes(self.incidence.matrix(), self.incidence.components, live)
-            self._classes_s = self._newest_s
-        return self._classes
+        version, second = self._classes_of
+        if (
+            self._classes is None
+            or version != self.incidence.version
+            or self.newest_s - second >= LIVE_S // 3
+        ):
+            live = self.history.last_seen >= self.newest_s - LIVE_S
+            woven, incidence = self.incidence.woven(), self.incidence
+            fresh = classes(woven, incidence.components, live, incidence.kinds)
+            if version != incidence.version or not fresh.same(self._classes):
+                self._classes = fresh
+            self._classes_of = (incidence.version, self.newest_s)
+        return self._classes or fresh
 
     def keep(self, rows: Bool) -> None:
         """Forget the other paths."""
@@ -159,8 +251,8 @@ class FabricState:
         self.incidence.keep(rows)
         self.history.keep(rows)
         self.latency.keep(rows)
-        self.src, self.dst = self.src[rows], self.dst[rows]
-        self.layer, self.pair = self.layer[rows], self.pair[rows]
+        for column in (self._ends, self._layer, self._pair):
+            column.keep(rows)
         self.shift = None
         self._classes = None
 
@@ -172,13 +264,14 @@ class FabricState:
         """Whom it hits: P0 a job's traffic, severely; P1 a job's traffic; P2 neither."""
         boxes: set[str] = set()
         tenants: set[str] = set()
-        overlay = False
-        for row in verdict.bad.tolist():
-            path = self.index.paths[row]
-            if path.layer == "overlay":
-                overlay = True
-                boxes |= {path.src_node_id, path.dst_node_id}
-                tenants.add(path.src_tenant_id)
+        paths = self.index.paths
+        rows = verdict.bad[self.layer[verdict.bad] == 1]
+        overlay = len(rows) > 0
+        for field, names in (
+            ("src_node_id", boxes), ("dst_node_id", boxes), ("src_tenant_id", tenants),
+        ):  # fmt: skip
+            texts = paths.table(field).texts
+            names |= {texts[code] for code in np.unique(paths.column(field)[rows]).tolist()}
         placed = [self._jobs[box] for box in boxes if box in self._jobs]
         jobs = sorted({job for job, _ in placed} - {""})
         tenants |= {tenant for _, tenant in placed}

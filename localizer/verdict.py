@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.components import kind_of
-from schemas.incident import Layer, Symptom
+from schemas.incident import Direction, Layer, Symptom
 
 I64 = npt.NDArray[np.int64]
 
-Family = Literal["reachability", "latency", "agent"]
+Family = Literal["reachability", "latency", "drift", "agent"]
 FAMILY: dict[Symptom, Family] = {
     "loss": "reachability",
     "unconnectivity": "reachability",
@@ -33,6 +33,8 @@ class Verdict:
     bad        rows of the bad paths that it explains, sorted
     first_s    first second with one of their losses; total: paths that cross it
     evidence   text and facts, ready for the incident document
+    covers     components whose own incidents this one explains
+    direction  of a link: the one way that packets are hurt, or both
     """
 
     component: str
@@ -47,6 +49,8 @@ class Verdict:
     effect: float = 0.0
     issue_type: str | None = None
     evidence: dict[str, object] = field(default_factory=dict)
+    covers: frozenset[str] = frozenset()
+    direction: Direction = "both"
 
     @property
     def kind(self) -> str:
@@ -64,21 +68,4 @@ class Verdict:
 
     @property
     def family(self) -> Family:
-        return FAMILY[self.symptom]
-
-
-#: The likeliest of the 19 published issue types for a kind and symptom; None where probes alone
-#: leave several equally likely. Depth is a later matter.
-ISSUE_TYPE: dict[tuple[str, Symptom], str] = {
-    ("link", "loss"): "crc_error",
-    ("link", "unconnectivity"): "switch_port_down",
-    ("tor", "unconnectivity"): "switch_offline",
-    ("agg", "unconnectivity"): "switch_offline",
-    ("spine", "unconnectivity"): "switch_offline",
-    ("rnic", "unconnectivity"): "rnic_port_down",
-    ("rnic", "loss"): "rnic_port_flapping",
-    ("rnic", "high_latency"): "offloading_failure",
-    ("container", "unconnectivity"): "container_crash",
-    ("vswitch", "high_latency"): "not_using_rdma",
-    ("tor", "high_latency"): "congestion_control_disabled",
-}
+        return "drift" if "drift" in self.evidence else FAMILY[self.symptom]

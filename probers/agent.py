@@ -14,6 +14,7 @@ from probers.log import say
 from probers.options import Options, UsageError
 from probers.pinglist import PingList, PingListError, check_owner
 from probers.publish import Publisher, PublishError, PublishUsageError, publish_to
+from probers.rdma_verbs import RdmaError, device_names
 from probers.relay import Headers, Relay, RelayError
 from probers.watch import Watch
 from schemas import topics
@@ -25,11 +26,13 @@ def main(argv: list[str] | None = None) -> int:
     """Run the agent until SIGTERM or SIGINT; returns the exit code."""
     try:
         options = command_line.parse(argv)
+        if options.engine == "rdma":
+            _check_rdma()
         publisher = publish_to(options.publish, compression=options.compression)
         return _serve(options, publisher)
     except (UsageError, PublishUsageError, PingListError, RelayError) as why:
         return _fail(2, str(why))
-    except PublishError as why:
+    except (PublishError, RdmaError) as why:
         return _fail(3, str(why))
 
 
@@ -68,6 +71,15 @@ def _serve(options: Options, publisher: Publisher) -> int:
     left = publisher.close(_CLOSE_S)
     say("warning" if left else "info", "stopped", undelivered=left)
     return 0
+
+
+def _check_rdma() -> None:
+    """Say why there will be no RDMA_PING: no device, or an engine that has no schedule yet."""
+    names = device_names()
+    raise UsageError(
+        f"RDMA_PING of {', '.join(names)} is not scheduled by the agent yet; "
+        "use --engine udp, and try the device with python -m probers.rdma_ping"
+    )
 
 
 def _relay(options: Options, publisher: Publisher) -> Relay | None:

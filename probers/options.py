@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from probers.pinglist import RESPONDER_PORT, Layer
-from probers.wire import MIN_KEY_BYTES, Key
+from probers.wire import KEY_VARIABLE, MIN_KEY_BYTES, Key
 
-KEY_VARIABLE: Final = "SKH_PROBE_KEY"
 _EXAMPLE: Final = """\
 example:
   skeletonhunter-agent --ping-list http://controller:8080/pinglist/host-17 \\
@@ -53,6 +52,7 @@ class Options:
     encoding: str
     compression: str
     relay_listen: str | None
+    engine: str
 
 
 class _Parser(argparse.ArgumentParser):
@@ -86,6 +86,7 @@ def parse(argv: list[str] | None) -> Options:
         encoding=args.encoding,
         compression=args.compression,
         relay_listen=args.relay_listen,
+        engine=args.engine,
     )
 
 
@@ -124,6 +125,8 @@ def _parser() -> argparse.ArgumentParser:
         help="for reaching the place to publish to at start (default %(default)s)")  # fmt: skip
     add("--layer", choices=("overlay", "underlay"), help="serve only this layer of the list")
     add("--node-id", metavar="ID", help="serve only this container's endpoints of the list")
+    add("--engine", choices=("udp", "rdma"), default="udp",
+        help="UDP_PING, or RDMA_PING (so far by hand: python -m probers.rdma_ping)")  # fmt: skip
     add("--encoding", choices=("arrow", "ndjson"), default="arrow", help="of ping records")
     add("--compression", choices=("zstd", "lz4", "none"), default="zstd", help="Kafka only")
     add("--relay-listen", metavar="PATH",

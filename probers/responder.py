@@ -79,7 +79,7 @@ class Responder:
         except wire.WireError:
             self.silent["not-ours"] += 1
             return None
-        if question.kind == wire.REPLY:
+        if question.kind in (wire.REPLY, wire.FOLLOW_UP):
             self.silent["not-ours"] += 1
             return None
         if not wire.verify(self._key, raw, peer, own):

@@ -4,7 +4,8 @@
     nonce 8 | responder received, wall ns 8 | responder sent, wall ns 8 | mac 16
 
 The answer is the question with another kind and the responder's two time stamps filled in, so it
-is never longer than the question: nobody can amplify traffic through a responder.
+is never longer than the question: nobody can amplify traffic through a responder. RDMA answers in
+two such steps (see ``rdma_probe``).
 
 The mac is HMAC-SHA256 cut to 16 bytes over all fields before it *and the addresses and ports* of
 the datagram. Freshness: a question is answered only while the responder's wall clock is within
@@ -28,13 +29,15 @@ VERSION: Final = 1
 PROBE: Final = 1  # a question whose round trip is measured
 REPLY: Final = 2
 TRACE: Final = 3  # a question with a small TTL; answered like a probe where it arrives
-KINDS: Final = (PROBE, REPLY, TRACE)
+FOLLOW_UP: Final = 4  # an answer's second step (RDMA): says when the answer left
+KINDS: Final = (PROBE, REPLY, TRACE, FOLLOW_UP)
 
 FRESH_NS: Final = 5_000_000_000
 MIN_KEY_BYTES: Final = 16
+KEY_VARIABLE: Final = "SKH_PROBE_KEY"
 _MAC_BYTES: Final = 16
 _BODY: Final = struct.Struct("!4sBBBxQqqQqq")
-_ENDS: Final = struct.Struct("!4sH4sH")
+_ENDS: Final = struct.Struct("!4sI4sI")  # RDMA has queue pair numbers of 24 bits for ports
 SIZE: Final = _BODY.size + _MAC_BYTES
 
 Address = tuple[str, int]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-KINDS: Final = ("host", "rnic", "vswitch", "container", "tor", "agg", "spine", "agent", "link")
+#: ``pod`` and ``fabric`` are blamed only when all or most of their hosts fall silent at once.
+KINDS: Final = ("host", "rnic", "vswitch", "container", "tor", "agg", "spine", "agent", "link",
+                "pod", "fabric")  # fmt: skip
 TIER_KIND: Final = {"asw": "tor", "psw": "agg", "dsw": "spine"}
 
 

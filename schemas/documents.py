@@ -10,6 +10,7 @@ import msgspec
 
 from schemas.heartbeat import Heartbeat
 from schemas.incident import Anomaly, Incident
+from schemas.maintenance import Maintenance
 from schemas.placement import Placement
 from schemas.topology import Topology
 
@@ -18,6 +19,7 @@ DOCUMENTS: Final[dict[str, type[msgspec.Struct]]] = {
     "anomaly": Anomaly,
     "heartbeat": Heartbeat,
     "incident": Incident,
+    "maintenance": Maintenance,
     "placement": Placement,
     "topology": Topology,
 }

@@ -1,4 +1,9 @@
-"""skh.placement: where a container runs and what for; compacted by container."""
+"""skh.placement: where a container runs and what for; compacted by container.
+
+Only a ``ready`` container is judged: while it is starting, draining or gone, or for a host that it
+has left, its probes say nothing about the network. One that no document names counts as ready.
+A file of them (``diagnose --placement``) is NDJSON or a JSON array.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 PYTEST_GAPS_FILE=$(mktemp)
 export PYTEST_GAPS_FILE
 trap 'rm -f "$PYTEST_GAPS_FILE"' EXIT
-alone="netns or kafka"
+alone="netns or rdma or kafka"
 .venv/bin/pytest -m "$alone" "$@"
 first=$?
 [ "$first" = 5 ] && first=0 # none selected

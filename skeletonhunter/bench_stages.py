@@ -23,6 +23,8 @@ from typing import Any, Final
 from schemas import codecs, topics
 from schemas.batches import decode_all
 from skeletonhunter.bench_input import SECOND, START_NS, busy, messages
+from skeletonhunter.bench_scale import LARGE, LARGEST, scale
+from skeletonhunter.bench_simulate import simulate
 from streams.app import StreamConfig, StreamWorker
 from testbed.clos import ClosSpec, build
 from testbed.faults import Fault
@@ -273,6 +275,10 @@ STAGES: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "end-to-end-arrow-64": lambda: end_to_end(64, topics.ARROW, _MEASURED_S),
     "end-to-end-ndjson": lambda: end_to_end(512, topics.NDJSON, 5),
     "agent": agent,
+    "scale-100k": lambda: scale(LARGE, goal_ms=300, goal_mb=2048),
+    "scale-1m": lambda: scale(LARGEST, goal_ms=5000, faulty_s=12),
+    "simulate-parquet": lambda: {**simulate("parquet"), **_memory()},
+    "simulate-arrow": lambda: {**simulate("arrow"), **_memory()},
 }
 
 if __name__ == "__main__":

@@ -21,7 +21,9 @@ from typer.exceptions import TyperException
 from skeletonhunter.errors import CommandError, DependencyUnreachable
 
 #: In the order of ``--help``.
-COMMANDS: Final = ("demo", "diagnose", "up", "stream", "manage", "simulate", "check", "bench")
+COMMANDS: Final = (
+    "demo", "diagnose", "up", "stream", "manage", "simulate", "fabric", "check", "bench",
+)  # fmt: skip
 
 
 def _version(wanted: bool) -> None:

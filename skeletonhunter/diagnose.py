@@ -37,6 +37,13 @@ def register(app: typer.Typer) -> None:
         heartbeats: Annotated[
             Path | None, typer.Option(help="Heartbeats of the agents, NDJSON.")
         ] = None,
+        placement: Annotated[
+            Path | None,
+            typer.Option(help="Containers and their states: those not ready are not judged."),
+        ] = None,
+        maintenance: Annotated[
+            Path | None, typer.Option(help="Components being worked on: no incidents of theirs.")
+        ] = None,
         strategy: Annotated[str, typer.Option(help="Who names the culprit.")] = "hypothesis",
         output: Annotated[
             Literal["table", "json"],
@@ -47,10 +54,13 @@ def register(app: typer.Typer) -> None:
         ] = None,
     ) -> int:
         """Name the culprits that ping records show; exit code 1 when there is one."""
+        from skeletonhunter.notices import read_maintenance, read_placements
         from skeletonhunter.report import as_json, as_table, explained
         from skeletonhunter.up import read_topology
 
         offline = _offline(read_topology(topology), strategy)
+        offline.place(read_placements(placement))
+        offline.maintain(read_maintenance(maintenance))
         batches, dead = _read_all(files)
         beats, bad_beats = _read_heartbeats(heartbeats)
         incidents = _judge(offline, batches, beats)
@@ -152,6 +162,10 @@ def _judge(
 
 def _account(offline: Offline, dead: list[DeadLetter], bad_beats: list[str]) -> None:
     """Where every record went, on stderr."""
+    for each in offline.suppressed[:_LETTERS_SHOWN]:
+        sys.stderr.write(f"suppressed: {each.component} for {each.seconds} s: {each.reason}\n")
+    if (more := len(offline.suppressed) - _LETTERS_SHOWN) > 0:
+        sys.stderr.write(f"suppressed: and {more} more\n")
     tally = offline.tally
     letters = [str(letter) for letter in dead]
     for said in [*letters[:_LETTERS_SHOWN], *bad_beats[:_LETTERS_SHOWN]]:

@@ -72,7 +72,7 @@ def _read(file: BufferedReader, name: str) -> Iterator[Block]:
     if start[:4] == b"PAR1":
         yield from _parquet(file, name)
     elif start[:4] == b"\xff\xff\xff\xff":
-        yield from _rows(codecs.decode(_all(file, name), topics.ARROW), name)
+        yield from _arrow(file, name)
     elif start.lstrip()[:1] == b"[":
         yield from _rows(codecs.decode(_all(file, name), topics.JSON), name)
     else:
@@ -83,14 +83,31 @@ def _all(file: BufferedReader, name: str) -> bytes:
     raw = file.read(codecs.MAX_MESSAGE_BYTES + 1)
     if len(raw) > codecs.MAX_MESSAGE_BYTES:
         raise BadInput(
-            f"{name}: a JSON array or Arrow stream may have {codecs.MAX_MESSAGE_BYTES} B; "
-            "use Parquet, NDJSON or CSV for more"
+            f"{name}: a JSON array may have {codecs.MAX_MESSAGE_BYTES} B; "
+            "use Parquet, Arrow, NDJSON or CSV for more"
         )
     return raw
 
 
 def _rows(decoded: Decoded, name: str) -> Iterator[Block]:
     yield Block(decoded.batch, [_letter(name, 1, reject) for reject in decoded.rejects])
+
+
+def _arrow(file: BufferedReader, name: str) -> Iterator[Block]:
+    """Batch by batch, each validated in full before use: a corrupt one would crash the process."""
+    row = 1
+    try:
+        with pa.ipc.open_stream(file) as reader:
+            _ = reader.schema.names  # a name that is no UTF-8 shows only when it is asked for
+            for batch in reader:
+                batch.validate(full=True)
+                for at in range(0, batch.num_rows, codecs.MAX_ROWS):
+                    decoded = codecs.conform(batch.slice(at, codecs.MAX_ROWS))
+                    yield Block(decoded.batch, [_letter(name, row, r) for r in decoded.rejects])
+                    row += min(codecs.MAX_ROWS, batch.num_rows - at)
+    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, MemoryError) as why:
+        told = " ".join(str(why).split())[:200] or "a length in it is not true"
+        raise BadInput(f"{name}: corrupt Arrow stream: {told}") from why
 
 
 def _parquet(file: BufferedReader, name: str) -> Iterator[Block]:

@@ -12,9 +12,12 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from localizer.engine import Findings, Localizer
+from localizer.maintenance import Suppressed
 from localizer.state import Options
 from schemas import topics, windows
 from schemas.heartbeat import Heartbeat
+from schemas.maintenance import Maintenance
+from schemas.placement import Placement
 from schemas.topology import Topology
 from streams.heartbeats import chunks
 from streams.messages import OutMessage
@@ -29,9 +32,30 @@ class Offline:
         self._topology = topology
         self._options = options or Options()
         self._localizers: dict[str, Localizer] = {}
+        self._placements: list[Placement] = []
+        self._maintenance: list[Maintenance] = []
         self._offset = 0
         self.dead_letters: list[OutMessage] = []
         self.judging_s: list[float] = []  # time that the localiser took for each feed
+
+    def place(self, documents: Iterable[Placement]) -> None:
+        """Learn where containers run and how they are; at any time, for any time."""
+        new = list(documents)
+        self._placements += new
+        for localizer in self._localizers.values():
+            localizer.place(new)
+
+    def maintain(self, documents: Iterable[Maintenance]) -> None:
+        """Learn what is being worked on; at any time, for any time."""
+        new = list(documents)
+        self._maintenance += new
+        for localizer in self._localizers.values():
+            localizer.maintain(new)
+
+    @property
+    def suppressed(self) -> list[Suppressed]:
+        """What was not told of, and why."""
+        return [each for one in self._localizers.values() for each in one.suppressed]
 
     @property
     def tally(self) -> Tally:
@@ -43,8 +67,17 @@ class Offline:
         """Paths watched."""
         return sum(localizer.paths for localizer in self._localizers.values())
 
-    def feed(self, batch: pa.RecordBatch, beats: Iterable[Heartbeat], arrival_ns: int) -> Findings:
-        """Take records accepted by ``schemas.codecs`` and the heartbeats of the same time."""
+    def feed(
+        self,
+        batch: pa.RecordBatch,
+        beats: Iterable[Heartbeat],
+        arrival_ns: int,
+        placements: Iterable[Placement] = (),
+    ) -> Findings:
+        """Take records accepted by ``schemas.codecs``, the heartbeats of the same time and news of
+        containers.
+        """
+        self.place(placements)
         found = Findings()
         self.judging_s.append(0.0)
         by_fabric: dict[str, list[Heartbeat]] = {}
@@ -76,6 +109,8 @@ class Offline:
                 if topology is not None and topology.fabric != header.fabric:
                     topology = None  # a document speaks of its own fabric only
                 localizer = Localizer(topology=topology, options=self._options)
+                localizer.place(self._placements)
+                localizer.maintain(self._maintenance)
                 self._localizers[header.fabric] = localizer
             started = time.perf_counter()
             if header.kind == "punctuation":

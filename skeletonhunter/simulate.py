@@ -6,11 +6,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from skeletonhunter.errors import BadInput
 
 _SECOND = 1_000_000_000
+
+
+def _list(wanted: bool) -> None:
+    """What each shipped scenario proves, in the words of its file."""
+    if wanted:
+        from testbed.scenario import load, names
+
+        for name in names():
+            plan = load(name)
+            typer.echo(f"{name} ({plan.duration_s} s): {' '.join(plan.proves.split())}\n")
+        raise typer.Exit
 
 
 def register(app: typer.Typer) -> None:
@@ -30,9 +42,21 @@ def register(app: typer.Typer) -> None:
         output: Annotated[
             str, typer.Option("--format", help="parquet, arrow, csv or ndjson.")
         ] = "parquet",
+        shipped: Annotated[
+            bool,
+            typer.Option(
+                "--list",
+                is_eager=True,
+                callback=_list,
+                help="Name the shipped scenarios, and stop.",
+            ),
+        ] = False,
+        throughput: Annotated[
+            bool, typer.Option("--throughput", help="Write what each rnic carries each second too.")
+        ] = False,
     ) -> int:
         """Write what the agents of a simulated cluster say, and what really went wrong."""
-        from testbed.files import write
+        from testbed.files import write, write_throughput
         from testbed.scenario import ScenarioError, load
 
         try:
@@ -40,8 +64,11 @@ def register(app: typer.Typer) -> None:
             if begin.tzinfo is None:
                 raise BadInput(f"--start {start}: say the time zone, e.g. {start}Z")
             plan = load(scenario)
+            if duration is not None:
+                plan = msgspec.structs.replace(plan, duration_s=duration)
             simulation = plan.simulation(seed=seed, start_ns=int(begin.timestamp()) * _SECOND)
-            written = write(simulation, out, duration or plan.duration_s, output)
+            written = write(simulation, out, plan.duration_s, output)
+            carried = write_throughput(simulation, out, plan.duration_s) if throughput else None
         except (ScenarioError, ValueError) as why:
             raise BadInput(str(why)) from why
         except OSError as why:
@@ -49,6 +76,9 @@ def register(app: typer.Typer) -> None:
         typer.echo(
             f"{written.records} ping records in {written.pings}\n"
             f"{written.beats} heartbeats in {written.heartbeats}\n"
-            f"topology in {written.topology}, truth in {written.truth}"
+            f"topology in {written.topology}, truth in {written.truth}\n"
+            f"placement in {written.placement}, layouts of jobs in {written.layout}"
         )
+        if carried is not None:
+            typer.echo(f"throughput in {carried}")
         return 0

@@ -11,12 +11,14 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from schemas.components import kind_of
+from testbed.issue_types import TABLE, Effect, IssueType
 from testbed.network import Network
 from testbed.truth import Truth, rfc3339
 
-Effect = Literal["loss", "latency", "crash", "host", "agent", "starved", "clock"]
 Direction = Literal["both", "a>b", "b>a"]
 _SECOND_NS: Final = 1_000_000_000
+#: Effects whose magnitude is a share.
+_SHARES: Final = ("loss", "starved", "crash", "host_down", "agent", "none")
 
 
 class FaultError(ValueError):
@@ -24,16 +26,19 @@ class FaultError(ValueError):
 
 
 class FaultKind(NamedTuple):
-    """The signature of a kind.
+    """The signature of a kind, a row of issue_types.toml.
 
     on          component kinds it can be put on
     effect      what probes see: loss of a share at each crossing, added latency, ...
     issue_type  name in the catalogue of 19 issue types, None where none fits
     layer       of the truth
     magnitude   default: share lost at each crossing | added round trip [us] (half of it where only
-                probe or reply crosses) | share of seconds without CPU | clock offset [s]
+                probe or reply crosses) | growth an hour [1] | share of seconds without CPU | clock
+                offset [s]
     share       default share of five-tuples that are hit
-    period_s    default flapping period, 0 = steady; down in the first half of each period
+    period_s    default flapping period, 0 = steady; present in the first ``duty`` of each period
+    seen_in     layer of the probes that meet it: both | overlay
+    one_way     whether it may hit packets of one direction only
     """
 
     on: tuple[str, ...]
@@ -44,51 +49,34 @@ class FaultKind(NamedTuple):
     magnitude: float
     share: float = 1.0
     period_s: int = 0
+    duty: float = 0.5
+    seen_in: str = "both"
+    one_way: bool = False
 
 
-_SWITCH: Final = ("tor", "agg", "spine")
-_LINK: Final = ("link",)
-_RNIC: Final = ("rnic",)
-_OPEN: Final = "unconnectivity"
+def _kind(row: IssueType) -> FaultKind:
+    return FaultKind(
+        row.on, row.effect, row.symptom, row.catalogue_name, row.layer, row.magnitude,
+        row.share, row.period_s, row.duty, row.seen_in, row.one_way,
+    )  # fmt: skip
 
+
+#: Every name under which a fault can be asked for.
 KINDS: Final[dict[str, FaultKind]] = {
-    "rnic_down": FaultKind(_RNIC, "loss", _OPEN, "rnic_port_down", "underlay", 1.0),
-    "rnic_flap": FaultKind(
-        _RNIC, "loss", "loss", "rnic_port_flapping", "underlay", 1.0, period_s=4
-    ),
-    "rnic_latency": FaultKind(
-        _RNIC, "latency", "high_latency", "rnic_firmware_not_responding", "underlay", 30.0
-    ),
-    "tor_loss": FaultKind(("tor",), "loss", "loss", None, "underlay", 0.3),
-    "switch_loss": FaultKind(_SWITCH, "loss", "loss", None, "underlay", 0.3),
-    "switch_down": FaultKind(_SWITCH, "loss", _OPEN, "switch_offline", "underlay", 1.0),
-    "switch_latency": FaultKind(
-        _SWITCH, "latency", "high_latency", "congestion_control_disabled", "underlay", 30.0
-    ),
-    "link_loss": FaultKind(_LINK, "loss", "loss", "crc_error", "underlay", 0.1),
-    "link_down": FaultKind(_LINK, "loss", _OPEN, "switch_port_down", "underlay", 1.0),
-    "link_flap": FaultKind(
-        _LINK, "loss", "loss", "switch_port_flapping", "underlay", 1.0, period_s=4
-    ),
-    "five_tuple_blackhole": FaultKind(_LINK, "loss", "loss", None, "underlay", 1.0, share=0.25),
-    "vswitch_latency": FaultKind(
-        ("vswitch",), "latency", "high_latency", "repetitive_flow_offloading", "overlay", 30.0
-    ),
-    "vswitch_loss": FaultKind(("vswitch",), "loss", "loss", None, "overlay", 0.3),
-    "container_crash": FaultKind(("container",), "crash", _OPEN, "container_crash", "overlay", 1.0),
-    "host_down": FaultKind(("host",), "host", "host_down", None, "host", 1.0),
-    "agent_crash": FaultKind(("agent",), "agent", "agent_down", None, "agent", 1.0),
-    "agent_starved": FaultKind(("agent",), "starved", "agent_starved", None, "agent", 0.5),
-    "clock_skew": FaultKind(("agent",), "clock", "clock_skewed", None, "agent", 3600.0),
+    name: _kind(row) for row in TABLE for name in (row.name, *row.aliases)
 }
+
+#: The published types that probes can show.
+NETWORK_KINDS: Final = tuple(row.name for row in TABLE if row.number and row.observable)
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One fault; it holds in the whole seconds [start_s, end_s) since the simulation began.
 
-    end_s        None = until the end
+    end_s           None = until the end
     magnitude, share, period_s    see FaultKind; None = the kind's default
-    direction    of a link: a>b hits only packets that travel from the id's first end
+    magnitude_back  of a link: what packets from the id's second end meet, where it differs
+    direction       of a link: a>b hits only packets that travel from the id's first end
     """
 
     kind: str
@@ -98,6 +86,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     magnitude: float | None = None
     share: float | None = None
     period_s: int | None = None
+    magnitude_back: float | None = None
     direction: Direction = "both"
 
     @property
@@ -114,8 +103,17 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """Whether it hits probes sent in this second (a flapping one only half of the time)."""
         if second < self.start_s or (self.end_s is not None and second >= self.end_s):
             return False
-        period = self.signature.period_s
-        return period == 0 or (second - self.start_s) % period < period / 2
+        known = self.signature
+        period = known.period_s
+        return period == 0 or (second - self.start_s) % period < period * known.duty
+
+    @property
+    def ways(self) -> tuple[tuple[Direction, float], ...]:
+        """The directions it hits and the magnitude in each."""
+        magnitude = self.signature.magnitude
+        if self.magnitude_back is None:
+            return ((self.direction, magnitude),)
+        return (("a>b", magnitude), ("b>a", self.magnitude_back))
 
 
 def check(fault: Fault, network: Network) -> None:
@@ -133,16 +131,20 @@ def check(fault: Fault, network: Network) -> None:
         )
     if fault.start_s < 0 or (fault.end_s is not None and fault.end_s <= fault.start_s):
         raise FaultError(f"{where}: [{fault.start_s}, {fault.end_s}) s is empty or before 0")
-    if known.effect not in ("latency", "clock") and not 0 < known.magnitude <= 1:
-        raise FaultError(f"{where}: magnitude {known.magnitude} is a share; give 0 < share <= 1")
-    if known.effect == "latency" and known.magnitude <= 0:
-        raise FaultError(f"{where}: magnitude {known.magnitude} us; give more than 0")
+    for magnitude in (size for _, size in fault.ways):
+        if known.effect in _SHARES and not 0 < magnitude <= 1:
+            raise FaultError(f"{where}: magnitude {magnitude} is a share; give 0 < share <= 1")
+        if known.effect not in _SHARES and known.effect != "clock" and magnitude <= 0:
+            raise FaultError(f"{where}: magnitude {magnitude}; give more than 0")
     if not 0 < known.share <= 1:
         raise FaultError(f"{where}: share {known.share} of five-tuples; give 0 < share <= 1")
     if known.period_s < 0 or known.period_s == 1:
         raise FaultError(f"{where}: period {known.period_s} s; give 0 (steady) or at least 2")
-    if fault.direction != "both" and known.on != _LINK:
+    one_way = fault.direction != "both" or fault.magnitude_back is not None
+    if one_way and kind_of(fault.component) != "link":
         raise FaultError(f"{where}: direction {fault.direction!r} needs a link")
+    if fault.magnitude_back is not None and fault.direction != "both":
+        raise FaultError(f"{where}: magnitude_back needs direction 'both'")
 
 
 def truth(fault: Fault, fabric: str, start_ns: int, duration_s: int | None = None) -> Truth:
@@ -158,5 +160,5 @@ def truth(fault: Fault, fabric: str, start_ns: int, duration_s: int | None = Non
         direction=fault.direction,
         start=rfc3339(start_ns + fault.start_s * _SECOND_NS),
         end=None if lasts or fault.end_s is None else rfc3339(start_ns + fault.end_s * _SECOND_NS),
-        magnitude=known.magnitude,
+        magnitude=max(size for _, size in fault.ways),
     )

@@ -1,23 +1,22 @@
-"""A simulation as a directory: pings, heartbeats, topology and truth, written as it is made."""
+"""A simulation as a directory, written as it is made: what agents, switches and controller say
+beside the truth about faults and jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import msgspec
-import pyarrow as pa
-import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
 from schemas import heartbeat
-from testbed.records import plain
+from testbed import layout_truth
 from testbed.simulator import Simulation
+from testbed.sinks import SINKS, Sink
+from testbed.throughput import Throughput
 from testbed.truth import encode as encode_truths
 
-FORMATS: Final = ("parquet", "arrow", "csv", "ndjson")
-_BLOCK_ROWS: Final = 1 << 18
+FORMATS: Final = tuple(SINKS)
 
 
 class Written(NamedTuple):
@@ -27,56 +26,14 @@ class Written(NamedTuple):
     heartbeats: Path
     topology: Path
     truth: Path
+    layout: Path
+    placement: Path
     records: int
     beats: int
 
 
-class _Sink(Protocol):
-    def write_table(self, table: pa.Table) -> None: ...
-    def close(self) -> None: ...
-
-
-class _CsvSink:
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._schema = pa.schema(
-            [pa.field(f.name, pa.string()) if pa.types.is_dictionary(f.type) else f for f in schema]
-        )
-        self._writer = arrow_csv.CSVWriter(str(path), self._schema)
-
-    def write_table(self, table: pa.Table) -> None:
-        for batch in table.to_batches():
-            self._writer.write_batch(plain(batch))
-
-    def close(self) -> None:
-        self._writer.close()
-
-
-class _JsonSink:
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._file = path.open("wb")
-        self._encoder = msgspec.json.Encoder()
-
-    def write_table(self, table: pa.Table) -> None:
-        rows = (
-            {name: value for name, value in row.items() if value is not None}
-            for row in table.to_pylist()
-        )
-        self._file.write(self._encoder.encode_lines(rows))
-
-    def close(self) -> None:
-        self._file.close()
-
-
-_SINKS: Final[dict[str, Callable[[Path, pa.Schema], _Sink]]] = {
-    "parquet": lambda path, schema: parquet.ParquetWriter(path, schema, compression="zstd"),
-    "arrow": lambda path, schema: pa.ipc.new_stream(str(path), schema),
-    "csv": _CsvSink,
-    "ndjson": _JsonSink,
-}
-
-
 def write(simulation: Simulation, out: Path, duration_s: int, format: str = "parquet") -> Written:
-    """Stream ``duration_s`` seconds into ``out``, holding a few hundred thousand rows at most.
+    """Stream ``duration_s`` seconds into ``out``, holding a second or a million rows at most.
 
     Raises ValueError for an unknown format and OSError when the directory cannot be written.
     """
@@ -85,23 +42,32 @@ def write(simulation: Simulation, out: Path, duration_s: int, format: str = "par
     out.mkdir(parents=True, exist_ok=True)
     pings, beats_path = out / f"pings.{format}", out / "heartbeats.ndjson"
     topology, truth = out / "topology.json", out / "truth.json"
+    layout, placement = out / "layout.json", out / "placement.ndjson"
     topology.write_bytes(msgspec.json.encode(simulation.topology) + b"\n")
     truth.write_bytes(encode_truths(simulation.truths(duration_s)) + b"\n")
+    with layout.open("wb") as layout_file:
+        layout_file.writelines(layout_truth.encode(simulation))
+    placement.write_bytes(msgspec.json.Encoder().encode_lines(simulation.placements()))
     records = beats = 0
-    sink: _Sink | None = None
-    waiting: list[pa.RecordBatch] = []
+    sink: Sink | None = None
     with beats_path.open("wb") as beats_file:
         for second in simulation.seconds(duration_s):
-            waiting.append(second.pings)
             records += second.pings.num_rows
             beats += len(second.heartbeats)
             beats_file.writelines(heartbeat.encode(beat) + b"\n" for beat in second.heartbeats)
-            sink = sink or _SINKS[format](pings, second.pings.schema)
-            if sum(batch.num_rows for batch in waiting) >= _BLOCK_ROWS:
-                sink.write_table(pa.Table.from_batches(waiting))
-                waiting = []
+            sink = sink or SINKS[format](pings, second.pings.schema)
+            sink.write_batch(second.pings)
     if sink is not None:
-        if waiting:
-            sink.write_table(pa.Table.from_batches(waiting))
         sink.close()
-    return Written(pings, beats_path, topology, truth, records, beats)
+    return Written(pings, beats_path, topology, truth, layout, placement, records, beats)
+
+
+def write_throughput(simulation: Simulation, out: Path, duration_s: int) -> Path:
+    """throughput.parquet: a row per rnic and second, columns as in ``schemas.throughput``."""
+    made = Throughput(simulation)
+    file = out / "throughput.parquet"
+    first = made.second(0)
+    with parquet.ParquetWriter(file, first.schema, compression="zstd") as writer:
+        for index in range(duration_s):
+            writer.write_batch(made.second(index))
+    return file

@@ -165,18 +165,21 @@ def _walk(network: Network, src_rnic: I32, dst_rnic: I32, flow: U64) -> I32:
     columns = [here.copy()]
     while (moving := np.flatnonzero(here != goal)).size:
         at, to = here[moving], goal[moving]
-        around = network.neighbours[at]
+        # few pairs (here, goal) stand for all packets: look for next hops once for each
+        pair, which = np.unique(at.astype(np.int64) * len(network.hops) + to, return_inverse=True)
+        from_, goals = np.divmod(pair, len(network.hops))
+        around = network.neighbours[from_]
         closer = (around >= 0) & (
-            network.hops[around, to[:, None]] == network.hops[at, to][:, None] - 1
+            network.hops[around, goals[:, None]] == network.hops[from_, goals][:, None] - 1
         )
         choices = closer.sum(axis=1)
         if not choices.all():
             lost = int(np.flatnonzero(choices == 0)[0])
-            ends = [network.topology.switches[int(side[lost])].id for side in (at, to)]
+            ends = [network.topology.switches[int(side[lost])].id for side in (from_, goals)]
             raise NetworkError(f"no way from switch {ends[0]!r} to {ends[1]!r}; check links")
-        turn = (mix(flow[moving], network.salt[at]) % choices.astype(np.uint64)).astype(np.int64)
-        chosen = (np.cumsum(closer, axis=1) > turn[:, None]).argmax(axis=1)
-        here[moving] = around[np.arange(len(moving)), chosen]
+        onward = np.take_along_axis(around, np.argsort(~closer, axis=1, kind="stable"), axis=1)
+        turn = mix(flow[moving], network.salt[at]) % choices[which].astype(np.uint64)
+        here[moving] = onward[which, turn.astype(np.int64)]
         column = np.full(len(here), -1, np.int32)
         column[moving] = here[moving]
         columns.append(column)

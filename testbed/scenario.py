@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
+from typing import Literal
 
 import msgspec
-import numpy as np
 
-from schemas.components import kind_of, link_ends
-from testbed.clos import ClosSpec, build
-from testbed.conditions import candidates
-from testbed.faults import KINDS, Direction, Fault
+from testbed import blueprints
+from testbed.arrivals import Arrivals, draw
+from testbed.blueprints import Fabric
+from testbed.churn import deal
+from testbed.clos import ClosSpec
 from testbed.healthy import Noise
+from testbed.jobs import JobsPlan
+from testbed.plans import FaultPlan, arrival_plan, place
 from testbed.simulator import Simulation
+from testbed.watching import Shape
 
+__all__ = ["FaultPlan", "Probing", "Scenario", "ScenarioError", "load", "names", "place"]
 _SUFFIX = ".toml"
 
 
@@ -23,97 +28,70 @@ class ScenarioError(ValueError):
 
 
 class Probing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Ping list: destinations per endpoint, five-tuples per pair."""
+    """Ping list: destinations per endpoint, five-tuples per pair, layers that are probed.
+
+    traced    share of the underlay's five-tuples whose routes traceroutes tell
+    skeleton  "ring": ``targets`` hosts on the job's ring; "layout": those whom the job's layout
+              makes an endpoint talk to, however many
+    """
 
     targets: int = 8
     ports_per_pair: int = 2
-
-
-class FaultPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One planned fault.
-
-    at, for    seconds from the beginning, and how long (absent: until the end)
-    component  a component id, or a selector: "any tor", "any rnic", "any tor-agg link", ...
-    magnitude  a number, or [low, high] to be drawn log-uniformly by the seed
-    """
-
-    kind: str
-    at: int
-    component: str
-    lasting: int | None = msgspec.field(default=None, name="for")
-    magnitude: float | tuple[float, float] | None = None
-    share: float | None = None
-    period: int | None = None
-    direction: Direction = "both"
+    layers: tuple[Literal["overlay", "underlay"], ...] = ("overlay", "underlay")
+    traced: float = 1.0
+    skeleton: Shape = "ring"
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a file holds; ``proves`` says in a paragraph what it is good for."""
+    """What a file holds; ``proves`` says in a paragraph what it is good for.
+
+    fabric    with ``kind`` = clos (when absent), fat_tree, lingjun or document
+    jobs      who runs where and when, instead of the fabric's own placement
+    faults    planned ones; arrivals: random ones besides
+    """
 
     proves: str
     duration_s: int
-    fabric: ClosSpec = ClosSpec()
+    fabric: Fabric = ClosSpec()
     probing: Probing = Probing()
     noise: Noise = Noise()
+    jobs: JobsPlan | None = None
     faults: list[FaultPlan] = []
+    arrivals: Arrivals | None = None
 
     def __post_init__(self) -> None:
         if self.duration_s < 1:
             raise ValueError(f"duration_s is {self.duration_s}; give at least 1")
 
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is ever broken, so that every incident is false."""
+        return not self.faults and self.arrivals is None
+
     def simulation(self, *, seed: int, start_ns: int) -> Simulation:
         """Build the fabric and choose the faults' places; raises ScenarioError."""
-        simulation = Simulation(
-            build(self.fabric, seed),
-            seed=seed,
-            start_ns=start_ns,
-            targets=self.probing.targets,
-            ports_per_pair=self.probing.ports_per_pair,
-            noise=self.noise,
-        )
         try:
-            return simulation.with_faults(place(self.faults, simulation, seed))
+            topology, schedule = blueprints.build(self.fabric, seed), None
+            if self.jobs is not None:
+                topology, schedule = deal(topology, self.jobs, self.duration_s, seed)
+            simulation = Simulation(
+                topology,
+                seed=seed,
+                start_ns=start_ns,
+                targets=self.probing.targets,
+                ports_per_pair=self.probing.ports_per_pair,
+                layers=self.probing.layers,
+                traced=self.probing.traced,
+                noise=self.noise,
+                schedule=schedule,
+                skeleton=self.probing.skeleton,
+            )
+            plans = list(self.faults)
+            if self.arrivals is not None:
+                plans += map(arrival_plan, draw(self.arrivals, self.duration_s, seed))
+            return simulation.with_faults(place(plans, simulation, seed))
         except ValueError as why:
             raise ScenarioError(str(why)) from why
-
-
-def place(plans: list[FaultPlan], simulation: Simulation, seed: int) -> list[Fault]:
-    """Turn selectors into components, no component twice and no two on the same ends."""
-    rng = np.random.default_rng([seed, 40])
-    taken = {end for plan in plans if not _is_selector(plan) for end in _touched(plan.component)}
-    faults = []
-    for plan in plans:
-        chosen = plan.component
-        if plan.kind in KINDS and _is_selector(plan):
-            open_to = candidates(simulation.network, simulation.paths, plan.component)
-            order = rng.permutation(len(open_to))
-            free = [open_to[i] for i in order if not taken & _touched(open_to[i])]
-            if not free:
-                raise ScenarioError(
-                    f"fault {plan.kind}: nothing is left for {plan.component!r}; "
-                    "take fewer faults or a larger fabric"
-                )
-            chosen = free[0]
-            taken |= _touched(chosen)
-        magnitude = plan.magnitude
-        if isinstance(magnitude, tuple):
-            low, high = magnitude
-            if not 0 < low <= high:
-                raise ScenarioError(f"fault {plan.kind}: magnitude [{low}, {high}]; give 0 < low")
-            magnitude = round(float(low * (high / low) ** rng.random()), 4)
-        faults.append(
-            Fault(
-                kind=plan.kind,
-                component=chosen,
-                start_s=plan.at,
-                end_s=None if plan.lasting is None else plan.at + plan.lasting,
-                magnitude=magnitude,
-                share=plan.share,
-                period_s=plan.period,
-                direction=plan.direction,
-            )
-        )
-    return faults
 
 
 def load(source: str | Path) -> Scenario:
@@ -129,9 +107,26 @@ def load(source: str | Path) -> Scenario:
             f"give a TOML file or one of {', '.join(names())}"
         ) from why
     try:
-        return msgspec.toml.decode(raw, type=Scenario)
+        plan = _parse(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as why:
         raise ScenarioError(f"scenario {source}: {' '.join(str(why).split())}") from why
+    if str(source) in names():
+        return plan
+    beside = blueprints.beside(plan.fabric, Path(source).parent)
+    return msgspec.structs.replace(plan, fabric=beside)
+
+
+def _parse(raw: bytes) -> Scenario:
+    """A fabric that does not say its kind is a Clos."""
+    document = msgspec.toml.decode(raw)
+    fabric = document.get("fabric")
+    if isinstance(fabric, dict):
+        kind = fabric.setdefault("kind", "clos")
+        if kind not in blueprints.KINDS:
+            raise msgspec.ValidationError(
+                f"no fabric of kind {kind!r}; choose one of {', '.join(blueprints.KINDS)}"
+            )
+    return msgspec.convert(document, Scenario)
 
 
 def names() -> list[str]:
@@ -145,14 +140,3 @@ def names() -> list[str]:
 
 def _shipped() -> resources.abc.Traversable:
     return resources.files("testbed") / "scenarios"
-
-
-def _is_selector(plan: FaultPlan) -> bool:
-    return plan.component.startswith("any ")
-
-
-def _touched(component: str) -> set[str]:
-    """The component, and the ends of a link: a second fault there would blur the first."""
-    if kind_of(component) != "link":
-        return {component}
-    return {component, *link_ends(component)}

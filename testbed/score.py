@@ -9,73 +9,33 @@ on agents and dead hosts are scored only against such truths, and others only ag
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from testbed.became import Group, Match, Row, groups, p95
+from testbed.claims import Blame, Claim, ScoreError, load_incidents, read_incidents
 from testbed.truth import NOT_NETWORK, Truth, seconds_of
+
+__all__ = [
+    "Blame", "Claim", "Group", "Match", "Row", "Score", "ScoreError", "load_incidents",
+    "read_incidents", "score", "to_json", "to_text",
+]  # fmt: skip
 
 GRACE_S: Final = 60.0
 MAX_TIE_SET: Final = 4
 
 
-class ScoreError(ValueError):
-    """Incidents cannot be read; one line."""
-
-
-class Blame(Protocol):
-    """What scoring needs of an incident; schemas.incident.Incident has it."""
-
-    @property
-    def incident_id(self) -> str: ...
-    @property
-    def version(self) -> int: ...
-    @property
-    def fabric(self) -> str: ...
-    @property
-    def component(self) -> str: ...
-    @property
-    def symptom(self) -> str: ...
-    @property
-    def detected_at(self) -> str: ...
-    @property
-    def tie_set(self) -> Sequence[str]: ...
-    @property
-    def parent(self) -> str | None: ...
-
-
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """An incident as ``diagnose --format json`` prints it, reduced to what scoring needs."""
-
-    incident_id: str
-    fabric: str
-    component: str
-    symptom: str
-    detected_at: str
-    version: int = 1
-    tie_set: list[str] = []
-    parent: str | None = None
-
-
-class Match(msgspec.Struct, frozen=True):
-    """A truth that was found; seconds from the fault's start to the detection."""
-
-    truth: Truth
-    incident_id: str
-    component: str
-    top1: bool
-    seconds: float
-
-
 class Score(msgspec.Struct, frozen=True):
-    """The outcome; ``false`` holds (incident id, component, symptom) of extra incidents."""
+    """The outcome; ``false`` holds (incident id, component, symptom) of extra incidents, and
+    ``duplicates`` the ids among them that blame what another incident was matched for."""
 
     matched: list[Match]
     missed: list[Truth]
     false: list[tuple[str, str, str]]
+    duplicates: list[str] = []
 
     @property
     def truths(self) -> int:
@@ -103,6 +63,37 @@ class Score(msgspec.Struct, frozen=True):
         return [match.seconds for match in self.matched]
 
     @property
+    def p95_seconds(self) -> float | None:
+        """Time within which 95 % of the faults that were found were found [s]."""
+        return p95(self.seconds)
+
+    @property
+    def rows(self) -> list[Row]:
+        """Every truth by its start."""
+        found = [
+            Row(
+                truth=match.truth,
+                found=True,
+                top1=match.top1,
+                tied=not match.top1,
+                seconds=match.seconds,
+                same_symptom=match.symptom == match.truth.symptom,
+                same_type=match.issue_type == match.truth.issue_type is not None,
+            )
+            for match in self.matched
+        ]
+        missed = [Row(truth, False, False, False, None, False, False) for truth in self.missed]
+        return sorted([*found, *missed], key=lambda row: (row.truth.start, row.truth.component))
+
+    def by_symptom(self) -> list[Group]:
+        """Rows grouped by the truth's symptom."""
+        return groups(self.rows, lambda truth: truth.symptom)
+
+    def by_issue_type(self) -> list[Group]:
+        """Rows grouped by the truth's issue type; the symptom stands for those without one."""
+        return groups(self.rows, lambda truth: truth.issue_type or truth.symptom)
+
+    @property
     def perfect(self) -> bool:
         """Everything found, nothing made up."""
         return not self.missed and not self.false
@@ -126,6 +117,7 @@ def score(truths: Sequence[Truth], incidents: Iterable[Blame]) -> Score:
     rows, columns = linear_sum_assignment(worth, maximize=True)
     pairs = {int(i): int(j) for i, j in zip(rows, columns, strict=True) if worth[i, j] > 0}
     used = set(pairs.values())
+    extra = [j for j in range(len(counted)) if j not in used]
     return Score(
         matched=[
             Match(
@@ -134,15 +126,15 @@ def score(truths: Sequence[Truth], incidents: Iterable[Blame]) -> Score:
                 component=counted[j].component,
                 top1=counted[j].component == truths[i].component,
                 seconds=round(seconds_of(counted[j].detected_at) - seconds_of(truths[i].start), 3),
+                tied=max(1, len(counted[j].tie_set)),
+                symptom=counted[j].symptom,
+                issue_type=counted[j].issue_type,
             )
             for i, j in sorted(pairs.items())
         ],
         missed=[truth for i, truth in enumerate(truths) if i not in pairs],
-        false=[
-            (incident.incident_id, incident.component, incident.symptom)
-            for j, incident in enumerate(counted)
-            if j not in used
-        ],
+        false=[(counted[j].incident_id, counted[j].component, counted[j].symptom) for j in extra],
+        duplicates=[counted[j].incident_id for j in extra if worth[list(pairs), j].any()],
     )
 
 
@@ -163,27 +155,6 @@ def _worth(truth: Truth, incident: Blame) -> float:
     return 1e6 + 1e2 * top1 + 1 / (1 + detected - start)
 
 
-def read_incidents(lines: Iterable[bytes], where: str = "incidents") -> list[Claim]:
-    """Parse JSON lines; raises ScoreError naming the line."""
-    decoder = msgspec.json.Decoder(Claim)
-    claims = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                claims.append(decoder.decode(line))
-            except msgspec.MsgspecError as why:
-                raise ScoreError(f"{where}, line {number}: {why}") from why
-    return claims
-
-
-def load_incidents(path: Path) -> list[Claim]:
-    """Read a file of JSON lines; raises ScoreError."""
-    try:
-        return read_incidents(path.read_bytes().splitlines(), str(path))
-    except OSError as why:
-        raise ScoreError(f"{path}: {why.strerror}; give what diagnose --format json wrote") from why
-
-
 def to_json(result: Score) -> bytes:
     """One JSON object: the pairs and the figures."""
     return msgspec.json.encode(
@@ -197,7 +168,10 @@ def to_json(result: Score) -> bytes:
             "top1": result.top1,
             "class": len(result.matched),
             "mean_seconds": float(np.mean(result.seconds)) if result.seconds else None,
-            "p95_seconds": float(np.percentile(result.seconds, 95)) if result.seconds else None,
+            "p95_seconds": result.p95_seconds,
+            "duplicates": result.duplicates,
+            "by_symptom": result.by_symptom(),
+            "by_issue_type": result.by_issue_type(),
         }
     )
 
@@ -211,7 +185,9 @@ def to_text(result: Score) -> str:
     ]
     lines += [f"missed  {t.component}  {t.symptom}  from {t.start}" for t in result.missed]
     lines += [
-        f"false   {component}  {symptom}  {name}" for name, component, symptom in result.false
+        f"false   {component}  {symptom}  {name}"
+        + ("  (blamed already)" if name in result.duplicates else "")
+        for name, component, symptom in result.false
     ]
     mean = f", mean {np.mean(result.seconds):.1f} s to detect" if result.seconds else ""
     lines.append(

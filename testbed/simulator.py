@@ -16,17 +16,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from schemas.heartbeat import Heartbeat
+from schemas.placement import Placement
 from schemas.topology import Topology
 from testbed.agents import STARVED_LOSS, Moment, heartbeats, starved_moments
 from testbed.conditions import Conditions, conditions
 from testbed.faults import Fault, check, truth
-from testbed.healthy import Baseline, Noise, baseline
-from testbed.mixing import mix
+from testbed.healthy import Baseline, Noise, baseline, queue_level
+from testbed.jobs import Schedule, resting
+from testbed.mixing import mix, uniform
 from testbed.network import Network
 from testbed.network import build as build_network
 from testbed.records import REFUSED, SUCCESS, TIMEOUT, Measured, Templates, templates
 from testbed.skeleton import Paths, paths
 from testbed.truth import Truth
+from testbed.watching import Shape
+from testbed.watching import skeleton as pinged
 
 SECOND_NS: Final = 1_000_000_000
 _HOUR_S: Final = 3600
@@ -71,6 +75,11 @@ class Simulation:
     start_ns          event time of second 0 [ns since the epoch]
     targets           same-rail destinations of an endpoint within its job
     ports_per_pair    five-tuples of a pair, probed in turn: one probe a second per pair and layer
+    layers            that are probed; traced: share of five-tuples whose routes are told
+    schedule          the jobs' containers, which must be the topology's, and when they come and go;
+                      None = the topology's containers, there all the time
+    skeleton          "ring": ``targets`` destinations on the job's ring; "layout": those that the
+                      job's layout makes it talk to, however many
     """
 
     def __init__(
@@ -82,17 +91,34 @@ class Simulation:
         start_ns: int,
         targets: int = 8,
         ports_per_pair: int = 2,
+        layers: Sequence[str] = ("overlay", "underlay"),
+        traced: float = 1.0,
         noise: Noise | None = None,
+        schedule: Schedule | None = None,
+        skeleton: Shape = "ring",
     ) -> None:
         if targets < 1 or ports_per_pair < 1:
             raise ValueError("targets and ports_per_pair are counts of at least 1")
+        if not layers or not 0 <= traced <= 1:
+            raise ValueError("probing: give at least one layer, and traced as a share 0..1")
         self.topology = topology
         self.network: Network = build_network(topology)
         self.seed = seed
         self.start_ns = start_ns
         self.targets = targets
         self.ports_per_pair = ports_per_pair
+        self.layers = tuple(layers)
+        self.traced = traced
         self.noise = noise or Noise()
+        self.schedule = schedule or resting(topology)
+        if tuple(topology.containers) != self.schedule.containers:
+            raise ValueError("the schedule's containers are not the topology's; deal them together")
+        self._said: dict[int, list[Placement]] | None = None
+        self._skeleton = None
+        if schedule is not None or skeleton != "ring":
+            self._skeleton = pinged(
+                self.network, self.schedule, shape=skeleton, targets=targets, seed=seed
+            )
         self._hours: dict[int, _Hour] = {}
         for fault in faults:
             check(fault, self.network)
@@ -120,26 +146,58 @@ class Simulation:
             if duration_s is None or fault.start_s < duration_s
         ]
 
+    def placements(self, second: int | None = None) -> list[Placement]:
+        """What the controller says of containers in one second, or ever, in order of time; all
+        that run from the beginning are said to be ready in second 0."""
+        if self._said is None:
+            self._said = {}
+            for at, document in self.schedule.placements(self.topology.fabric, self.start_ns):
+                self._said.setdefault(at, []).append(document)
+        if second is not None:
+            return list(self._said.get(second, ()))
+        return [document for part in self._said.values() for document in part]
+
     def seconds(self, duration_s: int) -> Iterator[Second]:
         """Seconds 0 .. duration_s - 1 in order."""
         return map(self.second, range(duration_s))
 
     def second(self, index: int) -> Second:
-        """All records and heartbeats of one second."""
+        """All records that are published and heartbeats sent in one second."""
         hour = self._hour(index // _HOUR_S)
         now = self._state(hour, index)
         start_ns = self.start_ns + index * SECOND_NS
-        rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence([self.seed, 20, index])))
-        rows = self._rows(hour, now, index)
+        rng = self._rng(20, index)
         moments = starved_moments(self.network, now, self.seed, index)
-        measured = self._measure(hour, now, rows, index, moments, rng)
+        late = hour.baseline.late
+        pings = self._records(hour, index, rng, ~late if late.any() else None)
+        if late.any() and index >= self.noise.late_s:
+            before = index - self.noise.late_s
+            old = self._records(hour, before, self._rng(27, before), late)
+            pings = pa.concat_batches([pings, old])
         return Second(
             index,
             start_ns,
-            hour.templates.batch(rows, measured, start_ns),
+            pings,
             heartbeats(
                 self.network, now, start_ns, hour.baseline.clock_ns, moments, self.seed, rng
             ),
+        )
+
+    def _records(
+        self, hour: _Hour, index: int, rng: np.random.Generator, hosts: NDArray[np.bool_] | None
+    ) -> pa.RecordBatch:
+        """What ``hosts`` (H,) have to say of a second, all of them when None."""
+        now = self._state(hour, index)
+        rows = self._rows(hour, now, index)
+        if hosts is not None:
+            rows = rows[hosts[hour.templates.host[rows]]]
+        moments = starved_moments(self.network, now, self.seed, index)
+        measured = self._measure(hour, now, rows, index, moments, rng)
+        return hour.templates.batch(rows, measured, self.start_ns + index * SECOND_NS)
+
+    def _rng(self, purpose: int, index: int) -> np.random.Generator:
+        return np.random.Generator(
+            np.random.SFC64(np.random.SeedSequence([self.seed, purpose, index]))
         )
 
     def _rows(self, hour: _Hour, now: Conditions, index: int) -> NDArray[np.int64]:
@@ -148,6 +206,9 @@ class Simulation:
         pings = hour.turns[index % self.ports_per_pair]
         if not now.probing.all():
             pings = pings[now.probing[pings]]
+        watch = hour.paths.watch
+        if watch is not None:
+            pings = pings[watch.due(pings, index)]
         if into < len(hour.first_traces):
             traces = hour.first_traces[into]
         elif into >= _TRACE_PERIOD_S:
@@ -175,10 +236,14 @@ class Simulation:
         trace = hour.templates.trace[rows]
         if trace.any():  # three probes a hop: one answer is enough
             keep = np.where(trace, 1 - (1 - keep) ** 3, keep)
-        arrived = rng.random(count) < keep
+        passed = hour.baseline.burst_keep_at(path, index)
+        arrived = rng.random(count) < (keep if passed is None else keep * passed)
         for moment in moments:
             slow = moment.rnics[hour.paths.src_rnic[path]] | moment.rnics[hour.paths.dst_rnic[path]]
             arrived &= ~(slow & (rng.random(count, np.float32) < STARVED_LOSS))
+        watch = hour.paths.watch
+        if watch is not None:
+            arrived &= index < watch.dies_s[path]
         dial = np.where(arrived, SUCCESS, TIMEOUT).astype(np.int8)
         if now.refused.any():
             dial[arrived & now.refused[path] & ~trace] = REFUSED
@@ -186,7 +251,12 @@ class Simulation:
         clock = hour.baseline.clock_ns + now.clock_ns
         sent_at = self.start_ns + index * SECOND_NS + hour.paths.phase_ns[path] + clock[host]
         sent_at += (rng.random(count, np.float32) * _JITTER_NS).astype(np.int64)
-        return Measured(dial, np.round(np.exp(log_rtt) + now.added_us[path], 3), sent_at)
+        queues = 0.0
+        if now.queue_us is not None:
+            queues = queue_level(self.noise, self.seed, hour.baseline.jobs, index)
+        return Measured(
+            dial, np.round(now.slowed(np.exp(log_rtt), path, index, queues), 3), sent_at
+        )
 
     def _state(self, hour: _Hour, index: int) -> Conditions:
         active = tuple(fault for fault in self.faults if fault.active(index))
@@ -212,9 +282,13 @@ class Simulation:
             ports_per_pair=self.ports_per_pair,
             seed=self.seed,
             hour=hour,
+            layers=self.layers,
+            given=self._skeleton,
         )
         coded = templates(self.network, drawn)
         traces = np.flatnonzero(coded.trace)
+        if self.traced < 1:
+            traces = traces[uniform(self.seed, 26, coded.path[traces]) < self.traced]
         slot = mix(self.seed, 24, traces) % np.uint64(_TRACE_PERIOD_S)
         every = np.arange(len(drawn))
         return _Hour(

@@ -7,8 +7,9 @@ Agents rotate through a pair's five-tuples, so a pair sees one probe a second in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,28 @@ _EPHEMERAL: Final = 49152
 _VXLAN_PORT: Final = 4789
 #: Probes of a second start in its first 985 ms; jitter may add up to 10 ms.
 _LAST_PHASE_S: Final = 0.985
+#: Later than any second of a simulation.
+NEVER: Final = 2**31 - 1
+
+
+class Watch(NamedTuple):
+    """Seconds of the simulation (N,): pinged in [from_s, until_s), answered before dies_s."""
+
+    from_s: I32
+    until_s: I32
+    dies_s: I32
+
+    def due(self, rows: NDArray[np.int64], second: int) -> NDArray[np.bool_]:
+        """(M,) whether each of ``rows`` is pinged in this second."""
+        here: NDArray[np.bool_] = (self.from_s[rows] <= second) & (second < self.until_s[rows])
+        return here
+
+
+class Skeleton(NamedTuple):
+    """(K, 2) pairs of endpoint indices, and when each is pinged (None = always)."""
+
+    pairs: I32
+    watch: Watch | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +63,7 @@ class Paths:
     forward, reply         (P, W) components in order: container and vswitch (overlay only, else
                            -1), then rnic, link, switch, ..., rnic, then vswitch and container
     forward_switches, reply_switches   (P, V) switch indices, -1 padded
+    watch                  when each is pinged and answered; None = always, as in the underlay
     """
 
     layer: NDArray[np.int8]
@@ -59,9 +83,19 @@ class Paths:
     reply: I32
     forward_switches: I32
     reply_switches: I32
+    watch: Watch | None = None
 
     def __len__(self) -> int:
         return len(self.layer)
+
+    def during(self, from_s: int, until_s: int) -> Paths:
+        """The paths that are pinged in all of [from_s, until_s); these very paths if all are."""
+        if self.watch is None:
+            return self
+        here = (self.watch.from_s <= from_s) & (self.watch.until_s >= until_s)
+        columns = {each.name: getattr(self, each.name) for each in fields(self)}
+        watch = Watch(*(each[here] for each in columns.pop("watch")))
+        return Paths(**{name: column[here] for name, column in columns.items()}, watch=watch)
 
     def visits(self, component: int) -> NDArray[np.bool_]:
         """(P,) paths that cross the component in either direction."""
@@ -79,6 +113,8 @@ def ring_offsets(size: int, targets: int) -> list[int]:
         for offset in (step % size, -step % size):
             if offset and offset not in seen:
                 seen.append(offset)
+        if len(seen) >= targets:
+            break
     return seen[:targets]
 
 
@@ -108,11 +144,26 @@ def underlay_pairs(network: Network, pairs: I32) -> I32:
 
 
 def paths(
-    network: Network, *, targets: int, ports_per_pair: int, seed: int, hour: int = 0
+    network: Network,
+    *,
+    targets: int,
+    ports_per_pair: int,
+    seed: int,
+    hour: int = 0,
+    layers: Sequence[str] = ("overlay", "underlay"),
+    given: Skeleton | None = None,
 ) -> Paths:
-    """All five-tuple paths of one hour: source ports are drawn anew every hour."""
-    above = overlay_pairs(network, targets)
+    """All five-tuple paths of one hour: source ports are drawn anew every hour.
+
+    given  the overlay's pairs, instead of ``targets`` neighbours on each job's ring; the underlay
+           below all of them is pinged all the time
+    """
+    above, watch = given or Skeleton(overlay_pairs(network, targets))
     below = underlay_pairs(network, above)
+    if watch is not None:
+        watch = _always_below(watch, len(below)) if "overlay" in layers else None
+    above = above if "overlay" in layers else above[:0]
+    below = below if "underlay" in layers else below[:0]
     pair_layer = np.repeat([OVERLAY, UNDERLAY], [len(above), len(below)])
     pair_rnic = np.concatenate([network.endpoint_rnic[above], below])
     pair_end = np.concatenate([above, np.full_like(below, -1)])
@@ -155,7 +206,14 @@ def paths(
         reply=_whole(network, rnic[:, 1], rnic[:, 0], end[:, ::-1], reply_switches),
         forward_switches=forward_switches,
         reply_switches=reply_switches,
+        watch=None if watch is None else Watch(*(each[pair] for each in watch)),
     )
+
+
+def _always_below(watch: Watch, count: int) -> Watch:
+    """The overlay's pairs as they are, then ``count`` pairs that are always pinged."""
+    more = [np.full(count, end, np.int32) for end in (0, NEVER, NEVER)]
+    return Watch(*(np.append(each, new) for each, new in zip(watch, more, strict=True)))
 
 
 def _outer(

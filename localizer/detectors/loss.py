@@ -58,9 +58,11 @@ def upper_tail(lost: F64, sent: F64, rate: float, dispersion: float = 1.0) -> F6
     dispersion  counts are divided by it: a beta-binomial of that variance ratio has about so many
                 independent trials (quasi-likelihood, McCullagh & Nelder 1989, section 4.5)
     """
-    k, n = lost / dispersion, np.maximum(sent, lost) / dispersion
-    tail = special.betainc(np.maximum(k, 1e-12), n - k + 1.0, rate)
-    return np.where(k > 0, np.minimum(tail, 1.0), 1.0)
+    out = np.ones(len(lost))
+    some = np.flatnonzero(lost > 0)  # most lose nothing, and the function is dear
+    k, n = lost[some] / dispersion, np.maximum(sent, lost)[some] / dispersion
+    out[some] = np.minimum(special.betainc(k, n - k + 1.0, rate), 1.0)
+    return out
 
 
 def pooled(incidence: sparse.csr_array, values: I64 | F64) -> F64:

@@ -27,6 +27,7 @@ STARVED_DELAY_US = 100_000.0
 EARLY_S = 0.2  # clocks of heartbeats and probes may differ by so much
 STARVED_AHEAD_S = 2.0
 BACK_S = 2
+WINDOW_S = 30  # what latencies are compared over
 KEPT_BEATS = 16
 
 
@@ -38,6 +39,17 @@ class Hosts:
     doubtful: Bool  # none for DOUBTFUL_S
     starved: Bool
     back: Bool  # silent until BACK_S ago: the seconds of its return say nothing about the network
+    short: Bool  # silent until WINDOW_S ago: its windows are shorter than those of the past
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """(H,) when hosts were last heard of."""
+
+    last_s: npt.NDArray[np.float64]  # newest heartbeat or own probe [s], -inf: never
+    probed_s: I64  # newest second with an own probe
+    beats: Bool  # has ever sent a heartbeat
+    goodbye: Bool  # said itself that it stops
 
 
 class HostMemory:
@@ -67,10 +79,16 @@ class HostMemory:
 
     def place(self, path: Path) -> tuple[int, int]:
         """Source and destination host of a path."""
-        src, dst = self.code(path.src_node_sn), self.code(path.dst_node_sn)
-        self._rnics.setdefault(src, set()).add(path.src_real_ip)
-        self._rnics.setdefault(dst, set()).add(path.dst_real_ip)
-        return src, dst
+        return (
+            self.end(path.src_node_sn, path.src_real_ip),
+            self.end(path.dst_node_sn, path.dst_real_ip),
+        )
+
+    def end(self, name: str, rnic: str) -> int:
+        """Host at one end of a path, through that rnic."""
+        code = self.code(name)
+        self._rnics.setdefault(code, set()).add(rnic)
+        return code
 
     def beat(self, name: str, time_s: float, *, alive: bool, steal: float, delay_us: float) -> None:
         """Take a heartbeat."""
@@ -87,6 +105,17 @@ class HostMemory:
     def rnics(self, host: int) -> int:
         """How many rnics of a host are probed."""
         return len(self._rnics.get(host, ()))
+
+    def life(self, second: int) -> Life:
+        """Newest signs of life up to the end of a second."""
+        count, now = len(self.names), second + 1.0 + EARLY_S
+        last = np.where(self._sent > 0, self._sent + 1.0, -np.inf)
+        beats, goodbye = np.zeros(count, bool), np.zeros(count, bool)
+        for code, times in self._beats.items():
+            beats[code] = True
+            last[code] = max([last[code], *(t for t in times if t <= now)])
+        goodbye[list(self._dead)] = True
+        return Life(last, self._sent, beats, goodbye)
 
     def state(self, second: int) -> Hosts:
         """State at the end of a second, by what was said about that second.
@@ -119,12 +148,13 @@ class HostMemory:
             starved[code] = any(now - 2.5 <= t <= now + STARVED_AHEAD_S for t in times)
         for code in np.flatnonzero(silent).tolist():
             self._silent_s[code] = second
-        back = np.zeros(hosts, bool)
+        back, short = np.zeros(hosts, bool), np.zeros(hosts, bool)
         for code, last_s in list(self._silent_s.items()):
             back[code] = not silent[code] and second - last_s <= BACK_S
-            if second - last_s > BACK_S:
+            short[code] = second - last_s <= WINDOW_S
+            if second - last_s > WINDOW_S:
                 del self._silent_s[code]
-        return Hosts(silent, doubtful, starved, back)
+        return Hosts(silent, doubtful, starved, back, short)
 
 
 def _remember(of: dict[int, list[float]], host: int, time_s: float) -> None:

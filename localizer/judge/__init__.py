@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from localizer.judge import calibration
+from localizer.judge.deadman import dead
+from localizer.judge.drift import drift
 from localizer.judge.latency import latency
+from localizer.judge.placed import told, unready
 from localizer.judge.reachability import reachability
 from localizer.judge.silence import silent, skewed_clock, starved
 from localizer.state import FabricState
 from localizer.verdict import Verdict
 
-__all__ = ["second"]
+__all__ = ["second", "told"]
 
 
 def second(
@@ -23,18 +27,22 @@ def second(
     """
     hosts = state.hosts.state(at)
     verdicts = [skewed_clock(at, name, by) for name, by in skewed.items()]
-    verdicts += silent(state, at, hosts)
+    gone = dead(state, at, hosts)
+    verdicts += gone.verdicts
+    verdicts += silent(state, at, hosts, gone.covered)
     # Between "no sign of life for a moment" and a verdict, a host's time-outs wait.
     # So do those of a host whose clock is off: its peers refuse its probes as stale.
     off = np.array([name in (suspects or ()) for name in state.hosts.names], bool)
-    judged = ~state.touches(hosts.doubtful | hosts.silent | off)
+    judged = ~state.touches(hosts.doubtful | hosts.silent | off) & ~unready(state, at)
     if hosts.back.any():
         state.history.erase(state.touches(hosts.back))
     hungry = state.touches(hosts.starved)
     if hungry.any():
         verdicts += starved(state, at, hosts)
         state.history.erase(hungry)  # what a starved prober measured is about itself
+    calibration.tell(state, at, judged & ~hungry)
     verdicts += reachability(state, at, judged)
-    if state.shift is not None:
-        verdicts += latency(state, at, np.logical_and(judged, ~hungry))
-    return verdicts
+    verdicts += drift(state, at, judged & ~hungry)
+    # A burst that a whole window averages out fills one that has only just begun.
+    verdicts += latency(state, at, judged & ~hungry & ~state.touches(hosts.short))
+    return told(state, verdicts, at)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from localizer import explain
 from localizer.evidence import Blame
+from localizer.issue_type import NONE, SLOW_PATH_US, Signs, likely
 from localizer.observability import Classes
 from localizer.state import FabricState
-from localizer.verdict import I64, ISSUE_TYPE, Verdict
+from localizer.verdict import I64, Verdict
 from schemas.components import component, kind_of
 from schemas.incident import Layer, Symptom
 
@@ -21,11 +21,9 @@ F64 = npt.NDArray[np.float64]
 LAYER: dict[str, Layer] = {"vswitch": "overlay", "container": "overlay", "host": "host"}
 #: From this share of a path's traversals on, a blamed component takes the whole path with it.
 OWNS = 0.5
-
-
-def share_of(incidence: sparse.csr_array, column: int) -> F64:
-    """(P,) one column."""
-    return np.asarray(incidence[:, [column]].todense()).ravel()
+#: Losses flap if they fall below this share of their height and rise again, so many turns in at
+#: least so many seconds.
+QUIET, TURNS, FEWEST_S = 0.15, 3, 6
 
 
 def suspects(groups: Classes, names: set[str]) -> Bool:
@@ -33,16 +31,14 @@ def suspects(groups: Classes, names: set[str]) -> Bool:
     return np.array([not names.isdisjoint(members) for members in groups.members], bool)
 
 
-def owners(
-    incidence: sparse.csr_array, blames: list[Blame], *, latency: bool
-) -> npt.NDArray[np.int64]:
+def owners(groups: Classes, blames: list[Blame], *, latency: bool) -> npt.NDArray[np.int64]:
     """(P,) which of the blames explains most of each path's trouble; -1 where none crosses it."""
     if not blames:
-        return np.full(incidence.shape[0], -1)
+        return np.full(groups.paths, -1)
     effect = np.array([blame.effect for blame in blames])
     strength = effect if latency else -np.log1p(-np.clip(effect, 1e-9, 0.999))
-    part = incidence[:, [blame.column for blame in blames]].toarray() * strength
-    return np.where(part.max(axis=1) > 0, part.argmax(axis=1), -1)
+    part = np.stack([groups.share(blame.column) for blame in blames]) * strength[:, None]
+    return np.where(part.max(axis=0) > 0, part.argmax(axis=0), -1)
 
 
 def verdict_on(groups: Classes, column: int, symptom: Symptom, bad: I64, p: float, size: float,
@@ -55,11 +51,41 @@ def verdict_on(groups: Classes, column: int, symptom: Symptom, bad: I64, p: floa
     tie_set = groups.members[column]
     corrected = min(1.0, p * len(groups.members))
     layer = LAYER.get(kind_of(tie_set[0]), "underlay")
-    crossed = int(groups.incidence[:, [column]].tocsc().nnz)
+    crossed = int(np.count_nonzero(groups.share(column)))
     return Verdict(
         tie_set[0], tie_set, layer, symptom, corrected,
         1.0 - corrected, bad, crossed, first_s, size,
     )  # fmt: skip
+
+
+def direct(verdict: Verdict, blame: Blame, groups: Classes) -> None:
+    """Which way a link hurts, and which share of the five-tuples on it."""
+    if blame.direction in ("a>b", "b>a") and groups.directed[blame.column]:
+        verdict.direction = "a>b" if blame.direction == "a>b" else "b>a"
+    if blame.share < 1:
+        verdict.evidence["share_of_five_tuples"] = round(blame.share, 3)
+
+
+def _name_type(state: FabricState, verdict: Verdict, share: F64, sent: I64) -> None:
+    """The issue types that it may be, with their probabilities."""
+    speak = (share >= OWNS) & (sent > 0)
+    layers = state.layer[verdict.bad] == 1
+    below = speak & (state.layer == 0)
+    overlay = bool(layers.all()) if layers.any() and below.any() else None
+    late = verdict.symptom == "high_latency"
+    signs = Signs(
+        flapping=None if late else _flapping(state, verdict),
+        some="share_of_five_tuples" in verdict.evidence and not overlay,
+        overlay=overlay,
+        slow=verdict.effect >= SLOW_PATH_US if late else None,
+        inside=bool((state.src[verdict.bad] == state.dst[verdict.bad]).all()),
+    )
+    types = likely(verdict.tie_set, verdict.symptom, signs)
+    verdict.issue_type = types[0][0] if types and types[0][0] != NONE else None
+    if signs.flapping:
+        verdict.evidence["flapping"] = True
+    if types:
+        verdict.evidence["issue_types"] = {name: round(p, 3) for name, p in types[:4]}
 
 
 def about_host(verdict: Verdict, host: str) -> None:
@@ -72,7 +98,7 @@ def about_host(verdict: Verdict, host: str) -> None:
 def add_evidence(state: FabricState, verdict: Verdict, share: F64, sent: I64, lost: I64, bad: Bool,
                  length: int) -> None:  # fmt: skip
     """Fill in what a person reads: the contrast, the layers, the strength, examples."""
-    verdict.issue_type = ISSUE_TYPE.get((verdict.kind, verdict.symptom))
+    _name_type(state, verdict, share, sent)
     crosses, probed = share > 0, sent > 0
     facts = explain.crossing(verdict.component, bad & probed, probed & ~bad, crosses)
     strength = explain.effect(verdict.symptom, verdict.effect)
@@ -89,3 +115,15 @@ def add_evidence(state: FabricState, verdict: Verdict, share: F64, sent: I64, lo
     facts["source_hosts"] = len(np.unique(state.src[verdict.bad]))
     facts["examples"] = explain.examples(verdict.bad, state.index.paths)
     verdict.evidence |= facts
+
+
+def _flapping(state: FabricState, verdict: Verdict) -> bool | None:
+    """Whether losses of the bad paths come and go; None before there is enough to tell."""
+    newest = state.newest_s
+    length = min(newest - verdict.first_s + 1, state.history.seconds)
+    if length < FEWEST_S:
+        return None
+    seconds = range(newest - length + 1, newest + 1)
+    lost = np.array([int(state.history.line("lost", s)[verdict.bad].sum()) for s in seconds])
+    high = lost > QUIET * lost.max(initial=1)
+    return bool(np.count_nonzero(high[1:] != high[:-1]) >= TURNS)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+from scipy import sparse
 
-from localizer import quorum, strategies
+from localizer import crowds, quorum, strategies
 from localizer.detectors import latency as detector
-from localizer.detectors import loss
-from localizer.evidence import F64, Evidence
-from localizer.judge.common import OWNS, add_evidence, owners, share_of, verdict_on
+from localizer.detectors import spike
+from localizer.evidence import Evidence
+from localizer.judge.common import OWNS, add_evidence, direct, owners, verdict_on
 from localizer.state import FabricState
 from localizer.verdict import I64, Verdict
 
@@ -18,74 +18,97 @@ Bool = npt.NDArray[np.bool_]
 
 WINDOW_S = 30
 CLIP = 12.0  # noise units: one wild path must not outvote the others
-MOST_MOVED = 0.5  # of a component's paths must have moved
+MOST_MOVED = 0.5  # of a component's paths must have moved, of those that the fault can hit
 
 
 def latency(state: FabricState, at: int, judged: Bool) -> list[Verdict]:
-    """Components whose paths are shifted far more often than all other paths are.
+    """Components whose paths are shifted far more often than their jobs' other paths are.
 
     judged  (P,) paths that may speak
+    Large steps show in five seconds, all others in a window of 30 s; the window adds what five
+    seconds missed.
     """
-    shift = state.shift
-    if shift is None or not (shift.flagged & judged).any():
+    left = judged.copy()
+    verdicts: list[Verdict] = []
+    if (sudden := _sudden(state, at)) is not None:
+        verdicts += _shifted(state, at, sudden, left, spike.RECENT_S, 1.0)
+    if state.shift is not None:
+        verdicts += _shifted(state, at, state.shift, left, WINDOW_S, 5.0)
+    else:
+        state.shift = sudden  # what anomalies of this second are told by
+    return verdicts
+
+
+def _sudden(state: FabricState, at: int) -> detector.Shift | None:
+    memory, paths = state.latency, len(state.index)
+    if len(memory.reference) < paths:
+        return None  # paths joined since the last window: the next one is near
+    lines = [state.history.rtt_us(at - back) for back in reversed(range(spike.RECENT_S))]
+    return spike.spike(np.stack(lines), memory.reference, memory.ceiling, state.layer)
+
+
+def _shifted(
+    state: FabricState, at: int, shift: detector.Shift, left: Bool, length: int, every_s: float
+) -> list[Verdict]:
+    """Verdicts on one set of shifts; takes the paths that they explain out of ``left``.
+
+    length   seconds that were compared; every_s: how often such a test is made
+    """
+    valid, flagged = shift.valid & left, shift.flagged & left
+    if not flagged.any():
         return []
     groups = state.classes()
-    valid, flagged = shift.valid & judged, shift.flagged & judged
     vote = quorum.per_pair(state.pair, valid)  # a pair's five-tuples share its fate: one vote
-    level = state.budget.level(len(groups.members), 5.0)
-    every = loss.pooled(groups.incidence, vote)
-    moved = loss.pooled(groups.incidence, vote * flagged)
-    if not (_p(every, moved, float(vote.sum()), float((vote * flagged).sum())) < level).any():
+    crowd = crowds.of(state.src, state.dst, state.layer == 1)
+    level = state.budget.level(len(groups.members), every_s)
+    if not (crowds.tail(groups.incidence, crowd, vote, flagged) < level).any():
         return []
     noise = np.where(shift.noise_us > 0, shift.noise_us, 1.0)
     excess = np.clip(shift.excess_us, -CLIP * noise, CLIP * noise) * valid
     evidence = Evidence(
-        groups.incidence, valid.astype(np.int64), flagged.astype(np.int64), excess, noise, flagged,
+        groups, valid.astype(np.int64), flagged.astype(np.int64), excess, noise, flagged,
         state.src, state.layer == 1, state.background.rate, latency=True,
     )  # fmt: skip
     verdicts = []
-    left = valid.copy()
-    sent, lost = (state.history.total(name, at, WINDOW_S) for name in ("sent", "lost"))
+    here = left & valid
+    sent, lost = (state.history.total(name, at, length) for name in ("sent", "lost"))
     blames = strategies.get(state.options.strategy)(evidence)
-    owner = owners(groups.incidence, blames, latency=True)
+    owner = owners(groups, blames, latency=True)
     for number, blame in enumerate(blames):
-        share = share_of(groups.incidence, blame.column)
-        rows = left & (share > 0) & ~(flagged & (owner != number))
+        share = groups.share(blame.column)
+        rows = here & (share > 0) & ~(flagged & (owner != number))
         n, k = float((vote * share * rows).sum()), float((vote * share * (rows & flagged)).sum())
-        rest, rest_moved = float((vote * left).sum()), float((vote * (left & flagged)).sum())
-        p = float(_p(np.array([n]), np.array([k]), rest, rest_moved)[0])
+        crossing = sparse.csr_array((share * rows)[:, None])
+        p = float(crowds.tail(crossing, crowd, vote * here, flagged)[0])
         mine = np.flatnonzero(rows & flagged)
         witnesses = len(np.unique(state.src[mine]))
-        if not p < level or k < MOST_MOVED * n or witnesses < state.options.observers:
+        if not p < level or k < MOST_MOVED * blame.share * n or witnesses < state.options.observers:
             continue
         size = float(np.median(shift.excess_us[mine]))
-        first_s = _onset(state, at, mine, shift.excess_us)
-        verdict = verdict_on(groups, blame.column, "high_latency", mine, p, size, first_s)
-        add_evidence(state, verdict, share * valid, sent, lost, flagged, WINDOW_S)
-        left &= ~((share >= OWNS) | (flagged & (owner == number)))
+        verdict = verdict_on(
+            groups, blame.column, "high_latency", mine, p, size, _onset(state, at, mine)
+        )
+        direct(verdict, blame, groups)
+        add_evidence(state, verdict, share * valid, sent, lost, flagged, length)
+        if np.isfinite(shift.lof[mine]).any():
+            verdict.evidence["lof"] = round(float(np.nanmedian(shift.lof[mine])), 2)
+        here &= ~((share >= OWNS) | (flagged & (owner == number)))
         verdicts.append(verdict)
+    left &= here | ~valid
     return verdicts
 
 
-def _p(every: F64, moved: F64, all_every: float, all_moved: float) -> F64:
-    """P(so many votes moved) if a component's pairs moved as often as all the others did."""
-    others = np.maximum(all_every - every, 1.0)
-    rate = np.maximum(np.maximum(all_moved - moved, 0.0) / others, detector.QUIETEST)
-    tail = special.betainc(
-        np.maximum(moved, 1e-12), np.maximum(every - moved, 0.0) + 1.0, np.minimum(rate, 1 - 1e-9)
-    )
-    return np.where(moved > 0, tail, 1.0)
+def _onset(state: FabricState, at: int, bad: I64) -> int:
+    """First second from which the bad paths' answers are late: the likeliest change of their level.
 
-
-def _onset(state: FabricState, at: int, bad: I64, excess_us: F64) -> int:
-    """First second of the window from which most of the bad paths' answers are late."""
-    late = state.latency.reference_us(bad) + 0.5 * excess_us[bad]
-    first = at + 1
-    for back in range(min(WINDOW_S, state.history.seconds)):
-        rtt = state.history.rtt_us(at - back)[bad]
-        heard = rtt > 0
-        if heard.any():
-            if (rtt[heard] > late[heard]).mean() < 0.5:
-                break
-            first = at - back
-    return first
+    Over what the ring of panes holds; the level of a second is the mean over the bad paths that
+    were answered in it of ln(round trip / reference).
+    """
+    seconds = range(at - state.history.seconds + 1, at + 1)
+    rtt = np.stack([state.history.rtt_us(second)[bad] for second in seconds])
+    heard = rtt > 0
+    ratio = np.log(np.where(heard, rtt, 1.0) / state.latency.reference[bad], where=heard,
+                   out=np.zeros_like(rtt))  # fmt: skip
+    count = heard.sum(axis=1).astype(np.float64)
+    level = ratio.sum(axis=1, dtype=np.float64) / np.maximum(count, 1.0)
+    return seconds[spike.change_of_level(level, count)]

@@ -12,8 +12,8 @@ from localizer.judge.common import (
     OWNS,
     about_host,
     add_evidence,
+    direct,
     owners,
-    share_of,
     suspects,
     verdict_on,
 )
@@ -61,7 +61,7 @@ def _learn(state: FabricState, at: int, judged: Bool) -> None:
     sent, lost = (state.history.line(n, at).astype(np.int64) * judged for n in ("sent", "lost"))
     state.background.learn(
         float(sent.sum()), float(lost.sum()),
-        loss.pooled(groups.incidence, sent), loss.pooled(groups.incidence, lost),
+        groups.pooled(sent), groups.pooled(lost),
     )  # fmt: skip
 
 
@@ -79,24 +79,22 @@ def _window(
     background = state.background
     sent = state.history.total("sent", at, length) * left
     lost = state.history.total("lost", at, length) * left
-    alarm = loss.alarming(
-        loss.pooled(groups.incidence, sent), loss.pooled(groups.incidence, lost), background, level
-    )
+    alarm = loss.alarming(groups.pooled(sent), groups.pooled(lost), background, level)
     if not alarm.any():
         return []
     p_path = loss.upper_tail(lost.astype(float), sent.astype(float), background.rate)
     bad = (lost > 0) & (p_path < SURPRISE)
     evidence = Evidence(
-        groups.incidence, sent, lost, np.zeros(len(sent)), np.ones(len(sent)), bad,
+        groups, sent, lost, np.zeros(len(sent)), np.ones(len(sent)), bad,
         state.src, state.layer == 1, background.rate,
         suspect=suspects(groups, state.suspects),
     )  # fmt: skip
     verdicts: list[Verdict] = []
     alone: list[Verdict] = []
     blames = strategies.get(state.options.strategy)(evidence)
-    owner = owners(groups.incidence, blames, latency=False)
+    owner = owners(groups, blames, latency=False)
     for number, blame in enumerate(blames):
-        share = share_of(groups.incidence, blame.column)
+        share = groups.share(blame.column)
         rows = left & (share > 0) & ~(bad & (owner != number))
         n, k = float((share * sent * rows).sum()), float((share * lost * rows).sum())
         if not loss.alarming(np.array([n]), np.array([k]), background, level)[0]:
@@ -116,6 +114,7 @@ def _window(
         witnessed = quorum.enough(state.src, lost, sent, rows, background, state.options.observers)
         if not witnessed:
             about_host(verdict, state.hosts.names[quorum.loudest(state.src, lost, rows)])
+        direct(verdict, blame, groups)
         add_evidence(state, verdict, share, sent, lost, bad, length)
         (verdicts if witnessed else alone).append(verdict)
     return verdicts or alone[:1]
@@ -128,8 +127,8 @@ def _by_itself(state: FabricState, sent: I64, lost: I64, share: F64, apart: F64)
     Where routes are unknown, the luck of ECMP puts more of a switch's paths on a lossy link than
     its share says, and the rest would be laid at the switch's door.
     """
-    n, k = float(apart @ sent), float(apart @ lost)
-    if n < APART * float(share @ sent):
+    n, k = float((apart * sent).sum()), float((apart * lost).sum())
+    if n < APART * float((share * sent).sum()):
         return True  # nothing to compare with: all of its paths cross what was blamed
     background = state.background
     p = loss.upper_tail(np.array([k]), np.array([n]), background.rate, background.dispersion)
@@ -142,9 +141,10 @@ def _still(state: FabricState, at: int, share: F64) -> bool:
     share  (P,) of the paths that speak for it: all that cross it, for the bad ones alone were
            chosen because they lost, and chance would always look guilty
     """
-    sent = float(share @ state.history.total("sent", at, RECENT_S))
-    lost = float(share @ state.history.total("lost", at, RECENT_S))
-    newest = float(share @ state.history.total("lost", at, RECENT_S // 2))
+    sent, lost, newest = (
+        float((share * state.history.total(name, at, length)).sum())
+        for name, length in (("sent", RECENT_S), ("lost", RECENT_S), ("lost", RECENT_S // 2))
+    )
     background = state.background
     p = loss.upper_tail(np.array([lost]), np.array([sent]), background.rate, background.dispersion)
     return bool(p[0] < STILL and newest > 0)

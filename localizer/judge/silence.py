@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from localizer.detectors.silence import Hosts, observers
 from localizer.state import FabricState
@@ -12,12 +13,17 @@ from localizer.verdict import I64, Verdict
 from schemas.components import component
 from schemas.incident import Layer, Symptom
 
+Bool = npt.NDArray[np.bool_]
+
 RNICS_AT_ONCE = 2
 
 
-def silent(state: FabricState, at: int, hosts: Hosts) -> list[Verdict]:
-    """agent_down and host_down, by the decision table."""
-    if not hosts.silent.any():
+def silent(state: FabricState, at: int, hosts: Hosts, covered: Bool) -> list[Verdict]:
+    """agent_down and host_down, by the decision table.
+
+    covered  (H,) hosts that are spoken for: they fell silent with their whole pod
+    """
+    if not (hosts.silent & ~covered).any():
         return []
     count = len(state.hosts)
     sent, lost, refused = (state.history.total(n, at, 3) for n in ("sent", "lost", "refused"))
@@ -26,7 +32,7 @@ def silent(state: FabricState, at: int, hosts: Hosts) -> list[Verdict]:
     dark = observers(state.dst, state.src, to_silent & (sent > 0) & (lost >= sent), count)
     lit = observers(state.dst, state.src, to_silent & (lost < sent), count)
     verdicts = []
-    for host in np.flatnonzero(hosts.silent):
+    for host in np.flatnonzero(hosts.silent & ~covered):
         name = state.hosts.names[host]
         bad = np.flatnonzero((state.dst == host) & to_silent & ((refused > 0) | (lost > 0)))
         heard = f"no heartbeat from {name} for 3 s"

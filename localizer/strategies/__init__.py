@@ -14,6 +14,7 @@ from localizer.evidence import Blame, Evidence
 Strategy = Callable[[Evidence], list[Blame]]
 
 _registry: dict[str, Strategy] = {}
+_variants: dict[str, dict[str, Strategy]] = {}
 
 
 def strategy(name: str) -> Callable[[Strategy], Strategy]:
@@ -35,9 +36,31 @@ def get(name: str) -> Strategy:
     return _registry[name]
 
 
+def vary(name: str, settings: dict[str, Strategy]) -> None:
+    """Say with which other parameters, by label, a strategy may be run."""
+    _variants[name] = settings
+
+
+def variants(name: str) -> dict[str, Strategy]:
+    """A strategy with the parameters that its paper tunes on the network at hand, by label.
+
+    Nothing here chooses among them; who compares methods may, on data apart from the test's.
+    """
+    get(name)
+    return dict(_variants.get(name, {}))
+
+
 def names() -> list[str]:
     """All registered names, sorted."""
     return sorted(_registry)
 
 
-from localizer.strategies import deepview, hypothesis, vote007  # noqa: E402, F401 — they use the decorator above
+from localizer.strategies import (  # noqa: E402 — they use the decorator above
+    deepview,  # noqa: F401
+    flock,  # noqa: F401
+    hypothesis,  # noqa: F401
+    intersection,  # noqa: F401
+    netbouncer,  # noqa: F401
+    pll,  # noqa: F401
+    vote007,  # noqa: F401
+)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from localizer.detectors.loss import upper_tail
-from localizer.evidence import Evidence
+from localizer.evidence import Evidence, Matrices
 from localizer.incidence import Incidence
 from localizer.observability import Classes, classes
 from localizer.paths import Path
@@ -53,7 +53,7 @@ def fabric() -> tuple[Classes, list[Path]]:
             hops = [first] if first == last else [first, spine, last]
             incidence.learn_route(flow, list(hops))
     live = np.ones(len(paths), bool)
-    return classes(incidence.matrix(), incidence.components, live), paths
+    return classes(incidence.woven(), incidence.components, live), paths
 
 
 def _end(host: int, rail: int) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def empty() -> Evidence:
     groups, paths = fabric()
     count = len(paths)
     return Evidence(
-        groups.incidence,
+        Matrices(groups.incidence),
         np.full(count, SENT, np.int64),
         np.zeros(count, np.int64),
         np.zeros(count),
@@ -117,7 +117,7 @@ def permuted(evidence: Evidence, rows: np.ndarray, columns: np.ndarray) -> Evide
     """The same evidence with its paths and classes told in another order."""
     return replace(
         evidence,
-        incidence=sparse.csr_array(evidence.incidence[rows][:, columns]),
+        crossings=Matrices(sparse.csr_array(evidence.incidence[rows][:, columns])),
         **{
             name: getattr(evidence, name)[rows]
             for name in ("sent", "lost", "excess_us", "noise_us", "bad", "source", "overlay")

@@ -3,33 +3,90 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from evidence_samples import column_of, empty, fabric, lossy, permuted
+from evidence_samples import column_of, empty, fabric, lossy
 from evidence_samples import late as _late
+from evidence_samples import permuted as _permuted
+from scipy import sparse
 
 from localizer import strategies
 from localizer.detectors.loss import MATERIAL
 from localizer.errors import LocalizerError, UnknownStrategy
-from localizer.evidence import Blame, Evidence
+from localizer.evidence import Blame, Evidence, Matrices
 
 every_strategy = pytest.mark.parametrize("name", strategies.names())
-#: Those that know chance from a cause; 007 leaves that to whoever calls it.
+#: Those that know chance from a cause; the others leave that to whoever calls them.
 cautious = pytest.mark.parametrize("name", ["deepview", "hypothesis"])
 
 #: One of each kind, and what it adds to a path that crosses it [us].
 CULPRITS = ["rnic:r3.1", "vswitch:h4", "tor:asw10", "spine:dsw1", "link:spine:dsw0|tor:asw01"]
-CASES = {
+
+#: What a method cannot do by its definition, and why.
+WEAK = {
+    ("intersection", "rnic:r3.1"): "its ToR has the same bad paths, and those lost by chance too",
+    ("netbouncer", "tor:asw10"): "loss on all links of a switch fits as well as loss in it",
+    ("netbouncer", "spine:dsw1"): "loss on all links of a switch fits as well as loss in it",
+}
+
+
+def one_way(evidence: Evidence) -> Evidence:
+    """The same evidence, told by direction: every path of the fabric crosses all that it crosses
+    on the way out and on the way back."""
+    links = [all(one.startswith("link:") for one in names) for names in fabric()[0].members]
+    share = evidence.incidence
+    return replace(evidence, crossings=Matrices(share, share.copy(), share.copy(), np.array(links)))
+
+
+def unsure(evidence: Evidence) -> Evidence:
+    """The same with every third route unknown: both spines, and the links to them, by halves."""
+    open_ = np.arange(len(evidence.sent)) % 3 == 0
+    other = evidence.incidence[np.arange(len(open_)) ^ 1]  # the five-tuple over the other spine
+    mixed = (evidence.incidence + other) / 2
+    keep = sparse.diags_array(np.where(open_, 0.0, 1.0))
+    rest = sparse.diags_array(np.where(open_, 1.0, 0.0))
+    share = sparse.csr_array(keep @ evidence.incidence + rest @ mixed)
+    return one_way(replace(evidence, crossings=Matrices(share)))
+
+
+def permuted(evidence: Evidence, rows: np.ndarray, columns: np.ndarray) -> Evidence:
+    """The same evidence with its paths and classes told in another order."""
+    told = _permuted(evidence, rows, columns)
+    if evidence.along is None or evidence.against is None or evidence.directed is None:
+        return told
+    return replace(
+        told,
+        crossings=Matrices(
+            told.incidence,
+            sparse.csr_array(evidence.along[rows][:, columns]),
+            sparse.csr_array(evidence.against[rows][:, columns]),
+            evidence.directed[columns],
+        ),
+    )
+
+
+LOSSY = {
     "loss at an rnic": lossy([("rnic:r3.1", 0.3)], 1),
     "loss at a ToR": lossy([("tor:asw10", 0.2)], 2),
+    "loss at a link": lossy([("link:spine:dsw0|tor:asw01", 0.3)], 9),
     "a dead rnic": lossy([("rnic:r3.1", 1.0)], 3),
+    "a dead ToR": lossy([("tor:asw10", 1.0)], 10),
     "loss at two": lossy([("rnic:r3.1", 0.5), ("vswitch:h9", 0.2)], 4),
     "noise": lossy([], 5),
+}
+LATE = {
     "a slow vswitch": _late([("vswitch:h4", 10.0)], 6),
     "slow at two": _late([("vswitch:h4", 10.0), ("rnic:r9.0", 9.0)], 7),
     "restless": _late([], 8),
-}  # fmt: skip
+}
+CASES = {
+    **LOSSY,
+    **LATE,
+    **{f"{name}, by direction": one_way(case) for name, case in (LOSSY | LATE).items()},
+    **{f"{name}, some routes unknown": unsure(case) for name, case in LOSSY.items()},
+}
 every_case = pytest.mark.parametrize("case", CASES)
 
 
@@ -53,12 +110,15 @@ def test_the_same_evidence_gives_the_same_blames_and_stays_as_it_was(name: str, 
     assert first == second
     for field in ("sent", "lost", "excess_us", "noise_us", "bad", "source", "overlay"):
         assert np.array_equal(getattr(evidence, field), getattr(before, field)), field
-    assert (evidence.incidence != before.incidence).nnz == 0
+    for field in ("incidence", "along", "against"):
+        now, then = getattr(evidence, field), getattr(before, field)
+        assert (now is None) == (then is None), field
+        assert now is None or (now != then).nnz == 0, field
 
 
 @every_strategy
 @every_case
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_the_order_of_paths_and_classes_does_not_matter(name: str, case: str, seed: int) -> None:
     evidence, rng = CASES[case], np.random.default_rng(seed)
     rows = rng.permutation(len(evidence.sent))
@@ -111,6 +171,8 @@ def test_paths_that_sent_nothing_say_nothing(name: str) -> None:
 def test_the_single_culprit_of_losses_is_blamed_first(
     name: str, component: str, share: float
 ) -> None:
+    if why := WEAK.get((name, component)):
+        pytest.xfail(why)
     for seed in range(3):
         assert blames(name, lossy([(component, share)], seed))[0].column == column_of(component)
 
@@ -118,8 +180,36 @@ def test_the_single_culprit_of_losses_is_blamed_first(
 @every_strategy
 @pytest.mark.parametrize("component", CULPRITS)
 def test_the_single_culprit_of_lateness_is_blamed_first(name: str, component: str) -> None:
+    if why := WEAK.get((name, component)):
+        pytest.xfail(why)
     for seed in range(3):
         assert blames(name, _late([(component, 10.0)], seed))[0].column == column_of(component)
+
+
+@every_strategy
+def test_telling_directions_hides_no_culprit(name: str) -> None:
+    for component in ("vswitch:h4", "link:spine:dsw0|tor:asw01"):
+        found = blames(name, one_way(lossy([(component, 0.3)], 1)))
+        assert found[0].column == column_of(component)
+
+
+@every_strategy
+def test_only_a_link_fails_in_one_direction(name: str) -> None:
+    for case in CASES.values():
+        for blame in blames(name, case):
+            assert blame.direction in (None, "both", "a>b", "b>a")
+            if blame.direction in ("a>b", "b>a"):
+                assert case.directed is not None
+                assert case.directed[blame.column]
+
+
+@every_strategy
+def test_every_other_setting_of_a_strategy_is_a_strategy_too(name: str) -> None:
+    for setting in [*strategies.variants(name).values()][::7]:
+        for case in ("loss at two", "a slow vswitch", "noise, some routes unknown"):
+            for blame in setting(CASES[case]):
+                assert np.isfinite(blame.effect)
+                assert 0 <= blame.column < CASES[case].incidence.shape[1]
 
 
 @every_strategy
@@ -135,7 +225,7 @@ def test_whatever_is_observed_the_answer_is_well_formed(name: str, latency: bool
         bad = rng.random(count) < rng.random()
         excess = rng.normal(0, 5, count)
         evidence = Evidence(
-            base.incidence, sent, lost, excess, np.full(count, 1.0), bad, base.source, base.overlay,
+            base.crossings, sent, lost, excess, np.full(count, 1.0), bad, base.source, base.overlay,
             rng.choice([2e-4, 0.01, 0.4]), latency,
         )  # fmt: skip
         for blame in blames(name, evidence):
@@ -198,7 +288,8 @@ def test_the_effect_is_the_latency_that_a_crossing_adds() -> None:
 
 
 def test_the_default_is_registered_with_the_published_ones() -> None:
-    assert {"deepview", "hypothesis", "vote007"} <= {*strategies.names()}
+    published = {"deepview", "flock", "intersection", "netbouncer", "pll", "vote007"}
+    assert {"hypothesis", *published} == {*strategies.names()}
 
 
 def test_two_strategies_of_one_name_are_an_error() -> None:

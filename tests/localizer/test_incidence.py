@@ -48,7 +48,7 @@ def tie_sets(
 ) -> list[set[str]]:
     incidence = incidence_of(paths, topology)
     mask = np.ones(len(paths), bool) if live is None else np.array(live)
-    return [{*m} for m in without_hosts(classes(incidence.matrix(), incidence.components, mask))]
+    return [{*m} for m in without_hosts(classes(incidence.woven(), incidence.components, mask))]
 
 
 def without_hosts(groups: Classes) -> list[list[str]]:
@@ -210,7 +210,7 @@ def test_two_rnics_a_host_tell_the_vswitch_from_them_even_in_one_layer() -> None
 def test_a_host_is_told_from_its_rnics_when_it_has_two() -> None:
     second = End("c1", "h1", "r1b", "asw1")
     incidence = incidence_of(everyone([A, second, B, C, D]))
-    found = classes(incidence.matrix(), incidence.components, np.ones(40, bool)).members
+    found = classes(incidence.woven(), incidence.components, np.ones(40, bool)).members
     assert ["host:h1"] in found
     assert ["rnic:r2", "link:rnic:r2|tor:asw2", "host:h2"] in found, "and not when it has one"
 
@@ -230,7 +230,7 @@ def test_a_spine_that_only_ecmp_shares_speak_of_is_told_apart_once_routes_are_kn
         dsw = f"dsw{p.src_port}"
         incidence.learn_route(p.flow, [p.src_asw, dsw, p.dst_asw])
         incidence.learn_route(p.reply, [p.dst_asw, dsw, p.src_asw])
-    found = classes(incidence.matrix(), incidence.components, np.ones(6, bool)).members
+    found = classes(incidence.woven(), incidence.components, np.ones(6, bool)).members
     assert not any("spine:dsw1" in m and "spine:dsw2" in m for m in found)
 
 
@@ -244,7 +244,7 @@ def test_only_paths_that_are_probed_now_count() -> None:
 
 def test_the_likelier_cause_is_named_first() -> None:
     incidence = incidence_of(everyone([A, B, C, D]))
-    found = without_hosts(classes(incidence.matrix(), incidence.components, np.ones(24, bool)))
+    found = without_hosts(classes(incidence.woven(), incidence.components, np.ones(24, bool)))
     assert ["rnic:r1", "link:rnic:r1|tor:asw1"] in found
     assert ["vswitch:h1", "container:c1"] in found
 
@@ -252,7 +252,7 @@ def test_the_likelier_cause_is_named_first() -> None:
 def test_one_column_a_class_and_it_is_the_members_own() -> None:
     incidence = incidence_of(everyone([A, B, C, D]))
     whole = incidence.matrix().toarray()
-    groups = classes(incidence.matrix(), incidence.components, np.ones(24, bool))
+    groups = classes(incidence.woven(), incidence.components, np.ones(24, bool))
     for column, members in enumerate(groups.members):
         for name in members:
             own = whole[:, incidence.components.index(name)]

@@ -5,12 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from localizer.detectors.latency import FEWEST, LatencyMemory, Shift, quartile_mean
+from localizer.detectors.latency import FEWEST, LatencyMemory, Shift, comparable
 
 PATHS = 40
 LAYER = np.zeros(PATHS, np.int8)
 BASE = np.linspace(10, 60, PATHS)  # no path is like another
 SLOW = np.arange(PATHS) < 4
+
+
+def features(value: np.ndarray, spread: float = 0.5) -> np.ndarray:
+    """Seven features of windows whose quartiles have this mean."""
+    columns = [value - spread, value, value + spread, value - 2 * spread, value,
+               np.full(len(value), spread), value + 3 * spread]  # fmt: skip
+    return np.stack(columns, axis=1).astype(np.float32)
 
 
 class Story:
@@ -24,7 +31,7 @@ class Story:
     def window(self, added_us: object = 0.0) -> Shift:
         self.end_s += 5
         value = BASE + self.rng.normal(0, 0.2, PATHS) + added_us
-        return self.memory.judge(self.end_s, value, LAYER)
+        return self.memory.judge(self.end_s, features(value), LAYER)
 
     def minutes(self, count: int, added_us: object = 0.0) -> list[Shift]:
         return [self.window(added_us) for _ in range(12 * count)]
@@ -93,9 +100,39 @@ def test_when_all_paths_of_a_layer_are_restless_none_stands_out() -> None:
 
 def test_only_windows_that_do_not_overlap_are_compared() -> None:
     memory = LatencyMemory()
-    memory.judge(1000, BASE, LAYER)
-    assert not memory.judge(1005, BASE + 30 * SLOW, LAYER).valid.any()
-    assert memory.judge(1030, BASE + 30 * SLOW, LAYER).flagged.tolist() == SLOW.tolist()
+    slow = features(BASE + 30 * SLOW)
+    memory.judge(990, features(BASE), LAYER)
+    assert not memory.judge(1015, slow, LAYER).valid.any()
+    assert memory.judge(1020, slow, LAYER).flagged.tolist() == SLOW.tolist()
+
+
+def test_what_came_and_went_three_times_in_five_minutes_is_no_news() -> None:
+    story = Story()
+    story.minutes(5)
+    for number in range(12 * 12):  # 30 s in every 90
+        slow = number % 18 < 6
+        shift = story.window(15 * SLOW * slow)
+        assert not slow or (shift.excess_us[SLOW] > 10).all()
+        if number < 6:
+            assert shift.flagged[SLOW].all() == slow, "the first time it is news"
+        if number >= 12 * 6:
+            assert not shift.flagged.any(), number
+
+
+def test_a_fault_that_comes_back_once_is_seen_again() -> None:
+    story = Story()
+    story.minutes(5)
+    story.minutes(2, 15 * SLOW)
+    story.minutes(1)
+    assert story.window(15 * SLOW).flagged.tolist() == SLOW.tolist()
+
+
+def test_what_a_path_costs_to_remember_does_not_grow() -> None:
+    memory, paths = LatencyMemory(), 1000
+    layer = np.zeros(paths, np.int8)
+    for end_s in range(1000, 2000, 5):
+        memory.judge(end_s, features(np.full(paths, 20.0)), layer)
+        assert memory.nbytes <= 340 * paths
 
 
 def test_after_a_jump_in_time_nothing_is_compared_with_before() -> None:
@@ -107,8 +144,8 @@ def test_after_a_jump_in_time_nothing_is_compared_with_before() -> None:
 
 def test_new_paths_join_without_a_past() -> None:
     memory = LatencyMemory()
-    memory.judge(1000, BASE[:10], LAYER[:10])
-    shift = memory.judge(1030, BASE + 30 * SLOW, LAYER)
+    memory.judge(990, features(BASE[:10]), LAYER[:10])
+    shift = memory.judge(1020, features(BASE + 30 * SLOW), LAYER)
     assert shift.valid.tolist() == (np.arange(PATHS) < 10).tolist()
     assert shift.flagged.tolist() == SLOW.tolist()
 
@@ -118,26 +155,40 @@ def test_paths_that_are_kept_keep_their_past() -> None:
     story.minutes(5)
     kept = np.arange(PATHS) % 2 == 0
     story.memory.keep(kept)
-    shift = story.memory.judge(story.end_s + 5, (BASE + 30 * SLOW)[kept], LAYER[kept])
+    shift = story.memory.judge(story.end_s + 5, features((BASE + 30 * SLOW)[kept]), LAYER[kept])
     assert shift.flagged.tolist() == SLOW[kept].tolist()
+
+
+def test_paths_are_kept_though_some_joined_after_the_last_window() -> None:
+    memory = LatencyMemory()
+    memory.judge(990, features(BASE[:10]), LAYER[:10])
+    memory.keep(np.arange(PATHS) % 2 == 0)
+    kept = BASE[::2]
+    shift = memory.judge(1020, features(kept + 30), LAYER[::2])
+    assert shift.valid.tolist() == (np.arange(PATHS // 2) < 5).tolist()
 
 
 # --- the value of a window --------------------------------------------------------------------
 
 
-def value_of(rtts: list[float]) -> float:
-    p25, p50, p75 = (np.array([np.percentile(rtts, q)]) for q in (25, 50, 75))
-    return float(quartile_mean(p25, p50, p75, np.array([len(rtts)]))[0])
+def shift_of(rtts: list[float]) -> float:
+    """How far a window of these round trips is from a quiet one at 20 us [us]."""
+    memory = LatencyMemory()
+    quiet = features(np.array([20.0]), 0.0)
+    memory.judge(990, quiet, LAYER[:1])
+    p25, p50, p75 = np.percentile(rtts, (25, 50, 75))
+    row = np.array([[p25, p50, p75, min(rtts), np.mean(rtts), np.std(rtts), max(rtts)]])
+    return float(memory.judge(1020, row.astype(np.float32), LAYER[:1]).excess_us[0])
 
 
 def test_a_burst_shorter_than_a_quarter_of_the_window_leaves_the_value_alone() -> None:
-    assert value_of([20.0] * 24 + [500.0] * 6) == pytest.approx(20.0)
+    assert shift_of([20.0] * 24 + [500.0] * 6) == pytest.approx(0.0)
 
 
 def test_half_a_window_of_slowness_moves_it() -> None:
-    assert value_of([20.0] * 15 + [50.0] * 15) > 30.0
+    assert shift_of([20.0] * 15 + [50.0] * 15) > 10.0
 
 
-def test_a_window_with_too_few_answers_has_no_value() -> None:
-    assert value_of([20.0] * FEWEST) == 20.0
-    assert np.isnan(value_of([20.0] * (FEWEST - 1)))
+def test_a_window_with_too_few_answers_is_not_compared() -> None:
+    few = comparable(features(BASE[:2]), np.array([FEWEST, FEWEST - 1]))
+    assert np.isfinite(few).all(axis=1).tolist() == [True, False]

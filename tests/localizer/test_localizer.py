@@ -125,7 +125,7 @@ def test_a_slow_tor_is_named_once_windows_have_a_past() -> None:
 
 
 def test_an_unknown_strategy_names_the_known_ones() -> None:
-    with pytest.raises(UnknownStrategy, match="choose one of deepview, hypothesis, vote007"):
+    with pytest.raises(UnknownStrategy, match="choose one of deepview, flock, hypothesis"):
         story(broken(tor("asw10"), DEAD), strategy="oracle")
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from schemas import documents, heartbeat, incident
 from schemas.heartbeat import Heartbeat, RnicCounts
 from schemas.incident import Anomaly, Incident
+from schemas.maintenance import Maintenance
 from schemas.placement import Placement
 from schemas.topology import Endpoint
 
@@ -35,8 +36,13 @@ PLACEMENT = Placement(
     node_id="c1", node_sn="h1", state="ready", valid_from="2026-01-01T00:00:00Z",
     endpoints=[Endpoint("172.16.0.1", "r1")],
 )  # fmt: skip
+MAINTENANCE = Maintenance(
+    component="tor:asw1", start="2026-01-01T00:00:00Z", until="2026-01-01T02:00:00Z",
+    reason="new optics",
+)  # fmt: skip
 EXAMPLES: dict[str, msgspec.Struct] = {
     "anomaly": ANOMALY, "incident": INCIDENT, "heartbeat": BEAT, "placement": PLACEMENT,
+    "maintenance": MAINTENANCE,
 }  # fmt: skip
 
 

@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
 import pytest
+
+from skeletonhunter import files
 
 SAMPLES = Path(__file__).parents[1] / "data" / "samples.csv"
 BROKEN = Path(__file__).parents[1] / "data" / "samples-broken.csv"
@@ -97,6 +100,8 @@ def test_what_cannot_be_read_is_one_line_and_code_2(
         (["--strategy", "guess"], "no strategy named 'guess'; choose one of deepview"),
         (["--topology", "absent.json"], "absent.json"),
         (["--heartbeats", "absent.ndjson"], "absent.ndjson"),
+        (["--placement", "absent.ndjson"], "absent.ndjson"),
+        (["--maintenance", SAMPLES], "samples.csv:1: "),
         (["--explain", "zzz"], "names 0 incidents"),
     ],
 )
@@ -108,6 +113,13 @@ def test_an_option_that_cannot_be_used_is_one_line_and_code_2(
     assert complaint in said.err
 
 
+def test_simulate_tells_which_scenarios_there_are_and_what_they_prove() -> None:
+    said = run("simulate", "--list")
+    assert said.code == 0
+    assert "demo (290 s): Five different faults" in said.out
+    assert "fat-tree-sparse (260 s): The published bar" in said.out
+
+
 def test_ndjson_json_arrow_and_parquet_give_what_csv_gives(tmp_path: Path) -> None:
     counts = set()
     for form in ("csv", "ndjson", "parquet", "arrow"):
@@ -117,6 +129,28 @@ def test_ndjson_json_arrow_and_parquet_give_what_csv_gives(tmp_path: Path) -> No
         assert "late 0, duplicate 0, dead-lettered 0" in said.err
         counts.add(said.err)
     assert len(counts) == 1
+
+
+def test_an_arrow_stream_may_be_larger_than_a_message_and_have_dictionaries(
+    tmp_path: Path,
+) -> None:
+    rows = pa.RecordBatch.from_pylist([
+        {"agent_type": "underlay", "dial": "success", "dst_ip": "10.0.0.2", "latency": 12.0,
+         "ping_time": 1_790_000_000_000_000_000, "src_ip": "10.0.0.1", "task_type": "UDP_PING"},
+    ]).take(pa.array([0] * 70_000))  # fmt: skip
+    coded = pa.RecordBatch.from_arrays(
+        [c.dictionary_encode() if pa.types.is_string(c.type) else c for c in rows.columns],
+        names=rows.schema.names,
+    )
+    file = tmp_path / "pings.arrow"
+    with pa.ipc.new_stream(str(file), coded.schema) as writer:
+        for _ in range(10):
+            writer.write_batch(coded)
+    assert file.stat().st_size > 16 * 1024 * 1024
+    blocks = list(files.read(str(file)))
+    assert sum(block.batch.num_rows for block in blocks) == 700_000
+    assert max(block.batch.num_rows for block in blocks) <= 65_536
+    assert not any(block.dead for block in blocks)
 
 
 def test_a_broken_nic_is_named_explained_and_scored(tmp_path: Path) -> None:
@@ -143,6 +177,15 @@ def test_a_broken_nic_is_named_explained_and_scored(tmp_path: Path) -> None:
 
     explained = run("diagnose", *given, "--explain", found[0]["incident_id"][:6])
     assert "probes cannot tell these apart" in explained.out
+
+    work = tmp_path / "work.ndjson"
+    work.write_text(json.dumps({
+        "component": broken, "from": "2000-01-01T00:00:00Z", "until": "2100-01-01T00:00:00Z",
+        "reason": "cable swap", "fabric": "f",
+    }))  # fmt: skip
+    quiet = run("diagnose", *given, "--maintenance", work)
+    assert (quiet.code, quiet.out) == (0, "no incidents\n")
+    assert f"{broken} is under maintenance: cable swap" in quiet.err
 
     said = tmp_path / "incidents.jsonl"
     said.write_text(as_json.out)

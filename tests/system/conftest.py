@@ -13,9 +13,8 @@ import pytest
 
 from probers.relay import Headers, Relay
 from schemas import heartbeat, topics
-from testbed.fabric import Fabric, missing
-from testbed.fabric_agents import start_agents
-from testbed.fabric_plan import Plan
+from testbed.fabric import Fabric, Plan, missing
+from testbed.fabric.agents import start_agents
 
 Row = dict[str, Any]
 

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from probers.relay import Relay
-from testbed import fabric as fabric_module
-from testbed.fabric import Fabric, FabricError, missing
-from testbed.fabric_agents import start_agents
-from testbed.fabric_plan import Plan
+from testbed.fabric import Fabric, FabricError, Plan, machine, missing
+from testbed.fabric.agents import start_agents
 
 if TYPE_CHECKING:
     from conftest import Collected, Row, Site
@@ -235,6 +233,6 @@ def test_a_cable_that_does_not_exist_is_named(small: Plan) -> None:
 def test_a_machine_without_the_tools_is_told_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(fabric_module.shutil, "which", lambda tool: None)
+    monkeypatch.setattr(machine.shutil, "which", lambda tool: None)
     with pytest.raises(FabricError, match=r"nft \(apt install nftables\)"), Fabric():
         pass

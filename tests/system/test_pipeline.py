@@ -19,9 +19,8 @@ import msgspec
 import pytest
 
 from schemas.components import component, link
-from testbed.fabric import Fabric, missing
-from testbed.fabric_agents import start_agents
-from testbed.fabric_plan import Plan
+from testbed.fabric import Fabric, Plan, missing
+from testbed.fabric.agents import start_agents
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.timeout(300)]
 

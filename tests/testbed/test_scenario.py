@@ -5,10 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from schemas.components import kind_of
 from testbed import scenario
+from testbed.faults import NETWORK_KINDS
+from testbed.records import plain
 from testbed.scenario import ScenarioError
 
 START_NS = 1_800_000_000_000_000_000
@@ -24,8 +27,11 @@ def write(path: Path, body: str) -> Path:
 def test_shipped_scenarios_fit_their_fabrics(name: str) -> None:
     plan = scenario.load(name)
     made = plan.simulation(seed=1, start_ns=START_NS)
-    assert len(made.faults) == len(plan.faults)
-    assert plan.proves.strip()
+    assert len(made.faults) >= sum(fault.count for fault in plan.faults)
+    assert plan.clean == (not made.faults)
+    assert plan.proves.strip().endswith(".")
+    assert all(fault.start_s < plan.duration_s for fault in made.faults)
+    assert made.second(0).pings.num_rows > 0
 
 
 def test_the_demo_breaks_five_things_one_after_the_other() -> None:
@@ -48,9 +54,55 @@ def test_the_seed_chooses_the_places() -> None:
     assert len(set(first)) == 5
 
 
+def test_every_type_that_probes_can_show_has_its_turn() -> None:
+    plan = scenario.load("issue_types")
+    assert [fault.kind for fault in plan.faults] == list(NETWORK_KINDS)
+    assert all(a.at + (a.lasting or 0) + 15 <= b.at for a, b in pairwise(plan.faults)), (
+        "time to heal between"
+    )
+
+
+@pytest.mark.parametrize("name", ["fat-tree-sparse", "fat-tree-noisy"])
+def test_the_published_trees_have_52_lossy_directions_on_26_links_between_switches(
+    name: str,
+) -> None:
+    made = scenario.load(name).simulation(seed=3, start_ns=START_NS)
+    assert len({fault.component for fault in made.faults}) == 26
+    assert all("rnic" not in fault.component for fault in made.faults)
+    assert sum(len(fault.ways) for fault in made.faults) == 52
+
+
+def test_routes_of_half_of_the_five_tuples_stay_unknown() -> None:
+    whole, half = (
+        msgspec.structs.replace(plan, probing=msgspec.structs.replace(plan.probing, traced=share))
+        for plan in [scenario.load("small")]
+        for share in (1.0, 0.5)
+    )
+    told = []
+    for plan in (whole, half):
+        made = plan.simulation(seed=1, start_ns=START_NS)
+        rows = [row for i in (0, 1) for row in plain(made.second(i).pings).to_pylist()]
+        told.append({(row["src_ip"], row["src_port"]) for row in rows
+                     if row["task_type"] == "TRACEROUTE"})  # fmt: skip
+    assert told[1] < told[0]
+    assert 0.35 < len(told[1]) / len(told[0]) < 0.65
+
+
+def test_random_faults_are_part_of_a_scenario() -> None:
+    plan = scenario.load("rail-512")
+    made = plan.simulation(seed=2, start_ns=START_NS)
+    assert plan.arrivals is not None
+    assert len(made.faults) > len(plan.faults)
+    assert made.faults == plan.simulation(seed=2, start_ns=START_NS).faults
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
+        ("[arrivals]\nper_hour = 0", "give per_hour > 0"),
+        ("[arrivals]\nper_hour = 1\nmix = 'all'", "no mix or kind 'all'; use one of observable"),
+        ("[probing]\nlayers = ['middle']", "Invalid enum value 'middle'"),
+        ("[fabric]\nkind = 'torus'", "no fabric of kind 'torus'"),
         ("colour = 1", "unknown field `colour`"),
         ("[fabric]\nhosts = 0", "hosts is 0; give at least 1"),
         ("[fabric]\nhosts = 'many'", "Expected `int`"),
@@ -87,5 +139,5 @@ def test_a_fault_that_does_not_fit_the_fabric_is_refused(
 
 
 def test_a_missing_file_is_told_with_the_names_that_exist() -> None:
-    with pytest.raises(ScenarioError, match=r"No such file.*clean, demo, small"):
+    with pytest.raises(ScenarioError, match=r"No such file.*clean, .*demo, .*small"):
         scenario.load("does-not-exist")

@@ -110,6 +110,74 @@ def test_pairs_are_chosen_so_that_most_faults_are_found() -> None:
     assert result.top1 == 1
 
 
+def test_a_duplicate_blame_is_false_and_told_apart_from_an_innocent_one() -> None:
+    result = score(
+        [truth(TOR)], [claim("i1", TOR), claim("i2", TOR, at=40), claim("i3", RNIC, at=9)]
+    )
+    assert sorted(false[0] for false in result.false) == ["i2", "i3"]
+    assert result.duplicates == ["i2"]
+    assert "i2  (blamed already)" in scoring.to_text(result)
+
+
+def test_a_late_blame_is_a_miss_and_a_false_alarm_but_no_duplicate() -> None:
+    result = score([truth(TOR, 0, 30)], [claim("i1", TOR, at=91)])
+    assert (len(result.missed), len(result.false), result.duplicates) == (1, 1, [])
+
+
+def test_of_two_faults_at_one_place_each_gets_the_blame_of_its_time() -> None:
+    result = score(
+        [truth(TOR, 0, 30), truth(TOR, 200, 230)],
+        [claim("late", TOR, at=204), claim("early", TOR, at=3)],
+    )
+    assert [match.incident_id for match in result.matched] == ["early", "late"]
+    assert result.seconds == [3.0, 4.0]
+
+
+def test_children_neither_match_nor_count_however_many() -> None:
+    children = [claim(f"c{i}", f"rnic:{i}", parent="i1") for i in range(64)]
+    result = score([truth(TOR), truth("rnic:3")], [claim("i1", TOR), *children])
+    assert (len(result.matched), len(result.missed), len(result.false)) == (1, 1, 0)
+
+
+def test_another_symptom_of_the_network_still_names_the_fault() -> None:
+    found = score([truth(TOR, symptom="unconnectivity")], [claim("i1", TOR, symptom="loss")])
+    assert found.perfect
+    assert [row.same_symptom for row in found.rows] == [False]
+
+
+def test_a_symptom_of_the_wrong_family_is_a_miss_and_a_false_alarm() -> None:
+    host = truth("host:h1", symptom="high_latency")
+    result = score([host], [claim("i1", "host:h1", symptom="host_down")])
+    assert (len(result.missed), len(result.false)) == (1, 1)
+
+
+def test_each_truth_gets_a_row_with_what_became_of_it() -> None:
+    crc = msgspec.structs.replace(truth(TOR, 10), issue_type="crc_error")
+    tied = claim("i2", "vswitch:h", at=4, tie_set=["vswitch:h", RNIC])
+    named = claim("i1", TOR, at=17, issue_type="crc_error")
+    result = score([crc, truth(RNIC), truth("tor:x", 20)], [named, tied])
+    told = [(row.found, row.top1, row.tied, row.seconds, row.same_type) for row in result.rows]
+    assert told == [
+        (True, False, True, 4.0, False), (True, True, False, 7.0, True),
+        (False, False, False, None, False),
+    ]  # fmt: skip
+    assert [match.tied for match in result.matched] == [1, 2]
+
+
+def test_faults_are_summed_up_by_symptom_and_by_issue_type() -> None:
+    truths = [truth(f"tor:{i}") for i in range(20)]
+    truths.append(msgspec.structs.replace(truth(RNIC, symptom="unconnectivity"), issue_type="x"))
+    result = score(truths, [claim(f"i{i}", f"tor:{i}", at=i + 1) for i in range(20)])
+    loss, dead = result.by_symptom()
+    assert (loss.name, loss.truths, loss.found, loss.top1) == ("loss", 20, 20, 20)
+    assert loss.mean_seconds == pytest.approx(10.5)
+    assert loss.p95_seconds == result.p95_seconds == pytest.approx(19.05)
+    assert (dead.name, dead.truths, dead.found, dead.p95_seconds) == ("unconnectivity", 1, 0, None)
+    assert [group.name for group in result.by_issue_type()] == ["loss", "x"]
+    document = json.loads(scoring.to_json(result))
+    assert [group["name"] for group in document["by_issue_type"]] == ["loss", "x"]
+
+
 def test_nothing_broken_and_nothing_blamed_is_perfect() -> None:
     empty = score([], [])
     assert empty.perfect

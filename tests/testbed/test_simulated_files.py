@@ -10,8 +10,9 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from schemas import heartbeat, topology
-from testbed import clos, files, publish, records
+from schemas import codecs, heartbeat, ping, topics, topology
+from skeletonhunter.files import read
+from testbed import clos, files, publish, records, sinks
 from testbed.clos import ClosSpec
 from testbed.faults import Fault
 from testbed.simulator import SECOND_NS, Simulation
@@ -96,7 +97,43 @@ def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
         files.write(simulation(), tmp_path, 1, "xml")
 
 
-def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
-    first, second = (files.write(simulation(), tmp_path / side, 4) for side in "ab")
-    for one, other in zip(first[:4], second[:4], strict=True):
+@pytest.mark.parametrize("name", files.FORMATS)
+def test_the_same_seed_writes_the_same_bytes(tmp_path: Path, name: str) -> None:
+    first, second = (files.write(simulation(), tmp_path / side, 4, name) for side in "ab")
+    for one, other in zip(first[:6], second[:6], strict=True):
         assert Path(str(one)).read_bytes() == Path(str(other)).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["parquet", "arrow"])
+def test_columns_are_those_of_the_ping_record_whatever_their_encoding(
+    tmp_path: Path, name: str
+) -> None:
+    written = files.write(simulation(), tmp_path, 3, name)
+    decoded = [block.batch for block in read(str(written.pings))]
+    assert sum(batch.num_rows for batch in decoded) == written.records
+    known = {
+        column.name: pa.type_for_alias(column.type) for column in (*ping.COLUMNS, *ping.EXTRA_STATS)
+    }
+    for batch in decoded:
+        for field in batch.schema:
+            kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+            assert kind == known[field.name]
+
+
+def test_an_arrow_file_of_a_few_seconds_is_a_message_too(tmp_path: Path) -> None:
+    written = files.write(simulation(), tmp_path, 2, "arrow")
+    decoded = codecs.decode(written.pings.read_bytes(), topics.ARROW)
+    assert (decoded.batch.num_rows, decoded.rejects) == (written.records, [])
+
+
+def test_a_second_is_written_in_batches_that_readers_of_messages_accept(tmp_path: Path) -> None:
+    """... and in Parquet as one row group, because small ones repeat their dictionaries."""
+    batch = pa.concat_batches([simulation().second(3).pings] * 1200)
+    for name in ("arrow", "parquet"):
+        sink = sinks.SINKS[name](tmp_path / name, batch.schema)
+        sink.write_batch(batch)
+        sink.close()
+    with pa.ipc.open_stream(str(tmp_path / "arrow")) as reader:
+        sizes = [part.num_rows for part in reader]
+    assert sum(sizes) == batch.num_rows > codecs.MAX_ROWS >= max(sizes)
+    assert pa.parquet.ParquetFile(tmp_path / "parquet").num_row_groups == 1

@@ -1,0 +1,71 @@
+"""Against whom a path is compared: the paths of its own job. Pure.
+
+A training job fills the fabric in bursts, and then all of its paths are slow, whatever they cross.
+So a component is suspected when its paths are slow more often than the other paths of the same
+jobs. Jobs need not be known: hosts whose containers probe one another form a crowd.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse, special
+from scipy.sparse.csgraph import connected_components
+
+from localizer.detectors.latency import QUIETEST
+
+Bool = npt.NDArray[np.bool_]
+F64 = npt.NDArray[np.float64]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+
+FEWEST_OTHERS = 3.0  # votes of paths that do not cross the component: fewer say nothing
+
+
+def of(source: I32, target: I32, overlay: Bool) -> I64:
+    """(P,) crowd of each path.
+
+    source, target  (P,) host codes; overlay (P,) layer
+    The crowds are the connected parts of the graph of hosts whose containers probe one another
+    (of all probes where there is no overlay); paths between two parts form one crowd more.
+    """
+    hosts = int(max(source.max(initial=-1), target.max(initial=-1))) + 1
+    speak = overlay if overlay.any() else np.ones(len(source), bool)
+    edges = sparse.coo_array(
+        (np.ones(int(speak.sum()), np.int8), (source[speak], target[speak])), (hosts, hosts)
+    )
+    parts, part = connected_components(edges, directed=False)
+    crowd: I64 = np.where(part[source] == part[target], part[source], parts).astype(np.int64)
+    return crowd
+
+
+def tail(incidence: sparse.csr_array, crowd: I64, vote: F64, moved: Bool) -> F64:
+    """P(so many votes moved) if a component's paths moved as often as others of their crowds.
+
+    incidence  (P, C) shares; crowd (P,); vote (P,) weight of each path that speaks, else 0
+    moved      (P,)
+    returns    (C,) 1 where nothing moved, or where no crowd has others to compare with
+    """
+    out = np.ones(incidence.shape[1])
+    touched = np.flatnonzero(np.asarray(incidence.T @ (vote * moved)).ravel() > 0)
+    if not len(touched):
+        return out
+    every, hit = (_by_crowd(crowd, weight) for weight in (vote, vote * moved))
+    share = incidence[:, touched]
+    n, k = (np.asarray((share.T @ each).todense()) for each in (every, hit))
+    others = np.asarray(every.sum(axis=0)).ravel() - n
+    others_hit = np.maximum(np.asarray(hit.sum(axis=0)).ravel() - k, 0.0)
+    telling = others >= FEWEST_OTHERS
+    rate = np.where(telling, np.maximum(others_hit / np.maximum(others, 1e-9), QUIETEST), 0.0)
+    votes, found, expected = ((each * telling).sum(axis=1) for each in (n, k, n * rate))
+    mean = np.clip(expected / np.maximum(votes, 1e-9), QUIETEST, 1 - 1e-9)
+    p = special.betainc(np.maximum(found, 1e-12), np.maximum(votes - found, 0.0) + 1.0, mean)
+    out[touched] = np.where(found > 0, p, 1.0)
+    return out
+
+
+def _by_crowd(crowd: I64, weight: F64) -> sparse.csr_array:
+    """(P, G) weight of each path in the column of its crowd."""
+    rows = np.flatnonzero(weight)
+    shape = (len(weight), int(crowd.max(initial=-1)) + 1)
+    return sparse.csr_array((weight[rows], (rows, crowd[rows])), shape)

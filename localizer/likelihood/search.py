@@ -1,0 +1,275 @@
+"""The sparsest set of culprits that explains the evidence: forward, re-fit, backward.
+
+The candidate that raises the log-likelihood most is added, the rates of all chosen ones are fitted
+again, and so on until none adds enough. Then each one must stand up again without itself, against
+every other candidate: what the first greedy steps took by mistake is put right.
+
+Source  forward-backward selection by likelihood ratio (Wilks 1938; Zhang 2011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from localizer.evidence import F64, I64
+from localizer.likelihood.rows import Hit, Rows
+
+#: Nats by which a share of five-tuples must beat the simpler "all of them".
+PARTIAL = 4.0
+#: Nats that a link's other direction is likelier to be bad once one is known to be.
+COMPANION = 5.0
+#: So many candidates that were left over, if each would bring so many nats, may challenge those
+#: that were chosen.
+CHALLENGERS = 16
+NOTICED = 2.0
+_BLOCK = 1 << 17  # entries whose gains are held at once
+#: Share of its paths in common from which on a culprit's rate is fitted again.
+SHARED = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A culprit, and the nats by which it raises the log-likelihood above a healthy component's."""
+
+    hit: Hit
+    gain: float
+
+
+def search(rows: Rows, prior: F64, price: Callable[[int], float], most: int) -> list[Chosen]:
+    """Choose culprits.
+
+    prior    (K,) log odds [nat] of each candidate over an ordinary one
+    price    nats that a candidate must bring as one of so many
+    most     culprits
+    """
+    state = _Search(rows, prior)
+    while len(state.hits) < most:
+        best = state.best()
+        if best is None or best[1] < price(len(state.hits) + 1):
+            break
+        state.add(best[0])
+        if rows.learn():
+            state.start_again()
+    if len(state.hits) > 1:
+        for hit in list(state.hits):
+            state.refit(hit)
+        for hit in list(state.hits):
+            _stand_up(state, hit, price)
+        for which in state.challengers():
+            _challenge(state, which, price(len(state.hits)))
+    worth = [(hit, state.worth_of(hit)) for hit in state.hits]
+    return [Chosen(hit, gain) for hit, gain in worth if gain >= price(len(worth))]
+
+
+def _stand_up(state: _Search, hit: Hit, price: Callable[[int], float]) -> None:
+    """Each must stand up again without itself, against every other candidate."""
+    state.remove(hit)
+    best = state.best()
+    if best is not None and best[1] >= price(len(state.hits) + 1):
+        if best[0] == hit.which:
+            state.put_back(hit)
+        else:
+            state.add(best[0])
+
+
+def _challenge(state: _Search, which: int, price: float) -> None:
+    """Let a candidate in, drop whom it makes superfluous, and keep that if it explains more."""
+    if any(hit.which == which for hit in state.hits):
+        return
+    before, known = state.objective(price), state.snapshot()
+    hit = state.add(which)
+    for other in [*state.neighbours(hit), hit]:
+        if state.worth_of(other) < price:
+            state.remove(other)
+    if state.objective(price) <= before:
+        state.restore(known)
+
+
+class _Search:
+    """The chosen hits, and the gain of every candidate given them.
+
+    Gains are sums over paths. Paths whose atoms are being changed are taken out of the sums first
+    (``_open``) and come back once, when somebody asks for the gains (``_settle``).
+    """
+
+    def __init__(self, rows: Rows, prior: F64) -> None:
+        self.rows = rows
+        self.prior = prior
+        self.hits: list[Hit] = []
+        self.start_again()
+
+    def score(self) -> F64:
+        """(K,) nats above what a healthy component could gain."""
+        self._settle()
+        healthy = np.maximum(self._gains[:, 0], 0.0)
+        best: F64 = (self._gains[:, 1:] - self._handicap[1:]).max(axis=1) - healthy
+        return best
+
+    def best(self) -> tuple[int, float] | None:
+        """The candidate to add next, and its nats; None when nothing would help.
+
+        A link that is bad one way is often bad the other way too, at another rate.
+        """
+        score = self.score()
+        chosen = np.array([hit.which for hit in self.hits], np.int64)
+        twin = self.rows.choices.twin[chosen]
+        score[twin[twin >= 0]] += COMPANION
+        worth = np.where(score > 0, score + self.prior, -np.inf)
+        worth[chosen] = -np.inf
+        if not len(worth) or not np.isfinite(worth.max()):
+            return None
+        which = int(np.argmax(worth))
+        return which, float(score[which])
+
+    def worth_of(self, hit: Hit) -> float:
+        """Nats that a chosen hit adds to the others, above what a healthy component could; with a
+        bonus if its other direction is chosen too."""
+        touched = self.rows.touched(hit.which)
+        others = [other for other in self.hits if other is not hit]
+        self.rows.rebuild(touched, others)
+        sizes, shares = np.array([self._grid.sizes[0], hit.size]), np.array([1.0, hit.share])
+        healthy, gain = self._gain(hit, sizes, shares).tolist()
+        self.rows.rebuild(touched, self.hits)
+        twin = int(self.rows.choices.twin[hit.which])
+        known = twin >= 0 and any(other.which == twin for other in others)
+        handicap = PARTIAL if hit.share < 1 else 0.0
+        return float(gain - max(healthy, 0.0) - handicap + COMPANION * known)
+
+    def challengers(self) -> list[int]:
+        """Candidates that would still explain something, most first."""
+        score = self.score()
+        score[[hit.which for hit in self.hits]] = 0.0
+        order = np.argsort(-score)[:CHALLENGERS]
+        return [int(which) for which in order if score[which] > NOTICED]
+
+    def objective(self, price: float) -> float:
+        """Log-likelihood less the price of every culprit."""
+        chosen = {hit.which for hit in self.hits}
+        twins = sum(int(self.rows.choices.twin[which]) in chosen for which in chosen)
+        bonus = COMPANION * twins / 2 + float(self.prior[list(chosen)].sum())
+        bulk = sum(
+            float(self.rows.bulk_of(hit.which, np.array([hit.size]), np.array([hit.share]))[0])
+            for hit in self.hits
+        )
+        return self.rows.total() + bulk + bonus - price * len(chosen)
+
+    def snapshot(self) -> list[Hit]:
+        """The hits as they are."""
+        return [replace(hit) for hit in self.hits]
+
+    def restore(self, hits: list[Hit]) -> None:
+        """Back to a snapshot."""
+        self.hits = hits
+        self.start_again()
+
+    def add(self, which: int) -> Hit:
+        """Choose a candidate and fit everything that it shares paths with again."""
+        hit = Hit(which, 0.5)
+        self._insert(hit)
+        if neighbours := self.neighbours(hit):
+            for other in [*neighbours, hit]:
+                self.refit(other)
+        return hit
+
+    def refit(self, hit: Hit) -> None:
+        """Fit the rate of a hit again, given all others."""
+        self.remove(hit)
+        self._adjust(hit)
+        self.put_back(hit)
+
+    def remove(self, hit: Hit) -> None:
+        """Take a hit back."""
+        touched = self.rows.touched(hit.which)
+        self._open(touched)
+        self.hits = [other for other in self.hits if other is not hit]
+        self.rows.rebuild(touched, self.hits)
+
+    def put_back(self, hit: Hit) -> None:
+        """Choose a hit as it is."""
+        touched = self.rows.touched(hit.which)
+        self._open(touched)
+        self.hits.append(hit)
+        self.rows.rebuild(touched, self.hits)
+
+    def _insert(self, hit: Hit) -> None:
+        self._fit(hit)
+        self.put_back(hit)
+
+    def start_again(self) -> None:
+        """Compute everything anew: what is healthy has changed, or the hits have."""
+        self._grid = self.rows.grid()
+        self._handicap = np.where(self._grid.shares < 1, PARTIAL, 0.0)
+        every = np.arange(self.rows.paths)
+        self.rows.rebuild(every, self.hits)
+        self._bulk = self.rows.bulk(self._grid.sizes, self._grid.shares)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._gains = self._bulk.copy()
+        self._taken_out = np.ones(self.rows.paths, bool)
+
+    def _open(self, rows: I64) -> None:
+        fresh = rows[~self._taken_out[rows]]
+        if 2 * (len(fresh) + int(self._taken_out.sum())) > self.rows.paths:
+            self._forget()  # cheaper than to take most of them out
+        else:
+            self._sum(fresh, -1.0)
+            self._taken_out[fresh] = True
+
+    def _settle(self) -> None:
+        self._sum(np.flatnonzero(self._taken_out), 1.0)
+        self._taken_out[:] = False
+
+    def _sum(self, rows: I64, sign: float) -> None:
+        entries = self.rows.entries_of(rows)
+        for start in range(0, len(entries), _BLOCK):
+            part = entries[start : start + _BLOCK]
+            gain = self.rows.gain(part, self._grid.sizes, self._grid.shares)
+            which = self.rows.entries.which[part]
+            add = sparse.csr_array(
+                (np.full(len(part), sign), (which, np.arange(len(part)))),
+                shape=(len(self._gains), len(part)),
+            )
+            self._gains += add @ gain
+
+    def neighbours(self, hit: Hit) -> list[Hit]:
+        """Hits that share so many of their paths with this one that their rates may change."""
+        mine = np.zeros(self.rows.paths, bool)
+        mine[self.rows.touched(hit.which)] = True
+        out = []
+        for other in self.hits:
+            entries = self.rows.of(other.which)
+            crossing = self.rows.entries.once[entries] + self.rows.entries.twice[entries]
+            shared = float(crossing[mine[self.rows.touched(other.which)]].sum())
+            if other is not hit and shared > SHARED * float(crossing.sum()):
+                out.append(other)
+        return out
+
+    def _fit(self, hit: Hit) -> None:
+        """The likeliest size and share of a hit that is not among the chosen now."""
+        sizes = self._grid.sizes[self._grid.shares == 1]
+        whole = self._gain(hit, sizes, np.ones(len(sizes)))
+        at = int(np.argmax(whole))
+        finer = np.linspace(sizes[max(at - 1, 0)], sizes[min(at + 1, len(sizes) - 1)], 9)
+        fine = self._gain(hit, finer, np.ones(9))
+        hit.size, hit.share = float(finer[int(np.argmax(fine))]), 1.0
+        partial = self._gain(hit, *self._grid.partial)
+        if partial.max() > fine.max() + PARTIAL:
+            best = int(np.argmax(partial))
+            hit.size, hit.share = (float(values[best]) for values in self._grid.partial)
+
+    def _adjust(self, hit: Hit) -> None:
+        """Fit the size of a hit again, near where it is."""
+        near = self.rows.near(hit.size)
+        fits = self._gain(hit, near, np.full(len(near), hit.share))
+        hit.size = float(near[int(np.argmax(fits))])
+
+    def _gain(self, hit: Hit, sizes: F64, shares: F64) -> F64:
+        """(G,) nats of one candidate at any sizes and shares."""
+        own = self.rows.gain(self.rows.of(hit.which), sizes, shares).sum(axis=0)
+        total: F64 = self.rows.bulk_of(hit.which, sizes, shares) + own
+        return total

@@ -1,0 +1,100 @@
+"""What is not told, and why: maintenance windows, and the account of everything suppressed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from localizer.verdict import Verdict
+from schemas.components import kind_of, link_ends
+from schemas.maintenance import Maintenance, seconds
+
+KEPT_S = 3600  # of maintenance that is over
+MOST = 10_000  # suppressions that are remembered
+
+
+@dataclass(slots=True)
+class Suppressed:
+    """One component that was not told of, for one reason: seconds in which it would have been."""
+
+    component: str
+    reason: str
+    first_s: int
+    last_s: int
+    seconds: int = 1
+
+
+class _Window(NamedTuple):
+    component: str
+    from_s: float
+    until_s: float
+    reason: str
+
+
+class Calendar:
+    """Maintenance windows of one fabric."""
+
+    def __init__(self) -> None:
+        self._windows: list[_Window] = []
+
+    def __len__(self) -> int:
+        return len(self._windows)
+
+    def take(self, documents: Iterable[Maintenance]) -> None:
+        """Learn some documents; they may come before or after their time."""
+        for doc in documents:
+            window = _Window(
+                doc.component, seconds(doc.start), seconds(doc.until), doc.reason.strip()
+            )
+            if window not in self._windows:
+                self._windows.append(window)
+
+    def reason(self, verdict: Verdict, second: int, holders: dict[str, set[str]]) -> str | None:
+        """Why a verdict is not told: a component that it may mean is being worked on.
+
+        holders  component -> what contains it (its host, pod, fabric)
+        """
+        meant = {*verdict.tie_set, *verdict.names}
+        around = meant.union(*(_around(each, holders) for each in meant))
+        for window in self._windows:
+            now = window.from_s < second + 1 and second < window.until_s
+            if now and window.component in around:
+                return f"{window.component} is under maintenance: {window.reason}"
+        return None
+
+    def forget(self, second: int) -> None:
+        """Drop what is long over."""
+        self._windows = [each for each in self._windows if each.until_s >= second - KEPT_S]
+
+
+def _around(component: str, holders: dict[str, set[str]]) -> set[str]:
+    """What contains a component; a link is held by both of its ends."""
+    ends = link_ends(component) if kind_of(component) == "link" else ()
+    out: set[str] = set(ends)
+    for each in (component, *ends):
+        out |= holders.get(each, set())
+    return out.union(*(holders.get(each, set()) for each in out))
+
+
+class Account:
+    """Counts what was suppressed."""
+
+    def __init__(self) -> None:
+        self._of: dict[tuple[str, str], Suppressed] = {}
+
+    def note(self, component: str, reason: str, second: int) -> None:
+        """It would have been told in this second."""
+        known = self._of.get((component, reason))
+        if known is None:
+            if len(self._of) >= MOST:
+                del self._of[next(iter(self._of))]
+            self._of[component, reason] = Suppressed(component, reason, second, second)
+        elif second != known.last_s:
+            known.last_s = second
+            known.seconds += 1
+
+    @property
+    def all(self) -> list[Suppressed]:
+        """In order of their beginning."""
+        return list(self._of.values())

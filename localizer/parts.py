@@ -1,0 +1,210 @@
+"""Incidence as a sum of parts.
+
+A million paths cross a hundred thousand components in hundreds of places each, but they do so in
+few ways: the end of a path is that of all paths of its endpoint, and what lies between two pods is
+the same for all of their ToRs. A row is therefore a handful of numbers of *parts*, each a short
+list of (component, share); sums over paths, single columns and equal columns are found through the
+parts at a hundredth of the cost of the matrix, which is only written out for those who want it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+Bool = npt.NDArray[np.bool_]
+F64 = npt.NDArray[np.float64]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+
+_ONE = 2**24  # shares are compared as multiples of 1 / _ONE
+_BLOCK = 65_536  # rows that are written out at once
+Shares = dict[int, tuple[float, float]]  # column -> along, against
+
+
+class PartTable:
+    """Parts, numbered from 1; part 0 is empty."""
+
+    def __init__(self) -> None:
+        self._ends = array("q", [0, 0])
+        self._columns = array("i")
+        self._shares = array("d")
+        self._matrix: sparse.csr_array | None = None
+
+    def add(self, shares: Shares) -> int:
+        """Number of a new part."""
+        self._columns.extend(shares)
+        for pair in shares.values():
+            self._shares.extend(pair)
+        self._ends.append(len(self._columns))
+        return len(self._ends) - 2
+
+    def matrix(self, columns: int) -> sparse.csr_array:
+        """(Q, C) along + i against, over the columns that there are by now."""
+        last = self._matrix
+        if last is None or last.shape != (len(self._ends) - 1, columns):
+            self._matrix = last = sparse.csr_array(
+                (np.array(self._shares).view(np.complex128), np.array(self._columns),
+                 np.array(self._ends)),
+                shape=(len(self._ends) - 1, columns),
+            )  # fmt: skip
+        return last
+
+
+@dataclass(frozen=True)
+class Woven:
+    """Rows over columns: row p is the sum over j of the part ``slots[j, p]``.
+
+    slots  (W, P) numbers of parts, 0 for none
+    parts  (Q, C) along + i against; row 0 is empty
+    apart  (P,) rows whose parts have no column in common, as far as is known; None: none
+    """
+
+    slots: I32
+    parts: sparse.csr_array
+    apart: Bool | None = None
+
+    @classmethod
+    def of(cls, along: sparse.csr_array, against: sparse.csr_array | None = None) -> Woven:
+        """Any matrix: each row a part of its own."""
+        both = along + 1j * (along if against is None else against)
+        empty = sparse.csr_array((1, along.shape[1]), dtype=complex)
+        parts = sparse.vstack([empty, both]).tocsr()
+        return cls(np.arange(1, along.shape[0] + 1, dtype=np.int32)[None], parts)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(P, C)."""
+        return self.slots.shape[1], self.parts.shape[1]
+
+    @cached_property
+    def _mean(self) -> sparse.csc_array:
+        mean = (self.parts.real + self.parts.imag) / 2
+        return sparse.csc_array(mean)
+
+    def select(self, columns: I64) -> Woven:
+        """Some of the columns."""
+        return Woven(self.slots, self.parts[:, columns].tocsr(), self.apart)
+
+    def pooled(self, values: F64 | I64 | Bool) -> F64:
+        """(C,) sum over paths (P,), weighted by the mean share that crosses each column."""
+        weights, slots = values.astype(np.float64), self.slots
+        if len(rows := np.flatnonzero(values)) < len(weights) // 4:
+            weights, slots = weights[rows], slots[:, rows]
+        each = np.zeros(self.parts.shape[0])
+        for slot in slots:
+            each += np.bincount(slot, weights, len(each))
+        return np.asarray(each @ self._mean)
+
+    def column(self, column: int) -> F64:
+        """(P,) mean shares of one column."""
+        low, high = self._mean.indptr[column : column + 2]
+        share = np.zeros(self.parts.shape[0])
+        share[self._mean.indices[low:high]] = self._mean.data[low:high]
+        out = np.zeros(self.slots.shape[1])
+        for slot in self.slots:
+            out += share[slot]
+        return out
+
+    def tally(self, kind: I64) -> tuple[I64, F64, F64, I64, F64]:
+        """How often paths of each kind cross each column, by the shares of which they do so.
+
+        kind     (P,) code of a path's kind, -1 for those that do not count
+        returns  (n,) column, along, against, kind, number of paths; the same four may come again
+        Paths whose routes are unknown are counted part by part, not one by one.
+        """
+        kinds = int(kind.max(initial=-1)) + 1
+        apart = np.zeros(len(kind), bool) if self.apart is None else self.apart
+        rows = np.flatnonzero(apart & (kind >= 0))
+        count = np.zeros(self.parts.shape[0] * kinds, np.int64)
+        for slot in self.slots:
+            count += np.bincount(
+                slot[rows].astype(np.int64) * kinds + kind[rows], minlength=len(count)
+            )
+        part, of_kind = np.divmod(np.flatnonzero(count), max(kinds, 1))
+        each = self.parts.indptr[part + 1] - self.parts.indptr[part]
+        at = np.repeat(self.parts.indptr[part] - np.cumsum(each) + each, each) + np.arange(
+            each.sum()
+        )
+        one_by_one = self.rows(others := np.flatnonzero(~apart & (kind >= 0)))
+        data = np.concatenate([self.parts.data[at], one_by_one.data])
+        return (
+            np.concatenate([self.parts.indices[at], one_by_one.indices]).astype(np.int64),
+            data.real, data.imag,
+            np.concatenate([np.repeat(of_kind, each),
+                            np.repeat(kind[others], np.diff(one_by_one.indptr))]),
+            np.concatenate([np.repeat(count[count > 0], each),
+                            np.ones(one_by_one.nnz)]).astype(np.float64),
+        )  # fmt: skip
+
+    def prints(self, live: Bool) -> U64:
+        """(C, 2) fingerprints of the columns over the rows that are live; 0 where none crosses it.
+
+        Rows are weighted by random numbers of 64 bits, and sums are taken modulo 2^64: they do not
+        depend on any order, and unequal columns collide with a probability below 2^-70.
+        """
+        paths, width = self.slots.shape[1], self.parts.shape[1]
+        rng = np.random.default_rng(0x5EED)
+        shares = np.round(self.parts.data.real * _ONE) + np.round(self.parts.data.imag * _ONE)
+        whole = sparse.csr_array(
+            (shares.astype(np.uint64), self.parts.indices, self.parts.indptr), self.parts.shape
+        )
+        out = np.zeros((width, 2), np.uint64)
+        for number in range(2):
+            weights: U64 = np.where(live, rng.integers(2**63, size=paths, dtype=np.uint64), 0)
+            each = np.zeros(self.parts.shape[0], np.uint64)
+            for slot in self.slots:
+                each += _counted(slot, weights, len(each))
+            out[:, number] = whole.T @ each
+        return out
+
+    def matrices(self) -> tuple[sparse.csr_array, sparse.csr_array, sparse.csr_array]:
+        """(P, C) mean, along and against; the three share one pattern, zeros of the latter two
+        included, so that their ``data`` are aligned."""
+        width = np.diff(self.parts.indptr)
+        paths, columns = self.shape
+        most = int(sum(int(width[slot].sum()) for slot in self.slots))
+        indices = np.empty(most, np.int32)
+        along, against = np.empty(most), np.empty(most)
+        indptr: npt.NDArray[np.int32 | np.int64] = np.zeros(paths + 1, np.int64)
+        for start in range(0, paths, _BLOCK):
+            block = self.rows(slice(start, min(start + _BLOCK, paths)))
+            low = int(indptr[start])
+            high = low + block.nnz
+            indptr[start + 1 : start + 1 + block.shape[0]] = low + block.indptr[1:]
+            indices[low:high] = block.indices
+            along[low:high], against[low:high] = block.data.real, block.data.imag
+        size = int(indptr[-1])
+        indices, along, against = indices[:size], along[:size], against[:size]
+        if size < 2**31:
+            indptr = indptr.astype(np.int32)  # as scipy has it
+        mean, out, back = (
+            sparse.csr_array((data, indices, indptr), (paths, columns), copy=False)
+            for data in ((along + against) / 2, along, against)
+        )
+        return mean, out, back
+
+    def rows(self, rows: I64 | slice) -> sparse.csr_array:
+        """(n, C) along + i against of some rows."""
+        slots = self.slots[:, rows]
+        each = sparse.csr_array(
+            (np.ones(slots.size, complex), slots.T.ravel(),
+             np.arange(slots.shape[1] + 1) * slots.shape[0]),
+            (slots.shape[1], self.parts.shape[0]),
+        )  # fmt: skip
+        block: sparse.csr_array = each @ self.parts
+        return block
+
+
+def _counted(slot: I32, weights: U64, parts: int) -> U64:
+    """(Q,) sum of the weights (P,) of each part, modulo 2^64."""
+    rows = len(slot)
+    one = sparse.csc_array((np.ones(rows, np.uint64), slot, np.arange(rows + 1)), (parts, rows))
+    total: U64 = one @ weights
+    return total

@@ -1,0 +1,53 @@
+"""Maintenance: somebody works on a component, so what it does then is no incident.
+
+A file of them (``diagnose --maintenance``) is NDJSON or a JSON array.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from schemas.components import KINDS, kind_of
+from schemas.ping import DEFAULT_FABRIC
+
+
+class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
+    """A component and everything in it, from ``from`` until ``until`` (RFC 3339, event time).
+
+    component  its id; ``host:h1`` covers the host's rnics, vswitch, containers and agent as well,
+               ``tor:a1`` its links, ``pod:p1`` its hosts, ``fabric:f1`` all
+    reason     shown with what is suppressed
+    """
+
+    component: str
+    start: str = msgspec.field(name="from")
+    until: str
+    reason: str
+    fabric: str = DEFAULT_FABRIC
+
+    def __post_init__(self) -> None:
+        if kind_of(self.component) not in KINDS:
+            raise ValueError(
+                f"maintenance: {self.component!r} is no component id; "
+                f"write kind:name with a kind of {', '.join(KINDS)}"
+            )
+        if not self.reason.strip():
+            raise ValueError(f"maintenance of {self.component}: reason is empty; say why")
+        if not seconds(self.start) < seconds(self.until):
+            raise ValueError(
+                f"maintenance of {self.component}: from {self.start} is not before "
+                f"until {self.until}"
+            )
+
+
+def seconds(text: str) -> float:
+    """RFC 3339 -> seconds since the epoch; raises ValueError."""
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"time {text!r} is not RFC 3339, e.g. 2026-01-01T00:00:00Z") from None
+    if when.tzinfo is None:
+        raise ValueError(f"time {text!r} has no zone; append Z for UTC")
+    return when.timestamp()

@@ -1,0 +1,165 @@
+"""What each trial came to: one JSON line each, after a line that says how the run was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+
+class RecordsError(ValueError):
+    """A file of results cannot be read; one line."""
+
+
+class Run(msgspec.Struct, frozen=True, tag="run", kw_only=True):
+    """How a file of results was made.
+
+    commit      with a + when the tree had changes
+    sources     digest of the code that was measured
+    seeds       "path", "pipeline", "clean" -> first and last seed that was planned
+    parameters  module -> its constants, as text
+    left_out    trials for which there was no time
+    wall_s      None while it runs
+    """
+
+    commit: str
+    sources: str
+    machine: str
+    started: str
+    command: str
+    quick: bool
+    final: bool
+    jobs: int
+    seeds: dict[str, tuple[int, int]]
+    parameters: dict[str, dict[str, str]]
+    wall_s: float | None = None
+    left_out: int = 0
+
+
+class PathRow(msgspec.Struct, frozen=True, tag="path", kw_only=True):
+    """One strategy on one draw of a published setting.
+
+    seconds  CPU time of the call; error: why it gave no answer, which counts as F1 = 0
+    """
+
+    setting: str
+    seed: int
+    strategy: str
+    paths: int
+    components: int
+    bad: int
+    blamed: int
+    precision: float
+    recall: float
+    f1: float
+    seconds: float
+    error: str | None = None
+
+
+class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One injected fault and what became of it.
+
+    label       its issue type, or the kind of fault where no issue type fits
+    effect      what probes see of it; "none": nothing at all, and no share counts it
+    start_s     since the beginning of the trial, as end_s (None: until the end)
+    class_size  components that no probe of this trial tells from the faulty one, with it
+    found       named by an incident, itself or by its class (as ``check score`` counts)
+    top1        named itself
+    noticed     found, or an incident spoke of the right time and symptom family and named another
+    seconds     from the fault's start to the detection; of what was found
+    named       what the incident named; said_type, said_direction: what else it said of it
+    """
+
+    label: str
+    effect: str
+    component: str
+    issue_type: str | None
+    symptom: str
+    layer: str
+    direction: str
+    magnitude: float
+    start_s: float
+    end_s: float | None
+    class_size: int
+    found: bool
+    top1: bool
+    noticed: bool
+    seconds: float | None = None
+    named: str | None = None
+    said_type: str | None = None
+    said_direction: str | None = None
+
+
+class FalseRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An incident that matches no fault; misnamed: it stands for one that was noticed."""
+
+    component: str
+    symptom: str
+    at_s: float
+    misnamed: bool = False
+
+
+class PipelineRow(msgspec.Struct, frozen=True, tag="pipeline", kw_only=True):
+    """One simulated cluster through the whole pipeline.
+
+    clean        nothing was ever to be broken
+    seconds      CPU time of all of it; judging_ms: median and worst time for one second's pane
+    p_values     family -> counts of -log10 p in bins of a tenth, the last one open; clean input
+    error        why it ended early; then nothing was found
+    """
+
+    scenario: str
+    seed: int
+    strategy: str
+    clean: bool
+    simulated_s: int
+    records: int
+    paths: int
+    seconds: float
+    judging_ms: tuple[float, float]
+    faults: list[FaultRow] = []
+    false: list[FalseRow] = []
+    p_values: dict[str, list[int]] = {}
+    error: str | None = None
+
+
+Row: TypeAlias = PathRow | PipelineRow
+_decoder = msgspec.json.Decoder(Run | PathRow | PipelineRow)
+
+
+def order(row: Row) -> tuple[str, str, int, str]:
+    """Where a row stands in a file, whoever finished first."""
+    name = row.setting if isinstance(row, PathRow) else row.scenario
+    return ("path" if isinstance(row, PathRow) else "pipeline", name, row.seed, row.strategy)
+
+
+def write(path: Path, run: Run, rows: Iterable[Row]) -> None:
+    """The whole file, in an order that does not depend on who finished first."""
+    encode = msgspec.json.encode
+    lines = [encode(run), *(encode(row) for row in sorted(rows, key=order))]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+
+
+def read(path: Path) -> tuple[Run, list[Row]]:
+    """A whole file, or a journal whose last line was cut off; raises RecordsError."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as why:
+        raise RecordsError(f"{path}: {why.strerror}; run `skeletonhunter check scorecard`") from why
+    run: Run | None = None
+    rows: list[Row] = []
+    for number, line in enumerate(lines[:-1], 1):  # what follows the last newline was cut off
+        try:
+            record = _decoder.decode(line)
+        except msgspec.MsgspecError as why:
+            raise RecordsError(f"{path}, line {number}: {why}") from why
+        if isinstance(record, Run):
+            run = record
+        else:
+            rows.append(record)
+    if run is None:
+        raise RecordsError(f"{path}: no line says how it was made; run the scorecard anew")
+    return run, rows

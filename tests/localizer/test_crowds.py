@@ -1,0 +1,55 @@
+"""Against whom a path is compared: the other paths of its own job."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from localizer import crowds
+
+#  hosts 0..5 form one job, 6..11 another; every host probes the others of its job
+PAIRS = [(a, b) for job in (range(6), range(6, 12)) for a in job for b in job if a != b]
+SRC, DST = np.array(PAIRS, np.int32).T
+OVERLAY = np.ones(len(PAIRS), bool)
+CROWD = crowds.of(SRC, DST, OVERLAY)
+HOSTS = sparse.csr_array(
+    ((SRC[:, None] == np.arange(12)) | (DST[:, None] == np.arange(12))).astype(float)
+)
+VOTE = np.ones(len(PAIRS))
+
+
+def test_hosts_whose_containers_probe_one_another_form_a_crowd() -> None:
+    assert np.unique(CROWD[SRC < 6]).size == 1
+    assert np.unique(CROWD).size == 2
+
+
+def test_the_underlay_does_not_join_jobs() -> None:
+    src, dst = np.append(SRC, 0), np.append(DST, 11)
+    crowd = crowds.of(src.astype(np.int32), dst.astype(np.int32), np.append(OVERLAY, False))
+    assert np.unique(crowd).size == 3
+    assert (crowd[:-1] != crowd[-1]).all(), "what lies between jobs is apart"
+
+
+def test_without_an_overlay_all_probes_count() -> None:
+    assert np.unique(crowds.of(SRC, DST, ~OVERLAY)).size == 2
+
+
+def test_a_host_slower_than_the_rest_of_its_job_stands_out() -> None:
+    p = crowds.tail(HOSTS, CROWD, VOTE, (SRC == 3) | (DST == 3))
+    assert p[3] < 1e-9
+    assert p[[0, 1, 2, 4, 5]].min() > 1e-3
+    assert (p[6:] == 1.0).all()
+
+
+def test_a_job_that_is_slow_as_a_whole_makes_nobody_stand_out() -> None:
+    p = crowds.tail(HOSTS, CROWD, VOTE, SRC < 6)
+    assert p.min() > 0.5
+
+
+def test_a_component_that_all_paths_of_a_job_cross_cannot_be_told_from_the_job() -> None:
+    everything = sparse.csr_array((SRC < 6).astype(float)[:, None])
+    assert crowds.tail(everything, CROWD, VOTE, SRC < 6)[0] == 1.0
+
+
+def test_nothing_moved_is_no_surprise() -> None:
+    assert (crowds.tail(HOSTS, CROWD, VOTE, np.zeros(len(PAIRS), bool)) == 1.0).all()

@@ -1,0 +1,79 @@
+"""The ring of newest seconds: any stretch of it is what was written into it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localizer.history import History
+
+SECONDS = 6
+
+
+def put(history: History, second: int, lost: list[int]) -> None:
+    rows = np.arange(len(lost))
+    none = np.zeros(len(lost), np.uint32)
+    history.put(
+        second, rows, np.full(len(lost), 20.0, np.float32),
+        sent=none + 4, lost=np.array(lost, np.uint32), refused=none,
+    )  # fmt: skip
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("put"), st.integers(1, 4), st.lists(st.integers(0, 9), max_size=5)),
+            st.tuples(st.just("erase"), st.integers(0, 4), st.just([])),
+            st.tuples(st.just("keep"), st.integers(0, 4), st.just([])),
+            st.tuples(st.just("clear"), st.just(0), st.just([])),
+        ),
+        max_size=30,
+    ),
+    st.integers(1, SECONDS),
+)
+@settings(deadline=None)
+def test_a_stretch_of_seconds_holds_what_was_written_in_them(
+    story: list[tuple[str, int, list[int]]], length: int
+) -> None:
+    history, now = History(SECONDS), 1000
+    by_hand: list[dict[int, int]] = []  # per path: second -> lost
+    for what, number, lost in story:
+        if what == "put":
+            now += number  # seconds without any probe may lie in between
+            history.grow(len(lost))
+            by_hand += [{} for _ in range(len(lost) - len(by_hand))]
+            put(history, now, lost)
+            for path, count in enumerate(lost):
+                by_hand[path][now] = count
+        elif what == "erase":
+            history.erase(np.arange(len(by_hand)) == number)
+            by_hand = [{} if path == number else told for path, told in enumerate(by_hand)]
+        elif what == "keep":
+            history.keep(np.arange(len(by_hand)) != number)
+            by_hand = [told for path, told in enumerate(by_hand) if path != number]
+        else:
+            history.clear()
+            by_hand = [{} for _ in by_hand]
+            now += 200
+            put(history, now, [0] * len(by_hand))
+        want = [sum(told.get(now - back, 0) for back in range(length)) for told in by_hand]
+        assert history.total("lost", now, length).tolist() == want
+        assert history.line("lost", now).tolist() == [told.get(now, 0) for told in by_hand]
+
+
+def test_more_seconds_than_the_ring_holds_are_not_to_be_had() -> None:
+    history = History(SECONDS)
+    with pytest.raises(ValueError, match="7 s asked for; the ring holds 6"):
+        history.total("lost", 1000, SECONDS + 1)
+
+
+def test_a_path_without_an_answer_has_no_round_trip() -> None:
+    history = History(SECONDS)
+    history.grow(2)
+    put(history, 1000, [0])
+    put(history, 1001, [])
+    assert history.rtt_us(1000).tolist() == [20.0, 0.0]
+    assert history.rtt_us(1001).tolist() == [0.0, 0.0]
+    assert history.last_seen.tolist() == [1000, -1]

@@ -1,0 +1,60 @@
+"""The issue type that a verdict proposes, with its probability."""
+
+from __future__ import annotations
+
+import pytest
+
+from localizer.issue_type import NONE, TYPES, Signs, likely
+
+LINK, RNIC, VSWITCH = ["link:agg:a|tor:t"], ["rnic:r", "link:rnic:r|tor:t"], ["vswitch:h"]
+
+
+def test_probabilities_of_all_types_that_fit_add_up_to_one() -> None:
+    assert sum(p for _, p in likely(RNIC, "unconnectivity", Signs())) == pytest.approx(1.0)
+
+
+def test_what_comes_and_goes_on_a_link_is_a_flapping_port() -> None:
+    assert likely(LINK, "loss", Signs(flapping=True))[0][0] == "switch_port_flapping"
+    assert likely(LINK, "loss", Signs(flapping=False))[0][0] == "crc_error"
+
+
+def test_a_port_that_flaps_to_silence_is_still_flapping() -> None:
+    assert likely(LINK, "unconnectivity", Signs(flapping=True))[0][0] == "switch_port_flapping"
+
+
+def test_an_rnic_slow_for_the_overlay_only_fails_to_offload() -> None:
+    assert likely(RNIC, "high_latency", Signs(overlay=True))[0][0] == "offloading_failure"
+
+
+def test_an_rnic_slow_for_some_flows_has_a_firmware_problem() -> None:
+    some = Signs(some=True, overlay=False)
+    assert likely(RNIC, "high_latency", some)[0][0] == "rnic_firmware_not_responding"
+
+
+def test_a_very_slow_vswitch_does_not_use_rdma() -> None:
+    seen = Signs(overlay=True, slow=True, some=False)
+    assert likely(VSWITCH, "high_latency", seen)[0][0] == "not_using_rdma"
+
+
+def test_latency_and_loss_have_no_types_in_common() -> None:
+    late = {name for name, _ in likely(RNIC, "high_latency", Signs())}
+    lossy = {name for name, _ in likely(RNIC, "loss", Signs())}
+    assert late & lossy == {NONE}
+
+
+def test_what_leaves_no_sign_on_probes_is_never_proposed() -> None:
+    assert "gpu_direct_rdma_error" not in TYPES
+
+
+def test_a_component_without_a_type_of_its_own_gets_none() -> None:
+    assert likely(["agent:h"], "agent_down", Signs()) == []
+
+
+def test_rnics_of_one_host_that_are_slow_to_each_other_only_point_to_its_board() -> None:
+    assert likely(["host:h"], "high_latency", Signs(inside=True))[0][0] == "pcie_nic_error"
+    assert likely(["host:h"], "high_latency", Signs(inside=False))[0][0] != "pcie_nic_error"
+
+
+def test_a_switch_that_loses_some_packets_is_probably_in_no_catalogue() -> None:
+    seen = Signs(flapping=False, some=False, overlay=False, inside=False)
+    assert likely(["spine:s"], "loss", seen)[0][0] == NONE

@@ -1,0 +1,58 @@
+"""Steps of latency in a simulated cluster that is never still: found in time, and nothing else."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from schemas.incident import Incident
+from skeletonhunter.offline import Offline
+from testbed.clos import ClosSpec, build
+from testbed.conditions import candidates
+from testbed.faults import Fault
+from testbed.healthy import Noise
+from testbed.simulator import Simulation
+
+START_S = 1_780_000_000
+FAULT_S = 310  # ten windows are known by then
+RESTLESS = Noise(burst_excess=(0.5, 3.0), burst_paths=1.0, burst_length_s=(4.0, 12.0))
+
+
+def simulation(seed: int, noise: Noise | None = None) -> Simulation:
+    spec = ClosSpec(hosts=12, rails=2, hosts_per_segment=6, hosts_per_job=6)
+    return Simulation(build(spec, seed), seed=seed, start_ns=START_S * 10**9, noise=noise)
+
+
+def found(simulated: Simulation, seconds: int) -> list[Incident]:
+    judge = Offline(topology=simulated.topology)
+    opened: dict[str, Incident] = {}
+    for second in simulated.seconds(seconds):
+        said = judge.feed(second.pings, second.heartbeats, second.start_ns + 10**9)
+        for incident in said.incidents:
+            opened.setdefault(incident.incident_id, incident)
+    return list(opened.values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "where", "added_us", "within_s"),
+    [
+        ("rnic_latency", "any rnic", 10.0, 35),  # on a path of about 15 us: two windows
+        ("vswitch_latency", "any vswitch", 40.0, 15),  # a large step does not wait for a window
+    ],
+)
+def test_a_step_is_named_in_time(kind: str, where: str, added_us: float, within_s: int) -> None:
+    quiet = simulation(5)
+    place = candidates(quiet.network, quiet.paths, where)[3]
+    fault = Fault(kind=kind, component=place, start_s=FAULT_S, magnitude=added_us)
+    (incident,) = found(quiet.with_faults([fault]), FAULT_S + within_s)
+    assert place in incident.tie_set
+    assert incident.symptom == "high_latency"
+    onset = datetime.fromisoformat(incident.opened_at).timestamp() - START_S
+    assert abs(onset - FAULT_S) <= 2
+    detected = datetime.fromisoformat(incident.detected_at).timestamp() - START_S
+    assert detected <= FAULT_S + within_s
+
+
+def test_bursts_of_training_that_quadruple_the_round_trip_are_no_incident() -> None:
+    assert found(simulation(6, RESTLESS), 420) == []

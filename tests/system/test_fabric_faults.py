@@ -1,0 +1,256 @@
+"""Every fault of the real fabric does what it says to real packets, and is gone when destroyed."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from testbed.fabric import Fabric, FabricError, Fault, FaultError, Plan, faults, machine, missing
+
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
+
+PLAN = Plan(hosts=4, nics=2, hosts_per_tor=2, spines=2, containers=2, tenants=2)
+RNIC = f"rnic:{PLAN.nic_address(0, 0)}"
+CABLE = PLAN.link_id(PLAN.nic_cable(0, 0))
+UPLINK = PLAN.link_id(PLAN.switch_cable(1, 0))
+
+
+class Pings(NamedTuple):
+    """What ping says: percent lost, mean round trip, duplicates."""
+
+    lost: float
+    mean_ms: float
+    doubled: int
+
+
+@pytest.fixture(scope="module")
+def fabric() -> Iterator[Fabric]:
+    """Four hosts in two groups, two tenants."""
+    if lacks := missing():
+        pytest.skip(f"a namespace fabric needs {', '.join(lacks)}")
+    with Fabric(PLAN) as built:
+        yield built
+
+
+def ping(fabric: Fabric, node: str, source: str, target: str, *options: str) -> Pings:
+    command = ["ping", "-q", "-c", "20", "-i", "0.02", "-W", "1", *options, "-I", source, target]
+    run = fabric.popen(node, command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    said = str(run.communicate()[0])
+    lost, mean = re.search(r"([\d.]+)% packet loss", said), re.search(r"= [\d.]+/([\d.]+)/", said)
+    doubled = re.search(r"\+(\d+) duplicates", said)
+    return Pings(
+        float(lost[1]) if lost else 100.0,
+        float(mean[1]) if mean else 0.0,
+        int(doubled[1]) if doubled else 0,
+    )
+
+
+def under(fabric: Fabric, *options: str) -> Pings:
+    """Between NIC 0 of the first host and of the last, across the spines."""
+    return ping(fabric, "host-0", PLAN.nic_address(0, 0), PLAN.nic_address(3, 0), *options)
+
+
+def over(fabric: Fabric, box: int = 0) -> Pings:
+    """Between containers of the first tenant on those hosts."""
+    source, target = PLAN.container_address(0, 0, 0), PLAN.container_address(3, box, 0)
+    return ping(fabric, "cont-0-0", source, target)
+
+
+def fault(target: str, action: str, at: str, **amounts: Any) -> Fault:
+    return Fault(target=target, action=action, at=at, **amounts)
+
+
+def test_tenants_cannot_reach_each_other(fabric: Fabric) -> None:
+    assert over(fabric, box=0).lost == 0
+    assert over(fabric, box=1).lost == 100, "a container of another tenant, same address range"
+
+
+@pytest.mark.parametrize(
+    ("broken", "under_dead", "over_dead"),
+    [
+        (fault("network", "drop", RNIC), True, True),
+        (fault("network", "drop", RNIC, destination=PLAN.nic_address(3, 0)), True, True),
+        (fault("network", "drop", RNIC, destination="10.1.2.9"), False, False),
+        (fault("network", "blackhole", "spine:spine-0", share=0.9999), False, True),
+        (fault("network", "corrupt", RNIC, percent=100.0), True, True),
+        (fault("network", "loss", CABLE, percent=100.0, direction="a>b"), True, True),
+        (fault("network", "down", RNIC), True, True),
+        (fault("network", "down", "tor:tor-0"), True, True),
+        (fault("network", "down", "host:host-0"), True, True),
+        (fault("network", "down", "container:cont-0-0"), False, True),
+        (fault("network", "address", RNIC), True, True),
+        (fault("network", "address", RNIC, address="10.1.0.200"), True, True),
+        (fault("vswitch", "missing-flow", "vswitch:host-0"), False, True),
+        (fault("vswitch", "loop", "vswitch:host-0"), False, True),
+        (fault("process", "kill", "container:cont-0-0"), False, True),
+    ],
+    ids=str,
+)
+def test_what_is_cut_off_comes_back(
+    fabric: Fabric, broken: Fault, under_dead: bool, over_dead: bool
+) -> None:
+    if broken.action == "blackhole":  # both spines, so that it does not matter which way is taken
+        fabric.create(fault("network", "blackhole", "spine:spine-1", share=0.9999))
+    fabric.create(broken)
+    seen = under(fabric).lost, over(fabric).lost
+    fabric.heal()
+    assert seen == (100.0 * under_dead, 100.0 * over_dead)
+    assert (under(fabric).lost, over(fabric).lost) == (0, 0), "and nothing of it stays"
+
+
+def test_loss_eats_about_its_share(fabric: Fabric) -> None:
+    fabric.create(fault("network", "loss", RNIC, percent=30.0))
+    lost = under(fabric, "-c", "200", "-i", "0.005").lost
+    fabric.heal()
+    assert 35 < lost < 67, "30 % on the way out and 30 % on the way back: 51 %"
+
+
+def test_delay_is_added_once_in_each_direction(fabric: Fabric) -> None:
+    for where in (RNIC, "tor:tor-0", "host:host-0"):
+        made = fabric.create(fault("network", "delay", where, time_us=5000.0))
+        slow, slow_above = under(fabric).mean_ms, over(fabric).mean_ms
+        fabric.destroy(made)
+        assert 10 < slow < 20, where
+        assert 10 < slow_above < 20, where
+    assert under(fabric).mean_ms < 5
+
+
+def test_a_slow_vswitch_leaves_the_underlay_alone(fabric: Fabric) -> None:
+    fabric.create(fault("network", "delay", "vswitch:host-0", time_us=5000.0))
+    slow, same = over(fabric).mean_ms, under(fabric).mean_ms
+    fabric.heal()
+    assert 10 < slow < 20
+    assert same < 5
+
+
+def test_delay_of_one_direction_is_half_of_both(fabric: Fabric) -> None:
+    fabric.create(fault("network", "delay", CABLE, time_us=5000.0, direction="a>b"))
+    slow = under(fabric).mean_ms
+    fabric.heal()
+    assert 5 < slow < 10
+
+
+def test_duplicates_arrive_and_nothing_is_lost(fabric: Fabric) -> None:
+    fabric.create(fault("network", "duplicate", RNIC, percent=100.0))
+    seen = under(fabric)
+    fabric.heal()
+    assert seen.lost == 0
+    assert seen.doubled >= 20
+
+
+def test_reordering_makes_some_packets_late(fabric: Fabric) -> None:
+    fabric.create(fault("network", "reorder", CABLE, percent=30.0, time_us=20_000.0))
+    seen = under(fabric)
+    fabric.heal()
+    assert seen.lost == 0
+    assert 2 < seen.mean_ms < 30
+
+
+def test_tcp_survives_a_wire(fabric: Fabric) -> None:
+    server = (
+        "import socket; s = socket.create_server(('172.16.3.1', 900)); print('up', flush=True); "
+        "c = s.accept()[0]; n = 0\nwhile d := c.recv(65536): n += len(d)\nprint(n)"
+    )
+    client = (
+        "import socket; s = socket.create_connection(('172.16.3.1', 900), 10); "
+        "s.sendall(b'x' * 300_000); s.close()"
+    )
+    fabric.create(fault("network", "delay", RNIC, time_us=1000.0))
+    listens = fabric.popen("cont-3-0", ["python3", "-c", server], stdout=subprocess.PIPE, text=True)
+    assert listens.stdout.readline() == "up\n"
+    assert fabric.popen("cont-0-0", ["python3", "-c", client]).wait(20) == 0
+    assert listens.communicate(timeout=20)[0] == "300000\n"
+    fabric.heal()
+
+
+def test_large_packets_alone_suffer_from_a_small_mtu(fabric: Fabric) -> None:
+    fabric.create(fault("network", "mtu", "tor:tor-0", mtu=1000))
+    small, large = under(fabric), under(fabric, "-s", "1300", "-M", "do")
+    fabric.heal()
+    assert (small.lost, large.lost) == (0, 100)
+    assert under(fabric, "-s", "1300", "-M", "do").lost == 0
+
+
+def test_a_flapping_link_is_up_and_down_in_turn(fabric: Fabric) -> None:
+    fabric.create(fault("network", "flap", RNIC, period_s=0.4))
+    lost = under(fabric, "-c", "100").lost
+    fabric.heal()
+    assert 5 < lost < 95
+    assert under(fabric).lost == 0
+
+
+def test_frames_circle_in_a_vswitch_that_loops(fabric: Fabric) -> None:
+    def passed() -> int:
+        said = machine.call(
+            ["ip", "-n", fabric.namespace("host-0"), "-j", "-s", "link", "show", "vx0n0"]
+        )
+        return int(json.loads(said)[0]["stats64"]["tx"]["packets"])
+
+    fabric.create(fault("vswitch", "loop", "vswitch:host-0"))
+    before = passed()
+    over(fabric)
+    circled = passed() - before
+    fabric.heal()
+    assert circled > 2 * 20, "each of 20 pings went round more than once"
+
+
+def test_two_faults_at_once_heal_apart(fabric: Fabric) -> None:
+    lossy = fabric.create(fault("network", "loss", RNIC, percent=100.0))
+    slow = fabric.create(fault("network", "delay", RNIC, time_us=5000.0))
+    fabric.destroy(lossy)
+    assert 10 < under(fabric).mean_ms < 20
+    fabric.destroy(slow)
+    assert under(fabric).mean_ms < 5
+
+
+def test_a_fault_that_stays_after_its_removal_is_an_error(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = fabric.create(fault("network", "loss", UPLINK, percent=5.0))
+    action = faults.ACTIONS["network", "loss"]
+    forgetful = action._replace(undo=lambda fabric, fault: None)
+    with monkeypatch.context() as broken:
+        broken.setitem(faults.ACTIONS, ("network", "loss"), forgetful)
+        with pytest.raises(FabricError, match="is still there after its removal: nft table"):
+            fabric.destroy(made)
+    assert made.fault_id in fabric.faults, "it is not forgotten either"
+    fabric.heal()
+
+
+def test_the_same_cable_cannot_be_pulled_twice(fabric: Fabric) -> None:
+    fabric.create(fault("network", "down", RNIC))
+    with pytest.raises(FaultError, match="is there already; destroy that first"):
+        fabric.create(fault("network", "flap", RNIC))
+    fabric.heal()
+    assert under(fabric).lost == 0
+
+
+def test_nobody_can_be_killed_where_no_agent_runs(fabric: Fabric) -> None:
+    with pytest.raises(FaultError, match="no agent runs there"):
+        fabric.create(fault("process", "kill", "agent:host-0"))
+    assert fabric.faults == {}
+
+
+def test_three_tiers_reach_everybody() -> None:
+    if lacks := missing():
+        pytest.skip(f"a namespace fabric needs {', '.join(lacks)}")
+    plan = Plan(hosts=4, nics=1, hosts_per_tor=1, spines=2, aggs=2, pods=2, containers=1)
+    with Fabric(plan) as three:
+        for other in range(1, 4):
+            source, target = plan.nic_address(0, 0), plan.nic_address(other, 0)
+            assert ping(three, "host-0", source, target).lost == 0
+            above = plan.container_address(0, 0, 0), plan.container_address(other, 0, 0)
+            assert ping(three, "cont-0-0", *above).lost == 0
+        three.create(fault("network", "down", "agg:agg-0"))
+        lost = [
+            ping(three, "host-0", plan.nic_address(0, 0), plan.nic_address(other, 0)).lost
+            for other in range(1, 4)
+        ]
+        three.heal()
+        assert max(lost) == 100, "ECMP goes on hashing pairs onto the agg that is gone"
+        assert ping(three, "host-0", plan.nic_address(0, 0), plan.nic_address(3, 0)).lost == 0

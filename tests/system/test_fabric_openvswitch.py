@@ -1,0 +1,112 @@
+"""Open vSwitch in the hosts: the same overlay, with flow tables that can be read and broken."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from testbed.fabric import Fabric, FabricError, Fault, Plan, machine, missing, openvswitch
+
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
+
+PLAN = Plan(hosts=3, nics=1, hosts_per_tor=1, spines=1, containers=2, tenants=2, vswitch="ovs")
+
+
+@pytest.fixture(scope="module")
+def fabric() -> Iterator[Fabric]:
+    if lacks := missing() + openvswitch.missing():
+        pytest.skip(f"a fabric with Open vSwitch needs {', '.join(lacks)}")
+    with Fabric(PLAN) as built:
+        yield built
+        directories = [openvswitch.run_directory(built.namespace(f"host-{h}")) for h in range(3)]
+    assert not any(each.exists() for each in directories)
+
+
+def lost_and_mean(fabric: Fabric, target: str) -> tuple[float, float]:
+    command = ["ping", "-q", "-c", "20", "-i", "0.02", "-W", "1", target]
+    run = fabric.popen("cont-0-0", command, stdout=subprocess.PIPE, text=True)
+    said = str(run.communicate()[0])
+    lost, mean = re.search(r"([\d.]+)% packet loss", said), re.search(r"= [\d.]+/([\d.]+)/", said)
+    return float(lost[1]) if lost else 100.0, float(mean[1]) if mean else 0.0
+
+
+def over(fabric: Fabric) -> float:
+    return lost_and_mean(fabric, PLAN.container_address(2, 0, 0))[0]
+
+
+def passed(fabric: Fabric) -> int:
+    said = machine.call(
+        ["ip", "-n", fabric.namespace("host-0"), "-j", "-s", "link", "show", "vx0n0"]
+    )
+    return int(json.loads(said)[0]["stats64"]["tx"]["packets"])
+
+
+def test_containers_of_a_tenant_reach_each_other_and_nobody_else(fabric: Fabric) -> None:
+    assert over(fabric) == 0
+    assert lost_and_mean(fabric, PLAN.container_address(2, 1, 0))[0] == 100
+    assert lost_and_mean(fabric, PLAN.container_address(0, 1, 0))[0] == 100
+
+
+def test_flow_tables_can_be_read(fabric: Fabric) -> None:
+    over(fabric)
+    at = openvswitch.run_directory(fabric.namespace("host-0"))
+    table = machine.call(["ovs-ofctl", "dump-flows", f"unix:{at}/br0n0.mgmt"])
+    assert f"dl_dst={PLAN.container_mac(2, 0, 0)}" in table
+    assert PLAN.container_mac(2, 1, 0) not in table, "of another tenant"
+    control = next(at.glob("ovs-vswitchd.*.ctl"))
+    cached = machine.call(["ovs-appctl", "-t", str(control), "dpctl/dump-flows", "-m"])
+    assert PLAN.container_mac(2, 0, 0) in cached
+
+
+def test_a_missing_flow_cuts_the_overlay_off_until_it_is_back(fabric: Fabric) -> None:
+    fabric.create(Fault(target="vswitch", action="missing-flow", at="vswitch:host-0"))
+    lost = over(fabric)
+    fabric.heal()
+    assert (lost, over(fabric)) == (100, 0)
+
+
+def test_a_flow_that_was_taken_away_by_hand_is_noticed(fabric: Fabric) -> None:
+    made = fabric.create(Fault(target="vswitch", action="missing-flow", at="vswitch:host-0"))
+    assert any("flows are not the plan's" in trace for trace in traces(fabric, made))
+    fabric.heal()
+    assert traces(fabric, made) == []
+
+
+def traces(fabric: Fabric, fault: Fault) -> list[str]:
+    from testbed.fabric import faults
+
+    return faults.traces(fabric, fault)
+
+
+def test_frames_circle_while_the_table_sends_them_back(fabric: Fabric) -> None:
+    fabric.create(Fault(target="vswitch", action="loop", at="vswitch:host-0"))
+    before = passed(fabric)
+    lost = over(fabric)
+    circled = passed(fabric) - before
+    fabric.heal()
+    assert lost == 100
+    assert circled > 2 * 20
+    assert over(fabric) == 0
+
+
+def test_loss_and_delay_at_the_vswitch_hit_its_packets(fabric: Fabric) -> None:
+    for where in ("vswitch:host-0", "container:cont-0-0"):
+        lossy = fabric.create(Fault(target="network", action="loss", at=where, percent=100.0))
+        assert over(fabric) == 100, where
+        fabric.destroy(lossy)
+        slow = fabric.create(Fault(target="network", action="delay", at=where, time_us=10_000.0))
+        _, mean_ms = lost_and_mean(fabric, PLAN.container_address(2, 0, 0))
+        fabric.destroy(slow)
+        assert mean_ms > 20, where
+    assert over(fabric) == 0
+
+
+def test_without_open_vswitch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "missing", list[str])
+    monkeypatch.setattr(openvswitch.shutil, "which", lambda tool: None)
+    with pytest.raises(FabricError, match=r"ovs-vsctl \(apt install openvswitch-switch\)"):
+        Fabric(PLAN).build()

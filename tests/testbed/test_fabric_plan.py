@@ -1,0 +1,110 @@
+"""The fabric on paper: names, addresses, routes and entries are right before anything is built."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+import pytest
+
+from schemas import topology
+from schemas.components import link_ends
+from testbed.fabric import overlay, places
+from testbed.fabric.places import PlaceError
+from testbed.fabric.plan import Plan
+
+TWO_TIERS = Plan(hosts=8, nics=2, hosts_per_tor=4, spines=2, containers=2)
+THREE_TIERS = Plan(hosts=8, nics=2, hosts_per_tor=2, spines=2, aggs=2, pods=2, containers=1)
+BOTH = pytest.mark.parametrize("plan", [TWO_TIERS, THREE_TIERS], ids=["two tiers", "three tiers"])
+
+
+@BOTH
+def test_no_two_interfaces_have_the_same_address(plan: Plan) -> None:
+    addresses = [address for cable in plan.cables() for _, _, address in cable.ends()]
+    assert max(Counter(addresses).values()) == 1
+
+
+@BOTH
+def test_no_node_has_two_interfaces_of_one_name(plan: Plan) -> None:
+    ports = [(node, port) for cable in plan.cables() for node, port, _ in cable.ends()]
+    assert max(Counter(ports).values()) == 1
+    assert all(len(port) <= 15 for _, port in ports), "Linux takes no longer names"
+
+
+@BOTH
+def test_the_topology_document_is_one_that_the_localiser_reads(plan: Plan) -> None:
+    document = topology.parse(msgspec.json.encode(plan.topology()))
+    assert len(document.links) == len(plan.switch_cables())
+    assert {switch.id for switch in document.switches} == set(plan.routers())
+
+
+def test_a_tor_of_three_tiers_is_linked_to_the_aggs_of_its_pod_and_no_spine() -> None:
+    links = [link for link in THREE_TIERS.topology().links if "tor-5" in link]
+    assert sorted(links) == [("tor-5", "agg-2"), ("tor-5", "agg-3")]
+
+
+def test_a_spine_of_three_tiers_reaches_a_tor_by_every_agg_of_its_pod() -> None:
+    (route,) = [line for line in THREE_TIERS.routes("spine-0") if "10.1.5.0/24" in line]
+    assert route.count("nexthop via") == 2
+
+
+@pytest.mark.parametrize(
+    ("shape", "complaint"),
+    [
+        ({"hosts": 0}, "at least 1"),
+        ({"hosts": 8, "pods": 2}, "pods need aggs"),
+        ({"hosts": 12, "aggs": 1, "pods": 2}, "share evenly"),
+        ({"hosts": 1000, "hosts_per_tor": 4}, "at most 120 ToRs"),
+        ({"containers": -1}, "with containers"),
+    ],
+)
+def test_a_shape_that_cannot_be_built_is_refused(shape: dict[str, int], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        Plan(**shape)  # type: ignore[arg-type]  # counts only
+
+
+def test_tenants_have_network_numbers_of_their_own_on_every_rail() -> None:
+    numbers = [segment.vni for segment in overlay.segments(TWO_TIERS, 0)]
+    assert len(set(numbers)) == len(numbers) == 2 * 2
+
+
+def test_a_vswitch_knows_every_container_of_its_tenant_elsewhere_and_no_other() -> None:
+    segment = overlay.segments(TWO_TIERS, 0)[0]
+    known = [mac for mac, _ in overlay.entries(TWO_TIERS, segment) if mac != overlay.FLOOD]
+    assert known == [TWO_TIERS.container_mac(host, 0, 0) for host in range(1, 8)]
+
+
+@BOTH
+def test_every_component_but_agents_has_ports(plan: Plan) -> None:
+    for where in places.components(plan):
+        assert bool(places.ports(plan, where)) != where.startswith("agent:"), where
+
+
+def test_what_enters_a_switch_meets_it_at_one_port_only() -> None:
+    ports = places.ports(TWO_TIERS, "tor:tor-0")
+    assert {port.node for port in ports} == {"tor-0"}
+    assert len(ports) == 4 + 2
+
+
+def test_one_way_over_a_link_is_left_at_its_first_end_and_entered_at_its_second() -> None:
+    where = TWO_TIERS.link_id(TWO_TIERS.switch_cable(1, 2))
+    first, second = (end.partition(":")[2] for end in link_ends(where))
+    left, entered = places.one_way(TWO_TIERS, where, "a>b")
+    assert [port.node for port in left] == [first]
+    assert [port.node for port in entered] == [second]
+    assert places.one_way(TWO_TIERS, where, "b>a")[0] == entered
+
+
+@pytest.mark.parametrize(
+    ("where", "complaint"),
+    [
+        ("tor:tor-9", "no component 'tor:tor-9' here; there are tor:tor-0 … tor:tor-3"),
+        ("tor-1", "an id begins with one of"),
+        ("agg:agg-0", "an id begins with one of"),
+    ],
+)
+def test_a_component_that_is_not_there_is_refused_with_those_that_are(
+    where: str, complaint: str
+) -> None:
+    with pytest.raises(PlaceError, match=complaint):
+        places.ports(TWO_TIERS, where)

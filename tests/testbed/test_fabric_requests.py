@@ -1,0 +1,90 @@
+"""What may be asked of the real fabric's faults, and what each means: no root needed."""
+
+from __future__ import annotations
+
+import pytest
+
+from testbed.fabric import Fabric, Fault, FaultError, PlaceError, Plan, faults, issues
+from testbed.fabric.scenes import PLAN, hard_scenes, scenes
+from testbed.fabric.wire import corrupted
+
+LINK = "link:spine:spine-0|tor:tor-1"
+
+
+@pytest.fixture(scope="module")
+def fabric() -> Fabric:
+    return Fabric(Plan(containers=1))  # on paper: never built
+
+
+@pytest.mark.parametrize(
+    ("fault", "complaint"),
+    [
+        (Fault(target="network", action="melt", at=LINK), "no fault 'network melt'; there are"),
+        (Fault(target="network", action="loss", at=LINK), "say how much by --percent"),
+        (Fault(target="network", action="loss", at=LINK, percent=101), "at most 100"),
+        (Fault(target="network", action="loss", at=LINK, percent=0), "more than 0"),
+        (Fault(target="network", action="down", at=LINK, percent=5), "takes no --percent"),
+        (Fault(target="network", action="delay", at=LINK), "--time or --time-us"),
+        (Fault(target="network", action="delay", at=LINK, time_us=1, offset_us=2), "offset"),
+        (Fault(target="network", action="blackhole", at=LINK, share=1.5), "at most 1"),
+        (Fault(target="network", action="mtu", at=LINK, mtu=20), "68 up to 65535"),
+        (Fault(target="network", action="flap", at=LINK, period_s=0.01), "0.2 up to 3600"),
+        (Fault(target="network", action="loss", at="agent:host-0", percent=5), "can be put on"),
+        (Fault(target="vswitch", action="loop", at="tor:tor-0"), "can be put on vswitch: only"),
+        (Fault(target="network", action="drop", at=LINK, destination="x"), "not an IPv4 address"),
+        (
+            Fault(target="network", action="drop", at="tor:tor-0", direction="a>b"),
+            "only packets on a link have a direction",
+        ),
+    ],
+)
+def test_a_fault_that_makes_no_sense_is_refused_in_one_line(
+    fabric: Fabric, fault: Fault, complaint: str
+) -> None:
+    with pytest.raises(FaultError, match=complaint) as refused:
+        faults.check(fabric, fault)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_fault_at_a_component_that_is_not_there_is_refused(fabric: Fabric) -> None:
+    with pytest.raises(PlaceError, match="no component 'spine:spine-7' here"):
+        faults.check(fabric, Fault(target="network", action="down", at="spine:spine-7"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "issue"),
+    [
+        (Fault(target="network", action="loss", at=LINK, percent=5), "crc_error"),
+        (Fault(target="network", action="down", at="tor:tor-0"), "switch_offline"),
+        (Fault(target="network", action="delay", at="vswitch:host-0", time_us=9), "not_using_rdma"),
+        (
+            Fault(target="network", action="delay", at="vswitch:host-0", time_us=9, share=0.5),
+            "suboptimal_flow_offloading",
+        ),
+        (Fault(target="process", action="kill", at="agent:host-0"), None),
+        (Fault(target="network", action="down", at=LINK, issue_type="my own"), "my own"),
+    ],
+)
+def test_a_fault_has_the_catalogue_s_name(fault: Fault, issue: str | None) -> None:
+    assert issues.issue_type(fault) == issue
+
+
+def test_what_probes_cannot_see_is_no_truth() -> None:
+    assert issues.truth(Fault(target="network", action="mtu", at=LINK, mtu=1400), "f") is None
+
+
+def test_the_play_has_eighteen_issue_types_that_can_all_be_made() -> None:
+    fabric = Fabric(PLAN)
+    for scene in (*scenes(), *hard_scenes()):
+        faults.check(fabric, scene.fault)
+    names = {issues.issue_type(scene.fault) for scene in scenes()} - {None}
+    assert len(names) == 18, "all of the catalogue but gpu_direct_rdma_error"
+
+
+def test_a_broken_frame_differs_in_one_bit_of_its_payload_and_claims_no_good_checksum() -> None:
+    frame = bytes([1] * 10) + bytes(range(90))
+    broken = corrupted(frame, lambda below: below - 1)
+    assert broken[:10] == bytes(10)
+    assert broken[10:44] == frame[10:44], "addresses stay as they are"
+    changed = [a ^ b for a, b in zip(frame[44:], broken[44:], strict=True) if a != b]
+    assert [bits.bit_count() for bits in changed] == [1]
