@@ -17,15 +17,14 @@ if TYPE_CHECKING:
     from testbed.fabric.fabric import Fabric
 
 _FLAP: Final = """\
-while :; do
-  ip -force -batch - <<E
-{down}
-E
-  sleep {half}
+while sleep {half}; do
   ip -force -batch - <<E
 {up}
 E
   sleep {half}
+  ip -force -batch - <<E
+{down}
+E
 done >/dev/null 2>&1"""
 
 
@@ -56,7 +55,15 @@ def plug(fabric: Fabric, fault: Fault) -> None:
 
 
 def flap(fabric: Fabric, fault: Fault) -> None:
-    """A shell in each namespace takes the ports down and up for ever, half of the period each."""
+    """Pull the cables now; from then on a shell in each namespace puts the ports up and down for
+    ever, half of the period each.
+
+    The host at the lower end need not lose what it sends itself: its veth says so when it drops
+    (ENOBUFS to a socket with IP_RECVERR, such as ping's, which then tries again), and its kernel
+    looks at carriers once a second and keeps packets while it asks for a neighbour. What others
+    send to it is lost.
+    """
+    pull(fabric, fault)
     half = (fault.period_s or 4.0) / 2
     for node, devices in places.by_node(pulled(fabric, fault)).items():
         down = "\n".join(f"link set {device} down" for device in devices)
