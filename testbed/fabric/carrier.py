@@ -49,9 +49,7 @@ def plug(fabric: Fabric, fault: Fault) -> None:
         machine.ip(space, [f"link set {device} up" for device in devices])
         machine.ip(space, again(fabric.plan.routes(node)))
     _wait(lambda: not missing_links(fabric, fault), f"{fault}: a cable did not get its carrier")
-    for node, devices in places.by_node(places.ports(fabric.plan, fault.at)).items():
-        # Who did not answer is given up for a second: that is not to outlast the fault.
-        machine.ip(fabric.namespace(node), [f"neigh flush dev {device}" for device in devices])
+    _forget_neighbours(fabric, fault)
 
 
 def flap(fabric: Fabric, fault: Fault) -> None:
@@ -145,6 +143,7 @@ def give_address(fabric: Fabric, fault: Fault) -> None:
             [f"addr flush dev {device}", f"addr add {own}/31 dev {device}"],
         )
         machine.ip(fabric.namespace(node), again(fabric.plan.routes(node)))
+    _forget_neighbours(fabric, fault)
 
 
 def wrong_address(fabric: Fabric, fault: Fault) -> list[str]:
@@ -158,6 +157,15 @@ def wrong_address(fabric: Fabric, fault: Fault) -> list[str]:
             found.append(f"{node} {device} has {have or 'no address'}, not {own}")
         found += missing_routes(fabric, node)
     return found
+
+
+def _forget_neighbours(fabric: Fabric, fault: Fault) -> None:
+    """At both ends of the cables, also a switch's. Who does not answer is asked three times, each a
+    second apart, then given up with all packets that wait: that is not to outlast the fault."""
+    ends = [end for cable in places.cables(fabric.plan, fault.at) for end in cable.ends()]
+    ports = [Port(node, device, "") for node, device, _ in ends]
+    for node, devices in places.by_node(ports).items():
+        machine.ip(fabric.namespace(node), [f"neigh flush dev {device}" for device in devices])
 
 
 def _mtu(fabric: Fabric, port: Port) -> str:
