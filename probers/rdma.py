@@ -24,14 +24,16 @@ from probers.wire import Datagram, Key
 
 
 class Sent(NamedTuple):
-    """A message has left; ``number`` is the one that ``send`` returned."""
+    """A message has left. number: the one that ``send`` returned; at_ns: when it left, never later
+    than it did. Software hands it to the device and knows no better; a device may stamp it."""
 
     number: int
     at_ns: int
 
 
 class Arrived(NamedTuple):
-    """A message is in: its payload without the header, and the own queue pair that it came to."""
+    """A message is in: its payload without the header, and the own queue pair that it came to;
+    at_ns: when it was noticed, never earlier than it came."""
 
     peer: QpAddress
     own: int
@@ -168,7 +170,7 @@ class RdmaProber:
             probe.tally.lost += 1
             return
         stamps = Stamps(
-            probe.t1, probe.t2 or probe.t5, probe.reply.received, probe.reply.sent,
+            probe.t1, probe.t2 or probe.t1, probe.reply.received, probe.reply.sent,
             probe.t5, probe.t6,
         )  # fmt: skip
         probe.tally.trips.append(trip(stamps))

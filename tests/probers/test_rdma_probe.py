@@ -58,7 +58,7 @@ def test_the_clocks_difference_does_not_matter_and_nothing_is_lost(
 @pytest.mark.parametrize(
     "contradicting",
     [
-        Stamps(0, 25_000, 70_000, 79_000, 24_000, 30_000),  # our send was noticed after the answer
+        Stamps(0, 25_000, 70_000, 79_000, 24_000, 30_000),  # asked after the answer
         Stamps(0, 4_000, 70_000, 99_000, 24_000, 30_000),  # answering took longer than everything
         Stamps(0, 4_000, 79_000, 70_000, 24_000, 30_000),  # answered before it arrived
     ],
@@ -129,11 +129,13 @@ class Cable:
         self.other: Cable
         self.loses: set[int] = set()  # kinds
         self.count = 0
+        self.completes_sends = True
 
     def send(self, own: int, to: QpAddress, payload: bytes) -> int:
         self.count += 1
         Clock.now += 20_000
-        self._events.append(Sent(self.count, self.clock.mono()))
+        if self.completes_sends:
+            self._events.append(Sent(self.count, self.clock.mono()))
         if payload[5] not in self.loses:
             Clock.now += 50_000
             receiver = self.other.addresses.index(to)
@@ -191,6 +193,15 @@ def test_a_keyed_probe_is_answered_and_measured(pair: Pair) -> None:
     assert 100 <= measured.rtt_us <= 110, "50 us each way, and some looks at the clock"
     assert measured.responder_us is not None
     assert 20 <= measured.responder_us <= 30, "the follow-up tells when the answer really left"
+
+
+def test_a_probe_whose_send_completion_is_missing_left_when_it_was_asked(pair: Pair) -> None:
+    pair.near.completes_sends = False
+    pair.prober.ask(0, pair.target)
+    pair.settle()
+    (tally,) = pair.prober.tallies.values()
+    assert tally.trips[0].whole
+    assert 120 <= tally.trips[0].rtt_us <= 130, "50 us each way, and 20 us to leave"
 
 
 def test_each_own_queue_pair_has_a_tally_of_its_own(pair: Pair) -> None:
