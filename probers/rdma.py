@@ -48,6 +48,9 @@ class Port(Protocol):
     def addresses(self) -> Sequence[QpAddress]:
         """The own queue pairs; elsewhere an own queue pair is its index in here."""
 
+    def prepare(self, to: QpAddress) -> None:
+        """Do what sending to a host needs the first time; that can take a second."""
+
     def send(self, own: int, to: QpAddress, payload: bytes) -> int:
         """Send a message; returns its number."""
 
@@ -115,8 +118,10 @@ class RdmaProber:
         return tally is not None and tally.open > 0
 
     def ask(self, own: int, target: QpAddress) -> None:
-        """Send one probe from an own queue pair."""
+        """Send one probe from an own queue pair. Nothing is taken in while the port prepares for a
+        host that is new to it: let it do so before probes are under way."""
         source = self._port.addresses[own]
+        self._port.prepare(target)  # before the probe's clock starts: it is not the network's time
         tally = self.tallies.setdefault((own, target), Tally(source, target))
         self._sequence += 1
         question = Datagram(

@@ -83,9 +83,25 @@ class VerbsPort:
         for slot in range(first_send):
             self._post_receive(slot)
 
+    def prepare(self, to: QpAddress) -> None:
+        """Have an address handle towards a host; it is kept, because making one has the kernel ask
+        for the neighbour, and wait for a second when the answer outruns its waiting. Raises
+        RdmaError when there is no way to the host."""
+        if to.ip in self._handles:
+            return
+        try:
+            route = self._addr.GlobalRoute(
+                dgid=self._addr.GID(to.gid), sgid_index=self._gid_index, hop_limit=_HOP_LIMIT
+            )
+            attributes = self._addr.AHAttr(port_num=_PORT, is_global=1, gr=route)
+            self._handles[to.ip] = self._addr.AH(self._pd, attr=attributes)
+        except _error() as why:
+            raise RdmaError(f"cannot send to {to}: {why}") from why
+
     def send(self, own: int, to: QpAddress, payload: bytes) -> int:
         """Send a message of at most 72 bytes; returns its number. Raises RdmaError when more are
         under way than fit, or the device refuses."""
+        self.prepare(to)
         if not self._free[own]:
             raise RdmaError(f"{_SENDS} messages of one queue pair have not left yet; probe slower")
         slot = self._free[own].popleft()
@@ -97,7 +113,7 @@ class VerbsPort:
                 wr_id=number, num_sge=1, sg=[self._entry(slot, len(payload))],
                 opcode=self._enums.IBV_WR_SEND, send_flags=self._enums.IBV_SEND_SIGNALED,
             )  # fmt: skip
-            request.set_wr_ud(self._handle(to), to.qpn, _QKEY)
+            request.set_wr_ud(self._handles[to.ip], to.qpn, _QKEY)
             left_ns = monotonic_ns()
             self._qps[own].post_send(request)
         except _error() as why:
@@ -138,16 +154,6 @@ class VerbsPort:
 
     def _entry(self, slot: int, size: int) -> Any:
         return self._wr.SGE(self._memory.buf + slot * _SLOT, size, self._memory.lkey)
-
-    def _handle(self, to: QpAddress) -> Any:
-        """The address handle towards a host; kept, because making one asks the kernel."""
-        if to.ip not in self._handles:
-            route = self._addr.GlobalRoute(
-                dgid=self._addr.GID(to.gid), sgid_index=self._gid_index, hop_limit=_HOP_LIMIT
-            )
-            attributes = self._addr.AHAttr(port_num=_PORT, is_global=1, gr=route)
-            self._handles[to.ip] = self._addr.AH(self._pd, attr=attributes)
-        return self._handles[to.ip]
 
 
 def _ipv4_gid(context: Any, enums: Any, device: str) -> tuple[int, str]:

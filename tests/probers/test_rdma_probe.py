@@ -129,7 +129,13 @@ class Cable:
         self.other: Cable
         self.loses: set[int] = set()  # kinds
         self.count = 0
+        self.prepared: set[QpAddress] = set()
         self.completes_sends = True
+
+    def prepare(self, to: QpAddress) -> None:
+        if to not in self.prepared:
+            Clock.now += 1_100_000_000  # so long a kernel may look for a neighbour
+            self.prepared.add(to)
 
     def send(self, own: int, to: QpAddress, payload: bytes) -> int:
         self.count += 1
@@ -193,6 +199,16 @@ def test_a_keyed_probe_is_answered_and_measured(pair: Pair) -> None:
     assert 100 <= measured.rtt_us <= 110, "50 us each way, and some looks at the clock"
     assert measured.responder_us is not None
     assert 20 <= measured.responder_us <= 30, "the follow-up tells when the answer really left"
+
+
+def test_the_time_to_find_a_host_is_not_the_probes(pair: Pair) -> None:
+    """It is more than the probe's own."""
+    pair.prober.ask(0, pair.target)
+    pair.settle()
+    (tally,) = pair.prober.tallies.values()
+    assert (tally.sent, tally.lost) == (1, 0)
+    assert tally.trips[0].prober_us is not None
+    assert tally.trips[0].prober_us < 1_000
 
 
 def test_a_probe_whose_send_completion_is_missing_left_when_it_was_asked(pair: Pair) -> None:
@@ -370,6 +386,7 @@ def test_the_command_prints_one_json_line_per_target_with_loss_and_round_trips(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The device is the cable, whose other end answers when it is looked at."""
+    done: list[str] = []
 
     class Device(Cable):
         def __init__(self, name: str, queue_pairs: int) -> None:
@@ -377,7 +394,11 @@ def test_the_command_prints_one_json_line_per_target_with_loss_and_round_trips(
 
         addresses = pair.near.addresses
 
+        def prepare(self, to: QpAddress) -> None:
+            done.append("prepared")
+
         def send(self, own: int, to: QpAddress, payload: bytes) -> int:
+            done.append("sent")
             return pair.near.send(own, to, payload)
 
         def poll(self) -> Sent | Arrived | None:
@@ -397,6 +418,7 @@ def test_the_command_prints_one_json_line_per_target_with_loss_and_round_trips(
     target = str(pair.target)
     arguments = ["ping", "--device", "rxe0", "--count", "3", "--interval", "0.001", target, target]
     assert rdma_ping.main(arguments) == 0
+    assert done[:2] == ["prepared"] * 2, "both targets before the first is asked"
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
     assert first["src"] == "10.0.0.1/17"
     assert second["src"] == "10.0.0.1/18"

@@ -86,6 +86,16 @@ def sent_frames(guest: Guest) -> int:
     return int(guest.run("cat /sys/class/net/left/statistics/tx_packets").lines[0])
 
 
+def test_the_first_probe_of_a_machine_that_knows_nobody_is_not_lost(guest: Guest) -> None:
+    """Its kernel may look for the neighbour for longer than a probe may take."""
+    responder = respond(guest, 1)
+    guest.run("ip neigh flush all")
+    assert guest.run("ip neigh").lines == []
+    (result,) = responder.ping(count=20)
+    responder.stop()
+    assert (result["sent"], result["lost"]) == (20, 0)
+
+
 def test_the_guest_has_two_rdma_devices(guest: Guest) -> None:
     shown = " ".join(guest.run("rdma link").lines)
     assert "rxe0/1 state ACTIVE" in shown
