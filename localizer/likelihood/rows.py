@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from scipy import sparse
 
 from localizer.evidence import F64, I64
 from localizer.likelihood.candidates import Candidates, Entries, by_candidate
@@ -56,7 +57,14 @@ class Rows(ABC):
         self.paths = paths
         self._order, self._first = by_candidate(entries, len(choices))
         self._at = entries.row[self._order]
-        self._start = np.searchsorted(entries.row, np.arange(paths + 1))
+        self._sort, first = _sorts(entries)
+        self._sorts = Entries(*(getattr(entries, name)[first] for name in Entries.__slots__))
+        self._start = np.searchsorted(self._sorts.row, np.arange(paths + 1))
+        self._members = sparse.csr_array(
+            (np.ones(len(entries.row)), entries.which[order := np.argsort(self._sort)],
+             np.searchsorted(self._sort[order], np.arange(len(first) + 1))),
+            shape=(len(first), len(choices)),
+        )  # fmt: skip
         self._weight = np.zeros((paths, 1))  # logarithms
         self._damage = np.zeros((paths, 1))
 
@@ -96,21 +104,30 @@ class Rows(ABC):
         """Paths that a candidate may be on."""
         return self._at[self._first[which] : self._first[which + 1]]
 
-    def entries_of(self, rows: I64) -> I64:
-        """Entries of some paths."""
+    def sorts(self, entries: I64) -> I64:
+        """(n,) of which sort each entry is; what is alike in a path is of one sort."""
+        sort: I64 = self._sort[entries]
+        return sort
+
+    def members(self, sorts: I64) -> sparse.csr_array:
+        """(n, K) which candidates are of each sort."""
+        members: sparse.csr_array = self._members[sorts]
+        return members
+
+    def sorts_of(self, rows: I64) -> I64:
+        """Sorts of some paths: ECMP alternatives by the hundred make a handful of them."""
         count = self._start[rows + 1] - self._start[rows]
         first = np.repeat(self._start[rows] - np.concatenate([[0], np.cumsum(count)[:-1]]), count)
         return first + np.arange(int(count.sum()))
 
-    def gain(self, entries: I64, sizes: F64, shares: F64) -> F64:
-        """(n, G) log-likelihood ratio of each entry's path, were its candidate bad."""
-        rows, back = np.unique(self.entries.row[entries], return_inverse=True)
+    def gain(self, sorts: I64, sizes: F64, shares: F64) -> F64:
+        """(n, G) log-likelihood ratio of each sort's path, were a candidate of that sort bad."""
+        rows, back = np.unique(self._sorts.row[sorts], return_inverse=True)
         now = self._log(rows, np.zeros(1))[:, 0]
         crossed = self.damage(sizes)
         one = self._log(rows, crossed) - now[:, None]
         two = self._log(rows, 2 * crossed) - now[:, None]
-        return mixed(self.entries.once[entries], self.entries.twice[entries], one, two, shares,
-                     back)  # fmt: skip
+        return mixed(self._sorts.once[sorts], self._sorts.twice[sorts], one, two, shares, back)
 
     def total(self) -> float:
         """ln likelihood of all paths that have atoms."""
@@ -167,6 +184,17 @@ class Rows(ABC):
         atoms = damage[:, :used, None] + more
         likely = self.log_f(rows, atoms.reshape(len(rows), -1)).reshape(atoms.shape)
         return log_sum(weight[:, :used, None] + likely)
+
+
+def _sorts(entries: Entries) -> tuple[I64, I64]:
+    """Sort of each entry, and an entry of each sort: those of a path that it crosses alike.
+
+    Sorts are numbered by path, as entries are."""
+    _, once = np.unique(entries.once, return_inverse=True)
+    values, twice = np.unique(entries.twice, return_inverse=True)
+    alike = (entries.row * (once.max(initial=0) + 1) + once) * max(len(values), 1) + twice
+    _, first, sort = np.unique(alike, return_index=True, return_inverse=True)
+    return sort, first
 
 
 def log_sum(terms: F64) -> F64:

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
 
 from localizer.evidence import F64, I64
 from localizer.likelihood.rows import Hit, Rows
@@ -26,7 +25,7 @@ COMPANION = 5.0
 #: that were chosen.
 CHALLENGERS = 16
 NOTICED = 2.0
-_BLOCK = 1 << 17  # entries whose gains are held at once
+_BLOCK = 1 << 16  # sorts whose gains are held at once
 #: Share of its paths in common from which on a culprit's rate is fitted again.
 SHARED = 0.2
 
@@ -225,16 +224,11 @@ class _Search:
         self._taken_out[:] = False
 
     def _sum(self, rows: I64, sign: float) -> None:
-        entries = self.rows.entries_of(rows)
-        for start in range(0, len(entries), _BLOCK):
-            part = entries[start : start + _BLOCK]
+        sorts = self.rows.sorts_of(rows)
+        for start in range(0, len(sorts), _BLOCK):
+            part = sorts[start : start + _BLOCK]
             gain = self.rows.gain(part, self._grid.sizes, self._grid.shares)
-            which = self.rows.entries.which[part]
-            add = sparse.csr_array(
-                (np.full(len(part), sign), (which, np.arange(len(part)))),
-                shape=(len(self._gains), len(part)),
-            )
-            self._gains += add @ gain
+            self._gains += self.rows.members(part).T @ (sign * gain)
 
     def neighbours(self, hit: Hit) -> list[Hit]:
         """Hits that share so many of their paths with this one that their rates may change."""
@@ -270,6 +264,7 @@ class _Search:
 
     def _gain(self, hit: Hit, sizes: F64, shares: F64) -> F64:
         """(G,) nats of one candidate at any sizes and shares."""
-        own = self.rows.gain(self.rows.of(hit.which), sizes, shares).sum(axis=0)
+        sorts = self.rows.sorts(self.rows.of(hit.which))
+        own = self.rows.gain(sorts, sizes, shares).sum(axis=0)
         total: F64 = self.rows.bulk_of(hit.which, sizes, shares) + own
         return total
