@@ -17,7 +17,7 @@ import numpy as np
 
 from localizer.evidence import F64, I64, Evidence
 from localizer.likelihood.candidates import Candidates
-from localizer.likelihood.rows import Grid, Rows, mixed
+from localizer.likelihood.rows import Grid, Rows
 
 #: What the learnt background is worth against the window's own losses [probes], and the highest
 #: loss of a round trip that may still be a healthy network's.
@@ -84,9 +84,10 @@ class LossRows(Rows):
 
     def _each(self, at: I64 | slice, sizes: F64, shares: F64) -> F64:
         """(n, G) what one clean path of some sorts says of a candidate."""
-        share = self._share[at]
+        hit = self._share[at, None] * shares
         one = self._kind_sent[at, None] * np.log1p(-sizes)
-        return mixed(share, np.zeros(len(share)), one, 2 * one, shares)
+        out: F64 = np.log1p(np.minimum(hit, 0.9999999) * np.expm1(one))
+        return np.where(hit == 1, one, out)  # exact, however small
 
     def learn(self) -> bool:
         """The background that fits what no culprit explains, by a few steps of EM."""
