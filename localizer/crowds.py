@@ -13,6 +13,7 @@ from scipy import sparse, special
 from scipy.sparse.csgraph import connected_components
 
 from localizer.detectors.latency import QUIETEST
+from localizer.parts import Woven
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -54,33 +55,40 @@ def apart(excess_us: F64, crowd: I64, speaks: Bool) -> F64:
     return out
 
 
-def tail(incidence: sparse.csr_array, crowd: I64, vote: F64, moved: Bool) -> F64:
+def tail(woven: Woven, crowd: I64, vote: F64, moved: Bool) -> F64:
     """P(so many votes moved) if a component's paths moved as often as others of their crowds.
 
-    incidence  (P, C) shares; crowd (P,); vote (P,) weight of each path that speaks, else 0
-    moved      (P,)
+    woven      (P, C) which path crosses which component
+    crowd      (P,); vote (P,) weight of each path that speaks, else 0; moved (P,)
     returns    (C,) 1 where nothing moved, or where no crowd has others to compare with
     """
-    out = np.ones(incidence.shape[1])
-    touched = np.flatnonzero(np.asarray(incidence.T @ (vote * moved)).ravel() > 0)
-    if not len(touched):
-        return out
-    every, hit = (_by_crowd(crowd, weight) for weight in (vote, vote * moved))
-    share = incidence[:, touched]
-    n, k = (np.asarray((share.T @ each).todense()) for each in (every, hit))
-    others = np.asarray(every.sum(axis=0)).ravel() - n
-    others_hit = np.maximum(np.asarray(hit.sum(axis=0)).ravel() - k, 0.0)
+    hit = vote * moved
+    touched = np.flatnonzero((pooled := woven.pooled(hit)) > 0)
+    out = np.ones(len(pooled))
+    if len(touched):
+        every = [np.bincount(crowd, each) for each in (vote, hit)]
+        out[touched] = _tail(*(woven.split(each, crowd, touched) for each in (vote, hit)), *every)
+    return out
+
+
+def tail_of(share: F64, crowd: I64, vote: F64, moved: Bool) -> float:
+    """The same for one component; share (P,) of which each path crosses it."""
+    hit = vote * moved
+    n, k, every, every_hit = (
+        np.bincount(crowd, each).astype(np.float64)
+        for each in (vote * share, hit * share, vote, hit)
+    )
+    return float(_tail(n[None], k[None], every, every_hit)[0])
+
+
+def _tail(n: F64, k: F64, every: F64, every_hit: F64) -> F64:
+    """(C,) for components of n (C, G) votes in each crowd, k (C, G) of which moved; every and
+    every_hit (G,) are the crowds' own."""
+    others = every - n
+    others_hit = np.maximum(every_hit - k, 0.0)
     telling = others >= FEWEST_OTHERS
     rate = np.where(telling, np.maximum(others_hit / np.maximum(others, 1e-9), QUIETEST), 0.0)
     votes, found, expected = ((each * telling).sum(axis=1) for each in (n, k, n * rate))
     mean = np.clip(expected / np.maximum(votes, 1e-9), QUIETEST, 1 - 1e-9)
     p = special.betainc(np.maximum(found, 1e-12), np.maximum(votes - found, 0.0) + 1.0, mean)
-    out[touched] = np.where(found > 0, p, 1.0)
-    return out
-
-
-def _by_crowd(crowd: I64, weight: F64) -> sparse.csr_array:
-    """(P, G) weight of each path in the column of its crowd."""
-    rows = np.flatnonzero(weight)
-    shape = (len(weight), int(crowd.max(initial=-1)) + 1)
-    return sparse.csr_array((weight[rows], (rows, crowd[rows])), shape)
+    return np.where(found > 0, p, 1.0)

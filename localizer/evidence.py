@@ -44,11 +44,11 @@ class Crossings(Protocol):
     def pooled(self, values: F64 | I64 | Bool) -> F64:
         """(C,) sum over paths (P,), weighted by the share that crosses each class."""
 
-    def rows(self, rows: I64) -> sparse.csr_array:
-        """(n, C) along + i against of some paths."""
+    def rows(self, rows: I64, columns: I64) -> sparse.csr_array:
+        """(n, len(columns)) along + i against of some paths and classes."""
 
-    def tally(self, kind: I64) -> tuple[I64, F64, F64, I64, F64]:
-        """How often paths of each kind (P,; -1: none) cross each class; see ``Woven.tally``."""
+    def tally(self, kind: I64, columns: I64) -> tuple[I64, F64, Bool, F64]:
+        """How often paths of each kind (P,; -1: none) cross some classes; see ``Woven.tally``."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ class Matrices:
         """See ``Crossings``."""
         return np.asarray(self.incidence.T @ values.astype(np.float64)).ravel()
 
-    def rows(self, rows: I64) -> sparse.csr_array:
+    def rows(self, rows: I64, columns: I64) -> sparse.csr_array:
         """See ``Crossings``."""
-        return self._woven.rows(rows)
+        return self._woven.rows(rows, columns)
 
-    def tally(self, kind: I64) -> tuple[I64, F64, F64, I64, F64]:
+    def tally(self, kind: I64, columns: I64) -> tuple[I64, F64, Bool, F64]:
         """See ``Crossings``."""
-        return self._woven.tally(kind)
+        return self._woven.tally(kind, columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,10 +128,7 @@ class Incidence:
         if len(self._stale):
             self._write(self._stale)
             self._stale = np.empty(0, np.int64)
-        slots = self._slots.now
-        # Of a row whose routes are unknown, each part tells of other components.
-        apart = np.logical_not(slots[2 + self._flows.longest :].any(axis=0))
-        return Woven(slots, self._maker.matrix(), apart)
+        return Woven(self._slots.now, self._maker.matrix())
 
     @property
     def components(self) -> list[str]:

@@ -25,32 +25,32 @@ class Classes:
 
     members   component ids of each of the K classes, likeliest cause first
     directed  (K,) classes that hold nothing but links; their direction is that of the first member
+    woven     (P, K) which path crosses which class
     """
 
     def __init__(self, members: list[list[str]], directed: Bool, woven: Woven) -> None:
-        self.members, self.directed, self._woven = members, directed, woven
+        self.members, self.directed, self.woven = members, directed, woven
 
     @property
     def paths(self) -> int:
         """P."""
-        return self._woven.shape[0]
+        return self.woven.shape[0]
 
     def pooled(self, values: F64 | I64 | Bool) -> F64:
         """(K,) sum over paths (P,), weighted by the share that crosses each class."""
-        return self._woven.pooled(values)
+        return self.woven.pooled(values)
 
     def share(self, column: int) -> F64:
         """(P,) one column of the incidence."""
-        return self._woven.column(column)
+        return self.woven.column(column)
 
-    def rows(self, rows: I64) -> sparse.csr_array:
-        """(n, K) along + i against of some paths, without writing out the others."""
-        return self._woven.rows(rows)
+    def rows(self, rows: I64, columns: I64) -> sparse.csr_array:
+        """(n, len(columns)) along + i against of some paths; see ``Crossings``."""
+        return self.woven.rows(rows, columns)
 
-    def tally(self, kind: I64) -> tuple[I64, F64, F64, I64, F64]:
-        """How often paths of each kind (P,; -1: none) cross each class, by their shares: (n,)
-        class, along, against, kind, number of paths; see ``Woven.tally``."""
-        return self._woven.tally(kind)
+    def tally(self, kind: I64, columns: I64) -> tuple[I64, F64, Bool, F64]:
+        """How often paths of each kind cross some classes; see ``Woven.tally``."""
+        return self.woven.tally(kind, columns)
 
     @property
     def incidence(self) -> sparse.csr_array:
@@ -73,7 +73,7 @@ class Classes:
 
     @cached_property
     def _matrices(self) -> tuple[sparse.csr_array, sparse.csr_array, sparse.csr_array]:
-        return self._woven.matrices()
+        return self.woven.matrices()
 
 
 def classes(

@@ -63,12 +63,10 @@ class Woven:
 
     slots  (W, P) numbers of parts, 0 for none
     parts  (Q, C) along + i against; row 0 is empty
-    apart  (P,) rows whose parts have no column in common, as far as is known; None: none
     """
 
     slots: I32
     parts: sparse.csr_array
-    apart: Bool | None = None
 
     @classmethod
     def of(cls, along: sparse.csr_array, against: sparse.csr_array | None = None) -> Woven:
@@ -90,7 +88,7 @@ class Woven:
 
     def select(self, columns: I64) -> Woven:
         """Some of the columns."""
-        return Woven(self.slots, self.parts[:, columns].tocsr(), self.apart)
+        return Woven(self.slots, self.parts[:, columns].tocsr())
 
     def pooled(self, values: F64 | I64 | Bool) -> F64:
         """(C,) sum over paths (P,), weighted by the mean share that crosses each column."""
@@ -102,6 +100,20 @@ class Woven:
             each += np.bincount(slot, weights, len(each))
         return np.asarray(each @ self._mean)
 
+    def split(self, values: F64, group: I64, columns: I64) -> F64:
+        """(len(columns), G) what ``pooled`` says of some columns, by the group (P,) of the path."""
+        parts = sparse.csr_array(self._mean[:, columns])
+        some = np.diff(parts.indptr) > 0
+        number = np.cumsum(some) - 1
+        rows = np.flatnonzero(values)
+        groups = int(group.max(initial=-1)) + 1
+        each = np.zeros(int(some.sum()) * groups)
+        for slot in self.slots[:, rows]:
+            at = np.flatnonzero(some[slot])
+            key = number[slot[at]] * groups + group[rows[at]]
+            each += np.bincount(key, values[rows[at]], len(each))
+        return np.asarray(parts[some].T @ each.reshape(-1, groups))
+
     def column(self, column: int) -> F64:
         """(P,) mean shares of one column."""
         low, high = self._mean.indptr[column : column + 2]
@@ -112,36 +124,47 @@ class Woven:
             out += share[slot]
         return out
 
-    def tally(self, kind: I64) -> tuple[I64, F64, F64, I64, F64]:
-        """How often paths of each kind cross each column, by the shares of which they do so.
+    @cached_property
+    def _sorts(self) -> tuple[I64, F64, Bool, sparse.csr_array]:
+        """(S,) column, share and way of all crossings that are alike, by column; (S, Q) which parts
+        make them."""
+        inner = np.repeat(np.arange(self.parts.shape[0]), np.diff(self.parts.indptr))
+        ways = (self.parts.data.real, self.parts.data.imag)
+        there = [np.flatnonzero(share > 0) for share in ways]
+        at = np.concatenate(there)
+        share = np.concatenate([s[i] for s, i in zip(ways, there, strict=True)])
+        against = np.repeat([False, True], [len(i) for i in there])
+        values, code = np.unique(np.round(share * _ONE), return_inverse=True)
+        key = (self.parts.indices[at].astype(np.int64) * len(values) + code) * 2 + against
+        _, first, sort = np.unique(key, return_index=True, return_inverse=True)
+        makes = sparse.csr_array(
+            (np.ones(len(at)), (sort, inner[at])), (len(first), self.parts.shape[0])
+        )
+        column = self.parts.indices[at[first]].astype(np.int64)
+        return column, share[first], against[first], makes
 
-        kind     (P,) code of a path's kind, -1 for those that do not count
-        returns  (n,) column, along, against, kind, number of paths; the same four may come again
-        Paths whose routes are unknown are counted part by part, not one by one.
+    def tally(self, kind: I64, columns: I64) -> tuple[I64, F64, Bool, F64]:
+        """How often paths of each kind cross some columns, by the share of which they do so.
+
+        kind     (P,) code of a path's kind, -1 for those that do not count; columns, rising
+        returns  (S,) index into ``columns``, share, whether it is against rather than along;
+                 (S, kinds) number of paths
+        Paths are counted part by part, not one by one: parts of a path have no column in common
+        that is crossed in the same direction.
         """
-        kinds = int(kind.max(initial=-1)) + 1
-        apart = np.zeros(len(kind), bool) if self.apart is None else self.apart
-        rows = np.flatnonzero(apart & (kind >= 0))
+        kinds = max(int(kind.max(initial=-1)) + 1, 1)
+        rows = np.flatnonzero(kind >= 0)
         count = np.zeros(self.parts.shape[0] * kinds, np.int64)
         for slot in self.slots:
             count += np.bincount(
                 slot[rows].astype(np.int64) * kinds + kind[rows], minlength=len(count)
             )
-        part, of_kind = np.divmod(np.flatnonzero(count), max(kinds, 1))
-        each = self.parts.indptr[part + 1] - self.parts.indptr[part]
-        at = np.repeat(self.parts.indptr[part] - np.cumsum(each) + each, each) + np.arange(
-            each.sum()
-        )
-        one_by_one = self.rows(others := np.flatnonzero(~apart & (kind >= 0)))
-        data = np.concatenate([self.parts.data[at], one_by_one.data])
-        return (
-            np.concatenate([self.parts.indices[at], one_by_one.indices]).astype(np.int64),
-            data.real, data.imag,
-            np.concatenate([np.repeat(of_kind, each),
-                            np.repeat(kind[others], np.diff(one_by_one.indptr))]),
-            np.concatenate([np.repeat(count[count > 0], each),
-                            np.ones(one_by_one.nnz)]).astype(np.float64),
-        )  # fmt: skip
+        column, share, against, makes = self._sorts
+        place = np.full(self.parts.shape[1], -1)
+        place[columns] = np.arange(len(columns))
+        mine = np.flatnonzero(place[column] >= 0)
+        count_of = makes[mine] @ count.reshape(-1, kinds).astype(np.float64)
+        return place[column[mine]], share[mine], against[mine], count_of
 
     def prints(self, live: Bool) -> U64:
         """(C, 2) fingerprints of the columns over the rows that are live; 0 where none crosses it.
@@ -190,16 +213,31 @@ class Woven:
         )
         return mean, out, back
 
-    def rows(self, rows: I64 | slice) -> sparse.csr_array:
-        """(n, C) along + i against of some rows."""
+    def rows(self, rows: I64 | slice, columns: I64 | None = None) -> sparse.csr_array:
+        """(n, C) along + i against of some rows; only of some columns, if they are given."""
         slots = self.slots[:, rows]
-        each = sparse.csr_array(
-            (np.ones(slots.size, complex), slots.T.ravel(),
-             np.arange(slots.shape[1] + 1) * slots.shape[0]),
-            (slots.shape[1], self.parts.shape[0]),
-        )  # fmt: skip
-        block: sparse.csr_array = each @ self.parts
-        return block
+        if columns is None:
+            return _sums(slots, self.parts)
+        parts = self.parts[:, columns]
+        some = np.diff(parts.indptr) > 0
+        at = np.flatnonzero(some[slots].any(axis=0))  # the others cross none of them
+        block = _sums(slots[:, at], parts)
+        indptr = np.zeros(slots.shape[1] + 1, block.indptr.dtype)
+        indptr[at + 1] = np.diff(block.indptr)
+        return sparse.csr_array(
+            (block.data, block.indices, np.cumsum(indptr)), (slots.shape[1], len(columns))
+        )
+
+
+def _sums(slots: I32, parts: sparse.csr_array) -> sparse.csr_array:
+    """(n, C) sum of each row's parts."""
+    each = sparse.csr_array(
+        (np.ones(slots.size, complex), slots.T.ravel(),
+         np.arange(slots.shape[1] + 1) * slots.shape[0]),
+        (slots.shape[1], parts.shape[0]),
+    )  # fmt: skip
+    block: sparse.csr_array = each @ parts
+    return block
 
 
 def _counted(slot: I32, weights: U64, parts: int) -> U64:

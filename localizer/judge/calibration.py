@@ -43,6 +43,6 @@ def tell(state: FabricState, at: int, judged: Bool) -> None:
         valid = state.shift.valid & judged
         vote = quorum.per_pair(state.pair, valid)
         crowd = crowds.of(state.src, state.dst, state.layer == 1)
-        p = crowds.tail(groups.incidence, crowd, vote, state.shift.flagged & valid)
+        p = crowds.tail(groups.woven, crowd, vote, state.shift.flagged & valid)
         votes = groups.pooled(vote)
         ask(PValues("latency 30 s", at, p, p, votes * QUIETEST))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from localizer import crowds, quorum, strategies
 from localizer.detectors import latency as detector
@@ -60,7 +59,7 @@ def _shifted(
     vote = quorum.per_pair(state.pair, valid)  # a pair's five-tuples share its fate: one vote
     crowd = crowds.of(state.src, state.dst, state.layer == 1)
     level = state.budget.level(len(groups.members), every_s)
-    tail = crowds.tail(groups.incidence, crowd, vote, flagged)
+    tail = crowds.tail(groups.woven, crowd, vote, flagged)
     if not (tail < level).any():
         return []
     noise = np.where(shift.noise_us > 0, shift.noise_us, 1.0)
@@ -79,8 +78,7 @@ def _shifted(
         share = groups.share(blame.column)
         rows = here & (share > 0) & ~(flagged & (owner != number))
         n, k = float((vote * share * rows).sum()), float((vote * share * (rows & flagged)).sum())
-        crossing = sparse.csr_array((share * rows)[:, None])
-        p = float(crowds.tail(crossing, crowd, vote * here, flagged)[0])
+        p = crowds.tail_of(share * rows, crowd, vote * here, flagged)
         mine = np.flatnonzero(rows & flagged)
         witnesses = len(np.unique(state.src[mine]))
         if not p < level or k < MOST_MOVED * blame.share * n or witnesses < state.options.observers:

@@ -18,14 +18,13 @@ DIRECTION: Final = ("both", "a>b", "b>a")
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Crossings of candidates: (n,) path or kind of path, candidate, probabilities that probe and
-    answer cross it once and twice, and how many such paths there are."""
+    """Crossings of candidates: (n,) path, candidate, probabilities that probe and answer cross it
+    once and twice."""
 
     row: I64
     which: I64
     once: F64
     twice: F64
-    count: F64
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,42 +51,50 @@ class Candidates:
 
     def of_paths(self, evidence: Evidence, paths: I64) -> Entries:
         """Entries of some paths, sorted by row: an index into ``paths``."""
-        both = evidence.crossings.rows(paths).tocoo()
-        place = self._place(evidence)
-        column = place[both.col]
-        mine = (column >= 0) & (both.data != 0)
-        row, data = both.row[mine].astype(np.int64), both.data[mine]
-        ones = np.ones(len(row))
-        entries = self._spread(row, column[mine], data.real, data.imag, ones)
-        order = np.argsort(entries.row, kind="stable")
-        return Entries(*(getattr(entries, name)[order] for name in Entries.__slots__))
+        crossed = evidence.crossings.rows(paths, self.column[: self.classes])
+        row = np.repeat(np.arange(len(paths)), np.diff(crossed.indptr))
+        which, a, b = crossed.indices.astype(np.int64), crossed.data.real, crossed.data.imag
+        links, one_way = self._one_way()
+        parts = [(row, which, a * (1 - b) + b * (1 - a), a * b)]
+        for share, offset in ((a, 0), (b, links)):
+            here = (one_way[which] >= 0) & (share > 0)
+            parts.append((row[here], one_way[which[here]] + offset, share[here],
+                          np.zeros(int(here.sum()))))  # fmt: skip
+        columns = [np.concatenate(each) for each in zip(*parts, strict=True)]
+        order = np.argsort(columns[0], kind="stable")
+        return Entries(*(column[order] for column in columns))
 
-    def of_kinds(self, evidence: Evidence, kind: I64) -> Entries:
-        """Entries of kinds of paths: kind (P,), -1 for paths that do not count."""
-        column, along, against, of_kind, count = evidence.crossings.tally(kind)
-        place = self._place(evidence)[column]
-        mine = (place >= 0) & ((along != 0) | (against != 0))
-        return self._spread(of_kind[mine], place[mine], along[mine], against[mine], count[mine])
+    def of_kinds(self, evidence: Evidence, kind: I64) -> tuple[sparse.csr_array, F64, I64]:
+        """How often paths of each kind (P,; -1: they do not count) cross each candidate.
 
-    def _place(self, evidence: Evidence) -> I64:
-        place = np.full(len(evidence.crossings.pooled(np.zeros(len(evidence.sent)))), -1)
-        place[self.column[: self.classes]] = np.arange(self.classes)
-        return place
+        returns  (K, T) counts; (T,) the share of which it is crossed, and the kind
+        Probe and answer count one by one: their five-tuples choose their ways independently, so
+        that a round trip which is crossed twice is as likely to survive as two crossed once.
+        """
+        column, share, against, count = evidence.crossings.tally(kind, self.column[: self.classes])
+        links, one_way = self._one_way()
+        also = np.flatnonzero(one_way[column] >= 0)
+        values, code = np.unique(share, return_inverse=True)
+        sort = code[:, None] * count.shape[1] + np.arange(count.shape[1])
+        counts = sparse.csr_array(
+            (np.concatenate([count, count[also]]).ravel(),
+             (np.repeat(np.concatenate([column, one_way[column[also]] + links * against[also]]),
+                        count.shape[1]),
+              np.concatenate([sort, sort[also]]).ravel())),
+            shape=(len(self), len(values) * count.shape[1]),
+        )  # fmt: skip
+        counts.eliminate_zeros()
+        return (
+            counts, np.repeat(values, count.shape[1]),
+            np.tile(np.arange(count.shape[1]), len(values)),
+        )  # fmt: skip
 
-    def _spread(self, row: I64, which: I64, a: F64, b: F64, count: F64) -> Entries:
-        """Entries of the two-way candidates, and of their directions where they have any."""
+    def _one_way(self) -> tuple[int, I64]:
+        """How many links there are; per class the candidate that is its direction ALONG, or -1."""
         one_way = np.full(self.classes, -1)
         links = np.flatnonzero(self.mode == ALONG)
         one_way[np.searchsorted(self.column[: self.classes], self.column[links])] = links
-        parts = [Entries(row, which, a * (1 - b) + b * (1 - a), a * b, count)]
-        for share, offset in ((a, 0), (b, len(links))):
-            here = (one_way[which] >= 0) & (share > 0)
-            parts.append(
-                Entries(row[here], one_way[which[here]] + offset, share[here],
-                        np.zeros(int(here.sum())), count[here])
-            )  # fmt: skip
-        return Entries(*(np.concatenate([getattr(part, name) for part in parts])
-                         for name in Entries.__slots__))  # fmt: skip
+        return len(links), one_way
 
 
 def candidates(evidence: Evidence, least: float = 0.0) -> Candidates:
@@ -120,18 +127,3 @@ def by_candidate(entries: Entries, candidates: int) -> tuple[I64, I64]:
     """Order of the entries by candidate, and (K + 1,) where each one's begin."""
     order = np.argsort(entries.which, kind="stable")
     return order, np.searchsorted(entries.which[order], np.arange(candidates + 1))
-
-
-def counted(entries: Entries, candidates: int) -> tuple[sparse.csr_array, F64, F64, I64]:
-    """How often each candidate has entries that are alike.
-
-    returns  (K, T) counts, and the T sorts: once, twice, row
-    """
-    # Shares are told apart to 1e-5: they are products of ECMP fan-outs.
-    key = np.round(entries.once * 1e5) + np.round(entries.twice * 1e5) * 2e5 + entries.row * 4e10
-    sorts, first, sort = np.unique(key, return_index=True, return_inverse=True)
-    counts = sparse.csr_array(
-        (entries.count, (entries.which, sort)), shape=(candidates, len(sorts))
-    )
-    counts.sum_duplicates()
-    return counts, entries.once[first], entries.twice[first], entries.row[first]

@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from localizer.evidence import F64, I64, Evidence
-from localizer.likelihood.candidates import Candidates, counted
-from localizer.likelihood.rows import Grid, Rows, mixed
+from localizer.likelihood.candidates import Candidates
+from localizer.likelihood.rows import Grid, Rows
 
 #: What the learnt background is worth against the window's own losses [probes], and the highest
 #: loss of a round trip that may still be a healthy network's.
@@ -48,9 +48,8 @@ class LossRows(Rows):
         self.background = _first_guess(evidence)
         clean = (evidence.sent > 0) & (evidence.lost == 0)
         sent, kind = np.unique(evidence.sent, return_inverse=True)
-        kinds = choices.of_kinds(evidence, np.where(clean, kind, -1))
-        self._counts, self._once, self._twice, row = counted(kinds, len(choices))
-        self._kind_sent = sent[row].astype(np.float64)
+        self._counts, self._share, kind = choices.of_kinds(evidence, np.where(clean, kind, -1))
+        self._kind_sent = sent[kind].astype(np.float64)
         #: Crossings of a round trip, on average: each may lose its part of the background.
         crossed = evidence.crossings.pooled(np.ones(len(evidence.sent))).sum()
         self._length = max(1.0, 2.0 * float(crossed) / len(evidence.sent))
@@ -75,17 +74,20 @@ class LossRows(Rows):
         return out
 
     def bulk(self, sizes: F64, shares: F64) -> F64:
-        one = self._kind_sent[:, None] * np.log1p(-sizes)
-        return np.asarray(self._counts @ mixed(self._once, self._twice, one, 2 * one, shares))
+        return np.asarray(self._counts @ self._each(slice(None), sizes, shares))
 
     def bulk_of(self, which: int, sizes: F64, shares: F64) -> F64:
         here = slice(self._counts.indptr[which], self._counts.indptr[which + 1])
-        at = self._counts.indices[here]
-        one = self._kind_sent[at, None] * np.log1p(-sizes)
-        gain: F64 = self._counts.data[here] @ mixed(
-            self._once[at], self._twice[at], one, 2 * one, shares
-        )
+        each = self._each(self._counts.indices[here], sizes, shares)
+        gain: F64 = self._counts.data[here] @ each
         return gain
+
+    def _each(self, at: I64 | slice, sizes: F64, shares: F64) -> F64:
+        """(n, G) what one clean path of some sorts says of a candidate."""
+        hit = self._share[at, None] * shares
+        one = self._kind_sent[at, None] * np.log1p(-sizes)
+        out: F64 = np.log1p(np.minimum(hit, 0.9999999) * np.expm1(one))
+        return np.where(hit == 1, one, out)  # exact, however small
 
     def learn(self) -> bool:
         """The background that fits what no culprit explains, by a few steps of EM."""

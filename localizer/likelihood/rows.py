@@ -13,12 +13,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from scipy import sparse
 
 from localizer.evidence import F64, I64
 from localizer.likelihood.candidates import Candidates, Entries, by_candidate
+
+Bool = npt.NDArray[np.bool_]
 
 #: Atoms kept per path: those with the highest posterior weight.
 MOST_ATOMS: Final = 12
@@ -47,6 +51,14 @@ class Grid:
     partial: tuple[F64, F64]
 
 
+class _Crossing(NamedTuple):
+    """How a hit's paths cross it, those hit by a share of five-tuples less likely."""
+
+    sure: Bool  # (n,) so often for sure,
+    times: F64  # (n,) namely
+    chances: F64  # (n, 2 or 3) ln probability of never, once, twice
+
+
 class Rows(ABC):
     """R paths with their own atoms; others may be counted by sorts (see ``bulk``)."""
 
@@ -56,9 +68,17 @@ class Rows(ABC):
         self.paths = paths
         self._order, self._first = by_candidate(entries, len(choices))
         self._at = entries.row[self._order]
-        self._start = np.searchsorted(entries.row, np.arange(paths + 1))
+        self._sort, first = _sorts(entries)
+        self._sorts = Entries(*(getattr(entries, name)[first] for name in Entries.__slots__))
+        self._start = np.searchsorted(self._sorts.row, np.arange(paths + 1))
+        self._members = sparse.csr_array(
+            (np.ones(len(entries.row)), entries.which[order := np.argsort(self._sort)],
+             np.searchsorted(self._sort[order], np.arange(len(first) + 1))),
+            shape=(len(first), len(choices)),
+        )  # fmt: skip
         self._weight = np.zeros((paths, 1))  # logarithms
         self._damage = np.zeros((paths, 1))
+        self._crossings: dict[tuple[int, float], _Crossing] = {}
 
     @abstractmethod
     def grid(self) -> Grid:
@@ -96,21 +116,29 @@ class Rows(ABC):
         """Paths that a candidate may be on."""
         return self._at[self._first[which] : self._first[which + 1]]
 
-    def entries_of(self, rows: I64) -> I64:
-        """Entries of some paths."""
+    def sorts(self, entries: I64) -> I64:
+        """(n,) of which sort each entry is; what is alike in a path is of one sort."""
+        sort: I64 = self._sort[entries]
+        return sort
+
+    def members(self, sorts: I64) -> sparse.csr_array:
+        """(n, K) which candidates are of each sort."""
+        members: sparse.csr_array = self._members[sorts]
+        return members
+
+    def sorts_of(self, rows: I64) -> I64:
+        """Sorts of some paths: ECMP alternatives by the hundred make a handful of them."""
         count = self._start[rows + 1] - self._start[rows]
         first = np.repeat(self._start[rows] - np.concatenate([[0], np.cumsum(count)[:-1]]), count)
         return first + np.arange(int(count.sum()))
 
-    def gain(self, entries: I64, sizes: F64, shares: F64) -> F64:
-        """(n, G) log-likelihood ratio of each entry's path, were its candidate bad."""
-        rows, back = np.unique(self.entries.row[entries], return_inverse=True)
-        now = self._log(rows, np.zeros(1))[:, 0]
+    def gain(self, sorts: I64, sizes: F64, shares: F64) -> F64:
+        """(n, G) log-likelihood ratio of each sort's path, were a candidate of that sort bad."""
+        rows, back = np.unique(self._sorts.row[sorts], return_inverse=True)
         crossed = self.damage(sizes)
-        one = self._log(rows, crossed) - now[:, None]
-        two = self._log(rows, 2 * crossed) - now[:, None]
-        return mixed(self.entries.once[entries], self.entries.twice[entries], one, two, shares,
-                     back)  # fmt: skip
+        likely = self._log(rows, np.concatenate([[0.0], crossed, 2 * crossed]))
+        one, two = np.split(likely[:, 1:] - likely[:, :1], 2, axis=1)
+        return mixed(self._sorts.once[sorts], self._sorts.twice[sorts], one, two, shares, back)
 
     def total(self) -> float:
         """ln likelihood of all paths that have atoms."""
@@ -123,50 +151,93 @@ class Rows(ABC):
         wanted = np.zeros(self.paths, bool)
         wanted[rows] = True
         for hit in hits:
-            place = self.touched(hit.which)
-            mine = wanted[place]
-            if mine.any():
-                self._split(place[mine], self.of(hit.which)[mine], hit)
+            mine = np.flatnonzero(wanted[self.touched(hit.which)])
+            if len(mine):
+                self._split(mine, hit)
+
+    def split(self, hit: Hit) -> None:
+        """Let one more hit change the atoms of its paths."""
+        self._split(np.arange(len(self.touched(hit.which))), hit)
+
+    def saved(self, rows: I64) -> tuple[F64, F64]:
+        """The atoms of some paths, for ``load``."""
+        return self._weight[rows], self._damage[rows]
+
+    def load(self, rows: I64, atoms: tuple[F64, F64]) -> None:
+        """Set the atoms of some paths to what they were."""
+        width = atoms[0].shape[1]
+        self._weight[rows, width:] = _NEVER
+        self._weight[rows, :width], self._damage[rows, :width] = atoms
 
     def posterior(self) -> tuple[F64, F64]:
         """(R, M) weight of each atom given what was measured, and its damage."""
         likely = self._weight + self.log_f(np.arange(self.paths), self._damage)
         return np.exp(likely - log_sum(likely)[:, None]), self._damage
 
-    def _split(self, place: I64, entries: I64, hit: Hit) -> None:
-        once, twice = _thinned(self.entries.once[entries], self.entries.twice[entries], hit.share)
+    def _split(self, mine: I64, hit: Hit) -> None:
+        """Split the atoms of some of a hit's paths; ``mine`` are indices into ``touched``."""
+        crossing, place = self._crossing(hit), self.touched(hit.which)[mine]
         crossed = float(self.damage(np.array([hit.size]))[0])
-        weight, damage = self._weight[place], self._damage[place]
-        if (once + twice == 1).all() and ((once == 0) | (once == 1)).all():
-            self._damage[place] = damage + crossed * (once + 2 * twice)[:, None]
+        sure = crossing.sure[mine]
+        if sure.any():
+            at = place[sure]
+            self._damage[at] += crossed * crossing.times[mine[sure], None]
+            place, mine = place[~sure], mine[~sure]
+        if not len(mine):
             return
-        chances = np.maximum(np.stack([1 - once - twice, once, twice], axis=1), 0.0)
-        with np.errstate(divide="ignore"):
-            chances = np.maximum(np.log(chances), _NEVER)
-        ways = 3 if twice.any() else 2
-        weight = (weight[:, None, :] + chances[:, :ways, None]).reshape(len(place), -1)
+        weight, damage = self._live(place)
+        chances = crossing.chances[mine]
+        ways, rows = chances.shape[1], np.arange(len(place))[:, None]
+        weight = (weight[:, None, :] + chances[:, :, None]).reshape(len(place), -1)
         damage = (damage[:, None, :] + crossed * np.arange(ways)[:, None]).reshape(len(place), -1)
         weight = np.maximum(weight, _NEVER)
-        likely = weight + self.log_f(place, damage)
-        size = min(MOST_ATOMS, weight.shape[1])
-        best = np.argpartition(-likely, size - 1, axis=1)[:, :size]
+        best = np.argsort(-(weight + self.log_f(place, damage)), axis=1)[:, :MOST_ATOMS]
+        size = best.shape[1]
         if size > self._weight.shape[1]:
             more = size - self._weight.shape[1]
             self._weight = np.pad(self._weight, ((0, 0), (0, more)), constant_values=_NEVER)
             self._damage = np.pad(self._damage, ((0, 0), (0, more)))
-        self._weight[place], self._damage[place] = _NEVER, 0.0
-        self._weight[place[:, None], np.arange(size)] = np.take_along_axis(weight, best, 1)
-        self._damage[place[:, None], np.arange(size)] = np.take_along_axis(damage, best, 1)
+        self.load(place, (weight[rows, best], damage[rows, best]))
+
+    def _live(self, rows: I64) -> tuple[F64, F64]:
+        """(n, m) weights and damages of the atoms that some paths have; the likeliest come first,
+        those without weight last."""
+        weight = self._weight[rows]
+        used = max(int((weight > _NEVER / 2).sum(axis=1).max(initial=1)), 1)
+        return weight[:, :used], self._damage[rows, :used]
+
+    def _crossing(self, hit: Hit) -> _Crossing:
+        known = self._crossings.get((hit.which, hit.share))
+        if known is None:
+            entries = self.of(hit.which)
+            once, twice = _thinned(self.entries.once[entries], self.entries.twice[entries],
+                                   hit.share)  # fmt: skip
+            chances = np.stack([1 - once - twice, once, twice][: 3 if twice.any() else 2], axis=1)
+            with np.errstate(divide="ignore"):
+                logs = np.maximum(np.log(np.maximum(chances, 0.0)), _NEVER)
+            known = _Crossing((chances == 1).any(axis=1), once + 2 * twice, logs)
+            self._crossings[hit.which, hit.share] = known
+        return known
 
     def _log(self, rows: I64, more: F64) -> F64:
         """(n, G) ln likelihood of paths if their damage grows by ``more`` (G,)."""
-        weight, damage = self._weight[rows], self._damage[rows]
-        used = int((weight > _NEVER / 2).sum(axis=1).max(initial=1))
-        if used == 1:
-            return self.log_f(rows, damage[:, :1] + more) + weight[:, :1]
-        atoms = damage[:, :used, None] + more
+        weight, damage = self._live(rows)
+        if weight.shape[1] == 1:
+            return self.log_f(rows, damage + more) + weight
+        atoms = damage[:, :, None] + more
         likely = self.log_f(rows, atoms.reshape(len(rows), -1)).reshape(atoms.shape)
-        return log_sum(weight[:, :used, None] + likely)
+        return log_sum(weight[:, :, None] + likely)
+
+
+def _sorts(entries: Entries) -> tuple[I64, I64]:
+    """Sort of each entry, and an entry of each sort: those of a path that it crosses alike.
+
+    Sorts are numbered by path, as entries are."""
+    _, once = np.unique(entries.once, return_inverse=True)
+    values, twice = np.unique(entries.twice, return_inverse=True)
+    alike = (entries.row * (once.max(initial=0) + 1) + once) * max(len(values), 1) + twice
+    _, first, sort = np.unique(alike, return_index=True, return_inverse=True)
+    return sort, first
 
 
 def log_sum(terms: F64) -> F64:
@@ -185,26 +256,18 @@ def mixed(once: F64, twice: F64, one: F64, two: F64, shares: F64, back: I64 | No
     back         (n,) path of each entry; None: they are the paths
     """
     back = np.arange(len(once)) if back is None else back
-    out = np.empty((len(once), len(shares)))
     top = np.maximum(np.maximum(one, two), 0.0)
-    ratios = np.stack([np.exp(-top), np.exp(one - top), np.exp(two - top)])
-    for share in np.unique(shares):
-        at = np.flatnonzero(shares == share)
-        a, b = _thinned(once, twice, float(share))
-        for sure, ratio in ((a == 1.0, one), (b == 1.0, two)):
-            which = np.flatnonzero(sure)
-            out[np.ix_(which, at)] = ratio[np.ix_(back[which], at)]
-        rest = np.flatnonzero((a < 1.0) & (b < 1.0))
-        if len(rest):
-            where = np.ix_(back[rest], at)
-            none = np.maximum(1 - a[rest] - b[rest], 0.0)
-            likely = none[:, None] * ratios[0][where] + a[rest, None] * ratios[1][where]
-            if b[rest].any():
-                likely += b[rest, None] * ratios[2][where]
-            out[np.ix_(rest, at)] = np.log(np.maximum(likely, 1e-300)) + top[where]
+    a, b = _thinned(once[:, None], twice[:, None], shares)
+    likely = np.maximum(1 - a - b, 0.0) * np.exp(-top)[back] + a * np.exp(one - top)[back]
+    if len(both := np.flatnonzero(twice)):
+        likely[both] += b[both] * np.exp(two - top)[back[both]]
+    out: F64 = np.log(np.maximum(likely, 1e-300)) + top[back]
+    for sure, ratio in ((a == 1, one), (b == 1, two)):  # exact, however small
+        if len(where := np.flatnonzero(sure.any(axis=1))):
+            out[where] = np.where(sure[where], ratio[back[where]], out[where])
     return out
 
 
-def _thinned(once: F64, twice: F64, share: float) -> tuple[F64, F64]:
+def _thinned(once: F64, twice: F64, share: float | F64) -> tuple[F64, F64]:
     """Crossings that hurt if each direction's five-tuple is hit with this probability."""
     return once * share + twice * 2 * share * (1 - share), twice * share**2

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from localizer.evidence import F64, I64
 from localizer.likelihood.rows import Hit, Rows
@@ -26,7 +26,7 @@ COMPANION = 5.0
 #: that were chosen.
 CHALLENGERS = 16
 NOTICED = 2.0
-_BLOCK = 1 << 17  # entries whose gains are held at once
+_BLOCK = 1 << 16  # sorts whose gains are held at once
 #: Share of its paths in common from which on a culprit's rate is fitted again.
 SHARED = 0.2
 
@@ -89,24 +89,35 @@ def _challenge(state: _Search, which: int, price: float) -> None:
         state.restore(known)
 
 
+class _Snapshot(NamedTuple):
+    """Hits, and the atoms that they make."""
+
+    hits: list[Hit]
+    atoms: tuple[F64, F64]
+
+
 class _Search:
     """The chosen hits, and the gain of every candidate given them.
 
     Gains are sums over paths. Paths whose atoms are being changed are taken out of the sums first
-    (``_open``) and come back once, when somebody asks for the gains (``_settle``).
+    (``_open``) and come back once, when somebody asks for the gains (``_settle``); None: they are
+    all out.
     """
+
+    _gains: F64 | None
 
     def __init__(self, rows: Rows, prior: F64) -> None:
         self.rows = rows
         self.prior = prior
         self.hits: list[Hit] = []
+        self._bulks: dict[tuple[int, float, float], float] = {}
         self.start_again()
 
     def score(self) -> F64:
         """(K,) nats above what a healthy component could gain."""
-        self._settle()
-        healthy = np.maximum(self._gains[:, 0], 0.0)
-        best: F64 = (self._gains[:, 1:] - self._handicap[1:]).max(axis=1) - healthy
+        gains = self._settle()
+        healthy = np.maximum(gains[:, 0], 0.0)
+        best: F64 = (gains[:, 1:] - self._handicap[1:]).max(axis=1) - healthy
         return best
 
     def best(self) -> tuple[int, float] | None:
@@ -130,10 +141,11 @@ class _Search:
         bonus if its other direction is chosen too."""
         touched = self.rows.touched(hit.which)
         others = [other for other in self.hits if other is not hit]
+        atoms = self.rows.saved(touched)
         self.rows.rebuild(touched, others)
         sizes, shares = np.array([self._grid.sizes[0], hit.size]), np.array([1.0, hit.share])
         healthy, gain = self._gain(hit, sizes, shares).tolist()
-        self.rows.rebuild(touched, self.hits)
+        self.rows.load(touched, atoms)
         twin = int(self.rows.choices.twin[hit.which])
         known = twin >= 0 and any(other.which == twin for other in others)
         handicap = PARTIAL if hit.share < 1 else 0.0
@@ -143,6 +155,7 @@ class _Search:
         """Candidates that would still explain something, most first."""
         score = self.score()
         score[[hit.which for hit in self.hits]] = 0.0
+        self._gains = None  # nobody asks for them any more
         order = np.argsort(-score)[:CHALLENGERS]
         return [int(which) for which in order if score[which] > NOTICED]
 
@@ -151,20 +164,25 @@ class _Search:
         chosen = {hit.which for hit in self.hits}
         twins = sum(int(self.rows.choices.twin[which]) in chosen for which in chosen)
         bonus = COMPANION * twins / 2 + float(self.prior[list(chosen)].sum())
-        bulk = sum(
-            float(self.rows.bulk_of(hit.which, np.array([hit.size]), np.array([hit.share]))[0])
-            for hit in self.hits
-        )
+        bulk = sum(self._bulk_of(hit) for hit in self.hits)
         return self.rows.total() + bulk + bonus - price * len(chosen)
 
-    def snapshot(self) -> list[Hit]:
-        """The hits as they are."""
-        return [replace(hit) for hit in self.hits]
+    def _bulk_of(self, hit: Hit) -> float:
+        known = self._bulks.get((hit.which, hit.size, hit.share))
+        if known is None:
+            each = self.rows.bulk_of(hit.which, np.array([hit.size]), np.array([hit.share]))
+            known = self._bulks[hit.which, hit.size, hit.share] = float(each[0])
+        return known
 
-    def restore(self, hits: list[Hit]) -> None:
+    def snapshot(self) -> _Snapshot:
+        """The hits as they are."""
+        hits = [replace(hit) for hit in self.hits]
+        return _Snapshot(hits, self.rows.saved(np.arange(self.rows.paths)))
+
+    def restore(self, known: _Snapshot) -> None:
         """Back to a snapshot."""
-        self.hits = hits
-        self.start_again()
+        self.hits, self._gains = known.hits, None
+        self.rows.load(np.arange(self.rows.paths), known.atoms)
 
     def add(self, which: int) -> Hit:
         """Choose a candidate and fit everything that it shares paths with again."""
@@ -190,10 +208,9 @@ class _Search:
 
     def put_back(self, hit: Hit) -> None:
         """Choose a hit as it is."""
-        touched = self.rows.touched(hit.which)
-        self._open(touched)
+        self._open(self.rows.touched(hit.which))
         self.hits.append(hit)
-        self.rows.rebuild(touched, self.hits)
+        self.rows.split(hit)
 
     def _insert(self, hit: Hit) -> None:
         self._fit(hit)
@@ -206,35 +223,32 @@ class _Search:
         every = np.arange(self.rows.paths)
         self.rows.rebuild(every, self.hits)
         self._bulk = self.rows.bulk(self._grid.sizes, self._grid.shares)
-        self._forget()
-
-    def _forget(self) -> None:
-        self._gains = self._bulk.copy()
-        self._taken_out = np.ones(self.rows.paths, bool)
+        self._gains = None
 
     def _open(self, rows: I64) -> None:
+        if self._gains is None:
+            return
         fresh = rows[~self._taken_out[rows]]
         if 2 * (len(fresh) + int(self._taken_out.sum())) > self.rows.paths:
-            self._forget()  # cheaper than to take most of them out
+            self._gains = None  # cheaper than to take most of them out
         else:
-            self._sum(fresh, -1.0)
+            self._sum(self._gains, fresh, -1.0)
             self._taken_out[fresh] = True
 
-    def _settle(self) -> None:
-        self._sum(np.flatnonzero(self._taken_out), 1.0)
+    def _settle(self) -> F64:
+        if self._gains is None:
+            self._gains = self._bulk.copy()
+            self._taken_out = np.ones(self.rows.paths, bool)
+        self._sum(self._gains, np.flatnonzero(self._taken_out), 1.0)
         self._taken_out[:] = False
+        return self._gains
 
-    def _sum(self, rows: I64, sign: float) -> None:
-        entries = self.rows.entries_of(rows)
-        for start in range(0, len(entries), _BLOCK):
-            part = entries[start : start + _BLOCK]
+    def _sum(self, gains: F64, rows: I64, sign: float) -> None:
+        sorts = self.rows.sorts_of(rows)
+        for start in range(0, len(sorts), _BLOCK):
+            part = sorts[start : start + _BLOCK]
             gain = self.rows.gain(part, self._grid.sizes, self._grid.shares)
-            which = self.rows.entries.which[part]
-            add = sparse.csr_array(
-                (np.full(len(part), sign), (which, np.arange(len(part)))),
-                shape=(len(self._gains), len(part)),
-            )
-            self._gains += add @ gain
+            gains += self.rows.members(part).T @ (sign * gain)
 
     def neighbours(self, hit: Hit) -> list[Hit]:
         """Hits that share so many of their paths with this one that their rates may change."""
@@ -270,6 +284,7 @@ class _Search:
 
     def _gain(self, hit: Hit, sizes: F64, shares: F64) -> F64:
         """(G,) nats of one candidate at any sizes and shares."""
-        own = self.rows.gain(self.rows.of(hit.which), sizes, shares).sum(axis=0)
+        sorts = self.rows.sorts(self.rows.of(hit.which))
+        own = self.rows.gain(sorts, sizes, shares).sum(axis=0)
         total: F64 = self.rows.bulk_of(hit.which, sizes, shares) + own
         return total

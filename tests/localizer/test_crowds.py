@@ -7,14 +7,17 @@ import pytest
 from scipy import sparse
 
 from localizer import crowds
+from localizer.parts import Woven
 
 #  hosts 0..5 form one job, 6..11 another; every host probes the others of its job
 PAIRS = [(a, b) for job in (range(6), range(6, 12)) for a in job for b in job if a != b]
 SRC, DST = np.array(PAIRS, np.int32).T
 OVERLAY = np.ones(len(PAIRS), bool)
 CROWD = crowds.of(SRC, DST, OVERLAY)
-HOSTS = sparse.csr_array(
-    ((SRC[:, None] == np.arange(12)) | (DST[:, None] == np.arange(12))).astype(float)
+HOSTS = Woven.of(
+    sparse.csr_array(
+        ((SRC[:, None] == np.arange(12)) | (DST[:, None] == np.arange(12))).astype(float)
+    )
 )
 VOTE = np.ones(len(PAIRS))
 
@@ -48,8 +51,8 @@ def test_a_job_that_is_slow_as_a_whole_makes_nobody_stand_out() -> None:
 
 
 def test_a_component_that_all_paths_of_a_job_cross_cannot_be_told_from_the_job() -> None:
-    everything = sparse.csr_array((SRC < 6).astype(float)[:, None])
-    assert crowds.tail(everything, CROWD, VOTE, SRC < 6)[0] == 1.0
+    everything = (SRC < 6).astype(float)
+    assert crowds.tail_of(everything, CROWD, VOTE, SRC < 6) == 1.0
 
 
 def test_nothing_moved_is_no_surprise() -> None:
@@ -66,3 +69,17 @@ def test_what_a_whole_job_has_in_common_is_taken_off() -> None:
 def test_nobody_is_late_because_others_are_early() -> None:
     excess = np.where(SRC == 3, 0.0, -4.0)
     assert (crowds.apart(excess, CROWD, np.ones(len(PAIRS), bool)) == excess).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_all_components_at_once_are_what_each_is_by_itself(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shares = rng.integers(0, 3, (5, 20)) / 4.0  # five parts, of which each path has two
+    shares[0] = 0.0
+    parts = sparse.csr_array(shares * (1 + 1j))
+    woven = Woven(rng.integers(0, 5, (2, len(PAIRS)), dtype=np.int32), parts)
+    vote, moved = rng.integers(0, 3, len(PAIRS)) / 2.0, rng.random(len(PAIRS)) < 0.3
+    p = crowds.tail(woven, CROWD, vote, moved)
+    one = [crowds.tail_of(woven.column(c), CROWD, vote, moved) for c in range(20)]
+    assert p == pytest.approx(one)
+    assert p.min() < 0.9

@@ -338,14 +338,19 @@ def test_a_tally_counts_what_the_rows_say(
             incidence.learn_route(p.reply, trace(p, number)[::-1])
     kind = np.random.default_rng(seed).integers(-1, 3, len(paths))
     woven = incidence.woven()
-    got: defaultdict[tuple[float, ...], float] = defaultdict(float)
-    for *key, count in zip(*woven.tally(kind), strict=True):
-        got[tuple(float(k) for k in key)] += float(count)
+    columns = np.flatnonzero(np.arange(woven.shape[1]) % 3)
+    rows = woven.rows(np.arange(len(paths)), columns)
+    assert (rows != woven.rows(np.arange(len(paths)))[:, columns]).nnz == 0
     want: defaultdict[tuple[float, ...], float] = defaultdict(float)
-    rows = woven.rows(np.arange(len(paths)))
     for row, column, value in zip(*sparse.find(rows), strict=True):
-        if kind[row] >= 0:
-            want[column, value.real, value.imag, kind[row]] += 1
+        for against, share in enumerate((value.real, value.imag)):
+            if kind[row] >= 0 and share > 0:
+                want[column, share, against, kind[row]] += 1
+    got: defaultdict[tuple[float, ...], float] = defaultdict(float)
+    *keys, counts = woven.tally(kind, columns)
+    for *key, each in zip(*keys, counts, strict=True):
+        for of_kind in np.flatnonzero(each).tolist():
+            got[*(float(k) for k in key), of_kind] += each[of_kind]
     assert got == want
 
 

@@ -1,0 +1,114 @@
+"""The likelihood that ``hypothesis`` searches, against sums over all that a route may be."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from localizer.evidence import Evidence, Matrices
+from localizer.likelihood.candidates import BOTH, candidates
+from localizer.likelihood.loss import LossRows
+from localizer.likelihood.rows import Hit
+
+PATHS, CLASSES, SENT = 20, 7, 20
+HITS = [Hit(0, 0.4), Hit(3, 0.1), Hit(5, 0.8, 0.5)]
+
+
+def evidence(seed: int) -> Evidence:
+    """Some crossings are sure, others are shares; the last class is a link."""
+    rng = np.random.default_rng(seed)
+    along, against = rng.choice([0.0, 0.0, 0.25, 0.5, 1.0], (2, PATHS, CLASSES))
+    lost = rng.binomial(SENT, np.where(rng.random(PATHS) < 0.5, 0.3, 0.0))
+    crossings = Matrices(
+        sparse.csr_array((along + against) / 2), sparse.csr_array(along),
+        sparse.csr_array(against), np.arange(CLASSES) == CLASSES - 1,
+    )  # fmt: skip
+    sent = np.full(PATHS, SENT)
+    sent[::3] += 5
+    return Evidence(
+        crossings, sent, lost, np.zeros(PATHS), np.ones(PATHS), lost > 0,
+        np.arange(PATHS, dtype=np.int32), np.zeros(PATHS, bool), 1e-3,
+    )  # fmt: skip
+
+
+def log_likelihood(told: Evidence, rows: LossRows, hits: list[Hit], path: int) -> float:
+    """Over all ways in which the probe and the answer of a path may cross the hits."""
+    total = 0.0
+    for times in product(range(3), repeat=len(hits)):
+        chance, survive = 1.0, 1.0 - rows.background
+        for hit, crossed in zip(hits, times, strict=True):
+            column, mode = rows.choices.column[hit.which], rows.choices.mode[hit.which]
+            a, b = (float(x[path, column]) * hit.share for x in (told.along, told.against))
+            a, b = (a, b) if mode == BOTH else ((a, 0.0) if mode == 1 else (b, 0.0))
+            chance *= ((1 - a) * (1 - b), a * (1 - b) + b * (1 - a), a * b)[crossed]
+            survive *= (1 - hit.size) ** crossed
+        lost = int(told.lost[path])
+        total += chance * survive ** (int(told.sent[path]) - lost) * (1 - survive) ** lost
+    return float(np.log(total))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_atoms_are_all_that_a_route_may_be_and_gains_are_differences(seed: int) -> None:
+    told = evidence(seed)
+    rows = LossRows(told, candidates(told))
+    lossy = np.flatnonzero(told.lost > 0)
+    every = np.arange(rows.paths)
+    rows.rebuild(every, HITS[:2])  # nine atoms at most: none is dropped
+    likely = sum(log_likelihood(told, rows, HITS[:2], path) for path in lossy.tolist())
+    assert rows.total() == pytest.approx(likely)
+    other = len(rows.choices) - 1  # the link, against its direction
+    for which in (CLASSES - 2, other):
+        more = Hit(which, 0.3, 0.25)
+        after = sum(log_likelihood(told, rows, [*HITS[:2], more], path) for path in lossy.tolist())
+        sorts = rows.sorts(rows.of(which))
+        gain = rows.gain(sorts, np.array([0.3]), np.array([0.25])).sum()
+        assert gain == pytest.approx(after - likely)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_path_on_known_and_unknown_routes_keeps_the_atoms_that_have_weight(seed: int) -> None:
+    told = evidence(seed)
+    rows = LossRows(told, candidates(told))
+    rows.rebuild(np.arange(rows.paths), HITS)
+    dropped = (
+        sum(  # of up to 27, 12 are kept: the likeliest, so little is lost
+            log_likelihood(told, rows, HITS, path)
+            for path in np.flatnonzero(told.lost > 0).tolist()
+        )
+        - rows.total()
+    )
+    assert 0 <= dropped + 1e-9 < 0.5
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_clean_paths_are_counted_exactly(seed: int) -> None:
+    told = evidence(seed)
+    rows = LossRows(told, candidates(told))
+    rows.background = 0.0  # what clean paths say does not depend on it
+    clean = np.flatnonzero(told.lost == 0).tolist()
+    sizes, shares = np.array([0.0, 0.3, 0.9995, 0.5]), np.array([1.0, 1.0, 1.0, 0.25])
+    got = rows.bulk(sizes, shares)
+    for which in range(len(rows.choices)):
+        want = [
+            sum(log_likelihood(told, rows, [Hit(which, size, share)], path) for path in clean)
+            for size, share in zip(sizes.tolist(), shares.tolist(), strict=True)
+        ]
+        assert got[which] == pytest.approx(want)
+        assert rows.bulk_of(which, sizes, shares) == pytest.approx(want)
+
+
+def test_one_more_split_is_a_rebuild_and_loading_undoes_it() -> None:
+    told = evidence(1)
+    rows = LossRows(told, candidates(told))
+    every = np.arange(rows.paths)
+    rows.rebuild(every, HITS)
+    whole = rows.total()
+    rows.rebuild(every, HITS[:2])
+    before, without = rows.saved(every), rows.total()
+    rows.split(HITS[2])
+    assert rows.total() == pytest.approx(whole)
+    rows.load(every, before)
+    assert rows.total() == without != whole
