@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from localizer import strategies
+from skeletonhunter.scorecard import swept
 from skeletonhunter.scorecard.records import PathRow
 from testbed import published
 
@@ -16,7 +16,7 @@ def run(setting: str, seed: int, names: Sequence[str]) -> list[PathRow]:
     paths, components = drawn.evidence.incidence.shape
     rows = []
     for name in names:
-        strategy = strategies.get(name)
+        strategy = swept.get(name, setting)
         blames, error = [], None
         started = time.process_time()
         try:

@@ -15,6 +15,7 @@ import numpy as np
 
 from localizer import strategies
 from localizer.state import Options
+from skeletonhunter.scorecard import swept
 from skeletonhunter.scorecard.records import PathRow, PipelineRow, Row
 from testbed import published, scenario
 
@@ -126,11 +127,12 @@ def units(wish: Wish) -> list[Unit]:
 
 
 def rounds(units: Sequence[Unit]) -> list[Unit]:
-    """Every part's first seeds first, then the second ones; within a round the longest first."""
+    """The published settings first, which are cheap; then every part's first seeds, then the second
+    ones; within a round the longest first."""
     first: dict[Part, int] = {}
     for unit in units:
         first[unit.part] = min(unit.seed, first.get(unit.part, unit.seed))
-    return sorted(units, key=lambda unit: (unit.seed - first[unit.part], -unit.cost_s))
+    return sorted(units, key=lambda u: (u.part != "path", u.seed - first[u.part], -u.cost_s))
 
 
 def is_clean(name: str) -> bool:
@@ -170,6 +172,9 @@ def seeds_of(part: Part, wish: Wish, name: str) -> range:
 
 
 def _path(wish: Wish, chosen: tuple[str, ...]) -> list[Unit]:
+    """Baselines are swept as well, but where somebody is in a hurry or asks for certain ones."""
+    if not (wish.quick or wish.strategies):
+        chosen = (*chosen, *swept.names())
     return [
         Unit("path", name, seed, chosen, PATH_S * len(chosen))
         for name in published.SETTINGS

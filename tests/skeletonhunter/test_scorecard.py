@@ -24,6 +24,7 @@ from skeletonhunter.scorecard import (
     render,
     runner,
     summary,
+    swept,
 )
 from skeletonhunter.scorecard.goals import goals
 from skeletonhunter.scorecard.records import FalseRow, FaultRow, PathRow, PipelineRow, Row, Run
@@ -96,7 +97,8 @@ def test_every_strategy_meets_every_setting_on_twenty_final_seeds() -> None:
     for setting in published.SETTINGS:
         units = [u for u in plan.units(plan.Wish()) if (u.part, u.name) == ("path", setting)]
         assert [unit.seed for unit in units] == list(range(5000, 5020))
-        assert all(unit.strategies == tuple(strategies.names()) for unit in units)
+        names = (*strategies.names(), *swept.names())
+        assert all(unit.strategies == names for unit in units)
 
 
 def test_every_shipped_scenario_is_run_by_the_default_strategy() -> None:
@@ -126,6 +128,9 @@ def test_scenarios_that_get_fewer_seeds_are_there() -> None:
 
 def test_every_scenario_has_its_first_seed_before_any_has_its_second() -> None:
     units = plan.rounds(plan.units(plan.Wish(strategies=(plan.DEFAULT,))))
+    path = [unit.part == "path" for unit in units]
+    assert path == sorted(path, reverse=True), "the cheap settings come first"
+    units = units[sum(path) :]
     first = [unit.name for unit in units[: len({unit.name for unit in units})]]
     assert len(set(first)) == len(first)
 
@@ -147,6 +152,29 @@ def test_only_the_whole_plan_may_be_written_over_the_committed_page(
 
 
 # Trials
+
+
+def test_swept_parameters_are_chosen_on_tuning_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    real = published.trial
+
+    def trial(setting: str, seed: int) -> published.Trial:
+        drawn.append(seed)
+        return real(setting, seed)
+
+    monkeypatch.setattr(published, "trial", trial)
+    swept.chosen.cache_clear()
+    best = swept.chosen("detector")
+    assert sorted(drawn) == list(swept.TUNED_ON)
+    assert best.keys() == {name.removesuffix(", swept") for name in swept.names()}
+    assert plan.DEFAULT not in best
+
+
+def test_a_swept_strategy_is_no_worse_than_the_shipped_one_where_it_was_swept() -> None:
+    names = ["netbouncer", "netbouncer, swept"]
+    rows = [row for seed in swept.TUNED_ON for row in path_trials.run("detector", seed, names)]
+    shipped, tuned = (sum(row.f1 for row in rows[way::2]) for way in (0, 1))
+    assert tuned > shipped
 
 
 def test_strategies_are_given_the_same_draw_and_a_failing_one_scores_nothing(
