@@ -20,6 +20,7 @@ F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
+EVERYBODY = 0.1  # quantile of a crowd's lateness that is the crowd's and no component's
 FEWEST_OTHERS = 3.0  # votes of paths that do not cross the component: fewer say nothing
 
 
@@ -38,6 +39,20 @@ def of(source: I32, target: I32, overlay: Bool) -> I64:
     parts, part = connected_components(edges, directed=False)
     crowd: I64 = np.where(part[source] == part[target], part[source], parts).astype(np.int64)
     return crowd
+
+
+def apart(excess_us: F64, crowd: I64, speaks: Bool) -> F64:
+    """(P,) excess without what all of a crowd have in common; 0 for paths that do not speak.
+
+    excess_us  (P,) latency above the path's own past [us]; crowd (P,); speaks (P,)
+    A burst of the job lifts every path. What nine of ten exceed is the crowd's own, unless it is
+    below 0: nobody is late because others are early.
+    """
+    out = np.zeros(len(excess_us))
+    for each in np.unique(crowd[speaks]):
+        mine = speaks & (crowd == each)
+        out[mine] = excess_us[mine] - max(0.0, float(np.quantile(excess_us[mine], EVERYBODY)))
+    return out
 
 
 def tail(woven: Woven, crowd: I64, vote: F64, moved: Bool) -> F64:

@@ -91,6 +91,8 @@ class Evidence:
     background  healthy loss probability of a round trip [1], learnt
     latency     the symptom is latency; else it is loss or unreachability
     suspect     (C,) classes of open incidents: likelier than others to be the cause now; None: none
+    plausible   (C,) classes whose paths, whatever the cause, are bad more often than chance would
+                have it: nothing else is a culprit; None: anything may be
     """
 
     crossings: Crossings
@@ -104,6 +106,7 @@ class Evidence:
     background: float
     latency: bool = False
     suspect: Bool | None = None
+    plausible: Bool | None = None
 
     @property
     def incidence(self) -> sparse.csr_array:

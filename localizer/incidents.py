@@ -219,7 +219,9 @@ class IncidentBook:
         symptom = (
             case.verdict.symptom if case.verdict.symptom == "unconnectivity" else verdict.symptom
         )
-        if found_it:  # others see it too by now: it is not the host that complained
+        if found_it or (worse and case.verdict.component in verdict.tie_set):
+            # Others see it too by now, so it is not the host that complained; or of those that no
+            # probe tells apart, another is likelier to cause a silence than to cause loss.
             kept = verdict.component
         if found_it or verdict.component in case.verdict.tie_set:
             known = case.verdict
@@ -252,7 +254,7 @@ class IncidentBook:
         case.tenants = sorted({*case.tenants, *impact.tenants})
 
     def _sighted(self, second: int, verdict: Verdict) -> int:
-        key = (verdict.family, verdict.component)
+        key = (verdict.family, min(verdict.tie_set))  # whose order depends on the symptom
         last, times, first_s = self._pending.get(key, (-(10**9), 0, verdict.first_s))
         if second - last > MEMORY_S[verdict.family]:
             times, first_s = 0, verdict.first_s

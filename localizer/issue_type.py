@@ -103,6 +103,22 @@ def likely(tie_set: Sequence[str], symptom: Symptom, signs: Signs) -> list[tuple
     return sorted(((n, w / total) for n, w in odds.items()), key=lambda pair: -pair[1])
 
 
+def likeliest_first(tie_set: Sequence[str], symptom: Symptom) -> list[str]:
+    """Components that no probe tells apart, by how much in the catalogue does this to their kind.
+
+    Stable: where the catalogue has nothing to say, the order stays.
+    """
+
+    def worth(name: str) -> float:
+        return sum(
+            known.weight * (1.0 if kind_of(name) == known.kinds[0] else 0.5)
+            for known in TYPES.values()
+            if kind_of(name) in known.kinds and known.symptom == symptom
+        )
+
+    return sorted(tie_set, key=worth, reverse=True)
+
+
 def _odds(known: Type, signs: Signs) -> float:
     weight = known.weight
     for sign in Signs.__slots__:

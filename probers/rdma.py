@@ -24,14 +24,16 @@ from probers.wire import Datagram, Key
 
 
 class Sent(NamedTuple):
-    """A message has left; ``number`` is the one that ``send`` returned."""
+    """A message has left. number: the one that ``send`` returned; at_ns: when it left, never later
+    than it did. Software hands it to the device and knows no better; a device may stamp it."""
 
     number: int
     at_ns: int
 
 
 class Arrived(NamedTuple):
-    """A message is in: its payload without the header, and the own queue pair that it came to."""
+    """A message is in: its payload without the header, and the own queue pair that it came to;
+    at_ns: when it was noticed, never earlier than it came."""
 
     peer: QpAddress
     own: int
@@ -45,6 +47,9 @@ class Port(Protocol):
     @property
     def addresses(self) -> Sequence[QpAddress]:
         """The own queue pairs; elsewhere an own queue pair is its index in here."""
+
+    def prepare(self, to: QpAddress) -> None:
+        """Do what sending to a host needs the first time; that can take a second."""
 
     def send(self, own: int, to: QpAddress, payload: bytes) -> int:
         """Send a message; returns its number."""
@@ -113,8 +118,10 @@ class RdmaProber:
         return tally is not None and tally.open > 0
 
     def ask(self, own: int, target: QpAddress) -> None:
-        """Send one probe from an own queue pair."""
+        """Send one probe from an own queue pair. Nothing is taken in while the port prepares for a
+        host that is new to it: let it do so before probes are under way."""
         source = self._port.addresses[own]
+        self._port.prepare(target)  # before the probe's clock starts: it is not the network's time
         tally = self.tallies.setdefault((own, target), Tally(source, target))
         self._sequence += 1
         question = Datagram(
@@ -168,7 +175,7 @@ class RdmaProber:
             probe.tally.lost += 1
             return
         stamps = Stamps(
-            probe.t1, probe.t2 or probe.t5, probe.reply.received, probe.reply.sent,
+            probe.t1, probe.t2 or probe.t1, probe.reply.received, probe.reply.sent,
             probe.t5, probe.t6,
         )  # fmt: skip
         probe.tally.trips.append(trip(stamps))

@@ -76,6 +76,8 @@ def _ping(
     """Probe all targets at once, each from its own queue pair, so that a lossy path holds up no
     other. A target's next probe waits until the last is settled: a slow machine builds no queue."""
     port = VerbsPort(device, len(targets))
+    for target in targets:  # all before the first probe: no answer waits meanwhile
+        port.prepare(target)
     prober = RdmaProber(key, port, timeout_s=timeout_s)
     interval_ns = int(interval_s * 1e9)
     due = [monotonic_ns()] * len(targets)

@@ -1,14 +1,19 @@
 """RDMA probes on paper: six stamps, queue pairs as addresses, what a receive buffer holds. Pure.
 
 A probe is answered in two steps, like a two-step clock's Sync and Follow_Up (IEEE 1588): the answer
-leaves at once, and when its send completion says when that was, a follow-up carries the time. Both
-are the question with another kind (see ``wire``), so each is as long as the question.
+leaves at once, and after its send completion a follow-up carries the time when that was. Both are
+the question with another kind (see ``wire``), so each is as long as the question.
 
-    prober     t1 posts -> t2 on the wire                        t5 answer in -> t6 noticed
+    prober     t1 asks -> t2 question out                        t5 answer in -> t6 noticed
                                  \\                             /
     responder                     t3 question in -> t4 answer out
 
 Source of the formulas: R-Pingmesh (SIGCOMM 2024), section 4; no two clocks are compared.
+
+Out is when the message was handed to the device, or, where that stamps, when it was on the wire; in
+is when its completion was noticed, or stamped. So t2 and t4 never come too late, nor t3 and t5 too
+early: the round trip is positive, and with software's stamps an upper bound, which has both posts'
+system calls and both hosts' looking for completions in it.
 """
 
 from __future__ import annotations
@@ -67,8 +72,7 @@ def source_ip(buffer: bytes) -> str | None:
 
 
 class Stamps(NamedTuple):
-    """The six times of an answered probe [ns]. t1, t2, t5, t6 are of one clock, t3, t4 of another;
-    t2..t5 are those of completions."""
+    """The six times of an answered probe [ns]; t1, t2, t5, t6 of one clock, t3, t4 of another."""
 
     t1: int
     t2: int
@@ -104,8 +108,8 @@ class RdmaTrip(NamedTuple):
 
 
 def trip(stamps: Stamps) -> RdmaTrip:
-    """What the stamps say. A software stamp is taken when a completion is *noticed*, so t2 can come
-    too late, even after t5; a round trip that is not positive is no measurement."""
+    """What the stamps say. Those of an honest peer agree, see above, unless two clocks drift or one
+    is set; a round trip that is not positive is no measurement."""
     if stamps.rtt > 0 <= min(stamps.prober_delay, stamps.responder_delay):
         return RdmaTrip(
             stamps.rtt / 1e3, stamps.prober_delay / 1e3, stamps.responder_delay / 1e3, whole=True

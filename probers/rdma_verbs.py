@@ -1,7 +1,9 @@
 """The RDMA device: UD queue pairs through pyverbs, which is imported when the first is opened.
 
 pyverbs comes from the distribution (python3-pyverbs): the package of that name on PyPI builds all
-of rdma-core. Stamps are software's: taken when a completion is noticed.
+of rdma-core. Stamps are software's: of a message that leaves just before the device is given it
+(soft-RoCE sends it there and then, long before its completion is noticed), of one that arrives when
+its completion is noticed.
 """
 
 from __future__ import annotations
@@ -75,15 +77,31 @@ class VerbsPort:
             deque(range(first_send + own * _SENDS, first_send + (own + 1) * _SENDS))
             for own in range(queue_pairs)
         ]
-        self._sends: dict[int, tuple[int, int]] = {}  # number -> own queue pair, slot
+        self._sends: dict[int, tuple[int, int, int]] = {}  # number -> own queue pair, slot, left
         self._handles: dict[str, Any] = {}
         self._context, self._count = context, 0
         for slot in range(first_send):
             self._post_receive(slot)
 
+    def prepare(self, to: QpAddress) -> None:
+        """Have an address handle towards a host; it is kept, because making one has the kernel ask
+        for the neighbour, and wait for a second when the answer outruns its waiting. Raises
+        RdmaError when there is no way to the host."""
+        if to.ip in self._handles:
+            return
+        try:
+            route = self._addr.GlobalRoute(
+                dgid=self._addr.GID(to.gid), sgid_index=self._gid_index, hop_limit=_HOP_LIMIT
+            )
+            attributes = self._addr.AHAttr(port_num=_PORT, is_global=1, gr=route)
+            self._handles[to.ip] = self._addr.AH(self._pd, attr=attributes)
+        except _error() as why:
+            raise RdmaError(f"cannot send to {to}: {why}") from why
+
     def send(self, own: int, to: QpAddress, payload: bytes) -> int:
         """Send a message of at most 72 bytes; returns its number. Raises RdmaError when more are
         under way than fit, or the device refuses."""
+        self.prepare(to)
         if not self._free[own]:
             raise RdmaError(f"{_SENDS} messages of one queue pair have not left yet; probe slower")
         slot = self._free[own].popleft()
@@ -95,16 +113,17 @@ class VerbsPort:
                 wr_id=number, num_sge=1, sg=[self._entry(slot, len(payload))],
                 opcode=self._enums.IBV_WR_SEND, send_flags=self._enums.IBV_SEND_SIGNALED,
             )  # fmt: skip
-            request.set_wr_ud(self._handle(to), to.qpn, _QKEY)
+            request.set_wr_ud(self._handles[to.ip], to.qpn, _QKEY)
+            left_ns = monotonic_ns()
             self._qps[own].post_send(request)
         except _error() as why:
             self._free[own].append(slot)
             raise RdmaError(f"cannot send to {to}: {why}") from why
-        self._sends[number] = (own, slot)
+        self._sends[number] = (own, slot, left_ns)
         return number
 
     def poll(self) -> Sent | Arrived | None:
-        """The next completion, if there is one; its stamp is the time of this call."""
+        """The next completion, if there is one."""
         while True:
             count, found = self._cq.poll(1)
             at_ns = monotonic_ns()
@@ -114,9 +133,9 @@ class VerbsPort:
             if done.status != self._enums.IBV_WC_SUCCESS:
                 raise RdmaError(f"a work request failed with status {done.status}")
             if done.wr_id & _SEND_FLAG:
-                own, slot = self._sends.pop(done.wr_id)
+                own, slot, left_ns = self._sends.pop(done.wr_id)
                 self._free[own].append(slot)
-                return Sent(done.wr_id, at_ns)
+                return Sent(done.wr_id, left_ns)
             raw: bytes = self._memory.read(done.byte_len, done.wr_id * _SLOT)
             self._post_receive(done.wr_id)
             if (ip := source_ip(raw)) is not None:
@@ -135,16 +154,6 @@ class VerbsPort:
 
     def _entry(self, slot: int, size: int) -> Any:
         return self._wr.SGE(self._memory.buf + slot * _SLOT, size, self._memory.lkey)
-
-    def _handle(self, to: QpAddress) -> Any:
-        """The address handle towards a host; kept, because making one asks the kernel."""
-        if to.ip not in self._handles:
-            route = self._addr.GlobalRoute(
-                dgid=self._addr.GID(to.gid), sgid_index=self._gid_index, hop_limit=_HOP_LIMIT
-            )
-            attributes = self._addr.AHAttr(port_num=_PORT, is_global=1, gr=route)
-            self._handles[to.ip] = self._addr.AH(self._pd, attr=attributes)
-        return self._handles[to.ip]
 
 
 def _ipv4_gid(context: Any, enums: Any, device: str) -> tuple[int, str]:

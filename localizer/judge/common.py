@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from localizer import explain
 from localizer.evidence import Blame
-from localizer.issue_type import NONE, SLOW_PATH_US, Signs, likely
+from localizer.issue_type import NONE, SLOW_PATH_US, Signs, likeliest_first, likely
 from localizer.observability import Classes
 from localizer.state import FabricState
 from localizer.verdict import I64, Verdict
@@ -21,6 +21,8 @@ F64 = npt.NDArray[np.float64]
 LAYER: dict[str, Layer] = {"vswitch": "overlay", "container": "overlay", "host": "host"}
 #: From this share of a path's traversals on, a blamed component takes the whole path with it.
 OWNS = 0.5
+#: A class whose paths are no worse than chance makes them with this probability is no candidate.
+PLAUSIBLE = 1e-2
 #: Losses flap if they fall below this share of their height and rise again, so many turns in at
 #: least so many seconds.
 QUIET, TURNS, FEWEST_S = 0.15, 3, 6
@@ -48,7 +50,7 @@ def verdict_on(groups: Classes, column: int, symptom: Symptom, bad: I64, p: floa
     p     of the decision, before correction for the classes that were tried
     size  loss [1] or added latency [us]
     """
-    tie_set = groups.members[column]
+    tie_set = likeliest_first(groups.members[column], symptom)
     corrected = min(1.0, p * len(groups.members))
     layer = LAYER.get(kind_of(tie_set[0]), "underlay")
     crossed = int(np.count_nonzero(groups.share(column)))

@@ -9,14 +9,13 @@ from localizer import crowds, quorum, strategies
 from localizer.detectors import latency as detector
 from localizer.detectors import spike
 from localizer.evidence import Evidence
-from localizer.judge.common import OWNS, add_evidence, direct, owners, verdict_on
+from localizer.judge.common import OWNS, PLAUSIBLE, add_evidence, direct, owners, verdict_on
 from localizer.state import FabricState
 from localizer.verdict import I64, Verdict
 
 Bool = npt.NDArray[np.bool_]
 
 WINDOW_S = 30
-CLIP = 12.0  # noise units: one wild path must not outvote the others
 MOST_MOVED = 0.5  # of a component's paths must have moved, of those that the fault can hit
 
 
@@ -60,13 +59,15 @@ def _shifted(
     vote = quorum.per_pair(state.pair, valid)  # a pair's five-tuples share its fate: one vote
     crowd = crowds.of(state.src, state.dst, state.layer == 1)
     level = state.budget.level(len(groups.members), every_s)
-    if not (crowds.tail(groups.woven, crowd, vote, flagged) < level).any():
+    tail = crowds.tail(groups.woven, crowd, vote, flagged)
+    if not (tail < level).any():
         return []
     noise = np.where(shift.noise_us > 0, shift.noise_us, 1.0)
-    excess = np.clip(shift.excess_us, -CLIP * noise, CLIP * noise) * valid
+    excess = crowds.apart(shift.excess_us, crowd, valid)
     evidence = Evidence(
         groups, valid.astype(np.int64), flagged.astype(np.int64), excess, noise, flagged,
         state.src, state.layer == 1, state.background.rate, latency=True,
+        plausible=tail < PLAUSIBLE,
     )  # fmt: skip
     verdicts = []
     here = left & valid

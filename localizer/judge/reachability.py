@@ -10,6 +10,7 @@ from localizer.detectors import loss
 from localizer.evidence import F64, Evidence
 from localizer.judge.common import (
     OWNS,
+    PLAUSIBLE,
     about_host,
     add_evidence,
     direct,
@@ -79,15 +80,17 @@ def _window(
     background = state.background
     sent = state.history.total("sent", at, length) * left
     lost = state.history.total("lost", at, length) * left
-    alarm = loss.alarming(groups.pooled(sent), groups.pooled(lost), background, level)
-    if not alarm.any():
+    pooled = groups.pooled(sent), groups.pooled(lost)
+    if not loss.alarming(*pooled, background, level).any():
         return []
     p_path = loss.upper_tail(lost.astype(float), sent.astype(float), background.rate)
     bad = (lost > 0) & (p_path < SURPRISE)
+    known = suspects(groups, state.suspects)
+    plausible = loss.upper_tail(pooled[1], pooled[0], background.rate) < PLAUSIBLE
     evidence = Evidence(
         groups, sent, lost, np.zeros(len(sent)), np.ones(len(sent)), bad,
         state.src, state.layer == 1, background.rate,
-        suspect=suspects(groups, state.suspects),
+        suspect=known, plausible=plausible | known,
     )  # fmt: skip
     verdicts: list[Verdict] = []
     alone: list[Verdict] = []

@@ -33,11 +33,13 @@ class Candidates:
 
     column, mode   (K,) column of the incidence; BOTH, ALONG or AGAINST
     twin           (K,) the same link in the other direction only; -1 for none
+    tried          of how many they are what is left: for the correction of multiple tests
     """
 
     column: I64
     mode: I64
     twin: I64
+    tried: int
 
     def __len__(self) -> int:
         return len(self.column)
@@ -107,12 +109,17 @@ def candidates(evidence: Evidence, least: float = 0.0) -> Candidates:
         columns = columns[bad[columns] >= least * every[columns]]
     directed = evidence.directed
     link = np.zeros(len(columns), bool) if directed is None else directed[columns]
+    tried = len(columns) + 2 * int(link.sum())
+    if evidence.plausible is not None:
+        plausible = evidence.plausible[columns]
+        columns, link = columns[plausible], link[plausible]
     links = int(link.sum())
     one = np.arange(links) + len(columns)
     return Candidates(
         column=np.concatenate([columns, columns[link], columns[link]]),
         mode=np.repeat([BOTH, ALONG, AGAINST], [len(columns), links, links]),
         twin=np.concatenate([np.full(len(columns), -1), one + links, one]),
+        tried=tried,
     )
 
 

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from localizer.evidence import F64, I64, Blame, Bool, Evidence
 
+CLIP = 12.0  # noise units
 SURE = 1e-9  # a share this close to 0 or 1 is one
 
 
@@ -110,6 +111,11 @@ def crossing(evidence: Evidence, *, ways: bool = False) -> Crossing:
 def column_of(matrix: sparse.csr_array, k: int) -> F64:
     """(P,) one column."""
     return np.asarray(matrix[:, [k]].todense()).ravel()
+
+
+def clipped(evidence: Evidence) -> F64:
+    """(P,) excess [noise units]: one wild path must not outvote the others."""
+    return np.clip(evidence.excess_us / evidence.noise_us, -CLIP, CLIP)
 
 
 def observed(evidence: Evidence, share: F64, left: F64) -> float:

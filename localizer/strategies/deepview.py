@@ -23,7 +23,7 @@ from statsmodels.stats.multitest import multipletests
 
 from localizer.evidence import F64, I64, Blame, Bool, Evidence
 from localizer.strategies import strategy, vary
-from localizer.strategies.crossing import crossing, merged
+from localizer.strategies.crossing import clipped, crossing, merged
 
 SWEEPS = 200
 SETTLED = 1e-6
@@ -110,7 +110,8 @@ def _response(evidence: Evidence, *, by_variance: bool) -> tuple[F64, F64, F64]:
     """(P,) response >= 0, weight and healthy standard deviation of each path."""
     if evidence.latency:
         quiet = 1.0 / evidence.noise_us**2
-        return np.maximum(evidence.excess_us, 0.0), quiet, evidence.noise_us
+        late = np.maximum(clipped(evidence), 0.0) * evidence.noise_us
+        return late, quiet, evidence.noise_us
     sent = evidence.sent.astype(np.float64)
     survived = np.maximum(sent - evidence.lost, 0.5)  # a path that lost all still has a logarithm
     response = np.where(sent > 0, -np.log(survived / np.maximum(sent, 0.5)), 0.0)

@@ -61,7 +61,7 @@ def _price(choices: Candidates) -> Callable[[int], float]:
 
     @cache
     def price(found: int) -> float:
-        return float(stats.chi2.isf(min(LEVEL * found / len(choices), 0.5), 1)) / 2.0
+        return float(stats.chi2.isf(min(LEVEL * found / choices.tried, 0.5), 1)) / 2.0
 
     return price
 
@@ -89,7 +89,7 @@ def _blames(
         crossed = [(part.hit, 2 if mode == BOTH else 1)
                    for part, mode in zip(parts, modes, strict=True)]  # fmt: skip
         direction = DIRECTION[modes[0]] if len(set(modes)) == 1 else "both"
-        p = min(1.0, float(stats.chi2.sf(2.0 * max(parts[0].gain, 0.0), 1)) * len(choices))
+        p = min(1.0, float(stats.chi2.sf(2.0 * max(parts[0].gain, 0.0), 1)) * choices.tried)
         blames.append(Blame(column, effect(crossed), p, direction, parts[0].hit.share))
     return blames
 

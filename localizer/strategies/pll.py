@@ -23,7 +23,7 @@ from scipy import sparse
 
 from localizer.evidence import F64, I64, Blame, Evidence
 from localizer.strategies import strategy, vary
-from localizer.strategies.crossing import crossing
+from localizer.strategies.crossing import clipped, crossing
 
 MOST = 1024  # rounds
 LEAST = 0.5  # losses below half a packet are leftovers of shares
@@ -60,7 +60,7 @@ def blame(evidence: Evidence, parameters: Parameters) -> list[Blame]:
         return []
     losses = evidence.lost[rows].astype(np.float64)
     if evidence.latency:
-        losses = evidence.excess_us[rows] / evidence.noise_us[rows]
+        losses = clipped(evidence)[rows]
     part = share[rows].tocsr()
     tie = np.lexsort((np.diff(share.tocsc().indptr), -ratio))
     explained = greedy(

@@ -17,15 +17,14 @@ if TYPE_CHECKING:
     from testbed.fabric.fabric import Fabric
 
 _FLAP: Final = """\
-while :; do
-  ip -force -batch - <<E
-{down}
-E
-  sleep {half}
+while sleep {half}; do
   ip -force -batch - <<E
 {up}
 E
   sleep {half}
+  ip -force -batch - <<E
+{down}
+E
 done >/dev/null 2>&1"""
 
 
@@ -50,13 +49,19 @@ def plug(fabric: Fabric, fault: Fault) -> None:
         machine.ip(space, [f"link set {device} up" for device in devices])
         machine.ip(space, again(fabric.plan.routes(node)))
     _wait(lambda: not missing_links(fabric, fault), f"{fault}: a cable did not get its carrier")
-    for node, devices in places.by_node(places.ports(fabric.plan, fault.at)).items():
-        # Who did not answer is given up for a second: that is not to outlast the fault.
-        machine.ip(fabric.namespace(node), [f"neigh flush dev {device}" for device in devices])
+    _forget_neighbours(fabric, fault)
 
 
 def flap(fabric: Fabric, fault: Fault) -> None:
-    """A shell in each namespace takes the ports down and up for ever, half of the period each."""
+    """Pull the cables now; from then on a shell in each namespace puts the ports up and down for
+    ever, half of the period each.
+
+    The host at the lower end need not lose what it sends itself: its veth says so when it drops
+    (ENOBUFS to a socket with IP_RECVERR, such as ping's, which then tries again), and its kernel
+    looks at carriers once a second and keeps packets while it asks for a neighbour. What others
+    send to it is lost.
+    """
+    pull(fabric, fault)
     half = (fault.period_s or 4.0) / 2
     for node, devices in places.by_node(pulled(fabric, fault)).items():
         down = "\n".join(f"link set {device} down" for device in devices)
@@ -138,6 +143,7 @@ def give_address(fabric: Fabric, fault: Fault) -> None:
             [f"addr flush dev {device}", f"addr add {own}/31 dev {device}"],
         )
         machine.ip(fabric.namespace(node), again(fabric.plan.routes(node)))
+    _forget_neighbours(fabric, fault)
 
 
 def wrong_address(fabric: Fabric, fault: Fault) -> list[str]:
@@ -151,6 +157,15 @@ def wrong_address(fabric: Fabric, fault: Fault) -> list[str]:
             found.append(f"{node} {device} has {have or 'no address'}, not {own}")
         found += missing_routes(fabric, node)
     return found
+
+
+def _forget_neighbours(fabric: Fabric, fault: Fault) -> None:
+    """At both ends of the cables, also a switch's. Who does not answer is asked three times, each a
+    second apart, then given up with all packets that wait: that is not to outlast the fault."""
+    ends = [end for cable in places.cables(fabric.plan, fault.at) for end in cable.ends()]
+    ports = [Port(node, device, "") for node, device, _ in ends]
+    for node, devices in places.by_node(ports).items():
+        machine.ip(fabric.namespace(node), [f"neigh flush dev {device}" for device in devices])
 
 
 def _mtu(fabric: Fabric, port: Port) -> str:

@@ -101,7 +101,6 @@ def late(culprits: Sequence[tuple[str, float]], seed: int) -> Evidence:
     for component, added_us in culprits:
         excess += added_us * _share(base, component)
     flagged = excess > 4.0
-    excess = np.clip(excess, -12.0, 12.0)  # as the judge does
     sent = np.ones_like(base.sent)
     return replace(
         base, sent=sent, lost=flagged.astype(np.int64), excess_us=excess, bad=flagged, latency=True

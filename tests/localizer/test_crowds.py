@@ -59,6 +59,18 @@ def test_nothing_moved_is_no_surprise() -> None:
     assert (crowds.tail(HOSTS, CROWD, VOTE, np.zeros(len(PAIRS), bool)) == 1.0).all()
 
 
+def test_what_a_whole_job_has_in_common_is_taken_off() -> None:
+    excess = np.where(SRC < 6, 8.0, 0.0) + np.where(SRC == 3, 5.0, 0.0)
+    apart = crowds.apart(excess, CROWD, np.ones(len(PAIRS), bool))
+    assert apart[SRC == 3] == pytest.approx(5.0)
+    assert apart[SRC != 3] == pytest.approx(0.0)
+
+
+def test_nobody_is_late_because_others_are_early() -> None:
+    excess = np.where(SRC == 3, 0.0, -4.0)
+    assert (crowds.apart(excess, CROWD, np.ones(len(PAIRS), bool)) == excess).all()
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_all_components_at_once_are_what_each_is_by_itself(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from localizer.issue_type import NONE, TYPES, Signs, likely
+from localizer.issue_type import NONE, TYPES, Signs, likeliest_first, likely
+from schemas.incident import Symptom
 
 LINK, RNIC, VSWITCH = ["link:agg:a|tor:t"], ["rnic:r", "link:rnic:r|tor:t"], ["vswitch:h"]
 
@@ -58,3 +59,15 @@ def test_rnics_of_one_host_that_are_slow_to_each_other_only_point_to_its_board()
 def test_a_switch_that_loses_some_packets_is_probably_in_no_catalogue() -> None:
     seen = Signs(flapping=False, some=False, overlay=False, inside=False)
     assert likely(["spine:s"], "loss", seen)[0][0] == NONE
+
+
+@pytest.mark.parametrize(
+    ("symptom", "first"),
+    [("unconnectivity", "container:c"), ("loss", "vswitch:h"), ("high_latency", "vswitch:h")],
+)
+def test_of_a_container_and_its_vswitch_the_symptom_tells(symptom: Symptom, first: str) -> None:
+    assert likeliest_first(["vswitch:h", "container:c"], symptom)[0] == first
+
+
+def test_where_the_catalogue_is_silent_the_order_stays() -> None:
+    assert likeliest_first(["agent:a", "agent:b"], "loss") == ["agent:a", "agent:b"]

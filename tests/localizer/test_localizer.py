@@ -61,7 +61,9 @@ LOSSY, DEAD = Second(lost=1), Second(lost=4)
         (lambda p: "r3.1" in (p.src_real_ip, p.dst_real_ip), LOSSY, "rnic:r3.1", "loss"),
         (lambda p: "r3.1" in (p.src_real_ip, p.dst_real_ip), DEAD, "rnic:r3.1", "unconnectivity"),
         (lambda p: p.layer == "overlay" and "h3" in (p.src_node_sn, p.dst_node_sn), DEAD,
-         "vswitch:h3", "unconnectivity"),
+         "container:c3", "unconnectivity"),  # of its only container and its vswitch
+        (lambda p: p.layer == "overlay" and "h3" in (p.src_node_sn, p.dst_node_sn), LOSSY,
+         "vswitch:h3", "loss"),
         (lambda p: "h3" in (p.src_node_sn, p.dst_node_sn), LOSSY, "host:h3", "loss"),
     ],
 )  # fmt: skip

@@ -74,7 +74,7 @@ AGENT_DOWN = {(f"agent:{HOST}", "agent_down")}
 HOST_DOWN = {(f"host:{HOST}", "host_down")}
 STARVING = {(f"agent:{HOST}", "agent_starved")}
 RNIC_DOWN = {("rnic:r2.0", "unconnectivity")}
-BOX_DOWN = {(f"vswitch:{HOST}", "unconnectivity")}
+BOX_DOWN = {(f"container:{HOST.replace('h', 'c')}", "unconnectivity")}
 
 
 @pytest.mark.parametrize(

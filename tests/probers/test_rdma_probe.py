@@ -58,7 +58,7 @@ def test_the_clocks_difference_does_not_matter_and_nothing_is_lost(
 @pytest.mark.parametrize(
     "contradicting",
     [
-        Stamps(0, 25_000, 70_000, 79_000, 24_000, 30_000),  # our send was noticed after the answer
+        Stamps(0, 25_000, 70_000, 79_000, 24_000, 30_000),  # asked after the answer
         Stamps(0, 4_000, 70_000, 99_000, 24_000, 30_000),  # answering took longer than everything
         Stamps(0, 4_000, 79_000, 70_000, 24_000, 30_000),  # answered before it arrived
     ],
@@ -129,11 +129,19 @@ class Cable:
         self.other: Cable
         self.loses: set[int] = set()  # kinds
         self.count = 0
+        self.prepared: set[QpAddress] = set()
+        self.completes_sends = True
+
+    def prepare(self, to: QpAddress) -> None:
+        if to not in self.prepared:
+            Clock.now += 1_100_000_000  # so long a kernel may look for a neighbour
+            self.prepared.add(to)
 
     def send(self, own: int, to: QpAddress, payload: bytes) -> int:
         self.count += 1
         Clock.now += 20_000
-        self._events.append(Sent(self.count, self.clock.mono()))
+        if self.completes_sends:
+            self._events.append(Sent(self.count, self.clock.mono()))
         if payload[5] not in self.loses:
             Clock.now += 50_000
             receiver = self.other.addresses.index(to)
@@ -191,6 +199,25 @@ def test_a_keyed_probe_is_answered_and_measured(pair: Pair) -> None:
     assert 100 <= measured.rtt_us <= 110, "50 us each way, and some looks at the clock"
     assert measured.responder_us is not None
     assert 20 <= measured.responder_us <= 30, "the follow-up tells when the answer really left"
+
+
+def test_the_time_to_find_a_host_is_not_the_probes(pair: Pair) -> None:
+    """It is more than the probe's own."""
+    pair.prober.ask(0, pair.target)
+    pair.settle()
+    (tally,) = pair.prober.tallies.values()
+    assert (tally.sent, tally.lost) == (1, 0)
+    assert tally.trips[0].prober_us is not None
+    assert tally.trips[0].prober_us < 1_000
+
+
+def test_a_probe_whose_send_completion_is_missing_left_when_it_was_asked(pair: Pair) -> None:
+    pair.near.completes_sends = False
+    pair.prober.ask(0, pair.target)
+    pair.settle()
+    (tally,) = pair.prober.tallies.values()
+    assert tally.trips[0].whole
+    assert 120 <= tally.trips[0].rtt_us <= 130, "50 us each way, and 20 us to leave"
 
 
 def test_each_own_queue_pair_has_a_tally_of_its_own(pair: Pair) -> None:
@@ -359,6 +386,7 @@ def test_the_command_prints_one_json_line_per_target_with_loss_and_round_trips(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The device is the cable, whose other end answers when it is looked at."""
+    done: list[str] = []
 
     class Device(Cable):
         def __init__(self, name: str, queue_pairs: int) -> None:
@@ -366,7 +394,11 @@ def test_the_command_prints_one_json_line_per_target_with_loss_and_round_trips(
 
         addresses = pair.near.addresses
 
+        def prepare(self, to: QpAddress) -> None:
+            done.append("prepared")
+
         def send(self, own: int, to: QpAddress, payload: bytes) -> int:
+            done.append("sent")
             return pair.near.send(own, to, payload)
 
         def poll(self) -> Sent | Arrived | None:
@@ -386,6 +418,7 @@ def test_the_command_prints_one_json_line_per_target_with_loss_and_round_trips(
     target = str(pair.target)
     arguments = ["ping", "--device", "rxe0", "--count", "3", "--interval", "0.001", target, target]
     assert rdma_ping.main(arguments) == 0
+    assert done[:2] == ["prepared"] * 2, "both targets before the first is asked"
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
     assert first["src"] == "10.0.0.1/17"
     assert second["src"] == "10.0.0.1/18"

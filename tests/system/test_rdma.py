@@ -54,6 +54,7 @@ class Responder(NamedTuple):
 def respond(guest: Guest, queue_pairs: int) -> Responder:
     """Start a responder on rxe1."""
     said = guest.run(
+        "rm -f /tmp/said; "  # of the last one: the shell below may look before it is overwritten
         f"{KEY} {PROBER} respond --device rxe1 --queue-pairs {queue_pairs} >/tmp/said 2>&1 & "
         "echo $! >/tmp/pid; until [ -s /tmp/said ]; do usleep 50000; done; cat /tmp/said",
         within_s=60,
@@ -83,6 +84,16 @@ def guest() -> Iterator[Guest]:
 
 def sent_frames(guest: Guest) -> int:
     return int(guest.run("cat /sys/class/net/left/statistics/tx_packets").lines[0])
+
+
+def test_the_first_probe_of_a_machine_that_knows_nobody_is_not_lost(guest: Guest) -> None:
+    """Its kernel may look for the neighbour for longer than a probe may take."""
+    responder = respond(guest, 1)
+    guest.run("ip neigh flush all")
+    assert guest.run("ip neigh").lines == []
+    (result,) = responder.ping(count=20)
+    responder.stop()
+    assert (result["sent"], result["lost"]) == (20, 0)
 
 
 def test_the_guest_has_two_rdma_devices(guest: Guest) -> None:
@@ -116,14 +127,11 @@ def test_keyed_probes_are_answered_over_the_wire_and_wrongly_keyed_ones_get_sile
     assert responder.stop() == {"answered": 200, "silent": {"bad-mac": 20}}
 
 
-@pytest.mark.xfail(
-    reason="known fault: on a quiet machine the six stamps of 0-2 of 200 trips agree"
-)
-def test_most_of_the_six_stamps_make_sense_together(guest: Guest) -> None:
+def test_the_six_stamps_of_every_trip_make_sense_together(guest: Guest) -> None:
     responder = respond(guest, 1)
     (result,) = responder.ping(count=200)
     responder.stop()
-    assert result["whole"] > 100
+    assert result["whole"] == result["sent"] - result["lost"] > 190
 
 
 def test_a_device_that_is_not_there_is_one_line(guest: Guest) -> None:
