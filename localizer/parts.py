@@ -90,14 +90,24 @@ class Woven:
         """Some of the columns."""
         return Woven(self.slots, self.parts[:, columns].tocsr())
 
+    @cached_property
+    def _holders(self) -> sparse.csr_array:
+        """(Q, P) how often each path has each part; none has the empty one."""
+        slot, path = np.nonzero(self.slots)
+        part = self.slots[slot, path]
+        shape = (self.parts.shape[0], self.slots.shape[1])
+        return sparse.csr_array((np.ones(len(part)), (part, path.astype(np.int32))), shape)
+
     def pooled(self, values: F64 | I64 | Bool) -> F64:
         """(C,) sum over paths (P,), weighted by the mean share that crosses each column."""
-        weights, slots = values.astype(np.float64), self.slots
-        if len(rows := np.flatnonzero(values)) < len(weights) // 4:
-            weights, slots = weights[rows], slots[:, rows]
-        each = np.zeros(self.parts.shape[0])
-        for slot in slots:
-            each += np.bincount(slot, weights, len(each))
+        weights = values.astype(np.float64)
+        if len(rows := np.flatnonzero(values)) < len(weights) // 16:
+            slots = self.slots[:, rows]
+            each = np.bincount(
+                slots.ravel(), np.tile(weights[rows], len(slots)), self.parts.shape[0]
+            )
+        else:
+            each = self._holders @ weights
         return np.asarray(each @ self._mean)
 
     def split(self, values: F64, group: I64, columns: I64) -> F64:
@@ -116,13 +126,11 @@ class Woven:
 
     def column(self, column: int) -> F64:
         """(P,) mean shares of one column."""
-        low, high = self._mean.indptr[column : column + 2]
-        share = np.zeros(self.parts.shape[0])
-        share[self._mean.indices[low:high]] = self._mean.data[low:high]
-        out = np.zeros(self.slots.shape[1])
-        for slot in self.slots:
-            out += share[slot]
-        return out
+        here = slice(*self._mean.indptr[column : column + 2])
+        held = self._holders[self._mean.indices[here]]
+        share = np.repeat(self._mean.data[here], np.diff(held.indptr))
+        crossed = np.bincount(held.indices, share * held.data, held.shape[1])
+        return crossed.astype(np.float64, copy=False)
 
     @cached_property
     def _sorts(self) -> tuple[I64, F64, Bool, sparse.csr_array]:

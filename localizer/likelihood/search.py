@@ -90,10 +90,11 @@ def _challenge(state: _Search, which: int, price: float) -> None:
 
 
 class _Snapshot(NamedTuple):
-    """Hits, and the atoms that they make."""
+    """Hits, the atoms that they make, and what they are worth at a price."""
 
     hits: list[Hit]
     atoms: tuple[F64, F64]
+    worth: tuple[float, float] | None
 
 
 class _Search:
@@ -111,6 +112,7 @@ class _Search:
         self.prior = prior
         self.hits: list[Hit] = []
         self._bulks: dict[tuple[int, float, float], float] = {}
+        self._worth: tuple[float, float] | None = None
         self.start_again()
 
     def score(self) -> F64:
@@ -161,11 +163,15 @@ class _Search:
 
     def objective(self, price: float) -> float:
         """Log-likelihood less the price of every culprit."""
+        if self._worth is not None and self._worth[0] == price:
+            return self._worth[1]
         chosen = {hit.which for hit in self.hits}
         twins = sum(int(self.rows.choices.twin[which]) in chosen for which in chosen)
         bonus = COMPANION * twins / 2 + float(self.prior[list(chosen)].sum())
         bulk = sum(self._bulk_of(hit) for hit in self.hits)
-        return self.rows.total() + bulk + bonus - price * len(chosen)
+        worth = self.rows.total() + bulk + bonus - price * len(chosen)
+        self._worth = (price, worth)
+        return worth
 
     def _bulk_of(self, hit: Hit) -> float:
         known = self._bulks.get((hit.which, hit.size, hit.share))
@@ -177,11 +183,11 @@ class _Search:
     def snapshot(self) -> _Snapshot:
         """The hits as they are."""
         hits = [replace(hit) for hit in self.hits]
-        return _Snapshot(hits, self.rows.saved(np.arange(self.rows.paths)))
+        return _Snapshot(hits, self.rows.saved(np.arange(self.rows.paths)), self._worth)
 
     def restore(self, known: _Snapshot) -> None:
         """Back to a snapshot."""
-        self.hits, self._gains = known.hits, None
+        self.hits, self._gains, self._worth = known.hits, None, known.worth
         self.rows.load(np.arange(self.rows.paths), known.atoms)
 
     def add(self, which: int) -> Hit:
@@ -226,6 +232,7 @@ class _Search:
         self._gains = None
 
     def _open(self, rows: I64) -> None:
+        self._worth = None
         if self._gains is None:
             return
         fresh = rows[~self._taken_out[rows]]

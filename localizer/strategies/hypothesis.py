@@ -6,6 +6,7 @@ docs/localization.md derives the model; ``localizer.likelihood`` holds it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from scipy import stats
@@ -58,6 +59,7 @@ def _latency(evidence: Evidence) -> list[Blame]:
 def _price(choices: Candidates) -> Callable[[int], float]:
     """Nats that a candidate must bring as one of so many: Benjamini & Hochberg's step-up."""
 
+    @cache
     def price(found: int) -> float:
         return float(stats.chi2.isf(min(LEVEL * found / choices.tried, 0.5), 1)) / 2.0
 
