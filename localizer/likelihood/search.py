@@ -62,7 +62,11 @@ def search(rows: Rows, prior: F64, price: Callable[[int], float], most: int) -> 
         for which in state.challengers():
             _challenge(state, which, price(len(state.hits)))
     worth = [(hit, state.worth_of(hit)) for hit in state.hits]
-    return [Chosen(hit, gain) for hit, gain in worth if gain >= price(len(worth))]
+    return [
+        Chosen(hit, gain)
+        for hit, gain in worth
+        if gain >= price(len(worth)) and state.backed(hit, worth, price(len(worth)))
+    ]
 
 
 def _stand_up(state: _Search, hit: Hit, price: Callable[[int], float]) -> None:
@@ -152,6 +156,13 @@ class _Search:
         known = twin >= 0 and any(other.which == twin for other in others)
         handicap = PARTIAL if hit.share < 1 else 0.0
         return float(gain - max(healthy, 0.0) - handicap + COMPANION * known)
+
+    def backed(self, hit: Hit, worth: list[tuple[Hit, float]], price: float) -> bool:
+        """Whether a hit and its twin, without the bonus that each lends the other, pay the price
+        of one: two directions that explain nothing must not vouch for each other."""
+        twin = int(self.rows.choices.twin[hit.which])
+        pair = [gain for other, gain in worth if other.which in (hit.which, twin)]
+        return len(pair) < 2 or sum(max(gain - COMPANION, 0.0) for gain in pair) >= price
 
     def challengers(self) -> list[int]:
         """Candidates that would still explain something, most first."""

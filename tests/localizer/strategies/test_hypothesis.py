@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from localizer.strategies.hypothesis import hypothesis
+from testbed import published
 from tests.contracts.evidence_samples import column_of, fabric, late, lossy
 
 
@@ -32,3 +33,10 @@ def test_what_is_not_plausible_is_not_blamed() -> None:
     plausible[column_of("tor:asw10")] = False
     blamed = [b.column for b in hypothesis(replace(evidence, plausible=plausible))]
     assert column_of("tor:asw10") not in blamed
+
+
+def test_two_directions_that_explain_nothing_do_not_vouch_for_each_other() -> None:
+    # In this draw a healthy link is chosen each way by mistake, and both rates come down to 0 once
+    # the real culprit is found: only the bonus that each lends the other would still keep them.
+    drawn = published.trial("fat_tree_sparse", 56)
+    assert min(blame.effect for blame in hypothesis(drawn.evidence)) > 1e-4
