@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from localizer.verdict import Verdict
 from schemas.components import kind_of, link_ends
-from schemas.maintenance import Maintenance, seconds
+from schemas.maintenance import Maintenance
+from schemas.times import seconds_of
 
 KEPT_S = 3600  # of maintenance that is over
 MOST = 10_000  # suppressions that are remembered
@@ -45,7 +46,7 @@ class Calendar:
         """Learn some documents; they may come before or after their time."""
         for doc in documents:
             window = _Window(
-                doc.component, seconds(doc.start), seconds(doc.until), doc.reason.strip()
+                doc.component, seconds_of(doc.start), seconds_of(doc.until), doc.reason.strip()
             )
             if window not in self._windows:
                 self._windows.append(window)

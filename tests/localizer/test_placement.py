@@ -14,7 +14,7 @@ from localizer.placement import Placements
 from schemas.incident import Incident
 from schemas.maintenance import Maintenance
 from schemas.placement import Placement, State
-from testbed.truth import rfc3339
+from schemas.times import rfc3339
 
 CLUSTER = Cluster(hosts=8)
 DEAD = Second(lost=4)
