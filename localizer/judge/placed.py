@@ -45,8 +45,11 @@ def told(state: FabricState, verdicts: list[Verdict], at: int) -> list[Verdict]:
     if not verdicts or not len(state.calendar):
         return verdicts
     holders = _holders(state)
+    whole = component("fabric", state.fabric)
     out = []
     for verdict in verdicts:
+        for each in {*verdict.tie_set, *verdict.names}:
+            holders.setdefault(each, set()).add(whole)  # switches and links are in no host
         reason = state.calendar.reason(verdict, at, holders)
         if reason is None:
             out.append(verdict)
