@@ -16,6 +16,7 @@ import pyarrow as pa
 from localizer import judge
 from localizer.assemble import Assembler, Frame
 from localizer.clocks import ClockWatch
+from localizer.impact import anomalies, impact
 from localizer.incidents import IncidentBook
 from localizer.judge import deadman
 from localizer.maintenance import Suppressed
@@ -156,7 +157,7 @@ class Localizer:
             return
         seen = judge.told(state, [verdict], at)
         self._vanished = verdict if seen else None
-        told = book.step(at + IDLE_S, [(each, state.impact(each)) for each in seen], close=False)
+        told = book.step(at + IDLE_S, [(each, impact(state, each)) for each in seen], close=False)
         findings.incidents += [incident for incident, _ in told]
 
     def _judge(self, frame: Frame, findings: Findings) -> None:
@@ -165,7 +166,7 @@ class Localizer:
         assert book is not None  # noqa: S101
         state.take(frame)
         if self._vanished is not None:  # until now
-            seen_last = [(self._vanished, state.impact(self._vanished))]
+            seen_last = [(self._vanished, impact(state, self._vanished))]
             for incident, _ in book.step(frame.second, seen_last, close=False):
                 findings.incidents.append(incident)
             state.dead_scopes.discard(self._vanished.component)
@@ -174,11 +175,11 @@ class Localizer:
         verdicts: list[Verdict] = judge.second(
             state, frame.second, self._clocks.wrong(), self._clocks.suspects()
         )
-        seen = [(verdict, state.impact(verdict)) for verdict in verdicts]
+        seen = [(verdict, impact(state, verdict)) for verdict in verdicts]
         for incident, bad in book.step(frame.second, seen):
             findings.incidents.append(incident)
             if incident.state != "resolved":
-                findings.anomalies += state.anomalies(frame.second, incident, bad)
+                findings.anomalies += anomalies(state, frame.second, incident, bad)
         if frame.second % FORGET_EVERY_S == 0:
             state.placements.forget(frame.second)
             state.calendar.forget(frame.second)

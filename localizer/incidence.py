@@ -11,9 +11,10 @@ from scipy import sparse
 
 from localizer.flows import Flow, Flows
 from localizer.keys import Growing, KeyIndex, joined
-from localizer.making import BACK, BOTH, ENDS, HERE, OUT, PartMaker
+from localizer.making import BACK, BOTH, HERE, OUT, PartMaker
 from localizer.parts import Woven
 from localizer.paths import Path, Paths, Tables, new_tables
+from localizer.places import PlaceCodes
 from localizer.routes import Routes
 from schemas.topology import Topology
 
@@ -44,13 +45,8 @@ class Incidence:
         self._stale = np.empty(0, np.int64)  # rows whose slots are to be written
         self._edges = 0
         self._dropped = 0  # rows since columns were last made anew
-        self._keys = {name: KeyIndex() for name in ("host", "box", "end", "both", "tors", "dsws")}
-        self._end_of: list[tuple[int, ...]] = []
-        self._both_of: list[tuple[int, int]] = []
-        self._ways = KeyIndex()
-        self._way_of: list[tuple[int, int, str, str]] = []
         self._hops = KeyIndex()
-        self._tors: dict[int, int] = {}  # code of an access switch -> number in the routes
+        self._codes = PlaceCodes(self.routes)
         self._begin()
 
     def _begin(self) -> None:
@@ -78,22 +74,10 @@ class Incidence:
             self._tables = new.tables
         new = new.under(self._tables)
         start = len(self)
-        src, dst = (self._code_ends(new, side) for side in ("src", "dst"))
-        overlay = new.mask("layer", "overlay")
-        joint = new.column("src_node_sn") == new.column("dst_node_sn")
-        inside = new.column("src_real_ip") == new.column("dst_real_ip")
-        joint |= inside | (overlay & (new.column("src_node_id") == new.column("dst_node_id")))
-        both = np.full(len(new), -1)
-        both[joint], first = self._keys["both"].code(joined(src[joint], dst[joint]))
-        self._both_of += zip(src[joint][first].tolist(), dst[joint][first].tolist(), strict=True)
-        self._ends.append(np.vstack([src, dst, both]))
-        way = self._code_ways(new)
-        way[inside] = -1  # what an rnic sends to itself never leaves it
-        self._way.append(way)
-        for side in ("src", "dst"):
-            self._call_spines(new, f"{side}_dsw")
-        tors = [self._tor_numbers(new.column(f"{side}_asw"), new) for side in ("src", "dst")]
-        self._flow.append(self._flows.place(new, *tors))
+        self._ends.append(self._codes.ends(new))
+        self._way.append(self._codes.ways(new))
+        self._codes.call_spines(new)
+        self._flow.append(self._flows.place(new, *self._codes.tors(new)))
         self._stale = np.concatenate([self._stale, np.arange(start, len(self))])
         self.version += 1
 
@@ -158,48 +142,6 @@ class Incidence:
         request, reply = self._flow.now
         return np.flatnonzero(mask[request] | mask[reply])
 
-    # --- codes of new paths ---------------------------------------------------------------------
-
-    def _code_ends(self, paths: Paths, side: str) -> I64:
-        host, rnic, box, asw = (paths.column(f"{side}_{name}") for name in ENDS)
-        box = np.where(paths.mask("layer", "overlay"), box, -1)
-        place, _ = self._keys["host"].code(joined(host, rnic))
-        inner, _ = self._keys["box"].code(joined(box, asw))
-        ends, new = self._keys["end"].code(joined(place, inner))
-        rows = (column[new].tolist() for column in (host, rnic, box, asw))
-        self._end_of += zip(*rows, strict=True)
-        return ends
-
-    def _code_ways(self, paths: Paths) -> I64:
-        asw, dsw = (
-            [paths.column(f"{side}_{x}") for side in ("src", "dst")] for x in ("asw", "dsw")
-        )
-        tors, _ = self._keys["tors"].code(joined(*asw))
-        dsws, _ = self._keys["dsws"].code(joined(*dsw))
-        ways, new = self._ways.code(joined(tors, dsws))
-        a, b = (self._tor_numbers(codes[new], paths).tolist() for codes in asw)
-        texts = paths.table("src_dsw").texts
-        names = ([texts[code] for code in codes[new].tolist()] for codes in dsw)
-        self._way_of += zip(a, b, *names, strict=True)
-        return ways
-
-    def _tor_numbers(self, codes: I32, paths: Paths) -> I32:
-        """(n,) numbers of access switches in the routes; -1 for none."""
-        used, back = np.unique(codes, return_inverse=True)
-        texts = paths.table("src_asw").texts
-        for code in used.tolist():
-            if code not in self._tors:
-                self._tors[code] = self.routes.tor(texts[code])
-        return np.array([self._tors[code] for code in used.tolist()], np.int32)[back]
-
-    def _call_spines(self, paths: Paths, field: str) -> None:
-        if not self.routes.given:
-            texts = paths.table(field).texts
-            for code in np.unique(paths.column(field)).tolist():
-                self.routes.call_spine(texts[code])
-
-    # --- slots: the parts of each row -----------------------------------------------------------
-
     def _write(self, rows: I64) -> None:
         most = self._flows.longest
         if len(self._slots.now) != 2 + 2 * most:
@@ -227,25 +169,25 @@ class Incidence:
 
     def _end_parts(self, ends: I64) -> I32:
         made = self._part_of_end
-        made.grow(len(self._end_of))
+        made.grow(len(self._codes.end_of))
         for end in _missing(made.now, ends):
-            made.now[end] = self._maker.always([self._end_of[end]], self._tables)
+            made.now[end] = self._maker.always([self._codes.end_of[end]], self._tables)
         return np.asarray(made.now[ends])
 
     def _both_parts(self, both: I64) -> I32:
         made = self._part_of_both
-        made.grow(len(self._both_of))
+        made.grow(len(self._codes.both_of))
         for code in _missing(made.now, both):
             made.now[code] = self._maker.always(
-                [self._end_of[end] for end in self._both_of[code]], self._tables
+                [self._codes.end_of[end] for end in self._codes.both_of[code]], self._tables
             )
         return np.asarray(made.now[both])
 
     def _way_parts(self, flavour: int, ways: I64) -> I32:
         made = self._parts_of_way[flavour]
-        made.grow(len(self._way_of))
+        made.grow(len(self._codes.way_of))
         for way in _missing(made.now[0], ways):
-            made.now[:, way] = self._maker.alternatives(flavour, *self._way_of[way])
+            made.now[:, way] = self._maker.alternatives(flavour, *self._codes.way_of[way])
         return np.asarray(made.now[:, ways])
 
     def _route_parts(self, flavour: int, hops: I32) -> I32:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from localizer.verdict import Verdict
 from schemas.components import kind_of, link_ends
-from schemas.maintenance import Maintenance, seconds
+from schemas.maintenance import Maintenance
+from schemas.times import seconds_of
 
 KEPT_S = 3600  # of maintenance that is over
 MOST = 10_000  # suppressions that are remembered
@@ -42,13 +43,14 @@ class Calendar:
         return len(self._windows)
 
     def take(self, documents: Iterable[Maintenance]) -> None:
-        """Learn some documents; they may come before or after their time."""
+        """Learn some documents, before or after their time; a second one for the same component
+        and beginning counts instead of the first."""
         for doc in documents:
             window = _Window(
-                doc.component, seconds(doc.start), seconds(doc.until), doc.reason.strip()
+                doc.component, seconds_of(doc.start), seconds_of(doc.until), doc.reason.strip()
             )
-            if window not in self._windows:
-                self._windows.append(window)
+            self._windows = [each for each in self._windows if each[:2] != window[:2]]
+            self._windows.append(window)
 
     def reason(self, verdict: Verdict, second: int, holders: dict[str, set[str]]) -> str | None:
         """Why a verdict is not told: a component that it may mean is being worked on.

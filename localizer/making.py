@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from localizer.parts import PartTable, Shares
 from localizer.paths import Tables
 from localizer.routes import Routes
 from schemas.components import component, kind_of, link
@@ -19,7 +20,37 @@ ENDS = ("node_sn", "real_ip", "node_id", "asw")  # what the part of a path's end
 OUT, BACK, BOTH = 0, 1, 2  # of which traversals a part speaks
 HERE = 0xFFFF_FFFF  # a route's first switch is not entered from another one
 
+_Shares = dict[int, tuple[float, float]]  # column -> along, against
 _Crossed = tuple[dict[int, float], dict[tuple[int, int], float]]  # switches, links travelled
+
+
+class PartTable:
+    """Parts, numbered from 1; part 0 is empty."""
+
+    def __init__(self) -> None:
+        self._ends = array("q", [0, 0])
+        self._columns = array("i")
+        self._shares = array("d")
+        self._matrix: sparse.csr_array | None = None
+
+    def add(self, shares: _Shares) -> int:
+        """Number of a new part."""
+        self._columns.extend(shares)
+        for pair in shares.values():
+            self._shares.extend(pair)
+        self._ends.append(len(self._columns))
+        return len(self._ends) - 2
+
+    def matrix(self, columns: int) -> sparse.csr_array:
+        """(Q, C) along + i against, over the columns that there are by now."""
+        last = self._matrix
+        if last is None or last.shape != (len(self._ends) - 1, columns):
+            self._matrix = last = sparse.csr_array(
+                (np.array(self._shares).view(np.complex128), np.array(self._columns),
+                 np.array(self._ends)),
+                shape=(len(self._ends) - 1, columns),
+            )  # fmt: skip
+        return last
 
 
 class PartMaker:
@@ -95,7 +126,7 @@ class PartMaker:
 
     def _part(self, flavour: int, *traversals: _Crossed) -> int:
         """A part of the way out and the way back, or of one of them."""
-        shares: Shares = {}
+        shares: _Shares = {}
         for which, (nodes, links) in enumerate(traversals):
             if flavour not in (which, BOTH):
                 continue

@@ -9,7 +9,6 @@ parts at a hundredth of the cost of the matrix, which is only written out for th
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,36 +24,6 @@ U64 = npt.NDArray[np.uint64]
 
 _ONE = 2**24  # shares are compared as multiples of 1 / _ONE
 _BLOCK = 65_536  # rows that are written out at once
-Shares = dict[int, tuple[float, float]]  # column -> along, against
-
-
-class PartTable:
-    """Parts, numbered from 1; part 0 is empty."""
-
-    def __init__(self) -> None:
-        self._ends = array("q", [0, 0])
-        self._columns = array("i")
-        self._shares = array("d")
-        self._matrix: sparse.csr_array | None = None
-
-    def add(self, shares: Shares) -> int:
-        """Number of a new part."""
-        self._columns.extend(shares)
-        for pair in shares.values():
-            self._shares.extend(pair)
-        self._ends.append(len(self._columns))
-        return len(self._ends) - 2
-
-    def matrix(self, columns: int) -> sparse.csr_array:
-        """(Q, C) along + i against, over the columns that there are by now."""
-        last = self._matrix
-        if last is None or last.shape != (len(self._ends) - 1, columns):
-            self._matrix = last = sparse.csr_array(
-                (np.array(self._shares).view(np.complex128), np.array(self._columns),
-                 np.array(self._ends)),
-                shape=(len(self._ends) - 1, columns),
-            )  # fmt: skip
-        return last
 
 
 @dataclass(frozen=True)

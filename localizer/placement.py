@@ -6,8 +6,8 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from schemas.maintenance import seconds
 from schemas.placement import Placement, State
+from schemas.times import seconds_of
 
 KEPT_S = 3600  # of what has been superseded
 
@@ -34,7 +34,7 @@ class Placements:
         Raises ValueError when a time cannot be read.
         """
         for doc in documents:
-            new = _Since(seconds(doc.valid_from), doc.node_sn, doc.state)
+            new = _Since(seconds_of(doc.valid_from), doc.node_sn, doc.state)
             known = self._since.setdefault(doc.node_id, [])
             known[:] = [each for each in known if each.from_s != new.from_s]
             insort(known, new)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 import numpy as np
@@ -19,15 +18,11 @@ from localizer.detectors.loss import Background
 from localizer.detectors.silence import HostMemory
 from localizer.history import History
 from localizer.incidence import Incidence
-from localizer.incidents import Impact
 from localizer.keys import Growing, KeyIndex, joined
 from localizer.maintenance import Account, Calendar
 from localizer.observability import Classes, classes
 from localizer.paths import PathIndex, Paths
 from localizer.placement import Placements
-from localizer.verdict import Verdict
-from schemas.components import component
-from schemas.incident import Anomaly, Incident, Severity
 from schemas.placement import Placement
 from schemas.topology import Topology
 
@@ -36,7 +31,6 @@ I64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 
 LIVE_S = 90  # paths probed within this time count for what probes can tell apart
-MOST_ANOMALIES = 200  # per incident document
 
 
 class PValues(NamedTuple):
@@ -103,7 +97,7 @@ class FabricState:
         self.account = Account()
         self.pods = {h.node_sn: h.pod for h in (topology.hosts if topology else ()) if h.pod}
         self.dead_scopes: set[str] = set()  # pods and fabrics that fell silent as a whole
-        self._jobs = {
+        self.jobs = {
             box.node_id: (box.job, box.tenant) for box in (topology.containers if topology else ())
         }
 
@@ -194,28 +188,7 @@ class FabricState:
     def place(self, documents: list[Placement]) -> None:
         """Learn where containers run and what for."""
         self.placements.take(documents)
-        self._jobs |= {doc.node_id: (doc.job, doc.tenant) for doc in documents}
-
-    def holders(self) -> dict[str, set[str]]:
-        """Component -> what contains it: host, pod, fabric."""
-        whole = component("fabric", self.fabric)
-        out: dict[str, set[str]] = {}
-        paths = self.index.paths
-        hosts = paths.table("src_node_sn").texts
-        for side in ("src", "dst"):
-            for kind, field in (("rnic", "real_ip"), ("container", "node_id")):
-                texts = paths.table(f"src_{field}").texts
-                ends = joined(paths.column(f"{side}_node_sn"), paths.column(f"{side}_{field}"))
-                for each in np.unique(ends).tolist():
-                    host, name = hosts[each >> 32], texts[each & 0xFFFFFFFF]
-                    if host and name:
-                        out.setdefault(component(kind, name), set()).add(component("host", host))
-        for host in self.hosts.names:
-            above = {whole} | ({component("pod", pod)} if (pod := self.pods.get(host)) else set())
-            out[component("host", host)] = above
-            for kind in ("vswitch", "agent"):
-                out[component(kind, host)] = {component("host", host)}
-        return out
+        self.jobs |= {doc.node_id: (doc.job, doc.tenant) for doc in documents}
 
     def take_routes(self, batch: pa.RecordBatch) -> None:
         """Learn traceroutes."""
@@ -259,58 +232,3 @@ class FabricState:
     def touches(self, hosts: Bool) -> Bool:
         """(P,) paths with an end on one of these hosts (H,)."""
         return hosts[self.src] | hosts[self.dst]
-
-    def impact(self, verdict: Verdict) -> Impact:
-        """Whom it hits: P0 a job's traffic, severely; P1 a job's traffic; P2 neither."""
-        boxes: set[str] = set()
-        tenants: set[str] = set()
-        paths = self.index.paths
-        rows = verdict.bad[self.layer[verdict.bad] == 1]
-        overlay = len(rows) > 0
-        for field, names in (
-            ("src_node_id", boxes), ("dst_node_id", boxes), ("src_tenant_id", tenants),
-        ):  # fmt: skip
-            texts = paths.table(field).texts
-            names |= {texts[code] for code in np.unique(paths.column(field)[rows]).tolist()}
-        placed = [self._jobs[box] for box in boxes if box in self._jobs]
-        jobs = sorted({job for job, _ in placed} - {""})
-        tenants |= {tenant for _, tenant in placed}
-        severe = verdict.symptom == "unconnectivity" or (
-            verdict.symptom == "loss" and verdict.effect >= 0.05
-        )
-        severity: Severity = "P2"
-        if verdict.family != "agent" and (jobs or overlay):
-            severity = "P0" if severe else "P1"
-        return Impact(severity, jobs, sorted(tenants - {""}))
-
-    def anomalies(self, second: int, incident: Incident, bad: I64) -> list[Anomaly]:
-        """The bad paths behind a document, at most MOST_ANOMALIES."""
-        length = 30 if incident.symptom == "high_latency" else 5
-        sent = self.history.total("sent", second, length)
-        lost = self.history.total("lost", second, length)
-        out = []
-        for row in bad[:MOST_ANOMALIES].tolist():
-            path = self.index.paths[row]
-            excess = None
-            if self.shift is not None and incident.symptom == "high_latency":
-                excess = round(float(self.shift.excess_us[row]), 3)
-            out.append(
-                Anomaly(
-                    fabric=self.fabric, path_id=f"{path.path_id:016x}",
-                    layer="overlay" if path.layer == "overlay" else "underlay",
-                    symptom=incident.symptom, src_node_sn=path.src_node_sn,
-                    src_real_ip=path.src_real_ip, src_ip=path.src_ip,
-                    dst_node_sn=path.dst_node_sn, dst_real_ip=path.dst_real_ip,
-                    dst_ip=path.dst_ip, src_port=path.src_port, dst_port=path.dst_port,
-                    window_start=_utc(second + 1 - length), window_end=_utc(second + 1),
-                    sent=int(sent[row]), lost=int(lost[row]),
-                    loss_rate=round(float(lost[row]) / max(1, int(sent[row])), 6),
-                    latency_excess_us=excess, incident_id=incident.incident_id,
-                )
-            )  # fmt: skip
-        return out
-
-
-def _utc(seconds: int) -> str:
-    text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    return text.removesuffix("+00:00") + "Z"

@@ -5,12 +5,11 @@ A file of them (``diagnose --maintenance``) is NDJSON or a JSON array.
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import msgspec
 
 from schemas.components import KINDS, kind_of
 from schemas.ping import DEFAULT_FABRIC
+from schemas.times import seconds_of
 
 
 class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,19 +34,8 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
             )
         if not self.reason.strip():
             raise ValueError(f"maintenance of {self.component}: reason is empty; say why")
-        if not seconds(self.start) < seconds(self.until):
+        if not seconds_of(self.start) < seconds_of(self.until):
             raise ValueError(
                 f"maintenance of {self.component}: from {self.start} is not before "
                 f"until {self.until}"
             )
-
-
-def seconds(text: str) -> float:
-    """RFC 3339 -> seconds since the epoch; raises ValueError."""
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"time {text!r} is not RFC 3339, e.g. 2026-01-01T00:00:00Z") from None
-    if when.tzinfo is None:
-        raise ValueError(f"time {text!r} has no zone; append Z for UTC")
-    return when.timestamp()

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from schemas.maintenance import Maintenance, seconds
+from schemas.maintenance import Maintenance
 from schemas.placement import Placement
+from schemas.times import seconds_of
 from skeletonhunter.errors import BadInput
 
 Document = TypeVar("Document", bound=msgspec.Struct)
@@ -19,7 +20,7 @@ def read_placements(path: Path | None) -> list[Placement]:
     found = _read(path, Placement, "placement")
     for doc in found:
         try:
-            seconds(doc.valid_from)
+            seconds_of(doc.valid_from)
         except ValueError as why:
             raise BadInput(f"{path}: {doc.node_id}: valid_from: {why}") from why
     return found

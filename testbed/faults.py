@@ -11,9 +11,10 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from schemas.components import kind_of
+from schemas.times import rfc3339
 from testbed.issue_types import TABLE, Effect, IssueType
 from testbed.network import Network
-from testbed.truth import Truth, rfc3339
+from testbed.truth import Truth
 
 Direction = Literal["both", "a>b", "b>a"]
 _SECOND_NS: Final = 1_000_000_000

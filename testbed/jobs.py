@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from schemas.placement import Placement, State
+from schemas.times import rfc3339
 from schemas.topology import Container, Topology
 from testbed.layouts import Layout, fit
 from testbed.skeleton import NEVER
-from testbed.truth import rfc3339
 
 _SECOND_NS: Final = 1_000_000_000
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from schemas.times import rfc3339
 from testbed.jobs import Phase
 from testbed.layouts import KINDS, pairs, ranks
 from testbed.simulator import SECOND_NS, Simulation
 from testbed.skeleton import NEVER
-from testbed.truth import rfc3339
 
 
 class Gpu(msgspec.Struct, frozen=True):

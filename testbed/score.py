@@ -15,9 +15,10 @@ import msgspec
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from schemas.times import seconds_of
 from testbed.became import Group, Match, Row, groups, p95
 from testbed.claims import Blame, Claim, ScoreError, load_incidents, read_incidents
-from testbed.truth import NOT_NETWORK, Truth, seconds_of
+from testbed.truth import NOT_NETWORK, Truth
 
 __all__ = [
     "Blame", "Claim", "Group", "Match", "Row", "Score", "ScoreError", "load_incidents",

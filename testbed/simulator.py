@@ -19,22 +19,20 @@ from schemas.heartbeat import Heartbeat
 from schemas.placement import Placement
 from schemas.topology import Topology
 from testbed.agents import STARVED_LOSS, Moment, heartbeats, starved_moments
-from testbed.conditions import Conditions, conditions
+from testbed.conditions import Conditions
 from testbed.faults import Fault, check, truth
-from testbed.healthy import Baseline, Noise, baseline, queue_level
+from testbed.healthy import Noise, queue_level
+from testbed.hour import HOUR_S, Hour, build_hour
 from testbed.jobs import Schedule, resting
-from testbed.mixing import mix, uniform
 from testbed.network import Network
 from testbed.network import build as build_network
-from testbed.records import REFUSED, SUCCESS, TIMEOUT, Measured, Templates, templates
+from testbed.records import REFUSED, SUCCESS, TIMEOUT, Measured
 from testbed.skeleton import Paths, paths
 from testbed.truth import Truth
 from testbed.watching import Shape
 from testbed.watching import skeleton as pinged
 
 SECOND_NS: Final = 1_000_000_000
-_HOUR_S: Final = 3600
-_TRACE_PERIOD_S: Final = 60
 _JITTER_NS: Final = 10_000_000
 
 
@@ -52,19 +50,6 @@ class Second:
     start_ns: int
     pings: pa.RecordBatch
     heartbeats: list[Heartbeat]
-
-
-@dataclass(frozen=True, eq=False)
-class _Hour:
-    """Everything that is constant while source ports do not change."""
-
-    paths: Paths
-    baseline: Baseline
-    templates: Templates
-    turns: list[NDArray[np.int64]]
-    first_traces: list[NDArray[np.int64]]
-    traces: list[NDArray[np.int64]]
-    states: dict[tuple[Fault, ...], Conditions]
 
 
 class Simulation:
@@ -119,7 +104,7 @@ class Simulation:
             self._skeleton = pinged(
                 self.network, self.schedule, shape=skeleton, targets=targets, seed=seed
             )
-        self._hours: dict[int, _Hour] = {}
+        self._hours: dict[int, Hour] = {}
         for fault in faults:
             check(fault, self.network)
         self.faults: tuple[Fault, ...] = tuple(faults)
@@ -163,8 +148,8 @@ class Simulation:
 
     def second(self, index: int) -> Second:
         """All records that are published and heartbeats sent in one second."""
-        hour = self._hour(index // _HOUR_S)
-        now = self._state(hour, index)
+        hour = self._hour(index // HOUR_S)
+        now = hour.now(self.network, self.faults, index)
         start_ns = self.start_ns + index * SECOND_NS
         rng = self._rng(20, index)
         moments = starved_moments(self.network, now, self.seed, index)
@@ -184,11 +169,11 @@ class Simulation:
         )
 
     def _records(
-        self, hour: _Hour, index: int, rng: np.random.Generator, hosts: NDArray[np.bool_] | None
+        self, hour: Hour, index: int, rng: np.random.Generator, hosts: NDArray[np.bool_] | None
     ) -> pa.RecordBatch:
         """What ``hosts`` (H,) have to say of a second, all of them when None."""
-        now = self._state(hour, index)
-        rows = self._rows(hour, now, index)
+        now = hour.now(self.network, self.faults, index)
+        rows = hour.due(now, index)
         if hosts is not None:
             rows = rows[hosts[hour.templates.host[rows]]]
         moments = starved_moments(self.network, now, self.seed, index)
@@ -200,28 +185,9 @@ class Simulation:
             np.random.SFC64(np.random.SeedSequence([self.seed, purpose, index]))
         )
 
-    def _rows(self, hour: _Hour, now: Conditions, index: int) -> NDArray[np.int64]:
-        """(N,) templates that are due: the pings of this turn, then traceroutes."""
-        into = index % _HOUR_S
-        pings = hour.turns[index % self.ports_per_pair]
-        if not now.probing.all():
-            pings = pings[now.probing[pings]]
-        watch = hour.paths.watch
-        if watch is not None:
-            pings = pings[watch.due(pings, index)]
-        if into < len(hour.first_traces):
-            traces = hour.first_traces[into]
-        elif into >= _TRACE_PERIOD_S:
-            traces = hour.traces[into % _TRACE_PERIOD_S]
-        else:
-            return pings
-        if now.silent.any():
-            traces = traces[~now.silent[hour.templates.host[traces]]]
-        return np.concatenate([pings, traces])
-
     def _measure(
         self,
-        hour: _Hour,
+        hour: Hour,
         now: Conditions,
         rows: NDArray[np.int64],
         index: int,
@@ -258,45 +224,21 @@ class Simulation:
             dial, np.round(now.slowed(np.exp(log_rtt), path, index, queues), 3), sent_at
         )
 
-    def _state(self, hour: _Hour, index: int) -> Conditions:
-        active = tuple(fault for fault in self.faults if fault.active(index))
-        if active not in hour.states:
-            if len(hour.states) > 64:
-                hour.states.clear()
-            hour.states[active] = conditions(
-                self.network, hour.paths, hour.baseline.log_keep, active
-            )
-        return hour.states[active]
-
-    def _hour(self, hour: int) -> _Hour:
+    def _hour(self, hour: int) -> Hour:
         if hour not in self._hours:
             for old in [key for key in self._hours if key != 0]:
                 del self._hours[old]
-            self._hours[hour] = self._build_hour(hour)
+            drawn = paths(
+                self.network,
+                targets=self.targets,
+                ports_per_pair=self.ports_per_pair,
+                seed=self.seed,
+                hour=hour,
+                layers=self.layers,
+                given=self._skeleton,
+            )
+            self._hours[hour] = build_hour(
+                self.network, drawn, self.noise, self.seed, turns=self.ports_per_pair,
+                traced=self.traced,
+            )  # fmt: skip
         return self._hours[hour]
-
-    def _build_hour(self, hour: int) -> _Hour:
-        drawn = paths(
-            self.network,
-            targets=self.targets,
-            ports_per_pair=self.ports_per_pair,
-            seed=self.seed,
-            hour=hour,
-            layers=self.layers,
-            given=self._skeleton,
-        )
-        coded = templates(self.network, drawn)
-        traces = np.flatnonzero(coded.trace)
-        if self.traced < 1:
-            traces = traces[uniform(self.seed, 26, coded.path[traces]) < self.traced]
-        slot = mix(self.seed, 24, traces) % np.uint64(_TRACE_PERIOD_S)
-        every = np.arange(len(drawn))
-        return _Hour(
-            paths=drawn,
-            baseline=baseline(self.network, drawn, self.noise, self.seed),
-            templates=coded,
-            turns=[every[drawn.turn == turn] for turn in range(self.ports_per_pair)],
-            first_traces=[traces[slot % np.uint64(2) == half] for half in (0, 1)],
-            traces=[traces[slot == second] for second in range(_TRACE_PERIOD_S)],
-            states={},
-        )

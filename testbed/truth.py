@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -30,20 +29,6 @@ class Truth(msgspec.Struct, frozen=True):
     start: str
     end: str | None
     magnitude: float
-
-
-def rfc3339(time_ns: int) -> str:
-    """UTC with milliseconds: 2026-01-02T03:04:05.678Z."""
-    moment = datetime.fromtimestamp(time_ns // 1_000_000_000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{time_ns // 1_000_000 % 1000:03d}Z"
-
-
-def seconds_of(text: str) -> float:
-    """Seconds since the epoch of an RFC 3339 time; raises ValueError."""
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(f"time {text!r} has no zone; write it as UTC with a Z")
-    return moment.timestamp()
 
 
 def encode(truths: list[Truth]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from localizer.keys import joined
 from localizer.state import FabricState
 from localizer.verdict import Verdict
 from schemas.components import component
@@ -43,12 +44,37 @@ def told(state: FabricState, verdicts: list[Verdict], at: int) -> list[Verdict]:
     """The verdicts on what nobody works on; the others are put on the account."""
     if not verdicts or not len(state.calendar):
         return verdicts
-    holders = state.holders()
+    holders = _holders(state)
+    whole = component("fabric", state.fabric)
     out = []
     for verdict in verdicts:
+        for each in {*verdict.tie_set, *verdict.names}:
+            holders.setdefault(each, set()).add(whole)  # switches and links are in no host
         reason = state.calendar.reason(verdict, at, holders)
         if reason is None:
             out.append(verdict)
         else:
             state.account.note(verdict.component, reason, at)
+    return out
+
+
+def _holders(state: FabricState) -> dict[str, set[str]]:
+    """Component -> what contains it: host, pod, fabric."""
+    whole = component("fabric", state.fabric)
+    out: dict[str, set[str]] = {}
+    paths = state.index.paths
+    hosts = paths.table("src_node_sn").texts
+    for side in ("src", "dst"):
+        for kind, field in (("rnic", "real_ip"), ("container", "node_id")):
+            texts = paths.table(f"src_{field}").texts
+            ends = joined(paths.column(f"{side}_node_sn"), paths.column(f"{side}_{field}"))
+            for each in np.unique(ends).tolist():
+                host, name = hosts[each >> 32], texts[each & 0xFFFFFFFF]
+                if host and name:
+                    out.setdefault(component(kind, name), set()).add(component("host", host))
+    for host in state.hosts.names:
+        above = {whole} | ({component("pod", pod)} if (pod := state.pods.get(host)) else set())
+        out[component("host", host)] = above
+        for kind in ("vswitch", "agent"):
+            out[component(kind, host)] = {component("host", host)}
     return out

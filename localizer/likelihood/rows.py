@@ -21,6 +21,7 @@ from scipy import sparse
 
 from localizer.evidence import F64, I64
 from localizer.likelihood.candidates import Candidates, Entries, by_candidate
+from localizer.likelihood.mixture import log_sum, mixed, thinned
 
 Bool = npt.NDArray[np.bool_]
 
@@ -210,7 +211,7 @@ class Rows(ABC):
         known = self._crossings.get((hit.which, hit.share))
         if known is None:
             entries = self.of(hit.which)
-            once, twice = _thinned(self.entries.once[entries], self.entries.twice[entries],
+            once, twice = thinned(self.entries.once[entries], self.entries.twice[entries],
                                    hit.share)  # fmt: skip
             chances = np.stack([1 - once - twice, once, twice][: 3 if twice.any() else 2], axis=1)
             with np.errstate(divide="ignore"):
@@ -238,36 +239,3 @@ def _sorts(entries: Entries) -> tuple[I64, I64]:
     alike = (entries.row * (once.max(initial=0) + 1) + once) * max(len(values), 1) + twice
     _, first, sort = np.unique(alike, return_index=True, return_inverse=True)
     return sort, first
-
-
-def log_sum(terms: F64) -> F64:
-    """ln of the sum of exponentials over the second axis."""
-    top = terms.max(axis=1)
-    out: F64 = top + np.log(np.exp(terms - np.expand_dims(top, 1)).sum(axis=1))
-    return out
-
-
-def mixed(once: F64, twice: F64, one: F64, two: F64, shares: F64, back: I64 | None = None) -> F64:
-    """(n, G) ln of the likelihood ratio when crossings are uncertain.
-
-    once, twice  (n,) probabilities of crossing it once, twice
-    one, two     (R, G) ln ratio of a path were it crossed once, twice
-    shares       (G,) of five-tuples that are hit
-    back         (n,) path of each entry; None: they are the paths
-    """
-    back = np.arange(len(once)) if back is None else back
-    top = np.maximum(np.maximum(one, two), 0.0)
-    a, b = _thinned(once[:, None], twice[:, None], shares)
-    likely = np.maximum(1 - a - b, 0.0) * np.exp(-top)[back] + a * np.exp(one - top)[back]
-    if len(both := np.flatnonzero(twice)):
-        likely[both] += b[both] * np.exp(two - top)[back[both]]
-    out: F64 = np.log(np.maximum(likely, 1e-300)) + top[back]
-    for sure, ratio in ((a == 1, one), (b == 1, two)):  # exact, however small
-        if len(where := np.flatnonzero(sure.any(axis=1))):
-            out[where] = np.where(sure[where], ratio[back[where]], out[where])
-    return out
-
-
-def _thinned(once: F64, twice: F64, share: float | F64) -> tuple[F64, F64]:
-    """Crossings that hurt if each direction's five-tuple is hit with this probability."""
-    return once * share + twice * 2 * share * (1 - share), twice * share**2

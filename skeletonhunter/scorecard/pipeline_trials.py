@@ -12,13 +12,14 @@ from scipy.optimize import linear_sum_assignment
 from localizer.state import Options
 from schemas import codecs
 from schemas.incident import Incident
+from schemas.times import seconds_of
 from skeletonhunter.offline import Offline
 from skeletonhunter.scorecard.calibration import Collector
 from skeletonhunter.scorecard.records import FalseRow, FaultRow, PipelineRow
 from testbed import scenario
 from testbed.score import GRACE_S, Score, score
 from testbed.simulator import Simulation
-from testbed.truth import NOT_NETWORK, Truth, seconds_of
+from testbed.truth import NOT_NETWORK, Truth
 
 START_NS: Final = 1_780_000_000 * 10**9
 _SECOND_NS: Final = 10**9

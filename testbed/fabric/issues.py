@@ -6,10 +6,11 @@ import time
 from typing import Final
 
 from schemas.components import kind_of
+from schemas.times import rfc3339
 from testbed.fabric import faults
 from testbed.fabric.fault import Fault
 from testbed.fabric.places import SWITCHES
-from testbed.truth import Truth, rfc3339
+from testbed.truth import Truth
 
 #: (action, kind of component) -> issue type; of all five-tuples.
 _TYPE: Final = {

@@ -10,7 +10,7 @@ from localizer.engine import Localizer
 from localizer.paths import Path
 from localizer.state import Options
 from schemas.incident import Incident
-from testbed.truth import rfc3339
+from schemas.times import rfc3339
 
 #  h1..h4 in pod east, h5..h8 in pod west
 CLUSTER = Cluster(hosts=8, rails=1)

@@ -12,7 +12,7 @@ import pytest
 from localizer.incidents import CLEAR_S, REOPEN_S, UPDATE_S, Impact, IncidentBook
 from localizer.verdict import Verdict
 from schemas.incident import Incident, Symptom
-from testbed.truth import rfc3339
+from schemas.times import rfc3339
 
 START_S = 1_780_000_000
 P2 = Impact("P2", [], [])

@@ -17,7 +17,7 @@ from localizer.errors import UnknownStrategy
 from localizer.paths import Path
 from localizer.state import Options
 from schemas.incident import Incident
-from testbed.truth import rfc3339
+from schemas.times import rfc3339
 
 CLUSTER = Cluster(hosts=8)
 QUIET_S = 10

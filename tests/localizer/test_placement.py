@@ -14,7 +14,7 @@ from localizer.placement import Placements
 from schemas.incident import Incident
 from schemas.maintenance import Maintenance
 from schemas.placement import Placement, State
-from testbed.truth import rfc3339
+from schemas.times import rfc3339
 
 CLUSTER = Cluster(hosts=8)
 DEAD = Second(lost=4)
@@ -135,6 +135,18 @@ def test_work_on_a_host_covers_what_is_in_it() -> None:
     assert story(rnic, 30, work("host:h3", 0, 100))[0] == []
     assert story(rnic, 30, work("fabric:f1", 0, 100))[0] == []
     assert len(story(rnic, 30, work("host:h4", 0, 100))[0]) == 1
+
+
+def test_work_on_the_fabric_covers_its_switches_too() -> None:
+    assert story(broken(tor("asw10")), 30, work("fabric:f1", 0, 100))[0] == []
+
+
+def test_the_last_word_on_when_work_ends_counts() -> None:
+    early = work("tor:asw10", 0, 100), work("tor:asw10", 0, 15)
+    (incident,), _ = story(broken(tor("asw10")), 30, *early)
+    assert incident.detected_at >= at(15)
+    late = work("tor:asw10", 0, 15), work("tor:asw10", 0, 100)
+    assert story(broken(tor("asw10")), 30, *late)[0] == []
 
 
 def test_work_elsewhere_hides_nothing() -> None:

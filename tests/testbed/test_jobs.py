@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.placement import Placement
+from schemas.times import seconds_of
 from testbed import clos, layout_truth
 from testbed.churn import deal
 from testbed.clos import ClosSpec
@@ -18,7 +19,6 @@ from testbed.jobs import JobsPlan, Schedule
 from testbed.plans import FaultPlan, place
 from testbed.simulator import SECOND_NS, Simulation
 from testbed.skeleton import NEVER
-from testbed.truth import seconds_of
 
 START_NS = 1_800_000_000 * SECOND_NS
 FABRIC = clos.build(ClosSpec(name="t", hosts=24, rails=2, hosts_per_segment=6, aggs=2), 1)

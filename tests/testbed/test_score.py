@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from schemas.times import rfc3339, seconds_of
 from testbed import score as scoring
 from testbed.score import Claim, ScoreError, score
-from testbed.truth import Truth, TruthError, load, rfc3339, seconds_of
+from testbed.truth import Truth, TruthError, load
 
 TOR = "tor:asw-1"
 RNIC = "rnic:10.0.0.1"
