@@ -81,7 +81,9 @@ def _shifted(
         p = crowds.tail_of(share * rows, crowd, vote * here, flagged)
         mine = np.flatnonzero(rows & flagged)
         witnesses = len(np.unique(state.src[mine]))
-        if not p < level or k < MOST_MOVED * blame.share * n or witnesses < state.options.observers:
+        # Five seconds are too short to tell some five-tuples from a rush of some pairs.
+        hit = blame.share if length >= WINDOW_S else 1.0
+        if not p < level or k < MOST_MOVED * hit * n or witnesses < state.options.observers:
             continue
         size = float(np.median(shift.excess_us[mine]))
         verdict = verdict_on(
