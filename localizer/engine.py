@@ -6,6 +6,7 @@ gives the same incidents. ``judge`` holds what one second is judged by.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -19,7 +20,7 @@ from localizer.clocks import ClockWatch
 from localizer.impact import anomalies, impact
 from localizer.incidents import IncidentBook
 from localizer.judge import deadman
-from localizer.maintenance import Suppressed
+from localizer.maintenance import Cause, Suppressed
 from localizer.state import FabricState, Options
 from localizer.verdict import Verdict
 from schemas.incident import Anomaly, Incident
@@ -89,6 +90,11 @@ class Localizer:
     def suppressed(self) -> list[Suppressed]:
         """What was not told of, and why."""
         return [] if self._state is None else self._state.account.all
+
+    @property
+    def suppressed_s(self) -> Counter[Cause]:
+        """How often something was not told of, once a second and component; only rises."""
+        return Counter() if self._state is None else Counter(self._state.account.seconds)
 
     @property
     def paths(self) -> int:

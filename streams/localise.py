@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import faust
 
 from localizer.engine import Findings, Localizer
+from localizer.maintenance import Cause
 from schemas import incident, topics, windows
 from schemas.incident import Incident
 from schemas.maintenance import Maintenance
@@ -69,6 +70,7 @@ class Localise:
         self._lanes: dict[int, _Lane] = {}
         self._restored: list[Incident] | None = None
         self.messages = self.incidents = self.anomalies = self.dead_lettered = 0
+        self.suppressed: Counter[Cause] = Counter()
 
     def judged_s(self, fabric: str) -> int | None:
         """Newest second of a fabric that has been judged here."""
@@ -128,7 +130,9 @@ class Localise:
             lane.newest_s[header.fabric] = max(newest, header.end_s)
         body = message.value if batch is None else b""
         # In a thread: judging ten thousand paths must not stop the event loop.
+        before = localizer.suppressed_s
         findings = await asyncio.to_thread(localizer.observe, header, batch, body)
+        self.suppressed += localizer.suppressed_s - before
         self.incidents += len(findings.incidents)
         self.anomalies += len(findings.anomalies)
         return messages(findings)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from drawings import FINE, START_S, Cluster, Second, Weather, newest, observe
 
 from localizer.engine import Localizer
-from localizer.maintenance import Suppressed
+from localizer.maintenance import Cause, Suppressed
 from localizer.paths import Path
 from localizer.placement import Placements
 from schemas.incident import Incident
@@ -50,12 +50,29 @@ def story(
     weather: Weather, seconds: int = 30, *documents: Placement | Maintenance
 ) -> tuple[list[Incident], list[Suppressed]]:
     localizer = Localizer(topology=CLUSTER.topology)
+    return _told(localizer, weather, seconds, documents), localizer.suppressed
+
+
+def counts(
+    weather: Weather, seconds: int, *documents: Placement | Maintenance
+) -> tuple[list[Suppressed], dict[Cause, int]]:
+    localizer = Localizer(topology=CLUSTER.topology)
+    _told(localizer, weather, seconds, documents)
+    return localizer.suppressed, localizer.suppressed_s
+
+
+def _told(
+    localizer: Localizer,
+    weather: Weather,
+    seconds: int,
+    documents: Sequence[Placement | Maintenance],
+) -> list[Incident]:
     localizer.place(d for d in documents if isinstance(d, Placement))
     localizer.maintain(d for d in documents if isinstance(d, Maintenance))
     found = [
         i for s in range(seconds) for i in observe(localizer, CLUSTER.second(s, weather)).incidents
     ]
-    return newest(found + localizer.finish().incidents), localizer.suppressed
+    return newest(found + localizer.finish().incidents)
 
 
 # --- placement --------------------------------------------------------------------------------
@@ -158,6 +175,14 @@ def test_work_elsewhere_hides_nothing() -> None:
 def test_work_on_another_fabric_hides_nothing() -> None:
     other = Maintenance(component="tor:asw10", start=at(0), until=at(99), reason="x", fabric="f2")
     assert len(story(broken(tor("asw10")), 30, other)[0]) == 1
+
+
+def test_what_is_not_told_is_counted_by_its_cause() -> None:
+    weather = broken(lambda p: tor("asw10")(p) or box("c7")(p))
+    account, suppressed = counts(weather, 30, work("tor:asw10", 0, 100), placed("gone", 0, "c7"))
+    of = {line.component: line.seconds for line in account}
+    assert suppressed == {"maintenance": of["tor:asw10"], "placement": of["container:c7"]}
+    assert min(suppressed.values()) > 5
 
 
 @pytest.mark.parametrize(

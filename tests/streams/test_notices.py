@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -10,16 +11,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from localizer.engine import Localizer
-from schemas import topics
+from localizer.engine import Findings, Localizer
+from localizer.maintenance import Cause
+from schemas import metrics, topics
 from schemas.incident import Incident
 from schemas.maintenance import Maintenance
 from schemas.placement import Placement, State
 from schemas.windows import Header
 from skeletonhunter.broker import EmbeddedBroker
+from streams import counters
 from streams.localise import Localise
 from streams.messages import OutMessage
 from streams.notices import Notice, Notices
+from streams.partition import Tally
 
 
 def placed(box: str, state: State, fabric: str = "f1") -> Placement:
@@ -199,5 +203,42 @@ def test_after_a_rebalance_everything_is_read_again(broker: Broker, notices: Not
         stage.forget()
         await stage.take(punctuation("f1", 0))
         assert [each.told for each in made] == [[worked_on("tor:a1")]] * 2
+
+    asyncio.run(story())
+
+
+class Withholding(Listening):
+    """Has one more thing not to tell of in every message."""
+
+    withheld = 0
+
+    @property
+    def suppressed_s(self) -> Counter[Cause]:
+        return Counter({"maintenance": self.withheld})
+
+    def observe(self, header: Header, batch: object, body: bytes = b"") -> Findings:
+        self.withheld += 1
+        return Findings()
+
+
+def test_what_was_not_told_is_among_the_metrics_and_a_rebalance_does_not_lower_it(
+    notices: Notices,
+) -> None:
+    async def story() -> None:
+        stage = Localise(Drain(), lambda _: Withholding(), nothing_yet, notices)
+        for offset in range(3):
+            await stage.take(punctuation("f1", offset))
+        stage.forget()
+        await stage.take(punctuation("f1", 0))
+        worker: Any = SimpleNamespace(
+            localise=stage, ingest=SimpleNamespace(tally=Tally()),
+            heartbeats=SimpleNamespace(received=0),
+        )  # fmt: skip
+        found = {
+            each.labels: each.value
+            for each in counters.samples(worker)
+            if each.metric is metrics.STREAM_SUPPRESSED
+        }
+        assert found == {("maintenance",): 4, ("placement",): 0}
 
     asyncio.run(story())
