@@ -31,7 +31,7 @@ from schemas.windows import Header
 
 FORGET_EVERY_S = 120
 IDLE_S = 5  # without any ping: when windowers call a partition idle
-FORGET_AFTER_S = 900  # a five-tuple not probed for so long is history
+FORGET_AFTER_S = 900  # a five-tuple not probed, a host not heard of for so long is history
 
 
 class Punctuation(msgspec.Struct):
@@ -100,6 +100,11 @@ class Localizer:
     def paths(self) -> int:
         """Paths watched."""
         return 0 if self._state is None else len(self._state.index)
+
+    @property
+    def hosts(self) -> int:
+        """Hosts that are remembered."""
+        return 0 if self._state is None else len(self._state.hosts)
 
     @property
     def judged_s(self) -> int | None:
@@ -193,3 +198,4 @@ class Localizer:
             if not keep.all():
                 state.keep(keep)
                 book.moved(np.where(keep, np.cumsum(keep) - 1, -1))
+            state.forget_hosts(frame.second - FORGET_AFTER_S)

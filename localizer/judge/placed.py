@@ -29,7 +29,7 @@ def unready(state: FabricState, at: int) -> Bool:
         home, how = boxes[name]
         here = np.zeros(len(rows), bool)
         for field, host in (("src_node_id", state.src), ("dst_node_id", state.dst)):
-            away = host != state.hosts.code(home) if how == "ready" else True
+            away = host != state.hosts.find(home) if how == "ready" else True
             here |= (paths.column(field) == code) & (state.layer == 1) & away
         if (here & (state.history.line("lost", at) > 0)).any():
             said = f"it has moved to {home}" if how == "ready" else f"it is {how}"

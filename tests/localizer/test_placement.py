@@ -115,6 +115,15 @@ def test_where_it_has_moved_away_from_nothing_is_expected() -> None:
     assert [line.reason for line in account] == ["it has moved to h9"]
 
 
+def test_a_move_to_a_host_that_nobody_has_heard_of_disturbs_nobody() -> None:
+    localizer = Localizer(topology=CLUSTER.topology)
+    localizer.place([placed("ready", 0), placed("ready", 8, host="h9")])
+    beats = [{"node_sn": f"h{n}"} for n in range(1, 9)]
+    for s in range(15):  # h8's heartbeats stop before the move
+        observe(localizer, CLUSTER.second(s, beats=beats if s < 4 else beats[:-1]))
+    assert localizer.hosts == 8
+
+
 def test_documents_may_come_in_any_order_and_after_their_time() -> None:
     book = Placements()
     book.take([placed("ready", 20), placed("starting", 10)])
