@@ -6,6 +6,7 @@ gives the same incidents. ``judge`` holds what one second is judged by.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -19,7 +20,7 @@ from localizer.clocks import ClockWatch
 from localizer.impact import anomalies, impact
 from localizer.incidents import IncidentBook
 from localizer.judge import deadman
-from localizer.maintenance import Suppressed
+from localizer.maintenance import Cause, Suppressed
 from localizer.state import FabricState, Options
 from localizer.verdict import Verdict
 from schemas.incident import Anomaly, Incident
@@ -30,7 +31,7 @@ from schemas.windows import Header
 
 FORGET_EVERY_S = 120
 IDLE_S = 5  # without any ping: when windowers call a partition idle
-FORGET_AFTER_S = 900  # a five-tuple not probed for so long is history
+FORGET_AFTER_S = 900  # a five-tuple not probed, a host not heard of for so long is history
 
 
 class Punctuation(msgspec.Struct):
@@ -91,9 +92,19 @@ class Localizer:
         return [] if self._state is None else self._state.account.all
 
     @property
+    def suppressed_s(self) -> Counter[Cause]:
+        """How often something was not told of, once a second and component; only rises."""
+        return Counter() if self._state is None else Counter(self._state.account.seconds)
+
+    @property
     def paths(self) -> int:
         """Paths watched."""
         return 0 if self._state is None else len(self._state.index)
+
+    @property
+    def hosts(self) -> int:
+        """Hosts that are remembered."""
+        return 0 if self._state is None else len(self._state.hosts)
 
     @property
     def judged_s(self) -> int | None:
@@ -187,3 +198,4 @@ class Localizer:
             if not keep.all():
                 state.keep(keep)
                 book.moved(np.where(keep, np.cumsum(keep) - 1, -1))
+            state.forget_hosts(frame.second - FORGET_AFTER_S)

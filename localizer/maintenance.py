@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from localizer.verdict import Verdict
 from schemas.components import kind_of, link_ends
@@ -13,6 +14,9 @@ from schemas.times import seconds_of
 
 KEPT_S = 3600  # of maintenance that is over
 MOST = 10_000  # suppressions that are remembered
+
+Cause = Literal["maintenance", "placement"]
+CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 
 @dataclass(slots=True)
@@ -80,14 +84,20 @@ def _around(component: str, holders: dict[str, set[str]]) -> set[str]:
 
 
 class Account:
-    """Counts what was suppressed."""
+    """Counts what was suppressed.
+
+    seconds  in which a component would have been told of, summed over components, by cause
+    """
 
     def __init__(self) -> None:
+        self.seconds: Counter[Cause] = Counter()
         self._of: dict[tuple[str, str], Suppressed] = {}
 
-    def note(self, component: str, reason: str, second: int) -> None:
-        """It would have been told in this second."""
+    def note(self, component: str, cause: Cause, reason: str, second: int) -> None:
+        """It would have been told in this second; ``reason`` tells people the cause."""
         known = self._of.get((component, reason))
+        if known is None or second != known.last_s:
+            self.seconds[cause] += 1
         if known is None:
             if len(self._of) >= MOST:
                 del self._of[next(iter(self._of))]

@@ -23,6 +23,7 @@ from localizer.maintenance import Account, Calendar
 from localizer.observability import Classes, classes
 from localizer.paths import PathIndex, Paths
 from localizer.placement import Placements
+from schemas.components import component
 from schemas.placement import Placement
 from schemas.topology import Topology
 
@@ -228,6 +229,20 @@ class FabricState:
             column.keep(rows)
         self.shift = None
         self._classes = None
+
+    def forget_hosts(self, since_s: int) -> None:
+        """Forget hosts that no path ends on and that have said nothing since then, but for those
+        of a pod that fell silent: it is over when half of them are back."""
+        if component("fabric", self.fabric) in self.dead_scopes:
+            return
+        keep = self.hosts.heard(since_s)
+        keep[self._ends.now.ravel()] = True
+        for code in np.flatnonzero(~keep).tolist():
+            pod = self.pods.get(self.hosts.names[code], "")
+            keep[code] = component("pod", pod) in self.dead_scopes
+        if not keep.all():
+            self._ends.now[...] = (np.cumsum(keep) - 1)[self._ends.now]
+            self.hosts.keep(keep)
 
     def touches(self, hosts: Bool) -> Bool:
         """(P,) paths with an end on one of these hosts (H,)."""

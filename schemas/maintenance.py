@@ -1,5 +1,6 @@
-"""Maintenance: somebody works on a component, so what it does then is no incident.
+"""skh.maintenance: somebody works on a component, so what it does then is no incident.
 
+A second document for the same component and ``from`` counts instead of the first.
 A file of them (``diagnose --maintenance``) is NDJSON or a JSON array.
 """
 

@@ -91,3 +91,9 @@ STREAM_MISSING: Final = Metric(
 STREAM_FINDINGS: Final = Metric(
     "skh_stream_findings_total", "counter", "Documents published by the localiser", ("kind",)
 )
+STREAM_SUPPRESSED: Final = Metric(
+    "skh_stream_suppressed_total", "counter",
+    "Components that were not told of, counted once a second each, because of maintenance or "
+    "because placement does not call a container ready; what is read again counts again",
+    ("reason",),
+)  # fmt: skip

@@ -57,11 +57,16 @@ PLACEMENT: Final = Topic(
     "skh.placement", "container", "JSON placement", "controller", ("streams.localise",), 4,
     compacted=True,
 )  # fmt: skip
+MAINTENANCE: Final = Topic(
+    "skh.maintenance", "component and from", "JSON maintenance", "people", ("streams.localise",), 1,
+    compacted=True,
+)  # fmt: skip
 DEAD_LETTER: Final = Topic(
     "skh.dead-letter", "source topic", "raw bytes; headers reason, topic, partition, offset",
     "any", ("people", "streams.sink"), 1,
 )  # fmt: skip
 
 ALL: Final = (
-    PINGS, HEARTBEATS, THROUGHPUT, WINDOWS, ANOMALIES, INCIDENTS, TOPOLOGY, PLACEMENT, DEAD_LETTER,
+    PINGS, HEARTBEATS, THROUGHPUT, WINDOWS, ANOMALIES, INCIDENTS, TOPOLOGY, PLACEMENT, MAINTENANCE,
+    DEAD_LETTER,
 )  # fmt: skip

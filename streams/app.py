@@ -19,6 +19,7 @@ from schemas.topics import Topic
 from schemas.topology import Topology
 from streams import heartbeats, ingest, localise, restore, transport
 from streams.alignment import Confluence
+from streams.notices import Notices
 from streams.publish import Publisher
 from streams.reading import Extent, Reading
 from streams.windows import Timing
@@ -61,8 +62,9 @@ class StreamWorker:
             self.app, confluence, self._reading(topics.PINGS), config.timing
         )
         self.heartbeats = heartbeats.attach(self.app, confluence, self._reading(topics.HEARTBEATS))
+        self.notices = Notices(self._kafka())
         self.localise = localise.attach(
-            self.app, self.publisher, self._localizer, self._read_incidents
+            self.app, self.publisher, self._localizer, self._read_incidents, self.notices
         )
 
     def _localizer(self, fabric: str) -> Localizer:
@@ -114,6 +116,7 @@ class StreamWorker:
 
     async def stop(self) -> None:
         await self.app.stop()
+        await asyncio.to_thread(self.notices.close)
         await asyncio.to_thread(self.publisher.close)
 
 

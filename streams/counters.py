@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from localizer.maintenance import CAUSES
 from schemas import metrics, topics
 from schemas.metrics import Sample
 
@@ -27,3 +28,5 @@ def samples(worker: StreamWorker) -> Iterator[Sample]:
         yield Sample(metrics.STREAM_MESSAGES, messages, (topic.name,))
     yield Sample(metrics.STREAM_FINDINGS, worker.localise.incidents, ("incident",))
     yield Sample(metrics.STREAM_FINDINGS, worker.localise.anomalies, ("anomaly",))
+    for cause in CAUSES:
+        yield Sample(metrics.STREAM_SUPPRESSED, worker.localise.suppressed[cause], (cause,))

@@ -1,9 +1,9 @@
-"""skh.windows -> skh.incidents, skh.anomalies."""
+"""skh.windows (and skh.placement, skh.maintenance) -> skh.incidents, skh.anomalies."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -11,11 +11,15 @@ from typing import Any, Final, NamedTuple
 import faust
 
 from localizer.engine import Findings, Localizer
+from localizer.maintenance import Cause
 from schemas import incident, topics, windows
 from schemas.incident import Incident
+from schemas.maintenance import Maintenance
+from schemas.placement import Placement
 from streams import dead_letters
 from streams.held import in_message
 from streams.messages import InMessage, OutMessage
+from streams.notices import Notice, Notices
 from streams.publish import Outbox
 
 #: Event time that the detectors look back: 10 windows of 30 s, and one to be sure.
@@ -48,16 +52,25 @@ class Localise:
     """Gives every message of a fabric to its localiser, in order, and publishes its findings.
 
     Messages within the localiser's memory are not acknowledged, so a restart reads them again and
-    its detectors are as they were; incidents that are open come back from skh.incidents.
+    its detectors are as they were; incidents that are open come back from skh.incidents, and
+    what people and the controller say is read from its beginning.
     """
 
-    def __init__(self, outbox: Outbox, make: MakeLocalizer, read_incidents: ReadIncidents) -> None:
+    def __init__(
+        self,
+        outbox: Outbox,
+        make: MakeLocalizer,
+        read_incidents: ReadIncidents,
+        notices: Notices,
+    ) -> None:
         self._outbox = outbox
         self._make = make
         self._read_incidents = read_incidents
+        self._notices = notices
         self._lanes: dict[int, _Lane] = {}
         self._restored: list[Incident] | None = None
         self.messages = self.incidents = self.anomalies = self.dead_lettered = 0
+        self.suppressed: Counter[Cause] = Counter()
 
     def judged_s(self, fabric: str) -> int | None:
         """Newest second of a fabric that has been judged here."""
@@ -73,6 +86,11 @@ class Localise:
             self._restored = None
         if self._restored is None:
             self._restored = await self._read_incidents()
+            await self._notices.begin()
+        if news := self._notices.news():
+            for each in self._lanes.values():
+                for localizer in each.localizers.values():
+                    _tell(localizer, news)
         incoming = in_message(event)
         self.messages += 1
         try:
@@ -106,12 +124,15 @@ class Localise:
         if localizer is None:
             localizer = lane.localizers[header.fabric] = self._make(header.fabric)
             localizer.restore([i for i in self._restored or () if i.fabric == header.fabric])
+            _tell(localizer, self._notices.known)
         if header.kind != "heartbeats":  # an agent's clock must not move what is kept
             newest = lane.newest_s.get(header.fabric, 0)
             lane.newest_s[header.fabric] = max(newest, header.end_s)
         body = message.value if batch is None else b""
         # In a thread: judging ten thousand paths must not stop the event loop.
+        before = localizer.suppressed_s
         findings = await asyncio.to_thread(localizer.observe, header, batch, body)
+        self.suppressed += localizer.suppressed_s - before
         self.incidents += len(findings.incidents)
         self.anomalies += len(findings.anomalies)
         return messages(findings)
@@ -131,6 +152,12 @@ class Localise:
         self._restored = None
 
 
+def _tell(localizer: Localizer, notices: list[Notice]) -> None:
+    """It leaves out what is said of other fabrics."""
+    localizer.place(each for each in notices if isinstance(each, Placement))
+    localizer.maintain(each for each in notices if isinstance(each, Maintenance))
+
+
 def messages(findings: Findings) -> list[OutMessage]:
     """What a localiser found, as messages."""
     anomalies = [
@@ -144,13 +171,17 @@ def messages(findings: Findings) -> list[OutMessage]:
 
 
 def attach(
-    app: faust.App, outbox: Outbox, make: MakeLocalizer, read_incidents: ReadIncidents
+    app: faust.App,
+    outbox: Outbox,
+    make: MakeLocalizer,
+    read_incidents: ReadIncidents,
+    notices: Notices,
 ) -> Localise:
     """Make the agent of skh.windows; returns the stage for its counts."""
     inbox = app.topic(
         topics.WINDOWS.name, key_serializer="raw", value_serializer="raw", value_type=bytes
     )
-    stage = Localise(outbox, make, read_incidents)
+    stage = Localise(outbox, make, read_incidents, notices)
 
     @app.agent(inbox, name="streams.localise")
     async def localise(stream: Any) -> AsyncIterator[None]:

@@ -53,7 +53,8 @@ def _read(kafka: dict[str, Any]) -> list[Incident]:
     })  # fmt: skip
     newest: dict[str, Incident] = {}
     try:
-        left = _extents(consumer)
+        found = extents(consumer, topics.INCIDENTS.name)
+        left = {p: (low, high) for p, (low, high) in found.items() if high > low}
         consumer.assign([TopicPartition(topics.INCIDENTS.name, p, low) for p, (low, _) in
                          left.items()])  # fmt: skip
         while left:
@@ -74,15 +75,13 @@ def _read(kafka: dict[str, Any]) -> list[Incident]:
     return list(newest.values())
 
 
-def _extents(consumer: Consumer) -> dict[int, tuple[int, int]]:
-    """partition -> (first offset, end) of those that hold anything."""
-    name = topics.INCIDENTS.name
+def extents(consumer: Consumer, name: str) -> dict[int, tuple[int, int]]:
+    """partition -> (first offset, end) of a topic, end >= first."""
     known = consumer.list_topics(name, timeout=_TIMEOUT_S).topics[name].partitions
     out = {}
     for partition in known:
         low, high = consumer.get_watermark_offsets(TopicPartition(name, partition), _TIMEOUT_S)
-        if high > max(low, 0):
-            out[partition] = (max(low, 0), high)
+        out[partition] = (max(low, 0), max(high, low, 0))
     return out
 
 

@@ -77,6 +77,10 @@ class HostMemory:
             self._sent = np.append(self._sent, -(10**9))
         return code
 
+    def find(self, name: str) -> int:
+        """Number of a host; -1 when it is not known."""
+        return self._code.get(name, -1)
+
     def place(self, path: Path) -> tuple[int, int]:
         """Source and destination host of a path."""
         return (
@@ -105,6 +109,25 @@ class HostMemory:
     def rnics(self, host: int) -> int:
         """How many rnics of a host are probed."""
         return len(self._rnics.get(host, ()))
+
+    def heard(self, since_s: float) -> Bool:
+        """(H,) hosts that have sent a heartbeat or a probe since then."""
+        out = self._sent + 1.0 > since_s
+        for code, times in self._beats.items():
+            out[code] |= max(times) > since_s
+        return out
+
+    def keep(self, hosts: Bool) -> None:
+        """Forget the other hosts; those that are left close up in their order."""
+        new = dict(zip(np.flatnonzero(hosts).tolist(), range(len(hosts)), strict=False))
+        self.names = [self.names[code] for code in new]
+        self._code = {name: code for code, name in enumerate(self.names)}
+        self._sent = self._sent[hosts]
+        self._beats = {new[code]: times for code, times in self._beats.items() if code in new}
+        self._starved = {new[code]: times for code, times in self._starved.items() if code in new}
+        self._dead = {new[code] for code in self._dead if code in new}
+        self._rnics = {new[code]: rnics for code, rnics in self._rnics.items() if code in new}
+        self._silent_s = {new[code]: at for code, at in self._silent_s.items() if code in new}
 
     def life(self, second: int) -> Life:
         """Newest signs of life up to the end of a second."""

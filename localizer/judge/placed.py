@@ -29,11 +29,11 @@ def unready(state: FabricState, at: int) -> Bool:
         home, how = boxes[name]
         here = np.zeros(len(rows), bool)
         for field, host in (("src_node_id", state.src), ("dst_node_id", state.dst)):
-            away = host != state.hosts.code(home) if how == "ready" else True
+            away = host != state.hosts.find(home) if how == "ready" else True
             here |= (paths.column(field) == code) & (state.layer == 1) & away
         if (here & (state.history.line("lost", at) > 0)).any():
             said = f"it has moved to {home}" if how == "ready" else f"it is {how}"
-            state.account.note(component("container", name), said, at)
+            state.account.note(component("container", name), "placement", said, at)
         rows |= here
     if rows.any():
         state.history.erase(rows)
@@ -54,7 +54,7 @@ def told(state: FabricState, verdicts: list[Verdict], at: int) -> list[Verdict]:
         if reason is None:
             out.append(verdict)
         else:
-            state.account.note(verdict.component, reason, at)
+            state.account.note(verdict.component, "maintenance", reason, at)
     return out
 
 

@@ -7,11 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from schemas import topics
+from schemas.maintenance import Maintenance
+from schemas.times import rfc3339
 from testbed.simulator import Second
 
-from .conftest import Cluster, Command, IncidentReader, all_resolved, identities
+from .conftest import START_NS, Cluster, Command, IncidentReader, all_resolved, identities
 
 Run = Callable[..., Command]
 Expected = set[tuple[Any, ...]]
@@ -48,6 +52,33 @@ def test_a_worker_killed_in_mid_window_leaves_no_trace_in_the_incidents(
 
     assert identities(read_incidents.documents) == expected
     assert second.stop() == 0
+
+
+@pytest.mark.timeout(180)
+def test_what_is_under_maintenance_is_told_of_when_that_is_over(
+    cluster: Cluster,
+    run: Run,
+    read_incidents: IncidentReader,
+    seconds: list[Second],
+    topology_file: Path,
+    expected: Expected,
+) -> None:
+    over = rfc3339(START_NS + 58 * 10**9)
+    work = Maintenance(
+        component="fabric:small", start=rfc3339(START_NS), until=over, reason="new optics",
+        fabric="small",
+    )  # fmt: skip
+    document = msgspec.json.encode(work)
+    cluster.produce(topics.MAINTENANCE.name, work.component, document, START_NS)
+    cluster.say(seconds)
+    worker = stream(run, cluster, topology_file)
+    read_incidents.wait(an_incident_is_open, "the fault outlasts the maintenance")
+
+    first = read_incidents.documents[0]
+    assert all(opened < over for _, _, opened, _ in expected), "else this proves nothing"
+    assert first.component in {component for _, component, _, _ in expected}
+    assert first.detected_at >= over
+    assert worker.stop() == 0
 
 
 @pytest.mark.kafka

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from drawings import FINE, START_S, Cluster, Message, Second, newest, observe, punctuation
 
+from localizer import engine
 from localizer.engine import Localizer
 from localizer.paths import Path
 from localizer.state import Options
@@ -69,6 +71,27 @@ def test_a_pod_whose_agents_were_all_stopped_is_one_incident_about_agents() -> N
     assert (incident.component, incident.symptom, incident.layer) == (
         "pod:east", "agent_down", "agent",
     )  # fmt: skip
+
+
+def test_a_dead_pod_is_not_forgotten_though_nobody_probes_it_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine, "FORGET_AFTER_S", 40)
+    monkeypatch.setattr(engine, "FORGET_EVERY_S", 10)
+    localizer = Localizer()
+    found = []
+    beats: list[dict[str, Any]] = [{"node_sn": f"h{n}"} for n in range(5, 9)]
+
+    def west(p: Path, _: int) -> Second | None:
+        return None if {p.src_node_sn, p.dst_node_sn} & EAST else FINE
+
+    for s in range(120):
+        dying = s < 25
+        said = second(s, dict.fromkeys(EAST, 10)) if dying else CLUSTER.second(s, west, beats=beats)
+        found += observe(localizer, said).incidents
+    assert localizer.hosts == 8
+    (incident,) = newest(found)
+    assert (incident.component, incident.state == "resolved") == ("pod:east", False)
 
 
 def test_one_host_is_a_host() -> None:

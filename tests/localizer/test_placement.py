@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from drawings import FINE, START_S, Cluster, Second, Weather, newest, observe
 
 from localizer.engine import Localizer
-from localizer.maintenance import Suppressed
+from localizer.maintenance import Cause, Suppressed
 from localizer.paths import Path
 from localizer.placement import Placements
 from schemas.incident import Incident
@@ -50,12 +50,29 @@ def story(
     weather: Weather, seconds: int = 30, *documents: Placement | Maintenance
 ) -> tuple[list[Incident], list[Suppressed]]:
     localizer = Localizer(topology=CLUSTER.topology)
+    return _told(localizer, weather, seconds, documents), localizer.suppressed
+
+
+def counts(
+    weather: Weather, seconds: int, *documents: Placement | Maintenance
+) -> tuple[list[Suppressed], dict[Cause, int]]:
+    localizer = Localizer(topology=CLUSTER.topology)
+    _told(localizer, weather, seconds, documents)
+    return localizer.suppressed, localizer.suppressed_s
+
+
+def _told(
+    localizer: Localizer,
+    weather: Weather,
+    seconds: int,
+    documents: Sequence[Placement | Maintenance],
+) -> list[Incident]:
     localizer.place(d for d in documents if isinstance(d, Placement))
     localizer.maintain(d for d in documents if isinstance(d, Maintenance))
     found = [
         i for s in range(seconds) for i in observe(localizer, CLUSTER.second(s, weather)).incidents
     ]
-    return newest(found + localizer.finish().incidents), localizer.suppressed
+    return newest(found + localizer.finish().incidents)
 
 
 # --- placement --------------------------------------------------------------------------------
@@ -96,6 +113,15 @@ def test_where_it_has_moved_away_from_nothing_is_expected() -> None:
     found, account = story(broken(box("c3")), 30, placed("ready", 0), placed("ready", 8, host="h9"))
     assert found == []
     assert [line.reason for line in account] == ["it has moved to h9"]
+
+
+def test_a_move_to_a_host_that_nobody_has_heard_of_disturbs_nobody() -> None:
+    localizer = Localizer(topology=CLUSTER.topology)
+    localizer.place([placed("ready", 0), placed("ready", 8, host="h9")])
+    beats = [{"node_sn": f"h{n}"} for n in range(1, 9)]
+    for s in range(15):  # h8's heartbeats stop before the move
+        observe(localizer, CLUSTER.second(s, beats=beats if s < 4 else beats[:-1]))
+    assert localizer.hosts == 8
 
 
 def test_documents_may_come_in_any_order_and_after_their_time() -> None:
@@ -158,6 +184,14 @@ def test_work_elsewhere_hides_nothing() -> None:
 def test_work_on_another_fabric_hides_nothing() -> None:
     other = Maintenance(component="tor:asw10", start=at(0), until=at(99), reason="x", fabric="f2")
     assert len(story(broken(tor("asw10")), 30, other)[0]) == 1
+
+
+def test_what_is_not_told_is_counted_by_its_cause() -> None:
+    weather = broken(lambda p: tor("asw10")(p) or box("c7")(p))
+    account, suppressed = counts(weather, 30, work("tor:asw10", 0, 100), placed("gone", 0, "c7"))
+    of = {line.component: line.seconds for line in account}
+    assert suppressed == {"maintenance": of["tor:asw10"], "placement": of["container:c7"]}
+    assert min(suppressed.values()) > 5
 
 
 @pytest.mark.parametrize(

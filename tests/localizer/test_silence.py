@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from drawings import FINE, Cluster, Second, Weather, newest, observe
 
+from localizer import engine
 from localizer.clocks import ClockWatch
 from localizer.detectors.silence import HostMemory
 from localizer.engine import Localizer
@@ -231,3 +232,39 @@ def test_heartbeats_far_ahead_of_the_panes_do_not_make_a_host_look_silent() -> N
     state = hosts.state(105)
     assert not state.silent[0]
     assert not state.doubtful[0]
+
+
+def test_a_host_that_nobody_hears_of_is_forgotten_and_the_others_are_who_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine, "FORGET_AFTER_S", 40)
+    monkeypatch.setattr(engine, "FORGET_EVERY_S", 10)
+    localizer = Localizer(topology=CLUSTER.topology)
+    hosts: list[int] = []
+
+    def live(seconds: range, off: frozenset[str], down: frozenset[str] = frozenset()) -> set[str]:
+        found: list[Incident] = []
+
+        def weather(p: Path, _: int) -> Second | None:
+            if {p.src_node_sn, p.dst_node_sn} & off or p.src_node_sn in down:
+                return None
+            return DEAD if p.dst_node_sn in down else FINE
+
+        said = [{"node_sn": n} for n in ALIVE if n not in off | down]
+        for at in seconds:
+            found += observe(localizer, CLUSTER.second(at, weather, beats=said)).incidents
+            hosts.append(localizer.hosts)
+        return {i.component for i in found}
+
+    nobody: frozenset[str] = frozenset()
+    left = frozenset({"h2"})
+    assert live(range(10), nobody) == set()
+    assert live(range(10, 45), left) == set()
+    assert set(hosts) == {6}, "not yet"
+    assert live(range(45, 70), left) == set()
+    assert hosts[-1] == 5
+    assert live(range(70, 84), left, frozenset({"h5"})) == {"host:h5"}
+    assert live(range(84, 120), left) <= {"host:h5"}, "only that it is over"
+    assert live(range(120, 140), nobody) == set(), "a host that comes back is like a new one"
+    assert hosts[-1] == 6
+    assert live(range(140, 154), nobody, frozenset({"h2"})) == {"host:h2"}

@@ -1,0 +1,124 @@
+"""skh.placement, skh.maintenance -> the localisers: what people and the controller say of a fabric.
+
+Every worker reads both topics whole and follows them: whichever partition a document is in, the
+fabric that it speaks of may be judged here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from confluent_kafka import Consumer, TopicPartition
+
+from schemas import topics
+from schemas.maintenance import Maintenance
+from schemas.placement import Placement
+from schemas.times import seconds_of
+from streams.errors import BrokerUnreachable
+from streams.restore import extents
+
+_log = logging.getLogger(__name__)
+_TIMEOUT_S: Final = 10.0
+_AT_ONCE: Final = 500
+#: Documents of one key that are kept: a container's last states matter to seconds judged late.
+_KEPT: Final = 8
+
+Notice: TypeAlias = Placement | Maintenance
+_KINDS: Final[dict[str, type[Notice]]] = {
+    topics.PLACEMENT.name: Placement,
+    topics.MAINTENANCE.name: Maintenance,
+}
+
+
+class Notices:
+    """Both topics from their beginning, and what is added to them. For one event loop."""
+
+    def __init__(self, kafka: Mapping[str, Any]) -> None:
+        self._kafka = dict(kafka)
+        self._consumer: Consumer | None = None
+        self._known: dict[tuple[str, bytes], deque[Notice]] = {}
+
+    @property
+    def known(self) -> list[Notice]:
+        """What holds now, and the last that held before, in order of arrival by key."""
+        return [each for said in self._known.values() for each in said]
+
+    async def begin(self) -> None:
+        """Read both topics to their present ends, anew; raises BrokerUnreachable."""
+        await asyncio.to_thread(self._read)
+
+    def news(self) -> list[Notice]:
+        """What has arrived since; does not wait."""
+        found: list[Notice] = []
+        while self._consumer is not None:
+            messages = self._consumer.consume(_AT_ONCE, 0)
+            found += [said for each in messages if (said := self._hear(each)) is not None]
+            if len(messages) < _AT_ONCE:
+                break
+        return found
+
+    def close(self) -> None:
+        """Follow them no longer."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    def _read(self) -> None:
+        self.close()
+        self._known.clear()
+        self._consumer = consumer = Consumer({
+            **self._kafka, "group.id": "skh-notices", "enable.auto.commit": False,
+            "auto.offset.reset": "earliest", "log_level": 4,
+        })  # fmt: skip
+        left = {}
+        start = []
+        for name in _KINDS:
+            if not (found := extents(consumer, name)):
+                _log.warning("%s does not exist; `skeletonhunter topics --create` makes it", name)
+            for partition, (low, high) in found.items():
+                start.append(TopicPartition(name, partition, low))
+                if high > low:
+                    left[name, partition] = high
+        consumer.assign(start)
+        while left:
+            message = consumer.poll(_TIMEOUT_S)
+            if message is None:
+                missing = ", ".join(sorted({name for name, _ in left}))
+                raise BrokerUnreachable(
+                    str(self._kafka.get("bootstrap.servers")),
+                    f"{missing} cannot be read to its end",
+                )
+            self._hear(message)
+            at = (message.topic() or "", message.partition() or 0)
+            if message.error() is None and (message.offset() or 0) + 1 >= left.get(at, 0):
+                left.pop(at, None)
+
+    def _hear(self, message: Any) -> Notice | None:
+        if message.error() is not None:
+            _log.warning("notices: %s", message.error())  # librdkafka tries again by itself
+            return None
+        topic, raw = message.topic(), message.value()
+        key = (topic, message.key() or raw or b"")
+        if not raw:  # a tombstone: nothing is said of it any more
+            self._known.pop(key, None)
+            return None
+        try:
+            said = decode(topic, raw)
+        except ValueError as why:
+            _log.warning("%s: offset %s is left out: %s", topic, message.offset(), why)
+            return None
+        self._known.setdefault(key, deque(maxlen=_KEPT)).append(said)
+        return said
+
+
+def decode(topic: str, raw: bytes) -> Notice:
+    """Raises ValueError when it is not what the topic holds."""
+    said = msgspec.json.decode(raw, type=_KINDS[topic])
+    if isinstance(said, Placement):
+        seconds_of(said.valid_from)
+    return said
