@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from localizer.verdict import Verdict
 
-#: Share of the effect it had below which a trouble is passing.
-FADED = 0.5
+#: Share of the effect it had below which a trouble is passing; what comes and goes is weaker on
+#: average, but if it was steady so far and is far weaker now, another trouble hit some paths.
+FADED, FAR_WEAKER = 0.5, 0.25
 _EVIDENCE = ("issue_types", "flapping")  # that goes with the issue type
 
 
@@ -21,8 +22,10 @@ def surer(known: Verdict, new: Verdict, effect: float, *, worse: bool) -> bool:
     if new.component not in known.tie_set:
         return False
     before, now = (verdict.evidence.get("flapping") for verdict in (known, new))
-    if before or now:
-        return bool(now) and (not before or _surety(new) > _surety(known))
+    if before:
+        return bool(now) and _surety(new) > _surety(known)
+    if now:
+        return before is None or new.effect >= FAR_WEAKER * effect
     if worse:
         return True
     silent = known.symptom == "unconnectivity" and new.symptom == "loss"
