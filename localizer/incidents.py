@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from localizer import surety
 from localizer.verdict import I64, Family, Verdict
 from schemas.components import kind_of
 from schemas.incident import Incident, Severity, State
@@ -44,6 +45,7 @@ class _Case:
     written_s: int = 0
     closed_s: int | None = None
     strayed: int = 0  # seconds in which the same paths spoke for another component
+    typed_by: float = 0.0  # effect of the verdict that told the issue type
     severity: Severity = "P2"
     jobs: list[str] = field(default_factory=list)
     tenants: list[str] = field(default_factory=list)
@@ -77,12 +79,13 @@ class IncidentBook:
                 np.empty(0, np.int64), doc.paths_total, _seconds(doc.opened_at),
                 issue_type=doc.issue_type, evidence=doc.evidence,
             )  # fmt: skip
-            updated = _seconds(doc.updated_at)
+            updated, effect = _seconds(doc.updated_at), doc.evidence.get("effect")
             self._cases.append(
                 _Case(
                     doc.incident_id, verdict, _seconds(doc.opened_at), _seconds(doc.detected_at),
                     updated, verdict.bad, doc.version, doc.state, doc.parent, updated,
                     None if doc.closed_at is None else _seconds(doc.closed_at),
+                    typed_by=effect if isinstance(effect, float) else 0.0,
                     severity=doc.severity, jobs=doc.jobs, tenants=doc.tenants,
                 )
             )  # fmt: skip
@@ -184,6 +187,7 @@ class IncidentBook:
         case = _Case(
             self._identify(verdict), verdict, verdict.first_s,
             second + 1 + self._lateness_s, second, verdict.bad,
+            typed_by=verdict.effect,
             severity=impact.severity, jobs=impact.jobs, tenants=impact.tenants,
         )  # fmt: skip
         case.written_s = second
@@ -214,7 +218,9 @@ class IncidentBook:
         kept = case.verdict.component  # the name stays unless a wider cause explains it
         due = second - case.written_s >= UPDATE_S and (grown or case.state == "open")
         found_it = case.verdict.lone_witness and not verdict.lone_witness
-        if not (reopened or worse or due or found_it) or case.written_s == second:
+        better = surety.surer(case.verdict, verdict, case.typed_by, worse=worse)
+        retyped = better and verdict.issue_type != case.verdict.issue_type
+        if not (reopened or worse or due or found_it or retyped) or case.written_s == second:
             return []
         symptom = (
             case.verdict.symptom if case.verdict.symptom == "unconnectivity" else verdict.symptom
@@ -226,10 +232,10 @@ class IncidentBook:
         if found_it or verdict.component in case.verdict.tie_set:
             known = case.verdict
             case.verdict = replace(verdict, component=kept, symptom=symptom, first_s=case.opened_s)
-            if verdict.symptom != symptom and "flapping" not in verdict.evidence:
-                # The tail of a silence looks like loss; that tells nothing about its cause.
-                case.verdict.issue_type = known.issue_type
-                case.verdict.evidence["issue_types"] = known.evidence.get("issue_types", {})
+            if found_it or better:
+                case.typed_by = verdict.effect
+            else:
+                surety.keep_type(case.verdict, known)
         self._weigh(case, impact)
         case.state, case.closed_s = "ongoing", None
         return [case]
@@ -240,7 +246,7 @@ class IncidentBook:
         """The first case becomes the wider cause, the others its children."""
         first, *rest = cases
         first.verdict = replace(verdict, first_s=first.opened_s)
-        first.bad = np.union1d(first.bad, verdict.bad)
+        first.bad, first.typed_by = np.union1d(first.bad, verdict.bad), verdict.effect
         first.last_bad_s, first.strayed, first.state = second, 0, "ongoing"
         self._weigh(first, impact)
         for case in rest:

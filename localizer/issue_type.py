@@ -32,7 +32,8 @@ class Type:
     weight          odds against the others of the same kind and symptom, all signs apart
     flapping, some, overlay, slow, inside    probability that losses come and go; that only some
                     five-tuples are hit; that the underlay is spared; that the added latency is
-                    large; that only paths between rnics of one host are hit
+                    large; that paths between rnics of one host are hit far more than
+                    those that leave it
     """
 
     kinds: tuple[str, ...]
@@ -59,7 +60,7 @@ TYPES: Final[dict[str, Type]] = {
     "rnic_gid_change": Type(("rnic", "host"), "unconnectivity", 0.5),
     "pcie_nic_error": Type(("host",), "high_latency", some=0.5, inside=0.9),
     "not_using_rdma": Type(("vswitch",), "high_latency", overlay=0.95, slow=0.9),
-    "repetitive_flow_offloading": Type(("vswitch",), "high_latency", flapping=0.8, overlay=0.95),
+    "repetitive_flow_offloading": Type(("vswitch",), "high_latency", flapping=0.9, overlay=0.95),
     "suboptimal_flow_offloading": Type(("vswitch",), "high_latency", some=0.9, overlay=0.95),
     "container_crash": Type(("container", "vswitch"), "unconnectivity", overlay=0.95),
     "hugepage_misconfiguration": Type(("host",), "high_latency"),

@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from localizer import explain
 from localizer.evidence import Blame
-from localizer.issue_type import NONE, SLOW_PATH_US, Signs, likeliest_first, likely
+from localizer.issue_type import likeliest_first
+from localizer.judge.signs import name_type
 from localizer.observability import Classes
 from localizer.state import FabricState
 from localizer.verdict import I64, Verdict
@@ -19,13 +20,8 @@ F64 = npt.NDArray[np.float64]
 
 #: Where a component is; all others are in the underlay.
 LAYER: dict[str, Layer] = {"vswitch": "overlay", "container": "overlay", "host": "host"}
-#: From this share of a path's traversals on, a blamed component takes the whole path with it.
-OWNS = 0.5
 #: A class whose paths are no worse than chance makes them with this probability is no candidate.
 PLAUSIBLE = 1e-2
-#: Losses flap if they fall below this share of their height and rise again, so many turns in at
-#: least so many seconds.
-QUIET, TURNS, FEWEST_S = 0.15, 3, 6
 
 
 def suspects(groups: Classes, names: set[str]) -> Bool:
@@ -68,28 +64,6 @@ def direct(verdict: Verdict, blame: Blame, groups: Classes) -> None:
         verdict.evidence["share_of_five_tuples"] = round(blame.share, 3)
 
 
-def _name_type(state: FabricState, verdict: Verdict, share: F64, sent: I64) -> None:
-    """The issue types that it may be, with their probabilities."""
-    speak = (share >= OWNS) & (sent > 0)
-    layers = state.layer[verdict.bad] == 1
-    below = speak & (state.layer == 0)
-    overlay = bool(layers.all()) if layers.any() and below.any() else None
-    late = verdict.symptom == "high_latency"
-    signs = Signs(
-        flapping=None if late else _flapping(state, verdict),
-        some="share_of_five_tuples" in verdict.evidence and not overlay,
-        overlay=overlay,
-        slow=verdict.effect >= SLOW_PATH_US if late else None,
-        inside=bool((state.src[verdict.bad] == state.dst[verdict.bad]).all()),
-    )
-    types = likely(verdict.tie_set, verdict.symptom, signs)
-    verdict.issue_type = types[0][0] if types and types[0][0] != NONE else None
-    if signs.flapping:
-        verdict.evidence["flapping"] = True
-    if types:
-        verdict.evidence["issue_types"] = {name: round(p, 3) for name, p in types[:4]}
-
-
 def about_host(verdict: Verdict, host: str) -> None:
     """Too few observers to blame the network: the verdict is about the host that complains."""
     who = component("host", host)
@@ -98,9 +72,12 @@ def about_host(verdict: Verdict, host: str) -> None:
 
 
 def add_evidence(state: FabricState, verdict: Verdict, share: F64, sent: I64, lost: I64, bad: Bool,
-                 length: int) -> None:  # fmt: skip
-    """Fill in what a person reads: the contrast, the layers, the strength, examples."""
-    _name_type(state, verdict, share, sent)
+                 length: int, excess_us: F64 | None = None) -> None:  # fmt: skip
+    """Fill in what a person reads: the contrast, the layers, the strength, examples.
+
+    excess_us  (P,) latency above the path's own past, where the verdict is about that
+    """
+    name_type(state, verdict, share, sent, excess_us)
     crosses, probed = share > 0, sent > 0
     facts = explain.crossing(verdict.component, bad & probed, probed & ~bad, crosses)
     strength = explain.effect(verdict.symptom, verdict.effect)
@@ -117,15 +94,3 @@ def add_evidence(state: FabricState, verdict: Verdict, share: F64, sent: I64, lo
     facts["source_hosts"] = len(np.unique(state.src[verdict.bad]))
     facts["examples"] = explain.examples(verdict.bad, state.index.paths)
     verdict.evidence |= facts
-
-
-def _flapping(state: FabricState, verdict: Verdict) -> bool | None:
-    """Whether losses of the bad paths come and go; None before there is enough to tell."""
-    newest = state.newest_s
-    length = min(newest - verdict.first_s + 1, state.history.seconds)
-    if length < FEWEST_S:
-        return None
-    seconds = range(newest - length + 1, newest + 1)
-    lost = np.array([int(state.history.line("lost", s)[verdict.bad].sum()) for s in seconds])
-    high = lost > QUIET * lost.max(initial=1)
-    return bool(np.count_nonzero(high[1:] != high[:-1]) >= TURNS)

@@ -9,7 +9,8 @@ from localizer import crowds, quorum, strategies
 from localizer.detectors import drift as detector
 from localizer.detectors.drift import Drift
 from localizer.evidence import Evidence
-from localizer.judge.common import OWNS, add_evidence, owners, verdict_on
+from localizer.judge.common import add_evidence, owners, verdict_on
+from localizer.judge.signs import OWNS
 from localizer.state import LIVE_S, FabricState
 from localizer.verdict import Verdict
 

@@ -9,7 +9,8 @@ from localizer import crowds, quorum, strategies
 from localizer.detectors import latency as detector
 from localizer.detectors import spike
 from localizer.evidence import Evidence
-from localizer.judge.common import OWNS, PLAUSIBLE, add_evidence, direct, owners, verdict_on
+from localizer.judge.common import PLAUSIBLE, add_evidence, direct, owners, verdict_on
+from localizer.judge.signs import OWNS
 from localizer.state import FabricState
 from localizer.verdict import I64, Verdict
 
@@ -90,7 +91,7 @@ def _shifted(
             groups, blame.column, "high_latency", mine, p, size, _onset(state, at, mine)
         )
         direct(verdict, blame, groups)
-        add_evidence(state, verdict, share * valid, sent, lost, flagged, length)
+        add_evidence(state, verdict, share * valid, sent, lost, flagged, length, shift.excess_us)
         if np.isfinite(shift.lof[mine]).any():
             verdict.evidence["lof"] = round(float(np.nanmedian(shift.lof[mine])), 2)
         here &= ~((share >= OWNS) | (flagged & (owner == number)))

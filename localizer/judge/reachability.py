@@ -9,7 +9,6 @@ from localizer import quorum, strategies
 from localizer.detectors import loss
 from localizer.evidence import F64, Evidence
 from localizer.judge.common import (
-    OWNS,
     PLAUSIBLE,
     about_host,
     add_evidence,
@@ -18,6 +17,7 @@ from localizer.judge.common import (
     suspects,
     verdict_on,
 )
+from localizer.judge.signs import OWNS
 from localizer.observability import Classes
 from localizer.state import FabricState
 from localizer.verdict import I64, Verdict

@@ -183,6 +183,80 @@ def test_the_same_trouble_much_later_is_another_incident() -> None:
     assert len(story.newest) == 2
 
 
+# --- issue type -------------------------------------------------------------------------------
+
+
+def typed(
+    name: str, p: float, *, flapping: bool | None = None, symptom: Symptom = "unconnectivity",
+    effect: float = 1.0,
+) -> Verdict:  # fmt: skip
+    one = verdict("rnic:r1", symptom=symptom)
+    one.issue_type, one.effect = name, effect
+    one.evidence["issue_types"] = {name: p}
+    if flapping is not None:
+        one.evidence["flapping"] = flapping
+    return one
+
+
+def told(*seen: Verdict) -> list[tuple[int, str | None]]:
+    """(version, issue type) of all that is written when these are seen second by second."""
+    story = Story()
+    for second, each in enumerate(seen, start=1):
+        story.second(second, each)
+    return [(doc.version, doc.issue_type) for doc in story.written]
+
+
+STEADY = typed("rnic_port_down", 0.6, flapping=False)
+DOWN, FLAPPING = typed("rnic_port_down", 0.6), typed("rnic_port_flapping", 0.5, flapping=True)
+
+
+def test_what_turns_out_to_come_and_go_is_told_at_once() -> None:
+    assert told(DOWN, DOWN, DOWN, FLAPPING) == [(1, "rnic_port_down"), (2, "rnic_port_flapping")]
+
+
+def test_what_was_seen_to_come_and_go_does_so_for_good() -> None:
+    steady = typed("rnic_port_down", 0.9, flapping=False)
+    said = told(DOWN, DOWN, *[FLAPPING, steady, DOWN] * 10)
+    assert [name for _, name in said] == ["rnic_port_down", *["rnic_port_flapping"] * len(said[1:])]
+
+
+def test_issue_types_do_not_take_turns() -> None:
+    other = typed("bond_error", 0.61)
+    assert told(DOWN, DOWN, *[other, DOWN] * 4) == [(1, "rnic_port_down"), (2, "bond_error")]
+
+
+def test_a_type_told_in_the_knowledge_that_it_is_steady_counts_for_more() -> None:
+    steady = typed("bond_error", 0.3, flapping=False)
+    assert told(DOWN, DOWN, steady, DOWN) == [(1, "rnic_port_down"), (2, "bond_error")]
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        typed("crc_error", 0.9, flapping=False, symptom="loss"),
+        typed("crc_error", 0.9, flapping=False, effect=0.4),
+        typed("rnic_port_flapping", 0.9, flapping=True, effect=0.2),
+    ],
+)
+def test_the_tail_of_a_trouble_tells_nothing_of_its_cause(tail: Verdict) -> None:
+    story = Story()
+    for second in range(1, 30):
+        story.second(second, STEADY if second < 5 else tail)
+    assert len(story.written) > 1
+    assert {doc.issue_type for doc in story.written} == {"rnic_port_down"}
+    assert story.written[-1].evidence["issue_types"] == {"rnic_port_down": 0.6}
+
+
+def test_a_restart_does_not_forget_that_it_comes_and_goes() -> None:
+    before = Story()
+    for second in (1, 2):
+        before.second(second, FLAPPING)
+    after = restored(list(before.newest.values()))
+    for second in range(3, 20):
+        after.second(second, typed("rnic_port_down", 0.9, flapping=False))
+    assert {doc.issue_type for doc in after.written} == {"rnic_port_flapping"}
+
+
 # --- one cause, one incident ------------------------------------------------------------------
 
 RNICS = [verdict(f"rnic:r{n}", range(10 * n, 10 * n + 10)) for n in range(3)]

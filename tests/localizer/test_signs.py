@@ -1,0 +1,79 @@
+"""What paths show of an issue type, from probes to the incident."""
+
+from __future__ import annotations
+
+import pytest
+from drawings import Cluster, Path, Second, Weather, newest, observe
+
+from localizer.engine import Localizer
+from schemas.incident import Incident
+from skeletonhunter.offline import Offline
+from testbed.clos import ClosSpec, build
+from testbed.conditions import candidates
+from testbed.faults import Fault
+from testbed.simulator import Simulation
+
+BEGIN, END = 10, 35
+
+
+def written(weather: Weather) -> list[Incident]:
+    cluster = Cluster()
+    localizer = Localizer(topology=cluster.topology)
+    return observe(
+        localizer, [m for at in range(50) for m in cluster.second(at, weather)]
+    ).incidents
+
+
+def rnic(lost: int, period: int = 1, duty: int = 1) -> Weather:
+    def weather(path: Path, at: int) -> Second:
+        hit = BEGIN <= at < END and (at - BEGIN) % period < duty
+        mine = "r2.0" in (path.src_real_ip, path.dst_real_ip)
+        return Second(sent=10, lost=lost if hit and mine else 0)
+
+    return weather
+
+
+def test_a_port_that_flaps_is_said_to_once_it_has_come_back() -> None:
+    said = written(rnic(10, period=4, duty=2))
+    types = [doc.issue_type for doc in said]
+    assert types[0] == "rnic_port_down", "nobody can know yet"
+    turn = types.index("rnic_port_flapping")
+    assert set(types[turn:]) == {"rnic_port_flapping"}
+    assert [doc.version for doc in said] == list(range(1, len(said) + 1))
+
+
+def test_a_port_that_stays_down_is_not_said_to_flap() -> None:
+    assert {doc.issue_type for doc in written(rnic(10))} == {"rnic_port_down"}
+
+
+def test_an_rnic_that_loses_some_packets_all_the_time_has_a_bad_cable() -> None:
+    (incident,) = newest(written(rnic(2)))
+    assert incident.issue_type == "crc_error"
+    assert incident.evidence["flapping"] is False
+
+
+@pytest.mark.parametrize(
+    ("kind", "where", "added_us"),
+    [
+        ("pcie_nic_error", "any host", 60.0),
+        ("hugepage_misconfiguration", "any host", 40.0),
+        ("not_using_rdma", "any vswitch", 60.0),
+        ("repetitive_flow_offloading", "any vswitch", 60.0),
+    ],
+)
+def test_what_slows_a_host_is_told_by_where_and_when(
+    kind: str, where: str, added_us: float
+) -> None:
+    spec = ClosSpec(hosts=12, rails=2, hosts_per_segment=6, hosts_per_job=6)
+    quiet = Simulation(build(spec, 5), seed=5, start_ns=1_780_000_000 * 10**9)
+    place = candidates(quiet.network, quiet.paths, where)[3]
+    simulated = quiet.with_faults(
+        [Fault(kind=kind, component=place, start_s=310, end_s=340, magnitude=added_us)]
+    )
+    judge = Offline(topology=simulated.topology)
+    said: list[Incident] = []
+    for second in simulated.seconds(360):
+        now = judge.feed(second.pings, second.heartbeats, second.start_ns + 10**9)
+        said += now.incidents
+    (incident,) = newest(said)
+    assert (place in incident.tie_set, incident.issue_type) == (True, kind)
