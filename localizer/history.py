@@ -79,6 +79,11 @@ class History:
         """(P,) one second."""
         return self._between(name, second, 1).astype(np.int32)
 
+    def heard(self, second: int, length: int) -> npt.NDArray[np.bool_]:
+        """(P,) whether a probe was answered in the ``length`` seconds up to and with ``second``."""
+        sent, *others = (self._between(name, second, length) for name in self.FIELDS)
+        return sent > sum(others)
+
     def _between(self, name: str, second: int, length: int) -> npt.NDArray[np.uint32]:
         if not 0 < length <= self.seconds:
             raise ValueError(f"{length} s asked for; the ring holds {self.seconds}")

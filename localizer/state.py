@@ -32,6 +32,7 @@ I64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 
 LIVE_S = 90  # paths probed within this time count for what probes can tell apart
+THIRD_S = 10  # of a window of latency: it must have been heard in each of them
 
 
 class PValues(NamedTuple):
@@ -151,11 +152,13 @@ class FabricState:
 
     def _judge_latency(self, frame: Frame) -> Shift:
         parts = [(self._rows(batch), batch) for batch in frame.windows]
+        ends = (frame.second - third * THIRD_S for third in range(3))
+        whole = np.logical_and.reduce([self.history.heard(end, THIRD_S) for end in ends])
         features = np.full((len(self.index), len(FEATURES)), np.nan, np.float32)
         for rows, batch in parts:
             columns = [batch.column(f"rtt_{name}_us").to_numpy() for name in FEATURES]
             count = batch.column("rtt_count").to_numpy()
-            features[rows] = comparable(np.stack(columns, axis=1), count)
+            features[rows] = comparable(np.stack(columns, axis=1), count, whole[rows])
         return self.latency.judge(frame.second + 1, features, self.layer)
 
     def _rows(self, batch: pa.RecordBatch) -> I64:

@@ -216,13 +216,14 @@ class LatencyMemory:
         self._reference = np.empty(0, np.float32)
 
 
-def comparable(features: F32, count: npt.NDArray[np.integer]) -> F32:
-    """(n, F) with NaN below FEWEST answered probes.
+def comparable(features: F32, count: npt.NDArray[np.integer], whole: Bool) -> F32:
+    """(n, F) with NaN where a window does not say enough.
 
-    features (n, F) [us], count (n,) answered probes
+    features (n, F) [us], count (n,) answered probes; whole (n,) answered all through the window: a
+    part of it, heard from a container that has just come back, may be nothing but a training burst
     """
     out = features.astype(np.float32)
-    out[count < FEWEST] = np.nan
+    out[(count < FEWEST) | ~whole] = np.nan
     return out
 
 

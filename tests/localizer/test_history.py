@@ -77,3 +77,12 @@ def test_a_path_without_an_answer_has_no_round_trip() -> None:
     assert history.rtt_us(1000).tolist() == [20.0, 0.0]
     assert history.rtt_us(1001).tolist() == [0.0, 0.0]
     assert history.last_seen.tolist() == [1000, -1]
+
+
+def test_a_path_is_heard_in_a_stretch_in_which_a_probe_was_answered() -> None:
+    history = History(SECONDS)
+    history.grow(3)
+    put(history, 1000, [0, 4, 3])
+    put(history, 1001, [4, 4, 4])
+    assert history.heard(1001, 2).tolist() == [True, False, True]
+    assert history.heard(1001, 1).tolist() == [False, False, False]

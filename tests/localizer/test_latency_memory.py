@@ -190,5 +190,10 @@ def test_half_a_window_of_slowness_moves_it() -> None:
 
 
 def test_a_window_with_too_few_answers_is_not_compared() -> None:
-    few = comparable(features(BASE[:2]), np.array([FEWEST, FEWEST - 1]))
+    few = comparable(features(BASE[:2]), np.array([FEWEST, FEWEST - 1]), np.ones(2, bool))
     assert np.isfinite(few).all(axis=1).tolist() == [True, False]
+
+
+def test_part_of_a_window_is_not_compared_with_whole_ones() -> None:
+    part = comparable(features(BASE[:2]), np.full(2, 30), np.array([True, False]))
+    assert np.isfinite(part).all(axis=1).tolist() == [True, False]
