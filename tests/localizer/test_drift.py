@@ -102,8 +102,12 @@ CLUSTER = Cluster(hosts=8)
 FIRST_S = -START_S % PERIOD_S
 
 
+def unprobed(p: Path, at: int) -> None:
+    """Only heartbeats."""
+
+
 def said(hours: float, factor: dict[str, float]) -> list[Message]:
-    """A pane every 10 s, a window every 30 s; paths through a ToR grow by its factor an hour."""
+    """Probes every 10 s, windows every 30 s; paths through a ToR grow by its factor an hour."""
     out: list[Message] = []
 
     def weather(p: Path, at: int) -> Second:
@@ -114,8 +118,8 @@ def said(hours: float, factor: dict[str, float]) -> list[Message]:
         return Second(rtt_us=20.0 * growth)
 
     for at in range(FIRST_S, FIRST_S + int(3600 * hours) + 31, 30):
-        for earlier in (at - 21, at - 11):
-            out += CLUSTER.second(earlier, weather)
+        for second in range(at - 29, at):
+            out += CLUSTER.second(second - 1, weather if (at - second) % 10 == 0 else unprobed)
         *pane, punctuation = CLUSTER.second(at - 1, weather)
         out += [*pane, CLUSTER.window(at, weather), punctuation]
     return out
