@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from localizer.incidents import Impact
+from localizer.case import Impact
 from localizer.state import FabricState
 from localizer.verdict import Verdict
 from schemas.incident import Anomaly, Incident, Severity

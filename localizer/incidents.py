@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 
 import numpy as np
 
 from localizer import surety
+from localizer.case import Case, Impact
 from localizer.verdict import I64, Family, Verdict
-from schemas.components import kind_of
-from schemas.incident import Incident, Severity, State
+from schemas.incident import Incident
 
 #: Sightings that open an incident, and how far apart two may be [s].
 SIGHTINGS: dict[Family, int] = {"reachability": 2, "latency": 2, "drift": 1, "agent": 1}
@@ -28,36 +27,9 @@ CLEAR_S: dict[Family, int] = {"reachability": 10, "latency": 16, "drift": 1860, 
 REOPEN_S = 60  # the same trouble so soon again is the same incident, flapping
 UPDATE_S = 10  # an ongoing incident is written again this often while its numbers change
 STRAYED = 3  # seconds in a row under another name until that name is taken over
-INSIDE = 0.8  # share of bad paths that makes one cause explain another
-
-
-@dataclass(slots=True)
-class _Case:
-    incident_id: str
-    verdict: Verdict
-    opened_s: int
-    detected_s: float
-    last_bad_s: int
-    bad: I64
-    version: int = 0
-    state: State = "open"
-    parent: str | None = None
-    written_s: int = 0
-    closed_s: int | None = None
-    strayed: int = 0  # seconds in which the same paths spoke for another component
-    typed_by: float = 0.0  # effect of the verdict that told the issue type
-    severity: Severity = "P2"
-    jobs: list[str] = field(default_factory=list)
-    tenants: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Impact:
-    """Whom a verdict hits."""
-
-    severity: Severity
-    jobs: list[str]
-    tenants: list[str]
+INSIDE = 0.8  # share of bad paths that makes one cause explain another,
+#: if it was there when the other began: onsets of latency are known this well, this far back [s].
+TOGETHER_S, BACK_S = 5, 25
 
 
 class IncidentBook:
@@ -67,29 +39,16 @@ class IncidentBook:
         self._fabric = fabric
         self._lateness_s = lateness_s
         self._strategy = strategy
-        self._cases: list[_Case] = []
+        self._cases: list[Case] = []
         self._pending: dict[tuple[Family, str], tuple[int, int, int]] = {}
         self.silent_until_s = -1  # seconds that a former process has already spoken about
 
     def restore(self, incidents: list[Incident]) -> None:
         """Take over what a former process wrote (newest versions); it is not written again."""
         for doc in incidents:
-            verdict = Verdict(
-                doc.component, doc.tie_set, doc.layer, doc.symptom, doc.p_value, doc.confidence,
-                np.empty(0, np.int64), doc.paths_total, _seconds(doc.opened_at),
-                issue_type=doc.issue_type, evidence=doc.evidence,
-            )  # fmt: skip
-            updated, effect = _seconds(doc.updated_at), doc.evidence.get("effect")
-            self._cases.append(
-                _Case(
-                    doc.incident_id, verdict, _seconds(doc.opened_at), _seconds(doc.detected_at),
-                    updated, verdict.bad, doc.version, doc.state, doc.parent, updated,
-                    None if doc.closed_at is None else _seconds(doc.closed_at),
-                    typed_by=effect if isinstance(effect, float) else 0.0,
-                    severity=doc.severity, jobs=doc.jobs, tenants=doc.tenants,
-                )
-            )  # fmt: skip
-            self.silent_until_s = max(self.silent_until_s, updated)
+            case = Case.of(doc)
+            self._cases.append(case)
+            self.silent_until_s = max(self.silent_until_s, case.written_s)
 
     def step(
         self, second: int, seen: list[tuple[Verdict, Impact]], *, close: bool = True
@@ -99,7 +58,7 @@ class IncidentBook:
         seen   the verdicts of this second that are still bad now, strongest first
         close  whether calm may close incidents: not where nothing could be heard
         """
-        changed: list[_Case] = []
+        changed: list[Case] = []
         matched: set[str] = set()
         for verdict, impact in seen:
             for case in self._absorb(second, verdict, impact, matched):
@@ -114,9 +73,12 @@ class IncidentBook:
         self._forget(second)
         if second <= self.silent_until_s:
             return []
-        return [self._write(second, case) for case in changed]
+        return [
+            (case.document(self._fabric, second, self._strategy), case.verdict.bad)
+            for case in changed
+        ]
 
-    def _adopt(self, verdict: Verdict) -> list[_Case]:
+    def _adopt(self, verdict: Verdict) -> list[Case]:
         """Open incidents that a wider cause explains become its children."""
         if not verdict.covers:
             return []
@@ -147,7 +109,7 @@ class IncidentBook:
 
     def _absorb(
         self, second: int, verdict: Verdict, impact: Impact, matched: set[str]
-    ) -> list[_Case]:
+    ) -> list[Case]:
         family = verdict.family
         mine = [c for c in self._cases if c.verdict.family == family]
         same = [
@@ -166,6 +128,7 @@ class IncidentBook:
             c for c in mine
             if c.state != "resolved" and c.parent is None and c.incident_id not in matched
             and len(c.bad) and len(np.intersect1d(c.bad, verdict.bad)) >= INSIDE * len(c.bad)
+            and not _begins_later(second, verdict, c)
         ]  # fmt: skip
         if inside:
             return self._rename(second, inside, verdict, impact, matched)
@@ -184,7 +147,7 @@ class IncidentBook:
             if case.strayed < STRAYED:
                 return []
             return self._rename(second, [case], verdict, impact, matched)
-        case = _Case(
+        case = Case(
             self._identify(verdict), verdict, verdict.first_s,
             second + 1 + self._lateness_s, second, verdict.bad,
             typed_by=verdict.effect,
@@ -204,8 +167,8 @@ class IncidentBook:
         )  # fmt: skip
 
     def _refresh(
-        self, second: int, case: _Case, verdict: Verdict, impact: Impact, matched: set[str]
-    ) -> list[_Case]:
+        self, second: int, case: Case, verdict: Verdict, impact: Impact, matched: set[str]
+    ) -> list[Case]:
         matched.add(case.incident_id)
         reopened = case.state == "resolved"
         case.last_bad_s, case.strayed = second, 0
@@ -236,28 +199,23 @@ class IncidentBook:
                 case.typed_by = verdict.effect
             else:
                 surety.keep_type(case.verdict, known)
-        self._weigh(case, impact)
+        case.weigh(impact)
         case.state, case.closed_s = "ongoing", None
         return [case]
 
     def _rename(
-        self, second: int, cases: list[_Case], verdict: Verdict, impact: Impact, matched: set[str]
-    ) -> list[_Case]:
+        self, second: int, cases: list[Case], verdict: Verdict, impact: Impact, matched: set[str]
+    ) -> list[Case]:
         """The first case becomes the wider cause, the others its children."""
         first, *rest = cases
         first.verdict = replace(verdict, first_s=first.opened_s)
         first.bad, first.typed_by = np.union1d(first.bad, verdict.bad), verdict.effect
         first.last_bad_s, first.strayed, first.state = second, 0, "ongoing"
-        self._weigh(first, impact)
+        first.weigh(impact)
         for case in rest:
             case.parent = first.incident_id
         matched.update(case.incident_id for case in cases)
         return cases
-
-    def _weigh(self, case: _Case, impact: Impact) -> None:
-        case.severity = min(case.severity, impact.severity)  # "P0" < "P1": never milder
-        case.jobs = sorted({*case.jobs, *impact.jobs})
-        case.tenants = sorted({*case.tenants, *impact.tenants})
 
     def _sighted(self, second: int, verdict: Verdict) -> int:
         key = (verdict.family, min(verdict.tie_set))  # whose order depends on the symptom
@@ -270,7 +228,7 @@ class IncidentBook:
         verdict.first_s = min(first_s, verdict.first_s)
         return times
 
-    def _finished(self, second: int, case: _Case) -> bool:
+    def _finished(self, second: int, case: Case) -> bool:
         if second - case.last_bad_s < CLEAR_S[case.verdict.family]:
             return False
         return second > self.silent_until_s
@@ -286,32 +244,8 @@ class IncidentBook:
         text = "\n".join((self._fabric, verdict.family, verdict.component, str(verdict.first_s)))
         return base64.b32encode(hashlib.sha256(text.encode()).digest())[:16].decode().lower()
 
-    def _write(self, second: int, case: _Case) -> tuple[Incident, I64]:
-        case.version += 1
-        case.written_s = second
-        verdict = case.verdict
-        tie_set = verdict.tie_set
-        document = Incident(
-            incident_id=case.incident_id, version=case.version, state=case.state,
-            fabric=self._fabric, component=verdict.component, kind=kind_of(verdict.component),
-            layer=verdict.layer, symptom=verdict.symptom, issue_type=verdict.issue_type,
-            direction=verdict.direction,
-            opened_at=_utc(case.opened_s), detected_at=_utc(case.detected_s),
-            updated_at=_utc(second),
-            closed_at=None if case.closed_s is None else _utc(case.closed_s),
-            severity=case.severity, confidence=round(verdict.confidence, 4),
-            p_value=verdict.p_value, tie_set=tie_set, parent=case.parent,
-            paths_bad=len(case.bad) or len(verdict.bad), paths_total=verdict.total,
-            jobs=case.jobs, tenants=case.tenants, strategy=self._strategy,
-            evidence=verdict.evidence,
-        )  # fmt: skip
-        return document, verdict.bad
 
-
-def _utc(seconds: float) -> str:
-    text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    return text.removesuffix("+00:00") + "Z"
-
-
-def _seconds(text: str) -> int:
-    return int(datetime.fromisoformat(text).timestamp())
+def _begins_later(second: int, verdict: Verdict, case: Case) -> bool:
+    """Whether a wider slowness is younger than what it would explain."""
+    known_from = max(case.opened_s, second - BACK_S)
+    return verdict.family == "latency" and verdict.first_s > known_from + TOGETHER_S

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from localizer.incidents import CLEAR_S, REOPEN_S, UPDATE_S, Impact, IncidentBook
+from localizer.case import Impact
+from localizer.incidents import CLEAR_S, REOPEN_S, UPDATE_S, IncidentBook
 from localizer.verdict import Verdict
 from schemas.incident import Incident, Symptom
 from schemas.times import rfc3339
@@ -276,6 +277,16 @@ def test_a_wider_cause_takes_over_the_narrower_ones_as_its_children() -> None:
     assert parents == {"tor:asw1": None, "rnic:r1": top.incident_id, "rnic:r2": top.incident_id}
     assert top.incident_id == story.written[0].incident_id, "the first one is renamed, not closed"
     assert top.version == 2
+
+
+@pytest.mark.parametrize(
+    ("begins", "names"),
+    [(0, {"tor:asw1"}), (12, {"tor:asw1"}), (13, {"rnic:r1", "tor:asw1"})],
+)  # what began 25 s ago or earlier is not known any better
+def test_a_wider_slowness_takes_over_only_what_began_with_it(begins: int, names: set[str]) -> None:
+    story = Story().during(1, 30, verdict("rnic:r1", range(4), symptom="high_latency"))
+    story.during(31, 32, verdict(first=begins, symptom="high_latency"))
+    assert {doc.component for doc in story.newest.values()} == names
 
 
 def test_the_children_close_with_their_own_calm() -> None:
