@@ -20,6 +20,7 @@ from streams.heartbeats import Heartbeats
 from streams.ingest import Ingest
 from streams.localise import MEMORY_S, Localise
 from streams.messages import InMessage, OutMessage
+from streams.notices import Notices
 from streams.reading import Extent, Reading
 
 pytestmark = pytest.mark.anyio
@@ -144,6 +145,16 @@ async def test_heartbeats_are_gathered_per_fabric_and_bad_ones_are_dead_letters(
     assert (stage.received, stage.dead_lettered) == (6, 2)
 
 
+class Quiet(Notices):
+    """Nobody says anything of placement or maintenance."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    async def begin(self) -> None:
+        """There is nothing to read."""
+
+
 class Scribe:
     """A localiser that writes down what it is given."""
 
@@ -161,6 +172,11 @@ class Scribe:
         assert (batch is None) == (header.kind == "punctuation")
         self.seen.append((header.kind, header.end_s, body))
         return Findings()
+
+
+def make_scribe(fabric: str) -> Any:
+    """A fake where a localiser is wanted."""
+    return Scribe(fabric)
 
 
 def windows_messages(count: int) -> list[InMessage]:
@@ -189,7 +205,7 @@ async def test_each_fabric_gets_its_messages_in_order_and_its_own_past() -> None
     def make(fabric: str) -> Any:
         return made.setdefault(fabric, Scribe(fabric))
 
-    stage = Localise(outbox, make, read_incidents)
+    stage = Localise(outbox, make, read_incidents, Quiet())
     for each in windows_messages(20):
         await stage.take(Event(each, 0, acked))
     scribe = made["f1"]
@@ -207,7 +223,7 @@ async def test_what_the_detectors_have_forgotten_is_acknowledged() -> None:
     async def read_incidents() -> list[Incident]:
         return []
 
-    stage = Localise(outbox, lambda fabric: Scribe(fabric), read_incidents)  # type: ignore[arg-type, return-value]  # a fake
+    stage = Localise(outbox, make_scribe, read_incidents, Quiet())
     messages = windows_messages(400)
     for each in messages:
         await stage.take(Event(each, 0, acked))
@@ -221,7 +237,7 @@ async def test_a_message_that_is_not_ours_is_a_dead_letter() -> None:
     async def read_incidents() -> list[Incident]:
         return []
 
-    stage = Localise(outbox, lambda fabric: Scribe(fabric), read_incidents)  # type: ignore[arg-type, return-value]  # a fake
+    stage = Localise(outbox, make_scribe, read_incidents, Quiet())
     headers = windows.Header("pane", "f1", 1, 2).to_kafka()
     for offset, wrong in enumerate(({}, dict(headers))):
         await stage.take(Event(InMessage(offset, START_S * 1000, b"junk", wrong), 0, acked))
