@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,8 @@ from localizer.engine import Findings
 from schemas import heartbeat, topics, windows
 from schemas.heartbeat import Heartbeat
 from schemas.incident import Incident
+from schemas.maintenance import Maintenance
+from schemas.placement import Placement
 from streams.alignment import PATIENCE_S, Confluence
 from streams.heartbeats import Heartbeats
 from streams.ingest import Ingest
@@ -165,6 +168,16 @@ class Scribe:
 
     def restore(self, incidents: list[Incident]) -> None:
         self.restored = incidents
+
+    @property
+    def suppressed_s(self) -> Counter[str]:
+        return Counter()
+
+    def place(self, documents: Iterable[Placement]) -> None:
+        assert not [*documents], "nobody said anything"
+
+    def maintain(self, documents: Iterable[Maintenance]) -> None:
+        assert not [*documents], "nobody said anything"
 
     def observe(
         self, header: windows.Header, batch: pa.RecordBatch | None, body: bytes = b""
