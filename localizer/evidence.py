@@ -29,6 +29,7 @@ class Crossings(Protocol):
     against    (P, C) the same for b>a, or for the way back
     directed   (C,) classes that hold nothing but links, so that a direction means something;
                None: none
+    tunnels    (C,) classes that hold an rnic, which may fail tunnelled packets alone; None: none
 
     A fabric's matrices are large and written out only when asked for; sums and single rows are not.
     """
@@ -41,6 +42,8 @@ class Crossings(Protocol):
     def against(self) -> sparse.csr_array | None: ...
     @property
     def directed(self) -> Bool | None: ...
+    @property
+    def tunnels(self) -> Bool | None: ...
     def pooled(self, values: F64 | I64 | Bool) -> F64:
         """(C,) sum over paths (P,), weighted by the share that crosses each class."""
 
@@ -59,6 +62,7 @@ class Matrices:
     along: sparse.csr_array | None = None
     against: sparse.csr_array | None = None
     directed: Bool | None = None
+    tunnels: Bool | None = None
 
     @cached_property
     def _woven(self) -> Woven:
@@ -128,6 +132,11 @@ class Evidence:
         """(C,) see ``Crossings``."""
         return self.crossings.directed
 
+    @property
+    def tunnels(self) -> Bool | None:
+        """(C,) see ``Crossings``."""
+        return self.crossings.tunnels
+
 
 @dataclass(frozen=True, slots=True)
 class Blame:
@@ -138,6 +147,7 @@ class Blame:
     p_value  of the strategy's own test, corrected for the classes it looked at; 1.0 if it has none
     direction  of a link: both, a>b or b>a; None when the strategy does not say
     share    share of the five-tuples crossing it that are hit [1]
+    tunnelled  only packets of the overlay are hit; ``share`` is of their five-tuples
     """
 
     column: int
@@ -145,3 +155,4 @@ class Blame:
     p_value: float
     direction: str | None = None
     share: float = 1.0
+    tunnelled: bool = False

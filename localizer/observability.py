@@ -17,7 +17,7 @@ Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
-_LINK = PREFERENCE.index("link")
+_LINK, _RNIC = PREFERENCE.index("link"), PREFERENCE.index("rnic")
 
 
 class Classes:
@@ -25,11 +25,14 @@ class Classes:
 
     members   component ids of each of the K classes, likeliest cause first
     directed  (K,) classes that hold nothing but links; their direction is that of the first member
+    tunnels   (K,) classes that hold an rnic: it may fail tunnelled packets alone
     woven     (P, K) which path crosses which class
     """
 
-    def __init__(self, members: list[list[str]], directed: Bool, woven: Woven) -> None:
-        self.members, self.directed, self.woven = members, directed, woven
+    def __init__(
+        self, members: list[list[str]], directed: Bool, tunnels: Bool, woven: Woven
+    ) -> None:
+        self.members, self.directed, self.tunnels, self.woven = members, directed, tunnels, woven
 
     @property
     def paths(self) -> int:
@@ -97,7 +100,7 @@ def classes(
     prints = woven.prints(live)
     crossed = np.flatnonzero(prints.any(axis=1))  # else no probe crosses it now
     if not len(crossed):
-        return Classes([], np.zeros(0, bool), woven.select(crossed))
+        return Classes([], np.zeros(0, bool), np.zeros(0, bool), woven.select(crossed))
     _, first, label = np.unique(
         prints[crossed].view("u8,u8").ravel(), return_index=True, return_inverse=True
     )
@@ -118,9 +121,10 @@ def classes(
     members = [names[a:b] for a, b in pairwise(bounds)]
     links = kinds[columns] == _LINK
     directed = np.logical_and.reduceat(links, edges[:-1])
+    tunnels = np.logical_or.reduceat(kinds[columns] == _RNIC, edges[:-1])
     # The first that is no link speaks for a mixed class; links come late among the kinds.
     speaks = edges[:-1] + np.where(~directed & links[edges[:-1]], _first_other(links, edges), 0)
-    return Classes(members, directed, woven.select(columns[speaks]))
+    return Classes(members, directed, tunnels, woven.select(columns[speaks]))
 
 
 def _first_other(links: Bool, edges: I64) -> I64:

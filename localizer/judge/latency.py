@@ -56,18 +56,21 @@ def _shifted(
     valid, flagged = shift.valid & left, shift.flagged & left
     if not flagged.any():
         return []
-    groups = state.classes()
+    groups, overlay = state.classes(), state.layer == 1
     vote = quorum.per_pair(state.pair, valid)  # a pair's five-tuples share its fate: one vote
-    crowd = crowds.of(state.src, state.dst, state.layer == 1)
-    level = state.budget.level(len(groups.members), every_s)
+    crowd = crowds.of(state.src, state.dst, overlay)
+    # What tunnels is asked twice, for an rnic may fail the overlay alone.
+    level = state.budget.level(len(groups.members) + int(groups.tunnels.sum()), every_s)
     tail = crowds.tail(groups.woven, crowd, vote, flagged)
+    above = crowds.tail(groups.woven, crowd, vote * overlay, flagged)
+    tail = np.where(groups.tunnels, np.minimum(tail, above), tail)
     if not (tail < level).any():
         return []
     noise = np.where(shift.noise_us > 0, shift.noise_us, 1.0)
     excess = crowds.apart(shift.excess_us, crowd, valid)
     evidence = Evidence(
         groups, valid.astype(np.int64), flagged.astype(np.int64), excess, noise, flagged,
-        state.src, state.layer == 1, state.background.rate, latency=True,
+        state.src, overlay, state.background.rate, latency=True,
         plausible=tail < PLAUSIBLE,
     )  # fmt: skip
     verdicts = []
@@ -77,9 +80,10 @@ def _shifted(
     owner = owners(groups, blames, latency=True)
     for number, blame in enumerate(blames):
         share = groups.share(blame.column)
-        rows = here & (share > 0) & ~(flagged & (owner != number))
+        speaks = here & overlay if blame.tunnelled else here
+        rows = speaks & (share > 0) & ~(flagged & (owner != number))
         n, k = float((vote * share * rows).sum()), float((vote * share * (rows & flagged)).sum())
-        p = crowds.tail_of(share * rows, crowd, vote * here, flagged)
+        p = crowds.tail_of(share * rows, crowd, vote * speaks, flagged)
         mine = np.flatnonzero(rows & flagged)
         witnesses = len(np.unique(state.src[mine]))
         # Five seconds are too short to tell some five-tuples from a rush of some pairs.
@@ -94,7 +98,7 @@ def _shifted(
         add_evidence(state, verdict, share * valid, sent, lost, flagged, length, shift.excess_us)
         if np.isfinite(shift.lof[mine]).any():
             verdict.evidence["lof"] = round(float(np.nanmedian(shift.lof[mine])), 2)
-        here &= ~((share >= OWNS) | (flagged & (owner == number)))
+        here &= ~((speaks & (share >= OWNS)) | (flagged & (owner == number)))
         verdicts.append(verdict)
     left &= here | ~valid
     return verdicts

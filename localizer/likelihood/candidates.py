@@ -13,7 +13,8 @@ from localizer.evidence import F64, I64, Evidence
 BOTH: Final = 0  # the way out and the way back alike
 ALONG: Final = 1  # only packets that travel a>b
 AGAINST: Final = 2  # only packets that travel b>a
-DIRECTION: Final = ("both", "a>b", "b>a")
+TUNNELLED: Final = 3  # only packets of the overlay, in both directions
+DIRECTION: Final = ("both", "a>b", "b>a", "both")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +30,9 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """K candidates: a class of components, in one direction or in both.
+    """K candidates: a class of components, in one direction, in both, or for the overlay alone.
 
-    column, mode   (K,) column of the incidence; BOTH, ALONG or AGAINST
+    column, mode   (K,) column of the incidence; BOTH, ALONG, AGAINST or TUNNELLED
     twin           (K,) the same link in the other direction only; -1 for none
     tried          of how many they are what is left: for the correction of multiple tests
     """
@@ -60,6 +61,10 @@ class Candidates:
             here = (one_way[which] >= 0) & (share > 0)
             parts.append((row[here], one_way[which[here]] + offset, share[here],
                           np.zeros(int(here.sum()))))  # fmt: skip
+        tunnelled = self._of_class(TUNNELLED)
+        here = (tunnelled[which] >= 0) & evidence.overlay[paths[row]]
+        parts.append((row[here], tunnelled[which[here]],
+                      *(part[here] for part in parts[0][2:])))  # fmt: skip
         columns = [np.concatenate(each) for each in zip(*parts, strict=True)]
         order = np.argsort(columns[0], kind="stable")
         return Entries(*(column[order] for column in columns))
@@ -68,8 +73,9 @@ class Candidates:
         """How often paths of each kind (P,; -1: they do not count) cross each candidate.
 
         returns  (K, T) counts; (T,) the share of which it is crossed, and the kind
-        Probe and answer count one by one: their five-tuples choose their ways independently, so
-        that a round trip which is crossed twice is as likely to survive as two crossed once.
+        Nobody is TUNNELLED here. Probe and answer count one by one: their five-tuples choose their
+        ways independently, so that a round trip which is crossed twice is as likely to survive as
+        two crossed once.
         """
         column, share, against, count = evidence.crossings.tally(kind, self.column[: self.classes])
         links, one_way = self._one_way()
@@ -91,16 +97,21 @@ class Candidates:
 
     def _one_way(self) -> tuple[int, I64]:
         """How many links there are; per class the candidate that is its direction ALONG, or -1."""
-        one_way = np.full(self.classes, -1)
-        links = np.flatnonzero(self.mode == ALONG)
-        one_way[np.searchsorted(self.column[: self.classes], self.column[links])] = links
-        return len(links), one_way
+        return int((self.mode == ALONG).sum()), self._of_class(ALONG)
+
+    def _of_class(self, mode: int) -> I64:
+        """(classes,) the candidate of each class in some mode, or -1."""
+        out = np.full(self.classes, -1)
+        those = np.flatnonzero(self.mode == mode)
+        out[np.searchsorted(self.column[: self.classes], self.column[those])] = those
+        return out
 
 
-def candidates(evidence: Evidence, least: float = 0.0) -> Candidates:
+def candidates(evidence: Evidence, least: float = 0.0, *, tunnels: bool = False) -> Candidates:
     """Classes that bad paths cross; nothing else can gain by being blamed.
 
-    least  share of what crosses a class that must be bad, 0 for any
+    least    share of what crosses a class that must be bad, 0 for any
+    tunnels  whether what tunnels may fail the overlay alone
     """
     bad = evidence.crossings.pooled(evidence.bad)
     columns = np.flatnonzero(bad > 0)
@@ -109,18 +120,22 @@ def candidates(evidence: Evidence, least: float = 0.0) -> Candidates:
         columns = columns[bad[columns] >= least * every[columns]]
     directed = evidence.directed
     link = np.zeros(len(columns), bool) if directed is None else directed[columns]
-    tried = len(columns) + 2 * int(link.sum())
+    ends = np.zeros(len(columns), bool)
+    if tunnels and evidence.tunnels is not None:
+        ends = evidence.tunnels[columns]
+    tried = len(columns) + 2 * int(link.sum()) + int(ends.sum())
     if evidence.plausible is not None:
         plausible = evidence.plausible[columns]
-        columns, link = columns[plausible], link[plausible]
-    links = int(link.sum())
+        columns, link, ends = columns[plausible], link[plausible], ends[plausible]
+    links, tunnelled = int(link.sum()), int(ends.sum())
     one = np.arange(links) + len(columns)
     return Candidates(
-        column=np.concatenate([columns, columns[link], columns[link]]),
-        mode=np.repeat([BOTH, ALONG, AGAINST], [len(columns), links, links]),
-        twin=np.concatenate([np.full(len(columns), -1), one + links, one]),
+        column=np.concatenate([columns, columns[link], columns[link], columns[ends]]),
+        mode=np.repeat([BOTH, ALONG, AGAINST, TUNNELLED], [len(columns), links, links, tunnelled]),
+        twin=np.concatenate([np.full(len(columns), -1), one + links, one,
+                             np.full(tunnelled, -1)]),
         tried=tried,
-    )
+    )  # fmt: skip
 
 
 def by_candidate(entries: Entries, candidates: int) -> tuple[I64, I64]:

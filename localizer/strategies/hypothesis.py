@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 
 from localizer.evidence import F64, Blame, Evidence
-from localizer.likelihood.candidates import BOTH, DIRECTION, Candidates, candidates
+from localizer.likelihood.candidates import BOTH, DIRECTION, TUNNELLED, Candidates, candidates
 from localizer.likelihood.loss import LossRows
 from localizer.likelihood.rows import Hit
 from localizer.likelihood.search import Chosen, search
@@ -26,8 +26,8 @@ MOST = 64
 #: a link and its switch may fit alike, and a name must not flicker. Flock's prior for a blamed
 #: component is of that size (15 on known paths).
 INCUMBENT = 10.0
-#: Log-odds [nat] against a fault in one direction only: most faults hit both.
-ONE_WAY = -2.0
+#: Log-odds [nat] against a fault in one direction, or of tunnelled packets, only: most hit all.
+NARROW = -2.0
 #: Share of the paths across a class that must be late before it is looked at.
 LEAST_LATE = 0.1
 
@@ -48,7 +48,7 @@ def _reachability(evidence: Evidence) -> list[Blame]:
 
 
 def _latency(evidence: Evidence) -> list[Blame]:
-    choices = candidates(evidence, LEAST_LATE)
+    choices = candidates(evidence, LEAST_LATE, tunnels=True)
     if not len(choices):
         return []
     rows = ShiftRows(evidence, choices)
@@ -67,7 +67,7 @@ def _price(choices: Candidates) -> Callable[[int], float]:
 
 
 def _prior(evidence: Evidence, choices: Candidates) -> F64:
-    prior = np.where(choices.mode == BOTH, 0.0, ONE_WAY)
+    prior = np.where(choices.mode == BOTH, 0.0, NARROW)
     if evidence.suspect is not None:
         prior = prior + INCUMBENT * evidence.suspect[choices.column]
     return prior
@@ -86,11 +86,12 @@ def _blames(
     blames = []
     for column, parts in by_column.items():
         modes = [int(choices.mode[part.hit.which]) for part in parts]
-        crossed = [(part.hit, 2 if mode == BOTH else 1)
+        crossed = [(part.hit, 2 if mode in (BOTH, TUNNELLED) else 1)
                    for part, mode in zip(parts, modes, strict=True)]  # fmt: skip
         direction = DIRECTION[modes[0]] if len(set(modes)) == 1 else "both"
         p = min(1.0, float(stats.chi2.sf(2.0 * max(parts[0].gain, 0.0), 1)) * choices.tried)
-        blames.append(Blame(column, effect(crossed), p, direction, parts[0].hit.share))
+        tunnelled = all(mode == TUNNELLED for mode in modes)
+        blames.append(Blame(column, effect(crossed), p, direction, parts[0].hit.share, tunnelled))
     return blames
 
 
