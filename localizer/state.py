@@ -228,6 +228,7 @@ class FabricState:
         self.incidence.keep(rows)
         self.history.keep(rows)
         self.latency.keep(rows)
+        self.drift.keep(rows)
         for column in (self._ends, self._layer, self._pair):
             column.keep(rows)
         self.shift = None

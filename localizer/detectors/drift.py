@@ -1,12 +1,14 @@
 """Latency, long term: a drift too slow for windows of five minutes to notice. Pure.
 
-Per endpoint pair and half hour ln(round trip) is taken as normal; its mean is compared with the
-fits of half an hour, an hour and an hour and a half before (after SkeletonHunter, SIGCOMM 2025).
-Pairs, not five-tuples: source ports change every hour. What moves all pairs of a crowd alike, such
-as the time of day or a job that trains harder, is nobody's fault, so the crowd's median shift is
+Per five-tuple and half hour ln(round trip) is taken as normal; its mean is compared with the fits
+of half an hour, an hour and an hour and a half before (after SkeletonHunter, SIGCOMM 2025).
+Five-tuples, not endpoint pairs: agents change source ports, and with them routes, which differ by
+more than an hour of drift. Where they do so every hour, only half hours within it can be compared,
+so that an hour's drift must be seen in half of it. What moves all paths of a crowd alike, such as
+the time of day or a job that trains harder, is nobody's fault, so the crowd's middle shift is
 taken away; and what still moves many components at once widens the yardstick for all of them.
 
-Memory: 4 half hours x 3 float32 and one more a pair, 52 B.
+Memory: 4 half hours x 3 float32 and one more a path, 52 B.
 """
 
 from __future__ import annotations
@@ -27,15 +29,15 @@ PERIOD_S: Final = 1800
 JUMP_S: Final = 1800  # a hole in event time after which nothing is compared with before
 LAGS: Final = (1, 2, 3)  # half hours back
 FEWEST = 10.0  # windows of 30 s in a half hour that make a fit worth having
-SMALLEST = 0.02  # of the round trip: less than that is not worth a person's time
+SMALLEST_PER_HOUR = 0.02  # of the round trip: what grows slower is not worth a person's time
 FEWEST_PAIRS = 4
-CROWD = 12  # pairs whose median is worth taking away
+CROWD = 12  # paths whose middle is worth taking away
 _MEDIAN_CHI2: Final = 0.4549  # of one degree of freedom
-FLOOR = 0.002  # of ln(round trip): a pair is never believed to be better known than this
+FLOOR = 0.002  # of ln(round trip): a path is never believed to be better known than this
 
 
 class _Fit(NamedTuple):
-    """ln(round trip / first) in one half hour, per pair: count, sum, sum of squares."""
+    """ln(round trip / first) in one half hour, per path: count, sum, sum of squares."""
 
     end_s: int
     answered: F32
@@ -45,17 +47,22 @@ class _Fit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A half hour against one that ended ``lag_s`` earlier, per pair.
+    """A half hour against one that ended ``lag_s`` earlier, per path.
 
-    valid  (N,) both fits are known
-    shift  (N,) change of the mean of ln(round trip), less the crowd's median; 0 where not valid
-    noise  (N,) standard error of that, > 0
+    valid  (P,) both fits are known
+    shift  (P,) change of the mean of ln(round trip), less the crowd's middle; 0 where not valid
+    noise  (P,) standard error of that, > 0
     """
 
     lag_s: int
     valid: Bool
     shift: F64
     noise: F64
+
+    @property
+    def smallest(self) -> float:
+        """The shift of ln(round trip) that matters."""
+        return SMALLEST_PER_HOUR * self.lag_s / 3600
 
 
 class DriftMemory:
@@ -73,33 +80,34 @@ class DriftMemory:
         fits = [*self._fits, *([self._open] if self._open else [])]
         return self._first.nbytes + sum(each.nbytes for fit in fits for each in fit[1:])
 
-    def learn(self, end_s: int, pair: I64, value_us: F64) -> None:
+    def learn(self, end_s: int, path: I64, value_us: F64) -> None:
         """Take disjoint windows of healthy paths.
 
-        end_s  end of the windows [s]; pair (n,) code of each path's pair; value_us (n,) > 0
+        end_s  end of the windows [s]; path (n,) rows; value_us (n,) > 0
         """
         if self._newest_s is not None and abs(end_s - self._newest_s) > JUMP_S:
             self.clear()
         self._newest_s = end_s
         period_end = -(-end_s // PERIOD_S) * PERIOD_S
-        pairs = max(int(pair.max(initial=-1)) + 1, len(self._first))
+        paths = max(int(path.max(initial=-1)) + 1, len(self._first))
         if self._open is None or self._open.end_s != period_end:
-            zero = np.zeros(pairs, np.float32)
+            zero = np.zeros(paths, np.float32)
             self._open = _Fit(period_end, zero, zero.copy(), zero.copy())
-        self._first = _padded(self._first, pairs, np.nan)
-        fit = _Fit(period_end, *(_padded(each, pairs, 0.0) for each in self._open[1:]))
+        self._first = _padded(self._first, paths, np.nan)
+        fit = _Fit(period_end, *(_padded(each, paths, 0.0) for each in self._open[1:]))
         log = np.log(value_us)
-        new = np.isnan(self._first[pair])
-        self._first[pair[new]] = log[new]
-        log -= self._first[pair]
-        for line, weight in ((fit.answered, None), (fit.total, log), (fit.square, log * log)):
-            line += np.bincount(pair, weights=weight, minlength=pairs).astype(np.float32)
+        new = np.isnan(self._first[path])
+        self._first[path[new]] = log[new]
+        log -= self._first[path]
+        fit.answered[path] += 1
+        fit.total[path] += log.astype(np.float32)
+        fit.square[path] += (log * log).astype(np.float32)
         self._open = fit
 
     def close(self, end_s: int, crowd: I64) -> list[Drift]:
         """The half hour that ends with ``end_s`` is over: compare it; empty between half hours.
 
-        crowd  (N,) code of each pair's crowd: its job in its layer
+        crowd  (P,) code of each path's crowd: its job in its layer
         """
         fit = self._open
         if fit is None or end_s != fit.end_s:
@@ -113,17 +121,23 @@ class DriftMemory:
             if end_s - lag * PERIOD_S in past
         ]
 
+    def keep(self, rows: Bool) -> None:
+        """Drop all other paths (P,)."""
+        self._first = _padded(self._first, len(rows), np.nan)[rows]
+        self._fits = [_kept(fit, rows) for fit in self._fits]
+        self._open = self._open and _kept(self._open, rows)
+
     def clear(self) -> None:
         """Forget the fits: event time jumped."""
         self._open, self._fits = None, []
 
 
 def _compare(now: _Fit, then: _Fit, lag_s: int, crowd: I64) -> Drift:
-    pairs = len(crowd)
-    mean, error = np.zeros((2, pairs)), np.ones((2, pairs))
-    valid = np.ones(pairs, bool)
+    paths = len(crowd)
+    mean, error = np.zeros((2, paths)), np.ones((2, paths))
+    valid = np.ones(paths, bool)
     for row, fit in enumerate((now, then)):
-        n, total, square = (_padded(each, pairs, 0.0).astype(np.float64) for each in fit[1:])
+        n, total, square = (_padded(each, paths, 0.0).astype(np.float64) for each in fit[1:])
         valid &= n >= FEWEST
         count = np.maximum(n, 1.0)
         mean[row] = total / count
@@ -134,9 +148,16 @@ def _compare(now: _Fit, then: _Fit, lag_s: int, crowd: I64) -> Drift:
     crowd = np.where(sizes[crowd] >= CROWD, crowd, -1)  # the small ones together
     for code in np.unique(crowd[valid]):
         here = valid & (crowd == code)
-        shift[here] -= np.median(shift[here])
+        shift[here] -= _middle(shift[here])
         noise[here] = np.maximum(noise[here], 1.4826 * np.median(np.abs(shift[here])))
     return Drift(lag_s, valid, shift, noise)
+
+
+def _middle(shift: F64) -> float:
+    """Where most of a crowd is: the median of those within two spreads of the median, for what a
+    culprit moves would draw the plain one towards itself."""
+    off = np.abs(shift - np.median(shift))
+    return float(np.median(shift[off <= 2 * 1.4826 * np.median(off)]))
 
 
 def inflation(weight: F64, shift: F64) -> float:
@@ -160,6 +181,10 @@ def tail(weight: F64, shift: F64, inflated: float) -> F64:
     """
     z = shift / np.sqrt(np.maximum(weight, 1.0) * inflated)
     return np.where(weight >= FEWEST_PAIRS, special.ndtr(-z), 1.0)
+
+
+def _kept(fit: _Fit, rows: Bool) -> _Fit:
+    return _Fit(fit.end_s, *(_padded(each, len(rows), 0.0)[rows] for each in fit[1:]))
 
 
 def _padded(values: F32, count: int, fill: float) -> F32:

@@ -11,7 +11,7 @@ from localizer.detectors.drift import Drift
 from localizer.evidence import Evidence
 from localizer.judge.common import add_evidence, owners, verdict_on
 from localizer.judge.signs import OWNS
-from localizer.state import LIVE_S, FabricState
+from localizer.state import FabricState
 from localizer.verdict import Verdict
 
 Bool = npt.NDArray[np.bool_]
@@ -30,12 +30,11 @@ def drift(state: FabricState, at: int, judged: Bool) -> list[Verdict]:
         return []
     rows = np.flatnonzero(shift.valid & ~shift.flagged & judged)
     value_us = state.latency.reference[rows] + shift.excess_us[rows]
-    state.drift.learn(end_s, state.pair[rows], value_us)
+    state.drift.learn(end_s, rows, value_us)
     if end_s % detector.PERIOD_S:
         return []
-    crowd = np.zeros(int(state.pair.max(initial=-1)) + 1, np.int64)
-    crowd[state.pair] = 2 * crowds.of(state.src, state.dst, state.layer == 1) + state.layer
-    left = judged & (state.history.last_seen >= at - LIVE_S)
+    crowd = 2 * crowds.of(state.src, state.dst, state.layer == 1) + state.layer
+    left = judged.copy()
     verdicts: list[Verdict] = []
     for each in reversed(state.drift.close(end_s, crowd)):
         verdicts += _drifted(state, at, each, left)
@@ -44,9 +43,8 @@ def drift(state: FabricState, at: int, judged: Bool) -> list[Verdict]:
 
 def _drifted(state: FabricState, at: int, drift: Drift, left: Bool) -> list[Verdict]:
     """Verdicts of one comparison; takes the paths that they explain out of ``left``."""
-    valid = left & drift.valid[state.pair]
-    shift, noise = drift.shift[state.pair], drift.noise[state.pair]
-    bad = valid & (shift > detector.SMALLEST / 2)
+    valid, shift, noise = left & drift.valid, drift.shift, drift.noise
+    bad = valid & (shift > drift.smallest / 2)
     if not bad.any():
         return []
     groups = state.classes()
@@ -56,7 +54,7 @@ def _drifted(state: FabricState, at: int, drift: Drift, left: Bool) -> list[Verd
     mean = groups.pooled(vote * shift) / np.maximum(weight, 1e-9)
     level = state.budget.level(len(groups.members), detector.PERIOD_S / len(detector.LAGS))
     p = detector.tail(weight, moved, 1.0)
-    if not ((p < level) & (mean >= detector.SMALLEST)).any():
+    if not ((p < level) & (mean >= drift.smallest)).any():
         return []
     usual = np.where(valid, state.latency.reference, 1.0).astype(np.float64)
     evidence = Evidence(
@@ -78,7 +76,7 @@ def _drifted(state: FabricState, at: int, drift: Drift, left: Bool) -> list[Verd
         size = float((votes * shift).sum()) / max(float(weighed[0]), 1e-9)
         rows = np.flatnonzero(mine & bad)
         witnesses = len(np.unique(state.src[rows]))
-        if not own_p < level or size < detector.SMALLEST or witnesses < state.options.observers:
+        if not own_p < level or size < drift.smallest or witnesses < state.options.observers:
             continue
         verdict = verdict_on(
             groups, blame.column, "high_latency", rows, own_p,

@@ -11,10 +11,12 @@ from localizer.detectors import spike
 from localizer.evidence import Evidence
 from localizer.judge.common import PLAUSIBLE, add_evidence, direct, owners, verdict_on
 from localizer.judge.signs import OWNS
+from localizer.observability import Classes
 from localizer.state import FabricState
 from localizer.verdict import I64, Verdict
 
 Bool = npt.NDArray[np.bool_]
+F64 = npt.NDArray[np.float64]
 
 WINDOW_S = 30
 MOST_MOVED = 0.5  # of a component's paths must have moved, of those that the fault can hit
@@ -30,9 +32,9 @@ def latency(state: FabricState, at: int, judged: Bool) -> list[Verdict]:
     left = judged.copy()
     verdicts: list[Verdict] = []
     if (sudden := _sudden(state, at)) is not None:
-        verdicts += _shifted(state, at, sudden, left, spike.RECENT_S, 1.0)
+        verdicts += _shifted(state, at, sudden, judged, left, spike.RECENT_S, 1.0)
     if state.shift is not None:
-        verdicts += _shifted(state, at, state.shift, left, WINDOW_S, 5.0)
+        verdicts += _shifted(state, at, state.shift, judged, left, WINDOW_S, 5.0)
     else:
         state.shift = sudden  # what anomalies of this second are told by
     return verdicts
@@ -47,25 +49,26 @@ def _sudden(state: FabricState, at: int) -> detector.Shift | None:
 
 
 def _shifted(
-    state: FabricState, at: int, shift: detector.Shift, left: Bool, length: int, every_s: float
-) -> list[Verdict]:
+    state: FabricState, at: int, shift: detector.Shift, judged: Bool, left: Bool,
+    length: int, every_s: float,
+) -> list[Verdict]:  # fmt: skip
     """Verdicts on one set of shifts; takes the paths that they explain out of ``left``.
 
+    judged   (P,) all that may speak: what a shorter window has explained is no verdict again, but
+             its culprit may be that of other paths, too
     length   seconds that were compared; every_s: how often such a test is made
     """
-    valid, flagged = shift.valid & left, shift.flagged & left
-    if not flagged.any():
+    valid, flagged = shift.valid & judged, shift.flagged & judged
+    if not (flagged & left).any():
         return []
     groups, overlay = state.classes(), state.layer == 1
     vote = quorum.per_pair(state.pair, valid)  # a pair's five-tuples share its fate: one vote
     crowd = crowds.of(state.src, state.dst, overlay)
     # What tunnels is asked twice, for an rnic may fail the overlay alone.
     level = state.budget.level(len(groups.members) + int(groups.tunnels.sum()), every_s)
-    tail = crowds.tail(groups.woven, crowd, vote, flagged)
-    above = crowds.tail(groups.woven, crowd, vote * overlay, flagged)
-    tail = np.where(groups.tunnels, np.minimum(tail, above), tail)
-    if not (tail < level).any():
+    if not (_tail(groups, crowd, vote * left, flagged, overlay) < level).any():
         return []
+    tail = _tail(groups, crowd, vote, flagged, overlay)
     noise = np.where(shift.noise_us > 0, shift.noise_us, 1.0)
     excess = crowds.apart(shift.excess_us, crowd, valid)
     evidence = Evidence(
@@ -75,6 +78,7 @@ def _shifted(
     )  # fmt: skip
     verdicts = []
     here = left & valid
+    vote = quorum.per_pair(state.pair, here)
     sent, lost = (state.history.total(name, at, length) for name in ("sent", "lost"))
     blames = strategies.get(state.options.strategy)(evidence)
     owner = owners(groups, blames, latency=True)
@@ -102,6 +106,14 @@ def _shifted(
         verdicts.append(verdict)
     left &= here | ~valid
     return verdicts
+
+
+def _tail(groups: Classes, crowd: I64, vote: F64, moved: Bool, overlay: Bool) -> F64:
+    """(K,) of each class, as ``crowds.tail``; of what tunnels the smaller of all paths' and of the
+    overlay's alone."""
+    tail = crowds.tail(groups.woven, crowd, vote, moved)
+    above = crowds.tail(groups.woven, crowd, vote * overlay, moved)
+    return np.where(groups.tunnels, np.minimum(tail, above), tail)
 
 
 def _onset(state: FabricState, at: int, bad: I64) -> int:

@@ -23,8 +23,9 @@ TAIL: Final = 4.0
 #: Standard deviation of what a culprit adds to a path, as a share of what it adds on average. Were
 #: it 0, the differences between the paths of one congested switch would be laid at other doors.
 VARIES: Final = 0.25
-#: A shift of a crossing below this is healthy, in units of the paths' median noise.
-STILL: Final = 0.5
+#: A shift of a crossing below this is healthy, in units of the paths' median noise; a round trip
+#: crosses most of what it crosses twice.
+STILL: Final = 0.25
 #: Share of five-tuples at which a candidate is tried beside "all of them".
 SOME: Final = 0.4
 #: Sizes are tried in steps of this factor, as many as it takes, but no more than so many.

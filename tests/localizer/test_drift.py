@@ -1,4 +1,4 @@
-"""Drift: half hours against half hours, pairs against the crowd."""
+"""Drift: half hours against half hours, five-tuples against the crowd."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ import pytest
 from drawings import START_S, Cluster, Message, Second, newest
 from drawings import observe as tell
 
-from localizer.detectors.drift import PERIOD_S, SMALLEST, Drift, DriftMemory, inflation, tail
+from localizer.detectors.drift import PERIOD_S, Drift, DriftMemory, inflation, tail
 from localizer.engine import Localizer
 from localizer.paths import Path
 from schemas.incident import Incident
 
-PAIRS = 400
-CROWD = np.arange(PAIRS) % 2
-ILL = np.arange(PAIRS) < 40
-USUAL = np.linspace(12, 30, PAIRS)
+PATHS = 400
+CROWD = np.arange(PATHS) % 2
+ILL = np.arange(PATHS) < 40
+USUAL = np.linspace(12, 30, PATHS)
 
 
-def half_hours(count: int, *, ill_per_h: float, all_per_h: float = 0.0, seed: int = 1,
-               ports_us: float = 0.0) -> tuple[DriftMemory, list[Drift]]:  # fmt: skip
-    """Windows of 30 s of every pair; the last comparisons."""
+def half_hours(count: int, *, ill_per_h: float, all_per_h: float = 0.0,
+               seed: int = 1) -> tuple[DriftMemory, list[Drift]]:  # fmt: skip
+    """Windows of 30 s of every path; the last comparisons."""
     rng = np.random.default_rng(seed)
-    memory, found, at = DriftMemory(), [], 0
-    pairs = np.arange(PAIRS)
+    memory, found = DriftMemory(), []
+    paths = np.arange(PATHS)
     for end_s in range(30, count * PERIOD_S + 1, 30):
-        if end_s % 3600 == 30:  # new source ports, new routes
-            at = rng.normal(0, ports_us, PAIRS)
         hours = end_s / 3600
-        value = USUAL * (1 + hours * (ill_per_h * ILL + all_per_h)) + at
-        memory.learn(end_s, pairs, value * rng.lognormal(0, 0.03, PAIRS))
+        value = USUAL * (1 + hours * (ill_per_h * ILL + all_per_h))
+        memory.learn(end_s, paths, value * rng.lognormal(0, 0.03, PATHS))
         found = memory.close(end_s, CROWD) or found
     return memory, found
 
 
 def p_of(drift: Drift, members: np.ndarray) -> float:
-    groups = np.stack([np.arange(PAIRS) % 10 == n for n in range(10)] + [members]).astype(float)
+    """Of one component beside ten others; as for the judge, it is not its own excuse."""
+    others = np.stack([np.arange(PATHS) % 10 == n for n in range(10)]).astype(float) * ~members
     score = np.where(drift.valid, drift.shift / drift.noise, 0.0)
-    weight, shift = groups @ drift.valid.astype(float), groups @ score
-    return float(tail(weight, shift, inflation(weight, shift))[-1])
+    inflated = inflation(others @ drift.valid.astype(float), others @ score)
+    weight, shift = float(members @ drift.valid.astype(float)), float(members @ score)
+    return float(tail(np.array([weight]), np.array([shift]), inflated)[0])
 
 
 def test_the_newest_half_hour_is_compared_with_the_three_before() -> None:
@@ -51,7 +51,7 @@ def test_three_per_cent_an_hour_is_found_within_two_hours() -> None:
     _, found = half_hours(4, ill_per_h=0.03)
     longest = found[-1]
     assert longest.shift[ILL].mean() == pytest.approx(math.log(1.045), abs=0.006)
-    assert longest.shift[ILL].mean() > SMALLEST
+    assert longest.shift[ILL].mean() > longest.smallest
     assert p_of(longest, ILL) < 1e-12
 
 
@@ -67,9 +67,49 @@ def test_what_moves_all_paths_is_the_time_of_day() -> None:
     assert all(p_of(drift, ILL) > 1e-5 for drift in found)
 
 
-def test_it_is_found_although_source_ports_changed_meanwhile() -> None:
-    _, found = half_hours(4, ill_per_h=0.03, ports_us=0.5)
-    assert p_of(found[-1], ILL) < 1e-6
+def test_half_an_hour_of_it_is_enough_where_source_ports_change_every_hour() -> None:
+    """Other five-tuples, other routes: nothing of the hour before is compared."""
+    rng = np.random.default_rng(5)
+    memory, found = DriftMemory(), []
+    for end_s in range(30, 2 * 3600 + 1, 30):
+        old = end_s <= 3600
+        paths = np.arange(PATHS) + (0 if old else PATHS)
+        usual = USUAL * (1.0 if old else rng.permutation(np.linspace(0.8, 1.2, PATHS)))
+        if end_s == 3630:
+            after = usual
+        usual = usual if old else after
+        value = usual * (1 + 0.03 * end_s / 3600 * ILL) * rng.lognormal(0, 0.03, PATHS)
+        memory.learn(end_s, paths, value)
+        found = memory.close(end_s, np.tile(CROWD, 1 if old else 2)) or found
+    shortest = found[0]
+    assert [drift.valid.any() for drift in found] == [True, False, False]
+    members = np.concatenate([np.zeros(PATHS, bool), ILL])
+    assert shortest.shift[members].mean() == pytest.approx(0.0147, abs=0.002)
+    assert shortest.shift[members].mean() > shortest.smallest
+    noise = np.sqrt(members.sum()) / (shortest.shift / shortest.noise)[members].sum()
+    assert noise < 1 / 10, "ten standard errors"
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3])
+def test_what_drifts_does_not_draw_the_crowd_after_it(share: float) -> None:
+    ill = np.arange(PATHS) < share * PATHS
+    rng = np.random.default_rng(6)
+    memory = DriftMemory()
+    for end_s in range(30, 2 * PERIOD_S + 1, 30):
+        value = USUAL * (1 + 0.03 * ill * (end_s > PERIOD_S)) * rng.lognormal(0, 0.03, PATHS)
+        memory.learn(end_s, np.arange(PATHS), value)
+        found = memory.close(end_s, np.zeros(PATHS, np.int64))
+    assert found[0].shift[ill].mean() == pytest.approx(math.log(1.03), abs=0.0025)
+
+
+def test_paths_that_are_forgotten_take_their_past_with_them() -> None:
+    memory, _ = half_hours(2, ill_per_h=0.0)
+    memory.keep(np.arange(PATHS) >= 40)
+    for end_s in range(2 * PERIOD_S + 30, 3 * PERIOD_S + 1, 30):
+        memory.learn(end_s, np.arange(PATHS - 40), USUAL[40:])
+    (half_an_hour, _) = memory.close(3 * PERIOD_S, CROWD[40:])
+    assert half_an_hour.valid.all()
+    assert np.abs(half_an_hour.shift).max() < 0.03, "each is compared with its own past"
 
 
 def test_where_many_components_move_none_stands_out() -> None:
@@ -83,16 +123,16 @@ def test_few_pairs_say_nothing() -> None:
     assert tail(np.array([3.0]), np.array([99.0]), 1.0)[0] == 1.0
 
 
-def test_what_a_pair_costs_to_remember_does_not_grow() -> None:
+def test_what_a_path_costs_to_remember_does_not_grow() -> None:
     memory, _ = half_hours(9, ill_per_h=0.0)
-    assert memory.nbytes <= 52 * PAIRS
+    assert memory.nbytes <= 52 * PATHS
 
 
 def test_after_a_hole_of_an_hour_nothing_is_compared_with_before() -> None:
     memory, _ = half_hours(3, ill_per_h=0.0)
     late = 3 * PERIOD_S + 2 * PERIOD_S
     for end_s in range(late + 30, late + PERIOD_S + 1, 30):
-        memory.learn(end_s, np.arange(PAIRS), USUAL)
+        memory.learn(end_s, np.arange(PATHS), USUAL)
     assert memory.close(late + PERIOD_S, CROWD) == []
 
 
