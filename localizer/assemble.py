@@ -39,7 +39,7 @@ class Assembler:
         self._accepted: dict[tuple[str, int], int] = {}  # kind, partition -> newest end
         self._watermark: dict[int, tuple[int, bool]] = {}  # partition -> seconds, idle
         self.judged_s: int | None = None  # newest second that left as a frame
-        self.repeated = 0  # chunks of panes that were already there
+        self.repeated = 0  # chunks of what was there already, or came after its second was judged
 
     def add(self, header: Header, batch: pa.RecordBatch) -> None:
         """Take a chunk of a pane or window."""
@@ -100,5 +100,5 @@ class Assembler:
             self.judged_s = second
             windows = self._windows.pop(second + 1, [])
             for old in [end for end in self._windows if end <= second]:
-                del self._windows[old]
+                self.repeated += len(self._windows.pop(old))
             yield Frame(second, self._panes.pop(second, []), windows, jumped)

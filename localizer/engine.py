@@ -107,6 +107,11 @@ class Localizer:
         return 0 if self._state is None else len(self._state.hosts)
 
     @property
+    def repeated(self) -> int:
+        """Chunks not used: they were there already, or came after their second was judged."""
+        return self._assembler.repeated
+
+    @property
     def judged_s(self) -> int | None:
         """Newest second that has been judged [s since the epoch]; None before the first."""
         return self._assembler.judged_s

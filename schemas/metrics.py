@@ -86,8 +86,34 @@ STREAM_MESSAGES: Final = Metric(
 )
 STREAM_MISSING: Final = Metric(
     "skh_stream_missing_messages_total", "counter",
-    "Messages of skh.pings that the broker had dropped before the stream worker read them",
+    "Messages that the broker had dropped before the stream worker read them (gaps in offsets)",
+    ("topic",),
 )  # fmt: skip
+STREAM_REPEATED: Final = Metric(
+    "skh_stream_chunks_repeated_total", "counter",
+    "Chunks of panes and windows that the localiser did not use: they were there already (after a "
+    "restart), or came after their second had been judged",
+)  # fmt: skip
+STREAM_LAG: Final = Metric(
+    "skh_stream_lag_seconds", "gauge",
+    "How far judging is behind what the brokers have, beyond the lateness; rises while this stream "
+    "worker is overloaded or a partition does not come",
+)  # fmt: skip
+STREAM_WAITING: Final = Metric(
+    "skh_stream_waiting_bytes",
+    "gauge",
+    "Panes and windows that wait until slower partitions have come as far",
+)
+STREAM_STUCK: Final = Metric(
+    "skh_stream_partitions_stuck",
+    "gauge",
+    "Partitions that have more to read and do not come while others do: nobody waits for them",
+)
+STREAM_EARLY: Final = Metric(
+    "skh_stream_early_messages_total",
+    "counter",
+    "Messages published before slower partitions had come as far, because no more may wait",
+)
 STREAM_FINDINGS: Final = Metric(
     "skh_stream_findings_total", "counter", "Documents published by the localiser", ("kind",)
 )

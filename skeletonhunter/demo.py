@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from testbed.simulator import Second, Simulation
 
 _SECOND: Final = 1_000_000_000
-_PATIENCE_S: Final = 30.0  # to judge what is left once the last record is out
+_PATIENCE_S: Final = 30.0  # with a worker that takes in nothing and judges nothing
+_LOOK_S: Final = 0.1
+#: Event time that the worker may be behind [s]; then the show waits. The broker forgets what is
+#: older by not much here, and what it forgets nobody judges.
+_MOST_AHEAD_S: Final = 30.0
 _FASTEST: Final = 12.0  # event seconds a second; beyond, two cores no longer keep up
 
 
@@ -69,12 +73,19 @@ class Show:
     duration_s: float
     now_s: float = 0.0  # event seconds played
     records: int = 0
+    judged_s: float = 0.0  # event seconds judged
+    slowed_s: float = 0.0  # that the show waited for the worker
     incidents: dict[str, Incident] = field(default_factory=dict)
 
     @property
     def speed(self) -> float:
         """Event seconds per second."""
         return self.length_s / self.duration_s
+
+    @property
+    def lag_s(self) -> float:
+        """Event seconds played and not yet judged."""
+        return self.now_s - self.judged_s
 
     def score(self) -> Score:
         """Who was found so far."""
@@ -96,25 +107,82 @@ async def _play(show: Show, data: Path, port: int, strategy: str, headless: bool
             screen.begin(place.url, time.monotonic() - started)
             reading = asyncio.create_task(_read(show, place, screen.incident))
             try:
-                await _feed(show, place, screen.tick)
-                await _settle(show, place)
+                watch = Watch(show, place)
+                if not (
+                    await _feed(show, place, watch, screen.tick)
+                    # But for the lateness, and a second's rest.
+                    and await watch.until(show.length_s - 4, screen.tick)
+                ):
+                    typer.echo(
+                        "the worker stands still: the score is of what it has judged", err=True
+                    )
+                await asyncio.sleep(0.5)  # the last documents are on their way through the broker
             finally:
                 reading.cancel()
         typer.echo(to_text(show.score()))
-        typer.echo(f"{show.records:,} records judged at {show.speed:.1f} x event time")
+        typer.echo(_account(show, place))
     return 0 if show.score().perfect else 1
 
 
-async def _feed(show: Show, place: Embedded, tick: Callable[[], None]) -> None:
-    """Publish each simulated second as the agents would, at the show's speed."""
+def _account(show: Show, place: Embedded) -> str:
+    """How much was played how fast, and what nobody judged."""
+    said = f"{show.records:,} records judged at {show.speed:.1f} x event time"
+    if show.slowed_s >= 1:
+        said += f"; the show waited {show.slowed_s:.0f} s for the judge"
+    worker = place.worker
+    missing = worker.ingest.tally.gaps + worker.heartbeats.missing + worker.localise.missing
+    if missing:
+        said += f"; the broker forgot {missing:,} messages before they were read"
+    return said
+
+
+class Watch:
+    """Sees how far the worker has come. Slow is not stuck: as long as it does anything, wait."""
+
+    def __init__(self, show: Show, place: Embedded) -> None:
+        self._show = show
+        self._place = place
+
+    def look(self) -> tuple[int, ...]:
+        """Note the newest second judged; returns what changes while the worker does anything."""
+        show, worker = self._show, self._place.worker
+        judged_s = worker.localise.judged_s(show.simulation.topology.fabric)
+        if judged_s:  # 0: no second yet
+            show.judged_s = judged_s + 1 - show.simulation.start_ns / _SECOND
+        return (judged_s or 0, worker.localise.messages, worker.ingest.tally.messages)
+
+    async def until(self, second: float, tick: Callable[[], None]) -> bool:
+        """Wait until event time up to ``second`` is judged; False when the worker stands still."""
+        seen, still = self.look(), 0
+        while self._show.judged_s < second:
+            if still * _LOOK_S >= _PATIENCE_S:  # a pause of all of us is one look
+                return False
+            await asyncio.sleep(_LOOK_S)
+            tick()
+            now = self.look()
+            still = still + 1 if now == seen else 0
+            seen = now
+        return True
+
+
+async def _feed(show: Show, place: Embedded, watch: Watch, tick: Callable[[], None]) -> bool:
+    """Publish each simulated second as the agents would, at the show's speed or as fast as the
+    worker can; False when that stands still.
+    """
     begin = time.monotonic()
     for second in show.simulation.seconds(show.length_s):
         await asyncio.to_thread(_publish, place, second)
         show.records += second.pings.num_rows
         show.now_s = second.index + 1.0
+        watch.look()
         tick()
-        ahead = begin + show.now_s / show.speed - time.monotonic()
+        ahead = begin + show.slowed_s + show.now_s / show.speed - time.monotonic()
         await asyncio.sleep(max(0.0, ahead))
+        waiting = time.monotonic()
+        if not await watch.until(show.now_s - _MOST_AHEAD_S, tick):
+            return False
+        show.slowed_s += time.monotonic() - waiting
+    return True
 
 
 def _publish(place: Embedded, second: Second) -> None:
@@ -126,21 +194,6 @@ def _publish(place: Embedded, second: Second) -> None:
         place.broker.produce(topics.PINGS.name, message.node_sn, headers, message.value)
     for beat in second.heartbeats:
         place.broker.produce(topics.HEARTBEATS.name, beat.node_sn, {}, heartbeat.encode(beat))
-
-
-async def _settle(show: Show, place: Embedded) -> None:
-    """Wait until all that was published has been judged and read."""
-    fabric = show.simulation.topology.fabric
-    last_s = (
-        show.simulation.start_ns // _SECOND + show.length_s - 4
-    )  # lateness, and a second's rest
-    deadline = time.monotonic() + _PATIENCE_S
-    while (place.worker.localise.judged_s(fabric) or 0) < last_s:
-        if time.monotonic() > deadline:
-            typer.echo("the worker has fallen behind: the score is of what it has judged", err=True)
-            return
-        await asyncio.sleep(0.1)
-    await asyncio.sleep(0.5)  # the last documents are on their way through the broker
 
 
 async def _read(show: Show, place: Embedded, tell: Callable[[Incident], None]) -> None:

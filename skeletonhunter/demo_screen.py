@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from schemas.incident import Incident
+from skeletonhunter.lag import LagNotice
 from skeletonhunter.report import COLOURS, sentence
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from testbed.truth import Truth
 
 _SECOND: Final = 1_000_000_000
+_TELL_S: Final = 30.0  # of event time, which runs several times as fast
 
 
 def since_start(show: Show, time: str) -> float:
@@ -34,6 +36,7 @@ class Lines:
         self._console = Console(highlight=False, soft_wrap=True)
         self._injected = 0
         self._said: dict[str, tuple[str, str]] = {}
+        self._lag = LagNotice(_TELL_S)
 
     def __enter__(self) -> Lines:
         return self
@@ -56,6 +59,8 @@ class Lines:
                 f"{since_start(self._show, truth.start):6.0f} s  broken   {_what(truth)}"
             )
         self._injected = len(truths)
+        if line := self._lag.line(self._show.lag_s):
+            self._console.print(f"{self._show.now_s:6.0f} s  {line}")
 
     def incident(self, found: Incident) -> None:
         said = (found.component, found.state.replace("ongoing", "open"))
@@ -109,6 +114,8 @@ class Screen:
             f"   event time {show.now_s:.0f} of {show.length_s} s, {show.speed:.1f} x   "
             f"{show.records:,} records",
         )  # fmt: skip
+        if (lag_s := show.lag_s) > _TELL_S:
+            title.append(f"   judging is {lag_s:.0f} s behind: this machine is busy", "yellow")
         return Group(title, Text(), self._broken(), Text(), self._blamed())
 
     def _broken(self) -> Table:

@@ -88,6 +88,7 @@ def stream_config(config: Settings, topology: Path | None = None) -> StreamConfi
 
 
 async def _stream(config: StreamConfig) -> int:
+    from skeletonhunter import lag
     from skeletonhunter.running import until_stopped
     from skeletonhunter.up import failure
     from streams.app import StreamWorker
@@ -100,9 +101,11 @@ async def _stream(config: StreamConfig) -> int:
         await worker.wait()
         return worker.crashed or RuntimeError("the worker stopped by itself")
 
+    telling = asyncio.create_task(lag.tell(lambda: worker.lag_s, typer.echo))
     try:
         why_not = await until_stopped(died)
     finally:
+        telling.cancel()
         await worker.stop()
     if why_not is not None:
         raise failure(why_not) from why_not

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -82,6 +83,7 @@ def read_topology(path: Path | None) -> Topology | None:
 
 async def _up(wanted: House) -> int:
     from probers.relay import RelayError
+    from skeletonhunter import lag
     from skeletonhunter.embedded import Embedded
     from skeletonhunter.running import until_stopped
     from streams.store import StoreError
@@ -95,7 +97,11 @@ async def _up(wanted: House) -> int:
         raise BadInput(f"{wanted.data}: {why}; is another `up` using this directory?") from why
     try:
         _announce(place)
-        why_not = await until_stopped(place.wait)
+        telling = asyncio.create_task(lag.tell(lambda: place.worker.lag_s, typer.echo))
+        try:
+            why_not = await until_stopped(place.wait)
+        finally:
+            telling.cancel()
     finally:
         await place.stop()
     if why_not is not None:

@@ -19,6 +19,7 @@ from schemas.topics import Topic
 from schemas.topology import Topology
 from streams import heartbeats, ingest, localise, restore, transport
 from streams.alignment import Confluence
+from streams.ends import Ends
 from streams.notices import Notices
 from streams.publish import Publisher
 from streams.reading import Extent, Reading
@@ -57,15 +58,26 @@ class StreamWorker:
         self.config = config
         self.publisher = Publisher(config.bootstrap, config.kafka)
         self.app = build(config)
-        confluence = Confluence(self.publisher)
+        self.confluence = confluence = Confluence(self.publisher)
+        self._ends = Ends(self._kafka())
         self.ingest = ingest.attach(
             self.app, confluence, self._reading(topics.PINGS), config.timing
         )
         self.heartbeats = heartbeats.attach(self.app, confluence, self._reading(topics.HEARTBEATS))
         self.notices = Notices(self._kafka())
         self.localise = localise.attach(
-            self.app, self.publisher, self._localizer, self._read_incidents, self.notices
+            self.app,
+            self.publisher,
+            self._localizer,
+            self._read_incidents,
+            self.notices,
+            self._reading(topics.WINDOWS),
         )
+
+    @property
+    def lag_s(self) -> float:
+        """How far judging is behind what the brokers have, beyond the lateness [s]."""
+        return self.ingest.lag_s + self.localise.lag_s
 
     def _localizer(self, fabric: str) -> Localizer:
         known = self.config.topology
@@ -87,7 +99,9 @@ class StreamWorker:
             )
 
         return Reading(
-            extents, lambda p: self.app.consumer.highwater(faust.types.TP(topic.name, p))
+            extents,
+            lambda p: self.app.consumer.highwater(faust.types.TP(topic.name, p)),
+            lambda partitions: self._ends.ask(topic.name, partitions),
         )
 
     async def start(self) -> None:
@@ -117,6 +131,7 @@ class StreamWorker:
     async def stop(self) -> None:
         await self.app.stop()
         await asyncio.to_thread(self.notices.close)
+        await asyncio.to_thread(self._ends.close)
         await asyncio.to_thread(self.publisher.close)
 
 

@@ -19,7 +19,17 @@ def samples(worker: StreamWorker) -> Iterator[Sample]:
     for outcome in ("judged", "late", "duplicate", "dead_lettered"):
         yield Sample(metrics.STREAM_RECORDS, getattr(tally, outcome), (outcome,))
     yield Sample(metrics.STREAM_HELD, tally.held)
-    yield Sample(metrics.STREAM_MISSING, tally.gaps)
+    for topic, missing in (
+        (topics.PINGS, tally.gaps),
+        (topics.HEARTBEATS, worker.heartbeats.missing),
+        (topics.WINDOWS, worker.localise.missing),
+    ):
+        yield Sample(metrics.STREAM_MISSING, missing, (topic.name,))
+    yield Sample(metrics.STREAM_REPEATED, worker.localise.repeated)
+    yield Sample(metrics.STREAM_LAG, worker.lag_s)
+    yield Sample(metrics.STREAM_WAITING, worker.confluence.waiting_bytes)
+    yield Sample(metrics.STREAM_STUCK, worker.confluence.stuck)
+    yield Sample(metrics.STREAM_EARLY, worker.confluence.early)
     for topic, messages in (
         (topics.PINGS, tally.messages),
         (topics.HEARTBEATS, worker.heartbeats.received),

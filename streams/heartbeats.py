@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,13 +15,14 @@ import pyarrow as pa
 from schemas import heartbeat, topics, windows
 from schemas.heartbeat import Heartbeat
 from streams import dead_letters
-from streams.alignment import Confluence
+from streams.alignment import Confluence, Stage
 from streams.held import Held, in_message
 from streams.messages import InMessage, OutMessage
 from streams.reading import Reading
 from streams.windows import SECOND
 
 _FLUSH_S: Final = 0.5
+_REFRESH_S: Final = 1.0
 _BATCH: Final = 4096
 _COLUMNS: Final = windows.HEARTBEATS.names
 
@@ -47,7 +48,9 @@ class Heartbeats:
         self._lanes: dict[int, _Lane] = {}
         self._lock = asyncio.Lock()
         self.received = self.dead_lettered = 0
-        confluence.join(self._fronts)
+        confluence.join(
+            Stage(topics.HEARTBEATS.name, self._reading, self._front_s, lambda partition: None)
+        )
 
     async def take(self, event: Any) -> None:
         """One message of skh.heartbeats."""
@@ -101,11 +104,18 @@ class Heartbeats:
 
         self._confluence.put((topics.HEARTBEATS.name, partition), out, done)
 
-    def _fronts(self) -> Iterator[int]:
-        for partition in self._reading.partitions():
-            if self._reading.behind(partition):
-                lane = self._lanes.get(partition)
-                yield lane.front_s if lane else 0
+    async def refresh(self) -> None:
+        """Ask where partitions end that have not come of late: pings wait for their heartbeats."""
+        await self._reading.refresh()
+
+    @property
+    def missing(self) -> int:
+        """Messages that the broker no longer had."""
+        return self._reading.missing
+
+    def _front_s(self, partition: int) -> int:
+        lane = self._lanes.get(partition)
+        return lane.front_s if lane else 0
 
     def forget(self) -> None:
         """A rebalance has begun: what is not acknowledged will be read again."""
@@ -155,6 +165,12 @@ def attach(app: faust.App, confluence: Confluence, reading: Reading) -> Heartbea
         while not app.should_stop:
             await asyncio.sleep(_FLUSH_S)
             await stage.flush()
+
+    @app.task  # type: ignore[untyped-decorator]
+    async def refresh() -> None:
+        while not app.should_stop:
+            await asyncio.sleep(_REFRESH_S)
+            await stage.refresh()
 
     @app.on_partitions_revoked.connect(weak=False)
     async def revoked(*_: Any, **__: Any) -> None:

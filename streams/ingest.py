@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 import faust
 
 from schemas import topics
-from streams.alignment import Confluence
+from streams.alignment import Confluence, Stage
 from streams.held import Held, acknowledge, in_message
 from streams.messages import InMessage, OutMessage
 from streams.partition import PartitionWorker, Tally
@@ -34,7 +34,8 @@ class _Lane:
     pending: list[InMessage] = field(default_factory=list)
     pending_bytes: int = 0
     held: deque[Held] = field(default_factory=deque)
-    heard_at: float = 0.0
+    quiet: int = 0  # ticks in a row that found it read to its end and nothing new
+    arrival_s: float = 0.0  # newest message's
 
 
 class Ingest:
@@ -59,8 +60,10 @@ class Ingest:
         self._lanes: dict[int, _Lane] = {}
         self._retired = Tally()
         self._epoch = 0
+        #: Age of the newest message read of the slowest partition that has more [s]; 0: none has.
+        self.lag_s = 0.0
         self._lock = asyncio.Lock()
-        confluence.join(self._fronts)
+        confluence.join(Stage(topics.PINGS.name, self._reading, self._front_s, self._left_out))
 
     @property
     def tally(self) -> Tally:
@@ -84,7 +87,7 @@ class Ingest:
         lane.pending.append(incoming)
         lane.pending_bytes += len(incoming.value)
         lane.held.append(Held(offset, event))
-        lane.heard_at = time.monotonic()
+        lane.quiet, lane.arrival_s = 0, incoming.time_ms / 1000
         if len(lane.pending) >= _BATCH_MESSAGES or lane.pending_bytes >= _BATCH_BYTES:
             await self.flush()
 
@@ -100,13 +103,32 @@ class Ingest:
             await self._confluence.publish()
 
     async def tick(self) -> None:
-        """Wall-clock punctuation of partitions that are read to their end and fell silent."""
+        """Once a second: wall-clock punctuation of partitions that have fallen silent.
+
+        The wall's time closes seconds for good, so being late must not look like silence. Silent
+        is whose every message has come and been judged, as the broker says when asked, at as many
+        ticks in a row as make ``idle_s``: a worker without CPU asks seldom.
+        """
+        now_ns = self._clock_ns()  # before asking: what had arrived by then is in the answer
+        lanes = dict(self._lanes)
+        at_end = await self._reading.refresh()
         async with self._lock:
-            for partition, lane in list(self._lanes.items()):
-                silent = time.monotonic() - lane.heard_at > self._timing.idle_s
-                if silent and not lane.pending and not self._reading.behind(partition):
-                    self._put(partition, lane, lane.worker.tick(self._clock_ns()))
+            for partition, lane in lanes.items():
+                if self._lanes.get(partition) is not lane:
+                    continue  # taken away while we asked
+                still = partition in at_end and not lane.pending
+                lane.quiet = lane.quiet + 1 if still else 0
+                if lane.quiet * _TICK_S >= self._timing.idle_s:
+                    self._put(partition, lane, lane.worker.tick(now_ns))
             await self._confluence.publish()
+        self.lag_s = max(
+            (
+                now_ns / SECOND - lane.arrival_s
+                for partition, lane in self._lanes.items()
+                if self._reading.behind(partition)
+            ),
+            default=0.0,
+        )
 
     def forget(self) -> None:
         """A rebalance has begun: whatever is open is read again by whoever is assigned."""
@@ -140,11 +162,13 @@ class Ingest:
 
         self._confluence.put((topics.PINGS.name, partition), messages, done)
 
-    def _fronts(self) -> Iterator[int]:
-        for partition in self._reading.partitions():
-            if self._reading.behind(partition):
-                lane = self._lanes.get(partition)
-                yield lane.worker.watermark_ns // SECOND if lane else 0
+    def _front_s(self, partition: int) -> int:
+        lane = self._lanes.get(partition)
+        return lane.worker.watermark_ns // SECOND if lane else 0
+
+    def _left_out(self, partition: int) -> None:
+        if (lane := self._lanes.get(partition)) is not None:
+            self._put(partition, lane, lane.worker.leave_out())
 
 
 def attach(
@@ -163,13 +187,15 @@ def attach(
 
     @app.task  # type: ignore[untyped-decorator]  # Faust ships no types
     async def flush() -> None:
-        ticked = time.monotonic()
         while not app.should_stop:
             await asyncio.sleep(_FLUSH_S)
             await stage.flush()
-            if time.monotonic() - ticked >= _TICK_S:
-                ticked = time.monotonic()
-                await stage.tick()
+
+    @app.task  # type: ignore[untyped-decorator]
+    async def tick() -> None:  # not in line with flushes: a broker may be slow to answer
+        while not app.should_stop:
+            await asyncio.sleep(_TICK_S)
+            await stage.tick()
 
     @app.on_partitions_revoked.connect(weak=False)
     async def revoked(*_: Any, **__: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -21,9 +22,11 @@ from streams.held import in_message
 from streams.messages import InMessage, OutMessage
 from streams.notices import Notice, Notices
 from streams.publish import Outbox
+from streams.reading import Reading
 
 #: Event time that the detectors look back: 10 windows of 30 s, and one to be sure.
 MEMORY_S: Final = 330
+_LOOK_S: Final = 1.0
 
 #: Makes the localiser of a fabric; restored incidents are handed to it before its first message.
 MakeLocalizer = Callable[[str], Localizer]
@@ -46,6 +49,7 @@ class _Lane:
     localizers: dict[str, Localizer] = field(default_factory=dict)
     newest_s: dict[str, int] = field(default_factory=dict)
     held: deque[_Held] = field(default_factory=deque)
+    arrival_s: float = 0.0  # newest message's
 
 
 class Localise:
@@ -62,24 +66,51 @@ class Localise:
         make: MakeLocalizer,
         read_incidents: ReadIncidents,
         notices: Notices,
+        reading: Reading | None = None,
+        clock_s: Callable[[], float] = time.time,
     ) -> None:
         self._outbox = outbox
+        self._reading = reading or Reading()
+        self._clock_s = clock_s
         self._make = make
         self._read_incidents = read_incidents
         self._notices = notices
         self._lanes: dict[int, _Lane] = {}
         self._restored: list[Incident] | None = None
-        self.messages = self.incidents = self.anomalies = self.dead_lettered = 0
+        self.messages = self.incidents = self.anomalies = self.dead_lettered = self.repeated = 0
         self.suppressed: Counter[Cause] = Counter()
+        #: Age of the newest message judged, while there are more, and event time that waits [s].
+        self.lag_s = 0.0
 
     def judged_s(self, fabric: str) -> int | None:
         """Newest second of a fabric that has been judged here."""
         found = [lane.localizers.get(fabric) for lane in self._lanes.values()]
         return max((one.judged_s or 0 for one in found if one is not None), default=None)
 
+    @property
+    def missing(self) -> int:
+        """Messages that the broker no longer had."""
+        return self._reading.missing
+
+    async def look(self) -> None:
+        """Once a second: see how late judging is."""
+        await self._reading.refresh()
+        self.lag_s = max(map(self._lag_s, self._lanes), default=0.0)
+
+    def _lag_s(self, partition: int) -> float:
+        lane = self._lanes[partition]
+        behind_s = self._clock_s() - lane.arrival_s if self._reading.behind(partition) else 0.0
+        waiting_s = (  # within a localiser, for other partitions
+            lane.newest_s[fabric] - localizer.judged_s - 1
+            for fabric, localizer in lane.localizers.items()
+            if localizer.judged_s is not None and fabric in lane.newest_s
+        )
+        return max(behind_s, 0.0) + max(waiting_s, default=0)
+
     async def take(self, event: Any) -> None:
         """One message of skh.windows."""
         message = event.message
+        self._reading.take(message.partition, message.offset)
         lane = self._lanes.get(message.partition)
         if lane is None or (lane.held and message.offset <= lane.held[-1].offset):
             lane = self._lanes[message.partition] = _Lane()  # Faust went back to the commit
@@ -110,7 +141,7 @@ class Localise:
             ]
         await self._outbox.send(out)
         if self._lanes.get(message.partition) is lane:
-            arrival_s = incoming.time_ms / 1000
+            arrival_s = lane.arrival_s = incoming.time_ms / 1000
             lane.held.append(_Held(incoming.offset, header.fabric, header.end_s, arrival_s, event))
             self._acknowledge(lane, arrival_s)
 
@@ -130,9 +161,10 @@ class Localise:
             lane.newest_s[header.fabric] = max(newest, header.end_s)
         body = message.value if batch is None else b""
         # In a thread: judging ten thousand paths must not stop the event loop.
-        before = localizer.suppressed_s
+        before, repeated = localizer.suppressed_s, localizer.repeated
         findings = await asyncio.to_thread(localizer.observe, header, batch, body)
         self.suppressed += localizer.suppressed_s - before
+        self.repeated += localizer.repeated - repeated
         self.incidents += len(findings.incidents)
         self.anomalies += len(findings.anomalies)
         return messages(findings)
@@ -149,6 +181,7 @@ class Localise:
     def forget(self) -> None:
         """A rebalance has begun: new owners read again from the commit."""
         self._lanes.clear()
+        self._reading.forget()
         self._restored = None
 
 
@@ -176,18 +209,25 @@ def attach(
     make: MakeLocalizer,
     read_incidents: ReadIncidents,
     notices: Notices,
+    reading: Reading,
 ) -> Localise:
     """Make the agent of skh.windows; returns the stage for its counts."""
     inbox = app.topic(
         topics.WINDOWS.name, key_serializer="raw", value_serializer="raw", value_type=bytes
     )
-    stage = Localise(outbox, make, read_incidents, notices)
+    stage = Localise(outbox, make, read_incidents, notices, reading)
 
     @app.agent(inbox, name="streams.localise")
     async def localise(stream: Any) -> AsyncIterator[None]:
         async for event in stream.noack().events():
             await stage.take(event)
             yield None
+
+    @app.task  # type: ignore[untyped-decorator]  # Faust ships no types
+    async def look() -> None:
+        while not app.should_stop:
+            await asyncio.sleep(_LOOK_S)
+            await stage.look()
 
     @app.on_partitions_revoked.connect(weak=False)
     async def revoked(*_: Any, **__: Any) -> None:

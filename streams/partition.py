@@ -23,7 +23,7 @@ from streams.messages import InMessage, OutMessage
 from streams.panes import I64, Pings
 from streams.paths import PathTable
 from streams.routes import RouteBook
-from streams.windows import SECOND, Timing, Windower
+from streams.windows import SECOND, Closed, Timing, Windower
 
 DEFAULT_TIMING: Final = Timing()
 
@@ -102,6 +102,17 @@ class PartitionWorker:
         """Wall-clock punctuation: time has passed though nothing has arrived."""
         self._windower.tick(now_ns)
         return self._close(end_of_input=False)
+
+    def leave_out(self) -> list[OutMessage]:
+        """Nobody need wait for this partition until it comes again. Closes nothing: what is open
+        is judged when the rest of it comes.
+        """
+        if not self._windower.watermark_ns:
+            return []
+        until_s = self._windower.watermark_ns // SECOND
+        self._said = ()
+        skewed = self._by_fabric(self._windower.skewed())
+        return self._writer.write(Closed(), [], Punctuation(until_s, True, skewed, self._counts()))
 
     def finish(self) -> list[OutMessage]:
         """End of a file: closes everything."""

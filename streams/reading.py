@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import NamedTuple
 
 
@@ -15,13 +15,20 @@ class Extent(NamedTuple):
 
 #: Extents of the assigned partitions, asked once after each assignment.
 ReadExtents = Callable[[], Awaitable[dict[int, Extent]]]
-#: Where a partition ends now, as far as the consumer knows.
+#: Where a partition ended at the consumer's last fetch.
 Highwater = Callable[[int], "int | None"]
+#: Where partitions end now, asked of the broker; those that it cannot say are absent.
+AskEnds = Callable[[Collection[int]], Awaitable[dict[int, int]]]
 
 
 async def no_extents() -> dict[int, Extent]:
     """Where nobody can be asked: what is not known is taken to be read."""
     return {}
+
+
+async def no_ends(partitions: Collection[int]) -> dict[int, int]:
+    """Where nobody can be asked: what is not known is taken to be read."""
+    return dict.fromkeys(partitions, 0)
 
 
 class Reading:
@@ -31,11 +38,17 @@ class Reading:
         self,
         read_extents: ReadExtents = no_extents,
         highwater: Highwater = lambda partition: None,
+        ask_ends: AskEnds = no_ends,
     ) -> None:
         self._read_extents = read_extents
         self._highwater = highwater
+        self._ask_ends = ask_ends
         self._extents: dict[int, Extent] | None = None
         self._seen: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+        self._mute: set[int] = set()  # the broker could not say where they end
+        self._came: set[int] = set()  # since the last refresh
+        self.missing = 0  # messages that the broker no longer had; only rises
 
     async def begin(self) -> None:
         """Ask for the extents, once in an assignment."""
@@ -44,15 +57,47 @@ class Reading:
 
     def take(self, partition: int, offset: int) -> bool:
         """Note a message; True when it begins a reading: the first, or one from further back."""
-        begins = offset < self._seen.get(partition, offset + 1)
+        expected = self._seen.get(partition)
+        if expected is not None:
+            self.missing += max(0, offset - expected)
         self._seen[partition] = offset + 1
-        return begins
+        self._came.add(partition)
+        self._mute.discard(partition)
+        return expected is None or offset < expected
+
+    async def refresh(self) -> set[int]:
+        """Ask where those partitions end that have not come since the last time.
+
+        Returns those of them that are read to that end: of whatever had arrived when this was
+        called, nothing is still to come.
+        """
+        quiet = self.partitions() - self._came
+        self._came.clear()
+        ends = await self._ask_ends(quiet) if quiet else {}
+        quiet &= self.partitions() - self._came
+        for partition in quiet:
+            if partition in ends:
+                self._ends[partition] = ends[partition]
+                self._mute.discard(partition)
+            else:
+                self._mute.add(partition)
+        return {partition for partition in quiet if not self.behind(partition)}
+
+    def position(self, partition: int) -> int:
+        """Offset of the next message to come."""
+        return self._seen.get(partition, self._extent(partition).start)
+
+    def end(self, partition: int) -> int:
+        """One past the last message that the broker is known to have."""
+        return max(
+            self._extent(partition).end,
+            self._ends.get(partition, 0),
+            self._highwater(partition) or 0,
+        )
 
     def behind(self, partition: int) -> bool:
-        """The broker has messages of this partition that have not come to us yet."""
-        extent = (self._extents or {}).get(partition, Extent(0, 0))
-        seen = self._seen.get(partition, extent.start)
-        return seen < max(extent.end, self._highwater(partition) or 0)
+        """The broker has messages of this partition that have not come to us yet, or cannot say."""
+        return partition in self._mute or self.position(partition) < self.end(partition)
 
     def partitions(self) -> set[int]:
         """All that are known to be ours."""
@@ -61,4 +106,10 @@ class Reading:
     def forget(self) -> None:
         """A rebalance has begun."""
         self._extents = None
-        self._seen.clear()
+        for known in (self._seen, self._ends):
+            known.clear()
+        for some in (self._mute, self._came):
+            some.clear()
+
+    def _extent(self, partition: int) -> Extent:
+        return (self._extents or {}).get(partition, Extent(0, 0))

@@ -130,6 +130,13 @@ def test_a_window_comes_with_the_second_it_ends_with() -> None:
     ]  # fmt: skip
 
 
+def test_what_comes_after_its_second_was_judged_is_counted() -> None:
+    join = Join().add(chunk(3), chunk(4), chunk(5)).upto(5)
+    join.add(chunk(4, partition=1), chunk(4, kind="window")).upto(6)
+    assert join.said == [["pane3 p0 e0 c0"], ["pane4 p0 e0 c0"], ["pane5 p0 e0 c0"]]
+    assert join.assembler.repeated == 2
+
+
 def test_a_hole_longer_than_the_limit_is_a_jump_and_nothing_is_judged_in_it() -> None:
     far = JUMP_S + 50
     join = Join().add(chunk(0), chunk(far), chunk(far + 1)).upto(far + 2)

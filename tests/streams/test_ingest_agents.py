@@ -18,7 +18,7 @@ from schemas.heartbeat import Heartbeat
 from schemas.incident import Incident
 from schemas.maintenance import Maintenance
 from schemas.placement import Placement
-from streams.alignment import PATIENCE_S, Confluence
+from streams.alignment import Confluence
 from streams.heartbeats import Heartbeats
 from streams.ingest import Ingest
 from streams.localise import MEMORY_S, Localise
@@ -173,6 +173,9 @@ class Scribe:
     def suppressed_s(self) -> Counter[str]:
         return Counter()
 
+    repeated = 0
+    judged_s: int | None = None
+
     def place(self, documents: Iterable[Placement]) -> None:
         assert not [*documents], "nobody said anything"
 
@@ -292,18 +295,3 @@ async def test_partitions_that_have_more_to_read_are_waited_for() -> None:
     at = next(i for i, h in enumerate(kinds) if h.kind == "heartbeats")
     assert kinds[at - 1].end_s <= START_S + 51 <= kinds[at + 1].end_s
     assert acked
-
-
-async def test_patience_with_a_partition_that_does_not_come_ends() -> None:
-    outbox, acked = Outbox(), list[tuple[int, int]]()
-    now = 0.0
-
-    async def extents() -> dict[int, Extent]:
-        return {0: Extent(0, 60), 1: Extent(0, 60)}
-
-    stage = Ingest(Confluence(outbox, lambda: now), reading=Reading(extents))
-    await feed(stage, minute(), acked)
-    assert outbox.sent == []
-    now = PATIENCE_S + 1
-    await stage.flush()
-    assert judged_panes(outbox) == list(range(57))
