@@ -38,7 +38,7 @@ class History:
         """Make room for new paths."""
         room = len(self._seen)
         if paths > room:
-            more = max(paths, room + room // 2) - room
+            more = paths + paths // 2 - room  # memory that is not written to is not taken up
             self._ring = {name: _wider(ring, more) for name, ring in self._ring.items()}
             self._rtt_us = _wider(self._rtt_us, more)
             self._seen = np.concatenate([self._seen, np.full(more, -1, np.int64)])

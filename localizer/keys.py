@@ -109,7 +109,8 @@ class Growing:
         """Lengthen with the fill value; returns the new part, to be written."""
         had = self._length
         if length > self._room.shape[-1]:
-            room = np.empty((*self._shape, max(length, had + had // 2, 64)), self._room.dtype)
+            # Memory that is not written to is not taken up: only the addresses are.
+            room = np.empty((*self._shape, length + length // 2 + 64), self._room.dtype)
             room[..., :had] = self._room[..., :had]
             self._room = room
         self._length = max(length, had)

@@ -80,7 +80,11 @@ class Names:
 
     def codes(self, texts: Iterable[str]) -> I32:
         """(n,) codes of some texts."""
-        return np.fromiter((self.code(text) for text in texts), np.int32)
+        codes, many = self._codes, list(texts)
+        for text in many:
+            if text not in codes:
+                self.code(text)
+        return np.array([codes[text] for text in many], np.int32)
 
 
 Tables = dict[str, Names]
@@ -228,6 +232,9 @@ def _coded(column: Any, at: I64, names: Names) -> I32:
     """(n,) some values of a dictionary column by the codes of a table."""
     if column.null_count:
         column = column.cast(pa.string()).fill_null("").dictionary_encode()
-    used, back = np.unique(column.indices.to_numpy()[at], return_inverse=True)
-    codes: I32 = names.codes(column.dictionary.take(pa.array(used)).to_pylist())[back]
-    return codes
+    indices = column.indices.to_numpy()[at]
+    used = np.zeros(len(column.dictionary), bool)
+    used[indices] = True
+    codes = np.empty(len(used), np.int32)
+    codes[used] = names.codes(column.dictionary.filter(pa.array(used)).to_pylist())
+    return np.asarray(codes[indices])
