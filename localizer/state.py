@@ -162,10 +162,9 @@ class FabricState:
         return self.latency.judge(frame.second + 1, features, self.layer)
 
     def _rows(self, batches: list[pa.RecordBatch]) -> list[I64]:
-        known = len(self.index)
-        rows = [self.index.rows(batch)[0] for batch in batches]
-        if len(self.index) > known:  # of all chunks at once: each step has its own price
-            self._add(self.index.paths[known:])
+        rows, new = self.index.rows(batches)
+        if len(new):
+            self._add(new)
         return rows
 
     def _add(self, new: Paths) -> None:
