@@ -55,6 +55,11 @@ class Woven:
         mean = (self.parts.real + self.parts.imag) / 2
         return sparse.csc_array(mean)
 
+    @cached_property
+    def _pooling(self) -> sparse.csr_array:
+        """(C, Q) the same, the other way round."""
+        return sparse.csr_array(self._mean.T)
+
     def select(self, columns: I64) -> Woven:
         """Some of the columns."""
         some = Woven(self.slots, self.parts[:, columns].tocsr())
@@ -79,7 +84,7 @@ class Woven:
             )
         else:
             each = self.holders @ weights
-        return np.asarray(each @ self._mean)
+        return np.asarray(self._pooling @ each)
 
     def split(self, values: F64, group: I64, columns: I64) -> F64:
         """(len(columns), G) what ``pooled`` says of some columns, by the group (P,) of the path."""
