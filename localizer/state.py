@@ -200,11 +200,10 @@ class FabricState:
 
     def take_heartbeats(self, batch: pa.RecordBatch) -> None:
         """Learn signs of life."""
-        for beat in batch.to_pylist():
-            self.hosts.beat(
-                beat["node_sn"], beat["time"] / 1e9, alive=beat["alive"],
-                steal=beat["cpu_steal"], delay_us=beat["scheduling_delay_us"],
-            )  # fmt: skip
+        names = ("node_sn", "time", "alive", "cpu_steal", "scheduling_delay_us")
+        columns = (batch.column(name).to_pylist() for name in names)
+        for host, time_ns, alive, steal, delay_us in zip(*columns, strict=True):
+            self.hosts.beat(host, time_ns / 1e9, alive=alive, steal=steal, delay_us=delay_us)
 
     def classes(self) -> Classes:
         """Observability classes of what is probed now."""
