@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -170,24 +170,27 @@ class Incidence:
     def _end_parts(self, ends: I64) -> I32:
         made = self._part_of_end
         made.grow(len(self._codes.end_of))
-        for end in _missing(made.now, ends):
-            made.now[end] = self._maker.always([self._codes.end_of[end]], self._tables)
+        missing = _missing(made.now, ends)
+        made.now[missing] = self._maker.always(
+            self._codes.end_of.now[None, :, missing], self._tables
+        )
         return np.asarray(made.now[ends])
 
     def _both_parts(self, both: I64) -> I32:
         made = self._part_of_both
         made.grow(len(self._codes.both_of))
-        for code in _missing(made.now, both):
-            made.now[code] = self._maker.always(
-                [self._codes.end_of[end] for end in self._codes.both_of[code]], self._tables
-            )
+        missing = _missing(made.now, both)
+        ends = self._codes.end_of.now[:, self._codes.both_of.now[:, missing]]
+        made.now[missing] = self._maker.always(np.moveaxis(ends, 1, 0), self._tables)
         return np.asarray(made.now[both])
 
     def _way_parts(self, flavour: int, ways: I64) -> I32:
         made = self._parts_of_way[flavour]
         made.grow(len(self._codes.way_of))
-        for way in _missing(made.now[0], ways):
-            made.now[:, way] = self._maker.alternatives(flavour, *self._codes.way_of[way])
+        missing = _missing(made.now[0], ways)
+        made.now[:, missing] = self._maker.alternatives(
+            flavour, self._codes.way_of.now[:, missing], self._tables["dsw"].texts
+        )
         return np.asarray(made.now[:, ways])
 
     def _route_parts(self, flavour: int, hops: I32) -> I32:
@@ -208,6 +211,8 @@ class Incidence:
         return parts
 
 
-def _missing(made: I32, wanted: I64) -> Iterator[int]:
-    """Codes that are wanted and not made yet."""
-    yield from np.unique(wanted[made[wanted] < 0]).tolist()
+def _missing(made: I32, wanted: I64) -> I64:
+    """Codes that are wanted and not made yet, rising."""
+    missing = np.zeros(len(made), bool)
+    missing[wanted] = True
+    return np.flatnonzero(missing & (made < 0))

@@ -75,6 +75,8 @@ class _Run:
         return np.where(self.keys[at] == keys, self.codes[at], -1)
 
     def merged(self, other: _Run) -> _Run:
+        if not len(self.keys):
+            return other
         keys = np.concatenate([self.keys, other.keys])
         order = np.argsort(keys, kind="stable")  # two sorted runs: merged in linear time
         return _Run(keys[order], np.concatenate([self.codes, other.codes])[order])
@@ -109,7 +111,7 @@ class Growing:
         """Lengthen with the fill value; returns the new part, to be written."""
         had = self._length
         if length > self._room.shape[-1]:
-            room = np.empty((*self._shape, max(length, had + had // 2, 64)), self._room.dtype)
+            room = np.empty((*self._shape, length + length // 4 + 64), self._room.dtype)
             room[..., :had] = self._room[..., :had]
             self._room = room
         self._length = max(length, had)

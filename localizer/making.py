@@ -8,9 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from localizer.keys import Growing, KeyIndex, joined
 from localizer.paths import Tables
-from localizer.routes import Routes
+from localizer.routes import Routes, Way
 from schemas.components import component, kind_of, link
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
 
 #: Which member of an observability class is named first: the likelier cause, by the published
 #: catalogue of 19 issue types (rnic before its cable, vswitch before the container behind it).
@@ -18,6 +23,11 @@ PREFERENCE = ("rnic", "vswitch", "tor", "agg", "spine", "container", "link", "ho
 
 ENDS = ("node_sn", "real_ip", "node_id", "asw")  # what the part of a path's end is made from
 OUT, BACK, BOTH = 0, 1, 2  # of which traversals a part speaks
+_FIRST, _LAST, _MIDDLE = 0, 1, 2  # where on a way a part is crossed
+#: What each end crosses: table and kind. The second is the link from the rnic to its switch; the
+#: host is board, kernel and power.
+_END_KINDS = (("real_ip", "rnic"), ("real_ip", "rnic"), ("node_sn", "host"), ("node_sn", "vswitch"),
+              ("node_id", "container"))  # fmt: skip
 HERE = 0xFFFF_FFFF  # a route's first switch is not entered from another one
 
 _Shares = dict[int, tuple[float, float]]  # column -> along, against
@@ -41,6 +51,17 @@ class PartTable:
         self._ends.append(len(self._columns))
         return len(self._ends) - 2
 
+    def add_sure(self, columns: I32, lengths: I64) -> I32:
+        """(n,) numbers of new parts that cross their columns for certain, whichever way.
+
+        columns  one part's after the other's; lengths (n,) how many each has
+        """
+        start = len(self._ends) - 1
+        self._columns.frombytes(columns.tobytes())
+        self._shares.frombytes(np.ones(2 * len(columns)).tobytes())
+        self._ends.frombytes((self._ends[-1] + np.cumsum(lengths, dtype=np.int64)).tobytes())
+        return np.arange(start, start + len(lengths), dtype=np.int32)
+
     def matrix(self, columns: int) -> sparse.csr_array:
         """(Q, C) along + i against, over the columns that there are by now."""
         last = self._matrix
@@ -62,12 +83,17 @@ class PartMaker:
         self._kinds = bytearray()
         self._column: dict[str, int] = {}
         self._links: dict[tuple[int, int], tuple[int, bool]] = {}
+        self._ends = KeyIndex()
+        self._end_columns = Growing(np.int32)
         self.forget()
 
     def forget(self) -> None:
         """Drop the parts, not the columns: the ways of the fabric are others now."""
         self._parts = PartTable()
-        self._made: dict[tuple[object, ...], int] = {}
+        self._lie: dict[tuple[int, int], int] = {}
+        self._lies: list[tuple[Way, Way]] = []  # between two ToRs, there and back
+        self._made = [KeyIndex() for _ in range(3)]  # by flavour
+        self._made_parts = [Growing(np.int32) for _ in range(3)]
 
     @property
     def kinds(self) -> npt.NDArray[np.int8]:
@@ -78,45 +104,72 @@ class PartMaker:
         """(Q, C) of all parts, as in ``PartTable``."""
         return self._parts.matrix(len(self.components))
 
-    def always(self, ends: list[tuple[int, ...]], tables: Tables) -> int:
-        """The part of what a path's ends cross in both directions, whatever the way."""
-        texts = [tables[name].texts for name in ENDS]
-        within = len(ends) == 2 and ends[0][1] == ends[1][1]  # an rnic that sends to itself
-        columns: dict[int, None] = {}
-        for end in ends:
-            host, rnic, box, asw = (t[code] if code >= 0 else None
-                                    for t, code in zip(texts, end, strict=True))  # fmt: skip
-            columns[self._col(nic := component("rnic", rnic or ""))] = None
-            if asw and not within:
-                columns[self._col(link(nic, component("tor", asw)))] = None
-            columns[self._col(component("host", host or ""))] = None  # board, kernel, power
-            if box is not None:
-                columns[self._col(component("vswitch", host or ""))] = None
-                columns[self._col(component("container", box))] = None
-        return self._parts.add(dict.fromkeys(columns, (1.0, 1.0)))
+    def always(self, ends: I32, tables: Tables) -> I32:
+        """(n,) parts of what the ends of paths cross in both directions, whatever the way.
 
-    def alternatives(self, flavour: int, a: int, b: int, src_dsw: str, dst_dsw: str) -> list[int]:
-        """Parts of the ECMP alternatives: at the one ToR, at the other, and what lies between."""
-        out, back = (
-            self._routes.way(a, b, src_dsw, dst_dsw),
-            self._routes.way(b, a, dst_dsw, src_dsw),
-        )
-        numbers = (flavour, out.number, back.number)
-        parts: list[int] = []
-        for tor, leaves, enters in ((a, out.up, back.down), (b, back.up, out.down)):
-            made = self._made.get((*numbers, tor, tor == a)) if tor >= 0 else 0
-            if made is None:
-                node, first = {tor: 1.0}, tor == a
-                away = (node, {(tor, near): share for near, share in leaves.items()})
-                home = (node, {(near, tor): share for near, share in enters.items()})
-                made = self._part(flavour, *((away, home) if first else (home, away)))
-                self._made[(*numbers, tor, first)] = made
-            parts.append(made if tor != a or not parts else 0)  # behind one ToR: crossed once
-        if numbers not in self._made:
-            self._made[numbers] = self._part(
-                flavour, (out.nodes, out.links), (back.nodes, back.links)
-            )
-        return [*parts, self._made[numbers]]
+        ends  (1 or 2, 4, n) one end or both: their codes in the tables of ENDS, -1 for none
+        """
+        host, rnic, box, asw = np.moveaxis(ends, 1, 0)
+        within = len(ends) == 2 and rnic[0] == rnic[-1]  # an rnic that sends to itself
+        wired = (asw != tables["asw"].known([""]).get("", -1)) & ~np.asarray(within)
+        sure, inner = np.ones(host.shape, bool), box >= 0
+        keys = np.stack([_key(0, rnic), _key(1, rnic, asw), _key(2, host), _key(3, host),
+                         _key(4, box)], axis=1)  # fmt: skip
+        there = np.stack([sure, wired, sure, inner, inner], axis=1)
+        there[1:] &= keys[1:] != keys[:1]  # both ends share it: it is crossed in one place
+        keys, there = (each.reshape(5 * len(ends), -1).T for each in (keys, there))
+        flat = keys[there]
+        codes, new = self._ends.code(flat)
+        names = [_end_name(key, tables) for key in flat[new].tolist()]
+        self._end_columns.append(np.array([self._col(name) for name in names], np.int32))
+        return self._parts.add_sure(self._end_columns.now[codes], there.sum(axis=1))
+
+    def alternatives(self, flavour: int, ways: I32, spines: list[str]) -> I32:
+        """(3, n) parts of the ECMP alternatives: at the one ToR, at the other, and what lies
+        between.
+
+        ways    (4, n) as in PlaceCodes.way_of; spines: texts of its codes
+        """
+        a, b = ways[:2].astype(np.int64)
+        lies = self._between(ways, spines)
+        keys = np.stack([lies << 32 | a << 2 | _FIRST, lies << 32 | b << 2 | _LAST,
+                         lies << 32 | _MIDDLE], axis=1).astype(np.uint64)  # fmt: skip
+        there = np.stack([a >= 0, (b >= 0) & (a != b), a == a], axis=1)  # one ToR: crossed once
+        flat = keys[there]
+        codes, new = self._made[flavour].code(flat)
+        made = [self._alternative(flavour, key) for key in flat[new].tolist()]
+        self._made_parts[flavour].append(np.array(made, np.int32))
+        parts = np.zeros(keys.shape, np.int32)
+        parts[there] = self._made_parts[flavour].now[codes]
+        return parts.T
+
+    def _between(self, ways: I32, spines: list[str]) -> I64:
+        """(n,) what lies between the ToRs of each way, there and back, as an index of ``_lies``."""
+        alike = self._routes.alike(*ways[:2])
+        for more in ways[2:]:
+            alike = joined(np.unique(alike, return_inverse=True)[1], more)
+        _, first, group = np.unique(alike, return_index=True, return_inverse=True)
+        number = np.empty(len(first), np.int64)
+        for each in np.argsort(first).tolist():
+            a, b, up, down = ways[:, first[each]].tolist()
+            out = self._routes.way(a, b, spines[up], spines[down])
+            back = self._routes.way(b, a, spines[down], spines[up])
+            numbers = (out.number, back.number)
+            number[each] = self._lie.setdefault(numbers, len(self._lies))
+            if number[each] == len(self._lies):
+                self._lies.append((out, back))
+        return number[group]
+
+    def _alternative(self, flavour: int, key: int) -> int:
+        out, back = self._lies[key >> 32]
+        tor, place = key >> 2 & (2**30 - 1), key & 3
+        if place == _MIDDLE:
+            return self._part(flavour, (out.nodes, out.links), (back.nodes, back.links))
+        leaves, enters = (out.up, back.down) if place == _FIRST else (back.up, out.down)
+        node = {tor: 1.0}
+        away = (node, {(tor, near): share for near, share in leaves.items()})
+        home = (node, {(near, tor): share for near, share in enters.items()})
+        return self._part(flavour, *((away, home) if place == _FIRST else (home, away)))
 
     def step(self, flavour: int, u: int, v: int) -> int:
         """The part of a switch on a known route, and of the link that leads to it from u (HERE:
@@ -153,6 +206,18 @@ class PartMaker:
             self.components.append(name)
             self._kinds.append(PREFERENCE.index(kind_of(name)))
         return column
+
+
+def _key(kind: int, code: I32, more: I32 | int = 0) -> U64:
+    """What an end crosses, as one number: ``_end_name`` reads it."""
+    return np.asarray(np.int64(kind) << 60 | code.astype(np.int64) << 30 | more).astype(np.uint64)
+
+
+def _end_name(key: int, tables: Tables) -> str:
+    kind, code, more = key >> 60, key >> 30 & (2**30 - 1), key & (2**30 - 1)
+    table, name = _END_KINDS[kind]
+    made = component(name, tables[table].texts[code])
+    return link(made, component("tor", tables["asw"].texts[more])) if kind == 1 else made
 
 
 def preference(name: str) -> tuple[int, str]:

@@ -55,12 +55,19 @@ class Woven:
         mean = (self.parts.real + self.parts.imag) / 2
         return sparse.csc_array(mean)
 
+    @cached_property
+    def _pooling(self) -> sparse.csr_array:
+        """(C, Q) the same, the other way round."""
+        return sparse.csr_array(self._mean.T)
+
     def select(self, columns: I64) -> Woven:
         """Some of the columns."""
-        return Woven(self.slots, self.parts[:, columns].tocsr())
+        some = Woven(self.slots, self.parts[:, columns].tocsr())
+        some.__dict__["holders"] = self.holders  # the same paths have the same parts
+        return some
 
     @cached_property
-    def _holders(self) -> sparse.csr_array:
+    def holders(self) -> sparse.csr_array:
         """(Q, P) how often each path has each part; none has the empty one."""
         slot, path = np.nonzero(self.slots)
         part = self.slots[slot, path]
@@ -76,8 +83,8 @@ class Woven:
                 slots.ravel(), np.tile(weights[rows], len(slots)), self.parts.shape[0]
             )
         else:
-            each = self._holders @ weights
-        return np.asarray(each @ self._mean)
+            each = self.holders @ weights
+        return np.asarray(self._pooling @ each)
 
     def split(self, values: F64, group: I64, columns: I64) -> F64:
         """(len(columns), G) what ``pooled`` says of some columns, by the group (P,) of the path."""
@@ -96,7 +103,7 @@ class Woven:
     def column(self, column: int) -> F64:
         """(P,) mean shares of one column."""
         here = slice(*self._mean.indptr[column : column + 2])
-        held = self._holders[self._mean.indices[here]]
+        held = self.holders[self._mean.indices[here]]
         share = np.repeat(self._mean.data[here], np.diff(held.indptr))
         crossed = np.bincount(held.indices, share * held.data, held.shape[1])
         return crossed.astype(np.float64, copy=False)

@@ -7,6 +7,7 @@ written once in tables, a path holds their codes, and a ``Path`` is made where a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
@@ -80,7 +81,11 @@ class Names:
 
     def codes(self, texts: Iterable[str]) -> I32:
         """(n,) codes of some texts."""
-        return np.fromiter((self.code(text) for text in texts), np.int32)
+        codes, many = self._codes, list(texts)
+        for text in many:
+            if text not in codes:
+                self.code(text)
+        return np.array([codes[text] for text in many], np.int32)
 
 
 Tables = dict[str, Names]
@@ -185,22 +190,32 @@ class PathIndex:
         """All paths, as of now."""
         return Paths(self._ids.now, self._codes.now, self._ports.now, self.tables)
 
-    def rows(self, batch: pa.RecordBatch) -> tuple[I64, Paths]:
-        """(n,) row of each path of a chunk, and the paths that were new."""
-        ids = batch.column(0).to_numpy()
+    def rows(self, batches: Sequence[pa.RecordBatch]) -> tuple[list[I64], Paths]:
+        """(n,) row of each path of some chunks, and the paths that were new."""
         known = len(self)
-        key = (len(ids), *(int(i) for i in (ids[[0, -1]] if len(ids) else ())))
-        last = self._lately.get(key)
-        if last is not None and np.array_equal(last[0], ids):
-            return last[1], self.paths[known:]  # second after second, the same paths are probed
-        rows, new = self._keys.code(ids)
-        if len(new):
-            self._append(batch, new)
+        ids = [batch.column(0).to_numpy() for batch in batches]
+        rows = [self._recall(each) for each in ids]
+        fresh = [number for number, each in enumerate(rows) if each is None]
+        if fresh:  # at once, for each step has its own price
+            edges = np.cumsum([0, *(len(ids[number]) for number in fresh)])
+            codes, new = self._keys.code(np.concatenate([ids[number] for number in fresh]))
+            self._append([batches[number] for number in fresh], new, edges)
+            for number, mine in zip(fresh, np.split(codes, edges[1:-1]), strict=True):
+                rows[number] = mine
+                self._remember(ids[number], mine)
+        return [each for each in rows if each is not None], self.paths[known:]
+
+    def _recall(self, ids: U64) -> I64 | None:
+        """Second after second, the same paths are probed."""
+        last = self._lately.get(_sign(ids))
+        return last[1] if last is not None and np.array_equal(last[0], ids) else None
+
+    def _remember(self, ids: U64, rows: I64) -> None:
         if self._remembered + len(ids) > max(_LATELY, 4 * len(self)):
             self._forget()
-        self._lately[key] = (ids.copy(), rows)  # a copy, or it would hold on to the whole message
+        # Copies, or they would hold on to the whole message.
+        self._lately[_sign(ids)] = (ids.copy(), rows.copy())
         self._remembered += len(ids)
-        return rows, self.paths[known:]
 
     def keep(self, rows: Bool) -> None:
         """Drop all other rows; the rest move up."""
@@ -213,21 +228,33 @@ class PathIndex:
         self._lately.clear()
         self._remembered = 0
 
-    def _append(self, batch: pa.RecordBatch, at: I64) -> None:
-        codes = [
-            _coded(batch.column(field), at, self.tables[table_of(field)])
-            for field in windows.PATH_STRINGS
-        ]
-        self._ids.append(batch.column(0).to_numpy()[at])
-        self._codes.append(np.vstack(codes))
-        ports = [batch.column(name).to_numpy()[at] for name in ("src_port", "dst_port")]
-        self._ports.append(np.vstack(ports))
+    def _append(self, batches: list[pa.RecordBatch], new: I64, edges: I64) -> None:
+        """new: where the new paths stand in all chunks together, rising; edges: of the chunks."""
+        total = len(self) + len(new)
+        ids, codes, ports = (c.grow(total) for c in (self._ids, self._codes, self._ports))
+        bounds = np.searchsorted(new, edges)
+        for number, (a, b) in enumerate(pairwise(bounds.tolist())):
+            if a == b:
+                continue
+            batch, at = batches[number], new[a:b] - edges[number]
+            ids[a:b] = batch.column(0).to_numpy()[at]
+            for row, field in enumerate(windows.PATH_STRINGS):
+                codes[row, a:b] = _coded(batch.column(field), at, self.tables[table_of(field)])
+            for row, name in enumerate(("src_port", "dst_port")):
+                ports[row, a:b] = batch.column(name).to_numpy()[at]
+
+
+def _sign(ids: U64) -> tuple[int, ...]:
+    return (len(ids), *(int(i) for i in (ids[[0, -1]] if len(ids) else ())))
 
 
 def _coded(column: Any, at: I64, names: Names) -> I32:
     """(n,) some values of a dictionary column by the codes of a table."""
     if column.null_count:
         column = column.cast(pa.string()).fill_null("").dictionary_encode()
-    used, back = np.unique(column.indices.to_numpy()[at], return_inverse=True)
-    codes: I32 = names.codes(column.dictionary.take(pa.array(used)).to_pylist())[back]
-    return codes
+    indices = column.indices.to_numpy()[at]
+    used = np.zeros(len(column.dictionary), bool)
+    used[indices] = True
+    codes = np.empty(len(used), np.int32)
+    codes[used] = names.codes(column.dictionary.filter(pa.array(used)).to_pylist())
+    return np.asarray(codes[indices])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from localizer.keys import KeyIndex, joined
+from localizer.keys import Growing, KeyIndex, joined
 from localizer.making import ENDS
 from localizer.paths import Paths
 from localizer.routes import Routes
@@ -17,15 +17,16 @@ I64 = npt.NDArray[np.int64]
 class PlaceCodes:
     """Codes are given once and never change; the lists say what each stands for.
 
-    end_of   host, rnic, container and access switch: codes of the paths' tables, -1 for none
-    both_of  codes of two ends that share something
-    way_of   numbers of the two access switches in the routes, and the spines that the ends name
+    end_of   (4, E) host, rnic, container and access switch: codes of the paths' tables, -1 for none
+    both_of  (2, B) codes of two ends that share something
+    way_of   (4, W) numbers of the two access switches in the routes, and the spines that the ends
+             name, as codes of the paths' table
     """
 
     def __init__(self, routes: Routes) -> None:
-        self.end_of: list[tuple[int, ...]] = []
-        self.both_of: list[tuple[int, int]] = []
-        self.way_of: list[tuple[int, int, str, str]] = []
+        self.end_of = Growing(np.int32, len(ENDS))
+        self.both_of = Growing(np.int32, 2)
+        self.way_of = Growing(np.int32, 4)
         self._routes = routes
         self._keys = {name: KeyIndex() for name in ("host", "box", "end", "both", "tors", "dsws")}
         self._ways = KeyIndex()
@@ -40,7 +41,7 @@ class PlaceCodes:
         joint |= overlay & (paths.column("src_node_id") == paths.column("dst_node_id"))
         both = np.full(len(paths), -1)
         both[joint], first = self._keys["both"].code(joined(src[joint], dst[joint]))
-        self.both_of += zip(src[joint][first].tolist(), dst[joint][first].tolist(), strict=True)
+        self.both_of.append(np.vstack([src[joint][first], dst[joint][first]]))
         return np.vstack([src, dst, both])
 
     def ways(self, paths: Paths) -> I64:
@@ -51,10 +52,8 @@ class PlaceCodes:
         tors, _ = self._keys["tors"].code(joined(*asw))
         dsws, _ = self._keys["dsws"].code(joined(*dsw))
         ways, new = self._ways.code(joined(tors, dsws))
-        a, b = (self._tor_numbers(codes[new], paths).tolist() for codes in asw)
-        texts = paths.table("src_dsw").texts
-        names = ([texts[code] for code in codes[new].tolist()] for codes in dsw)
-        self.way_of += zip(a, b, *names, strict=True)
+        ends = (self._tor_numbers(codes[new], paths) for codes in asw)
+        self.way_of.append(np.vstack([*ends, *(codes[new] for codes in dsw)]))
         ways[paths.column("src_real_ip") == paths.column("dst_real_ip")] = -1
         return ways
 
@@ -79,8 +78,7 @@ class PlaceCodes:
         place, _ = self._keys["host"].code(joined(host, rnic))
         inner, _ = self._keys["box"].code(joined(box, asw))
         ends, new = self._keys["end"].code(joined(place, inner))
-        rows = (column[new].tolist() for column in (host, rnic, box, asw))
-        self.end_of += zip(*rows, strict=True)
+        self.end_of.append(np.vstack([column[new] for column in (host, rnic, box, asw)]))
         return ends
 
     def _tor_numbers(self, codes: I32, paths: Paths) -> I32:

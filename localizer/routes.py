@@ -8,9 +8,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
+import numpy as np
+import numpy.typing as npt
+
+from localizer.keys import joined
 from schemas.components import TIER_KIND, component, link
 from schemas.topology import Topology
 
+I32 = npt.NDArray[np.int32]
+U64 = npt.NDArray[np.uint64]
 Shares = dict[str, float]  # component id -> probability that one traversal crosses it
 Route = tuple[int, ...]  # switches, by their numbers
 
@@ -173,6 +179,21 @@ class Routes:
         if key not in self._ways:
             self._ways[key] = self._guess(src_dsw, dst_dsw)
         return self._ways[key] or NOTHING
+
+    def alike(self, a: I32, b: I32) -> U64:
+        """(n,) equal for ways from ToRs a to ToRs b (-1: not known) between which the same lies, if
+        the records name the same distribution switches."""
+        used, at = np.unique(np.concatenate([a, b]), return_inverse=True)
+        twin = np.array([self._twin_of(tor) if tor >= 0 else -1 for tor in used.tolist()], np.int64)
+        alike = joined(*twin[at].reshape(2, -1))
+        tors = set(used.tolist())
+        near = [(tor, n) for tor in tors if tor >= 0 for n in self._near[tor] if n in tors]
+        if near:
+            pairs = joined(a, b)
+            beside = np.isin(pairs, joined(*np.array(near).T))
+            alike[beside] = pairs[beside] | np.uint64(2**63)
+        alike[(a < 0) | (b < 0) | (a == b)] = np.uint64(2**64 - 1)
+        return alike
 
     def _twin_of(self, a: int) -> int:
         """ToRs with the same neighbours are twins: to exchange two of them leaves the graph as it

@@ -134,8 +134,8 @@ class FabricState:
         counts: dict[str, list[npt.NDArray[np.uint32]]] = {n: [] for n in History.FIELDS}
         rows: list[I64] = [np.empty(0, np.int64)]
         rtt: list[npt.NDArray[np.float32]] = [np.empty(0, np.float32)]
+        rows += self._rows(frame.panes)
         for batch in frame.panes:
-            rows.append(self._rows(batch))
             rtt.append(batch.column("rtt_mean_us").to_numpy())
             for name, parts in counts.items():
                 parts.append(batch.column(name).to_numpy())
@@ -151,7 +151,7 @@ class FabricState:
         self.shift = self._judge_latency(frame) if frame.windows else None
 
     def _judge_latency(self, frame: Frame) -> Shift:
-        parts = [(self._rows(batch), batch) for batch in frame.windows]
+        parts = list(zip(self._rows(frame.windows), frame.windows, strict=True))
         ends = (frame.second - third * THIRD_S for third in range(3))
         whole = np.logical_and.reduce([self.history.heard(end, THIRD_S) for end in ends])
         features = np.full((len(self.index), len(FEATURES)), np.nan, np.float32)
@@ -161,8 +161,8 @@ class FabricState:
             features[rows] = comparable(np.stack(columns, axis=1), count, whole[rows])
         return self.latency.judge(frame.second + 1, features, self.layer)
 
-    def _rows(self, batch: pa.RecordBatch) -> I64:
-        rows, new = self.index.rows(batch)
+    def _rows(self, batches: list[pa.RecordBatch]) -> list[I64]:
+        rows, new = self.index.rows(batches)
         if len(new):
             self._add(new)
         return rows
@@ -200,11 +200,10 @@ class FabricState:
 
     def take_heartbeats(self, batch: pa.RecordBatch) -> None:
         """Learn signs of life."""
-        for beat in batch.to_pylist():
-            self.hosts.beat(
-                beat["node_sn"], beat["time"] / 1e9, alive=beat["alive"],
-                steal=beat["cpu_steal"], delay_us=beat["scheduling_delay_us"],
-            )  # fmt: skip
+        names = ("node_sn", "time", "alive", "cpu_steal", "scheduling_delay_us")
+        columns = (batch.column(name).to_pylist() for name in names)
+        for host, time_ns, alive, steal, delay_us in zip(*columns, strict=True):
+            self.hosts.beat(host, time_ns / 1e9, alive=alive, steal=steal, delay_us=delay_us)
 
     def classes(self) -> Classes:
         """Observability classes of what is probed now."""

@@ -8,6 +8,7 @@ little-endian unsigned integer; each port is its own value; the fields are folde
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import blake2b
 
 import numpy as np
@@ -39,7 +40,9 @@ def column_hash(values: pa.Array) -> U64:
     """(rows,) hash of each text of a column without nulls; cheap where values repeat."""
     if not pa.types.is_dictionary(values.type):
         values = values.dictionary_encode()
-    table: U64 = np.fromiter(map(text_hash, values.dictionary.to_pylist()), np.uint64)
+    texts = values.dictionary.to_pylist()
+    known = list(map(_cache.get, texts))  # nearly always all of them; a call each would be felt
+    table = np.array(list(map(text_hash, texts)) if None in known else known, np.uint64)
     if len(table) == 1:
         return np.full(len(values), table[0], np.uint64)
     hashes: U64 = table[values.indices.to_numpy(zero_copy_only=False)]
@@ -65,25 +68,18 @@ def filled(batch: pa.RecordBatch, name: str) -> pa.Array:
     """A text column of the record with its documented stand-in where it is empty."""
     if name == "fabric":
         values = column(batch, "src_idc", "")
-        return _or(values, pa.array([DEFAULT_FABRIC]))
+        return _or(values, lambda: pa.scalar(DEFAULT_FABRIC))
     if name == "layer":
         return column(batch, "agent_type", "underlay")
     values = column(batch, name, "")
     end, _, rest = name.partition("_")
-    if rest == "real_ip":
-        return _or(values, column(batch, f"{end}_ip", ""))
-    if rest == "node_sn":
-        return _or(values, filled(batch, f"{end}_real_ip"))
-    if rest == "node_id":
-        return _or(values, filled(batch, f"{end}_node_sn"))
-    return values
+    instead = {"real_ip": "ip", "node_sn": "real_ip", "node_id": "node_sn"}.get(rest)
+    return values if instead is None else _or(values, lambda: filled(batch, f"{end}_{instead}"))
 
 
-def _or(values: pa.Array, instead: pa.Array) -> pa.Array:
+def _or(values: pa.Array, instead: Callable[[], pa.Array | pa.Scalar]) -> pa.Array:
     empty = pc.equal(values, "")
-    if not empty.true_count:
-        return values
-    return pc.if_else(empty, instead if len(instead) != 1 else instead[0], values)
+    return pc.if_else(empty, instead(), values) if empty.true_count else values
 
 
 #: Fields of a five-tuple path's identity, in the order in which they are folded.

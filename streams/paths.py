@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -14,12 +16,23 @@ I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 
+_DESCRIBED = 3  # descriptions that are remembered: of two panes in turn, and of a window
+
+
 class _Names:
     """Texts of one description column, each stored once."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self._code: dict[str, int] = {}
+        self._array = pa.array([], pa.string())
+
+    @property
+    def array(self) -> pa.Array:
+        """The texts as a column."""
+        if len(self._array) < len(self.texts):
+            self._array = pa.array(self.texts, pa.string())
+        return self._array
 
     def codes(self, values: pa.Array) -> list[int]:
         encoded = values.dictionary_encode()
@@ -46,27 +59,30 @@ class PathTable:
         self.ids: U64 = np.empty(0, np.uint64)
         self.last_seen_s: I64 = np.empty(0, np.int64)
         self._names = [_Names() for _ in windows.PATH_STRINGS]
-        self._codes: I32 = np.empty((0, len(windows.PATH_STRINGS)), np.int32)
+        self._codes: I32 = np.empty((len(windows.PATH_STRINGS), 0), np.int32)
         self._ports: I32 = np.empty((0, 2), np.int32)
-        self._described_rows: I32 = np.empty(0, np.int32)
-        self._described: list[pa.Array] = []
+        self._described: deque[tuple[I32, list[pa.Array]]] = deque(maxlen=_DESCRIBED)
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def index(self, batch: pa.RecordBatch, ids: U64) -> I32:
-        """(rows,) dense index of each row's path; unknown paths are added.
+    def index(self, batch: pa.RecordBatch, ids: U64, at: I64 | None = None) -> I32:
+        """(n,) dense index of some rows' paths; unknown paths are added.
 
         batch  ping records accepted by ``schemas.codecs``
         ids    (rows,) their path_ids
+        at     (n,) which rows; None: all
         """
-        at, known = self._find(ids)
+        where = np.arange(len(ids)) if at is None else at
+        ids = ids[where]
+        found, known = self._find(ids)
         if not known.all():
             rows = np.flatnonzero(~known)
             _, first = np.unique(ids[rows], return_index=True)
-            self._add(batch.take(pa.array(rows[np.sort(first)])), ids[rows[np.sort(first)]])
-            at, _ = self._find(ids)
-        return self._sorted_index[at]
+            new = rows[np.sort(first)]
+            self._add(batch.take(pa.array(where[new])), ids[new])
+            found, _ = self._find(ids)
+        return self._sorted_index[found]
 
     def _find(self, ids: U64) -> tuple[I64, npt.NDArray[np.bool_]]:
         if not len(self._sorted_ids):
@@ -80,7 +96,7 @@ class PathTable:
             for names, name in zip(self._names, windows.PATH_STRINGS, strict=True)
         ]
         ports = [column(rows, name, 0).to_numpy() for name in ("src_port", "dst_port")]
-        self._codes = np.vstack([self._codes, np.array(codes, np.int32).T])
+        self._codes = np.hstack([self._codes, np.array(codes, np.int32)])
         self._ports = np.vstack([self._ports, np.stack(ports, 1).astype(np.int32)])
         self.ids = np.concatenate([self.ids, ids])
         self.last_seen_s = np.concatenate([self.last_seen_s, np.zeros(len(ids), np.int64)])
@@ -93,32 +109,32 @@ class PathTable:
 
     def fabric_codes(self, rows: I32) -> tuple[I32, list[str]]:
         """(rows,) fabric of each path as a code, and the texts."""
-        return self._codes[rows, 0], self._names[0].texts
+        return self._codes[0, rows], self._names[0].texts
 
     def describe(self, rows: I32) -> list[pa.Array]:
         """Columns of ``schemas.windows.PATH_FIELDS`` for some paths; names once per chunk."""
-        if np.array_equal(rows, self._described_rows):
-            return list(self._described)  # second after second, the same paths are probed
+        for described, known in self._described:
+            if np.array_equal(rows, described):  # every few seconds, the same paths are probed
+                return list(known)
         columns: list[pa.Array] = [pa.array(self.ids[rows])]
-        for at, names in enumerate(self._names):
-            codes = self._codes[rows, at]
+        for names, codes in zip(self._names, self._codes[:, rows], strict=True):
             used = np.zeros(len(names.texts), bool)
             used[codes] = True
-            texts = pa.array([names.texts[i] for i in np.flatnonzero(used)], pa.string())
+            texts = names.array.take(pa.array(np.flatnonzero(used)))
             place = (np.cumsum(used) - 1).astype(np.int32)
             columns.append(pa.DictionaryArray.from_arrays(place[codes], texts))
         columns += [pa.array(self._ports[rows, 0]), pa.array(self._ports[rows, 1])]
-        self._described_rows, self._described = rows, columns
+        self._described.append((rows, columns))
         return list(columns)
 
     def forget(self, before_s: int) -> I32 | None:
         """Drop paths not seen since ``before_s``; returns the old -> new index map (-1: gone)."""
         keep = self.last_seen_s >= before_s
-        self._described_rows, self._described = np.empty(0, np.int32), []
+        self._described.clear()
         if keep.all():
             return None
         moved = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
         self.ids, self.last_seen_s = self.ids[keep], self.last_seen_s[keep]
-        self._codes, self._ports = self._codes[keep], self._ports[keep]
+        self._codes, self._ports = self._codes[:, keep], self._ports[keep]
         self._sort()
         return moved

@@ -14,8 +14,10 @@ import pyarrow.compute as pc
 
 from schemas import identity, ping, windows
 from schemas.codecs import Reject, column
-from streams.panes import I32, I64, NO_RTT, U32, Pings
+from streams.panes import I32, I64, NO_RTT, U32, U64, Pings
 from streams.paths import PathTable
+
+Bool = npt.NDArray[np.bool_]
 
 _TRACEROUTE: Final = "TRACEROUTE"
 _route_decoder: Final = msgspec.json.Decoder(list[str | None])
@@ -28,6 +30,11 @@ USED: Final = frozenset(
         "src_port", "dst_port",
     }
 )  # fmt: skip
+
+
+_ROUTE_COLUMNS: Final = frozenset(
+    {"src_idc", "agent_type", "src_ip", "dst_ip", "src_port", "dst_port", "ping_time", "route"}
+)
 
 
 class Route(NamedTuple):
@@ -92,29 +99,30 @@ def split(batch: pa.RecordBatch, offset: I64, table: PathTable, sources: Sources
     batch   ping records that ``schemas.codecs`` accepted
     offset  (rows,) offset of the message that each row came in
     """
-    traced = pc.equal(batch.column("task_type"), _TRACEROUTE)
+    traced = pc.equal(batch.column("task_type"), _TRACEROUTE).to_numpy(zero_copy_only=False)
+    ids = identity.path_ids(batch)
     routes: list[Route] = []
     rejects: list[tuple[int, Reject]] = []
-    if traced.true_count:
-        routes, rejects = _routes(batch, traced, offset)
-        keep = pc.invert(traced)
-        batch = batch.filter(keep)
-        offset = offset[keep.to_numpy(zero_copy_only=False)]
-    return Records(_pings(batch, offset, table, sources), routes, rejects)
+    if traced.any():
+        routes, rejects = _routes(batch, ids, np.flatnonzero(traced), offset)
+    return Records(_pings(batch, ids, ~traced, offset, table, sources), routes, rejects)
 
 
-def _pings(batch: pa.RecordBatch, offset: I64, table: PathTable, sources: Sources) -> Pings:
-    path = table.index(batch, identity.path_ids(batch))
+def _pings(
+    batch: pa.RecordBatch, ids: U64, judged: Bool, offset: I64, table: PathTable, sources: Sources
+) -> Pings:
+    """judged  (rows,) records to take; only columns that are read are filtered"""
+    path = table.index(batch, ids, np.flatnonzero(judged))
     sent, lost, refused = probes(batch)
     return Pings(
         path=path,
-        time_ns=batch.column("ping_time").to_numpy(zero_copy_only=False),
-        rtt_ns=_rtt_ns(batch),
-        sent=sent,
-        lost=lost,
-        refused=refused,
+        time_ns=batch.column("ping_time").to_numpy(zero_copy_only=False)[judged],
+        rtt_ns=_rtt_ns(batch)[judged],
+        sent=sent[judged],
+        lost=lost[judged],
+        refused=refused[judged],
         source=sources.of(table, path),
-        offset=offset,
+        offset=offset[judged],
     )
 
 
@@ -156,11 +164,11 @@ def _rtt_ns(batch: pa.RecordBatch) -> U32:
 
 
 def _routes(
-    batch: pa.RecordBatch, traced: pa.Array, offset: I64
+    batch: pa.RecordBatch, path_ids: U64, at: I64, offset: I64
 ) -> tuple[list[Route], list[tuple[int, Reject]]]:
-    rows = batch.filter(traced)
-    at = np.flatnonzero(traced.to_numpy(zero_copy_only=False))
-    ids = identity.path_ids(rows).tolist()
+    """at  rows of the traceroutes"""
+    rows = batch.select([n for n in batch.schema.names if n in _ROUTE_COLUMNS]).take(pa.array(at))
+    ids = path_ids[at].tolist()
     names = [
         identity.filled(rows, name).to_pylist() for name in ("fabric", "layer", "src_ip", "dst_ip")
     ]
@@ -176,7 +184,7 @@ def _routes(
         except msgspec.MsgspecError as why:
             reason = f"route: not a JSON array of hop names: {why}"
             raw = json.dumps(
-                {k: v for k, v in rows.slice(i, 1).to_pylist()[0].items() if v is not None}
+                {k: v for k, v in batch.slice(at[i], 1).to_pylist()[0].items() if v is not None}
             )
             rejects.append((where, Reject(int(at[i]), "route", reason, raw.encode())))
             continue
@@ -203,6 +211,6 @@ def _whole(batch: pa.RecordBatch, name: str, default: int) -> I64:
     return values
 
 
-def _is(values: pa.Array, text: str) -> npt.NDArray[np.bool_]:
-    same: npt.NDArray[np.bool_] = pc.equal(values, text).to_numpy(zero_copy_only=False)
+def _is(values: pa.Array, text: str) -> Bool:
+    same: Bool = pc.equal(values, text).to_numpy(zero_copy_only=False)
     return same

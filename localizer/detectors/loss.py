@@ -72,6 +72,7 @@ def pooled(incidence: sparse.csr_array, values: I64 | F64) -> F64:
 
 def alarming(sent: F64, lost: F64, background: Background, level: float) -> npt.NDArray[np.bool_]:
     """(C,) components whose pooled loss is both significant and material."""
-    p = upper_tail(lost, sent, background.rate, background.dispersion)
-    excess = lost / np.maximum(sent, 1e-9) - background.rate
-    return (p < level) & (excess > MATERIAL)
+    out: npt.NDArray[np.bool_] = lost / np.maximum(sent, 1e-9) - background.rate > MATERIAL
+    p = upper_tail(lost[out], sent[out], background.rate, background.dispersion)
+    out[out] = p < level
+    return out

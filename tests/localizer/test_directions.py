@@ -377,16 +377,17 @@ def test_keys_are_numbered_in_order_of_arrival(batches: list[list[int]], drop: i
 def test_paths_by_columns_are_the_paths_that_were_described() -> None:
     cluster = Cluster()
     index = PathIndex()
-    rows, new = index.rows(pane([(p, Second()) for p in cluster.paths[:50]]))
+    (rows,), new = index.rows([pane([(p, Second()) for p in cluster.paths[:50]])])
     assert list(new) == cluster.paths[:50]
     assert rows.tolist() == list(range(50))
-    again, new = index.rows(pane([(p, Second()) for p in cluster.paths[40:70]]))
+    both = [pane([(p, Second()) for p in cluster.paths[a:b]]) for a, b in ((40, 60), (55, 70))]
+    again, new = index.rows(both)
     assert list(new) == cluster.paths[50:70]
-    assert again.tolist() == list(range(40, 70))
+    assert [rows.tolist() for rows in again] == [list(range(40, 60)), list(range(55, 70))]
     assert list(index.paths) == cluster.paths[:70]
     index.keep(np.arange(70) >= 10)
     assert list(index.paths) == cluster.paths[10:70]
-    rows, _ = index.rows(pane([(p, Second()) for p in cluster.paths[5:15]]))
+    (rows,), _ = index.rows([pane([(p, Second()) for p in cluster.paths[5:15]])])
     assert rows.tolist() == [60, 61, 62, 63, 64, 0, 1, 2, 3, 4]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from drawings import THREE_TIER, TWO_TIER
 
@@ -191,3 +192,21 @@ def test_neighbouring_tors_need_nothing_in_between() -> None:
         "tor:t0": 1.0, "tor:t1": 1.0, "link:tor:t0|tor:t1": 1.0,
     }  # fmt: skip
     assert Routes(ring).between("t0", "t2", "", "")["tor:t1"] == 1.0
+
+
+def test_ways_that_are_alike_are_one_way() -> None:
+    #  t0 - t1 are neighbours, and so are t1 - t2; t3 and t4 are twins below s0
+    drawn = Topology(
+        switches=[*(Switch(f"t{n}", "asw") for n in range(5)), Switch("s0", "dsw")],
+        links=[("t0", "t1"), ("t1", "t2"), *((f"t{n}", "s0") for n in (0, 2, 3, 4))],
+    )
+    routes = Routes(drawn)
+    tors = np.array([-1, *(routes.tor(f"t{n}") for n in range(5))], np.int32)
+    a, b = (axis.ravel() for axis in np.meshgrid(tors, tors))
+    numbers: dict[int, set[int]] = {}
+    for key, u, v in zip(routes.alike(a, b).tolist(), a.tolist(), b.tolist(), strict=True):
+        numbers.setdefault(key, set()).add(routes.way(u, v, "", "").number)
+    assert all(len(each) == 1 for each in numbers.values())
+    t0, t3, t4 = tors[[1, 4, 5]]
+    ways = routes.alike(np.array([t0, t0], np.int32), np.array([t3, t4], np.int32))
+    assert ways[0] == ways[1], "twins"

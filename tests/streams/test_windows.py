@@ -440,3 +440,11 @@ def test_a_path_that_is_new_twice_in_one_batch_is_one_path() -> None:
     rows = batch([record(0.1), record(0.2), record(0.3, src="h3")])
     assert table.index(rows, identity.path_ids(rows)).tolist() == [0, 0, 1]
     assert len(table) == 2
+
+
+def test_only_the_rows_that_are_asked_for_are_indexed() -> None:
+    table = PathTable()
+    rows = batch([record(src=f"h{n}", dst="h9") for n in range(1, 5)])
+    ids = identity.path_ids(rows)
+    assert table.index(rows, ids, np.array([3, 1])).tolist() == [0, 1]
+    assert table.ids.tolist() == [ids[3], ids[1]]
