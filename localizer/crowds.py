@@ -55,40 +55,42 @@ def apart(excess_us: F64, crowd: I64, speaks: Bool) -> F64:
     return out
 
 
-def tail(woven: Woven, crowd: I64, vote: F64, moved: Bool) -> F64:
+def tail(woven: Woven, crowd: I64, vote: F64, moved: Bool, quietest: float = QUIETEST) -> F64:
     """P(so many votes moved) if a component's paths moved as often as others of their crowds.
 
     woven      (P, C) which path crosses which component
     crowd      (P,); vote (P,) weight of each path that speaks, else 0; moved (P,)
+    quietest   share that moves in good health, whatever the others do [1]
     returns    (C,) 1 where nothing moved, or where no crowd has others to compare with
     """
     hit = vote * moved
     touched = np.flatnonzero((pooled := woven.pooled(hit)) > 0)
     out = np.ones(len(pooled))
     if len(touched):
-        every = [np.bincount(crowd, each) for each in (vote, hit)]
-        out[touched] = _tail(*(woven.split(each, crowd, touched) for each in (vote, hit)), *every)
+        n, k = (woven.split(each, crowd, touched) for each in (vote, hit))
+        every, every_hit = (np.bincount(crowd, each) for each in (vote, hit))
+        out[touched] = _tail(n, k, every, every_hit, quietest)
     return out
 
 
-def tail_of(share: F64, crowd: I64, vote: F64, moved: Bool) -> float:
+def tail_of(share: F64, crowd: I64, vote: F64, moved: Bool, quietest: float = QUIETEST) -> float:
     """The same for one component; share (P,) of which each path crosses it."""
     hit = vote * moved
     n, k, every, every_hit = (
         np.bincount(crowd, each).astype(np.float64)
         for each in (vote * share, hit * share, vote, hit)
     )
-    return float(_tail(n[None], k[None], every, every_hit)[0])
+    return float(_tail(n[None], k[None], every, every_hit, quietest)[0])
 
 
-def _tail(n: F64, k: F64, every: F64, every_hit: F64) -> F64:
+def _tail(n: F64, k: F64, every: F64, every_hit: F64, quietest: float) -> F64:
     """(C,) for components of n (C, G) votes in each crowd, k (C, G) of which moved; every and
     every_hit (G,) are the crowds' own."""
     others = every - n
     others_hit = np.maximum(every_hit - k, 0.0)
     telling = others >= FEWEST_OTHERS
-    rate = np.where(telling, np.maximum(others_hit / np.maximum(others, 1e-9), QUIETEST), 0.0)
+    rate = np.where(telling, np.maximum(others_hit / np.maximum(others, 1e-9), quietest), 0.0)
     votes, found, expected = ((each * telling).sum(axis=1) for each in (n, k, n * rate))
-    mean = np.clip(expected / np.maximum(votes, 1e-9), QUIETEST, 1 - 1e-9)
+    mean = np.clip(expected / np.maximum(votes, 1e-9), quietest, 1 - 1e-9)
     p = special.betainc(np.maximum(found, 1e-12), np.maximum(votes - found, 0.0) + 1.0, mean)
     return np.where(found > 0, p, 1.0)

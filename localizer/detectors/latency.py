@@ -42,8 +42,9 @@ SMALLEST_SHARE = 0.10  # absolutely and against the path's own round trip
 #: simulated clusters are, with +10 us on a path of 15 us 99 of 100 score above 10 (above 1 where
 #: bursts last up to 12 s and quadruple the round trip).
 OUTLYING = 2.0
-#: Share of healthy paths that may look shifted at any moment; guards the first minutes.
-QUIETEST = 0.02
+#: Share of healthy paths that may always look shifted, whatever the others of their crowd do: on
+#: clean clusters it is 2e-4 on average and this at worst.
+QUIETEST = 0.005
 KNOWN = 4  # references that make a path's spread known,
 BURSTS = 8  # and that have met the bursts of its jobs
 
@@ -57,6 +58,7 @@ class Shift:
     noise_us   (P,) robust spread of that difference while healthy, > 0
     flagged    (P,) shifted upwards: significantly, materially, and unlike the windows before
     lof        (P,) Local Outlier Factor of the paths that moved; NaN elsewhere, or without a past
+    quietest   share of healthy paths that may look shifted [1]
     """
 
     valid: Bool
@@ -64,6 +66,7 @@ class Shift:
     noise_us: F64
     flagged: Bool
     lof: F32
+    quietest: float = QUIETEST
 
 
 @dataclass(frozen=True, slots=True)

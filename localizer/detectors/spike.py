@@ -23,6 +23,7 @@ RECENT_S: Final = 5
 BEFORE_S: Final = 25
 FACTOR = 1.5  # of the path's own round trip
 FEWEST = 2  # answers within RECENT_S
+QUIETEST = 0.02  # share of healthy paths that may look so, and at the height of bursts more
 
 
 def spike(rtt_us: F32, reference: F32, ceiling: F32, layer: npt.NDArray[np.int8]) -> Shift | None:
@@ -47,7 +48,7 @@ def spike(rtt_us: F32, reference: F32, ceiling: F32, layer: npt.NDArray[np.int8]
         here = valid & (layer == code)
         crowd = 1.4826 * np.median(np.abs(excess[here] - np.median(excess[here])))
         noise[here] = np.maximum(noise[here], crowd)
-    return Shift(valid, excess, noise, flagged, np.full(len(valid), np.nan, np.float32))
+    return Shift(valid, excess, noise, flagged, np.full(len(valid), np.nan, np.float32), QUIETEST)
 
 
 def rate_ratio_p(recent: tuple[int, int], before: tuple[int, int]) -> float:

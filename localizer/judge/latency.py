@@ -66,9 +66,9 @@ def _shifted(
     crowd = crowds.of(state.src, state.dst, overlay)
     # What tunnels is asked twice, for an rnic may fail the overlay alone.
     level = state.budget.level(len(groups.members) + int(groups.tunnels.sum()), every_s)
-    if not (_tail(groups, crowd, vote * left, flagged, overlay) < level).any():
+    if not (_tail(groups, crowd, vote * left, flagged, overlay, shift.quietest) < level).any():
         return []
-    tail = _tail(groups, crowd, vote, flagged, overlay)
+    tail = _tail(groups, crowd, vote, flagged, overlay, shift.quietest)
     noise = np.where(shift.noise_us > 0, shift.noise_us, 1.0)
     excess = crowds.apart(shift.excess_us, crowd, valid)
     evidence = Evidence(
@@ -87,7 +87,7 @@ def _shifted(
         speaks = here & overlay if blame.tunnelled else here
         rows = speaks & (share > 0) & ~(flagged & (owner != number))
         n, k = float((vote * share * rows).sum()), float((vote * share * (rows & flagged)).sum())
-        p = crowds.tail_of(share * rows, crowd, vote * speaks, flagged)
+        p = crowds.tail_of(share * rows, crowd, vote * speaks, flagged, shift.quietest)
         mine = np.flatnonzero(rows & flagged)
         witnesses = len(np.unique(state.src[mine]))
         # Five seconds are too short to tell some five-tuples from a rush of some pairs.
@@ -108,11 +108,13 @@ def _shifted(
     return verdicts
 
 
-def _tail(groups: Classes, crowd: I64, vote: F64, moved: Bool, overlay: Bool) -> F64:
+def _tail(
+    groups: Classes, crowd: I64, vote: F64, moved: Bool, overlay: Bool, quietest: float
+) -> F64:
     """(K,) of each class, as ``crowds.tail``; of what tunnels the smaller of all paths' and of the
     overlay's alone."""
-    tail = crowds.tail(groups.woven, crowd, vote, moved)
-    above = crowds.tail(groups.woven, crowd, vote * overlay, moved)
+    tail = crowds.tail(groups.woven, crowd, vote, moved, quietest)
+    above = crowds.tail(groups.woven, crowd, vote * overlay, moved, quietest)
     return np.where(groups.tunnels, np.minimum(tail, above), tail)
 
 
