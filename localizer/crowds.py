@@ -68,7 +68,7 @@ def tail(woven: Woven, crowd: I64, vote: F64, moved: Bool, quietest: float = QUI
     out = np.ones(len(pooled))
     if len(touched):
         n, k = (woven.split(each, crowd, touched) for each in (vote, hit))
-        every, every_hit = (np.bincount(crowd, each) for each in (vote, hit))
+        every, every_hit = (np.bincount(crowd, each).astype(np.float64) for each in (vote, hit))
         out[touched] = _tail(n, k, every, every_hit, quietest)
     return out
 
