@@ -22,8 +22,8 @@ from schemas.incident import Incident
 SIGHTINGS: dict[Family, int] = {"reachability": 2, "latency": 2, "drift": 1, "agent": 1}
 LONE_SIGHTINGS = 6  # of a host that nobody else agrees with: others may yet
 MEMORY_S: dict[Family, int] = {"reachability": 3, "latency": 11, "drift": 1, "agent": 3}
-#: Clean time that closes an incident [s].
-CLEAR_S: dict[Family, int] = {"reachability": 10, "latency": 16, "drift": 1860, "agent": 6}
+#: Clean time that closes an incident [s]; where source ports change every hour, a drift shows once.
+CLEAR_S: dict[Family, int] = {"reachability": 10, "latency": 16, "drift": 3660, "agent": 6}
 REOPEN_S = 60  # the same trouble so soon again is the same incident, flapping
 UPDATE_S = 10  # an ongoing incident is written again this often while its numbers change
 STRAYED = 3  # seconds in a row under another name until that name is taken over

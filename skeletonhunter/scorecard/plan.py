@@ -43,7 +43,7 @@ OTHER_SEEDS: Final = 2
 OTHER_FACTOR: Final = 1.2
 #: Clean input: length of a trial (source ports change at the hour), and CPU time for a scenario.
 CLEAN_S: Final = 4200
-CLEAN_BUDGET_S: Final = 300.0
+CLEAN_BUDGET_S: Final = 480.0
 QUICK_CLEAN_S: Final = 300
 QUICK_COST_S: Final = 30.0
 
@@ -51,7 +51,7 @@ DEFAULT: Final = Options().strategy
 #: CPU seconds, for estimates: of a record through the whole pipeline, of a trial's beginning, of a
 #: second, of one in which something alarms, then for each path and for each pair of faults too, and
 #: of a strategy on a published setting.
-RECORD_S: Final = 4e-6
+RECORD_S: Final = 3e-6
 TRIAL_S: Final = 0.7
 SECOND_S: Final = 3e-3
 ALARM_S: Final = 0.02
