@@ -34,7 +34,7 @@ _QUARTILES: Final = slice(0, 3)
 _MAX: Final = 6
 
 LOOK_BACK = 10  # disjoint windows
-FEWEST = 5  # answered probes that make a window worth comparing
+FEWEST = 3  # answered probes that make a window worth comparing: one for each quartile
 SIGMAS = 4.0
 SMALLEST_US = 2.0  # and the shift must be of a size that matters,
 SMALLEST_SHARE = 0.10  # absolutely and against the path's own round trip
