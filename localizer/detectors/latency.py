@@ -34,8 +34,9 @@ _QUARTILES: Final = slice(0, 3)
 _MAX: Final = 6
 
 LOOK_BACK = 10  # disjoint windows
-FEWEST = 5  # answered probes that make a window worth comparing
+FEWEST = 3  # answered probes that make a window worth comparing: one for each quartile
 SIGMAS = 4.0
+EARLY = 0.1  # share of paths that are quicker than usual, for them to tell how restless all are
 SMALLEST_US = 2.0  # and the shift must be of a size that matters,
 SMALLEST_SHARE = 0.10  # absolutely and against the path's own round trip
 #: A Local Outlier Factor below this is a window like others before it: 98 of 100 healthy windows of
@@ -123,8 +124,7 @@ class LatencyMemory:
         noise = np.maximum(np.maximum(known.spread_us, 0.02 * usual), 0.3)
         for code in np.unique(layer[valid]):
             here = valid & (layer == code)
-            crowd = 1.4826 * np.median(np.abs(excess[here] - np.median(excess[here])))
-            noise[here] = np.maximum(noise[here], crowd)
+            noise[here] = np.maximum(noise[here], _restlessness(excess[here]))
         least = np.maximum(SMALLEST_US, SMALLEST_SHARE * usual)
         moved = np.flatnonzero(valid & (excess > np.maximum(SIGMAS * noise, least)))
         lof = np.full(paths, np.nan, np.float32)
@@ -234,3 +234,16 @@ def _padded(values: F32, paths: int, fill: float = np.nan) -> F32:
     if len(values) == paths:
         return values
     return np.concatenate([values, np.full(paths - len(values), fill, np.float32)])
+
+
+def _restlessness(excess_us: F64) -> float:
+    """Robust spread of the healthy among these shifts [us].
+
+    About the median while the median itself is healthy. A switch of a small fabric may slow most of
+    the paths: then their excess is no spread, and those that are quicker than usual tell of it.
+    """
+    about = np.median(np.abs(excess_us - np.median(excess_us)))
+    early = -excess_us[excess_us < 0]
+    if len(early) >= EARLY * len(excess_us):
+        about = min(about, np.median(early))
+    return 1.4826 * float(about)

@@ -91,6 +91,17 @@ def test_a_shift_must_be_of_a_size_that_matters(added_us: float, flagged: bool) 
     assert story.window(added_us * SLOW).flagged[SLOW].all() == flagged
 
 
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.75])
+def test_a_switch_that_most_paths_cross_is_no_restlessness(share: float) -> None:
+    """Crossed once or twice, so that shifts differ as if every path were restless."""
+    story = Story()
+    story.minutes(2)
+    hit = np.arange(PATHS) < share * PATHS
+    both = hit & (np.arange(PATHS) % 2 == 0)
+    shift = story.window(10.0 * hit + 10.0 * both)
+    assert shift.flagged.tolist() == hit.tolist()
+
+
 def test_when_all_paths_of_a_layer_are_restless_none_stands_out() -> None:
     story = Story()
     story.minutes(5)
@@ -192,6 +203,11 @@ def test_half_a_window_of_slowness_moves_it() -> None:
 def test_a_window_with_too_few_answers_is_not_compared() -> None:
     few = comparable(features(BASE[:2]), np.array([FEWEST, FEWEST - 1]), np.ones(2, bool))
     assert np.isfinite(few).all(axis=1).tolist() == [True, False]
+
+
+def test_three_answers_make_a_window_for_the_many_ports_of_a_pair_take_turns() -> None:
+    three = comparable(features(BASE[:1]), np.array([3]), np.ones(1, bool))
+    assert np.isfinite(three).all()
 
 
 def test_part_of_a_window_is_not_compared_with_whole_ones() -> None:
