@@ -39,6 +39,12 @@ def worked_on(component: str, until: str = "2026-05-28T21:00:00Z") -> Maintenanc
     )  # fmt: skip
 
 
+def by_kind(known: Iterable[Notice]) -> tuple[list[Notice], list[Notice]]:
+    """The topics are read side by side, so only within one is there an order."""
+    places = [each for each in known if isinstance(each, Placement)]
+    return places, [each for each in known if isinstance(each, Maintenance)]
+
+
 class Broker:
     def __init__(self) -> None:
         self._embedded = EmbeddedBroker()
@@ -97,10 +103,10 @@ def test_begun_again_it_knows_the_same(broker: Broker, notices: Notices) -> None
     async def story() -> None:
         broker.say(placed("c1", "starting"), placed("c1", "ready"), worked_on("tor:a1"))
         await notices.begin()
-        before = notices.known
+        before = by_kind(notices.known)
         await notices.begin()
-        assert notices.known == before
-        assert len(before) == 3
+        assert by_kind(notices.known) == before
+        assert [len(said) for said in before] == [2, 1]
 
     asyncio.run(story())
 
