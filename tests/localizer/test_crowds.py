@@ -45,6 +45,12 @@ def test_a_host_slower_than_the_rest_of_its_job_stands_out() -> None:
     assert (p[6:] == 1.0).all()
 
 
+def test_where_healthy_paths_keep_still_fewer_moves_tell() -> None:
+    moved = (SRC == 3) & (DST < 3)
+    restless, still = (crowds.tail(HOSTS, CROWD, VOTE, moved, quietest=q)[3] for q in (0.02, 0.005))
+    assert still < restless / 20
+
+
 def test_a_job_that_is_slow_as_a_whole_makes_nobody_stand_out() -> None:
     p = crowds.tail(HOSTS, CROWD, VOTE, SRC < 6)
     assert p.min() > 0.5

@@ -39,6 +39,7 @@ def found(simulated: Simulation, seconds: int) -> list[Incident]:
     [
         ("rnic_latency", "any rnic", 10.0, 35),  # on a path of about 15 us: two windows
         ("vswitch_latency", "any vswitch", 40.0, 15),  # a large step does not wait for a window
+        ("offloading_failure", "any rnic", 30.0, 15),  # nor if it hits the overlay alone
     ],
 )
 def test_a_step_is_named_in_time(kind: str, where: str, added_us: float, within_s: int) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from localizer.evidence import Evidence, Matrices
+from localizer.likelihood.candidates import TUNNELLED, candidates
 from localizer.strategies.hypothesis import hypothesis
 from testbed import published
 from tests.contracts.evidence_samples import column_of, fabric, late, lossy
@@ -40,3 +43,44 @@ def test_two_directions_that_explain_nothing_do_not_vouch_for_each_other() -> No
     # the real culprit is found: only the bonus that each lends the other would still keep them.
     drawn = published.trial("fat_tree_sparse", 56)
     assert min(blame.effect for blame in hypothesis(drawn.evidence)) > 1e-4
+
+
+def tunnelled(rnic: str, added_us: float, seed: int) -> Evidence:
+    """Only the overlay's paths over an rnic are late: its offload is broken."""
+    everybody, quiet = late([(rnic, added_us)], seed=seed), late([], seed=seed)
+    excess = np.where(everybody.overlay, everybody.excess_us, quiet.excess_us)
+    groups, flagged = fabric()[0], excess > 4.0
+    return replace(
+        everybody, excess_us=excess, bad=flagged, lost=flagged.astype(np.int64),
+        crossings=Matrices(groups.incidence, tunnels=groups.tunnels),
+    )  # fmt: skip
+
+
+def test_an_rnic_that_slows_tunnelled_packets_alone_is_named_with_all_of_them() -> None:
+    (blame,) = hypothesis(tunnelled("rnic:r3.1", 25.0, seed=3))
+    assert blame.column == column_of("rnic:r3.1")
+    assert blame.tunnelled
+    assert blame.share == 1.0, "all that is tunnelled is late, no matter by which five-tuple"
+    assert blame.effect == pytest.approx(25.0, rel=0.15)
+
+
+def test_an_rnic_that_slows_everything_is_no_broken_offload() -> None:
+    groups = fabric()[0]
+    everything = replace(
+        late([("rnic:r3.1", 25.0)], seed=3),
+        crossings=Matrices(groups.incidence, tunnels=groups.tunnels),
+    )
+    (blame,) = hypothesis(everything)
+    assert (blame.column, blame.tunnelled) == (column_of("rnic:r3.1"), False)
+
+
+def test_only_what_holds_an_rnic_may_fail_the_overlay_alone() -> None:
+    evidence, groups = tunnelled("rnic:r3.1", 25.0, seed=3), fabric()[0]
+    choices = candidates(evidence, tunnels=True)
+    (alone,) = np.nonzero(choices.mode == TUNNELLED)
+    held = [groups.members[column] for column in choices.column[alone]]
+    assert all(any(name.startswith("rnic:") for name in names) for names in held)
+    paths = np.arange(len(evidence.sent))
+    entries = choices.of_paths(evidence, paths)
+    assert evidence.overlay[entries.row[np.isin(entries.which, alone)]].all()
+    assert not (candidates(evidence).mode == TUNNELLED).any(), "losses do not ask"
