@@ -14,9 +14,9 @@ whoever reads one message understands it without having read another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 Kind = Literal["pane", "window", "routes", "heartbeats", "punctuation"]
@@ -73,6 +73,7 @@ HEARTBEATS: Final = pa.schema(
 )
 _SCHEMAS: Final = {"pane": PANE, "window": WINDOW, "routes": ROUTES, "heartbeats": HEARTBEATS}
 MAX_CHUNK_BYTES: Final = 512 * 1024
+_CHUNK_ROWS: Final = 4096
 
 
 class WindowsError(ValueError):
@@ -143,7 +144,41 @@ def decode(kind: Kind, raw: bytes) -> pa.RecordBatch:
     return batch
 
 
-def split(batch: pa.RecordBatch, rows: int = 4096) -> Iterator[pa.RecordBatch]:
-    """Cut a pane into chunks that stay below MAX_CHUNK_BYTES (about 100 B a row); never empty."""
-    for start in range(0, max(batch.num_rows, 1), rows):
-        yield batch.slice(start, rows)
+def encode_chunks(batch: pa.RecordBatch) -> list[bytes]:
+    """The batch as one or more chunks of at most MAX_CHUNK_BYTES, in order; never empty.
+
+    Rows of ordinary names take about 100 B; where names are long, chunks hold fewer rows. A chunk
+    carries only the names that its own rows use.
+    """
+    return [
+        raw
+        for start in range(0, max(batch.num_rows, 1), _CHUNK_ROWS)
+        for raw in _encode_within(batch.slice(start, _CHUNK_ROWS), batch.num_rows > _CHUNK_ROWS)
+    ]
+
+
+def _encode_within(batch: pa.RecordBatch, sliced: bool) -> list[bytes]:
+    """sliced  the batch shares its dictionaries with rows outside it"""
+    raw = encode(_compact(batch) if sliced else batch)
+    if len(raw) <= MAX_CHUNK_BYTES or batch.num_rows <= 1:
+        return [raw]
+    half = batch.num_rows // 2
+    return [
+        *_encode_within(batch.slice(0, half), True),
+        *_encode_within(batch.slice(half), True),
+    ]
+
+
+def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows with dictionaries of only the names that they use."""
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            codes = column.indices.to_numpy(zero_copy_only=False)
+            used = np.zeros(len(column.dictionary), bool)
+            used[codes] = True
+            place = (np.cumsum(used) - 1).astype(np.int32)
+            names = column.dictionary.take(pa.array(np.flatnonzero(used)))
+            column = pa.DictionaryArray.from_arrays(place[codes], names)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)

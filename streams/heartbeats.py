@@ -132,7 +132,7 @@ def chunks(partition: int, fabric: str, beats: list[Heartbeat]) -> list[OutMessa
         schema=windows.HEARTBEATS,
     )
     seconds = [beat.time // SECOND for beat in beats]
-    parts = list(windows.split(batch))
+    parts = windows.encode_chunks(batch)
     header = windows.Header(
         "heartbeats", fabric, min(seconds), max(seconds) + 1, partition, chunks=len(parts)
     )
@@ -140,7 +140,7 @@ def chunks(partition: int, fabric: str, beats: list[Heartbeat]) -> list[OutMessa
         OutMessage(
             topics.WINDOWS.name,
             fabric.encode(),
-            windows.encode(part),
+            part,
             header._replace(chunk=i).to_kafka(),
         )
         for i, part in enumerate(parts)

@@ -16,6 +16,8 @@ from schemas import identity, ping, windows
 from schemas.codecs import Reject, column
 from streams.panes import I32, I64, NO_RTT, U32, U64, Pings
 from streams.paths import PathTable
+from streams.quota import PathQuota
+from streams.sources import Sources
 
 Bool = npt.NDArray[np.bool_]
 
@@ -34,6 +36,11 @@ USED: Final = frozenset(
 
 _ROUTE_COLUMNS: Final = frozenset(
     {"src_idc", "agent_type", "src_ip", "dst_ip", "src_port", "dst_port", "ping_time", "route"}
+)
+
+
+_OVER_QUOTA: Final = (
+    "its sender may add no more paths or fabrics; see streams/quota.py for the limits"
 )
 
 
@@ -59,45 +66,23 @@ class Records:
     pings: Pings
     routes: list[Route]
     rejects: list[tuple[int, Reject]]  # (offset of its message, what was wrong)
+    sender: I32 | None = None  # (pings,) code of each ping's sender
 
 
-class Sources:
-    """Source host of each path of a PathTable, as a code into ``names``."""
-
-    def __init__(self) -> None:
-        self.names: list[tuple[str, str]] = []  # (fabric, node_sn)
-        self._code: dict[tuple[str, str], int] = {}
-        self._of_path: I32 = np.empty(0, np.int32)
-
-    def of(self, table: PathTable, path: I32) -> I32:
-        """(rows,) source code of each path index."""
-        known = len(self._of_path)
-        if len(table) > known:
-            new = table.describe(np.arange(known, len(table), dtype=np.int32))
-            fabric, node = (
-                new[1 + windows.PATH_STRINGS.index(name)].to_pylist()
-                for name in ("fabric", "src_node_sn")
-            )
-            codes = [self._add(pair) for pair in zip(fabric, node, strict=True)]
-            self._of_path = np.concatenate([self._of_path, np.array(codes, np.int32)])
-        return self._of_path[path]
-
-    def _add(self, pair: tuple[str, str]) -> int:
-        code = self._code.setdefault(pair, len(self.names))
-        if code == len(self.names):
-            self.names.append(pair)
-        return code
-
-    def reindex(self, moved: I32) -> None:
-        """Follow PathTable.forget."""
-        self._of_path = self._of_path[moved[: len(self._of_path)] >= 0]
-
-
-def split(batch: pa.RecordBatch, offset: I64, table: PathTable, sources: Sources) -> Records:
+def split(
+    batch: pa.RecordBatch,
+    offset: I64,
+    table: PathTable,
+    sources: Sources,
+    sender: I32 | None = None,
+    quota: PathQuota | None = None,
+) -> Records:
     """Take a validated batch apart; paths that are new are added to ``table``.
 
     batch   ping records that ``schemas.codecs`` accepted
     offset  (rows,) offset of the message that each row came in
+    sender  (rows,) code of the sender of that message; quota: what a sender may add. Both, or
+            neither: then everything is added
     """
     traced = pc.equal(batch.column("task_type"), _TRACEROUTE).to_numpy(zero_copy_only=False)
     ids = identity.path_ids(batch)
@@ -105,24 +90,50 @@ def split(batch: pa.RecordBatch, offset: I64, table: PathTable, sources: Sources
     rejects: list[tuple[int, Reject]] = []
     if traced.any():
         routes, rejects = _routes(batch, ids, np.flatnonzero(traced), offset)
-    return Records(_pings(batch, ids, ~traced, offset, table, sources), routes, rejects)
+    rows = np.flatnonzero(~traced)
+    admit = None
+    if quota is not None and sender is not None:
+        given, senders = quota, sender  # bound for the closure
+
+        def admit(new: I64) -> Bool:
+            return given.admit(senders[new], identity.filled(batch, "fabric").take(pa.array(new)))
+
+    path = table.index(batch, ids, rows, admit)
+    if (path < 0).any():
+        rejects += _over_quota(batch, rows[path < 0], offset)
+        rows, path = rows[path >= 0], path[path >= 0]
+    pings = _pings(batch, rows, path, offset, table, sources)
+    return Records(pings, routes, rejects, None if sender is None else sender[rows])
+
+
+def _over_quota(batch: pa.RecordBatch, rows: I64, offset: I64) -> list[tuple[int, Reject]]:
+    """One reject for each row of a path that its sender may not add."""
+    return [
+        (int(offset[row]), Reject(row, None, _OVER_QUOTA, raw))
+        for row, raw in zip(rows.tolist(), _raws(batch, rows), strict=True)
+    ]
+
+
+def _raws(batch: pa.RecordBatch, rows: I64) -> list[bytes]:
+    """Some rows as JSON, for people; nulls are left out."""
+    found = batch.take(pa.array(rows)).to_pylist()
+    return [json.dumps({k: v for k, v in row.items() if v is not None}).encode() for row in found]
 
 
 def _pings(
-    batch: pa.RecordBatch, ids: U64, judged: Bool, offset: I64, table: PathTable, sources: Sources
+    batch: pa.RecordBatch, rows: I64, path: I32, offset: I64, table: PathTable, sources: Sources
 ) -> Pings:
-    """judged  (rows,) records to take; only columns that are read are filtered"""
-    path = table.index(batch, ids, np.flatnonzero(judged))
+    """rows  records to take; path (rows,) their indices in the table"""
     sent, lost, refused = probes(batch)
     return Pings(
         path=path,
-        time_ns=batch.column("ping_time").to_numpy(zero_copy_only=False)[judged],
-        rtt_ns=_rtt_ns(batch)[judged],
-        sent=sent[judged],
-        lost=lost[judged],
-        refused=refused[judged],
+        time_ns=batch.column("ping_time").to_numpy(zero_copy_only=False)[rows],
+        rtt_ns=_rtt_ns(batch)[rows],
+        sent=sent[rows],
+        lost=lost[rows],
+        refused=refused[rows],
         source=sources.of(table, path),
-        offset=offset[judged],
+        offset=offset[rows],
     )
 
 
@@ -183,10 +194,8 @@ def _routes(
             hops = _route_decoder.decode(text) if text.strip() not in ("", "null") else []
         except msgspec.MsgspecError as why:
             reason = f"route: not a JSON array of hop names: {why}"
-            raw = json.dumps(
-                {k: v for k, v in batch.slice(at[i], 1).to_pylist()[0].items() if v is not None}
-            )
-            rejects.append((where, Reject(int(at[i]), "route", reason, raw.encode())))
+            (raw,) = _raws(batch, at[i : i + 1])
+            rejects.append((where, Reject(int(at[i]), "route", reason, raw)))
             continue
         fabric, layer, src_ip, dst_ip = (values[i] for values in names)
         src_port, dst_port = (values[i] for values in ports)
