@@ -181,7 +181,7 @@ def test_a_day_of_churn_leaves_nothing_behind() -> None:
     worker = PartitionWorker(0, epoch=1)
     sizes = []
     offset = itertools.count()
-    for s in range(0, 86_400, 40):
+    for s in range(0, 86_400, 120):
         life = s // 600
         rows = [
             ping(
