@@ -26,6 +26,7 @@ def in_message(event: Any) -> InMessage:
         round((message.timestamp or 0.0) * 1000),
         value,
         {name: bytes(text) for name, text in pairs if text is not None},
+        message.key if isinstance(message.key, bytes) else b"",
     )
     message.value = event.value = None
     return out

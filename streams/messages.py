@@ -12,12 +12,14 @@ class InMessage(NamedTuple):
 
     offset   position in the partition; time_ms: the broker's time stamp, i.e. when it arrived
     headers  by name; of a repeated name the last one counts
+    key      the message's key, empty when it has none
     """
 
     offset: int
     time_ms: int
     value: bytes
     headers: dict[str, bytes]
+    key: bytes = b""
 
     def header(self, name: str) -> str:
         """A header as text, empty when it is absent."""

@@ -52,7 +52,7 @@ class Event:
         self.value: bytes | None = message.value
         self.message = SimpleNamespace(
             value=message.value, headers=list(message.headers.items()), offset=message.offset,
-            partition=partition, timestamp=message.time_ms / 1000,
+            partition=partition, timestamp=message.time_ms / 1000, key=message.key,
         )  # fmt: skip
         self.acked = acked
 

@@ -153,8 +153,9 @@ class Listening(Localizer):
 def punctuation(fabric: str, offset: int) -> Any:
     header = Header("punctuation", fabric, 0, 0)
     message = SimpleNamespace(
-        partition=0, offset=offset, timestamp=1.0, value=b"", headers=dict(header.to_kafka())
-    )
+        partition=0, offset=offset, timestamp=1.0, key=b"", value=b"",
+        headers=dict(header.to_kafka()),
+    )  # fmt: skip
     return SimpleNamespace(message=message, value=b"", ack=lambda: None)
 
 
