@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from schemas import topics
-from schemas.batches import decode_all
 from streams import dead_letters, records
+from streams.admission import Admission
 from streams.chunks import Punctuation, Writer
 from streams.messages import InMessage, OutMessage
 from streams.panes import I64, Pings
@@ -57,8 +57,16 @@ class Tally:
 class PartitionWorker:
     """Messages in, messages out; remembers what is still open."""
 
-    def __init__(self, partition: int, epoch: int, timing: Timing = DEFAULT_TIMING) -> None:
+    def __init__(
+        self,
+        partition: int,
+        epoch: int,
+        timing: Timing = DEFAULT_TIMING,
+        admission: Admission | None = None,
+    ) -> None:
+        """admission  decides which messages and records are taken; None: all of them"""
         self.partition = partition
+        self._admission = admission or Admission()
         self.next_offset: int | None = None
         self._timing = timing
         self._windower = Windower(timing)
@@ -155,11 +163,11 @@ class PartitionWorker:
         self.next_offset = max(offset + 1, self.next_offset or 0)
 
     def _take_in(self, messages: list[InMessage]) -> list[OutMessage]:
-        joined = decode_all([(each.value, each.header(topics.CONTENT_TYPE)) for each in messages])
+        joined = self._admission.pings(messages, [self.partition] * len(messages))
         topic, partition = topics.PINGS.name, self.partition
         offsets = np.array([message.offset for message in messages], np.int64)
         self._messages += len(messages)
-        self._dead += len(joined.errors) + len(joined.rejects)
+        self._dead += len(joined.errors) + sum(reject.rows for _, reject in joined.rejects)
         letters = {
             (index, -1): dead_letters.message(
                 topic, partition, messages[index].offset, messages[index].value, str(why)
