@@ -35,19 +35,19 @@ _NS: Final = 1_000_000_000
 class Admission:
     """Decides for every message of skh.pings and skh.heartbeats, and counts what it refuses.
 
-    ring      the key ring of this moment; None: there is none, and nobody is asked for a signature
+    ring      the key ring of this moment; None: there is none, and no signature is asked for
     unsigned  whether messages without a signature are taken although there is a key ring
     refused   reason -> messages and records refused; see schemas.metrics.STREAM_REFUSED
     """
 
     def __init__(
         self,
-        ring: Callable[[], KeyRing | None] = lambda: None,
+        ring: Callable[[], KeyRing | None] | None = None,
         *,
         unsigned: bool = False,
         ownership: Ownership | None = None,
     ) -> None:
-        self._ring = ring
+        self._ring = ring or (lambda: None)
         self._unsigned = unsigned
         self._ownership = ownership or Ownership()
         self.refused: Counter[str] = Counter(dict.fromkeys(signing.REASONS, 0))

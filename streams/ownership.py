@@ -37,6 +37,11 @@ class Ownership:
         for each in documents:
             self._place(each.fabric, each.node_id, each.node_sn, each.tenant)
 
+    def hear(self, document: object) -> None:
+        """``place`` for a reader of more than placements."""
+        if isinstance(document, Placement):
+            self.place([document])
+
     def _place(self, fabric: str, box: str, host: str, tenant: str) -> None:
         self._fabrics.add(fabric)
         hosts = self._nodes.get((fabric, box), ())
