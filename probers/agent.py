@@ -16,6 +16,7 @@ from probers.pinglist import PingList, PingListError, check_owner
 from probers.publish import Publisher, PublishError, PublishUsageError, publish_to
 from probers.rdma_verbs import RdmaError, device_names
 from probers.relay import Headers, Relay, RelayError
+from probers.signer import Signer
 from probers.watch import Watch
 from schemas import topics
 
@@ -28,7 +29,12 @@ def main(argv: list[str] | None = None) -> int:
         options = command_line.parse(argv)
         if options.engine == "rdma":
             _check_rdma()
-        publisher = publish_to(options.publish, compression=options.compression)
+        publisher = publish_to(
+            options.publish,
+            compression=options.compression,
+            signer=Signer(options.sender_key),
+            kafka=options.kafka,
+        )
         return _serve(options, publisher)
     except (UsageError, PublishUsageError, PingListError, RelayError) as why:
         return _fail(2, str(why))
@@ -56,7 +62,7 @@ def _serve(options: Options, publisher: Publisher) -> int:
     else:
         first = watch.read()
     publisher.connect(options.connect_timeout_s)
-    relay = _relay(options, publisher)
+    relays = _relays(options, publisher)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: loop.stop())
     if first is not None:
@@ -66,7 +72,7 @@ def _serve(options: Options, publisher: Publisher) -> int:
     say("info", "started", node_sn=options.node_sn, publish=options.publish)
     agent.run()
     watch.stop()
-    if relay is not None:
+    for relay in relays:
         relay.close()
     left = publisher.close(_CLOSE_S)
     say("warning" if left else "info", "stopped", undelivered=left)
@@ -82,14 +88,21 @@ def _check_rdma() -> None:
     )
 
 
-def _relay(options: Options, publisher: Publisher) -> Relay | None:
-    if options.relay_listen is None:
-        return None
-
+def _relays(options: Options, publisher: Publisher) -> list[Relay]:
     def pass_on(topic: str, key: str, headers: Headers, payload: bytes) -> None:
-        publisher.publish(topic, key, payload, headers[topics.CONTENT_TYPE].decode())
+        content_type = headers.pop(topics.CONTENT_TYPE).decode()
+        publisher.publish(topic, key, payload, content_type, headers)
 
-    return Relay(options.relay_listen, pass_on, node_sn=options.node_sn).start()
+    started: list[Relay] = []
+    try:
+        for path, client in options.relay_listen:
+            relay = Relay(path, pass_on, node_sn=options.node_sn, client=client)
+            started.append(relay.start())
+    except RelayError:
+        for relay in started:
+            relay.close()
+        raise
+    return started
 
 
 def _fail(code: int, why: str) -> int:

@@ -1,4 +1,4 @@
-"""Frames on the relay's unix socket: 4 bytes of length, then a msgpack array of four."""
+"""Frames on the relay's unix socket: 4 bytes of length, then a msgpack array of four or five."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ class FrameError(ValueError):
 
 
 class Frame(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """One message for one topic."""
+    """One message for one topic. headers: its signature, when the sender makes one itself."""
 
     topic: str
     key: str
     content_type: str
     payload: bytes
+    headers: dict[str, bytes] = {}
 
 
 _decoder = msgspec.msgpack.Decoder(Frame)
@@ -30,7 +31,9 @@ _encoder = msgspec.msgpack.Encoder()
 
 def pack(frame: Frame) -> bytes:
     """The frame's bytes; raises FrameError when it is too large to be taken."""
-    body = _encoder.encode(frame)
+    # Without headers it is the array of four that every release reads.
+    fields = (frame.topic, frame.key, frame.content_type, frame.payload)
+    body = _encoder.encode(frame if frame.headers else fields)
     if len(body) > MAX_FRAME_BYTES:
         raise FrameError(f"frame of {len(body)} bytes is over {MAX_FRAME_BYTES}")
     return len(body).to_bytes(_LENGTH_BYTES, "big") + body
@@ -64,5 +67,5 @@ class FrameReader:
                 yield _decoder.decode(body)
             except (msgspec.MsgspecError, UnicodeDecodeError) as why:
                 raise FrameError(
-                    f"frame is not [topic, key, content-type, payload]: {why}"
+                    f"frame is not [topic, key, content-type, payload, headers]: {why}"
                 ) from why

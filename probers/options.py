@@ -5,18 +5,24 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Network
-from pathlib import Path
 from typing import Final, NoReturn
 
 from probers.pinglist import RESPONDER_PORT, Layer
+from probers.relay import Client
+from probers.signer import KEY_FILE_VARIABLE, SenderKeyError, read_key
 from probers.wire import KEY_VARIABLE, MIN_KEY_BYTES, Key
+from schemas import kafka_client
+from schemas.kafka_client import KafkaOptionError
+from schemas.secret_files import SecretFileError, read_secret
+from schemas.signing import HostKey
 
 _EXAMPLE: Final = """\
 example:
   skeletonhunter-agent --ping-list http://controller:8080/pinglist/host-17 \\
       --publish kafka:broker-1:9092 --key-file /etc/skeletonhunter/probe.key \\
+      --sender-key-file /etc/skeletonhunter/sender.key \\
       --node-sn host-17 --fabric f1 --allow-cidr 10.0.0.0/8
 
 exit codes: 0 stopped by SIGTERM or SIGINT; 2 wrong usage or unreadable input;
@@ -51,8 +57,10 @@ class Options:
     node_id: str | None
     encoding: str
     compression: str
-    relay_listen: str | None
+    relay_listen: tuple[tuple[str, Client | None], ...]
     engine: str
+    sender_key: HostKey | None = field(repr=False)
+    kafka: dict[str, str] = field(repr=False)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -65,11 +73,12 @@ class _Parser(argparse.ArgumentParser):
 def parse(argv: list[str] | None) -> Options:
     """Options from the command line; raises UsageError, or SystemExit from argparse."""
     args = _parser().parse_args(argv)
+    sender_key = _sender_key(args)
     return Options(
         ping_list=args.ping_list,
         publish=args.publish,
         node_sn=args.node_sn,
-        fabric=args.fabric,
+        fabric=args.fabric or (sender_key.fabric if sender_key else None),
         key=_read_key(args.key_file),
         listen_port=args.listen_port,
         interval_s=args.interval,
@@ -85,8 +94,10 @@ def parse(argv: list[str] | None) -> Options:
         node_id=args.node_id,
         encoding=args.encoding,
         compression=args.compression,
-        relay_listen=args.relay_listen,
+        relay_listen=tuple(args.relay_listen or ()),
         engine=args.engine,
+        sender_key=sender_key,
+        kafka=_kafka(args.kafka_option),
     )
 
 
@@ -129,9 +140,52 @@ def _parser() -> argparse.ArgumentParser:
         help="UDP_PING, or RDMA_PING (so far by hand: python -m probers.rdma_ping)")  # fmt: skip
     add("--encoding", choices=("arrow", "ndjson"), default="arrow", help="of ping records")
     add("--compression", choices=("zstd", "lz4", "none"), default="zstd", help="Kafka only")
-    add("--relay-listen", metavar="PATH",
-        help="also take records of this host's containers on a unix socket")  # fmt: skip
+    add("--relay-listen", type=_socket, action="append", metavar="PATH[=NODE_ID[,TENANT]]",
+        help="also take records of this host's containers on a unix socket, repeatable; with a "
+        "NODE_ID: of that container (and tenant) only")  # fmt: skip
+    add("--sender-key-file", metavar="PATH", help="this host's key (`skeletonhunter keys host`), "
+        f"with which messages are signed; or environment variable {KEY_FILE_VARIABLE}")  # fmt: skip
+    add(
+        "--unsigned",
+        action="store_true",
+        help="publish to Kafka on other machines without a sender's key: anybody could send so",
+    )
+    add("--kafka-option", action="append", default=[], metavar="NAME=VALUE",
+        help="librdkafka setting, repeatable, no secrets; further ones in environment variable "
+        f"{kafka_client.OPTIONS_VARIABLE}, the password's file in "
+        f"{kafka_client.PASSWORD_VARIABLE}")  # fmt: skip
     return parser
+
+
+def _sender_key(args: argparse.Namespace) -> HostKey | None:
+    path = args.sender_key_file or os.environ.get(KEY_FILE_VARIABLE)
+    if not path:
+        scheme, _, brokers = args.publish.partition(":")
+        if scheme == "kafka" and not args.unsigned and not kafka_client.is_loopback(brokers):
+            raise UsageError(
+                f"--publish {args.publish} without --sender-key-file: anybody could send in this "
+                "host's name; give the key of `skeletonhunter keys host`, or --unsigned"
+            )
+        return None
+    try:
+        return read_key(path, args.node_sn, args.fabric)
+    except SenderKeyError as why:
+        raise UsageError(str(why)) from why
+
+
+def _kafka(pairs: list[str]) -> dict[str, str]:
+    try:
+        return kafka_client.from_environment(os.environ) | kafka_client.parse_pairs(pairs)
+    except KafkaOptionError as why:
+        raise UsageError(str(why)) from why
+
+
+def _socket(text: str) -> tuple[str, Client | None]:
+    path, named, client = text.partition("=")
+    node_id, _, tenant = client.partition(",")
+    if not path or (named and not node_id):
+        raise argparse.ArgumentTypeError(f"{text!r} is not PATH[=NODE_ID[,TENANT]]")
+    return path, Client(node_id, tenant) if named else None
 
 
 def _read_key(path: str | None) -> Key:
@@ -139,9 +193,9 @@ def _read_key(path: str | None) -> Key:
         key, where = os.environ.get(KEY_VARIABLE, "").encode(), f"variable {KEY_VARIABLE}"
     else:
         try:
-            key, where = Path(path).read_bytes().rstrip(b"\r\n"), path
-        except OSError as why:
-            raise UsageError(f"{path}: {why.strerror}; give a readable --key-file") from why
+            key, where = read_secret(path).rstrip(b"\r\n"), path
+        except SecretFileError as why:
+            raise UsageError(f"--key-file {why}") from why
     if len(key) < MIN_KEY_BYTES:
         raise UsageError(
             f"{where}: the probe key has {len(key)} bytes; "

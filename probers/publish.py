@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
+
+from probers.signer import Signer
 
 
 class PublishError(RuntimeError):
@@ -30,8 +33,18 @@ class Publisher(Protocol):
     def connect(self, timeout_s: float) -> None:
         """Return when the other side was reached; raises PublishError after ``timeout_s``."""
 
-    def publish(self, topic: str, key: str, payload: bytes, content_type: str) -> bool:
-        """Queue one message; False when it had to be dropped (and was counted)."""
+    def publish(
+        self,
+        topic: str,
+        key: str,
+        payload: bytes,
+        content_type: str,
+        headers: Mapping[str, bytes] | None = None,
+    ) -> bool:
+        """Queue one message; False when it had to be dropped (and was counted).
+
+        headers  in addition to its own: what a relay adds (see ``probers.signer``)
+        """
 
     def poll(self) -> None:
         """Called about once a second from the prober's loop."""
@@ -56,8 +69,15 @@ class FilePublisher:
         except OSError as why:
             raise PublishError(f"file:{self._path}: {why.strerror}; give a writable path") from why
 
-    def publish(self, topic: str, key: str, payload: bytes, content_type: str) -> bool:
-        """Write it now."""
+    def publish(
+        self,
+        topic: str,
+        key: str,
+        payload: bytes,
+        content_type: str,
+        headers: Mapping[str, bytes] | None = None,
+    ) -> bool:
+        """Write it now; without headers, which are for machines."""
         text = content_type.endswith("json")
         body = payload.decode() if text else payload  # msgspec writes bytes as base64
         line = {"topic": topic, "key": key, "content-type": content_type, "payload": body}
@@ -80,9 +100,16 @@ class FilePublisher:
         return 0
 
 
-def publish_to(place: str, *, compression: str = "zstd") -> Publisher:
+def publish_to(
+    place: str,
+    *,
+    compression: str = "zstd",
+    signer: Signer | None = None,
+    kafka: Mapping[str, str] | None = None,
+) -> Publisher:
     """``unix:PATH``, ``kafka:HOST:PORT[,HOST:PORT]`` or ``file:PATH`` (``file:-``: stdout).
 
+    signer  signs what goes to Kafka or a relay; kafka: further librdkafka settings
     Raises PublishUsageError when it is none of them. Connects to nothing yet.
     """
     scheme, _, rest = place.partition(":")
@@ -91,11 +118,11 @@ def publish_to(place: str, *, compression: str = "zstd") -> Publisher:
     if rest and scheme == "unix":
         from probers.publish_unix import UnixPublisher
 
-        return UnixPublisher(rest)
+        return UnixPublisher(rest, signer=signer)
     if rest and scheme == "kafka":
         from probers.publish_kafka import KafkaPublisher  # librdkafka is loaded only when needed
 
-        return KafkaPublisher(rest, compression=compression)
+        return KafkaPublisher(rest, compression=compression, signer=signer, options=kafka)
     raise PublishUsageError(
         f"cannot publish to {place!r}; give unix:PATH, kafka:HOST:PORT or file:PATH"
     )

@@ -5,12 +5,15 @@ from __future__ import annotations
 import socket
 import threading
 from collections import Counter, deque
+from collections.abc import Mapping
 from contextlib import suppress
 from time import monotonic
 from typing import Final
 
 from probers import frames
 from probers.publish import PublishError
+from probers.signer import Signer
+from schemas import topics
 
 _RETRY_S: Final = 0.2
 _SEND_TIMEOUT_S: Final = 5.0
@@ -24,7 +27,10 @@ class UnixPublisher:
     is lost without a trace here; heartbeats' cumulative counts show it to the analyser.
     """
 
-    def __init__(self, path: str, *, max_bytes: int = 16 * 1024 * 1024) -> None:
+    def __init__(
+        self, path: str, *, max_bytes: int = 16 * 1024 * 1024, signer: Signer | None = None
+    ) -> None:
+        self._signer = signer or Signer()
         self.counts: Counter[str] = Counter()
         self._path, self._max_bytes = path, max_bytes
         self._buffer: deque[bytes] = deque()
@@ -48,10 +54,19 @@ class UnixPublisher:
                 self._changed.wait(_RETRY_S)
         self._thread.start()
 
-    def publish(self, topic: str, key: str, payload: bytes, content_type: str) -> bool:
+    def publish(
+        self,
+        topic: str,
+        key: str,
+        payload: bytes,
+        content_type: str,
+        headers: Mapping[str, bytes] | None = None,
+    ) -> bool:
         """Queue one message; the oldest ones make room for it."""
+        signed = self._signer.headers(topic, content_type, payload, headers)
+        del signed[topics.CONTENT_TYPE]  # a field of its own
         try:
-            raw = frames.pack(frames.Frame(topic, key, content_type, payload))
+            raw = frames.pack(frames.Frame(topic, key, content_type, payload, signed))
         except frames.FrameError:
             self.counts["failed"] += 1
             return False

@@ -17,10 +17,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, NamedTuple
 
 from probers.frames import MAX_FRAME_BYTES, Frame, FrameError, FrameReader
-from schemas import topics
+from schemas import signing, topics
 
 Headers = dict[str, bytes]
 Sink = Callable[[str, str, Headers, bytes], None]
@@ -29,6 +29,13 @@ RELAYED_BY: Final = "relayed-by"  # header: who vouches for the message
 _READ_BYTES: Final = 256 * 1024
 MAX_CONNECTIONS: Final = 512
 _DRAIN_S: Final = 2.0
+
+
+class Client(NamedTuple):
+    """Whom a socket belongs to: a container and its tenant; an empty tenant is not checked."""
+
+    node_id: str
+    tenant: str = ""
 
 
 class RelayError(RuntimeError):
@@ -42,7 +49,10 @@ class Relay:
               It must not block for long: agents wait in the socket meanwhile. An exception from
               it is counted (``sink-failed``); the frame is then lost, the connection stays.
     node_sn   the relay's own identity: becomes the key of every message, whatever the sender
-              says, and the header relayed-by. None: keys are passed on as they are.
+              says, and the header relayed-by. None: keys and signatures are passed on as they are.
+    client    the one container that this socket is for: stamped on every message, so that the
+              analyser takes records of that container only. Its heartbeats are left out
+              (``client-heartbeat``): they would speak for the host.
     """
 
     def __init__(
@@ -51,12 +61,15 @@ class Relay:
         sink: Sink,
         *,
         node_sn: str | None = None,
+        client: Client | None = None,
         allowed_topics: frozenset[str] = frozenset({topics.PINGS.name, topics.HEARTBEATS.name}),
         max_frame_bytes: int = MAX_FRAME_BYTES,
     ) -> None:
         self._path, self._sink, self._node_sn = Path(path), sink, node_sn
+        self._client = client
         self._allowed, self._max_frame_bytes = allowed_topics, max_frame_bytes
-        #: frames, bytes, malformed, forbidden-topic, incomplete, sink-failed, refused-connections
+        #: frames, bytes, malformed, forbidden-topic, client-heartbeat, incomplete, sink-failed,
+        #: refused-connections
         self.counts: Counter[str] = Counter()
         self._selector = selectors.DefaultSelector()
         self._readers: dict[socket.socket, FrameReader] = {}
@@ -177,11 +190,20 @@ class Relay:
         if frame.topic not in self._allowed:
             self.counts["forbidden-topic"] += 1
             return
+        if self._client is not None and frame.topic == topics.HEARTBEATS.name:
+            self.counts["client-heartbeat"] += 1
+            return
         headers: Headers = {topics.CONTENT_TYPE: frame.content_type.encode()}
         key = frame.key
         if self._node_sn is not None:
             key = self._node_sn
             headers[RELAYED_BY] = key.encode()
+        else:
+            headers |= {n: value for n, value in frame.headers.items() if n in signing.HEADERS}
+        if self._client is not None:
+            headers[signing.RELAY_CLIENT] = self._client.node_id.encode()
+            if self._client.tenant:
+                headers[signing.RELAY_TENANT] = self._client.tenant.encode()
         try:
             self._sink(frame.topic, key, headers, frame.payload)
         except Exception:  # the sink is not ours; one bad message must not end all agents' service

@@ -42,12 +42,14 @@ class Reject:
     row     0-based position in the message or block; column: the offending column, if one is
     reason  one line: what was wrong, with which value
     raw     the row's bytes, as near to what was sent as the format allows
+    rows    how many rows it stands for; row is -1 when they are several
     """
 
     row: int
     column: str | None
     reason: str
     raw: bytes
+    rows: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,7 @@ def conform(
     found = list(rejects or ())
     for row, (column_name, reason) in faults.items():
         at = int(origin[row]) if origin is not None else row
-        found.append(Reject(at, column_name, reason, raw[at] if raw else _row_bytes(batch, row)))
+        found.append(Reject(at, column_name, reason, raw[at] if raw else row_bytes(batch, row)))
     if faults.any():
         good = good.filter(pa.array(~faults.bad))
     return Decoded(good, sorted(found, key=lambda reject: reject.row))
@@ -221,7 +223,8 @@ def _unpack_extra_stats(columns: dict[str, pa.Array], faults: checks.Faults) -> 
             columns[extra.name] = checks.cast(values, _TYPES[extra.name], extra.name, faults)
 
 
-def _row_bytes(batch: pa.RecordBatch, row: int) -> bytes:
+def row_bytes(batch: pa.RecordBatch, row: int) -> bytes:
+    """A row as JSON, for a dead letter."""
     values: dict[str, object] = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         try:

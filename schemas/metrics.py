@@ -117,6 +117,12 @@ STREAM_EARLY: Final = Metric(
 STREAM_FINDINGS: Final = Metric(
     "skh_stream_findings_total", "counter", "Documents published by the localiser", ("kind",)
 )
+STREAM_REFUSED: Final = Metric(
+    "skh_stream_refused_total", "counter",
+    "Messages of senders that were not believed (unsigned, bad_signature, unknown_sender, future) "
+    "and records in somebody else's name (foreign_record); what is read again counts again",
+    ("reason",),
+)  # fmt: skip
 STREAM_SUPPRESSED: Final = Metric(
     "skh_stream_suppressed_total", "counter",
     "Components that were not told of, counted once a second each, because of maintenance or "

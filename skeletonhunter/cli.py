@@ -22,7 +22,7 @@ from skeletonhunter.errors import CommandError, DependencyUnreachable
 
 #: In the order of ``--help``.
 COMMANDS: Final = (
-    "demo", "diagnose", "up", "stream", "manage", "simulate", "fabric", "check", "bench",
+    "demo", "diagnose", "up", "stream", "manage", "simulate", "fabric", "check", "bench", "keys",
 )  # fmt: skip
 
 

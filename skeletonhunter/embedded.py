@@ -25,7 +25,10 @@ from skeletonhunter.broker import EmbeddedBroker
 from skeletonhunter.errors import DirectoryInUse
 from skeletonhunter.web import make_api
 from streams import store
+from streams.admission import Admission
 from streams.app import StreamConfig, StreamWorker
+from streams.ownership import Ownership
+from streams.sender_keys import KeyRingFile
 from streams.sink import Sink
 
 #: Longer paths do not fit into a socket address (108 bytes with the closing zero on Linux).
@@ -39,6 +42,7 @@ class House:
     """What an embedded installation is told.
 
     data      directory of the database, the probe key and, unless ``relay`` says, the socket
+    sender_keys  when given, senders must sign unless unsigned_senders
     port      of the page and API; when it is taken, a free one is chosen; 0: any free one
     """
 
@@ -51,6 +55,8 @@ class House:
     false_per_week: float = 1.0
     lateness_s: float = 2.0
     names: tuple[str, ...] = ()
+    sender_keys: KeyRingFile | None = None
+    unsigned_senders: bool = False
 
 
 class Embedded:
@@ -117,7 +123,16 @@ class Embedded:
     def _start_sink(self, url: str) -> None:
         sink_store = store.open_store(url)
         self._stack.callback(sink_store.close)
-        self.sink = Sink(sink_store, {"bootstrap.servers": self.bootstrap, **_QUIET})
+        house = self.house
+        ownership = None if house.sender_keys is None else Ownership(house.topology)
+        self.sink = Sink(
+            sink_store,
+            {"bootstrap.servers": self.bootstrap, **_QUIET},
+            admission=Admission(
+                house.sender_keys, unsigned=house.unsigned_senders, ownership=ownership
+            ),
+            ownership=ownership,
+        )
         loop = asyncio.get_running_loop()
         self._sink_failed = loop.create_future()
 
@@ -193,6 +208,8 @@ def worker_config(house: House, bootstrap: str) -> StreamConfig:
         kafka=_QUIET,
         fetch_wait_ms=20,
         topology=house.topology,
+        sender_keys=house.sender_keys,
+        unsigned_senders=house.unsigned_senders,
         timing=Timing(lateness_s=house.lateness_s),
         options=Options(
             strategy=house.strategy,

@@ -119,10 +119,11 @@ def _list_topics() -> int:
 
 def _create_topics() -> int:
     from skeletonhunter import settings
+    from skeletonhunter.stream import check_broker
     from streams import broker
 
     config = settings.read()
-    broker.check_reachable(config.require_kafka())
+    check_broker(config)
     for topic in broker.create(config.librdkafka()):
         typer.echo(f"made {topic.name} ({topic.partitions} partitions)")
     for each in broker.state(config.librdkafka()):

@@ -6,15 +6,16 @@ import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from schemas import kafka_client
 from skeletonhunter.errors import BadSettings, MissingSettings
 
 PREFIX = "SKH_"
-_AGENTS = frozenset({"SKH_PROBE_KEY"})  # read by skeletonhunter-agent, no business of ours
+_AGENTS = frozenset({"SKH_PROBE_KEY", "SKH_SENDER_KEY_FILE"})  # read by skeletonhunter-agent
 
 
 class Settings(BaseSettings):
@@ -23,9 +24,22 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
 
     kafka: str | None = Field(default=None, description="Kafka brokers, host:port[,host:port...]")
-    kafka_options: dict[str, Any] = Field(
-        default_factory=dict,
-        description="further librdkafka settings of our producers and the sink, as a JSON object",
+    kafka_options: SecretStr = Field(
+        default=SecretStr(""),
+        description="further librdkafka settings of all clients, e.g. security, as a JSON object",
+    )
+    kafka_password_file: Path | None = Field(
+        default=None, description="file with sasl.password, readable by its owner only"
+    )
+    sender_keys: Path | None = Field(
+        default=None,
+        description="key ring of the senders (`skeletonhunter keys new`), readable by its owner "
+        "only; agents must sign with a key of it",
+    )
+    unsigned_senders: Literal["refuse", "accept"] = Field(
+        default="refuse",
+        description="accept: take messages without a signature; anybody who reaches Kafka can "
+        "then send in every host's name",
     )
     clickhouse_url: SecretStr | None = Field(
         default=None, description="http(s)://user:password@host:8123/database of ClickHouse"
@@ -70,6 +84,12 @@ class Settings(BaseSettings):
         description="least level that is logged",
     )
 
+    @field_validator("kafka_options")
+    @classmethod
+    def _is_an_object(cls, value: SecretStr) -> SecretStr:
+        kafka_client.parse_json(value.get_secret_value())
+        return value
+
     def require_kafka(self) -> str:
         """The brokers; raises MissingSettings."""
         if not self.kafka:
@@ -95,7 +115,17 @@ class Settings(BaseSettings):
 
     def librdkafka(self) -> dict[str, Any]:
         """Settings for a confluent-kafka client."""
-        return {**self.kafka_options, "bootstrap.servers": self.require_kafka()}
+        return {**self.kafka_settings(), "bootstrap.servers": self.require_kafka()}
+
+    def kafka_settings(self) -> dict[str, str]:
+        """Settings of every Kafka client but its brokers; raises BadSettings."""
+        try:
+            return kafka_client.with_password(
+                kafka_client.parse_json(self.kafka_options.get_secret_value()),
+                self.kafka_password_file,
+            )
+        except kafka_client.KafkaOptionError as why:
+            raise BadSettings(f"SKH_KAFKA_PASSWORD_FILE: {why}") from why
 
 
 def read(environ: Mapping[str, str] | None = None) -> Settings:
@@ -112,7 +142,8 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
     except ValidationError as why:
         first = why.errors(include_url=False)[0]
         name = PREFIX + str(first["loc"][0]).upper() if first["loc"] else PREFIX
-        value = "" if "URL" in name else f" is {env.get(name, '')!r}"
+        secret = "URL" in name or name == "SKH_KAFKA_OPTIONS"
+        value = "" if secret else f" is {env.get(name, '')!r}"
         raise BadSettings(f"{name}{value}: {first['msg']}") from None
     except Exception as why:  # pydantic-settings raises its own on unparsable JSON
         raise BadSettings(" ".join(str(why).split())) from None

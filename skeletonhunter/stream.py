@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from skeletonhunter.errors import DependencyUnreachable
+from skeletonhunter.errors import BadSettings, DependencyUnreachable
 
 if TYPE_CHECKING:
     from skeletonhunter.settings import Settings
@@ -35,10 +35,15 @@ def register(app: typer.Typer) -> None:
         return running.run(_stream(stream_config(config, topology)))
 
     @app.command(epilog=f"Example: {_EXAMPLE} skeletonhunter sink")
-    def sink() -> int:
+    def sink(
+        topology: Annotated[
+            Path | None,
+            typer.Option(help="The fabric, as for stream: who may send for which container."),
+        ] = None,
+    ) -> int:
         """Store records, windows, anomalies, incidents and dead letters in ClickHouse."""
         config = _settings()
-        return _sink(config)
+        return _sink(config, topology)
 
     @app.command(epilog=f"Example: {_EXAMPLE} skeletonhunter api")
     def api(
@@ -56,18 +61,29 @@ def register(app: typer.Typer) -> None:
 def _settings() -> Settings:
     """Settings of a part that needs both services, and Kafka reached once."""
     from skeletonhunter import running, settings
-    from streams.broker import check_reachable
 
     config = settings.read()
-    bootstrap, _ = config.require_services()
-    check_reachable(bootstrap)
+    config.require_services()
+    check_broker(config)
     running.log_to_stderr(config.log_level)
     return config
+
+
+def check_broker(config: Settings) -> None:
+    """Reach Kafka with its security settings; errors are the command's, or ConnectionError."""
+    from streams import broker
+    from streams.errors import UnusableKafkaOption
+
+    try:
+        broker.check(config.librdkafka())
+    except UnusableKafkaOption as why:
+        raise BadSettings(f"SKH_KAFKA_OPTIONS: {why}") from why
 
 
 def stream_config(config: Settings, topology: Path | None = None) -> StreamConfig:
     """A stream worker's configuration."""
     from localizer.state import Options
+    from skeletonhunter.senders import key_ring
     from skeletonhunter.up import read_topology
     from streams.app import StreamConfig
     from streams.windows import Timing
@@ -83,7 +99,9 @@ def stream_config(config: Settings, topology: Path | None = None) -> StreamConfi
             lateness_s=config.lateness_s,
         ),
         session_s=config.session_s,
-        kafka=config.kafka_options,
+        kafka=config.kafka_settings(),
+        sender_keys=key_ring(config, config.require_kafka()),
+        unsigned_senders=config.unsigned_senders == "accept",
     )
 
 
@@ -112,19 +130,28 @@ async def _stream(config: StreamConfig) -> int:
     return 0
 
 
-def _sink(config: Settings) -> int:
+def _sink(config: Settings, topology: Path | None) -> int:
     from confluent_kafka import KafkaException
 
+    from skeletonhunter.senders import key_ring
+    from skeletonhunter.up import read_topology
+    from streams.admission import Admission
+    from streams.ownership import Ownership
     from streams.sink import Sink
     from streams.store import open_store
 
+    ring = key_ring(config, config.require_kafka())
+    ownership = None if ring is None else Ownership(read_topology(topology or config.topology))
+    accept = config.unsigned_senders == "accept"
+    admission = Admission(ring, unsigned=accept, ownership=ownership)
     store = open_store(config.require_clickhouse())
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     typer.echo(f"storing what {config.kafka} says in {store.name}")
     try:
-        Sink(store, config.librdkafka()).run(stop)
+        sink = Sink(store, config.librdkafka(), admission=admission, ownership=ownership)
+        sink.run(stop)
     except KafkaException as why:
         raise DependencyUnreachable(f"{config.kafka}: {why.args[0]}") from why
     finally:

@@ -55,6 +55,7 @@ def house(
 ) -> House:
     """Settings and what the command line says instead."""
     from skeletonhunter.embedded import House
+    from skeletonhunter.senders import key_ring
     from skeletonhunter.settings import Settings
 
     assert isinstance(config, Settings)  # noqa: S101 — typed loosely to keep imports late
@@ -68,6 +69,8 @@ def house(
         false_per_week=config.false_per_week,
         lateness_s=config.lateness_s,
         names=tuple(config.api_names),
+        sender_keys=key_ring(config, "127.0.0.1"),
+        unsigned_senders=config.unsigned_senders == "accept",
     )
 
 
@@ -132,6 +135,16 @@ def _own_ping_list(data: Path) -> Path:
     return path
 
 
+def _own_sender_key(place: Embedded) -> str:
+    """The option with this host's key, made from the ring when senders must sign."""
+    if place.house.sender_keys is None:
+        return ""
+    path = place.data / "sender.key"
+    path.touch(mode=0o600)
+    path.write_text(place.house.sender_keys().host_key("default", _THIS_HOST).document() + "\n")
+    return f" --sender-key-file {path}"
+
+
 def _announce(place: Embedded) -> None:
     if place.port_was_taken:
         typer.echo(f"port {place.house.port} is taken; another one was chosen")
@@ -143,6 +156,6 @@ def _announce(place: Embedded) -> None:
         "start an agent that probes this machine's loopback:\n"
         f"  skeletonhunter-agent --ping-list {_own_ping_list(place.data)} \\\n"
         f"      --publish unix:{place.relay_path} --key-file {place.key_path} \\\n"
-        f"      --node-sn {_THIS_HOST}\n"
+        f"      --node-sn {_THIS_HOST}{_own_sender_key(place)}\n"
         "stop with Ctrl-C"
     )

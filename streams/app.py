@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,12 +15,15 @@ from localizer.engine import Localizer
 from localizer.state import Options
 from schemas import topics
 from schemas.incident import Incident
+from schemas.signing import KeyRing
 from schemas.topics import Topic
 from schemas.topology import Topology
-from streams import heartbeats, ingest, localise, restore, transport
+from streams import heartbeats, ingest, localise, restore, security, transport
+from streams.admission import Admission
 from streams.alignment import Confluence
 from streams.ends import Ends
 from streams.notices import Notices
+from streams.ownership import Ownership
 from streams.publish import Publisher
 from streams.reading import Extent, Reading
 from streams.windows import Timing
@@ -30,10 +33,12 @@ from streams.windows import Timing
 class StreamConfig:
     """What a worker is told.
 
-    bootstrap   host:port,... of the brokers; kafka: further librdkafka settings of our producers
+    bootstrap   host:port,... of the brokers; kafka: further librdkafka settings, of all clients
     group       consumer group; workers of one group share the partitions
     topology    of one fabric; other fabrics are learnt from their records
     fetch_wait_ms  see ``transport.use``: small for the embedded broker
+    sender_keys  the key ring of this moment: senders must sign; None: nobody is asked to
+    unsigned_senders  take messages without a signature although there are sender keys
     session_s   after this time without a sign of life a worker's partitions are given to others
     """
 
@@ -44,7 +49,9 @@ class StreamConfig:
     options: Options = field(default_factory=Options)
     session_s: float = 10.0
     fetch_wait_ms: int = 500
-    kafka: Mapping[str, Any] = field(default_factory=dict)
+    kafka: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    sender_keys: Callable[[], KeyRing | None] | None = None
+    unsigned_senders: bool = False
 
 
 class StreamWorker:
@@ -60,11 +67,17 @@ class StreamWorker:
         self.app = build(config)
         self.confluence = confluence = Confluence(self.publisher)
         self._ends = Ends(self._kafka())
-        self.ingest = ingest.attach(
-            self.app, confluence, self._reading(topics.PINGS), config.timing
+        ownership = Ownership(config.topology)
+        self.admission = Admission(
+            config.sender_keys, unsigned=config.unsigned_senders, ownership=ownership
         )
-        self.heartbeats = heartbeats.attach(self.app, confluence, self._reading(topics.HEARTBEATS))
-        self.notices = Notices(self._kafka())
+        self.ingest = ingest.attach(
+            self.app, confluence, self._reading(topics.PINGS), config.timing, self.admission
+        )
+        self.heartbeats = heartbeats.attach(
+            self.app, confluence, self._reading(topics.HEARTBEATS), self.admission
+        )
+        self.notices = Notices(self._kafka(), ownership.hear)
         self.localise = localise.attach(
             self.app,
             self.publisher,
@@ -105,6 +118,8 @@ class StreamWorker:
         )
 
     async def start(self) -> None:
+        if self.config.sender_keys is not None:  # whose containers are whose, before any record
+            await self.notices.begin()
         self.app.finalize()
         await self.app.start()
 
@@ -150,6 +165,7 @@ def build(config: StreamConfig) -> faust.App:
         datadir="/nonexistent",  # we have no tables; nothing is written
         key_serializer="raw",
         value_serializer="raw",
+        broker_credentials=security.credentials(config.kafka),
         topic_partitions=topics.PINGS.partitions,
         topic_allow_declare=False,  # `skeletonhunter topics --create` makes them
         topic_disable_leader=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import time
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -13,9 +14,11 @@ from confluent_kafka.cimpl import NewTopic
 
 from schemas import topics
 from schemas.topics import Topic
-from streams.errors import BrokerUnreachable
+from streams import security
+from streams.errors import BrokerRefused, BrokerUnreachable, UnusableKafkaOption
 
 _TIMEOUT_S: Final = 10.0
+_REFUSED: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})  # noqa: SLF001 — names
 _quiet: Final = logging.getLogger("skeletonhunter.kafka")
 
 
@@ -40,6 +43,42 @@ def check_reachable(bootstrap: str, timeout_s: float = 5.0) -> None:
         else:
             return
     raise BrokerUnreachable(bootstrap, why)
+
+
+def check(kafka: Mapping[str, Any], timeout_s: float = 10.0) -> None:
+    """Reach a broker as all clients will, with its security settings.
+
+    Raises BrokerUnreachable, BrokerRefused (wrong password, certificate not trusted), and
+    UnusableKafkaOption for settings that not all of our clients can use.
+    """
+    bootstrap = str(kafka["bootstrap.servers"])
+    security.credentials(kafka)
+    refused: list[str] = []
+
+    def failed(error: KafkaError) -> None:
+        if error.code() in _REFUSED:
+            refused.append(error.str())
+
+    settings: dict[str, Any] = {**kafka, "error_cb": failed, "log_level": 0}
+    try:
+        client = AdminClient(settings, logger=_quiet)
+    except KafkaException as why:  # librdkafka does not know it, or cannot read a file
+        raise UnusableKafkaOption("librdkafka:", why.args[0].str()) from None
+    check_reachable(bootstrap, timeout_s)
+    if security.protocol(kafka) == "PLAINTEXT":
+        return
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            client.list_topics(timeout=1.0)
+        except KafkaException as why:
+            client.poll(0)  # hands over why
+            if refused:
+                raise BrokerRefused(bootstrap, refused[0]) from None
+            if time.monotonic() > deadline:
+                raise BrokerUnreachable(bootstrap, str(why.args[0])) from None
+        else:
+            return
 
 
 def state(kafka: Mapping[str, Any]) -> list[TopicState]:

@@ -38,5 +38,7 @@ def samples(worker: StreamWorker) -> Iterator[Sample]:
         yield Sample(metrics.STREAM_MESSAGES, messages, (topic.name,))
     yield Sample(metrics.STREAM_FINDINGS, worker.localise.incidents, ("incident",))
     yield Sample(metrics.STREAM_FINDINGS, worker.localise.anomalies, ("anomaly",))
+    for reason, refused in worker.admission.refused.items():
+        yield Sample(metrics.STREAM_REFUSED, refused, (reason,))
     for cause in CAUSES:
         yield Sample(metrics.STREAM_SUPPRESSED, worker.localise.suppressed[cause], (cause,))

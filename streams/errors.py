@@ -14,6 +14,20 @@ class PublishError(StreamsError):
         super().__init__(f"{topic}: the broker did not take a message: {why}")
 
 
+class UnusableKafkaOption(StreamsError, ValueError):
+    """A librdkafka setting that cannot be used by all of our clients: correct it."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name} {why}")
+
+
+class BrokerRefused(StreamsError, ConnectionError):
+    """A broker answers but does not let us in: check user, password and certificates."""
+
+    def __init__(self, bootstrap: str, why: str) -> None:
+        super().__init__(f"Kafka at {bootstrap} does not let us in: {why}")
+
+
 class BrokerUnreachable(StreamsError, ConnectionError):
     """No broker answers at the address: check it, and whether Kafka runs."""
 

@@ -12,9 +12,11 @@ import faust
 import msgspec
 import pyarrow as pa
 
-from schemas import heartbeat, topics, windows
+from schemas import topics, windows
 from schemas.heartbeat import Heartbeat
+from schemas.signing import Refused
 from streams import dead_letters
+from streams.admission import Admission
 from streams.alignment import Confluence, Stage
 from streams.held import Held, in_message
 from streams.messages import InMessage, OutMessage
@@ -42,8 +44,15 @@ class _Lane:
 class Heartbeats:
     """Gathers heartbeats for half a second and forwards them to their fabric's localiser."""
 
-    def __init__(self, confluence: Confluence, *, reading: Reading | None = None) -> None:
+    def __init__(
+        self,
+        confluence: Confluence,
+        *,
+        reading: Reading | None = None,
+        admission: Admission | None = None,
+    ) -> None:
         self._confluence = confluence
+        self._admission = admission or Admission()
         self._reading = reading or Reading()
         self._lanes: dict[int, _Lane] = {}
         self._lock = asyncio.Lock()
@@ -67,8 +76,8 @@ class Heartbeats:
     def _read(self, partition: int, lane: _Lane, message: InMessage) -> None:
         self.received += 1
         try:
-            beat = heartbeat.decode(message.value)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:
+            beat = self._admission.heartbeat(message, partition)
+        except (Refused, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:
             self.dead_lettered += 1
             lane.letters.append(
                 dead_letters.message(
@@ -147,12 +156,14 @@ def chunks(partition: int, fabric: str, beats: list[Heartbeat]) -> list[OutMessa
     ]
 
 
-def attach(app: faust.App, confluence: Confluence, reading: Reading) -> Heartbeats:
+def attach(
+    app: faust.App, confluence: Confluence, reading: Reading, admission: Admission | None = None
+) -> Heartbeats:
     """Make the agent of skh.heartbeats; returns the stage for its counts."""
     inbox = app.topic(
         topics.HEARTBEATS.name, key_serializer="raw", value_serializer="raw", value_type=bytes
     )
-    stage = Heartbeats(confluence, reading=reading)
+    stage = Heartbeats(confluence, reading=reading, admission=admission)
 
     @app.agent(inbox, name="streams.heartbeats")
     async def heartbeats(stream: Any) -> AsyncIterator[None]:

@@ -14,6 +14,7 @@ import faust
 
 from schemas import topics
 from streams import dead_letters
+from streams.admission import Admission
 from streams.alignment import Confluence, Stage
 from streams.held import Held, acknowledge, in_message
 from streams.messages import InMessage, OutMessage
@@ -57,8 +58,10 @@ class Ingest:
         *,
         clock_ns: Callable[[], int] = time.time_ns,
         reading: Reading | None = None,
+        admission: Admission | None = None,
     ) -> None:
         self._confluence = confluence
+        self._admission = admission
         self._timing = timing or Timing()
         self._clock_ns = clock_ns
         self._reading = reading or Reading()
@@ -155,9 +158,12 @@ class Ingest:
             self._confluence.forget(topics.PINGS.name, partition)
         # Wall-clock milliseconds: epochs rise over restarts and moves, and nobody keeps count.
         self._epoch = max(self._epoch + 1, self._clock_ns() // 1_000_000)
-        lane = _Lane(PartitionWorker(partition, self._epoch, self._timing))
+        lane = _Lane(self._worker(partition))
         self._lanes[partition] = lane
         return lane
+
+    def _worker(self, partition: int) -> PartitionWorker:
+        return PartitionWorker(partition, self._epoch, self._timing, admission=self._admission)
 
     def _step(self, partition: int, lane: _Lane, messages: list[InMessage]) -> list[OutMessage]:
         """Windowing of some messages; one that it fails on becomes a dead letter."""
@@ -192,7 +198,7 @@ class Ingest:
         tally = lane.worker.tally
         self._retired = _sum(self._retired, replace(tally, held=0, late=tally.late + tally.held))
         self._epoch += 1
-        lane.worker = PartitionWorker(partition, self._epoch, self._timing)
+        lane.worker = self._worker(partition)
 
     def _retire(self, lane: _Lane) -> None:
         tally = lane.worker.tally
@@ -218,12 +224,16 @@ class Ingest:
 
 
 def attach(
-    app: faust.App, confluence: Confluence, reading: Reading, timing: Timing | None = None
+    app: faust.App,
+    confluence: Confluence,
+    reading: Reading,
+    timing: Timing | None = None,
+    admission: Admission | None = None,
 ) -> Ingest:
     """Make the agent of skh.pings and its clock; returns the stage for its counts."""
     name = topics.PINGS.name
     inbox = app.topic(name, key_serializer="raw", value_serializer="raw", value_type=bytes)
-    stage = Ingest(confluence, timing, reading=reading)
+    stage = Ingest(confluence, timing, reading=reading, admission=admission)
 
     @app.agent(inbox, name="streams.ingest")
     async def ingest(stream: Any) -> AsyncIterator[None]:

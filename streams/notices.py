@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -38,8 +38,12 @@ _KINDS: Final[dict[str, type[Notice]]] = {
 class Notices:
     """Both topics from their beginning, and what is added to them. For one event loop."""
 
-    def __init__(self, kafka: Mapping[str, Any]) -> None:
+    def __init__(
+        self, kafka: Mapping[str, Any], heard: Callable[[Notice], None] = lambda _: None
+    ) -> None:
+        """heard  called with every document as it is read"""
         self._kafka = dict(kafka)
+        self._heard = heard
         self._consumer: Consumer | None = None
         self._known: dict[tuple[str, bytes], deque[Notice]] = {}
 
@@ -50,7 +54,7 @@ class Notices:
 
     async def begin(self) -> None:
         """Read both topics to their present ends, anew; raises BrokerUnreachable."""
-        await asyncio.to_thread(self._read)
+        await asyncio.to_thread(self.read)
 
     def news(self) -> list[Notice]:
         """What has arrived since; does not wait."""
@@ -68,7 +72,8 @@ class Notices:
             self._consumer.close()
             self._consumer = None
 
-    def _read(self) -> None:
+    def read(self) -> None:
+        """``begin`` for a thread that may wait."""
         self.close()
         self._known.clear()
         self._consumer = consumer = Consumer({
@@ -113,6 +118,7 @@ class Notices:
             _log.warning("%s: offset %s is left out: %s", topic, message.offset(), why)
             return None
         self._known.setdefault(key, deque(maxlen=_KEPT)).append(said)
+        self._heard(said)
         return said
 
 

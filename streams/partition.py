@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from schemas import topics
-from schemas.batches import decode_all
 from streams import dead_letters, records
+from streams.admission import Admission
 from streams.chunks import Punctuation, Writer
 from streams.messages import InMessage, OutMessage
 from streams.panes import I64, Pings
@@ -32,7 +32,7 @@ DEFAULT_QUOTA: Final = Quota()
 
 _EVICT_EVERY_S: Final = 300
 _KEEP_PATH_S: Final = 600
-_KEY_BYTES: Final = 256  # of a message's key that tell senders apart
+_SENDER_CHARS: Final = 256  # of a sender's name that tell senders apart
 _SLICE_S: Final = 4  # a step that spans more event time is taken in second by second
 
 
@@ -70,8 +70,11 @@ class PartitionWorker:
         timing: Timing = DEFAULT_TIMING,
         *,
         quota: Quota = DEFAULT_QUOTA,
+        admission: Admission | None = None,
     ) -> None:
+        """admission  decides which messages and records are taken; None: all of them"""
         self.partition = partition
+        self._admission = admission or Admission()
         self.next_offset: int | None = None
         self._timing = timing
         self._windower = Windower(timing)
@@ -171,11 +174,11 @@ class PartitionWorker:
         self.next_offset = max(offset + 1, self.next_offset or 0)
 
     def _take_in(self, messages: list[InMessage]) -> list[OutMessage]:
-        joined = decode_all([(each.value, each.header(topics.CONTENT_TYPE)) for each in messages])
+        joined = self._admission.pings(messages, [self.partition] * len(messages))
         topic, partition = topics.PINGS.name, self.partition
         offsets = np.array([message.offset for message in messages], np.int64)
         self._messages += len(messages)
-        self._dead += len(joined.errors) + len(joined.rejects)
+        self._dead += len(joined.errors) + sum(reject.rows for _, reject in joined.rejects)
         letters = {
             (index, -1): dead_letters.message(
                 topic, partition, messages[index].offset, messages[index].value, str(why)
@@ -190,7 +193,8 @@ class PartitionWorker:
             arrival_ns = max(message.time_ms for message in messages) * 1_000_000
             of = joined.message
             senders, of_row = np.unique(of, return_inverse=True)
-            codes = self._senders.codes(messages[i].key[:_KEY_BYTES] for i in senders.tolist())
+            names = (self._admission.sender(messages[i]) for i in senders.tolist())
+            codes = self._senders.codes(name[:_SENDER_CHARS] for name in names)
             out += self._judge(_used(joined.batch), offsets[of], arrival_ns, codes[of_row])
         return out
 

@@ -19,11 +19,14 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from schemas import metrics, topics
 from streams import dead_letters
+from streams.notices import Notices
 from streams.sink_batch import TOPICS, Batch, Batcher, Limits, Message
 from streams.sink_rows import Place
 from streams.store import StoreUnavailable
 
 if TYPE_CHECKING:
+    from streams.admission import Admission
+    from streams.ownership import Ownership
     from streams.store import Store
 
 _log = logging.getLogger(__name__)
@@ -49,6 +52,8 @@ class Sink:
     kafka     librdkafka settings of the broker: bootstrap.servers and security
     limits    when a batch is due
     retry_s   first and longest pause between attempts to store a batch
+    admission  decides on skh.pings, as the stream workers' does; None: every sender is believed
+    ownership  what the admission goes by; it learns here where containers run
     """
 
     def __init__(
@@ -60,13 +65,16 @@ class Sink:
         group: str = "skh-sink",
         retry_s: tuple[float, float] = (0.2, 10.0),
         clock: Callable[[], float] = time.monotonic,
+        admission: Admission | None = None,
+        ownership: Ownership | None = None,
     ) -> None:
         self._store = store
         self._kafka = dict(kafka)
         self._group = group
         self._retry_s = retry_s
         self._clock = clock
-        self._batcher = Batcher(limits)
+        self._batcher = Batcher(limits, admission=admission)
+        self._notices = None if ownership is None else Notices(kafka, ownership.hear)
         self._lost = False
         self._trouble: str | None = None
         self._assigned = False
@@ -115,6 +123,8 @@ class Sink:
         """
         consumer = Consumer({**self._kafka, **_CONSUMER, "group.id": self._group})
         producer = Producer({**self._kafka, "compression.type": "zstd"})
+        if self._notices is not None:
+            self._notices.read()
         consumer.subscribe(
             [topic.name for topic in TOPICS],
             on_assign=self._on_assign,
@@ -132,8 +142,12 @@ class Sink:
         finally:
             self._assigned = False
             consumer.close()
+            if self._notices is not None:
+                self._notices.close()
 
     def _collect(self, consumer: Consumer) -> None:
+        if self._notices is not None:
+            self._notices.news()
         # poll() and not consume(): a rebalance cannot slip in between two messages of one call, so
         # no message of a partition that was just taken away follows _on_revoke.
         message = consumer.poll(_POLL_S)
@@ -255,4 +269,5 @@ class Sink:
 def _plain(message: Any) -> Message:
     place = Place(message.topic(), message.partition(), message.offset())
     headers = {name: value or b"" for name, value in message.headers() or ()}
-    return Message(place, message.value() or b"", headers)
+    time_ms = min(message.timestamp()[1], time.time_ns() // 1_000_000)  # as the stream workers do
+    return Message(place, message.value() or b"", headers, message.key() or b"", time_ms)

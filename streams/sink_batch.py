@@ -10,8 +10,10 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from schemas import topics, windows
-from schemas.batches import I64, decode_all
+from schemas.batches import I64
 from streams import sink_letters, sink_rows
+from streams.admission import Admission
+from streams.messages import InMessage
 from streams.sink_letters import DeadLetter
 from streams.sink_rows import BadMessage, Place
 
@@ -29,11 +31,13 @@ _LEAST_BYTES: Final = 64  # of a record in a message, at the least
 
 
 class Message(NamedTuple):
-    """A Kafka message, without Kafka."""
+    """A Kafka message, without Kafka. time_ms: the broker's time stamp."""
 
     place: Place
     value: bytes
     headers: Mapping[str, bytes]
+    key: bytes = b""
+    time_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +80,10 @@ class Batcher:
     also when no stream worker runs. Of the other topics the sink is the judge and publishes it.
     """
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, *, admission: Admission | None = None) -> None:
+        """admission  decides on skh.pings as the stream workers' does; None: all are taken"""
         self.limits = limits or Limits()
+        self._admission = admission or Admission()
         self.read = Read()
         self._next: dict[tuple[str, int], int] = {}
         self._readers: dict[str, Callable[[Message], None]] = {
@@ -90,7 +96,7 @@ class Batcher:
         self._start()
 
     def _start(self) -> None:
-        self._raw: list[tuple[bytes, str, Place]] = []  # of skh.pings: checked many at a time
+        self._raw: list[Message] = []  # of skh.pings: checked many at a time
         self._raw_bytes = 0
         self._pings: list[tuple[pa.RecordBatch, list[Place], I64]] = []
         self._tables: dict[str, list[pa.Table]] = {}
@@ -164,23 +170,24 @@ class Batcher:
         self._tables.setdefault(table, []).append(rows)
 
     def _read_pings(self, message: Message) -> None:
-        content_type = message.headers.get(topics.CONTENT_TYPE, b"").decode(errors="replace")
-        self._raw.append((message.value, content_type, message.place))
+        self._raw.append(message)
         self._raw_bytes += len(message.value)
         if len(self._raw) >= _CHECK_MESSAGES or self._raw_bytes >= _CHECK_BYTES:
             self._check_pings()
 
     def _check_pings(self) -> None:
         raw, self._raw, self._raw_bytes = self._raw, [], 0
-        joined = decode_all([(value, content_type) for value, content_type, _ in raw])
+        joined = self._admission.pings(
+            [_incoming(each) for each in raw], [each.place.partition for each in raw]
+        )
         for index, why in joined.errors:
-            self._reject(DeadLetter(raw[index][2], str(why), raw[index][0]))
+            self._reject(DeadLetter(raw[index].place, str(why), raw[index].value))
         for index, row in joined.rejects:
-            place = raw[index][2]
+            place = raw[index].place
             self._reject(DeadLetter(place, row.reason, row.raw, row.row + 1, row.column or ""))
         if joined.batch.num_rows:
             self._rows += joined.batch.num_rows
-            self._pings.append((joined.batch, [place for _, _, place in raw], joined.message))
+            self._pings.append((joined.batch, [each.place for each in raw], joined.message))
 
     def _read_window(self, message: Message) -> None:
         try:
@@ -203,3 +210,8 @@ class Batcher:
     def _read_dead_letter(self, message: Message) -> None:
         letter = DeadLetter.from_kafka(message.headers, message.value, message.place)
         self._found.append(letter)
+
+
+def _incoming(message: Message) -> InMessage:
+    headers = dict(message.headers)
+    return InMessage(message.place.offset, message.time_ms, message.value, headers, message.key)

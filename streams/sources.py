@@ -20,10 +20,10 @@ class Senders:
     """Sender names as dense codes."""
 
     def __init__(self) -> None:
-        self.names: list[bytes] = []
-        self._code: dict[bytes, int] = {}
+        self.names: list[str] = []
+        self._code: dict[str, int] = {}
 
-    def codes(self, names: Iterable[bytes]) -> I32:
+    def codes(self, names: Iterable[str]) -> I32:
         """(n,) code of each name; new names are added."""
         out = []
         for name in names:

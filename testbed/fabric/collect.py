@@ -9,15 +9,17 @@ that it serves (``--while-there``): nobody else may know of it, when its builder
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from pathlib import Path
 from typing import Protocol
 
-from probers.publish import PublishError
+from probers.publish import PublishError, PublishUsageError
 from probers.publish_kafka import KafkaPublisher
 from probers.relay import Headers, Relay, RelayError
-from schemas import topics
+from schemas import kafka_client, topics
+from schemas.kafka_client import KafkaOptionError
 
 _FILES = {topics.PINGS.name: "pings.ndjson", topics.HEARTBEATS.name: "heartbeats.ndjson"}
 _STOP = {signal.SIGTERM, signal.SIGINT}
@@ -56,12 +58,14 @@ class Kafka:
     """Messages on, unchanged."""
 
     def __init__(self, bootstrap: str) -> None:
-        self._publisher = KafkaPublisher(bootstrap, compression="zstd")
+        options = kafka_client.from_environment(os.environ)
+        self._publisher = KafkaPublisher(bootstrap, compression="zstd", options=options)
         self._publisher.connect(10.0)
 
     def __call__(self, topic: str, key: str, headers: Headers, payload: bytes) -> None:
         """Queue a message."""
-        self._publisher.publish(topic, key, payload, headers[topics.CONTENT_TYPE].decode())
+        content_type = headers.pop(topics.CONTENT_TYPE).decode()
+        self._publisher.publish(topic, key, payload, content_type, headers)
         self._publisher.poll()
 
     def close(self) -> None:
@@ -85,7 +89,7 @@ def main(argv: list[str] | None = None) -> int:
             while signal.sigtimedwait(_STOP, _LOOK_S) is None and args.while_there.exists():
                 pass
         sink.close()
-    except (RelayError, PublishError, OSError) as why:
+    except (RelayError, PublishError, PublishUsageError, KafkaOptionError, OSError) as why:
         print(f"fabric relay: {why}", file=sys.stderr)
         return 3 if isinstance(why, PublishError) else 2
     return 0

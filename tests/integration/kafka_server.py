@@ -36,6 +36,23 @@ group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
 log.cleaner.dedupe.buffer.size=2097152
 """
+#: Two more listeners: user and password (SCRAM) over TLS, and client certificates.
+_SECURE = """
+listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller},\
+SASL_SSL://127.0.0.1:{scram},SSL://127.0.0.1:{mtls}
+advertised.listeners=PLAINTEXT://127.0.0.1:{broker},SASL_SSL://127.0.0.1:{scram},\
+SSL://127.0.0.1:{mtls}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL
+sasl.enabled.mechanisms=SCRAM-SHA-512
+listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=\
+org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.ssl.ssl.client.auth=required
+ssl.keystore.type=PEM
+ssl.keystore.location={folder}/server.both.pem
+ssl.truststore.type=PEM
+ssl.truststore.location={folder}/ca.pem
+"""
+USER, PASSWORD = "skh", "correct-horse-battery"
 
 
 def missing() -> str | None:
@@ -50,18 +67,28 @@ def missing() -> str | None:
 class KafkaServer:
     """Starts on construction; ``stop`` ends that process and no other."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, secure: bool = False) -> None:
+        """secure  also on ``scram`` (USER, PASSWORD) and ``mtls``; certificates in ``folder``"""
         self.folder = folder
-        broker, controller = _free_port(), _free_port()
+        broker, controller, scram, mtls = (_free_port() for _ in range(4))
         self.bootstrap = f"127.0.0.1:{broker}"
+        self.scram, self.mtls = f"127.0.0.1:{scram}", f"127.0.0.1:{mtls}"
         settings = folder / "server.properties"
+        text = _PROPERTIES + (_SECURE if secure else "")
         settings.write_text(
-            _PROPERTIES.format(broker=broker, controller=controller, data=folder / "data")
-        )
+            text.format(
+                broker=broker, controller=controller, scram=scram, mtls=mtls, folder=folder,
+                data=folder / "data",
+            )
+        )  # fmt: skip
         self._log = folder / "kafka.log"
-        self._java("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(settings)).wait(
-            60
-        )
+        users = []
+        if secure:
+            certificates(folder)
+            users = ["--add-scram", f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"]
+        self._java(
+            "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(settings), *users
+        ).wait(60)
         self.process = self._java("kafka.Kafka", str(settings))
         self._wait(broker)
 
@@ -97,6 +124,26 @@ class KafkaServer:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait(10)
+
+
+def certificates(folder: Path) -> None:
+    """ca.pem, and server/client .pem and .key that it signed; server.both.pem for Java."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+         "/CN=test-ca", "-keyout", "ca.key", "-out", "ca.pem"],
+        cwd=folder, check=True, capture_output=True,
+    )  # fmt: skip
+    for name in ("server", "client"):
+        (folder / "ext").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
+        for arguments in (
+            ["req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout",
+             f"{name}.key", "-out", f"{name}.csr"],
+            ["x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+             "-CAcreateserial", "-days", "2", "-extfile", "ext", "-out", f"{name}.pem"],
+        ):  # fmt: skip
+            subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+    both = (folder / "server.key").read_text() + (folder / "server.pem").read_text()
+    (folder / "server.both.pem").write_text(both)
 
 
 def _free_port() -> int:

@@ -91,7 +91,7 @@ def test_an_unreadable_topology_is_two(tmp_path: Path, capsys: pytest.CaptureFix
         ("SKH_KAFAK", "x", "did you mean SKH_KAFKA?"),
         ("SKH_API_PORT", "99999", "SKH_API_PORT is '99999'"),
         ("SKH_LOG_LEVEL", "LOUD", "SKH_LOG_LEVEL is 'LOUD'"),
-        ("SKH_KAFKA_OPTIONS", "{", "kafka_options"),
+        ("SKH_KAFKA_OPTIONS", "{", "SKH_KAFKA_OPTIONS"),
     ],
 )
 def test_a_bad_setting_is_named_with_its_value(

@@ -20,6 +20,7 @@ from schemas.placement import Placement, State
 from schemas.windows import Header
 from skeletonhunter.broker import EmbeddedBroker
 from streams import counters
+from streams.admission import Admission
 from streams.localise import Localise
 from streams.messages import OutMessage
 from streams.notices import Notice, Notices
@@ -238,7 +239,7 @@ def test_what_was_not_told_is_among_the_metrics_and_a_rebalance_does_not_lower_i
         stage.forget()
         await stage.take(punctuation("f1", 0))
         worker: Any = SimpleNamespace(
-            localise=stage, ingest=SimpleNamespace(tally=Tally()),
+            localise=stage, ingest=SimpleNamespace(tally=Tally()), admission=Admission(),
             heartbeats=SimpleNamespace(received=0, missing=0), lag_s=0.0,
                 confluence=SimpleNamespace(waiting_bytes=0, stuck=0, early=0),
         )  # fmt: skip

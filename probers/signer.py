@@ -1,0 +1,79 @@
+"""Signs what a host publishes, with the key that its file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from time import time_ns
+from typing import Final
+
+from schemas import signing, topics
+from schemas.secret_files import SecretFileError, read_secret
+from schemas.signing import HostKey, SigningError
+
+KEY_FILE_VARIABLE: Final = "SKH_SENDER_KEY_FILE"
+
+
+class SenderKeyError(ValueError):
+    """The sender's key cannot be used; one line: where, what, what to do. Never the key."""
+
+
+def read_key(path: str | Path, node_sn: str, fabric: str | None) -> HostKey:
+    """The host key in a file that only its owner can read; raises SenderKeyError.
+
+    node_sn  of this host: another host's key would get every message refused
+    fabric   of this host, None when it is not said
+    """
+    try:
+        key = HostKey.parse(read_secret(path).decode().strip())
+    except SecretFileError as why:
+        raise SenderKeyError(str(why)) from why
+    except (SigningError, UnicodeDecodeError) as why:
+        text = str(why) if isinstance(why, SigningError) else "not UTF-8"
+        raise SenderKeyError(
+            f"{path}: {text}; `skeletonhunter keys host` prints what it must hold"
+        ) from why
+    if key.node_sn != node_sn or fabric not in (None, key.fabric):
+        raise SenderKeyError(
+            f"{path}: the key of {key.node_sn!r} of fabric {key.fabric!r}, "
+            f"not of {node_sn!r} of fabric {(fabric or key.fabric)!r}"
+        )
+    return key
+
+
+class Signer:
+    """Makes the headers of messages: signed with a host's key, or plain when there is none."""
+
+    def __init__(self, key: HostKey | None = None, clock_ns: Callable[[], int] = time_ns) -> None:
+        self._key, self._clock_ns = key, clock_ns
+
+    @property
+    def signs(self) -> bool:
+        """Whether there is a key."""
+        return self._key is not None
+
+    def headers(
+        self,
+        topic: str,
+        content_type: str,
+        payload: bytes,
+        further: Mapping[str, bytes] | None = None,
+        partition: int | None = None,
+    ) -> dict[str, bytes]:
+        """Headers of one message.
+
+        further    what a relay adds: its client's identity, or a signature that is there already
+        partition  where it will be produced, when that is known
+        """
+        more = further or {}
+        if self._key is None or signing.SIGNATURE in more:
+            return {topics.CONTENT_TYPE: content_type.encode(), **more}
+        return {
+            **more,
+            **signing.sign(
+                self._key, topic, content_type, payload, self._clock_ns(),
+                partition=partition,
+                client=more.get(signing.RELAY_CLIENT, b"").decode(),
+                tenant=more.get(signing.RELAY_TENANT, b"").decode(),
+            ),
+        }  # fmt: skip

@@ -1,0 +1,98 @@
+"""``keys``: the secrets with which senders sign (see ``schemas.signing``)."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skeletonhunter.errors import BadInput
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``keys``."""
+    keys = typer.Typer(
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        help="Keys with which senders sign: a ring of masters, and each host's own.",
+    )
+    app.add_typer(keys, name="keys")
+
+    @keys.command(epilog="Example: skeletonhunter keys new --ring /etc/skeletonhunter/sender-keys")
+    def new(
+        ring: Annotated[
+            Path | None,
+            typer.Option(help="Key ring to put it first in, made when absent; default: print it."),
+        ] = None,
+        key_id: Annotated[
+            str | None, typer.Option(help="Name of the key; default: today and a number.")
+        ] = None,
+    ) -> int:
+        """Make a master key. Those already in the ring stay valid until their line is removed."""
+        from schemas import signing
+        from schemas.signing import KeyRing, SigningError
+
+        name = key_id or f"{datetime.now(UTC):%Y-%m-%d}-{os.urandom(2).hex()}"
+        line = f"{name}:{signing.new_master().hex()}\n"
+        try:
+            KeyRing.parse(line)
+            if ring is None:
+                typer.echo(line, nl=False)
+                return 0
+            text = line + (_text(ring) if ring.exists() else "")
+            KeyRing.parse(text)
+        except SigningError as why:
+            raise BadInput(f"{ring or '--key-id'}: {why}") from None
+        _replace(ring, text)
+        typer.echo(f"{ring}: {name} is the newest key")
+        return 0
+
+    @keys.command(
+        epilog="Example: (umask 077; skeletonhunter keys host --ring sender-keys --fabric f1 "
+        "--node-sn host-17 > sender.key)"
+    )
+    def host(
+        ring: Annotated[Path, typer.Option(help="Key ring.")],
+        node_sn: Annotated[str, typer.Option(help="Serial number of the host.")],
+        fabric: Annotated[str, typer.Option(help="Fabric of the host.")] = "default",
+    ) -> int:
+        """Print what a host's key file holds (agent: --sender-key-file)."""
+        from schemas.signing import KeyRing, SigningError
+
+        try:
+            typer.echo(KeyRing.parse(_text(ring)).host_key(fabric, node_sn).document())
+        except SigningError as why:
+            raise BadInput(f"{ring}: {why}") from None
+        return 0
+
+
+def _text(ring: Path) -> str:
+    from schemas.secret_files import SecretFileError, read_secret
+
+    try:
+        return read_secret(ring).decode()
+    except SecretFileError as why:
+        raise BadInput(str(why)) from why
+    except UnicodeDecodeError:
+        raise BadInput(f"{ring}: not UTF-8, so no key ring") from None
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write it whole or not at all, for its owner only: readers look at any time."""
+    try:
+        number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
+        try:
+            with open(number, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as why:
+        raise BadInput(f"{path}: {why.strerror}; give a path in a writable directory") from why

@@ -1,0 +1,47 @@
+"""Whether senders must sign, as settings say: outside this machine they must."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from schemas.kafka_client import is_loopback
+from skeletonhunter.errors import BadInput, BadSettings
+
+if TYPE_CHECKING:
+    from skeletonhunter.settings import Settings
+    from streams.sender_keys import KeyRingFile
+
+_log = logging.getLogger(__name__)
+
+
+def key_ring(config: Settings, bootstrap: str) -> KeyRingFile | None:
+    """The ring that senders' signatures are held against; None: nobody need sign.
+
+    Raises BadSettings when brokers on other machines are read without one, unless that is asked
+    for, and BadInput when the ring cannot be used.
+    """
+    from streams.sender_keys import KeyRingFile, SenderKeysError
+
+    accept = config.unsigned_senders == "accept"
+    if config.sender_keys is None:
+        if is_loopback(bootstrap):
+            return None
+        if not accept:
+            raise BadSettings(
+                f"SKH_SENDER_KEYS must be set for {bootstrap}, or anybody there could send in "
+                "every host's name; `skeletonhunter keys new --ring FILE` makes it, "
+                "SKH_UNSIGNED_SENDERS=accept does without"
+            )
+    if accept:
+        _log.warning(
+            "SKH_UNSIGNED_SENDERS=accept: UNSIGNED MESSAGES ARE BELIEVED; anybody who reaches %s "
+            "can send in every host's name",
+            bootstrap,
+        )
+    if config.sender_keys is None:
+        return None
+    try:
+        return KeyRingFile(config.sender_keys)
+    except SenderKeysError as why:
+        raise BadInput(f"SKH_SENDER_KEYS: {why}") from why
