@@ -159,7 +159,7 @@ class PartitionWorker:
         topic, partition = topics.PINGS.name, self.partition
         offsets = np.array([message.offset for message in messages], np.int64)
         self._messages += len(messages)
-        self._dead += len(joined.errors) + len(joined.rejects)
+        self._dead += joined.bad
         letters = {
             (index, -1): dead_letters.message(
                 topic, partition, messages[index].offset, messages[index].value, str(why)

@@ -19,6 +19,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from schemas import metrics, topics
 from streams import dead_letters
+from streams.fetch import FETCH
 from streams.sink_batch import TOPICS, Batch, Batcher, Limits, Message
 from streams.sink_rows import Place
 from streams.store import StoreUnavailable
@@ -33,6 +34,7 @@ _CONSUMER: Final = {
     "auto.offset.reset": "earliest",
     "queued.max.messages.kbytes": 32 * 1024,
     "topic.metadata.refresh.interval.ms": 10_000,
+    **FETCH,
 }
 _POLL_S: Final = 0.1
 _AT_ONCE: Final = 500
@@ -254,5 +256,8 @@ class Sink:
 
 def _plain(message: Any) -> Message:
     place = Place(message.topic(), message.partition(), message.offset())
-    headers = {name: value or b"" for name, value in message.headers() or ()}
+    try:
+        headers = {name: value or b"" for name, value in message.headers() or ()}
+    except Exception:  # the client decodes names as UTF-8, which no broker ever checked
+        headers = {}
     return Message(place, message.value() or b"", headers)

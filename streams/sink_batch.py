@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from schemas import topics, windows
 from schemas.batches import I64, decode_all
-from streams import sink_letters, sink_rows
+from streams import dead_letters, sink_letters, sink_rows
 from streams.sink_letters import DeadLetter
 from streams.sink_rows import BadMessage, Place
 
@@ -26,6 +26,7 @@ _COMPACTED: Final = frozenset(topic.name for topic in TOPICS if topic.compacted)
 _CHECK_MESSAGES: Final = 512
 _CHECK_BYTES: Final = 8 * 1024 * 1024
 _LEAST_BYTES: Final = 64  # of a record in a message, at the least
+_MOST_HEADER: Final = 4096  # of a content-type that is looked at [B]
 
 
 class Message(NamedTuple):
@@ -121,6 +122,9 @@ class Batcher:
             self._readers[place.topic](message)
         except BadMessage as why:
             self._reject(DeadLetter(place, str(why), message.value))
+        except Exception as why:  # whatever escapes a reader: one message must not stop the sink
+            reason = f"cannot be read: {type(why).__name__}: {why}"
+            self._reject(DeadLetter(place, reason, message.value))
 
     def due(self, now_s: float) -> bool:
         """Whether to insert now; an incident does not wait, because people do."""
@@ -153,7 +157,7 @@ class Batcher:
         self._next.clear()
 
     def _reject(self, letter: DeadLetter) -> None:
-        self.read.dead_letters[letter.place.topic] += 1
+        self.read.dead_letters[letter.place.topic] += letter.count
         if letter.place.topic == topics.PINGS.name:
             self._found.append(letter)
         else:
@@ -164,22 +168,26 @@ class Batcher:
         self._tables.setdefault(table, []).append(rows)
 
     def _read_pings(self, message: Message) -> None:
-        content_type = message.headers.get(topics.CONTENT_TYPE, b"").decode(errors="replace")
+        content_type = message.headers.get(topics.CONTENT_TYPE, b"")[:_MOST_HEADER].decode(
+            errors="replace"
+        )
         self._raw.append((message.value, content_type, message.place))
         self._raw_bytes += len(message.value)
         if len(self._raw) >= _CHECK_MESSAGES or self._raw_bytes >= _CHECK_BYTES:
             self._check_pings()
 
     def _check_pings(self) -> None:
-        raw, self._raw, self._raw_bytes = self._raw, [], 0
+        raw, read_bytes = self._raw, self._raw_bytes
+        self._raw, self._raw_bytes = [], 0
         joined = decode_all([(value, content_type) for value, content_type, _ in raw])
         for index, why in joined.errors:
-            self._reject(DeadLetter(raw[index][2], str(why), raw[index][0]))
+            value, _, place = raw[index]
+            self._reject(DeadLetter.of(dead_letters.message(*place, value, str(why))))
         for index, row in joined.rejects:
-            place = raw[index][2]
-            self._reject(DeadLetter(place, row.reason, row.raw, row.row + 1, row.column or ""))
+            self._reject(DeadLetter.of(dead_letters.row(*raw[index][2], row)))
         if joined.batch.num_rows:
             self._rows += joined.batch.num_rows
+            self._bytes += max(0, joined.batch.nbytes - read_bytes)  # what dictionaries expanded to
             self._pings.append((joined.batch, [place for _, _, place in raw], joined.message))
 
     def _read_window(self, message: Message) -> None:
