@@ -157,7 +157,7 @@ class Batcher:
         self._next.clear()
 
     def _reject(self, letter: DeadLetter) -> None:
-        self.read.dead_letters[letter.place.topic] += letter.count
+        self.read.dead_letters[letter.place.topic] += letter.records
         if letter.place.topic == topics.PINGS.name:
             self._found.append(letter)
         else:

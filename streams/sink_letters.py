@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from streams import dead_letters
 from streams.dead_letters import MAX_RAW_BYTES
 from streams.messages import OutMessage
 from streams.sink_rows import DEAD_LETTER, Place
@@ -19,7 +18,7 @@ _MOST_TEXT = 4096
 class DeadLetter(NamedTuple):
     """A message (line 0) or a record in it (line 1 is the first) that could not be used.
 
-    count  records that it speaks of: more than one in the summary of a message's many bad records
+    records  that it speaks of: more than one in the summary of a message's many bad records
     """
 
     place: Place
@@ -27,7 +26,7 @@ class DeadLetter(NamedTuple):
     raw: bytes
     line: int = 0
     column: str = ""
-    count: int = 1
+    records: int = 1
 
     @classmethod
     def of(cls, out: OutMessage) -> DeadLetter:
@@ -75,7 +74,7 @@ def table(letters: Sequence[DeadLetter]) -> pa.Table:
                 "column": letter.column,
                 "reason": letter.reason,
                 "raw": letter.raw[:MAX_RAW_BYTES],
-                "count": letter.count,
+                "count": letter.records,
             }
             for letter in letters
         ],
