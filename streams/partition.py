@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from schemas import topics
+from schemas.batches import Joined, refused
 from streams import dead_letters, records
 from streams.admission import Admission
 from streams.chunks import Punctuation, Writer
@@ -113,8 +114,9 @@ class PartitionWorker:
         """Take in records that were decoded elsewhere, e.g. a second of a merged file."""
         self._messages += 1
         self._follow(offset)
-        offsets = np.full(batch.num_rows, offset, np.int64)
-        return self._judge(batch, offsets, arrival_ns)
+        rows = np.arange(batch.num_rows)
+        joined = Joined(batch, np.zeros(batch.num_rows, np.int64), rows, [], [])
+        return self._judge(joined, np.array([offset]), arrival_ns)
 
     def tick(self, now_ns: int) -> list[OutMessage]:
         """Wall-clock punctuation: time has passed though nothing has arrived."""
@@ -178,7 +180,7 @@ class PartitionWorker:
         topic, partition = topics.PINGS.name, self.partition
         offsets = np.array([message.offset for message in messages], np.int64)
         self._messages += len(messages)
-        self._dead += len(joined.errors) + sum(reject.rows for _, reject in joined.rejects)
+        self._dead += joined.bad
         letters = {
             (index, -1): dead_letters.message(
                 topic, partition, messages[index].offset, messages[index].value, str(why)
@@ -191,23 +193,26 @@ class PartitionWorker:
         out = [letters[at] for at in sorted(letters)]
         if joined.batch.num_rows:
             arrival_ns = max(message.time_ms for message in messages) * 1_000_000
-            of = joined.message
-            senders, of_row = np.unique(of, return_inverse=True)
-            names = (self._admission.sender(messages[i]) for i in senders.tolist())
+            heard, of_row = np.unique(joined.message, return_inverse=True)
+            names = (self._admission.sender(messages[i]) for i in heard.tolist())
             codes = self._senders.codes(name[:_SENDER_CHARS] for name in names)
-            out += self._judge(_used(joined.batch), offsets[of], arrival_ns, codes[of_row])
+            out += self._judge(joined, offsets, arrival_ns, codes[of_row])
         return out
 
     def _judge(
-        self, batch: pa.RecordBatch, offsets: I64, arrival_ns: int, sender: I32 | None = None
+        self, joined: Joined, offsets: I64, arrival_ns: int, sender: I32 | None = None
     ) -> list[OutMessage]:
+        """offsets (messages,) of each message; sender (rows,) code of each row's"""
         quota = None if sender is None else self._quota
-        found = records.split(batch, offsets, self._table, self._sources, sender, quota)
+        batch = _used(joined.batch)
+        found = records.split(
+            batch, offsets[joined.message], self._table, self._sources, sender, quota
+        )
         out = [
-            dead_letters.row(topics.PINGS.name, self.partition, offset, reject)
-            for offset, reject in found.rejects
+            dead_letters.row(topics.PINGS.name, self.partition, int(offsets[index]), reject)
+            for index, reject in refused(batch, joined.message, joined.row, found.bad)
         ]
-        self._dead += len(found.rejects)
+        self._dead += len(found.bad)
         if found.routes:
             self._routes.take_in(found.routes)
         if len(found.pings):

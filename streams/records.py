@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -13,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas import identity, ping, windows
-from schemas.codecs import Reject, column
+from schemas.batches import BadRow
+from schemas.codecs import column
 from streams.panes import I32, I64, NO_RTT, U32, U64, Pings
 from streams.paths import PathTable
 from streams.quota import PathQuota
@@ -61,11 +61,11 @@ class Route(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """A batch taken apart; rows = len(pings) + len(routes) + len(rejects)."""
+    """A batch taken apart; rows = len(pings) + len(routes) + len(bad)."""
 
     pings: Pings
     routes: list[Route]
-    rejects: list[tuple[int, Reject]]  # (offset of its message, what was wrong)
+    bad: list[BadRow]
     sender: I32 | None = None  # (pings,) code of each ping's sender
 
 
@@ -87,9 +87,9 @@ def split(
     traced = pc.equal(batch.column("task_type"), _TRACEROUTE).to_numpy(zero_copy_only=False)
     ids = identity.path_ids(batch)
     routes: list[Route] = []
-    rejects: list[tuple[int, Reject]] = []
+    bad: list[BadRow] = []
     if traced.any():
-        routes, rejects = _routes(batch, ids, np.flatnonzero(traced), offset)
+        routes, bad = _routes(batch, ids, np.flatnonzero(traced), offset)
     rows = np.flatnonzero(~traced)
     admit = None
     if quota is not None and sender is not None:
@@ -100,24 +100,10 @@ def split(
 
     path = table.index(batch, ids, rows, admit)
     if (path < 0).any():
-        rejects += _over_quota(batch, rows[path < 0], offset)
+        bad += [BadRow(row, None, _OVER_QUOTA, _OVER_QUOTA) for row in rows[path < 0].tolist()]
         rows, path = rows[path >= 0], path[path >= 0]
     pings = _pings(batch, rows, path, offset, table, sources)
-    return Records(pings, routes, rejects, None if sender is None else sender[rows])
-
-
-def _over_quota(batch: pa.RecordBatch, rows: I64, offset: I64) -> list[tuple[int, Reject]]:
-    """One reject for each row of a path that its sender may not add."""
-    return [
-        (int(offset[row]), Reject(row, None, _OVER_QUOTA, raw))
-        for row, raw in zip(rows.tolist(), _raws(batch, rows), strict=True)
-    ]
-
-
-def _raws(batch: pa.RecordBatch, rows: I64) -> list[bytes]:
-    """Some rows as JSON, for people; nulls are left out."""
-    found = batch.take(pa.array(rows)).to_pylist()
-    return [json.dumps({k: v for k, v in row.items() if v is not None}).encode() for row in found]
+    return Records(pings, routes, bad, None if sender is None else sender[rows])
 
 
 def _pings(
@@ -176,7 +162,7 @@ def _rtt_ns(batch: pa.RecordBatch) -> U32:
 
 def _routes(
     batch: pa.RecordBatch, path_ids: U64, at: I64, offset: I64
-) -> tuple[list[Route], list[tuple[int, Reject]]]:
+) -> tuple[list[Route], list[BadRow]]:
     """at  rows of the traceroutes"""
     rows = batch.select([n for n in batch.schema.names if n in _ROUTE_COLUMNS]).take(pa.array(at))
     ids = path_ids[at].tolist()
@@ -187,25 +173,23 @@ def _routes(
     times = rows.column("ping_time").to_pylist()
     texts = column(rows, "route", "").to_pylist()
     routes: list[Route] = []
-    rejects: list[tuple[int, Reject]] = []
+    bad: list[BadRow] = []
     for i, text in enumerate(texts):
-        where = int(offset[at[i]])
         try:
             hops = _route_decoder.decode(text) if text.strip() not in ("", "null") else []
         except msgspec.MsgspecError as why:
-            reason = f"route: not a JSON array of hop names: {why}"
-            (raw,) = _raws(batch, at[i : i + 1])
-            rejects.append((where, Reject(int(at[i]), "route", reason, raw)))
+            rule = "route: not a JSON array of hop names"
+            bad.append(BadRow(int(at[i]), "route", f"{rule}: {why}", rule))
             continue
         fabric, layer, src_ip, dst_ip = (values[i] for values in names)
         src_port, dst_port = (values[i] for values in ports)
         routes.append(
             Route(
-                ids[i], times[i], where, fabric, layer, src_ip, dst_ip, src_port, dst_port,
-                tuple(hops),
+                ids[i], times[i], int(offset[at[i]]), fabric, layer, src_ip, dst_ip,
+                src_port, dst_port, tuple(hops),
             )
         )  # fmt: skip
-    return routes, rejects
+    return routes, bad
 
 
 def _has(batch: pa.RecordBatch, name: str) -> bool:

@@ -61,14 +61,6 @@ def test_a_traceroute_is_a_route_and_no_ping() -> None:
     assert (route.fabric, route.time_ns) == ("f1", START_S * 10**9)
 
 
-def test_a_route_that_is_no_array_of_names_is_a_dead_letter() -> None:
-    found = taken_apart(ping(), ping(task_type="TRACEROUTE", route='{"hop": 1}'))
-    ((offset, reject),) = found.rejects
-    assert (offset, reject.row, reject.column) == (7, 1, "route")
-    assert reject.reason.startswith("route: not a JSON array of hop names")
-    assert b"10.0.0.1" in reject.raw
-
-
 def test_sources_are_hosts_and_stay_so_when_paths_are_forgotten() -> None:
     table, sources = PathTable(), Sources()
 
