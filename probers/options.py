@@ -7,11 +7,11 @@ import os
 import sys
 from dataclasses import dataclass
 from ipaddress import IPv4Network
-from pathlib import Path
 from typing import Final, NoReturn
 
 from probers.pinglist import RESPONDER_PORT, Layer
 from probers.wire import KEY_VARIABLE, MIN_KEY_BYTES, Key
+from schemas.secret_files import SecretFileError, read_secret
 
 _EXAMPLE: Final = """\
 example:
@@ -139,9 +139,9 @@ def _read_key(path: str | None) -> Key:
         key, where = os.environ.get(KEY_VARIABLE, "").encode(), f"variable {KEY_VARIABLE}"
     else:
         try:
-            key, where = Path(path).read_bytes().rstrip(b"\r\n"), path
-        except OSError as why:
-            raise UsageError(f"{path}: {why.strerror}; give a readable --key-file") from why
+            key, where = read_secret(path).rstrip(b"\r\n"), path
+        except SecretFileError as why:
+            raise UsageError(f"--key-file {why}") from why
     if len(key) < MIN_KEY_BYTES:
         raise UsageError(
             f"{where}: the probe key has {len(key)} bytes; "

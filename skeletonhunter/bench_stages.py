@@ -216,6 +216,7 @@ def agent(seconds: int = 20) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as place:
         pings, key, out = (Path(place) / name for name in ("list.json", "key", "out"))
         pings.write_bytes(msgspec.json.encode(document))
+        key.touch(mode=0o600)  # the agent refuses a key that others can read
         key.write_text("0" * 32)
         command = [sys.executable, "-m", "probers.agent", "--ping-list", str(pings), "--publish",
                    f"file:{out}", "--key-file", str(key), "--node-sn", "bench"]  # fmt: skip

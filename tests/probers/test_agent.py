@@ -28,6 +28,7 @@ class Site:
         self.directory = directory
         self.rows: list[dict[str, Any]] = []
         self.beats: list[heartbeat.Heartbeat] = []
+        (directory / "key").touch(mode=0o600)
         (directory / "key").write_text(SECRET + "\n")
 
     def sink(self, topic: str, key: str, headers: Headers, payload: bytes) -> None:
@@ -161,7 +162,9 @@ def test_an_endpoint_whose_address_is_not_there_is_said_once_and_the_rest_works(
         (["--ping-list", "L", "--publish", "ftp:x", "--node-sn", "a"],
          {"SKH_PROBE_KEY": SECRET}, 2, "give unix:PATH"),
         (["--ping-list", "L", "--publish", "file:-", "--node-sn", "a", "--key-file", "/nowhere"],
-         {}, 2, "give a readable --key-file"),
+         {}, 2, "--key-file /nowhere: No such file or directory; give a readable file"),
+        (["--ping-list", "L", "--publish", "file:-", "--node-sn", "host-a", "--key-file", "OPEN"],
+         {}, 2, "run: chmod 600 "),
         (["--ping-list", "L", "--publish", "file:-", "--node-sn", "a", "--allow-cidr", "x"],
          {"SKH_PROBE_KEY": SECRET}, 2, "give a network such as"),
         (["--ping-list", "L", "--publish", "file:-", "--node-sn", "b"],
@@ -176,7 +179,10 @@ def test_wrong_usage_is_one_line_and_its_exit_code(
     site: Site, arguments: list[str], environment: dict[str, str], code: int, said: str
 ) -> None:
     site.write_list(["127.0.1.2"])
-    arguments = [str(site.directory / "list.json") if a == "L" else a for a in arguments]
+    (site.directory / "open").touch(mode=0o644)
+    (site.directory / "open").write_text(SECRET)
+    places = {"L": str(site.directory / "list.json"), "OPEN": str(site.directory / "open")}
+    arguments = [places.get(argument, argument) for argument in arguments]
     done = subprocess.run(
         [sys.executable, "-m", "probers.agent", *arguments],
         capture_output=True, text=True, check=False, timeout=30, env={**os.environ, **environment},

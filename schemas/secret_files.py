@@ -1,0 +1,42 @@
+"""Files that hold a secret (probe key, signing keys): read only when no other user can."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+MAX_BYTES: Final = 64 * 1024
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+class SecretFileError(ValueError):
+    """The file cannot be used as a secret; one line: where, what, what to do. Never its content."""
+
+
+def read_secret(path: Path | str) -> bytes:
+    """All bytes of the file, a line's end included; raises SecretFileError.
+
+    Refused: a file to which its group or all users have any access (a POSIX ACL shows as the
+    group's), a directory, one longer than MAX_BYTES. Links are followed (Kubernetes mounts secrets
+    as links). The mode is taken from the open file, so that it is the one that is read. A pipe, as
+    of a shell's ``<(...)``, is read as well: its mode is checked like a file's.
+    """
+    try:
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            mode = stat.S_IMODE(status.st_mode)
+            if mode & _OTHERS:
+                raise SecretFileError(
+                    f"{path}: group or other users have access to it (mode {mode:04o}); "
+                    f"run: chmod 600 {path}"
+                )
+            content = file.read(MAX_BYTES + 1)
+    except OSError as why:
+        raise SecretFileError(f"{path}: {why.strerror or why}; give a readable file") from why
+    if len(content) > MAX_BYTES:
+        raise SecretFileError(
+            f"{path}: longer than {MAX_BYTES} B, so it is no key; give a key file"
+        )
+    return content
