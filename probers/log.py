@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 
+from schemas.printable import printable
+
 
 def say(level: str, event: str, **fields: object) -> None:
     """Write ``time=… level=… event=… key=value …``."""
@@ -15,5 +17,5 @@ def say(level: str, event: str, **fields: object) -> None:
 
 
 def _quoted(text: str) -> str:
-    text = text.replace("\n", " ").replace("\r", " ")
+    text = printable(text.replace("\n", " ").replace("\r", " "))
     return '"' + text.replace('"', "'") + '"' if " " in text or not text else text

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from skeletonhunter import terminal
 from skeletonhunter.errors import DependencyUnreachable
 
 if TYPE_CHECKING:
@@ -95,13 +96,13 @@ async def _stream(config: StreamConfig) -> int:
 
     worker = StreamWorker(config)
     await worker.start()
-    typer.echo(f"judging {config.bootstrap} as a member of {config.group}")
+    terminal.echo(f"judging {config.bootstrap} as a member of {config.group}")
 
     async def died() -> BaseException | None:
         await worker.wait()
         return worker.crashed or RuntimeError("the worker stopped by itself")
 
-    telling = asyncio.create_task(lag.tell(lambda: worker.lag_s, typer.echo))
+    telling = asyncio.create_task(lag.tell(lambda: worker.lag_s, terminal.echo))
     try:
         why_not = await until_stopped(died)
     finally:
@@ -122,7 +123,7 @@ def _sink(config: Settings) -> int:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    typer.echo(f"storing what {config.kafka} says in {store.name}")
+    terminal.echo(f"storing what {config.kafka} says in {store.name}")
     try:
         Sink(store, config.librdkafka()).run(stop)
     except KafkaException as why:
@@ -152,7 +153,7 @@ async def _api(config: Settings, port: int) -> int:
     )
     host, bound = listener.getsockname()[:2]
     serving = asyncio.create_task(server.serve(sockets=[listener]))
-    typer.echo(f"page http://{host}:{bound}/ from {store.name}")
+    terminal.echo(f"page http://{host}:{bound}/ from {store.name}")
 
     async def ended() -> BaseException | None:
         await asyncio.wait({serving})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
+from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput, CommandError, DependencyUnreachable
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ async def _up(wanted: House) -> int:
         raise BadInput(f"{wanted.data}: {why}; is another `up` using this directory?") from why
     try:
         _announce(place)
-        telling = asyncio.create_task(lag.tell(lambda: place.worker.lag_s, typer.echo))
+        telling = asyncio.create_task(lag.tell(lambda: place.worker.lag_s, terminal.echo))
         try:
             why_not = await until_stopped(place.wait)
         finally:
@@ -106,7 +107,7 @@ async def _up(wanted: House) -> int:
         await place.stop()
     if why_not is not None:
         raise failure(why_not) from why_not
-    typer.echo("stopped")
+    terminal.echo("stopped")
     return 0
 
 
@@ -134,8 +135,8 @@ def _own_ping_list(data: Path) -> Path:
 
 def _announce(place: Embedded) -> None:
     if place.port_was_taken:
-        typer.echo(f"port {place.house.port} is taken; another one was chosen")
-    typer.echo(
+        terminal.echo(f"port {place.house.port} is taken; another one was chosen")
+    terminal.echo(
         f"page      {place.url}   (API: {place.url}docs)\n"
         f"kafka     {place.bootstrap}   (this machine only)\n"
         f"agents    unix:{place.relay_path}\n"
