@@ -28,6 +28,7 @@ from skeletonhunter.terminal import complain
 #: In the order of ``--help``.
 COMMANDS: Final = (
     "demo", "diagnose", "up", "stream", "manage", "simulate", "fabric", "check", "bench",
+    "settings_page",
 )  # fmt: skip
 
 

@@ -48,8 +48,10 @@ def register(app: typer.Typer) -> None:
     ) -> int:
         """Break a simulated cluster and name the culprits; exit code 1 if one is missed."""
         from skeletonhunter import running
+        from skeletonhunter.up import known_strategy
         from testbed.scenario import ScenarioError, load
 
+        known_strategy(strategy, "--strategy")
         try:
             plan = load(scenario)
             start_s = time.time() - plan.duration_s + duration  # it ends now, not in the future

@@ -13,7 +13,6 @@ from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
-    from localizer.state import Options
     from schemas.incident import Incident
     from skeletonhunter.coverage import Coverage
     from skeletonhunter.diagnose_input import Given
@@ -69,11 +68,13 @@ def register(app: typer.Typer) -> None:
         or source hosts than loss needs the result is "not enough to judge" (in JSON: "enough" of
         the coverage is false) instead of "no incidents". Exit code 2 when nothing could be judged.
         """
+        from localizer.state import Options
         from skeletonhunter import diagnose_input
         from skeletonhunter.offline import Offline
         from skeletonhunter.report import as_json, as_table, explained, not_enough
+        from skeletonhunter.up import known_strategy
 
-        options = _options(strategy)
+        options = Options(strategy=known_strategy(strategy, "--strategy"))
         given = diagnose_input.read(
             files, topology=topology, heartbeats=heartbeats, placement=placement,
             maintenance=maintenance,
@@ -100,18 +101,6 @@ def register(app: typer.Typer) -> None:
         if not coverage.seconds:
             return _NOTHING_JUDGED
         return int(any(each.kind != "agent" for each in incidents))
-
-
-def _options(strategy: str) -> Options:
-    from localizer import strategies
-    from localizer.errors import UnknownStrategy
-    from localizer.state import Options
-
-    try:
-        strategies.get(strategy)
-    except UnknownStrategy as why:
-        raise BadInput(f"--strategy: {why}") from why
-    return Options(strategy=strategy)
 
 
 def _judge(offline: Offline, given: Given) -> list[Incident]:

@@ -69,7 +69,7 @@ def _settings() -> Settings:
 def stream_config(config: Settings, topology: Path | None = None) -> StreamConfig:
     """A stream worker's configuration."""
     from localizer.state import Options
-    from skeletonhunter.up import read_topology
+    from skeletonhunter.up import known_strategy, read_topology
     from streams.app import StreamConfig
     from streams.windows import Timing
 
@@ -79,7 +79,7 @@ def stream_config(config: Settings, topology: Path | None = None) -> StreamConfi
         topology=read_topology(topology or config.topology),
         timing=Timing(lateness_s=config.lateness_s),
         options=Options(
-            strategy=config.strategy,
+            strategy=known_strategy(config.strategy, "SKH_STRATEGY"),
             false_per_week=config.false_per_week,
             lateness_s=config.lateness_s,
         ),

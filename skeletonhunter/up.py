@@ -65,11 +65,23 @@ def house(
         port=config.api_port if port is None else port,
         relay=relay,
         topology=read_topology(topology or config.topology),
-        strategy=config.strategy,
+        strategy=known_strategy(config.strategy, "SKH_STRATEGY"),
         false_per_week=config.false_per_week,
         lateness_s=config.lateness_s,
         names=tuple(config.api_names),
     )
+
+
+def known_strategy(name: str, where: str) -> str:
+    """The name; raises BadInput, which says where it was given, for one that is not registered."""
+    from localizer import strategies
+    from localizer.errors import UnknownStrategy
+
+    try:
+        strategies.get(name)
+    except UnknownStrategy as why:
+        raise BadInput(f"{where}: {why}") from why
+    return name
 
 
 def read_topology(path: Path | None) -> Topology | None:
