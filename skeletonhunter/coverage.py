@@ -87,9 +87,9 @@ class Need(NamedTuple):
         """What is missing, in words; empty when nothing is."""
         parts = []
         if self.seconds_there < self.seconds:
-            parts.append(f"{self.seconds:,} s, {self.seconds_there:,} s were judged")
+            parts.append(f"{self.seconds:,} s ({self.seconds_there:,} s judged)")
         if self.hosts_there < self.hosts:
-            parts.append(f"{self.hosts} source hosts, {self.hosts_there} sent probes")
+            parts.append(f"{self.hosts} source hosts ({self.hosts_there} seen)")
         return f"{self.detector} needs {' and '.join(parts)}" if parts else ""
 
 
