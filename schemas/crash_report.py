@@ -21,7 +21,8 @@ def report(program: str, error: BaseException) -> int:
 
     Where no file can be written the line says so and holds the place of the error instead.
     """
-    what = printable(" ".join(f"{type(error).__name__}: {error}".split()))[:_LONGEST]
+    named = [type(error).__name__, *([str(error)] if str(error) else [])]
+    what = printable(" ".join(": ".join(named).split()))[:_LONGEST]
     print(f"{program}: internal error: {what}; {_kept(error)}", file=sys.stderr, flush=True)
     return INTERNAL_ERROR
 

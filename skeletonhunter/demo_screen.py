@@ -97,7 +97,7 @@ class Screen:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._live.update(self._picture())
+        self._live.update(self.picture())
         self._live.__exit__(kind, error, trace)
 
     def begin(self, url: str, took_s: float) -> None:
@@ -105,13 +105,14 @@ class Screen:
         self.tick()
 
     def tick(self) -> None:
-        self._live.update(self._picture())
+        self._live.update(self.picture())
 
     def incident(self, found: Incident) -> None:
         del found
         self.tick()
 
-    def _picture(self) -> Group:
+    def picture(self) -> Group:
+        """Everything on the screen, as it is now."""
         show = self._show
         title = Text.assemble(
             ("SkeletonHunter", "bold"), "   page ", (self._url, "underline"),

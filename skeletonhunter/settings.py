@@ -177,7 +177,7 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
     mine = {name: value for name, value in env.items() if name.startswith(PREFIX)}
     injected = sorted(name for name, value in mine.items() if kubernetes.injected(name, value))
     if injected:
-        _note_injected(tuple(injected))
+        note_injected(tuple(injected))
     fields = known()
     values: dict[str, Any] = {}
     for name in sorted(mine.keys() - set(injected)):
@@ -221,7 +221,8 @@ def _shown(field: str, value: str) -> str:
 
 
 @lru_cache(maxsize=1)  # once a process, however often settings are read
-def _note_injected(names: tuple[str, ...]) -> None:
+def note_injected(names: tuple[str, ...]) -> None:
+    """One line on stderr about what was left out."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     complain(
         f"info: ignored what Kubernetes sets for a Service: {', '.join(names[:3])}{more}; "
