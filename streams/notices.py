@@ -12,14 +12,12 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-import msgspec
 from confluent_kafka import Consumer, TopicPartition
 
-from schemas import topics
+from schemas import document_errors, topics
 from schemas.limits import LIMITS
 from schemas.maintenance import Maintenance
 from schemas.placement import Placement
-from schemas.times import seconds_of
 from streams import dead_letters
 from streams.errors import BrokerUnreachable
 from streams.fetch import FETCH
@@ -150,10 +148,7 @@ class Notices:
 
 
 def decode(topic: str, raw: bytes) -> Notice:
-    """Raises ValueError when it is not what the topic holds, RecursionError where too deep."""
+    """Raises ValueError, in one line, when it is not what the topic holds."""
     if len(raw) > LIMITS.document_bytes:
         raise ValueError(f"document of {len(raw)} B; it may have {LIMITS.document_bytes} B")
-    said = msgspec.json.decode(raw, type=_KINDS[topic])
-    if isinstance(said, Placement):
-        seconds_of(said.valid_from)
-    return said
+    return document_errors.decode(raw, _KINDS[topic])
