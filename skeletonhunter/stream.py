@@ -6,7 +6,7 @@ import asyncio
 import signal
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,15 +14,16 @@ from skeletonhunter.errors import DependencyUnreachable
 
 if TYPE_CHECKING:
     from skeletonhunter.settings import Settings
-    from streams.app import StreamConfig
+    from streams.app import StreamConfig, StreamWorker
 
-_EXAMPLE = "SKH_KAFKA=kafka:9092 SKH_CLICKHOUSE_URL=http://default@clickhouse:8123/default"
+_KAFKA = "SKH_KAFKA=kafka:9092"
+_CLICKHOUSE = "SKH_CLICKHOUSE_URL=http://default@clickhouse:8123/default"
 
 
 def register(app: typer.Typer) -> None:
     """Add ``stream``, ``sink`` and ``api``."""
 
-    @app.command(epilog=f"Example: {_EXAMPLE} skeletonhunter stream")
+    @app.command(epilog=f"Example: {_KAFKA} skeletonhunter stream")
     def stream(
         topology: Annotated[
             Path | None, typer.Option(help="The fabric; without it, it is learnt from records.")
@@ -31,16 +32,16 @@ def register(app: typer.Typer) -> None:
         """Judge pings: windows, anomalies and incidents. Start as many as there is work for."""
         from skeletonhunter import running
 
-        config = _settings()
-        return running.run(_stream(stream_config(config, topology)))
+        config = _settings("kafka")
+        return running.run(_stream(config, stream_config(config, topology)))
 
-    @app.command(epilog=f"Example: {_EXAMPLE} skeletonhunter sink")
+    @app.command(epilog=f"Example: {_KAFKA} {_CLICKHOUSE} skeletonhunter sink")
     def sink() -> int:
         """Store records, windows, anomalies, incidents and dead letters in ClickHouse."""
-        config = _settings()
+        config = _settings("kafka", "clickhouse")
         return _sink(config)
 
-    @app.command(epilog=f"Example: {_EXAMPLE} skeletonhunter api")
+    @app.command(epilog=f"Example: {_CLICKHOUSE} skeletonhunter api")
     def api(
         port: Annotated[
             int | None, typer.Option(min=0, max=65535, help="Port of the page; 0: any free one.")
@@ -49,18 +50,19 @@ def register(app: typer.Typer) -> None:
         """Serve the page and the HTTP API."""
         from skeletonhunter import running
 
-        config = _settings()
+        config = _settings("clickhouse")
         return running.run(_api(config, config.api_port if port is None else port))
 
 
-def _settings() -> Settings:
-    """Settings of a part that needs both services, and Kafka reached once."""
+def _settings(*needs: Literal["kafka", "clickhouse"]) -> Settings:
+    """Settings of a part that needs these services, and Kafka, if it does, reached once."""
     from skeletonhunter import running, settings
     from streams.broker import check_reachable
 
     config = settings.read()
-    bootstrap, _ = config.require_services()
-    check_reachable(bootstrap)
+    config.require(*needs)
+    if "kafka" in needs:
+        check_reachable(config.require_kafka())
     running.log_to_stderr(config.log_level)
     return config
 
@@ -87,13 +89,22 @@ def stream_config(config: Settings, topology: Path | None = None) -> StreamConfi
     )
 
 
-async def _stream(config: StreamConfig) -> int:
-    from skeletonhunter import lag
-    from skeletonhunter.running import until_stopped
-    from skeletonhunter.up import failure
+async def _stream(settings: Settings, config: StreamConfig) -> int:
+    from skeletonhunter import health
+    from skeletonhunter.web import worker_probes
     from streams.app import StreamWorker
 
     worker = StreamWorker(config)
+    with health.served(settings, "stream", worker_probes(worker)):
+        return await _judge(worker)
+
+
+async def _judge(worker: StreamWorker) -> int:
+    from skeletonhunter import lag
+    from skeletonhunter.running import until_stopped
+    from skeletonhunter.up import failure
+
+    config = worker.config
     await worker.start()
     typer.echo(f"judging {config.bootstrap} as a member of {config.group}")
 
@@ -115,6 +126,8 @@ async def _stream(config: StreamConfig) -> int:
 def _sink(config: Settings) -> int:
     from confluent_kafka import KafkaException
 
+    from skeletonhunter import health
+    from skeletonhunter.web import sink_probes
     from streams.sink import Sink
     from streams.store import open_store
 
@@ -123,8 +136,10 @@ def _sink(config: Settings) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     typer.echo(f"storing what {config.kafka} says in {store.name}")
+    sink = Sink(store, config.librdkafka())
     try:
-        Sink(store, config.librdkafka()).run(stop)
+        with health.served(config, "sink", sink_probes(sink)):
+            sink.run(stop)
     except KafkaException as why:
         raise DependencyUnreachable(f"{config.kafka}: {why.args[0]}") from why
     finally:
@@ -133,23 +148,18 @@ def _sink(config: Settings) -> int:
 
 
 async def _api(config: Settings, port: int) -> int:
-    import uvicorn
-
-    from skeletonhunter.embedded import Server, listen
+    from api.serving import Server, listen
+    from api.serving import config as limits
+    from skeletonhunter import health
     from skeletonhunter.running import until_stopped
     from skeletonhunter.web import make_api
     from streams.store import open_store
 
-    store = await asyncio.to_thread(open_store, config.require_clickhouse())
+    url = config.require_clickhouse()
+    store = await asyncio.to_thread(open_store, url, for_reads=True)
+    app = make_api(store, names=config.api_names)
     listener, _ = listen(config.api_host, port)
-    server = Server(
-        uvicorn.Config(
-            make_api(store, names=config.api_names),
-            log_level="error",
-            lifespan="off",
-            access_log=False,
-        )
-    )
+    server = Server(limits(app))
     host, bound = listener.getsockname()[:2]
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     typer.echo(f"page http://{host}:{bound}/ from {store.name}")
@@ -159,7 +169,8 @@ async def _api(config: Settings, port: int) -> int:
         return RuntimeError("the HTTP server stopped by itself")
 
     try:
-        why_not = await until_stopped(ended)
+        with health.served(config, "api", app.state.probes):
+            why_not = await until_stopped(ended)
     finally:
         server.should_exit = True
         await serving

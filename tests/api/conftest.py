@@ -12,10 +12,11 @@ from typing import Any
 import httpx
 import pyarrow as pa
 import pytest
-import uvicorn
 from incident_samples import Put
 
+from api import serving
 from api.app import create_app
+from api.database import Database
 from schemas import migrate
 from schemas.incident import Incident, encode
 from streams import sink_rows
@@ -23,11 +24,15 @@ from streams.store import Store, open_store
 
 
 @contextmanager
-def served(store: Any, **options: Any) -> Iterator[httpx.Client]:
+def served(
+    store: Any, *, deadline_s: float = serving.DEADLINE_S, **options: Any
+) -> Iterator[httpx.Client]:
     """The service in a thread, as a client that speaks to it over a socket."""
     listener = socket.create_server(("127.0.0.1", 0))
-    app = create_app(store, **options)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", ws="none"))
+    # The bounds are the product's, but for a machine that has no time for the database just now.
+    database = store if isinstance(store, Database) else Database(store, wait_s=60, ready_s=60)
+    app = create_app(database, **options)
+    server = serving.Server(serving.config(app, deadline_s=deadline_s))
     thread = Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     while not server.started and thread.is_alive():
