@@ -52,9 +52,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """What is being watched, by the database's clock.
 
     paths_watched   five-tuple paths with a window stored in the last five minutes
-    active          incidents not resolved, by severity, children left out
-    resolved        incidents resolved, children left out
+    active          incidents not resolved, by severity
+    resolved        incidents resolved
     stored_age_s    seconds since a window was stored; null when none is kept
+
+    Of incidents that another one explains only those are counted that it does not cover: its cause
+    is not stored, is resolved while they are not, or is less severe.
     """
 
     paths_watched: int

@@ -43,6 +43,7 @@ _COVERED: Final = (
     " WHERE (cause.state != 'resolved' OR child.state = 'resolved')"
     " AND cause.severity <= child.severity"
 )
+LISTED: Final = f"(parent = '' OR incident_id NOT IN ({_COVERED}))"
 _TEXT: Final = (
     "arrayStringConcat(arrayConcat([component, symptom, replaceAll(symptom, '_', ' '), issue_type,"
     " replaceAll(issue_type, '_', ' '), severity, state, layer, fabric, incident_id, explanation],"
@@ -123,7 +124,7 @@ class Filters(BaseModel):
         if "text" in given:
             given["text"] = list(dict.fromkeys(given["text"].split()))
         if self.include_uncovered and not self.include_children:
-            conditions.append(f"(parent = '' OR incident_id NOT IN ({_COVERED}))")
+            conditions.append(LISTED)
         elif not self.include_children:
             conditions.append("parent = ''")
         return " AND ".join(conditions) or "1", given

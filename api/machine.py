@@ -47,4 +47,6 @@ async def refused(_: Request, why: Exception) -> Response:
 
 async def internal_error(_: Request, why: Exception) -> Response:
     """A bug of ours: the client learns that there is one; the server logs what it is."""
-    return answer(Problem("internal error; the log of this service has the details"), 500)
+    response = answer(Problem("internal error; the log of this service has the details"), 500)
+    response.headers["Connection"] = "close"  # uvicorn does; a client should know
+    return response

@@ -19,6 +19,7 @@ _FILES: Final = {
     "/docs": "docs.html",
     "/page/page.css": "page.css",
     "/page/page.js": "page.js",
+    "/page/view.js": "view.js",
     "/page/detail.js": "detail.js",
     "/page/docs.js": "docs.js",
 }

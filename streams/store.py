@@ -7,6 +7,7 @@ ours repeats the password.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from contextlib import contextmanager, suppress
@@ -35,6 +36,8 @@ _INSERT: Final = {"optimize_on_insert": 0}
 #: Longest wait for a server's next byte [s]: of the sink and of migrations, and of the api.
 WRITE_S: Final = 60
 READ_S: Final = 10
+#: What the driver warns of it raises too, and ours says it once, in a line without the password.
+logging.getLogger("clickhouse_connect").setLevel(logging.ERROR)
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 

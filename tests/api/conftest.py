@@ -73,8 +73,8 @@ def put(store: Store) -> Put:
     """put(incident, ...) stores versions of incidents, as the sink would."""
 
     def insert(*incidents: Incident) -> None:
-        for incident in incidents:
-            store.insert("incidents", sink_rows.incident(encode(incident)))
+        rows = [sink_rows.incident(encode(incident)) for incident in incidents]
+        store.insert("incidents", pa.concat_tables(rows))
 
     return insert
 
