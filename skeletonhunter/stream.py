@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from skeletonhunter.errors import DependencyUnreachable
+from skeletonhunter.errors import BadInput, DependencyUnreachable
 
 if TYPE_CHECKING:
     from skeletonhunter.settings import Settings
@@ -101,11 +101,12 @@ async def _stream(settings: Settings, config: StreamConfig) -> int:
 
 async def _judge(worker: StreamWorker) -> int:
     from skeletonhunter import lag
-    from skeletonhunter.running import until_stopped
+    from skeletonhunter.running import stop_signals, until_stopped
     from skeletonhunter.up import failure
 
     config = worker.config
     await worker.start()
+    stop = stop_signals()
     typer.echo(f"judging {config.bootstrap} as a member of {config.group}")
 
     async def died() -> BaseException | None:
@@ -114,7 +115,7 @@ async def _judge(worker: StreamWorker) -> int:
 
     telling = asyncio.create_task(lag.tell(lambda: worker.lag_s, typer.echo))
     try:
-        why_not = await until_stopped(died)
+        why_not = await until_stopped(died, stop)
     finally:
         telling.cancel()
         await worker.stop()
@@ -151,14 +152,20 @@ async def _api(config: Settings, port: int) -> int:
     from api.serving import Server, listen
     from api.serving import config as limits
     from skeletonhunter import health
-    from skeletonhunter.running import until_stopped
+    from skeletonhunter.running import stop_signals, until_stopped
     from skeletonhunter.web import make_api
     from streams.store import open_store
 
     url = config.require_clickhouse()
     store = await asyncio.to_thread(open_store, url, for_reads=True)
     app = make_api(store, names=config.api_names)
-    listener, _ = listen(config.api_host, port)
+    try:
+        listener, moved = listen(config.api_host, port)
+    except OSError as why:
+        raise BadInput(f"SKH_API_HOST: {config.api_host}:{port}: {why.strerror}") from why
+    if moved and port:
+        typer.echo(f"port {port} is taken; another one was chosen")
+    stop = stop_signals()
     server = Server(limits(app))
     host, bound = listener.getsockname()[:2]
     serving = asyncio.create_task(server.serve(sockets=[listener]))
@@ -170,7 +177,7 @@ async def _api(config: Settings, port: int) -> int:
 
     try:
         with health.served(config, "api", app.state.probes):
-            why_not = await until_stopped(ended)
+            why_not = await until_stopped(ended, stop)
     finally:
         server.should_exit = True
         await serving

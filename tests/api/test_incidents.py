@@ -202,7 +202,7 @@ def test_fifty_thousand_stored_incidents_hide_nothing(client: Client, store: Sto
     assert page["items"][0]["incident_id"] == "0" * 16
     assert page["counts"] == {"open": {"P0": 1}, "resolved": {"P1": 44_999}}
     assert set(page["explains"].values()) == {1}
-    query = "?text=asw-13%20loss&include_children=true&limit=5"
+    query = "?text=asw-13%20cross&include_children=true&limit=5"
     found = client.get(f"/api/v1/incidents{query}", timeout=90).json()
     assert found["total"] > 50
     assert {each["component"][:10] for each in found["items"]} == {"tor:asw-13"}

@@ -107,6 +107,24 @@ def test_an_api_needs_only_its_database_and_outlives_half_open_connections(
     assert api.stop() == 0, api.log.read_text()
 
 
+@pytest.mark.timeout(400)
+def test_an_api_says_that_it_takes_another_port_and_refuses_an_address_not_its_own(
+    run: Callable[..., Command], database: str
+) -> None:
+    told = {"SKH_CLICKHOUSE_URL": database, **ANY}
+    lost = run("api", SKH_API_HOST="192.0.2.1", **told)
+    assert lost.process.wait(LONG_S) == 2
+    assert lost.log.read_text().count("\n") == 1, lost.log.read_text()
+    assert "SKH_API_HOST: 192.0.2.1" in lost.log.read_text()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        api = run("api", "--port", port, **told)
+        health(api).close()
+        assert f"port {port} is taken; another one was chosen" in api.log.read_text()
+    api.wait_for(lambda: "health and" in api.log.read_text(), "it has started", LONG_S)
+    assert api.stop() == 0, api.log.read_text()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_an_api_whose_database_never_answers_ends_with_three(
