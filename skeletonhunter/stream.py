@@ -1,4 +1,4 @@
-"""``stream``, ``sink``, ``api``: one part of the house each, against Kafka and ClickHouse."""
+"""``stream``, ``sink``, ``api``: one part each, against Kafka and ClickHouse."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from conftest import served
 
 from api.database import Database
 
-LONG_S = 30.0  # far beyond every bound of the service: whoever waits so long was not answered
+LONG_S = 30.0  # far beyond every bound of the service: a wait that long means no answer
 
 
 class Hanging:
@@ -134,7 +134,7 @@ def test_more_questions_than_may_wait_are_refused_at_once(hanging: Hanging) -> N
         assert rest == {200}
 
 
-def test_half_open_connections_keep_nobody_out(hanging: Hanging) -> None:
+def test_half_open_connections_keep_no_client_out(hanging: Hanging) -> None:
     hanging.go_on.set()
     with served(hanging) as client:
         with half_open(address(client), 1100) as opened:
@@ -219,5 +219,5 @@ def test_a_client_that_asks_and_never_reads_is_cut_off(store: Any) -> None:
                     continue
                 except OSError:
                     cut = True
-            assert cut, "the server closes what nobody reads"
+            assert cut, "the server closes what its client does not read"
         assert client.get("/healthz", timeout=LONG_S).status_code == 200

@@ -54,7 +54,7 @@ def test_a_default_port_that_is_taken_is_replaced(
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "192.0.2.1"])
 def test_a_port_that_was_named_must_be_there(taken: int, host: str) -> None:
-    """A probe will ask it: another one would answer nobody."""
+    """A probe will ask it: another one would never be asked."""
     config = Settings(health_port=taken, health_host=host)
     with (
         pytest.raises(BadInput, match=rf"SKH_HEALTH_PORT: {host}:{taken}: \S") as why,
