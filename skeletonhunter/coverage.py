@@ -174,7 +174,7 @@ class Coverage:
         """Lines for people."""
         said = (
             f"coverage: judged {self.records['judged']:,} of {self.records['read']:,} records, "
-            f"{self.seconds:,} s, {self.hosts:,} source hosts"
+            f"{self.seconds:,} s, {self.hosts:,} source host{'' if self.hosts == 1 else 's'}"
         )
         if self.topology is None:
             said += "; without --topology it is not known which links no probe crosses"
