@@ -18,6 +18,7 @@ from probers.publish import PublishError
 from probers.publish_kafka import KafkaPublisher
 from probers.relay import Headers, Relay, RelayError
 from schemas import topics
+from schemas.printable import printable
 
 _FILES = {topics.PINGS.name: "pings.ndjson", topics.HEARTBEATS.name: "heartbeats.ndjson"}
 _STOP = {signal.SIGTERM, signal.SIGINT}
@@ -86,7 +87,7 @@ def main(argv: list[str] | None = None) -> int:
                 pass
         sink.close()
     except (RelayError, PublishError, OSError) as why:
-        print(f"fabric relay: {why}", file=sys.stderr)
+        print(f"fabric relay: {printable(str(why))}", file=sys.stderr)
         return 3 if isinstance(why, PublishError) else 2
     return 0
 
