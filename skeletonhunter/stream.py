@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
         """Judge pings: windows, anomalies and incidents. Start as many as there is work for."""
         from skeletonhunter import running
 
-        config = _settings()
+        config = _settings(senders=True)
         return running.run(_stream(stream_config(config, topology)))
 
     @app.command(epilog=f"Example: {_EXAMPLE} skeletonhunter sink")
@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
         ] = None,
     ) -> int:
         """Store records, windows, anomalies, incidents and dead letters in ClickHouse."""
-        config = _settings()
+        config = _settings(senders=True)
         return _sink(config, topology)
 
     @app.command(epilog=f"Example: {_EXAMPLE} skeletonhunter api")
@@ -58,12 +58,18 @@ def register(app: typer.Typer) -> None:
         return running.run(_api(config, config.api_port if port is None else port))
 
 
-def _settings() -> Settings:
-    """Settings of a part that needs both services, and Kafka reached once."""
+def _settings(*, senders: bool = False) -> Settings:
+    """Settings of a part that needs both services, and Kafka reached once.
+
+    senders  the part reads what agents send
+    """
     from skeletonhunter import running, settings
+    from skeletonhunter.senders import require_keys
 
     config = settings.read()
-    config.require_services()
+    bootstrap, _ = config.require_services()
+    if senders:
+        require_keys(config, bootstrap)
     check_broker(config)
     running.log_to_stderr(config.log_level)
     return config
