@@ -106,6 +106,17 @@ class Localizer:
         """Hosts that are remembered."""
         return 0 if self._state is None else len(self._state.hosts)
 
+    def crossed(self) -> dict[str, float]:
+        """Component -> traversals by the paths that are remembered [paths], in expectation where a
+        route is unknown; what a path crosses in one direction only counts half.
+        """
+        if self._state is None or not len(self._state.index):
+            return {}
+        incidence = self._state.incidence
+        woven = incidence.woven()  # before the components: it makes what is missing
+        expected = woven.pooled(np.ones(woven.shape[0]))
+        return dict(zip(incidence.components, expected.tolist(), strict=True))
+
     @property
     def repeated(self) -> int:
         """Chunks not used: they were there already, or came after their second was judged."""

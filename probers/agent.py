@@ -18,13 +18,24 @@ from probers.rdma_verbs import RdmaError, device_names
 from probers.relay import Headers, Relay, RelayError
 from probers.signer import Signer
 from probers.watch import Watch
-from schemas import topics
+from schemas import crash_report, topics
+from schemas.printable import printable
 
 _CLOSE_S: Final = 5.0  # for delivering what is left when the agent is stopped
+_INTERRUPTED: Final = 130
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the agent until SIGTERM or SIGINT; returns the exit code."""
+    try:
+        return _main(argv)
+    except KeyboardInterrupt:  # before the agent's own handler of SIGINT is there
+        return _INTERRUPTED
+    except Exception as why:  # a defect of ours: a supervisor must be able to tell it from usage
+        return crash_report.report("skeletonhunter-agent", why)
+
+
+def _main(argv: list[str] | None) -> int:
     try:
         options = command_line.parse(argv)
         if options.engine == "rdma":
@@ -106,7 +117,7 @@ def _relays(options: Options, publisher: Publisher) -> list[Relay]:
 
 
 def _fail(code: int, why: str) -> int:
-    print(f"skeletonhunter-agent: {why}", file=sys.stderr)
+    print(f"skeletonhunter-agent: {printable(' '.join(why.split()))}", file=sys.stderr)
     return code
 
 

@@ -15,6 +15,7 @@ from probers.signer import KEY_FILE_VARIABLE, SenderKeyError, read_key
 from probers.wire import KEY_VARIABLE, MIN_KEY_BYTES, Key
 from schemas import kafka_client
 from schemas.kafka_client import KafkaOptionError
+from schemas.printable import printable
 from schemas.secret_files import SecretFileError, read_secret
 from schemas.signing import HostKey
 
@@ -26,7 +27,8 @@ example:
       --node-sn host-17 --fabric f1 --allow-cidr 10.0.0.0/8
 
 exit codes: 0 stopped by SIGTERM or SIGINT; 2 wrong usage or unreadable input;
-            3 the place to publish to cannot be reached
+            3 the place to publish to cannot be reached; 70 an internal error, with its
+            traceback in a file
 """
 
 
@@ -66,7 +68,7 @@ class Options:
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One line, as everything this command says when it is used wrongly."""
-        print(f"{self.prog}: {message}; see {self.prog} --help", file=sys.stderr)
+        print(f"{self.prog}: {printable(message)}; see {self.prog} --help", file=sys.stderr)
         raise SystemExit(2)
 
 

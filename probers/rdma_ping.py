@@ -24,6 +24,7 @@ from probers.rdma_probe import QpAddress, parse_address
 from probers.rdma_verbs import RdmaError, VerbsPort
 from probers.responder import Responder
 from probers.wire import KEY_VARIABLE, Key
+from schemas.printable import printable
 
 #: A responder looks without pause for so long after the last completion, then naps in between.
 _AWAKE_NS: Final = 20_000_000
@@ -154,7 +155,7 @@ def _say(**line: Any) -> None:
 
 
 def _fail(code: int, why: str) -> int:
-    print(f"rdma_ping: {why}", file=sys.stderr)
+    print(f"rdma_ping: {printable(why)}", file=sys.stderr)
     return code
 
 

@@ -2,47 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Final
 
+import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas import ping
+from schemas.arrow_columns import as_naive, text_lengths
+from schemas.faults import Faults
+from schemas.limits import LIMITS, Limits
 
-
-class Faults:
-    """Which rows are bad and why; a row keeps its first reason."""
-
-    def __init__(self, rows: int) -> None:
-        self.bad: npt.NDArray[np.bool_] = np.zeros(rows, bool)
-        self._why: dict[int, tuple[str, str]] = {}
-
-    def add(self, row: int, column: str, reason: str) -> None:
-        if not self.bad[row]:
-            self.bad[row] = True
-            self._why[row] = (column, f"{column}: {reason}")
-
-    def add_where(self, mask: pa.Array, column: str, reason: str, values: pa.Array) -> None:
-        """Mark the rows where mask is true; ``reason`` may quote ``{value}``."""
-        for row in np.flatnonzero(mask.to_numpy(zero_copy_only=False)):
-            self.add(int(row), column, reason.format(value=_show(values[int(row)].as_py())))
-
-    def any(self) -> bool:
-        return bool(self._why)
-
-    def items(self) -> Iterable[tuple[int, tuple[str, str]]]:
-        return self._why.items()
-
-
-def _show(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+_CAST_EACH: Final = 32
+_TRACEROUTE: Final = "TRACEROUTE"
+_TEXTS: Final = ("route", "extra_stats")
+_route_decoder: Final = msgspec.json.Decoder(list[str | None])
 
 
 def cast(column: pa.Array, target: pa.DataType, name: str, faults: Faults) -> pa.Array:
-    """The column in the record's type; empty text is null; what does not fit marks its row."""
+    """The column in the record's type; empty text is null; what does not fit marks its row.
+
+    column  plain or nested, as ``arrow_columns`` and the text formats give it
+    """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.type == target:
@@ -52,34 +34,54 @@ def cast(column: pa.Array, target: pa.DataType, name: str, faults: Faults) -> pa
     if pa.types.is_string(target) and (
         pa.types.is_nested(column.type) or pa.types.is_boolean(column.type)
     ):
-        # JSON producers may send route and extra_stats as arrays and objects rather than as text.
+        # Producers may send route and extra_stats as arrays and objects rather than as text.
         import json
 
         values = column.to_pylist()
         texts = [None if v is None else json.dumps(v, default=str) for v in values]
         return pa.array(texts, target)
+    column = as_naive(column)
     if pa.types.is_timestamp(column.type) and pa.types.is_int64(target):
         column = column.cast(pa.timestamp("ns"))  # the record's times are ns since the epoch
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = pc.utf8_trim_whitespace(column.cast(pa.string()))
         if not pa.types.is_string(target):
             column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+    parts = _cast_parts(column, 0, len(column), target, name, faults)
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+
+
+def _cast_parts(
+    column: pa.Array, first: int, end: int, target: pa.DataType, name: str, faults: Faults
+) -> list[pa.Array]:
+    """Halves what does not fit, so that a few bad values do not slow down all the others."""
     try:
-        return column.cast(target)
+        return [column[first:end].cast(target)]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return _cast_each(column, target, name, faults)
+        if end - first <= _CAST_EACH:
+            return [_cast_each(column, first, end, target, name, faults)]
+    half = (first + end) // 2
+    return [
+        *_cast_parts(column, first, half, target, name, faults),
+        *_cast_parts(column, half, end, target, name, faults),
+    ]
 
 
-def _cast_each(column: pa.Array, target: pa.DataType, name: str, faults: Faults) -> pa.Array:
+def _cast_each(
+    column: pa.Array, first: int, end: int, target: pa.DataType, name: str, faults: Faults
+) -> pa.Array:
     out: list[object] = []
-    for row, value in enumerate(column.to_pylist()):
+    wrong = np.zeros(len(column), bool)
+    for row in range(first, end):
         fitted: object = None
-        if value is not None:
-            try:
+        try:
+            value = column[row].as_py()
+            if value is not None:
                 fitted = pa.scalar(value).cast(target).as_py()
-            except (pa.ArrowException, OverflowError):
-                faults.add(row, name, f"{_show(value)} is not {_article(target)}")
+        except (pa.ArrowException, ArithmeticError, ValueError, TypeError, LookupError):
+            wrong[row] = True
         out.append(fitted)
+    faults.add_where(wrong, name, "{value} is not " + _article(target), column)
     return pa.array(out, target)
 
 
@@ -91,7 +93,26 @@ def _article(target: pa.DataType) -> str:
     return "text"
 
 
-def check_rows(columns: dict[str, pa.Array], faults: Faults) -> None:
+def check_lengths(
+    columns: dict[str, pa.Array], faults: Faults, limits: Limits = LIMITS
+) -> dict[str, pa.Array]:
+    """Mark rows with a text over its limit; returns the columns with null in its place."""
+    out = {}
+    for name, values in columns.items():
+        out[name] = values
+        if not pa.types.is_string(values.type) or not len(values):
+            continue
+        most = limits.text_bytes if name in _TEXTS else limits.name_bytes
+        lengths = text_lengths(values)
+        if int(lengths.max()) <= most:
+            continue
+        long = pa.array(lengths > most)
+        faults.add_where(pc.and_(long, values.is_valid()), name, f"longer than {most} B", values)
+        out[name] = pc.if_else(long, pa.scalar(None, pa.string()), values)
+    return out
+
+
+def check_rows(columns: dict[str, pa.Array], faults: Faults, limits: Limits = LIMITS) -> None:
     """Apply the record's rules; repairs what the rules allow (latency without success is null)."""
     for name in ping.REQUIRED:
         values = columns[name]
@@ -123,6 +144,36 @@ def check_rows(columns: dict[str, pa.Array], faults: Faults) -> None:
         if answered.true_count < len(answered):
             nothing = pa.scalar(None, pa.float64())
             columns["latency"] = pc.if_else(answered, columns["latency"], nothing)
+    if "route" in columns:
+        _check_routes(columns["route"], columns["task_type"], faults, limits)
+
+
+def _check_routes(route: pa.Array, task_type: pa.Array, faults: Faults, limits: Limits) -> None:
+    """A traceroute's route is an array of names; other records' routes are not read."""
+    traced = pc.and_kleene(pc.equal(task_type, _TRACEROUTE), route.is_valid()).fill_null(False)
+    if not traced.true_count:
+        return
+    rows = np.flatnonzero(traced.to_numpy(zero_copy_only=False) & ~faults.bad)
+    texts = route.take(pa.array(rows)).dictionary_encode()  # many take the same way
+    reasons = [_wrong_route(text, limits) for text in texts.dictionary.to_pylist()]
+    if any(reasons):
+        for row, at in zip(rows.tolist(), texts.indices.to_pylist(), strict=True):
+            if (reason := reasons[at]) is not None:
+                faults.add(row, "route", reason)
+
+
+def _wrong_route(text: str, limits: Limits) -> str | None:
+    if text.strip() in ("", "null"):
+        return None
+    try:
+        hops = _route_decoder.decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as why:
+        return f"not a JSON array of hop names: {' '.join(str(why).split())[:200]}"
+    if len(hops) > limits.hops:
+        return f"{len(hops)} hops; a route has {limits.hops} at the most"
+    if len(text) > limits.name_bytes and any(len(hop or "") > limits.name_bytes for hop in hops):
+        return f"a hop's name is longer than {limits.name_bytes} B"
+    return None
 
 
 def _one_of(values: pa.Array, allowed: tuple[str, ...], name: str, faults: Faults) -> pa.Array:

@@ -2,33 +2,39 @@
 
 Every reader of ping records (stream worker, sink, ``diagnose``) comes through here, so a record is
 good or bad in the same way everywhere. A bad row costs that row: it is returned as a Reject with
-the column and the reason. A bad message (unknown content-type, corrupt Arrow) raises CodecError.
+the column and the reason. A bad message (unknown content-type, corrupt Arrow, over a limit of
+``schemas.limits``) raises CodecError.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import checks, ping, topics
+from schemas import arrow_columns, arrow_frames, checks, json_rows, ping, topics
+from schemas.arrow_frames import FrameError
+from schemas.faults import Faults, shortened
+from schemas.limits import LIMITS, Limits
+from schemas.rejects import Reject as Reject  # what decoders return; readers import it from here
 
-MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
-MAX_ROWS: Final = 65_536
-#: A record is flat but for route and extra_stats; a deep tower of brackets exhausts the stack.
-MAX_BRACKETS: Final = 256
+MAX_MESSAGE_BYTES: Final = LIMITS.message_bytes
+MAX_ROWS: Final = LIMITS.rows
 
 _TYPES: Final = {
     column.name: pa.type_for_alias(column.type) for column in (*ping.COLUMNS, *ping.EXTRA_STATS)
 }
-_EXTRA_DECODER: Final = msgspec.json.Decoder(dict[str, object])
-_TOWER: Final = f"more than {MAX_BRACKETS} brackets; a record is flat"
+_NUMBERS: Final = frozenset(name for name, kind in _TYPES.items() if not pa.types.is_string(kind))
+#: Names of columns that readers use; others are left out.
+KNOWN: Final = dict.fromkeys((*_TYPES, *ping.ALIASES))
+_plans: Final = arrow_columns.Plans(KNOWN)
 
 
 class CodecError(ValueError):
@@ -36,20 +42,21 @@ class CodecError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reject:
-    """A row that is not a ping record.
+class Parsed:
+    """Rows of a message, not yet checked as records.
 
-    row     0-based position in the message or block; column: the offending column, if one is
-    reason  one line: what was wrong, with which value
-    raw     the row's bytes, as near to what was sent as the format allows
-    rows    how many rows it stands for; row is -1 when they are several
+    batch    the columns as they came; of known names
+    origin   (rows,) position of each row in ``lines``; None: rows have no bytes of their own
+    lines    bytes of each row of a text format
+    rejects  rows that are not in the batch, because they cannot even be parsed
+    bytes    of the batch's values, about [B]
     """
 
-    row: int
-    column: str | None
-    reason: str
-    raw: bytes
-    rows: int = 1
+    batch: pa.RecordBatch
+    origin: npt.NDArray[np.int64] | None = None
+    lines: list[bytes] | None = None
+    rejects: list[Reject] = field(default_factory=list)
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,158 +75,160 @@ def decode(raw: bytes, content_type: str) -> Decoded:
                   such as ``; charset=utf-8`` are ignored
     Raises CodecError when the message as a whole is not readable or over a limit.
     """
-    if len(raw) > MAX_MESSAGE_BYTES:
-        raise CodecError(f"message of {len(raw)} B is over the limit of {MAX_MESSAGE_BYTES} B")
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind == topics.ARROW:
-        return conform(read_arrow(raw))
-    if kind == topics.NDJSON:
-        return _json_rows(raw.split(b"\n"))
-    if kind == topics.JSON:
-        return _json_array(raw)
-    if kind == topics.CSV:
-        from schemas.csv_codec import decode_csv
+    return conformed(parse(raw, content_type))
 
-        if raw.count(b"\n") > MAX_ROWS:
-            raise CodecError(f"message holds more than {MAX_ROWS} rows; split it")
-        return decode_csv(raw)
+
+def parse(raw: bytes, content_type: str, limits: Limits = LIMITS) -> Parsed:
+    """Rows of one message as they came; raises CodecError."""
+    if len(raw) > limits.message_bytes:
+        raise CodecError(f"message of {len(raw)} B is over the limit of {limits.message_bytes} B")
+    kind = content_type[:256].partition(";")[0].strip().lower()
+    if kind == topics.ARROW:
+        return _parse_arrow(raw, limits)
+    if kind == topics.NDJSON:
+        if raw.count(b"\n") > limits.rows:  # a newline after the last row is none of its own
+            raise CodecError(_TOO_MANY.format(limits.rows))
+        return _json_rows(raw.split(b"\n"), limits)
+    if kind == topics.JSON:
+        return _json_rows(_json_array(raw, limits), limits)
+    if kind == topics.CSV:
+        from schemas.csv_codec import parse_csv
+
+        if raw.count(b"\n") > limits.rows:
+            raise CodecError(_TOO_MANY.format(limits.rows))
+        return parse_csv(raw, limits=limits)
     raise CodecError(
-        f"content-type {content_type!r} is not known; send one of "
+        f"content-type {shortened(content_type)} is not known; send one of "
         f"{topics.ARROW}, {topics.NDJSON}, {topics.JSON}, {topics.CSV}"
     )
 
 
-def read_arrow(raw: bytes) -> pa.RecordBatch:
-    """Rows of an Arrow stream as they came: sound in memory, not yet checked as records.
+_TOO_MANY: Final = "message holds more than {} rows; split it"
+
+
+def read_arrow(raw: bytes, limits: Limits = LIMITS) -> pa.RecordBatch:
+    """Rows of an Arrow stream: sound in memory, plain, of known names, not yet checked as records.
 
     Raises CodecError. Corrupt offsets would otherwise crash the process, so all is validated.
     """
+    return _parse_arrow(raw, limits).batch
+
+
+def _parse_arrow(raw: bytes, limits: Limits) -> Parsed:
     try:
-        with pa.ipc.open_stream(pa.py_buffer(raw)) as reader:
-            batches = []
-            rows = 0
-            for batch in reader:
-                batch.validate(full=True)
-                rows += batch.num_rows
-                if rows > MAX_ROWS:
-                    raise CodecError(f"Arrow stream holds more than {MAX_ROWS} rows; split it")
-                batches.append(batch)
-            schema = reader.schema
-            _ = schema.names  # a name that is no UTF-8 shows only when it is asked for
-    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as why:
+        frames = arrow_frames.walk(raw, limits)
+        if frames.rows > limits.rows:
+            raise CodecError(f"Arrow stream holds more than {limits.rows} rows; split it")
+        if frames.rows > max(1, len(raw) // limits.least_bytes):
+            raise CodecError(f"{frames.rows} rows in {len(raw)} B: a record takes more")
+        plan = _plans.of(raw[slice(*frames.schema)], limits)
+        batch = arrow_columns.read(raw, frames, plan, limits)
+    except (FrameError, pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as why:
         raise CodecError(f"corrupt Arrow stream: {_one_line(why)}") from why
-    if len(batches) == 1:
-        return batches[0]
-    return _only(pa.Table.from_batches(batches, schema).combine_chunks().to_batches(), schema)
+    except arrow_columns.ColumnError as why:
+        raise CodecError(_one_line(why)) from why
+    return Parsed(batch, bytes=batch.nbytes if plan.encoded else len(raw))
 
 
-def _json_array(raw: bytes) -> Decoded:
+def _json_array(raw: bytes, limits: Limits) -> list[bytes]:
+    if raw.count(b",") > max(limits.rows, len(raw) // limits.json_commas):
+        raise CodecError(_TOO_MANY.format(limits.rows))  # too many to take apart and count them
     try:
         rows = msgspec.json.decode(raw, type=list[msgspec.Raw])
-    except (msgspec.MsgspecError, UnicodeDecodeError) as why:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:
         raise CodecError(f"not a JSON array: {_one_line(why)}") from why
-    return _json_rows([bytes(row) for row in rows])
+    if len(rows) > limits.rows:
+        raise CodecError(_TOO_MANY.format(limits.rows))
+    return [bytes(row) for row in rows]
 
 
-def _json_rows(lines: list[bytes]) -> Decoded:
-    if len(lines) > MAX_ROWS:
-        raise CodecError(f"message holds more than {MAX_ROWS} rows; split it")
-    rows: list[dict[str, object]] = []
-    origin: list[int] = []
-    rejects: list[Reject] = []
-    for number, line in enumerate(lines):
-        if not line.strip():
-            continue
-        if line.count(b"[") + line.count(b"{") > MAX_BRACKETS:
-            rejects.append(Reject(number, None, _TOWER, line))
-            continue
-        try:
-            row = _EXTRA_DECODER.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:
-            rejects.append(Reject(number, None, f"not a JSON object: {_one_line(why)}", line))
-            continue
-        rows.append(row)
-        origin.append(number)
+def _json_rows(lines: list[bytes], limits: Limits) -> Parsed:
+    if len(lines) > limits.rows + (not lines or not lines[-1].strip()):
+        raise CodecError(_TOO_MANY.format(limits.rows))
+    rows, origin, rejects = json_rows.read(lines, KNOWN, limits)
     names = dict.fromkeys(name for row in rows for name in row)
-    known = [name for name in names if ping.ALIASES.get(name, name) in _TYPES]
-    columns = [_loose_array([row.get(name) for row in rows]) for name in known]
-    batch = pa.RecordBatch.from_arrays(columns, known) if known else _no_columns(len(rows))
-    return conform(batch, origin=np.array(origin, np.int64), raw=lines, rejects=rejects)
+    columns = [
+        json_rows.array([row.get(name) for row in rows], number=name in _NUMBERS) for name in names
+    ]
+    batch = pa.RecordBatch.from_arrays(columns, list(names)) if names else _no_columns(len(rows))
+    return Parsed(batch, np.array(origin, np.int64), lines, rejects)
 
 
 def _no_columns(rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.nulls(rows, pa.string())], ["dial"])
 
 
-def _loose_array(values: list[object]) -> pa.Array:
-    """A column as JSON gave it; mixed types become text, which ``conform`` casts row by row."""
-    try:
-        return pa.array(values)
-    except (pa.ArrowException, OverflowError):
-        return pa.array([None if v is None else _text(v) for v in values], pa.string())
+def conform(batch: pa.RecordBatch) -> Decoded:
+    """Cast a batch's columns to the record's types, unpack extra_stats, and part good from bad."""
+    return conformed(Parsed(batch))
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def conformed(parsed: Parsed) -> Decoded:
+    """Part good rows from bad ones, and say of each bad one what is wrong."""
+    typed, faults = check(parsed)
+    found = list(parsed.rejects)
+    found += [reject_of(parsed, faults, row) for row in np.flatnonzero(faults.bad).tolist()]
+    good = typed.filter(pa.array(~faults.bad)) if faults.any() else typed
+    return Decoded(good, sorted(found, key=lambda reject: reject.row))
 
 
-def conform(
-    batch: pa.RecordBatch,
-    *,
-    origin: np.ndarray | None = None,
-    raw: list[bytes] | None = None,
-    rejects: list[Reject] | None = None,
-) -> Decoded:
-    """Cast a batch's columns to the record's types, unpack extra_stats, and part good from bad.
+def check(parsed: Parsed, limits: Limits = LIMITS) -> tuple[pa.RecordBatch, Faults]:
+    """All rows with the record's types, and which of them are no records.
 
-    origin  (rows,) position of each row in ``raw``; both None when rows have no bytes of their own
+    Raises CodecError for what is wrong with every row of the message.
     """
+    batch = parsed.batch
     columns: dict[str, pa.Array] = {}
-    faults = checks.Faults(batch.num_rows)
+    faults = Faults(batch.num_rows)
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         target = ping.ALIASES.get(name, name)
         if target in _TYPES and target not in columns:
             try:
                 columns[target] = checks.cast(column, _TYPES[target], target, faults)
-            except (ArithmeticError, ValueError, TypeError) as why:
+            except (ArithmeticError, ValueError, TypeError, LookupError) as why:
                 kind = _type_name(column)
                 raise CodecError(f"column {name} of type {kind}: {_one_line(why)}") from why
     if missing := [name for name in ping.REQUIRED if name not in columns]:
-        if batch.num_rows and raw is None:
+        if batch.num_rows and parsed.lines is None:
             raise CodecError(f"required columns are missing: {', '.join(missing)}")
         for name in missing:
             columns[name] = pa.nulls(batch.num_rows, _TYPES[name])
-    _unpack_extra_stats(columns, faults)
-    checks.check_rows(columns, faults)
-    good = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
-    found = list(rejects or ())
-    for row, (column_name, reason) in faults.items():
-        at = int(origin[row]) if origin is not None else row
-        found.append(Reject(at, column_name, reason, raw[at] if raw else row_bytes(batch, row)))
-    if faults.any():
-        good = good.filter(pa.array(~faults.bad))
-    return Decoded(good, sorted(found, key=lambda reject: reject.row))
+    columns = checks.check_lengths(columns, faults, limits)
+    _unpack_extra_stats(columns, faults, limits)
+    checks.check_rows(columns, faults, limits)
+    return pa.RecordBatch.from_arrays(list(columns.values()), list(columns)), faults
 
 
-def _unpack_extra_stats(columns: dict[str, pa.Array], faults: checks.Faults) -> None:
+def reject_of(parsed: Parsed, faults: Faults, row: int) -> Reject:
+    """What is wrong with a row of the batch, with the row's bytes."""
+    column, reason, rule = faults.reason(row)
+    if parsed.origin is None or parsed.lines is None:
+        return Reject(row, column, reason, row_bytes(parsed.batch, row), rule=rule)
+    at = int(parsed.origin[row])
+    return Reject(at, column, reason, parsed.lines[at], rule=rule)
+
+
+def _unpack_extra_stats(columns: dict[str, pa.Array], faults: Faults, limits: Limits) -> None:
     """extra_stats is JSON text on the wire and typed columns in memory."""
     text = columns.pop("extra_stats", None)
     if text is None or text.null_count == len(text):
         return
+    wanted = dict.fromkeys(extra.name for extra in ping.EXTRA_STATS if extra.name not in columns)
     parsed: list[dict[str, object]] = []
     for row, value in enumerate(text.to_pylist()):
         stats: dict[str, object] = {}
-        if value and value.count("[") + value.count("{") > MAX_BRACKETS:
-            faults.add(row, "extra_stats", _TOWER)
-        elif value and value.strip():
-            try:
-                stats = _EXTRA_DECODER.decode(value)
-            except msgspec.MsgspecError as why:
-                faults.add(row, "extra_stats", f"not a JSON object: {_one_line(why)}")
+        if value and value.strip():
+            found = json_rows.one(value.encode(), wanted, limits)
+            if isinstance(found, str):
+                faults.add(row, "extra_stats", found)
+            else:
+                stats = found
         parsed.append(stats)
     for extra in ping.EXTRA_STATS:
-        if extra.name not in columns and any(extra.name in stats for stats in parsed):
-            values = _loose_array([stats.get(extra.name) for stats in parsed])
+        if extra.name in wanted and any(extra.name in stats for stats in parsed):
+            values = json_rows.array(
+                [stats.get(extra.name) for stats in parsed], number=extra.name in _NUMBERS
+            )
             columns[extra.name] = checks.cast(values, _TYPES[extra.name], extra.name, faults)
 
 
@@ -229,14 +238,14 @@ def row_bytes(batch: pa.RecordBatch, row: int) -> bytes:
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         try:
             values[name] = column[row].as_py()
-        except (ArithmeticError, ValueError):  # e.g. a time that Python has no year for
+        except (ArithmeticError, ValueError, TypeError, LookupError):  # e.g. a time of no year
             values[name] = f"unreadable {_type_name(column)}"
     return json.dumps({k: v for k, v in values.items() if v is not None}, default=str).encode()
 
 
 def _type_name(column: pa.Array) -> str:
     try:
-        return str(column.type)
+        return str(column.type)[:64]
     except UnicodeDecodeError:  # a corrupt name within a nested type
         return "corrupt type"
 

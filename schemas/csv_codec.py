@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv as pacsv
 
-from schemas import ping
-from schemas.codecs import CodecError, Decoded, Reject, conform
+from schemas import codecs, ping
+from schemas.codecs import CodecError, Decoded, Parsed, Reject
+from schemas.limits import LIMITS, Limits
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -20,10 +21,15 @@ def decode_csv(raw: bytes, *, header: bytes | None = None) -> Decoded:
     raw     lines; the first one is the header unless ``header`` gives it
     Row numbers of rejects count data lines from 0. Raises CodecError without a usable header.
     """
+    return codecs.conformed(parse_csv(raw, header=header))
+
+
+def parse_csv(raw: bytes, *, header: bytes | None = None, limits: Limits = LIMITS) -> Parsed:
+    """Lines of a block of CSV as texts, not yet checked as records; raises CodecError."""
     raw = raw.removeprefix(_BOM)
     if header is None:
         header, _, raw = raw.partition(b"\n")
-    names = header_names(header)
+    names = header_names(header, limits)
     lines = raw.split(b"\n")
     if lines and not lines[-1].strip():
         lines.pop()
@@ -32,40 +38,66 @@ def decode_csv(raw: bytes, *, header: bytes | None = None) -> Decoded:
     for number, line in enumerate(lines):
         if not line.strip():
             continue
-        fields = line.count(b",") + 1 if b'"' not in line else _fields(line)
-        if b"\r" in line.rstrip(b"\r\n"):
-            wrong.append(Reject(number, None, "a carriage return within the line", line))
-        elif not fields:
-            wrong.append(Reject(number, None, "quotes do not close as CSV's do", line))
-        elif fields != len(names):
-            reason = f"{fields} fields where the header has {len(names)}"
-            wrong.append(Reject(number, _last_column(names, fields), reason, line))
-        elif not _is_text(line):
-            wrong.append(Reject(number, None, "line is not UTF-8 text", line))
-        else:
+        if (found := _wrong(line, names, limits)) is None:
             keep.append(number)
+        else:
+            column, reason, rule = found
+            wrong.append(Reject(number, column, reason, line, rule=rule or reason))
     if not keep:
-        return Decoded(empty(), wrong)
+        return Parsed(_no_rows(), np.empty(0, np.int64), lines, wrong)
     block = b"\n".join(lines[number] for number in keep)
-    table = pacsv.read_csv(
-        pa.BufferReader(block),
-        read_options=pacsv.ReadOptions(column_names=names, use_threads=False,
-                                       block_size=len(block) + 1),
-        convert_options=pacsv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-        ),
-    ).combine_chunks()  # fmt: skip
+    known = [name for name in names if name in codecs.KNOWN]
+    try:
+        table = pacsv.read_csv(
+            pa.BufferReader(block),
+            read_options=pacsv.ReadOptions(column_names=names, use_threads=False,
+                                           block_size=len(block) + 1),
+            convert_options=pacsv.ConvertOptions(
+                column_types=dict.fromkeys(known, pa.string()), strings_can_be_null=False,
+                include_columns=known,
+            ),
+        ).combine_chunks()  # fmt: skip
+    except pa.ArrowException as why:
+        raise CodecError(f"not CSV: {' '.join(str(why).split())[:300]}") from why
+    if table.num_rows != len(keep):  # a line that Arrow takes apart otherwise than we do
+        raise CodecError(f"{len(keep)} lines of CSV hold {table.num_rows} rows")
     batch = table.to_batches()[0]
-    return conform(batch, origin=np.array(keep, np.int64), raw=lines, rejects=wrong)
+    return Parsed(batch, np.array(keep, np.int64), lines, wrong)
 
 
-def header_names(header: bytes) -> list[str]:
+def _wrong(line: bytes, names: list[str], limits: Limits) -> tuple[str | None, str, str] | None:
+    """Column, reason and, where it differs, rule of a line that is torn; None: it is whole."""
+    if len(line) > limits.line_bytes:
+        return None, f"a row of more than {limits.line_bytes} B", ""
+    if b"\r" in line.rstrip(b"\r\n"):
+        return None, "a carriage return within the line", ""
+    fields = line.count(b",") + 1 if b'"' not in line else _fields(line)
+    if not fields:
+        return None, "quotes do not close as CSV's do", ""
+    if fields != len(names):
+        rule = f"not {len(names)} fields as the header has"
+        return (
+            _last_column(names, fields), f"{fields} fields where the header has {len(names)}", rule,
+        )  # fmt: skip
+    if not _is_text(line):
+        return None, "line is not UTF-8 text", ""
+    return None
+
+
+def header_names(header: bytes, limits: Limits = LIMITS) -> list[str]:
     """Column names of a header line; raises CodecError when it cannot be one."""
+    if header.count(b",") >= limits.columns:
+        raise CodecError(f"header has more than {limits.columns} columns")
+    if len(header) > limits.line_bytes:
+        raise CodecError(f"header is longer than {limits.line_bytes} B")
     try:
         text = header.removeprefix(_BOM).decode().strip("\r\n")
     except UnicodeDecodeError as why:
         raise CodecError(f"header line is not UTF-8 text: {why.reason}") from why
-    names = [name.strip() for name in next(csv.reader([text]), [])]
+    try:
+        names = [name.strip() for name in next(csv.reader([text]), [])]
+    except csv.Error as why:  # a carriage return, a field without an end
+        raise CodecError(f"header line is not CSV: {' '.join(str(why).split())[:200]}") from why
     if missing := [name for name in ping.REQUIRED if name not in names]:
         raise CodecError(
             f"header lacks the columns {', '.join(missing)}; the first line names the columns"
@@ -77,10 +109,12 @@ def header_names(header: bytes) -> list[str]:
 
 def empty() -> pa.RecordBatch:
     """No rows, with the required columns."""
-    return conform(
-        pa.RecordBatch.from_arrays([pa.nulls(0, pa.string()) for _ in ping.REQUIRED],
-                                   list(ping.REQUIRED))
-    ).batch  # fmt: skip
+    return codecs.conform(_no_rows()).batch
+
+
+def _no_rows() -> pa.RecordBatch:
+    nothing = [pa.nulls(0, pa.string()) for _ in ping.REQUIRED]
+    return pa.RecordBatch.from_arrays(nothing, list(ping.REQUIRED))
 
 
 def _fields(line: bytes) -> int:

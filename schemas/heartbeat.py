@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from typing import Final
+
 import msgspec
 
+from schemas.limits import LIMITS, Limits
 from schemas.ping import DEFAULT_FABRIC
+
+_MOST_RNICS: Final = 1024
+_MOST_DELAY_US: Final = 1e12  # eleven days
 
 
 class RnicCounts(msgspec.Struct, frozen=True):
@@ -43,9 +50,33 @@ _decoder = msgspec.json.Decoder(Heartbeat)
 _encoder = msgspec.json.Encoder()
 
 
-def decode(raw: bytes) -> Heartbeat:
-    """Parse one heartbeat; raises msgspec.MsgspecError (a ValueError) naming the field."""
-    return _decoder.decode(raw)
+def decode(raw: bytes, limits: Limits = LIMITS) -> Heartbeat:
+    """Parse one heartbeat; raises ValueError naming the field, whatever the bytes are."""
+    if len(raw) > limits.heartbeat_bytes:
+        raise ValueError(f"heartbeat of {len(raw)} B; it may have {limits.heartbeat_bytes} B")
+    try:
+        beat = _decoder.decode(raw)
+    except RecursionError as why:
+        raise ValueError("heartbeat: brackets are nested too deep") from why
+    _check(beat, limits)
+    return beat
+
+
+def _check(beat: Heartbeat, limits: Limits) -> None:
+    """What columns of skh.windows cannot hold, and numbers that no agent measures."""
+    for name, text in (("node_sn", beat.node_sn), ("fabric", beat.fabric)):
+        if len(text.encode()) > limits.name_bytes:
+            raise ValueError(f"heartbeat: {name} is longer than {limits.name_bytes} B")
+    who = beat.node_sn[:100]
+    if beat.time >= 2**63:
+        raise ValueError(f"heartbeat of {who}: time {str(beat.time)[:40]} is not ns of our age")
+    if not 0 <= beat.cpu_steal <= 1:  # neither is what is no number
+        raise ValueError(f"heartbeat of {who}: cpu_steal {beat.cpu_steal} is not a share (0..1)")
+    delay_us = beat.scheduling_delay_us
+    if not math.isfinite(delay_us) or not 0 <= delay_us <= _MOST_DELAY_US:
+        raise ValueError(f"heartbeat of {who}: scheduling_delay_us {delay_us} is not a delay")
+    if len(beat.rnics) > _MOST_RNICS:
+        raise ValueError(f"heartbeat of {who}: {len(beat.rnics)} rnics; {_MOST_RNICS} may be named")
 
 
 def encode(beat: Heartbeat) -> bytes:

@@ -6,9 +6,13 @@ The structs are the single source; ``schemas/json/*.schema.json`` are generated 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
+
+from schemas.components import KINDS, kind_of
+from schemas.limits import LIMITS, Limits
+from schemas.times import seconds_of
 
 Symptom = Literal["loss", "unconnectivity", "high_latency", "agent_down", "agent_starved",
                   "host_down", "clock_skewed"]  # fmt: skip
@@ -83,11 +87,54 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _incident_decoder = msgspec.json.Decoder(Incident)
+_LAST_S: Final = 9_183_110_400  # 2261-01-01: ClickHouse's times end with 2262
 
 
 def decode_incident(raw: bytes) -> Incident:
     """Parse one incident document; raises msgspec.MsgspecError naming the field."""
     return _incident_decoder.decode(raw)
+
+
+def read_incident(
+    raw: bytes, *, latest_s: float | None = None, limits: Limits = LIMITS
+) -> Incident:
+    """Parse one incident document that anybody may have written, and check all of it.
+
+    latest_s  no time in it may be later than this [s since the epoch]; None: any time
+    Raises ValueError naming the field, whatever the bytes are.
+    """
+    if len(raw) > limits.incident_bytes:
+        raise ValueError(f"incident of {len(raw)} B; it may have {limits.incident_bytes} B")
+    try:
+        document = _incident_decoder.decode(raw)
+    except RecursionError as why:
+        raise ValueError("incident: brackets are nested too deep") from why
+    for name in ("incident_id", "fabric", "component"):
+        if not getattr(document, name):
+            raise ValueError(f"incident: {name} is empty")
+    for name in ("incident_id", "fabric", "component", "parent", "strategy", "issue_type"):
+        if len((getattr(document, name) or "").encode()) > limits.name_bytes:
+            raise ValueError(f"incident: {name} is longer than {limits.name_bytes} B")
+    if kind_of(document.component) not in KINDS:
+        raise ValueError(f"incident: component {document.component[:100]!r} is no component id")
+    for name in ("version", "paths_bad", "paths_total"):
+        if not 0 <= getattr(document, name) < 2**31:
+            raise ValueError(f"incident: {name} is not a count")
+    for name in ("opened_at", "detected_at", "updated_at", "closed_at"):
+        if (text := getattr(document, name)) is not None:
+            _check_time(name, text, latest_s)
+    return document
+
+
+def _check_time(name: str, text: str, latest_s: float | None) -> None:
+    try:
+        at_s = seconds_of(text[:64])
+    except (ValueError, OverflowError) as why:
+        raise ValueError(f"incident: {name}: {why}") from why
+    if not 0 <= at_s < _LAST_S:
+        raise ValueError(f"incident: {name}: {text!r} is not a time from 1970 to 2261")
+    if latest_s is not None and at_s > latest_s:
+        raise ValueError(f"incident: {name}: {text!r} has not come yet")
 
 
 def encode(document: Incident | Anomaly) -> bytes:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import msgspec
 
-from schemas.components import KINDS, kind_of
+from schemas.components import KINDS
+from schemas.document_errors import decode
 from schemas.ping import DEFAULT_FABRIC
 from schemas.times import seconds_of
 
 
-class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
+class Maintenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A component and everything in it, from ``from`` until ``until`` (RFC 3339, event time).
 
     component  its id; ``host:h1`` covers the host's rnics, vswitch, containers and agent as well,
@@ -28,11 +29,14 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
     fabric: str = DEFAULT_FABRIC
 
     def __post_init__(self) -> None:
-        if kind_of(self.component) not in KINDS:
+        kind, _, name = self.component.partition(":")
+        if kind not in KINDS or not name:
             raise ValueError(
                 f"maintenance: {self.component!r} is no component id; "
                 f"write kind:name with a kind of {', '.join(KINDS)}"
             )
+        if not self.fabric:
+            raise ValueError(f"maintenance of {self.component}: fabric is empty; leave it out")
         if not self.reason.strip():
             raise ValueError(f"maintenance of {self.component}: reason is empty; say why")
         if not seconds_of(self.start) < seconds_of(self.until):
@@ -40,3 +44,8 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
                 f"maintenance of {self.component}: from {self.start} is not before "
                 f"until {self.until}"
             )
+
+
+def parse(raw: bytes) -> Maintenance:
+    """One document; raises DocumentError (a ValueError) in one line."""
+    return decode(raw, Maintenance)

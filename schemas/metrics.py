@@ -94,6 +94,11 @@ STREAM_REPEATED: Final = Metric(
     "Chunks of panes and windows that the localiser did not use: they were there already (after a "
     "restart), or came after their second had been judged",
 )  # fmt: skip
+STREAM_DEAD_LETTERS: Final = Metric(
+    "skh_stream_dead_letters_total", "counter",
+    "Messages that this stream worker could not use, by the topic they were in; of skh.pings see "
+    "skh_stream_records_total", ("topic",),
+)  # fmt: skip
 STREAM_LAG: Final = Metric(
     "skh_stream_lag_seconds", "gauge",
     "How far judging is behind what the brokers have, beyond the lateness; rises while this stream "

@@ -11,13 +11,15 @@ from typing import Literal
 
 import msgspec
 
+from schemas.document_errors import decode
 from schemas.ping import DEFAULT_FABRIC
+from schemas.times import seconds_of
 from schemas.topology import Endpoint
 
 State = Literal["starting", "ready", "draining", "gone"]
 
 
-class Placement(msgspec.Struct, frozen=True, kw_only=True):
+class Placement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A container from ``valid_from`` on (RFC 3339 UTC), until the next document of its node_id."""
 
     node_id: str
@@ -28,3 +30,20 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     job: str = ""
     tenant: str = ""
     endpoints: list[Endpoint] = []
+
+    def __post_init__(self) -> None:
+        if not self.node_id or "|" in self.node_id:
+            raise ValueError(f"placement: node_id {self.node_id!r} is empty or holds '|'")
+        if not self.node_sn and self.state != "gone":
+            raise ValueError(f"placement of {self.node_id}: node_sn is empty; name its host")
+        if not self.fabric:
+            raise ValueError(f"placement of {self.node_id}: fabric is empty; leave it out")
+        try:
+            seconds_of(self.valid_from)
+        except ValueError as why:
+            raise ValueError(f"placement of {self.node_id}: valid_from: {why}") from None
+
+
+def parse(raw: bytes) -> Placement:
+    """One document; raises DocumentError (a ValueError) in one line."""
+    return decode(raw, Placement)

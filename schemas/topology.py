@@ -1,7 +1,7 @@
 """skh.topology and topology.json: the static fabric and what is placed on it.
 
 A document is checked as a whole when it is read, so that the localiser never meets a name that
-nobody defined.
+is not defined. A field that is not known is an error: misspelt, it would count as absent.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from schemas.document_errors import DocumentError, decode
 from schemas.ping import DEFAULT_FABRIC
 
 
@@ -18,7 +19,7 @@ class TopologyError(ValueError):
     """The document is not a topology; the message says where and what to do."""
 
 
-class Rnic(msgspec.Struct, frozen=True):
+class Rnic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An rnic of a host: its underlay address, rail (rank in the host) and access switch."""
 
     real_ip: str
@@ -26,7 +27,7 @@ class Rnic(msgspec.Struct, frozen=True):
     asw: str = ""
 
 
-class Host(msgspec.Struct, frozen=True):
+class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A GPU host."""
 
     node_sn: str
@@ -34,7 +35,7 @@ class Host(msgspec.Struct, frozen=True):
     pod: str = ""
 
 
-class Switch(msgspec.Struct, frozen=True):
+class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A switch; ``addresses`` are its interfaces as traceroute shows them."""
 
     id: str
@@ -43,14 +44,14 @@ class Switch(msgspec.Struct, frozen=True):
     addresses: list[str] = []
 
 
-class Endpoint(msgspec.Struct, frozen=True):
+class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """(container, rnic): the container's address and the rnic behind it."""
 
     ip: str
     real_ip: str
 
 
-class Container(msgspec.Struct, frozen=True):
+class Container(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A container placed on a host, with the training job and tenant it works for."""
 
     node_id: str
@@ -60,7 +61,7 @@ class Container(msgspec.Struct, frozen=True):
     endpoints: list[Endpoint] = []
 
 
-class Topology(msgspec.Struct, frozen=True):
+class Topology(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One fabric. ``links`` joins switch ids; links of rnics follow from ``asw``."""
 
     version: int = 1
@@ -74,8 +75,8 @@ class Topology(msgspec.Struct, frozen=True):
 def parse(raw: bytes, where: str = "topology") -> Topology:
     """Read and check a document; raises TopologyError with one line: where, what, remedy."""
     try:
-        topology = msgspec.json.decode(raw, type=Topology)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:
+        topology = decode(raw, Topology)
+    except DocumentError as why:
         raise TopologyError(f"{where}: {why}; see schemas/json/topology.schema.json") from why
     _check(topology, where)
     return topology
@@ -96,6 +97,10 @@ def _check(topology: Topology, where: str) -> None:
 
     if topology.version != 1:
         fail(f"version {topology.version} is not known; this release reads version 1")
+    if not any(host.rnics for host in topology.hosts):
+        fail("no host with an rnic, so that no probe can be placed on it; list them in hosts")
+    if not topology.fabric:
+        fail("fabric is empty; leave the field out for 'default'")
     switches = {switch.id for switch in topology.switches}
     if len(switches) != len(topology.switches):
         fail("two switches have the same id; ids are unique within a fabric")

@@ -14,10 +14,14 @@ whoever reads one message understands it without having read another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
+import msgspec
+import numpy as np
 import pyarrow as pa
+
+from schemas import arrow_columns, arrow_frames
+from schemas.limits import LIMITS, Limits
 
 Kind = Literal["pane", "window", "routes", "heartbeats", "punctuation"]
 
@@ -73,6 +77,11 @@ HEARTBEATS: Final = pa.schema(
 )
 _SCHEMAS: Final = {"pane": PANE, "window": WINDOW, "routes": ROUTES, "heartbeats": HEARTBEATS}
 MAX_CHUNK_BYTES: Final = 512 * 1024
+_CHUNK_ROWS: Final = 4096
+_END_S: Final = 2**32  # 2106: ClickHouse's seconds end there
+#: Columns that a localiser counts with; the others may be null or no number.
+_WHOLE: Final = (*(field.name for field in (*PATH_FIELDS, *COUNT_FIELDS[:-1])), "fabric", "node_sn",
+                 "time", "alive", "layer", "src_ip", "dst_ip", "hops")  # fmt: skip
 
 
 class WindowsError(ValueError):
@@ -115,11 +124,29 @@ class Header(NamedTuple):
             fabric = text.pop("fabric")
             numbers = {name: int(value) for name, value in text.items()}
         except (KeyError, ValueError) as why:
-            raise WindowsError(f"skh.windows: bad header {why}; was it written by us?") from why
+            told = str(why)[:200]
+            raise WindowsError(f"skh.windows: bad header {told}; was it written by us?") from why
         if kind not in (*_SCHEMAS, "punctuation"):
-            raise WindowsError(f"skh.windows: kind {kind!r} is not known to this release")
+            raise WindowsError(f"skh.windows: kind {kind[:60]!r} is not known to this release")
         idle = bool(numbers.pop("idle"))
-        return cls(kind=kind, fabric=fabric, idle=idle, **numbers)  # type: ignore[arg-type]  # kind was checked
+        header = cls(kind=kind, fabric=fabric, idle=idle, **numbers)  # type: ignore[arg-type]  # kind was checked
+        if (name := header._impossible()) is not None:
+            raise WindowsError(f"skh.windows: bad header {name}: no pane or window has this")
+        return header
+
+    def _impossible(self) -> str | None:
+        """The first field with a value that no writer has, or None."""
+        possible = {
+            "fabric": len(self.fabric.encode()) <= LIMITS.name_bytes,
+            "start_s": 0 <= self.start_s < _END_S,
+            "end_s": self.start_s <= self.end_s < _END_S,
+            "partition": 0 <= self.partition < 2**31,
+            "epoch": 0 <= self.epoch < 2**63,
+            "chunks": 0 < self.chunks <= LIMITS.chunks,
+            "chunk": 0 <= self.chunk < self.chunks,
+            "watermark_ms": 0 <= self.watermark_ms < 1000 * _END_S,
+        }
+        return next((name for name, right in possible.items() if not right), None)
 
 
 def encode(batch: pa.RecordBatch) -> bytes:
@@ -130,20 +157,118 @@ def encode(batch: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def decode(kind: Kind, raw: bytes) -> pa.RecordBatch:
-    """Rows of a chunk, validated in full; raises WindowsError."""
+def decode(kind: Kind, raw: bytes, limits: Limits = LIMITS) -> pa.RecordBatch:
+    """Rows of a chunk, validated in full; raises WindowsError, whatever the bytes are."""
     try:
+        frames = arrow_frames.walk(raw, limits)
+        if frames.rows > limits.chunk_rows:
+            raise WindowsError(f"skh.windows: a chunk of {frames.rows} rows")
         with pa.ipc.open_stream(pa.py_buffer(raw)) as reader:
+            if reader.schema != _SCHEMAS[kind]:
+                raise WindowsError(
+                    f"skh.windows: columns of this {kind} chunk are not this release's"
+                )
             batch = reader.read_next_batch()
         batch.validate(full=True)
-    except (pa.ArrowException, StopIteration, OSError) as why:
-        raise WindowsError(f"skh.windows: corrupt {kind} chunk: {why}") from why
-    if batch.schema != _SCHEMAS[kind]:
-        raise WindowsError(f"skh.windows: columns of this {kind} chunk are not this release's")
+        _check_texts(kind, batch, limits.may_expand_to(len(raw)), limits)
+    except WindowsError:
+        raise
+    except Exception as why:  # whatever Arrow has for bytes that its authors never saw
+        told = " ".join(str(why).split())[:300]
+        raise WindowsError(f"skh.windows: corrupt {kind} chunk: {told}") from why
     return batch
 
 
-def split(batch: pa.RecordBatch, rows: int = 4096) -> Iterator[pa.RecordBatch]:
-    """Cut a pane into chunks that stay below MAX_CHUNK_BYTES (about 100 B a row); never empty."""
-    for start in range(0, max(batch.num_rows, 1), rows):
-        yield batch.slice(start, rows)
+def encode_chunks(batch: pa.RecordBatch) -> list[bytes]:
+    """The batch as one or more chunks of at most MAX_CHUNK_BYTES, in order; never empty.
+
+    Rows of ordinary names take about 100 B; where names are long, chunks hold fewer rows. A chunk
+    carries only the names that its own rows use.
+    """
+    return [
+        raw
+        for start in range(0, max(batch.num_rows, 1), _CHUNK_ROWS)
+        for raw in _encode_within(batch.slice(start, _CHUNK_ROWS), batch.num_rows > _CHUNK_ROWS)
+    ]
+
+
+def _encode_within(batch: pa.RecordBatch, sliced: bool) -> list[bytes]:
+    """sliced  the batch shares its dictionaries with rows outside it"""
+    raw = encode(_compact(batch) if sliced else batch)
+    if len(raw) <= MAX_CHUNK_BYTES or batch.num_rows <= 1:
+        return [raw]
+    half = batch.num_rows // 2
+    return [
+        *_encode_within(batch.slice(0, half), True),
+        *_encode_within(batch.slice(half), True),
+    ]
+
+
+def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows with dictionaries of only the names that they use."""
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            codes = column.indices.to_numpy(zero_copy_only=False)
+            used = np.zeros(len(column.dictionary), bool)
+            used[codes] = True
+            place = (np.cumsum(used) - 1).astype(np.int32)
+            names = column.dictionary.take(pa.array(np.flatnonzero(used)))
+            column = pa.DictionaryArray.from_arrays(place[codes], names)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _check_texts(kind: Kind, batch: pa.RecordBatch, most: int, limits: Limits) -> None:
+    """What a reader expands must not be much larger than the chunk, nor a name than a name."""
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        values = column
+        if pa.types.is_dictionary(column.type):
+            most -= arrow_columns.decoded_bytes(column)
+            values = column.dictionary
+        elif pa.types.is_list(column.type):
+            values = column.flatten()
+        if most < 0:
+            raise WindowsError(f"skh.windows: names of this {kind} chunk expand too much: {name}")
+        if not arrow_columns.text_like(values.type):
+            continue
+        lengths = arrow_columns.text_lengths(values)
+        if len(lengths) and int(lengths.max()) > limits.name_bytes:
+            raise WindowsError(f"skh.windows: {name} is longer than {limits.name_bytes} B")
+
+
+def check_whole(kind: Kind, batch: pa.RecordBatch) -> None:
+    """What a localiser relies on in a decoded chunk; raises WindowsError."""
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if name in _WHOLE and column.null_count:
+            raise WindowsError(f"skh.windows: {name} is null in this {kind} chunk")
+    if kind not in ("pane", "window") or not batch.num_rows:
+        return
+    sent = batch.column("sent").to_numpy()
+    for name in ("lost", "refused"):
+        if (batch.column(name).to_numpy() > sent).any():
+            raise WindowsError(f"skh.windows: more probes {name} than sent in this {kind} chunk")
+
+
+class _Body(msgspec.Struct):
+    """What readers of a punctuation look at; writers may say more."""
+
+    skewed: dict[str, float] = {}
+
+
+_body_decoder: Final = msgspec.json.Decoder(_Body)
+
+
+def check_body(raw: bytes, limits: Limits = LIMITS) -> None:
+    """The body of a punctuation: empty or JSON; raises WindowsError, whatever the bytes are."""
+    if len(raw) > limits.punctuation_bytes:
+        raise WindowsError(f"skh.windows: a punctuation of {len(raw)} B")
+    if not raw:
+        return
+    try:
+        body = _body_decoder.decode(raw)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as why:
+        told = " ".join(str(why).split())[:300]
+        raise WindowsError(f"skh.windows: bad punctuation: {told}") from why
+    if any(len(name) > limits.name_bytes for name in body.skewed):
+        raise WindowsError(f"skh.windows: a host's name is longer than {limits.name_bytes} B")

@@ -10,6 +10,8 @@ from typing import Annotated, Final
 
 import typer
 
+from skeletonhunter import terminal
+
 #: Name -> what it measures; each runs in a process of its own, so that memory is its own too.
 MEASURES: Final = {
     "decode-arrow-512": "decode and check, Arrow, 512 records a message",
@@ -51,13 +53,13 @@ def register(app: typer.Typer) -> None:
             raise BadInput(f"--only {unknown[0]}: choose of {', '.join(measures)}")
         rows, code = [], 0
         for name in wanted:
-            typer.echo(f"{name} ...", err=True)
+            terminal.echo(f"{name} ...", err=True)
             run = subprocess.run(  # noqa: S603 — our own module, in a fresh process
                 [sys.executable, "-m", "skeletonhunter.bench_stages", name],
                 capture_output=True, text=True, check=False, env=_environment(name),
             )  # fmt: skip
             if run.returncode:
-                typer.echo(run.stderr[-2000:], err=True)
+                terminal.echo(run.stderr[-2000:], err=True)
                 rows.append(f"| {measures[name]} | failed | | |")
                 code = 1
                 continue
@@ -69,7 +71,7 @@ def register(app: typer.Typer) -> None:
             memory = f"{result['rss_mb']:.0f} MB"
             rows.append(f"| {measures[name]} | {result['figure']} | {goal} | {memory} |")
         table = "\n".join([f"Machine: {machine()}", "", *_HEAD, *rows, ""])
-        typer.echo(table)
+        terminal.echo(table)
         if out is not None:
             out.write_text(table)
         return code

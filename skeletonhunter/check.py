@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 
 import typer
 
+from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput
 
 _PAGE: Final = Path("docs/scorecard.md")
@@ -40,9 +41,10 @@ def register(app: typer.Typer) -> None:
             raise BadInput(str(why)) from why
         except OSError as why:
             raise BadInput(f"{why.filename}: {why.strerror}") from why
-        typer.echo(
-            scoring.to_json(result).decode() if output == "json" else scoring.to_text(result)
-        )
+        if output == "json":
+            typer.echo(scoring.to_json(result).decode())
+        else:
+            terminal.echo(scoring.to_text(result))
         return 0 if result.perfect else 1
 
     @check.command(epilog="Example: skeletonhunter check series latency.csv --windows labels.json")
@@ -59,7 +61,7 @@ def register(app: typer.Typer) -> None:
             raise BadInput(str(why)) from why
         except OSError as why:
             raise BadInput(f"{why.filename}: {why.strerror}") from why
-        typer.echo(checking.to_text(outcome))
+        terminal.echo(checking.to_text(outcome))
         return 0 if outcome.perfect else 1
 
     @check.command(
@@ -114,11 +116,11 @@ def register(app: typer.Typer) -> None:
         try:
             text = command.scorecard(
                 wish, out or _PAGE, jobs=jobs, limit_min=minutes, render_only=render_only,
-                tell=lambda line: typer.echo(line, err=True),
+                tell=lambda line: terminal.echo(line, err=True),
             )  # fmt: skip
         except (plan.UnknownName, RecordsError, NoMatplotlib) as why:
             raise BadInput(str(why)) from why
         except OSError as why:
             raise BadInput(f"{why.filename}: {why.strerror}") from why
-        typer.echo(text)
+        terminal.echo(text)
         return 0

@@ -4,26 +4,39 @@ Each module named in ``COMMANDS`` registers its commands: ``register(app: typer.
 Those modules import what is heavy inside their commands, so that ``--help`` stays quick.
 
 Exit codes: 0 fine; 1 the command found what it looks for; 2 wrong usage or no readable input;
-3 a dependency (Kafka, ClickHouse) is unreachable.
+3 a dependency (Kafka, ClickHouse) is unreachable; 70 an internal error, with its traceback in a
+file; 130 interrupted; 141 the reader of the output went away.
 """
 
 from __future__ import annotations
 
+import errno
 import importlib
 import importlib.util
+import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Final
 
 import typer
-from typer.exceptions import TyperException
+from typer.exceptions import Abort, TyperException
 
+from schemas import crash_report
 from skeletonhunter.errors import CommandError, DependencyUnreachable
+from skeletonhunter.terminal import complain
 
 #: In the order of ``--help``.
 COMMANDS: Final = (
     "demo", "diagnose", "up", "stream", "manage", "simulate", "fabric", "check", "bench", "keys",
+    "settings_page",
 )  # fmt: skip
+
+
+INSTALL_SERVER: Final = (
+    "`skeletonhunter` needs the analyser's packages: pip install 'skeletonhunter[server]'"
+)
+_INTERRUPTED: Final = 130
+_READER_LEFT: Final = 141  # as a shell reports SIGPIPE
 
 
 def _version(wanted: bool) -> None:
@@ -66,23 +79,61 @@ def main(arguments: list[str] | None = None) -> None:
     """Entry point; leaves through SystemExit."""
     try:
         code = build()(args=arguments, prog_name="skeletonhunter", standalone_mode=False)
+        sys.stdout.flush()
     except CommandError as why:
-        _complain(str(why))
+        complain(str(why))
         sys.exit(why.code)
     except TyperException as why:
         if message := why.format_message():
-            _complain(f"{message.rstrip('.')}; see skeletonhunter --help")
+            complain(f"{message.rstrip('.')}; see skeletonhunter --help")
         sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except ConnectionError as why:  # StoreUnavailable and BrokerUnreachable among them
-        _complain(str(why))
+    except (KeyboardInterrupt, Abort):
+        sys.exit(_INTERRUPTED)
+    except ModuleNotFoundError as why:
+        if not missing_extra(why):
+            sys.exit(crash_report.report("skeletonhunter", why))
+        complain(f"{why.name} is not installed; {INSTALL_SERVER}")
+        sys.exit(2)
+    except SystemExit as left:
+        # typer ends with 1 when standard output is closed, which would say that something was found
+        if _reader_left(left.__context__):
+            sys.exit(_leave_quietly())
+        raise
+    except BrokenPipeError as why:
+        if _stdout_is_closed():
+            sys.exit(_leave_quietly())
+        complain(str(why))
         sys.exit(DependencyUnreachable.code)
+    except ConnectionError as why:  # StoreUnavailable and BrokerUnreachable among them
+        complain(str(why))
+        sys.exit(DependencyUnreachable.code)
+    except Exception as why:  # a defect of ours, never "it found what it looks for"
+        sys.exit(crash_report.report("skeletonhunter", why))
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _complain(text: str) -> None:
-    print(f"skeletonhunter: {' '.join(text.split())}", file=sys.stderr)
+def missing_extra(why: ModuleNotFoundError) -> bool:
+    """Whether what is missing is another project's package, as without the extra ``server``."""
+    package = (why.name or "").partition(".")[0]
+    return bool(package) and importlib.util.find_spec(package) is None
+
+
+def _reader_left(why: BaseException | None) -> bool:
+    return isinstance(why, OSError) and why.errno == errno.EPIPE
+
+
+def _stdout_is_closed() -> bool:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return True
+    return False
+
+
+def _leave_quietly() -> int:
+    """What is still buffered goes nowhere, so that the interpreter's end has nothing to report."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return _READER_LEFT
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
@@ -47,8 +48,10 @@ def register(app: typer.Typer) -> None:
     ) -> int:
         """Break a simulated cluster and name the culprits; exit code 1 if one is missed."""
         from skeletonhunter import running
+        from skeletonhunter.up import known_strategy
         from testbed.scenario import ScenarioError, load
 
+        known_strategy(strategy, "--strategy")
         try:
             plan = load(scenario)
             start_s = time.time() - plan.duration_s + duration  # it ends now, not in the future
@@ -113,14 +116,14 @@ async def _play(show: Show, data: Path, port: int, strategy: str, headless: bool
                     # But for the lateness, and a second's rest.
                     and await watch.until(show.length_s - 4, screen.tick)
                 ):
-                    typer.echo(
+                    terminal.echo(
                         "the worker stands still: the score is of what it has judged", err=True
                     )
                 await asyncio.sleep(0.5)  # the last documents are on their way through the broker
             finally:
                 reading.cancel()
-        typer.echo(to_text(show.score()))
-        typer.echo(_account(show, place))
+        terminal.echo(to_text(show.score()))
+        terminal.echo(_account(show, place))
     return 0 if show.score().perfect else 1
 
 

@@ -12,8 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from schemas.incident import Incident
+from schemas.printable import printable
 from skeletonhunter.lag import LagNotice
 from skeletonhunter.report import COLOURS, sentence
+from skeletonhunter.terminal import shown
 
 if TYPE_CHECKING:
     from skeletonhunter.demo import Show
@@ -33,7 +35,7 @@ class Lines:
 
     def __init__(self, show: Show) -> None:
         self._show = show
-        self._console = Console(highlight=False, soft_wrap=True)
+        self._console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
         self._injected = 0
         self._said: dict[str, tuple[str, str]] = {}
         self._lag = LagNotice(_TELL_S)
@@ -63,6 +65,7 @@ class Lines:
             self._console.print(f"{self._show.now_s:6.0f} s  {line}")
 
     def incident(self, found: Incident) -> None:
+        found = shown(found)
         said = (found.component, found.state.replace("ongoing", "open"))
         if self._said.get(found.incident_id) == said:
             return
@@ -81,7 +84,8 @@ class Screen:
     def __init__(self, show: Show) -> None:
         self._show = show
         self._url = ""
-        self._live = Live(console=Console(), refresh_per_second=4, transient=False)
+        console = Console(markup=False, emoji=False)
+        self._live = Live(console=console, refresh_per_second=4, transient=False)
 
     def __enter__(self) -> Screen:
         self._live.__enter__()
@@ -93,7 +97,7 @@ class Screen:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._live.update(self._picture())
+        self._live.update(self.picture())
         self._live.__exit__(kind, error, trace)
 
     def begin(self, url: str, took_s: float) -> None:
@@ -101,13 +105,14 @@ class Screen:
         self.tick()
 
     def tick(self) -> None:
-        self._live.update(self._picture())
+        self._live.update(self.picture())
 
     def incident(self, found: Incident) -> None:
         del found
         self.tick()
 
-    def _picture(self) -> Group:
+    def picture(self) -> Group:
+        """Everything on the screen, as it is now."""
         show = self._show
         title = Text.assemble(
             ("SkeletonHunter", "bold"), "   page ", (self._url, "underline"),
@@ -131,14 +136,16 @@ class Screen:
             after = (
                 Text("looking", "dim") if match is None else Text(f"{match.seconds:.0f} s", "green")
             )
-            table.add_row(f"{since_start(show, truth.start):.0f} s", _what(truth), after)
+            at = f"{since_start(show, truth.start):.0f} s"
+            table.add_row(at, Text(_what(truth)), after)
         return table
 
     def _blamed(self) -> Table:
         table = Table(title="what was blamed, and why", title_justify="left", expand=True)
         for name in ("at", "", "component", "evidence"):
             table.add_column(name, justify="right" if name == "at" else "left", overflow="fold")
-        for found in sorted(self._show.incidents.values(), key=lambda each: each.detected_at):
+        incidents = map(shown, self._show.incidents.values())
+        for found in sorted(incidents, key=lambda each: each.detected_at):
             style = "dim" if found.state == "resolved" else COLOURS[found.severity]
             at = f"{since_start(self._show, found.detected_at):.0f} s"
             state = "cleared" if found.state == "resolved" else found.severity
@@ -150,4 +157,4 @@ class Screen:
 
 def _what(truth: Truth) -> str:
     innocent = "  (not the network's fault)" if truth.component.startswith("agent:") else ""
-    return f"{truth.component} {truth.symptom}{innocent}"
+    return printable(f"{truth.component} {truth.symptom}{innocent}")

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from schemas.printable import printable
+from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from schemas.heartbeat import Heartbeat
     from schemas.incident import Incident
-    from skeletonhunter.files import DeadLetter
+    from skeletonhunter.coverage import Coverage
+    from skeletonhunter.diagnose_input import Given
     from skeletonhunter.offline import Offline
 
 _SECOND: Final = 1_000_000_000
-_LETTERS_SHOWN: Final = 10
+_SHOWN: Final = 10
+_NOTHING_JUDGED: Final = 2
 
 
 def register(app: typer.Typer) -> None:
@@ -29,7 +30,10 @@ def register(app: typer.Typer) -> None:
     def diagnose(
         files: Annotated[
             list[str],
-            typer.Argument(help="Ping records: CSV, NDJSON, JSON, Arrow, Parquet; - is stdin."),
+            typer.Argument(
+                help="Ping records: CSV, NDJSON, JSON, Arrow, Parquet, or what an agent's "
+                "--publish file: writes, with its heartbeats; - is stdin."
+            ),
         ],
         topology: Annotated[
             Path | None, typer.Option(help="The fabric; without it, it is learnt from records.")
@@ -47,100 +51,68 @@ def register(app: typer.Typer) -> None:
         strategy: Annotated[str, typer.Option(help="Who names the culprit.")] = "hypothesis",
         output: Annotated[
             Literal["table", "json"],
-            typer.Option("--format", help="A table, or one JSON document a line."),
+            typer.Option(
+                "--format",
+                help="A table, or one JSON document a line; with json the last line on stderr is "
+                '{"coverage": {...}}.',
+            ),
         ] = "table",
         explain: Annotated[
             str | None, typer.Option(help="Explain one incident: its id, or how the id begins.")
         ] = None,
     ) -> int:
-        """Name the culprits that ping records show; exit code 1 when there is one."""
-        from skeletonhunter.notices import read_maintenance, read_placements
-        from skeletonhunter.report import as_json, as_table, explained
-        from skeletonhunter.up import read_topology
+        """Name the culprits that ping records show; exit code 1 when there is one.
 
-        offline = _offline(read_topology(topology), strategy)
-        offline.place(read_placements(placement))
-        offline.maintain(read_maintenance(maintenance))
-        batches, dead = _read_all(files)
-        beats, bad_beats = _read_heartbeats(heartbeats)
-        incidents = _judge(offline, batches, beats)
+        What was judged is stated on stderr: records, seconds, source hosts, what detectors lack,
+        and links and components of the topology that no judged probe crosses. With fewer seconds
+        or source hosts than loss needs the result is "not enough to judge" (in JSON: "enough" of
+        the coverage is false) instead of "no incidents". Exit code 2 when nothing could be judged.
+        """
+        from localizer.state import Options
+        from skeletonhunter import diagnose_input
+        from skeletonhunter.offline import Offline
+        from skeletonhunter.report import as_json, as_table, explained, not_enough
+        from skeletonhunter.up import known_strategy
+
+        options = Options(strategy=known_strategy(strategy, "--strategy"))
+        given = diagnose_input.read(
+            files, topology=topology, heartbeats=heartbeats, placement=placement,
+            maintenance=maintenance,
+        )  # fmt: skip
+        offline = Offline(topology=given.topology, options=options)
+        incidents = _judge(offline, given)
+        coverage = _coverage(offline, given)
         if explain is not None:
             chosen = [each for each in incidents if each.incident_id.startswith(explain)]
             if len(chosen) != 1:
                 known = ", ".join(each.incident_id for each in incidents) or "none"
                 raise BadInput(f"--explain {explain}: names {len(chosen)} incidents; here: {known}")
             text = as_json(chosen) if output == "json" else explained(chosen[0])
+        elif output == "json":
+            text = as_json(incidents)
+        elif not coverage.seconds:
+            text = ""
+        elif not incidents and not coverage.enough:
+            text = not_enough(coverage.missing())
         else:
-            text = as_json(incidents) if output == "json" else as_table(incidents)
+            text = as_table(incidents)
         typer.echo(text, nl=False)
-        _account(offline, dead, bad_beats)
+        _account(offline, given, coverage, output)
+        if not coverage.seconds:
+            return _NOTHING_JUDGED
         return int(any(each.kind != "agent" for each in incidents))
 
 
-def _offline(topology: object, strategy: str) -> Offline:
-    from localizer import strategies
-    from localizer.errors import UnknownStrategy
-    from localizer.state import Options
-    from schemas.topology import Topology
-    from skeletonhunter.offline import Offline
-
-    try:
-        strategies.get(strategy)
-    except UnknownStrategy as why:
-        raise BadInput(f"--strategy: {why}") from why
-    fabric = topology if isinstance(topology, Topology) else None
-    return Offline(topology=fabric, options=Options(strategy=strategy))
-
-
-def _read_all(files: list[str]) -> tuple[list[pa.RecordBatch], list[DeadLetter]]:
-    """Judgeable columns of all records, and what was not a record."""
-    from skeletonhunter.files import read
-    from streams.records import USED
-
-    batches, dead = [], []
-    for name in files:
-        for block in read(name):
-            dead += block.dead
-            if block.batch.num_rows:
-                wanted = [n for n in block.batch.schema.names if n in USED]
-                batches.append(block.batch.select(wanted))
-    return batches, dead
-
-
-def _read_heartbeats(path: Path | None) -> tuple[list[Heartbeat], list[str]]:
-    import msgspec
-
-    from schemas import heartbeat
-
-    if path is None:
-        return [], []
-    beats, bad = [], []
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as why:
-        raise BadInput(f"{path}: {why.strerror}; give a readable NDJSON file") from why
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                beats.append(heartbeat.decode(line))
-            except (msgspec.MsgspecError, UnicodeDecodeError) as why:
-                bad.append(f"{path}:{number}: {why}")
-    return sorted(beats, key=lambda beat: beat.time), bad
-
-
-def _judge(
-    offline: Offline, batches: list[pa.RecordBatch], beats: list[Heartbeat]
-) -> list[Incident]:
+def _judge(offline: Offline, given: Given) -> list[Incident]:
     """Merge by ping_time and judge second by second; incidents in their last version."""
     import numpy as np
     import pyarrow as pa
 
-    from schemas import codecs
-
+    offline.place(given.placements)
+    offline.maintain(given.maintenance)
     newest: dict[str, Incident] = {}
-    if batches:
-        merged = codecs.concat(batches)
-        batches.clear()
+    merged, beats = given.records, given.beats
+    if merged is not None:
         second = merged.column("ping_time").to_numpy() // _SECOND
         order = np.argsort(second, kind="stable")
         second = second[order]
@@ -160,20 +132,53 @@ def _judge(
     return sorted(newest.values(), key=lambda each: (each.opened_at, each.incident_id))
 
 
-def _account(offline: Offline, dead: list[DeadLetter], bad_beats: list[str]) -> None:
-    """Where every record went, on stderr."""
-    for each in offline.suppressed[:_LETTERS_SHOWN]:
-        sys.stderr.write(f"suppressed: {each.component} for {each.seconds} s: {each.reason}\n")
-    if (more := len(offline.suppressed) - _LETTERS_SHOWN) > 0:
-        sys.stderr.write(f"suppressed: and {more} more\n")
-    tally = offline.tally
-    letters = [str(letter) for letter in dead]
-    for said in [*letters[:_LETTERS_SHOWN], *bad_beats[:_LETTERS_SHOWN]]:
-        sys.stderr.write(f"dead letter: {said}\n")
-    hidden = max(0, len(letters) - _LETTERS_SHOWN) + max(0, len(bad_beats) - _LETTERS_SHOWN)
-    if hidden:
-        sys.stderr.write(f"dead letter: and {hidden} more\n")
-    sys.stderr.write(
-        f"records read {tally.records + len(dead)}, judged {tally.judged}, late {tally.late}, "
-        f"duplicate {tally.duplicate}, dead-lettered {tally.dead_lettered + len(dead)}\n"
+def _coverage(offline: Offline, given: Given) -> Coverage:
+    from skeletonhunter.coverage import Coverage
+
+    tally, dead = offline.tally, len(given.dead)
+    records = {
+        "read": tally.records + dead, "judged": tally.judged, "late": tally.late,
+        "duplicate": tally.duplicate, "dead_lettered": tally.dead_lettered + dead,
+    }  # fmt: skip
+    return Coverage(records, offline.judged, given.topology, offline.options)
+
+
+def _account(offline: Offline, given: Given, coverage: Coverage, output: str) -> None:
+    """Where every record went and what was judged, on stderr."""
+    said = [f"suppressed: {s.component} for {s.seconds} s: {s.reason}" for s in offline.suppressed]
+    lines = _first(said, "suppressed")
+    letters = [f"dead letter: {letter}" for letter in given.dead]
+    refused = [f"dead letter: {letter}" for letter in given.bad_beats]
+    lines += _first(letters, "dead letter") + _first(refused, "dead letter")
+    lines += _first([f"note: {note}" for note in given.notes], "note")
+    count = coverage.records
+    lines.append(
+        f"records read {count['read']}, judged {count['judged']}, late {count['late']}, "
+        f"duplicate {count['duplicate']}, dead-lettered {count['dead_lettered']}"
     )
+    lines += coverage.words()
+    sys.stderr.writelines(f"{printable(line)}\n" for line in lines)
+    if not coverage.seconds:
+        terminal.complain(_why_nothing(given, coverage))
+    if output == "json":
+        from json import dumps  # it escapes all but ASCII, and msgspec does not
+
+        sys.stderr.write(dumps({"coverage": coverage.document()}) + "\n")
+
+
+def _first(lines: list[str], what: str) -> list[str]:
+    more = len(lines) - _SHOWN
+    return [*lines[:_SHOWN], *([f"{what}: and {more} more"] if more > 0 else [])]
+
+
+def _why_nothing(given: Given, coverage: Coverage) -> str:
+    count = coverage.records
+    if not count["read"]:
+        beats = f", only {len(given.beats):,} heartbeats" if given.beats else ""
+        why = f"there are no ping records{beats}; give the agents' skh.pings"
+    elif count["dead_lettered"] == count["read"]:
+        first = f"; the first is {given.dead[0]}" if given.dead else ""
+        why = f"all {count['read']:,} records are dead letters{first}"
+    else:
+        why = f"none of {count['read']:,} records is a probe in time; traceroutes judge nothing"
+    return f"nothing could be judged: {why}"

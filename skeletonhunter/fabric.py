@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
@@ -119,9 +120,9 @@ def up(
         known.take(fabric)
         store.save(known)
     nodes = len(plan.nodes())
-    typer.echo(f"fabric {name!r} is up: {nodes} namespaces in {time.monotonic() - begin:.1f} s")
-    typer.echo(f"records in {known.out}") if known.out else None
-    typer.echo(
+    terminal.echo(f"fabric {name!r} is up: {nodes} namespaces in {time.monotonic() - begin:.1f} s")
+    terminal.echo(f"records in {known.out}") if known.out else None
+    terminal.echo(
         f"look     skeletonhunter fabric status\n"
         f"break    skeletonhunter fabric fault create network loss --percent 30 "
         f"--at '{plan.link_id(plan.switch_cables()[0])}'\n"
@@ -176,9 +177,9 @@ def down(
     store = Store(state)
     with told():
         for name in names or store.names():
-            typer.echo(f"fabric {name!r} is gone: {store.remove(name)} namespaces")
+            terminal.echo(f"fabric {name!r} is gone: {store.remove(name)} namespaces")
         if not names and (stale := sweep()):
-            typer.echo(f"{len(stale)} namespaces of killed processes are gone")
+            terminal.echo(f"{len(stale)} namespaces of killed processes are gone")
     return 0
 
 
@@ -196,22 +197,22 @@ def status(state: StateDirectory = DIRECTORY) -> int:
             health = "up" if known.built else "being built"
             if known.half or there < len(plan.nodes()):
                 health = f"incomplete: skeletonhunter fabric down {name}"
-            typer.echo(f"fabric {name!r}: {health}; {there} of {len(plan.nodes())} namespaces")
-            typer.echo(f"  switches    {' '.join(plan.routers())}")
-            typer.echo(
+            terminal.echo(f"fabric {name!r}: {health}; {there} of {len(plan.nodes())} namespaces")
+            terminal.echo(f"  switches    {' '.join(plan.routers())}")
+            terminal.echo(
                 f"  hosts       {plan.hosts} x {plan.nics} NICs: {_range('host', plan.hosts)}"
             )
             if plan.containers:
                 boxes = plan.container_names()
-                typer.echo(f"  containers  {len(boxes)}: {boxes[0]} … {boxes[-1]}")
+                terminal.echo(f"  containers  {len(boxes)}: {boxes[0]} … {boxes[-1]}")
             if known.agents:
                 alive = sum(machine.alive(agent.process) for agent in known.agents)
-                typer.echo(f"  agents      {alive} of {len(known.agents)} run; {known.out}")
+                terminal.echo(f"  agents      {alive} of {len(known.agents)} run; {known.out}")
             for fault in fabric.faults.values():
                 seen = faults.traces(fabric, fault) if there else []
-                typer.echo(f"  fault       {fault}: {'in place' if seen else 'NOT in place'}")
+                terminal.echo(f"  fault       {fault}: {'in place' if seen else 'NOT in place'}")
         if not store.names():
-            typer.echo(f"no fabric in {state}")
+            terminal.echo(f"no fabric in {state}")
     return 0
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def create(
         if made := issues.truth(fault, fabric.topology.fabric):
             known.truths[fault.fault_id] = made
         _write_truth(known)
-    typer.echo(str(fault))
+    terminal.echo(str(fault))
     return 0
 
 
@@ -109,7 +110,7 @@ def destroy(
             if made := known.truths.get(fault.fault_id):
                 known.truths[fault.fault_id] = msgspec.structs.replace(made, end=issues.now())
             _write_truth(known)
-            typer.echo(f"{fault} is gone")
+            terminal.echo(f"{fault} is gone")
     return 0
 
 
@@ -124,7 +125,7 @@ def show(name: _Name = None, state: _State = _DIRECTORY) -> int:
         fabric = store.load(store.only(name)).fabric()
         for fault in fabric.faults.values():
             seen = faults.traces(fabric, fault)
-            typer.echo(f"{fault}: {'; '.join(seen[:3]) or 'NOT in place'}")
+            terminal.echo(f"{fault}: {'; '.join(seen[:3]) or 'NOT in place'}")
     return 0
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput
 
 ENOUGH: Final = 12
@@ -44,9 +45,9 @@ def register(fabric: typer.Typer) -> None:
                 known = ", ".join(scene.name for scene in every)
                 raise BadInput(f"--only: no {', '.join(sorted(unknown))}; there are {known}")
         least = min(ENOUGH, len(chosen)) if enough is None else enough
-        with told(), Player(typer.echo) as player:
+        with told(), Player(terminal.echo) as player:
             result = player.play(chosen)
         if out is not None:
             result.write(out)
-        typer.echo(table(result))
+        terminal.echo(table(result))
         return 0 if len(result.score.matched) >= least else 1

@@ -1,15 +1,16 @@
-"""Files of ping records -> validated batches, and a dead letter for every line that is none.
+"""Files of ping records -> validated batches, and a dead letter for each invalid line.
 
 The formats of the wire, told by their content: CSV (with or without a BOM), NDJSON, a JSON array,
-an Arrow stream, Parquet. Text is read in blocks of whole lines, so that neither a large file nor a
-line without an end costs more memory than a block.
+an Arrow stream, Parquet; and what an agent's ``--publish file:`` writes, with its heartbeats. Text
+is read in blocks of whole lines, so that neither a large file nor a line without an end costs more
+memory than a block.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from typing import Final, cast
@@ -19,6 +20,8 @@ from pyarrow import parquet
 
 from schemas import codecs, csv_codec, topics
 from schemas.codecs import CodecError, Decoded, Reject
+from schemas.heartbeat import Heartbeat
+from skeletonhunter import agent_output
 from skeletonhunter.errors import BadInput
 
 BLOCK_BYTES: Final = 4 * 1024 * 1024
@@ -42,10 +45,11 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some records of a file."""
+    """Some records of a file, and heartbeats where the file has them too."""
 
     batch: pa.RecordBatch
     dead: list[DeadLetter]
+    beats: list[Heartbeat] = field(default_factory=list)
 
 
 def read(path: str) -> Iterator[Block]:
@@ -63,7 +67,7 @@ def read(path: str) -> Iterator[Block]:
 
 
 def _read(file: BufferedReader, name: str) -> Iterator[Block]:
-    start = file.peek(8)
+    start = file.peek(64)
     if start.startswith(_BOM):
         file.read(len(_BOM))
         start = start[len(_BOM) :]
@@ -75,6 +79,8 @@ def _read(file: BufferedReader, name: str) -> Iterator[Block]:
         yield from _arrow(file, name)
     elif start.lstrip()[:1] == b"[":
         yield from _rows(codecs.decode(_all(file, name), topics.JSON), name)
+    elif agent_output.begins_like(start):
+        yield from _messages(file, name)
     else:
         yield from _text(file, name, is_json=start.lstrip()[:1] == b"{")
 
@@ -139,6 +145,34 @@ def _text(file: BufferedReader, name: str, *, is_json: bool) -> Iterator[Block]:
                 csv_codec.header_names(header)
             if lines:
                 yield _block(csv_codec.decode_csv(b"".join(lines), header=header), name, number)
+
+
+def _messages(file: BufferedReader, name: str) -> Iterator[Block]:
+    """Lines of an agent; a line that is no message costs all of its records, unknown how many."""
+    for number, lines in _blocks(file):
+        if lines is None:
+            reason = f"line is longer than {LONGEST_LINE} B"
+            yield Block(csv_codec.empty(), [DeadLetter(name, number, None, reason, b"")])
+            continue
+        beats: list[Heartbeat] = []
+        for line, raw in enumerate(lines, number):
+            if not raw.strip():
+                continue
+            try:
+                found = agent_output.read(raw)
+            except agent_output.MessageError as why:
+                yield Block(csv_codec.empty(), [DeadLetter(name, line, None, str(why), raw)])
+                continue
+            if isinstance(found, Heartbeat):
+                beats.append(found)
+            else:
+                dead = [
+                    DeadLetter(name, line, each.column, f"record {each.row + 1}: {each.reason}",
+                               each.raw)
+                    for each in found.rejects
+                ]  # fmt: skip
+                yield Block(found.batch, dead)
+        yield Block(csv_codec.empty(), [], beats)
 
 
 def _block(decoded: Decoded, name: str, first_line: int) -> Block:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ def register(app: typer.Typer) -> None:
         with _Database() as store:
             pending = migrate.plan(store)
         for each in pending:
-            typer.echo(f"would apply {each.file}")
-        typer.echo(f"{len(pending)} pending")
+            terminal.echo(f"would apply {each.file}")
+        terminal.echo(f"{len(pending)} pending")
         return 0
 
     @migrations.command(epilog=f"{_EXAMPLE} migrate status")
@@ -42,7 +43,7 @@ def register(app: typer.Typer) -> None:
         with _Database() as store:
             found = migrate.status(store)
         for each in found:
-            typer.echo(f"{each.state:8} {each.migration.file}  {each.applied_at or ''}".rstrip())
+            terminal.echo(f"{each.state:8} {each.migration.file}  {each.applied_at or ''}".rstrip())
         return 0
 
     @migrations.command(epilog=f"{_EXAMPLE} migrate apply")
@@ -53,8 +54,8 @@ def register(app: typer.Typer) -> None:
         with _Database(create=True) as store:
             done = migrate.migrate(store)
         for each in done:
-            typer.echo(f"applied {each.file}")
-        typer.echo(f"{len(done)} applied")
+            terminal.echo(f"applied {each.file}")
+        terminal.echo(f"{len(done)} applied")
         return 0
 
     @app.command(epilog="Example: SKH_KAFKA=localhost:9092 skeletonhunter topics --create")
@@ -69,7 +70,7 @@ def register(app: typer.Typer) -> None:
             from schemas import documents
 
             for path in documents.write(json_schemas):
-                typer.echo(str(path))
+                terminal.echo(str(path))
             return 0
         if create:
             return _create_topics()
@@ -113,7 +114,7 @@ def _list_topics() -> int:
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     for row in rows:
         cells = [row[i].ljust(widths[i]) for i in range(4)]
-        typer.echo("  ".join([*cells, row[4]]).rstrip())
+        terminal.echo("  ".join([*cells, row[4]]).rstrip())
     return 0
 
 
@@ -125,10 +126,10 @@ def _create_topics() -> int:
     config = settings.read()
     check_broker(config)
     for topic in broker.create(config.librdkafka()):
-        typer.echo(f"made {topic.name} ({topic.partitions} partitions)")
+        terminal.echo(f"made {topic.name} ({topic.partitions} partitions)")
     for each in broker.state(config.librdkafka()):
         if each.partitions != each.topic.partitions:
-            typer.echo(
+            terminal.echo(
                 f"{each.topic.name} has {each.partitions} partitions; "
                 f"this release expects {each.topic.partitions}",
                 err=True,

@@ -1,54 +1,88 @@
-"""What operators say in files: placements and maintenance, as NDJSON or a JSON array."""
+"""Documents beside the records: placements and maintenance (NDJSON, JSON array), heartbeats."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from schemas import heartbeat
+from schemas.document_errors import DocumentError, decode
+from schemas.heartbeat import Heartbeat
 from schemas.maintenance import Maintenance
 from schemas.placement import Placement
-from schemas.times import seconds_of
+from skeletonhunter import agent_output
 from skeletonhunter.errors import BadInput
 
 Document = TypeVar("Document", bound=msgspec.Struct)
 
 
-def read_placements(path: Path | None) -> list[Placement]:
+class Read(NamedTuple, Generic[Document]):
+    """A document and where it stood."""
+
+    document: Document
+    where: str  # file:line, or file[index] in a JSON array
+
+
+def read_placements(path: Path | None) -> list[Read[Placement]]:
     """Raises BadInput naming file, line and what to do."""
-    found = _read(path, Placement, "placement")
-    for doc in found:
-        try:
-            seconds_of(doc.valid_from)
-        except ValueError as why:
-            raise BadInput(f"{path}: {doc.node_id}: valid_from: {why}") from why
-    return found
+    return _read(path, Placement, "placement")
 
 
-def read_maintenance(path: Path | None) -> list[Maintenance]:
+def read_maintenance(path: Path | None) -> list[Read[Maintenance]]:
     """Raises BadInput naming file, line and what to do."""
     return _read(path, Maintenance, "maintenance")
 
 
-def _read(path: Path | None, kind: type[Document], name: str) -> list[Document]:
+def read_heartbeats(path: Path | None) -> tuple[list[Heartbeat], list[str]]:
+    """Heartbeats of an NDJSON file or of an agent's ``--publish file:``, and why lines are none.
+
+    Raises BadInput when the file holds no heartbeat at all.
+    """
+    if path is None:
+        return [], []
+    beats, bad = [], []
+    for number, line in enumerate(_bytes(path).split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            if agent_output.begins_like(line):
+                found = agent_output.read(line)
+                beats += [found] if isinstance(found, Heartbeat) else []
+            else:
+                beats.append(heartbeat.decode(line))
+        except (ValueError, RecursionError) as why:  # of JSON, UTF-8 or the heartbeat
+            bad.append(f"{path}:{number}: {' '.join(str(why).split())[:300]}")
+    if not beats:
+        first = f"; {bad[0]}" if bad else ""
+        raise BadInput(f"{path}: no heartbeats{first}; give NDJSON of the agents' heartbeats")
+    return beats, bad
+
+
+def _read(path: Path | None, kind: type[Document], name: str) -> list[Read[Document]]:
     if path is None:
         return []
-    try:
-        raw = path.read_bytes()
-    except OSError as why:
-        raise BadInput(f"{path}: {why.strerror}; give a readable NDJSON file") from why
+    raw = _bytes(path)
     if raw.lstrip()[:1] == b"[":
-        return list(_decode(raw, list[kind], str(path), name))  # type: ignore[valid-type]  # a type made at run time
+        every = _decode(raw, list[kind], str(path), name)  # type: ignore[valid-type]  # a type made at run time
+        return [Read(each, f"{path}[{index}]") for index, each in enumerate(every)]
     return [
-        _decode(line, kind, f"{path}:{number}", name)
+        Read(_decode(line, kind, f"{path}:{number}", name), f"{path}:{number}")
         for number, line in enumerate(raw.split(b"\n"), 1)
         if line.strip()
     ]
 
 
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as why:
+        raise BadInput(f"{path}: {why.strerror}; give a readable NDJSON file") from why
+
+
 def _decode(raw: bytes, kind: Any, where: str, name: str) -> Any:
     try:
-        return msgspec.json.decode(raw, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as why:
+        return decode(raw, kind)
+    except DocumentError as why:
         raise BadInput(f"{where}: {why}; see schemas/json/{name}.schema.json") from why

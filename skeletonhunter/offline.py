@@ -19,6 +19,7 @@ from schemas.heartbeat import Heartbeat
 from schemas.maintenance import Maintenance
 from schemas.placement import Placement
 from schemas.topology import Topology
+from skeletonhunter.coverage import Judged
 from streams.heartbeats import chunks
 from streams.messages import OutMessage
 from streams.partition import PartitionWorker, Tally
@@ -30,11 +31,12 @@ class Offline:
     def __init__(self, *, topology: Topology | None = None, options: Options | None = None) -> None:
         self._worker = PartitionWorker(partition=0, epoch=0)
         self._topology = topology
-        self._options = options or Options()
+        self.options = options or Options()
         self._localizers: dict[str, Localizer] = {}
         self._placements: list[Placement] = []
         self._maintenance: list[Maintenance] = []
         self._offset = 0
+        self.judged: dict[str, Judged] = {}  # by fabric
         self.dead_letters: list[OutMessage] = []
         self.judging_s: list[float] = []  # time that the localiser took for each feed
 
@@ -93,8 +95,10 @@ class Offline:
         """End of the input: closes and judges everything."""
         found = Findings()
         self._deliver(self._worker.finish(), found)
-        for localizer in self._localizers.values():
+        for fabric, localizer in self._localizers.items():
             _add(found, localizer.finish())
+            if fabric in self.judged:
+                self.judged[fabric].look(localizer, last=True)
         return found
 
     def _deliver(self, messages: list[OutMessage], found: Findings) -> None:
@@ -108,15 +112,22 @@ class Offline:
                 topology = self._topology
                 if topology is not None and topology.fabric != header.fabric:
                     topology = None  # a document speaks of its own fabric only
-                localizer = Localizer(topology=topology, options=self._options)
+                localizer = Localizer(topology=topology, options=self.options)
                 localizer.place(self._placements)
                 localizer.maintain(self._maintenance)
                 self._localizers[header.fabric] = localizer
             started = time.perf_counter()
             if header.kind == "punctuation":
+                before = localizer.judged_s
                 _add(found, localizer.observe(header, None, message.value))
+                if localizer.judged_s != before and header.fabric in self.judged:
+                    self.judged[header.fabric].look(localizer)
             else:
-                _add(found, localizer.observe(header, windows.decode(header.kind, message.value)))
+                batch = windows.decode(header.kind, message.value)
+                _add(found, localizer.observe(header, batch))
+                if header.kind == "pane" and batch.num_rows:
+                    judged = self.judged.setdefault(header.fabric, Judged())
+                    judged.pane(header.end_s - 1, batch)
             self.judging_s[-1:] = [sum(self.judging_s[-1:]) + time.perf_counter() - started]
 
 

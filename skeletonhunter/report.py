@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from schemas.incident import Incident, encode
+from skeletonhunter.terminal import shown
 
 COLOURS: Final = {"P0": "bold red", "P1": "yellow", "P2": "cyan"}
 
@@ -22,9 +23,9 @@ def as_table(incidents: list[Incident]) -> str:
     """Two lines an incident for a terminal; a sentence when there is nothing to show."""
     if not incidents:
         return "no incidents\n"
-    console = Console()
+    console = Console(markup=False, emoji=False)  # a name such as [red] or :rat: is a name
     with console.capture() as captured:
-        for each in incidents:
+        for each in map(shown, incidents):
             head = Text.assemble(
                 (each.severity, COLOURS[each.severity]), "  ", (each.component, "bold"),
                 f"  {each.symptom}  {clock(each.opened_at)} UTC, {lasting(each)}",
@@ -39,8 +40,14 @@ def as_table(incidents: list[Incident]) -> str:
     return captured.get()
 
 
+def not_enough(missing: list[str]) -> str:
+    """Instead of "no incidents" where no detector could have found one; ``missing``: what lacks."""
+    return f"not enough to judge: {'; '.join(missing)}\n"
+
+
 def explained(each: Incident) -> str:
     """Everything that is known about one incident, as text."""
+    each = shown(each)
     facts = each.evidence
     lines = [
         f"{each.component}  {each.symptom}  {each.severity}  ({each.state})",

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
+from skeletonhunter.terminal import OneLine
+
 
 def run(main: Coroutine[Any, Any, int]) -> int:
     """Run a coroutine on uvloop where there is one."""
@@ -40,6 +42,6 @@ async def until_stopped(
 
 def log_to_stderr(level: str) -> None:
     """One line per event; the libraries below us say no more than their errors."""
-    logging.basicConfig(
-        stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])

@@ -3,85 +3,152 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from schemas import kafka_client
+from skeletonhunter import kubernetes
 from skeletonhunter.errors import BadSettings, MissingSettings
+from skeletonhunter.terminal import complain
 
 PREFIX = "SKH_"
-_AGENTS = frozenset({"SKH_PROBE_KEY", "SKH_SENDER_KEY_FILE"})  # read by skeletonhunter-agent
+#: Variables of skeletonhunter-agent, which has options for all else: name -> meaning.
+AGENT_VARIABLES: Final[dict[str, str]] = {
+    "SKH_PROBE_KEY": "probe key, at least 16 bytes, where `--key-file` is not given (secret)",
+    "SKH_SENDER_KEY_FILE": "file of the host's sender key, where `--sender-key-file` is not given",
+}
+_CREDENTIALS: Final = re.compile(r"@|passw|secret|token", re.IGNORECASE)
+_LONGEST_SHOWN: Final = 100
+
+
+def _read_by(*commands: str, unit: str = "", secret: bool = False) -> dict[str, Any]:
+    """For ``docs/settings.md``; what is secret is never part of a message."""
+    return {"read_by": commands, "unit": unit, "secret": secret}
 
 
 class Settings(BaseSettings):
-    """Defaults run everything embedded."""
+    """Defaults run everything embedded. Only ``read`` gives it the environment."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
 
-    kafka: str | None = Field(default=None, description="Kafka brokers, host:port[,host:port...]")
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Not the environment itself, where Kubernetes may have set an SKH_API_PORT of its own."""
+        return (init_settings,)
+
+    kafka: str | None = Field(
+        default=None,
+        description="Kafka brokers, host:port[,host:port...]",
+        json_schema_extra=_read_by("stream", "sink", "api", "topics --create", "fabric up"),
+    )
     kafka_options: SecretStr = Field(
         default=SecretStr(""),
         description="further librdkafka settings of all clients, e.g. security, as a JSON object",
+        json_schema_extra=_read_by(
+            "stream", "sink", "topics --create", "fabric up", "skeletonhunter-agent", secret=True
+        ),
     )
     kafka_password_file: Path | None = Field(
-        default=None, description="file with sasl.password, readable by its owner only"
+        default=None,
+        description="file with sasl.password, readable by its owner only",
+        json_schema_extra=_read_by(
+            "stream", "sink", "topics --create", "fabric up", "skeletonhunter-agent"
+        ),
     )
     sender_keys: Path | None = Field(
         default=None,
         description="key ring of the senders (`skeletonhunter keys new`), readable by its owner "
         "only; agents must sign with a key of it",
+        json_schema_extra=_read_by("up", "stream", "sink"),
     )
     unsigned_senders: Literal["refuse", "accept"] = Field(
         default="refuse",
         description="accept: take messages without a signature; anybody who reaches Kafka can "
         "then send in every host's name",
+        json_schema_extra=_read_by("stream", "sink"),
     )
     clickhouse_url: SecretStr | None = Field(
-        default=None, description="http(s)://user:password@host:8123/database of ClickHouse"
+        default=None,
+        description="http(s)://user:password@host:8123/database of ClickHouse",
+        json_schema_extra=_read_by("stream", "sink", "api", "migrate", secret=True),
     )
     data: Path = Field(
-        default=Path("var"), description="directory of the embedded database and socket"
+        default=Path("var"),
+        description="directory of the embedded database and socket",
+        json_schema_extra=_read_by("up"),
     )
-    group: str = Field(default="skh-stream", description="consumer group of the stream workers")
+    group: str = Field(
+        default="skh-stream",
+        description="consumer group of the stream workers",
+        json_schema_extra=_read_by("stream"),
+    )
     topology: Path | None = Field(
         default=None,
         description="topology.json of the fabric; without it topology is learnt from records",
+        json_schema_extra=_read_by("up", "stream"),
     )
-    strategy: str = Field(default="hypothesis", description="registered localisation strategy")
+    strategy: str = Field(
+        default="hypothesis",
+        description="registered localisation strategy",
+        json_schema_extra=_read_by("up", "stream"),
+    )
     false_per_week: float = Field(
-        default=1.0, gt=0, description="alarm budget: false incidents per fabric and week [count]"
+        default=1.0,
+        gt=0,
+        description="alarm budget: false incidents per fabric and week",
+        json_schema_extra=_read_by("up", "stream", unit="count"),
     )
     lateness_s: float = Field(
         default=2.0,
         ge=0,
         le=60,
-        description="how long a pane waits for stragglers after its end [s]",
+        description="how long a pane waits for stragglers after its end",
+        json_schema_extra=_read_by("up", "stream", unit="s"),
     )
     session_s: float = Field(
         default=10.0,
         ge=6,
         le=300,
-        description="a worker silent for so long loses its partitions [s]",
+        description="a worker silent for so long loses its partitions",
+        json_schema_extra=_read_by("stream", unit="s"),
     )
     api_host: str = Field(
-        default="127.0.0.1", description="address on which the page and API listen"
+        default="127.0.0.1",
+        description="address on which the page and API listen",
+        json_schema_extra=_read_by("up", "api"),
     )
     api_port: int = Field(
-        default=8765, ge=0, le=65535, description="port of the page and API; 0: any free"
+        default=8765,
+        ge=0,
+        le=65535,
+        description="port of the page and API; 0: any free",
+        json_schema_extra=_read_by("up", "api"),
     )
     api_names: list[str] = Field(
         default_factory=list,
         description="host names besides loopback under which the API answers, as a JSON array",
+        json_schema_extra=_read_by("up", "api"),
     )
     log_level: str = Field(
         default="WARNING",
         pattern="^(DEBUG|INFO|WARNING|ERROR)$",
-        description="least level that is logged",
+        description="least level that is logged: DEBUG, INFO, WARNING or ERROR",
+        json_schema_extra=_read_by("up", "stream", "sink", "api"),
     )
 
     @field_validator("kafka_options")
@@ -128,22 +195,74 @@ class Settings(BaseSettings):
             raise BadSettings(f"SKH_KAFKA_PASSWORD_FILE: {why}") from why
 
 
+def known() -> dict[str, str]:
+    """Environment variable -> field."""
+    return {PREFIX + name.upper(): name for name in Settings.model_fields}
+
+
+def is_secret(field: str) -> bool:
+    """Whether a field's value must not be shown."""
+    extra = Settings.model_fields[field].json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get("secret"))
+
+
 def read(environ: Mapping[str, str] | None = None) -> Settings:
-    """Read the environment; raises BadSettings with one line: which variable, what, remedy."""
+    """Read the environment; raises BadSettings with one line: which variable, what, remedy.
+
+    Variables that Kubernetes sets for a Service of such a name are left out, with one line on
+    stderr. No message shows the value of a secret.
+    """
     env = os.environ if environ is None else environ
-    known = {PREFIX + name.upper() for name in Settings.model_fields}
-    for name in sorted(env):
-        if name.startswith(PREFIX) and name not in known | _AGENTS:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
+    mine = {name: value for name, value in env.items() if name.startswith(PREFIX)}
+    injected = sorted(name for name, value in mine.items() if kubernetes.injected(name, value))
+    if injected:
+        note_injected(tuple(injected))
+    fields = known()
+    values: dict[str, Any] = {}
+    for name in sorted(mine.keys() - set(injected)):
+        if name in AGENT_VARIABLES:
+            continue
+        if name not in fields:
+            near = difflib.get_close_matches(name, fields, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(fields))}"
             raise BadSettings(f"{name} is not a setting; {hint}")
+        values[fields[name]] = _parsed(name, fields[name], mine[name])
     try:
-        return Settings()
+        return Settings.model_validate(values)
     except ValidationError as why:
-        first = why.errors(include_url=False)[0]
-        name = PREFIX + str(first["loc"][0]).upper() if first["loc"] else PREFIX
-        secret = "URL" in name or name == "SKH_KAFKA_OPTIONS"
-        value = "" if secret else f" is {env.get(name, '')!r}"
-        raise BadSettings(f"{name}{value}: {first['msg']}") from None
-    except Exception as why:  # pydantic-settings raises its own on unparsable JSON
-        raise BadSettings(" ".join(str(why).split())) from None
+        first = why.errors(include_url=False, include_context=False)[0]
+        field = str(first["loc"][0])
+        name = PREFIX + field.upper()
+        raise BadSettings(f"{name}{_shown(field, mine.get(name, ''))}: {first['msg']}") from None
+
+
+def _parsed(name: str, field: str, text: str) -> Any:
+    """The text, or what its JSON says where the field is a list."""
+    if field != "api_names":
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as why:
+        at = f" at character {why.pos}" if isinstance(why, json.JSONDecodeError) else ""
+        raise BadSettings(f"{name}: {field} is not a JSON array{at}; quote it as JSON") from None
+    except RecursionError:
+        raise BadSettings(f"{name}: {field} is nested too deeply") from None
+
+
+def _shown(field: str, value: str) -> str:
+    """The value for a message, unless it is or may hold a secret."""
+    if is_secret(field) or _CREDENTIALS.search(value):
+        return ""
+    return (
+        f" is {value!r}" if len(value) <= _LONGEST_SHOWN else f" is {value[:_LONGEST_SHOWN]!r}..."
+    )
+
+
+@lru_cache(maxsize=1)  # once a process, however often settings are read
+def note_injected(names: tuple[str, ...]) -> None:
+    """One line on stderr about what was left out."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    complain(
+        f"info: ignored what Kubernetes sets for a Service: {', '.join(names[:3])}{more}; "
+        "enableServiceLinks: false keeps it out"
+    )

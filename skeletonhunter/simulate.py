@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput
 
 _SECOND = 1_000_000_000
@@ -21,7 +22,7 @@ def _list(wanted: bool) -> None:
 
         for name in names():
             plan = load(name)
-            typer.echo(f"{name} ({plan.duration_s} s): {' '.join(plan.proves.split())}\n")
+            terminal.echo(f"{name} ({plan.duration_s} s): {' '.join(plan.proves.split())}\n")
         raise typer.Exit
 
 
@@ -73,12 +74,12 @@ def register(app: typer.Typer) -> None:
             raise BadInput(str(why)) from why
         except OSError as why:
             raise BadInput(f"{why.filename or out}: {why.strerror}") from why
-        typer.echo(
+        terminal.echo(
             f"{written.records} ping records in {written.pings}\n"
             f"{written.beats} heartbeats in {written.heartbeats}\n"
             f"topology in {written.topology}, truth in {written.truth}\n"
             f"placement in {written.placement}, layouts of jobs in {written.layout}"
         )
         if carried is not None:
-            typer.echo(f"throughput in {carried}")
+            terminal.echo(f"throughput in {carried}")
         return 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from skeletonhunter import terminal
 from skeletonhunter.errors import BadSettings, DependencyUnreachable
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def stream_config(config: Settings, topology: Path | None = None) -> StreamConfi
     """A stream worker's configuration."""
     from localizer.state import Options
     from skeletonhunter.senders import key_ring
-    from skeletonhunter.up import read_topology
+    from skeletonhunter.up import known_strategy, read_topology
     from streams.app import StreamConfig
     from streams.windows import Timing
 
@@ -100,7 +101,7 @@ def stream_config(config: Settings, topology: Path | None = None) -> StreamConfi
         topology=read_topology(topology or config.topology),
         timing=Timing(lateness_s=config.lateness_s),
         options=Options(
-            strategy=config.strategy,
+            strategy=known_strategy(config.strategy, "SKH_STRATEGY"),
             false_per_week=config.false_per_week,
             lateness_s=config.lateness_s,
         ),
@@ -119,13 +120,13 @@ async def _stream(config: StreamConfig) -> int:
 
     worker = StreamWorker(config)
     await worker.start()
-    typer.echo(f"judging {config.bootstrap} as a member of {config.group}")
+    terminal.echo(f"judging {config.bootstrap} as a member of {config.group}")
 
     async def died() -> BaseException | None:
         await worker.wait()
         return worker.crashed or RuntimeError("the worker stopped by itself")
 
-    telling = asyncio.create_task(lag.tell(lambda: worker.lag_s, typer.echo))
+    telling = asyncio.create_task(lag.tell(lambda: worker.lag_s, terminal.echo))
     try:
         why_not = await until_stopped(died)
     finally:
@@ -154,7 +155,7 @@ def _sink(config: Settings, topology: Path | None) -> int:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    typer.echo(f"storing what {config.kafka} says in {store.name}")
+    terminal.echo(f"storing what {config.kafka} says in {store.name}")
     try:
         sink = Sink(store, config.librdkafka(), admission=admission, ownership=ownership)
         sink.run(stop)
@@ -185,7 +186,7 @@ async def _api(config: Settings, port: int) -> int:
     )
     host, bound = listener.getsockname()[:2]
     serving = asyncio.create_task(server.serve(sockets=[listener]))
-    typer.echo(f"page http://{host}:{bound}/ from {store.name}")
+    terminal.echo(f"page http://{host}:{bound}/ from {store.name}")
 
     async def ended() -> BaseException | None:
         await asyncio.wait({serving})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
+from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput, CommandError, DependencyUnreachable
 
 if TYPE_CHECKING:
@@ -65,13 +66,25 @@ def house(
         port=config.api_port if port is None else port,
         relay=relay,
         topology=read_topology(topology or config.topology),
-        strategy=config.strategy,
+        strategy=known_strategy(config.strategy, "SKH_STRATEGY"),
         false_per_week=config.false_per_week,
         lateness_s=config.lateness_s,
         names=tuple(config.api_names),
         sender_keys=key_ring(config, "127.0.0.1"),
         unsigned_senders=config.unsigned_senders == "accept",
     )
+
+
+def known_strategy(name: str, where: str) -> str:
+    """The name; raises BadInput, which says where it was given, for one that is not registered."""
+    from localizer import strategies
+    from localizer.errors import UnknownStrategy
+
+    try:
+        strategies.get(name)
+    except UnknownStrategy as why:
+        raise BadInput(f"{where}: {why}") from why
+    return name
 
 
 def read_topology(path: Path | None) -> Topology | None:
@@ -100,7 +113,7 @@ async def _up(wanted: House) -> int:
         raise BadInput(f"{wanted.data}: {why}; is another `up` using this directory?") from why
     try:
         _announce(place)
-        telling = asyncio.create_task(lag.tell(lambda: place.worker.lag_s, typer.echo))
+        telling = asyncio.create_task(lag.tell(lambda: place.worker.lag_s, terminal.echo))
         try:
             why_not = await until_stopped(place.wait)
         finally:
@@ -109,7 +122,7 @@ async def _up(wanted: House) -> int:
         await place.stop()
     if why_not is not None:
         raise failure(why_not) from why_not
-    typer.echo("stopped")
+    terminal.echo("stopped")
     return 0
 
 
@@ -147,8 +160,8 @@ def _own_sender_key(place: Embedded) -> str:
 
 def _announce(place: Embedded) -> None:
     if place.port_was_taken:
-        typer.echo(f"port {place.house.port} is taken; another one was chosen")
-    typer.echo(
+        terminal.echo(f"port {place.house.port} is taken; another one was chosen")
+    terminal.echo(
         f"page      {place.url}   (API: {place.url}docs)\n"
         f"kafka     {place.bootstrap}   (this machine only)\n"
         f"agents    unix:{place.relay_path}\n"

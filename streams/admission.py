@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from schemas import heartbeat, signing, topics
-from schemas.batches import Joined, decode_all
-from schemas.codecs import CodecError, Reject, row_bytes
+from schemas.batches import BadRow, Joined, decode_all, refused
+from schemas.codecs import CodecError
 from schemas.heartbeat import Heartbeat
 from schemas.signing import BAD_SIGNATURE, FOREIGN_RECORD, FUTURE, Claim, KeyRing, Refused
-from streams.foreign import Foreign, foreign
+from streams.foreign import foreign
 from streams.messages import InMessage
 from streams.ownership import Ownership
 from streams.replays import Replays
@@ -28,9 +28,6 @@ from streams.replays import Replays
 #: How far a sender's clock may be ahead of the broker's. Clocks that are wrong by hours (a time
 #: zone in a real-time clock) are for the localiser to name; beyond a day a time is no clock's.
 FUTURE_S: Final = 86_400
-#: Records of others in one message that become dead letters of their own; one more speaks for the
-#: rest, so that a message cannot make more letters than that.
-MAX_LETTERS: Final = 8
 _NS: Final = 1_000_000_000
 
 
@@ -95,18 +92,20 @@ class Admission:
         joined = decode_all(
             [(messages[i].value, messages[i].header(topics.CONTENT_TYPE)) for i in taken]
         )
-        batch, of = joined.batch, joined.message
+        batch, of, row = joined.batch, joined.message, joined.row
         others = foreign(batch, of, claims, self._ownership)
         self.refused[FOREIGN_RECORD] += len(others)
-        rejects = [*joined.rejects, *_rejects(joined, others)]
+        bad = [BadRow(*each, f"{each.column}: a record of another sender") for each in others]
+        rejects = [*joined.rejects, *refused(batch, of, row, bad)]
         if others:
             mine = np.ones(batch.num_rows, bool)
             mine[[each.row for each in others]] = False
-            batch, of = batch.filter(pa.array(mine)), of[mine]
+            batch, of, row = batch.filter(pa.array(mine)), of[mine], row[mine]
         at = np.array(taken, np.int64)
         return Joined(
             batch,
             at[of] if len(of) else of,
+            row,
             sorted(((taken[i], reject) for i, reject in rejects), key=lambda r: (r[0], r[1].row)),
             sorted([*errors, *((taken[i], why) for i, why in joined.errors)], key=lambda e: e[0]),
         )
@@ -168,29 +167,3 @@ def _check_heartbeat(beat: Heartbeat, claim: Claim, message: InMessage) -> None:
         raise Refused(
             FUTURE, f"a heartbeat of {claim.sender!r} {ahead_s:.0f} s ahead of the broker's clock"
         )
-
-
-def _rejects(joined: Joined, others: list[Foreign]) -> list[tuple[int, Reject]]:
-    """Dead letters of records of others: a few of each message, and one for the rest of it."""
-    by_message: dict[int, list[Foreign]] = {}
-    for each in others:
-        by_message.setdefault(int(joined.message[each.row]), []).append(each)
-    out = []
-    for index, group in by_message.items():
-        start = int(np.searchsorted(joined.message, index))
-        bad = sorted(reject.row for at, reject in joined.rejects if at == index)
-        for each in group[:MAX_LETTERS]:
-            row = _before_filtering(each.row - start, bad)
-            raw = row_bytes(joined.batch, each.row)
-            out.append((index, Reject(row, each.column, each.reason, raw)))
-        if rest := group[MAX_LETTERS:]:
-            reason = f"and {len(rest)} more records of others, the first: {rest[0].reason}"
-            out.append((index, Reject(-1, rest[0].column, reason, b"", rows=len(rest))))
-    return out
-
-
-def _before_filtering(row: int, bad: list[int]) -> int:
-    """Position in its message of the row that is the ``row``-th of those that are not bad."""
-    for each in bad:
-        row += each <= row
-    return row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,7 @@ from streams import heartbeats, ingest, localise, restore, security, transport
 from streams.admission import Admission
 from streams.alignment import Confluence
 from streams.ends import Ends
+from streams.fetch import PARTITION_BYTES
 from streams.notices import Notices
 from streams.ownership import Ownership
 from streams.publish import Publisher
@@ -78,6 +80,7 @@ class StreamWorker:
             self.app, confluence, self._reading(topics.HEARTBEATS), self.admission
         )
         self.notices = Notices(self._kafka(), ownership.hear)
+        self.refused: Counter[str] = Counter()
         self.localise = localise.attach(
             self.app,
             self.publisher,
@@ -101,7 +104,7 @@ class StreamWorker:
         return {**self.config.kafka, "bootstrap.servers": self.config.bootstrap}
 
     async def _read_incidents(self) -> list[Incident]:
-        return await restore.read_incidents(self._kafka())
+        return await restore.read_incidents(self._kafka(), self.refused)
 
     def _reading(self, topic: Topic) -> Reading:
         async def extents() -> dict[int, Extent]:
@@ -173,6 +176,7 @@ def build(config: StreamConfig) -> faust.App:
         stream_wait_empty=False,  # we hold events back for long; waiting for them would hang
         stream_recovery_delay=0.0,
         broker_commit_interval=1.0,
+        consumer_max_fetch_size=PARTITION_BYTES,
         broker_session_timeout=config.session_s,
         broker_heartbeat_interval=config.session_s / 5,
         broker_rebalance_timeout=max(config.session_s, 10.0),

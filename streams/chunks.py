@@ -46,11 +46,29 @@ class Writer:
         self._epoch = epoch
         self._table = table
         self._fabrics: dict[str, None] = {}  # in order of appearance
+        self._until_s = 0
+
+    @property
+    def fabrics(self) -> int:
+        """Fabrics that punctuations are written for."""
+        return len(self._fabrics)
+
+    def leave(self) -> list[OutMessage]:
+        """Drop fabrics without a path here; a last punctuation says that none waits for us."""
+        gone = self._fabrics.keys() - self._table.fabrics()
+        out = [
+            self._punctuation(fabric, Punctuation(self._until_s, idle=True))
+            for fabric in self._fabrics
+            if fabric in gone
+        ]
+        self._fabrics = {fabric: None for fabric in self._fabrics if fabric not in gone}
+        return out
 
     def write(
         self, closed: Closed, routes: list[tuple[int, list[Route]]], now: Punctuation
     ) -> list[OutMessage]:
         """Everything that one step closed, second by second, and what time it is after it."""
+        self._until_s = now.until_s
         panes = {pane.start_s + 1: pane for pane in closed.panes}
         hops = {second + 1: found for second, found in routes}
         ends: dict[int, list[Window]] = {}
@@ -117,32 +135,29 @@ class Writer:
         self, kind: windows.Kind, fabric: str, start_s: int, end_s: int, batch: pa.RecordBatch
     ) -> list[OutMessage]:
         self._fabrics.setdefault(fabric)
-        parts = list(windows.split(batch))
+        parts = windows.encode_chunks(batch)
         header = windows.Header(
             kind, fabric, start_s, end_s, self._partition, self._epoch,
             chunks=len(parts), watermark_ms=end_s * 1000,
         )  # fmt: skip
-        return [
-            self._message(header._replace(chunk=i), windows.encode(part))
-            for i, part in enumerate(parts)
-        ]
+        return [self._message(header._replace(chunk=i), part) for i, part in enumerate(parts)]
 
     def _punctuate(self, now: Punctuation) -> list[OutMessage]:
-        out = []
-        for fabric in self._fabrics:
-            header = windows.Header(
-                "punctuation", fabric, now.until_s, now.until_s, self._partition, self._epoch,
-                watermark_ms=now.until_s * 1000, idle=now.idle,
-            )  # fmt: skip
-            body = {
-                "partition": self._partition,
-                "watermark_ms": now.until_s * 1000,
-                "idle": now.idle,
-                "skewed": now.skewed.get(fabric, {}),
-                "counts": now.counts,
-            }
-            out.append(self._message(header, json.dumps(body).encode()))
-        return out
+        return [self._punctuation(fabric, now) for fabric in self._fabrics]
+
+    def _punctuation(self, fabric: str, now: Punctuation) -> OutMessage:
+        header = windows.Header(
+            "punctuation", fabric, now.until_s, now.until_s, self._partition, self._epoch,
+            watermark_ms=now.until_s * 1000, idle=now.idle,
+        )  # fmt: skip
+        body = {
+            "partition": self._partition,
+            "watermark_ms": now.until_s * 1000,
+            "idle": now.idle,
+            "skewed": now.skewed.get(fabric, {}),
+            "counts": now.counts,
+        }
+        return self._message(header, json.dumps(body).encode())
 
     @staticmethod
     def _message(header: windows.Header, value: bytes) -> OutMessage:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from localizer.maintenance import CAUSES
 from schemas import metrics, topics
@@ -11,6 +11,8 @@ from schemas.metrics import Sample
 
 if TYPE_CHECKING:
     from streams.app import StreamWorker
+
+_DOCUMENTS: Final = (topics.INCIDENTS, topics.PLACEMENT, topics.MAINTENANCE)
 
 
 def samples(worker: StreamWorker) -> Iterator[Sample]:
@@ -36,6 +38,12 @@ def samples(worker: StreamWorker) -> Iterator[Sample]:
         (topics.WINDOWS, worker.localise.messages),
     ):
         yield Sample(metrics.STREAM_MESSAGES, messages, (topic.name,))
+    for topic, dead in (
+        (topics.HEARTBEATS, worker.heartbeats.dead_lettered),
+        (topics.WINDOWS, worker.localise.dead_lettered),
+        *((each, (worker.refused + worker.notices.refused)[each.name]) for each in _DOCUMENTS),
+    ):
+        yield Sample(metrics.STREAM_DEAD_LETTERS, dead, (topic.name,))
     yield Sample(metrics.STREAM_FINDINGS, worker.localise.incidents, ("incident",))
     yield Sample(metrics.STREAM_FINDINGS, worker.localise.anomalies, ("anomaly",))
     for reason, refused in worker.admission.refused.items():

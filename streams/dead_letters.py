@@ -10,31 +10,41 @@ from streams.messages import OutMessage
 
 #: Below a broker's usual limit of 1 MB per message; the header ``bytes`` keeps the true size.
 MAX_RAW_BYTES: Final = 900_000
+#: A reason is read by people in one line; a column's name may be anything a sender wrote [chars].
+MAX_REASON: Final = 500
+MAX_COLUMN: Final = 100
 
 
 def row(topic: str, partition: int, offset: int, reject: Reject) -> OutMessage:
-    """A row of a message that is not a record; the rest of its message was good."""
+    """A row of a message that is not a record, or several of one message in a summary.
+
+    The rest of its message was good. The header ``count`` says how many rows it speaks of.
+    """
     return _letter(
-        topic, partition, offset, reject.raw, reject.reason, reject.row + 1, reject.column or ""
-    )
+        topic, partition, offset, reject.raw, reject.reason,
+        line=reject.row + 1, column=reject.column or "", count=reject.count,
+        size=len(reject.raw) if reject.size is None else reject.size,
+    )  # fmt: skip
 
 
 def message(topic: str, partition: int, offset: int, raw: bytes, reason: str) -> OutMessage:
     """A whole message that cannot be read: line 0."""
-    return _letter(topic, partition, offset, raw, reason, 0, "")
+    return _letter(topic, partition, offset, raw, reason, line=0, column="", count=1, size=len(raw))
 
 
 def _letter(
-    topic: str, partition: int, offset: int, raw: bytes, reason: str, line: int, column: str
-) -> OutMessage:
+    topic: str, partition: int, offset: int, raw: bytes, reason: str,
+    *, line: int, column: str, count: int, size: int,
+) -> OutMessage:  # fmt: skip
     headers = [
-        ("reason", reason),
+        ("reason", one_line(reason, MAX_REASON)),
         ("topic", topic),
         ("partition", str(partition)),
         ("offset", str(offset)),
         ("line", str(line)),
-        ("column", column),
-        ("bytes", str(len(raw))),
+        ("column", one_line(column, MAX_COLUMN)),
+        ("bytes", str(size)),
+        ("count", str(count)),
     ]
     return OutMessage(
         topics.DEAD_LETTER.name,
@@ -42,3 +52,10 @@ def _letter(
         raw[:MAX_RAW_BYTES],
         [(name, text.encode(errors="replace")) for name, text in headers],
     )
+
+
+def one_line(text: str, most: int) -> str:
+    """Printable text of one line and at most so many characters."""
+    cut = text[: 2 * most]
+    line = " ".join("".join(c if c.isprintable() else " " for c in cut).split())
+    return line if len(line) <= most else line[: most - 3] + "..."

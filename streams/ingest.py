@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 import faust
 
 from schemas import topics
+from streams import dead_letters
 from streams.admission import Admission
 from streams.alignment import Confluence, Stage
 from streams.held import Held, acknowledge, in_message
@@ -25,6 +27,9 @@ _BATCH_MESSAGES: Final = 256
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 _FLUSH_S: Final = 0.1
 _TICK_S: Final = 1.0
+_LOG_APPEND_TIME: Final = 1  # of Kafka's time stamp types: the broker's clock, not the sender's
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -63,6 +68,7 @@ class Ingest:
         self._lanes: dict[int, _Lane] = {}
         self._retired = Tally()
         self._epoch = 0
+        self.failures = 0  # times that windowing failed by a defect; only rises
         #: Age of the newest message read of the slowest partition that has more [s]; 0: none has.
         self.lag_s = 0.0
         self._lock = asyncio.Lock()
@@ -83,16 +89,21 @@ class Ingest:
         lane = self._lanes.get(partition)
         if lane is None or begins:
             lane = self._open(partition)  # first, or Faust went back to the commit
-        # A sender's clock may stamp the future; nothing has arrived later than now.
-        now_ms = self._clock_ns() // 1_000_000
         incoming = in_message(event)
-        incoming = incoming._replace(time_ms=min(incoming.time_ms, now_ms))
+        incoming = incoming._replace(time_ms=self._arrival_ms(event.message, incoming.time_ms))
         lane.pending.append(incoming)
         lane.pending_bytes += len(incoming.value)
         lane.held.append(Held(offset, event))
         lane.quiet, lane.arrival_s = 0, incoming.time_ms / 1000
         if len(lane.pending) >= _BATCH_MESSAGES or lane.pending_bytes >= _BATCH_BYTES:
             await self.flush()
+
+    def _arrival_ms(self, message: Any, time_ms: int) -> int:
+        """When a message arrived: the broker's word; where a sender stamped it, at most now."""
+        if getattr(message, "timestamp_type", None) == _LOG_APPEND_TIME and time_ms > 0:
+            return time_ms
+        now_ms = self._clock_ns() // 1_000_000
+        return min(time_ms, now_ms) if time_ms > 0 else now_ms
 
     async def flush(self) -> None:
         """Judge what has come in since the last flush."""
@@ -102,7 +113,7 @@ class Ingest:
             for partition, lane in list(self._lanes.items()):
                 if lane.pending:
                     messages, lane.pending, lane.pending_bytes = lane.pending, [], 0
-                    self._put(partition, lane, lane.worker.step(messages))
+                    self._put(partition, lane, self._step(partition, lane, messages))
             await self._confluence.publish()
 
     async def tick(self) -> None:
@@ -147,9 +158,47 @@ class Ingest:
             self._confluence.forget(topics.PINGS.name, partition)
         # Wall-clock milliseconds: epochs rise over restarts and moves, and nobody keeps count.
         self._epoch = max(self._epoch + 1, self._clock_ns() // 1_000_000)
-        lane = _Lane(PartitionWorker(partition, self._epoch, self._timing, self._admission))
+        lane = _Lane(self._worker(partition))
         self._lanes[partition] = lane
         return lane
+
+    def _worker(self, partition: int) -> PartitionWorker:
+        return PartitionWorker(partition, self._epoch, self._timing, admission=self._admission)
+
+    def _step(self, partition: int, lane: _Lane, messages: list[InMessage]) -> list[OutMessage]:
+        """Windowing of some messages; one that it fails on becomes a dead letter."""
+        try:
+            return lane.worker.step(messages)
+        except Exception:  # a defect of ours: it must cost a message, not all partitions for ever
+            _log.exception(
+                "%s: windowing of partition %d failed between offsets %d and %d; it starts anew",
+                topics.PINGS.name, partition, messages[0].offset, messages[-1].offset,
+            )  # fmt: skip
+        out: list[OutMessage] = []
+        self._renew(partition, lane)
+        for message in messages:  # the failed worker's state is not to be trusted: one by one
+            try:
+                out += lane.worker.step([message])
+            except Exception as why:  # see above
+                self._renew(partition, lane)
+                self._retired.messages += 1
+                self._retired.records += 1
+                self._retired.dead_lettered += 1
+                reason = f"windowing failed: {type(why).__name__}: {why}"
+                out.append(
+                    dead_letters.message(
+                        topics.PINGS.name, partition, message.offset, message.value, reason
+                    )
+                )
+        return out
+
+    def _renew(self, partition: int, lane: _Lane) -> None:
+        """A fresh worker for a partition; records in panes that were open are given up."""
+        self.failures += 1
+        tally = lane.worker.tally
+        self._retired = _sum(self._retired, replace(tally, held=0, late=tally.late + tally.held))
+        self._epoch += 1
+        lane.worker = self._worker(partition)
 
     def _retire(self, lane: _Lane) -> None:
         tally = lane.worker.tally

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import faust
+import pyarrow as pa
 
 from localizer.engine import Findings, Localizer
 from localizer.maintenance import Cause
@@ -21,9 +23,11 @@ from streams import dead_letters
 from streams.held import in_message
 from streams.messages import InMessage, OutMessage
 from streams.notices import Notice, Notices
+from streams.plausible import check_times
 from streams.publish import Outbox
 from streams.reading import Reading
 
+_log = logging.getLogger(__name__)
 #: Event time that the detectors look back: 10 windows of 30 s, and one to be sure.
 MEMORY_S: Final = 330
 _LOOK_S: Final = 1.0
@@ -124,13 +128,14 @@ class Localise:
                     _tell(localizer, news)
         incoming = in_message(event)
         self.messages += 1
+        out = self._notices.letters()
         try:
-            header = windows.Header.from_kafka(incoming.headers)
-            out = await self._observe(lane, header, incoming)
+            header, batch = self._decode(lane, incoming)
+            out += await self._observe(lane, header, batch, incoming)
         except windows.WindowsError as why:
             self.dead_lettered += 1
             header = windows.Header("punctuation", "", 0, 0)
-            out = [
+            out += [
                 dead_letters.message(
                     topics.WINDOWS.name,
                     message.partition,
@@ -145,12 +150,34 @@ class Localise:
             lane.held.append(_Held(incoming.offset, header.fabric, header.end_s, arrival_s, event))
             self._acknowledge(lane, arrival_s)
 
-    async def _observe(
-        self, lane: _Lane, header: windows.Header, message: InMessage
-    ) -> list[OutMessage]:
+    def _decode(
+        self, lane: _Lane, message: InMessage
+    ) -> tuple[windows.Header, pa.RecordBatch | None]:
+        """The message in full, so that nothing of it can surprise a localiser; None: a punctuation.
+
+        Raises WindowsError.
+        """
+        header = windows.Header.from_kafka(message.headers)
         batch = None
-        if header.kind != "punctuation":
+        if header.kind == "punctuation":
+            windows.check_body(message.value)
+        else:
             batch = windows.decode(header.kind, message.value)
+            windows.check_whole(header.kind, batch)
+        newest_s = lane.newest_s.get(header.fabric)
+        if check_times(header, newest_s, self._clock_s()):
+            _log.warning("fabric %s: its time was ahead and begins anew", header.fabric[:100])
+            lane.localizers.pop(header.fabric, None)
+            lane.newest_s.pop(header.fabric, None)
+        return header, batch
+
+    async def _observe(
+        self,
+        lane: _Lane,
+        header: windows.Header,
+        batch: pa.RecordBatch | None,
+        message: InMessage,
+    ) -> list[OutMessage]:
         localizer = lane.localizers.get(header.fabric)
         if localizer is None:
             localizer = lane.localizers[header.fabric] = self._make(header.fabric)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 Headers = list[tuple[str, bytes]]
+_MOST_HEADER: Final = 4096  # of a header that is looked at [B]
 
 
 class InMessage(NamedTuple):
@@ -22,8 +23,8 @@ class InMessage(NamedTuple):
     key: bytes = b""
 
     def header(self, name: str) -> str:
-        """A header as text, empty when it is absent."""
-        return self.headers.get(name, b"").decode("utf-8", "replace")
+        """A header as text, empty when it is absent; of a giant one the beginning."""
+        return self.headers.get(name, b"")[:_MOST_HEADER].decode("utf-8", "replace")
 
 
 class OutMessage(NamedTuple):

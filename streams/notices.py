@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-import msgspec
 from confluent_kafka import Consumer, TopicPartition
 
-from schemas import topics
+from schemas import document_errors, topics
+from schemas.limits import LIMITS
 from schemas.maintenance import Maintenance
 from schemas.placement import Placement
-from schemas.times import seconds_of
+from streams import dead_letters
 from streams.errors import BrokerUnreachable
+from streams.fetch import FETCH
+from streams.messages import OutMessage
 from streams.restore import extents
 
 _log = logging.getLogger(__name__)
@@ -27,6 +29,9 @@ _TIMEOUT_S: Final = 10.0
 _AT_ONCE: Final = 500
 #: Documents of one key that are kept: a container's last states matter to seconds judged late.
 _KEPT: Final = 8
+#: Dead letters that wait to be published, and documents that had one in this process [count].
+_MOST_LETTERS: Final = 64
+_MOST_LETTERED: Final = 65_536
 
 Notice: TypeAlias = Placement | Maintenance
 _KINDS: Final[dict[str, type[Notice]]] = {
@@ -46,6 +51,10 @@ class Notices:
         self._heard = heard
         self._consumer: Consumer | None = None
         self._known: dict[tuple[str, bytes], deque[Notice]] = {}
+        self._letters: list[OutMessage] = []
+        self._lettered: set[tuple[str, int, int]] = set()
+        #: By topic, documents that could not be used; only rises.
+        self.refused: Counter[str] = Counter()
 
     @property
     def known(self) -> list[Notice]:
@@ -66,6 +75,11 @@ class Notices:
                 break
         return found
 
+    def letters(self) -> list[OutMessage]:
+        """Dead letters since the last call, one for each document, however often it is read."""
+        letters, self._letters = self._letters, []
+        return letters
+
     def close(self) -> None:
         """Follow them no longer."""
         if self._consumer is not None:
@@ -77,7 +91,7 @@ class Notices:
         self.close()
         self._known.clear()
         self._consumer = consumer = Consumer({
-            **self._kafka, "group.id": "skh-notices", "enable.auto.commit": False,
+            **self._kafka, **FETCH, "group.id": "skh-notices", "enable.auto.commit": False,
             "auto.offset.reset": "earliest", "log_level": 4,
         })  # fmt: skip
         left = {}
@@ -114,17 +128,27 @@ class Notices:
             return None
         try:
             said = decode(topic, raw)
-        except ValueError as why:
-            _log.warning("%s: offset %s is left out: %s", topic, message.offset(), why)
+        except Exception as why:  # whatever escapes a decoder costs its document
+            self._refuse((topic, message.partition(), message.offset()), raw, str(why))
             return None
         self._known.setdefault(key, deque(maxlen=_KEPT)).append(said)
         self._heard(said)
         return said
 
+    def _refuse(self, place: tuple[str, int, int], raw: bytes, why: str) -> None:
+        """Count it; of a topic that is read again at every rebalance, say it once."""
+        if place in self._lettered or len(self._lettered) >= _MOST_LETTERED:
+            return
+        self._lettered.add(place)
+        self.refused[place[0]] += 1
+        letter = dead_letters.message(*place, raw, why)
+        _log.warning("%s: offset %d is left out: %s", place[0], place[2], why[:300])
+        if len(self._letters) < _MOST_LETTERS:
+            self._letters.append(letter)
+
 
 def decode(topic: str, raw: bytes) -> Notice:
-    """Raises ValueError when it is not what the topic holds."""
-    said = msgspec.json.decode(raw, type=_KINDS[topic])
-    if isinstance(said, Placement):
-        seconds_of(said.valid_from)
-    return said
+    """Raises ValueError, in one line, when it is not what the topic holds."""
+    if len(raw) > LIMITS.document_bytes:
+        raise ValueError(f"document of {len(raw)} B; it may have {LIMITS.document_bytes} B")
+    return document_errors.decode(raw, _KINDS[topic])

@@ -42,8 +42,8 @@ class Pings:
     def __len__(self) -> int:
         return len(self.path)
 
-    def take(self, rows: npt.NDArray[np.bool_] | I64) -> Pings:
-        """Some rows, by mask or index."""
+    def take(self, rows: npt.NDArray[np.bool_] | I64 | slice) -> Pings:
+        """Some rows, by mask, index or slice."""
         return Pings(
             self.path[rows], self.time_ns[rows], self.rtt_ns[rows], self.sent[rows],
             self.lost[rows], self.refused[rows], self.source[rows], self.offset[rows],

@@ -16,20 +16,25 @@ import numpy as np
 import pyarrow as pa
 
 from schemas import topics
+from schemas.batches import Joined, refused
 from streams import dead_letters, records
 from streams.admission import Admission
 from streams.chunks import Punctuation, Writer
 from streams.messages import InMessage, OutMessage
 from streams.panes import I64, Pings
-from streams.paths import PathTable
+from streams.paths import I32, PathTable
+from streams.quota import PathQuota, Quota
 from streams.replays import Replays
 from streams.routes import RouteBook
+from streams.sources import Senders, Sources
 from streams.windows import SECOND, Closed, Timing, Windower
 
 DEFAULT_TIMING: Final = Timing()
+DEFAULT_QUOTA: Final = Quota()
 
 _EVICT_EVERY_S: Final = 300
 _KEEP_PATH_S: Final = 600
+_SENDER_CHARS: Final = 256  # of a sender's name that tell senders apart
 _SLICE_S: Final = 4  # a step that spans more event time is taken in second by second
 
 
@@ -38,7 +43,8 @@ class Tally:
     """Where everything went: records = judged + late + duplicate + dead_lettered + held.
 
     records   rows seen, good or bad; a message that cannot be read counts as one
-    routes    traceroutes among the judged; gaps: messages that the broker no longer had
+    routes    traceroutes among the judged; ahead: pings among the late that were beyond the
+              broker's time + skew; gaps: messages that the broker no longer had
     """
 
     messages: int = 0
@@ -49,6 +55,7 @@ class Tally:
     dead_lettered: int = 0
     held: int = 0
     routes: int = 0
+    ahead: int = 0
     gaps: int = 0
 
     def as_dict(self) -> dict[str, int]:
@@ -63,6 +70,8 @@ class PartitionWorker:
         partition: int,
         epoch: int,
         timing: Timing = DEFAULT_TIMING,
+        *,
+        quota: Quota = DEFAULT_QUOTA,
         admission: Admission | None = None,
     ) -> None:
         """admission  decides which messages and records are taken; None: all of them"""
@@ -73,7 +82,9 @@ class PartitionWorker:
         self._timing = timing
         self._windower = Windower(timing)
         self._table = PathTable()
-        self._sources = records.Sources()
+        self._quota = PathQuota(quota)
+        self._senders = Senders()
+        self._sources = Sources()
         self._routes = RouteBook()
         self._writer = Writer(partition, epoch, self._table)
         self._messages = self._dead = self._gaps = 0
@@ -105,13 +116,14 @@ class PartitionWorker:
         """Take in records that were decoded elsewhere, e.g. a second of a merged file."""
         self._messages += 1
         self._follow(offset)
-        offsets = np.full(batch.num_rows, offset, np.int64)
-        return self._judge(batch, offsets, arrival_ns)
+        rows = np.arange(batch.num_rows)
+        joined = Joined(batch, np.zeros(batch.num_rows, np.int64), rows, [], [])
+        return self._judge(joined, np.array([offset]), arrival_ns)
 
     def tick(self, now_ns: int) -> list[OutMessage]:
         """Wall-clock punctuation: time has passed though nothing has arrived."""
         self._windower.tick(now_ns)
-        return self._close(end_of_input=False)
+        return self._close(end_of_input=False) + self._forget()
 
     def leave_out(self) -> list[OutMessage]:
         """Nobody need wait for this partition until it comes again. Closes nothing: what is open
@@ -150,6 +162,7 @@ class PartitionWorker:
             dead_lettered=self._dead,
             held=self._windower.held() + routes.held(),
             routes=routes.judged,
+            ahead=counts.ahead,
             gaps=self._gaps,
         )
 
@@ -170,7 +183,7 @@ class PartitionWorker:
         topic, partition = topics.PINGS.name, self.partition
         offsets = np.array([message.offset for message in messages], np.int64)
         self._messages += len(messages)
-        self._dead += len(joined.errors) + sum(reject.rows for _, reject in joined.rejects)
+        self._dead += joined.bad
         letters = {
             (index, -1): dead_letters.message(
                 topic, partition, messages[index].offset, messages[index].value, str(why)
@@ -183,29 +196,39 @@ class PartitionWorker:
         out = [letters[at] for at in sorted(letters)]
         if joined.batch.num_rows:
             arrival_ns = max(message.time_ms for message in messages) * 1_000_000
-            out += self._judge(_used(joined.batch), offsets[joined.message], arrival_ns)
+            heard, of_row = np.unique(joined.message, return_inverse=True)
+            names = (self._admission.sender(messages[i]) for i in heard.tolist())
+            codes = self._senders.codes(name[:_SENDER_CHARS] for name in names)
+            out += self._judge(joined, offsets, arrival_ns, codes[of_row])
         return out
 
-    def _judge(self, batch: pa.RecordBatch, offsets: I64, arrival_ns: int) -> list[OutMessage]:
-        found = records.split(batch, offsets, self._table, self._sources)
+    def _judge(
+        self, joined: Joined, offsets: I64, arrival_ns: int, sender: I32 | None = None
+    ) -> list[OutMessage]:
+        """offsets (messages,) of each message; sender (rows,) code of each row's"""
+        quota = None if sender is None else self._quota
+        batch = _used(joined.batch)
+        found = records.split(
+            batch, offsets[joined.message], self._table, self._sources, sender, quota
+        )
         out = [
-            dead_letters.row(topics.PINGS.name, self.partition, offset, reject)
-            for offset, reject in found.rejects
+            dead_letters.row(topics.PINGS.name, self.partition, int(offsets[index]), reject)
+            for index, reject in refused(batch, joined.message, joined.row, found.bad)
         ]
-        self._dead += len(found.rejects)
+        self._dead += len(found.bad)
         if found.routes:
             self._routes.take_in(found.routes)
         if len(found.pings):
             self._judged_offset = max(self._judged_offset, int(found.pings.offset.max()) + 1)
-            self._see(found.pings)
-        if len(found.pings):
             if self._fell_silent(arrival_ns):
                 out += self._close(end_of_input=True)
             self._arrival_ns = max(self._arrival_ns, arrival_ns)
-        for part in _by_second(found.pings):
-            self._windower.ingest(part, arrival_ns)
+            self._see(found.pings)
+        for rows in _by_second(found.pings.time_ns):
+            who = None if found.sender is None else found.sender[rows]
+            self._windower.ingest(found.pings.take(rows), arrival_ns, who)
             out += self._close(end_of_input=False)
-        return out
+        return out + self._forget()
 
     def _fell_silent(self, arrival_ns: int) -> bool:
         """Nothing came for so long that nothing can still be on its way, and no pane has closed:
@@ -218,9 +241,8 @@ class PartitionWorker:
 
     def _see(self, pings: Pings) -> None:
         """Note when each path was last heard; a clock far ahead must not keep paths for ever."""
-        second = pings.time_ns // SECOND
-        if self._windower.watermark_ns:
-            second = np.minimum(second, self._windower.watermark_ns // SECOND + 60)
+        latest_s = int(self._arrival_ns / SECOND + self._timing.skew_s)
+        second = np.minimum(pings.time_ns // SECOND, latest_s)
         np.maximum.at(self._table.last_seen_s, pings.path, second)
 
     def _close(self, *, end_of_input: bool) -> list[OutMessage]:
@@ -238,11 +260,9 @@ class PartitionWorker:
         if said == self._said and not closed.panes and not closed.windows and not routes:
             return []
         self._said = said
-        out = self._writer.write(
+        return self._writer.write(
             closed, routes, Punctuation(until_s, idle, self._by_fabric(skewed), self._counts())
         )
-        self._evict(until_s)
-        return out
 
     def _counts(self) -> dict[str, int]:
         return self.tally.as_dict()
@@ -254,32 +274,48 @@ class PartitionWorker:
             out.setdefault(fabric, {})[node_sn] = round(offset_s, 3)
         return out
 
-    def _evict(self, now_s: int) -> None:
+    def _forget(self) -> list[OutMessage]:
+        """Between two steps, when no index is in use: drop paths that are not probed any more."""
+        now_s = self._windower.watermark_ns // SECOND
         if self._evict_s == 0:
             self._evict_s = now_s
         if now_s - self._evict_s < _EVICT_EVERY_S:
-            return
+            return []
         self._evict_s = now_s
-        moved = self._table.forget(now_s - _KEEP_PATH_S)
+        moved = self._table.forget(now_s - _KEEP_PATH_S, self._windower.held_paths())
+        clocks = self._windower.clocks
         if moved is not None:
             self._windower.reindex(moved)
-            self._sources.reindex(moved)
+            self._quota.reindex(moved)
+            clocks.reindex(self._sources.forget(moved))
+        senders = self._senders.keep(np.union1d(self._quota.senders, clocks.senders))
+        self._quota.reindex_senders(senders, self._table)
+        clocks.reindex_senders(senders)
+        return self._writer.leave()
+
+    def sizes(self) -> dict[str, int]:
+        """What is remembered [count]."""
+        return {
+            **self._table.sizes(),
+            "sources": len(self._sources.names),
+            "senders": len(self._senders.names),
+            "fabrics": self._writer.fabrics,
+        }
 
 
 def _used(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.select([name for name in batch.schema.names if name in records.USED])
 
 
-def _by_second(pings: Pings) -> Iterator[Pings]:
-    """Whole, or second by second when it spans much event time (a file, a slow sender)."""
-    if not len(pings):
+def _by_second(time_ns: I64) -> Iterator[I64 | slice]:
+    """Rows, all at once, or second by second when they span much event time (a file, a slow
+    sender)."""
+    if not len(time_ns):
         return
-    first, last = int(pings.time_ns.min()), int(pings.time_ns.max())
-    if last - first <= _SLICE_S * SECOND:
-        yield pings
+    if int(time_ns.max()) - int(time_ns.min()) <= _SLICE_S * SECOND:
+        yield slice(None)
         return
-    second = pings.time_ns // SECOND
+    second = time_ns // SECOND
     order = np.argsort(second, kind="stable")
     edges = np.flatnonzero(np.diff(second[order])) + 1
-    for rows in np.split(order, edges):
-        yield pings.take(rows)
+    yield from np.split(order, edges)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,12 @@ class _Names:
         if len(self._array) < len(self.texts):
             self._array = pa.array(self.texts, pa.string())
         return self._array
+
+    def keep(self, used: I32) -> None:
+        """Forget all texts but some, by code (sorted, unique); codes close the gaps."""
+        self.texts = [self.texts[code] for code in used.tolist()]
+        self._code = {text: code for code, text in enumerate(self.texts)}
+        self._array = pa.array(self.texts, pa.string())
 
     def codes(self, values: pa.Array) -> list[int]:
         encoded = values.dictionary_encode()
@@ -66,12 +73,20 @@ class PathTable:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def index(self, batch: pa.RecordBatch, ids: U64, at: I64 | None = None) -> I32:
+    def index(
+        self,
+        batch: pa.RecordBatch,
+        ids: U64,
+        at: I64 | None = None,
+        admit: Callable[[I64], npt.NDArray[np.bool_]] | None = None,
+    ) -> I32:
         """(n,) dense index of some rows' paths; unknown paths are added.
 
         batch  ping records accepted by ``schemas.codecs``
         ids    (rows,) their path_ids
         at     (n,) which rows; None: all
+        admit  asked which of some rows, the first of each unknown path, may add it; the index of
+               a path that is not added is -1. None: all may
         """
         where = np.arange(len(ids)) if at is None else at
         ids = ids[where]
@@ -80,8 +95,15 @@ class PathTable:
             rows = np.flatnonzero(~known)
             _, first = np.unique(ids[rows], return_index=True)
             new = rows[np.sort(first)]
-            self._add(batch.take(pa.array(where[new])), ids[new])
-            found, _ = self._find(ids)
+            if admit is not None:
+                new = new[admit(where[new])]
+            if len(new):
+                self._add(batch.take(pa.array(where[new])), ids[new])
+            found, known = self._find(ids)
+            if not known.all():
+                index = np.full(len(ids), -1, np.int32)
+                index[known] = self._sorted_index[found[known]]
+                return index
         return self._sorted_index[found]
 
     def _find(self, ids: U64) -> tuple[I64, npt.NDArray[np.bool_]]:
@@ -111,6 +133,10 @@ class PathTable:
         """(rows,) fabric of each path as a code, and the texts."""
         return self._codes[0, rows], self._names[0].texts
 
+    def fabrics(self) -> set[str]:
+        """Fabrics of all paths."""
+        return set(self._names[0].texts)
+
     def describe(self, rows: I32) -> list[pa.Array]:
         """Columns of ``schemas.windows.PATH_FIELDS`` for some paths; names once per chunk."""
         for described, known in self._described:
@@ -127,14 +153,27 @@ class PathTable:
         self._described.append((rows, columns))
         return list(columns)
 
-    def forget(self, before_s: int) -> I32 | None:
-        """Drop paths not seen since ``before_s``; returns the old -> new index map (-1: gone)."""
+    def forget(self, before_s: int, held: I32 | None = None) -> I32 | None:
+        """Drop paths not seen since ``before_s``, and texts that no other path uses.
+
+        held     (k,) indices of paths that stay in any case
+        returns  (paths,) old -> new index, -1: gone; None: nothing is dropped
+        """
         keep = self.last_seen_s >= before_s
+        if held is not None:
+            keep[held] = True
         self._described.clear()
         if keep.all():
             return None
         moved = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
         self.ids, self.last_seen_s = self.ids[keep], self.last_seen_s[keep]
         self._codes, self._ports = self._codes[:, keep], self._ports[keep]
+        for names, codes in zip(self._names, self._codes, strict=True):
+            used, codes[:] = np.unique(codes, return_inverse=True)
+            names.keep(used)
         self._sort()
         return moved
+
+    def sizes(self) -> dict[str, int]:
+        """Paths and texts that are remembered [count]."""
+        return {"paths": len(self), "texts": sum(len(names.texts) for names in self._names)}

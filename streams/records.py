@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -13,9 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas import identity, ping, windows
-from schemas.codecs import Reject, column
+from schemas.batches import BadRow
+from schemas.codecs import column
 from streams.panes import I32, I64, NO_RTT, U32, U64, Pings
 from streams.paths import PathTable
+from streams.quota import PathQuota
+from streams.sources import Sources
 
 Bool = npt.NDArray[np.bool_]
 
@@ -37,6 +39,11 @@ _ROUTE_COLUMNS: Final = frozenset(
 )
 
 
+_OVER_QUOTA: Final = (
+    "its sender may add no more paths or fabrics; see streams/quota.py for the limits"
+)
+
+
 class Route(NamedTuple):
     """One traceroute: who, when, over which hops (None for a silent one)."""
 
@@ -54,75 +61,65 @@ class Route(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """A batch taken apart; rows = len(pings) + len(routes) + len(rejects)."""
+    """A batch taken apart; rows = len(pings) + len(routes) + len(bad)."""
 
     pings: Pings
     routes: list[Route]
-    rejects: list[tuple[int, Reject]]  # (offset of its message, what was wrong)
+    bad: list[BadRow]
+    sender: I32 | None = None  # (pings,) code of each ping's sender
 
 
-class Sources:
-    """Source host of each path of a PathTable, as a code into ``names``."""
-
-    def __init__(self) -> None:
-        self.names: list[tuple[str, str]] = []  # (fabric, node_sn)
-        self._code: dict[tuple[str, str], int] = {}
-        self._of_path: I32 = np.empty(0, np.int32)
-
-    def of(self, table: PathTable, path: I32) -> I32:
-        """(rows,) source code of each path index."""
-        known = len(self._of_path)
-        if len(table) > known:
-            new = table.describe(np.arange(known, len(table), dtype=np.int32))
-            fabric, node = (
-                new[1 + windows.PATH_STRINGS.index(name)].to_pylist()
-                for name in ("fabric", "src_node_sn")
-            )
-            codes = [self._add(pair) for pair in zip(fabric, node, strict=True)]
-            self._of_path = np.concatenate([self._of_path, np.array(codes, np.int32)])
-        return self._of_path[path]
-
-    def _add(self, pair: tuple[str, str]) -> int:
-        code = self._code.setdefault(pair, len(self.names))
-        if code == len(self.names):
-            self.names.append(pair)
-        return code
-
-    def reindex(self, moved: I32) -> None:
-        """Follow PathTable.forget."""
-        self._of_path = self._of_path[moved[: len(self._of_path)] >= 0]
-
-
-def split(batch: pa.RecordBatch, offset: I64, table: PathTable, sources: Sources) -> Records:
+def split(
+    batch: pa.RecordBatch,
+    offset: I64,
+    table: PathTable,
+    sources: Sources,
+    sender: I32 | None = None,
+    quota: PathQuota | None = None,
+) -> Records:
     """Take a validated batch apart; paths that are new are added to ``table``.
 
     batch   ping records that ``schemas.codecs`` accepted
     offset  (rows,) offset of the message that each row came in
+    sender  (rows,) code of the sender of that message; quota: what a sender may add. Both, or
+            neither: then everything is added
     """
     traced = pc.equal(batch.column("task_type"), _TRACEROUTE).to_numpy(zero_copy_only=False)
     ids = identity.path_ids(batch)
     routes: list[Route] = []
-    rejects: list[tuple[int, Reject]] = []
+    bad: list[BadRow] = []
     if traced.any():
-        routes, rejects = _routes(batch, ids, np.flatnonzero(traced), offset)
-    return Records(_pings(batch, ids, ~traced, offset, table, sources), routes, rejects)
+        routes, bad = _routes(batch, ids, np.flatnonzero(traced), offset)
+    rows = np.flatnonzero(~traced)
+    admit = None
+    if quota is not None and sender is not None:
+        given, senders = quota, sender  # bound for the closure
+
+        def admit(new: I64) -> Bool:
+            return given.admit(senders[new], identity.filled(batch, "fabric").take(pa.array(new)))
+
+    path = table.index(batch, ids, rows, admit)
+    if (path < 0).any():
+        bad += [BadRow(row, None, _OVER_QUOTA, _OVER_QUOTA) for row in rows[path < 0].tolist()]
+        rows, path = rows[path >= 0], path[path >= 0]
+    pings = _pings(batch, rows, path, offset, table, sources)
+    return Records(pings, routes, bad, None if sender is None else sender[rows])
 
 
 def _pings(
-    batch: pa.RecordBatch, ids: U64, judged: Bool, offset: I64, table: PathTable, sources: Sources
+    batch: pa.RecordBatch, rows: I64, path: I32, offset: I64, table: PathTable, sources: Sources
 ) -> Pings:
-    """judged  (rows,) records to take; only columns that are read are filtered"""
-    path = table.index(batch, ids, np.flatnonzero(judged))
+    """rows  records to take; path (rows,) their indices in the table"""
     sent, lost, refused = probes(batch)
     return Pings(
         path=path,
-        time_ns=batch.column("ping_time").to_numpy(zero_copy_only=False)[judged],
-        rtt_ns=_rtt_ns(batch)[judged],
-        sent=sent[judged],
-        lost=lost[judged],
-        refused=refused[judged],
+        time_ns=batch.column("ping_time").to_numpy(zero_copy_only=False)[rows],
+        rtt_ns=_rtt_ns(batch)[rows],
+        sent=sent[rows],
+        lost=lost[rows],
+        refused=refused[rows],
         source=sources.of(table, path),
-        offset=offset[judged],
+        offset=offset[rows],
     )
 
 
@@ -165,7 +162,7 @@ def _rtt_ns(batch: pa.RecordBatch) -> U32:
 
 def _routes(
     batch: pa.RecordBatch, path_ids: U64, at: I64, offset: I64
-) -> tuple[list[Route], list[tuple[int, Reject]]]:
+) -> tuple[list[Route], list[BadRow]]:
     """at  rows of the traceroutes"""
     rows = batch.select([n for n in batch.schema.names if n in _ROUTE_COLUMNS]).take(pa.array(at))
     ids = path_ids[at].tolist()
@@ -176,27 +173,23 @@ def _routes(
     times = rows.column("ping_time").to_pylist()
     texts = column(rows, "route", "").to_pylist()
     routes: list[Route] = []
-    rejects: list[tuple[int, Reject]] = []
+    bad: list[BadRow] = []
     for i, text in enumerate(texts):
-        where = int(offset[at[i]])
         try:
             hops = _route_decoder.decode(text) if text.strip() not in ("", "null") else []
         except msgspec.MsgspecError as why:
-            reason = f"route: not a JSON array of hop names: {why}"
-            raw = json.dumps(
-                {k: v for k, v in batch.slice(at[i], 1).to_pylist()[0].items() if v is not None}
-            )
-            rejects.append((where, Reject(int(at[i]), "route", reason, raw.encode())))
+            rule = "route: not a JSON array of hop names"
+            bad.append(BadRow(int(at[i]), "route", f"{rule}: {why}", rule))
             continue
         fabric, layer, src_ip, dst_ip = (values[i] for values in names)
         src_port, dst_port = (values[i] for values in ports)
         routes.append(
             Route(
-                ids[i], times[i], where, fabric, layer, src_ip, dst_ip, src_port, dst_port,
-                tuple(hops),
+                ids[i], times[i], int(offset[at[i]]), fabric, layer, src_ip, dst_ip,
+                src_port, dst_port, tuple(hops),
             )
         )  # fmt: skip
-    return routes, rejects
+    return routes, bad
 
 
 def _has(batch: pa.RecordBatch, name: str) -> bool:

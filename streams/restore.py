@@ -1,27 +1,46 @@
-"""What a stage asks the broker when it starts: incidents so far, and how much there is to read."""
+"""What a stage asks the broker when it starts: incidents so far, and how much there is to read.
+
+skh.incidents is compacted: a document that is none stays there for ever, and every start reads it.
+So each is checked in full before a localiser sees it, and what is wrong is left out and counted;
+the sink, which reads the same topic, makes a dead letter of it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import msgspec
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from schemas import topics
-from schemas.incident import Incident, decode_incident
+from schemas.incident import Incident, read_incident
 from streams.errors import BrokerUnreachable
+from streams.fetch import FETCH
+from streams.plausible import MOST_AHEAD_S
 from streams.reading import Extent
 
 _log = logging.getLogger(__name__)
 _TIMEOUT_S: Final = 10.0
 
 
-async def read_incidents(kafka: Mapping[str, Any]) -> list[Incident]:
-    """Newest version of every incident on the topic, from its beginning to its present end."""
-    return await asyncio.to_thread(_read, dict(kafka))
+async def read_incidents(
+    kafka: Mapping[str, Any],
+    refused: Counter[str] | None = None,
+    clock_s: Callable[[], float] = time.time,
+) -> list[Incident]:
+    """Newest version of every incident on the topic, from its beginning to its present end.
+
+    refused  by topic, documents that could not be used; those of this read are put there, not
+             added: each start reads the same ones
+    """
+    incidents, wrong = await asyncio.to_thread(_read, dict(kafka), clock_s() + MOST_AHEAD_S)
+    if refused is not None:
+        refused[topics.INCIDENTS.name] = max(refused[topics.INCIDENTS.name], wrong)
+    return incidents
 
 
 async def read_extents(
@@ -46,12 +65,13 @@ def _read_extents(
     return out
 
 
-def _read(kafka: dict[str, Any]) -> list[Incident]:
+def _read(kafka: dict[str, Any], latest_s: float) -> tuple[list[Incident], int]:
     consumer = Consumer({
-        **kafka, "group.id": "skh-restore", "enable.auto.commit": False,
+        **kafka, **FETCH, "group.id": "skh-restore", "enable.auto.commit": False,
         "auto.offset.reset": "earliest", "enable.partition.eof": False, "log_level": 4,
     })  # fmt: skip
     newest: dict[str, Incident] = {}
+    wrong: list[str] = []
     try:
         found = extents(consumer, topics.INCIDENTS.name)
         left = {p: (low, high) for p, (low, high) in found.items() if high > low}
@@ -66,13 +86,21 @@ def _read(kafka: dict[str, Any]) -> list[Incident]:
                 )
             if message.error():
                 raise KafkaException(message.error())
-            _keep(newest, message.value() or b"")
+            if (raw := message.value()) and (reason := _keep(newest, raw, latest_s)):
+                wrong.append(
+                    f"partition {message.partition()}, offset {message.offset()}: {reason}"
+                )
             partition, offset = message.partition() or 0, message.offset() or 0
             if partition in left and offset + 1 >= left[partition][1]:
                 del left[partition]
     finally:
         consumer.close()
-    return list(newest.values())
+    if wrong:
+        _log.warning(
+            "%s: %d documents are no incidents and are left out, the first at %s",
+            topics.INCIDENTS.name, len(wrong), wrong[0],
+        )  # fmt: skip
+    return list(newest.values()), len(wrong)
 
 
 def extents(consumer: Consumer, name: str) -> dict[int, tuple[int, int]]:
@@ -85,12 +113,13 @@ def extents(consumer: Consumer, name: str) -> dict[int, tuple[int, int]]:
     return out
 
 
-def _keep(newest: dict[str, Incident], raw: bytes) -> None:
+def _keep(newest: dict[str, Incident], raw: bytes, latest_s: float) -> str | None:
+    """Take a document in; returns why it is none."""
     try:
-        incident = decode_incident(raw)
-    except msgspec.MsgspecError as why:
-        _log.warning("%s: a document is not an incident: %s", topics.INCIDENTS.name, why)
-        return
+        incident = read_incident(raw, latest_s=latest_s)
+    except Exception as why:  # whatever escapes a decoder would stop every start from here on
+        return " ".join(str(why).split())[:300]
     known = newest.get(incident.incident_id)
     if known is None or incident.version >= known.version:
         newest[incident.incident_id] = incident
+    return None

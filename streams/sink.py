@@ -15,10 +15,18 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    TIMESTAMP_LOG_APPEND_TIME,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 
 from schemas import metrics, topics
 from streams import dead_letters
+from streams.fetch import FETCH
 from streams.notices import Notices
 from streams.sink_batch import TOPICS, Batch, Batcher, Limits, Message
 from streams.sink_rows import Place
@@ -36,6 +44,7 @@ _CONSUMER: Final = {
     "auto.offset.reset": "earliest",
     "queued.max.messages.kbytes": 32 * 1024,
     "topic.metadata.refresh.interval.ms": 10_000,
+    **FETCH,
 }
 _POLL_S: Final = 0.1
 _AT_ONCE: Final = 500
@@ -268,6 +277,11 @@ class Sink:
 
 def _plain(message: Any) -> Message:
     place = Place(message.topic(), message.partition(), message.offset())
-    headers = {name: value or b"" for name, value in message.headers() or ()}
-    time_ms = min(message.timestamp()[1], time.time_ns() // 1_000_000)  # as the stream workers do
+    try:
+        headers = {name: value or b"" for name, value in message.headers() or ()}
+    except Exception:  # the client decodes names as UTF-8, which no broker ever checked
+        headers = {}
+    kind, time_ms = message.timestamp()
+    if kind != TIMESTAMP_LOG_APPEND_TIME:  # a sender's own word: as the stream workers do
+        time_ms = min(time_ms, time.time_ns() // 1_000_000)
     return Message(place, message.value() or b"", headers, message.key() or b"", time_ms)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from schemas import topics, windows
 from schemas.batches import I64
-from streams import sink_letters, sink_rows
+from streams import dead_letters, sink_letters, sink_rows
 from streams.admission import Admission
 from streams.messages import InMessage
 from streams.sink_letters import DeadLetter
@@ -127,6 +127,9 @@ class Batcher:
             self._readers[place.topic](message)
         except BadMessage as why:
             self._reject(DeadLetter(place, str(why), message.value))
+        except Exception as why:  # whatever escapes a reader: one message must not stop the sink
+            reason = f"cannot be read: {type(why).__name__}: {why}"
+            self._reject(DeadLetter(place, reason, message.value))
 
     def due(self, now_s: float) -> bool:
         """Whether to insert now; an incident does not wait, because people do."""
@@ -159,7 +162,7 @@ class Batcher:
         self._next.clear()
 
     def _reject(self, letter: DeadLetter) -> None:
-        self.read.dead_letters[letter.place.topic] += 1
+        self.read.dead_letters[letter.place.topic] += letter.records
         if letter.place.topic == topics.PINGS.name:
             self._found.append(letter)
         else:
@@ -176,17 +179,19 @@ class Batcher:
             self._check_pings()
 
     def _check_pings(self) -> None:
-        raw, self._raw, self._raw_bytes = self._raw, [], 0
+        raw, read_bytes = self._raw, self._raw_bytes
+        self._raw, self._raw_bytes = [], 0
         joined = self._admission.pings(
             [_incoming(each) for each in raw], [each.place.partition for each in raw]
         )
         for index, why in joined.errors:
-            self._reject(DeadLetter(raw[index].place, str(why), raw[index].value))
+            place, value = raw[index].place, raw[index].value
+            self._reject(DeadLetter.of(dead_letters.message(*place, value, str(why))))
         for index, row in joined.rejects:
-            place = raw[index].place
-            self._reject(DeadLetter(place, row.reason, row.raw, row.row + 1, row.column or ""))
+            self._reject(DeadLetter.of(dead_letters.row(*raw[index].place, row)))
         if joined.batch.num_rows:
             self._rows += joined.batch.num_rows
+            self._bytes += max(0, joined.batch.nbytes - read_bytes)  # what dictionaries expanded to
             self._pings.append((joined.batch, [each.place for each in raw], joined.message))
 
     def _read_window(self, message: Message) -> None:

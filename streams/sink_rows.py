@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from schemas import codecs, identity, windows
 from schemas.batches import I64
-from schemas.incident import Anomaly, Incident
+from schemas.incident import Anomaly, read_incident
 
 _TIME: Final = pa.timestamp("us", "UTC")
 _SECONDS: Final = pa.timestamp("s", "UTC")
@@ -54,10 +54,10 @@ DEAD_LETTER: Final = pa.schema(
         ("column", pa.string()),
         ("reason", pa.string()),
         ("raw", pa.binary()),
+        ("count", pa.uint64()),
     ]
 )
 _anomalies = msgspec.json.Decoder(Anomaly)
-_incidents = msgspec.json.Decoder(Incident)
 
 
 class BadMessage(ValueError):
@@ -86,11 +86,13 @@ def anomaly(raw: bytes) -> pa.Table:
 
 def incident(raw: bytes) -> pa.Table:
     """One row of ``incidents``; raises BadMessage."""
-    row = msgspec.structs.asdict(_decoded(_incidents, raw, "incident"))
+    try:
+        row = msgspec.structs.asdict(read_incident(raw))
+    except ValueError as why:
+        told = _one_line(why)
+        raise BadMessage(told if told.startswith("incident") else f"incident: {told}") from why
     _parse_times(row, _INCIDENT_TIMES)
     del row["evidence"]  # lives in the document
-    if not row["incident_id"]:
-        raise BadMessage("incident: incident_id is empty")
     return _one_row({**row, "document": raw}, _INCIDENT, "incident")
 
 

@@ -162,7 +162,7 @@ def _ours(why: driver.ClickHouseError, name: str, secret: str = "") -> StoreErro
         code is None and (passing or re.search(r"HTTP.{0,20}\b50[234]\b", text))
     ):
         return StoreUnavailable(f"{name}: {text}")
-    if code in (60, 81):  # UNKNOWN_TABLE, UNKNOWN_DATABASE
+    if code in (16, 60, 81):  # NO_SUCH_COLUMN_IN_TABLE, UNKNOWN_TABLE, UNKNOWN_DATABASE
         text += "; run `skeletonhunter migrate` first"
     return StoreRefused(f"{name}: {text}")
 

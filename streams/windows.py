@@ -1,10 +1,10 @@
 """The windower of one partition: ping records in, closed panes and windows out. Pure.
 
-Time is event time. The watermark is the median over live sources of each source's newest event,
-less the lateness, so that one wrong clock cannot blind its neighbours. Arrival time (the Kafka
-message's time stamp, or the ping time of a merged file) is an argument and decides one thing only:
-which sources still live. The same records therefore close the same panes live, replayed or from a
-file.
+Time is event time. The watermark is the median over live senders of each one's newest event, less
+the lateness, so that one wrong clock cannot blind its neighbours. Arrival time (the Kafka
+message's time stamp, or the ping time of a merged file) is an argument and decides two things:
+which sources still live, and which event times are too far ahead to be true. The same records
+therefore close the same panes live, replayed or from a file.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from streams.panes import Pane, Pings, Window, close_pane, close_window
-
-SECOND = 1_000_000_000
+from streams.panes import I32, Pane, Pings, Window, close_pane, close_window
+from streams.source_clocks import SECOND as SECOND  # the stages take it from here
+from streams.source_clocks import SourceClocks
 
 
 @dataclass(slots=True)
 class Counts:
     """Where every record went: records = judged + late + duplicate + held; dead letters apart.
 
-    late  too old for an open pane, or from a clock more than ``skew_s`` off the median
+    late   too old for an open pane, or from a clock more than ``skew_s`` off the median
+    ahead  of the late: beyond the broker's time + ``skew_s``
     """
 
     records: int = 0
     judged: int = 0
     late: int = 0
     duplicate: int = 0
+    ahead: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +44,6 @@ class Timing:
     skew_s: float = 5.0
     idle_s: float = 5.0
     startup_s: float = 3.0  # nothing closes before one source spans this: others must be heard
-
-
-@dataclass(slots=True)
-class _Source:
-    first_ns: int
-    newest_ns: int
-    arrival_ns: int
 
 
 @dataclass(slots=True)
@@ -67,90 +61,53 @@ class Windower:
         self._timing = timing
         self.counts = Counts()
         self.watermark_ns = 0
-        self._sources: dict[int, _Source] = {}
+        self._clocks = SourceClocks(timing.skew_s, timing.idle_s)
         self._open: defaultdict[int, list[Pings]] = defaultdict(list)
         self._kept: dict[int, Pane] = {}  # closed panes that windows still need
         self._first_offset: dict[int, int] = {}  # second -> lowest offset seen for it
         self._next_s: int | None = None  # the oldest second that can still be open
         self._next_offset = 0
         self._next_window_s = 0
-        self._arrival_ns = 0
 
-    def ingest(self, pings: Pings, arrival_ns: int) -> None:
+    def ingest(self, pings: Pings, arrival_ns: int, sender: I32 | None = None) -> None:
         """Put records into their panes.
 
         pings       records of any sources and times, in any order
         arrival_ns  when the newest of them arrived [ns]; must not run backwards by much
+        sender      (n,) code of who sent each record; None: each source speaks for itself
         """
         if not len(pings):
             return
         self.counts.records += len(pings)
-        self._arrival_ns = max(self._arrival_ns, arrival_ns)
+        self._clocks.tick(arrival_ns)
         self._next_offset = max(self._next_offset, int(pings.offset.max()) + 1)
-        self._hear(pings)
+        self._clocks.hear(pings.source, pings.time_ns, sender)
         second = pings.time_ns // SECOND
+        inside = allowed = self._clocks.allowed(pings.time_ns)
         if self._next_s is not None:
-            inside = (second >= self._next_s) & (pings.time_ns <= self._future_ns())
-            if not inside.all():
-                self.counts.late += int((~inside).sum())
-                pings, second = pings.take(inside), second[inside]
+            inside = (second >= self._next_s) & (pings.time_ns <= self._clocks.future_ns)
+        if not inside.all():
+            self.counts.late += int((~inside).sum())
+            self.counts.ahead += int((~allowed).sum())
+            pings, second = pings.take(inside), second[inside]
         for s in np.unique(second):
             part = pings.take(second == s)
             self._open[int(s)].append(part)
             low = int(part.offset.min())
             self._first_offset[int(s)] = min(low, self._first_offset.get(int(s), low))
 
-    def _hear(self, pings: Pings) -> None:
-        order = np.argsort(pings.source, kind="stable")
-        source, time_ns = pings.source[order], pings.time_ns[order]
-        starts = np.flatnonzero(np.concatenate([[True], source[1:] != source[:-1]]))
-        newest = np.maximum.reduceat(time_ns, starts)
-        oldest = np.minimum.reduceat(time_ns, starts)
-        for code, new, old in zip(
-            source[starts].tolist(), newest.tolist(), oldest.tolist(), strict=True
-        ):
-            known = self._sources.get(code)
-            if known is None:
-                self._sources[code] = _Source(old, new, self._arrival_ns)
-            else:
-                known.first_ns = min(known.first_ns, old)
-                stepped_back = new < known.newest_ns - int(self._timing.skew_s * SECOND)
-                known.newest_ns = new if stepped_back else max(known.newest_ns, new)
-                known.arrival_ns = self._arrival_ns
-
-    def _live(self) -> list[tuple[int, _Source]]:
-        since = self._arrival_ns - int(self._timing.idle_s * SECOND)
-        return [(code, s) for code, s in self._sources.items() if s.arrival_ns >= since]
-
-    def _median_ns(self) -> int:
-        newest = sorted(source.newest_ns for _, source in self._live())
-        return newest[(len(newest) - 1) // 2] if newest else 0  # lower median: never ahead of half
-
-    def _future_ns(self) -> int:
-        return self._median_ns() + int(self._timing.skew_s * SECOND)
-
     def skewed(self) -> dict[int, float]:
-        """Sources heard just now whose clock is off by more than skew_s: code -> offset [s].
-
-        One that merely stopped sending falls behind too, but that is silence, not a wrong clock.
-        """
-        median = self._median_ns()
-        since = self._arrival_ns - 2 * SECOND
-        off = {
-            code: (source.newest_ns - median) / SECOND
-            for code, source in self._live()
-            if source.arrival_ns >= since
-        }
-        return {code: by for code, by in off.items() if abs(by) > self._timing.skew_s}
+        """See ``SourceClocks.skewed``."""
+        return self._clocks.skewed()
 
     def tick(self, now_ns: int) -> None:
         """Wall-clock punctuation: time has passed though nothing may have arrived."""
-        self._arrival_ns = max(self._arrival_ns, now_ns)
+        self._clocks.tick(now_ns)
 
     @property
     def idle(self) -> bool:
         """No live source: the localiser need not wait for this partition."""
-        return not self._live()
+        return self._clocks.idle
 
     def close(self, *, end_of_input: bool = False) -> Closed:
         """Close what the watermark has passed, or everything at the end of input."""
@@ -166,8 +123,9 @@ class Windower:
             newest = max(self._open, default=self._next_s - 1)
             self.watermark_ns = max(self.watermark_ns, (newest + 1) * SECOND)
         else:
-            mark = self._median_ns() - int(self._timing.lateness_s * SECOND)
-            self.watermark_ns = max(self.watermark_ns, mark)
+            mark = self._clocks.median_ns - int(self._timing.lateness_s * SECOND)
+            # Clocks ahead of the broker, honest or not, close nothing that may still arrive.
+            self.watermark_ns = max(self.watermark_ns, min(mark, self._clocks.arrival_ns))
         until_s = self.watermark_ns // SECOND
         for s in sorted(s for s in self._open if s < until_s):
             self._close_windows(s, closed)
@@ -184,12 +142,10 @@ class Windower:
     def _start(self, *, end_of_input: bool) -> bool:
         if not self._open:
             return False
-        span = max(source.newest_ns - source.first_ns for source in self._sources.values())
-        if span < self._timing.startup_s * SECOND and not end_of_input:
+        if self._clocks.span_ns < self._timing.startup_s * SECOND and not end_of_input:
             return False
         # By where sources begin, not where they are by now: a large first batch is not late.
-        first = sorted(source.first_ns for source in self._sources.values())
-        past_s = (first[(len(first) - 1) // 2] - int(self._timing.skew_s * SECOND)) // SECOND
+        past_s = (self._clocks.first_ns - int(self._timing.skew_s * SECOND)) // SECOND
         self._next_s = min(self._open) if end_of_input else max(
             past_s, min((s for s in self._open if s >= past_s), default=past_s)
         )  # fmt: skip
@@ -201,7 +157,7 @@ class Windower:
         return True
 
     def _purge_future(self) -> None:
-        limit_s = self._future_ns() // SECOND
+        limit_s = self._clocks.future_ns // SECOND
         for s in [s for s in self._open if s > limit_s]:
             self._drop(s)
 
@@ -239,7 +195,13 @@ class Windower:
         """Records in open panes."""
         return sum(len(part) for parts in self._open.values() for part in parts)
 
-    def reindex(self, moved: npt.NDArray[np.int32]) -> None:
+    def held_paths(self) -> I32:
+        """Indices of paths in open and kept panes: none of them may be forgotten."""
+        held = [part.path for parts in self._open.values() for part in parts]
+        held += [pane.path for pane in self._kept.values()]
+        return np.unique(np.concatenate(held)) if held else np.empty(0, np.int32)
+
+    def reindex(self, moved: I32) -> None:
         """Follow PathTable.forget; every path that is still held must have been kept."""
         for s, parts in self._open.items():
             self._open[s] = [replace(part, path=moved[part.path]) for part in parts]
@@ -248,3 +210,8 @@ class Windower:
             path = moved[(pane.samples >> np.uint64(32)).astype(np.int32)]
             samples = (path.astype(np.uint64) << np.uint64(32)) | (pane.samples & low)
             self._kept[s] = replace(pane, path=moved[pane.path], samples=samples)
+
+    @property
+    def clocks(self) -> SourceClocks:
+        """Clocks of the source hosts; they follow when sources or senders are renumbered."""
+        return self._clocks

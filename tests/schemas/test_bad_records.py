@@ -18,6 +18,7 @@ from schemas.codecs import CodecError, Decoded
 HEADER = ",".join(BARE)
 LINE = ",".join(map(str, BARE.values()))
 SENT = {**BARE, "sent": 4}
+TRACED = {**BARE, "task_type": "TRACEROUTE"}
 
 
 def parts(raw: bytes, kind: str) -> tuple[int, int]:
@@ -55,6 +56,11 @@ ROWS: list[tuple[dict[str, Any], str, str]] = [
     ({**BARE, "src_ip": ""}, "src_ip", "is required and missing"),
     ({**BARE, "dial": ""}, "dial", "is required and missing"),
     ({**BARE, "ping_time": ""}, "ping_time", "is required and missing"),
+    ({**TRACED, "route": '{"hop": 1}'}, "route", "not a JSON array of hop names: Expected"),
+    ({**TRACED, "route": "[1"}, "route", "not a JSON array of hop names: Expected `str"),
+    ({**BARE, "src_node_sn": "h" * 4097}, "src_node_sn", "longer than 4096 B"),
+    ({**BARE, "src_ip": "h" * 300_000}, "src_ip", "longer than 4096 B"),
+    ({**BARE, "route": "h" * 65_537}, "route", "longer than 65536 B"),
     ({**BARE, "extra_stats": "{sent"}, "extra_stats", "not a JSON object: "),
     ({**BARE, "extra_stats": "5"}, "extra_stats", "not a JSON object: Expected `object`"),
 ]
@@ -86,10 +92,30 @@ def test_a_bad_row_in_arrow_costs_that_row_too(row: dict[str, Any], column: str)
     batch = good.set_column(index, name, values) if index >= 0 else good.append_column(name, values)
     if "sent" in row and name != "sent":
         batch = batch.set_column(batch.schema.get_field_index("sent"), "sent", pa.array([4] * 3))
+    if row["task_type"] == "TRACEROUTE":
+        kinds = pa.array(["UDP_PING", row["task_type"], "UDP_PING"])
+        batch = batch.set_column(batch.schema.get_field_index("task_type"), "task_type", kinds)
     decoded = codecs.decode(codecs.encode_arrow(batch), topics.ARROW)
     assert [(r.row, r.column) for r in decoded.rejects] == [(1, column)]
     assert decoded.batch.num_rows == 2
     assert name in json.loads(decoded.rejects[0].raw), "the raw bytes show the bad value"
+
+
+@pytest.mark.parametrize(
+    ("hops", "reason"),
+    [
+        ([None] * 256, "route: 256 hops; a route has 255 at the most"),
+        (["h" * 4097], "route: a hop's name is longer than 4096 B"),
+    ],
+)
+def test_a_route_longer_than_any_costs_its_row(hops: list[str | None], reason: str) -> None:
+    decoded = read(topics.NDJSON, BARE, {**TRACED, "route": hops}, {**TRACED, "route": hops[:0]})
+    assert [reject.reason for reject in decoded.rejects] == [reason]
+    assert decoded.batch.num_rows == 2
+
+
+def test_the_route_of_what_is_no_traceroute_is_not_read() -> None:
+    assert read(topics.NDJSON, {**BARE, "route": "by train"}).rejects == []
 
 
 @pytest.mark.parametrize("missing", ping.REQUIRED)

@@ -64,8 +64,11 @@ def test_what_is_not_said_has_a_default() -> None:
     assert (read.version, read.fabric, read.hosts[0].rnics[0].asw) == (1, "default", "")
 
 
-def test_a_newer_producer_may_say_more() -> None:
-    assert parse({**good(), "vendor": "acme"}) == parse(good())
+def test_a_field_that_is_not_known_is_refused_and_the_nearest_one_named() -> None:
+    for field, hint in (("vendor", "known: containers, fabric"), ("host", "did you mean 'hosts'?")):
+        with pytest.raises(TopologyError, match=rf"unknown field '{field}'; ") as why:
+            parse({**good(), field: []})
+        assert hint in str(why.value)
 
 
 def put(*path: Any, value: Any) -> Callable[[Doc], None]:
@@ -123,6 +126,12 @@ def same_rnic(doc: Doc) -> None:
         (put("version", value=2), "version 2 is not known; this release reads version 1"),
         (put("switches", 0, "tier", value="core"), "Invalid enum value 'core'"),
         (put("links", 0, value=["asw1"]), "Expected `array` of length 2 - at `$.links[0]`"),
+        (put("fabric", value=""), "fabric is empty"),
+        (put("hosts", value=[]), "no host with an rnic, so that no probe can be placed on it"),
+        (
+            put("containers", 0, "endpoints", 0, "real", value="r1"),
+            "unknown field 'real' at `$.containers[0].endpoints[0]`; did you mean 'real_ip'?",
+        ),
         (drop("hosts", 0, "node_sn"), "missing required field `node_sn` - at `$.hosts[0]`"),
         (put("hosts", 0, "rnics", 0, "rail", value="x"), "Expected `int`, got `str`"),
         (put("hosts", value=5), "Expected `array`, got `int` - at `$.hosts`"),

@@ -10,10 +10,11 @@ from ping_samples import START_S, batch, message, ping
 from schemas import heartbeat, signing, topics
 from schemas.batches import decode_all
 from schemas.heartbeat import Heartbeat
+from schemas.limits import LIMITS
 from schemas.placement import Placement
 from schemas.signing import KeyRing, Refused
 from schemas.topology import Container, Endpoint, Host, Rnic, Topology
-from streams.admission import FUTURE_S, MAX_LETTERS, Admission
+from streams.admission import FUTURE_S, Admission
 from streams.messages import InMessage
 from streams.ownership import Ownership
 from streams.partition import PartitionWorker
@@ -166,8 +167,9 @@ def test_a_message_full_of_forgeries_makes_a_bounded_number_of_dead_letters() ->
     out = worker.step([signed(rows)]) + worker.finish()
     letters = [dict(o.headers) for o in out if o.topic == topics.DEAD_LETTER.name]
     lines = [int(each["line"]) for each in letters]
-    assert sorted(lines) == [0, 2, *range(3, 3 + MAX_LETTERS)]
-    assert b"492 more records" in letters[lines.index(0)]["reason"]
+    summary = 3 + LIMITS.letters  # at the first row that has no letter of its own
+    assert sorted(lines) == [2, *range(3, summary), summary]
+    assert letters[lines.index(summary)]["count"] == b"%d" % (500 - LIMITS.letters)
     tally = worker.tally
     assert (tally.records, tally.dead_lettered) == (503, 501)
     assert reasons(found) == {"foreign_record": 500}

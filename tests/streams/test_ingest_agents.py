@@ -18,6 +18,7 @@ from schemas.heartbeat import Heartbeat
 from schemas.incident import Incident
 from schemas.maintenance import Maintenance
 from schemas.placement import Placement
+from streams import records
 from streams.alignment import Confluence
 from streams.heartbeats import Heartbeats
 from streams.ingest import Ingest
@@ -65,7 +66,11 @@ def minute(first: int = 0, last: int = 60) -> list[InMessage]:
 
 
 def judged_panes(outbox: Outbox) -> list[int]:
-    found = [windows.Header.from_kafka(dict(o.headers)) for o in outbox.sent]
+    found = [
+        windows.Header.from_kafka(dict(o.headers))
+        for o in outbox.sent
+        if o.topic == topics.WINDOWS.name
+    ]
     return [h.start_s - START_S for h in found if h.kind == "pane"]
 
 
@@ -126,6 +131,47 @@ async def test_a_clock_in_the_future_is_taken_to_have_arrived_now() -> None:
     await feed(stage, [ahead, *rest], acked)
     assert judged_panes(outbox) == list(range(9))
     assert stage.tally.late == 1
+
+
+async def test_the_brokers_time_stamp_counts_whatever_the_workers_clock_says() -> None:
+    """Log append time, and a worker whose clock is an hour behind: nothing is in the future."""
+    outbox, acked = Outbox(), list[tuple[int, int]]()
+    stage = Ingest(Confluence(outbox), clock_ns=lambda: (START_S - 3600) * 10**9)
+    for each in minute(last=12):
+        event = Event(each, 0, acked)
+        event.message.timestamp_type = 1
+        await stage.take(event)
+    await stage.flush()
+    assert judged_panes(outbox) == list(range(9))
+    assert stage.tally.late == 0
+
+
+async def test_a_message_that_windowing_fails_on_is_a_dead_letter_and_the_next_is_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outbox, acked = Outbox(), list[tuple[int, int]]()
+    stage = Ingest(Confluence(outbox))
+    real = records.split
+
+    def split(batch: pa.RecordBatch, *rest: Any) -> records.Records:
+        if "10.6.6.6" in batch.column("dst_ip").to_pylist():
+            raise IndexError("a defect of ours")
+        return real(batch, *rest)
+
+    monkeypatch.setattr(records, "split", split)
+    bad = message(30, [ping(30, dst_ip="10.6.6.6")])
+    after = [each._replace(offset=each.offset + 1) for each in minute(first=30)]
+    await feed(stage, [*minute(last=30), bad, *after], acked)
+    panes = judged_panes(outbox)
+    assert panes[-1] == 56
+    (letter,) = [out for out in outbox.sent if out.topic == topics.DEAD_LETTER.name]
+    assert dict(letter.headers)["offset"] == b"30"
+    assert b"IndexError" in dict(letter.headers)["reason"]
+    tally = stage.tally
+    assert tally.records == tally.judged + tally.late + tally.dead_lettered + tally.held
+    assert tally.dead_lettered == 1
+    assert stage.failures == 2, "the step, and the message alone"
+    assert max(acked)[1] >= 30, "the offset moves past the bad message"
 
 
 async def test_heartbeats_are_gathered_per_fabric_and_bad_ones_are_dead_letters() -> None:

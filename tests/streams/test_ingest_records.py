@@ -11,12 +11,13 @@ from ping_samples import START_S, batch, ping
 from streams import records
 from streams.panes import NO_RTT
 from streams.paths import PathTable
+from streams.sources import Sources
 
 
 def taken_apart(*rows: dict[str, Any]) -> records.Records:
     found = batch(list(rows))
     offsets = np.full(found.num_rows, 7, np.int64)
-    return records.split(found, offsets, PathTable(), records.Sources())
+    return records.split(found, offsets, PathTable(), Sources())
 
 
 @pytest.mark.parametrize(
@@ -60,16 +61,8 @@ def test_a_traceroute_is_a_route_and_no_ping() -> None:
     assert (route.fabric, route.time_ns) == ("f1", START_S * 10**9)
 
 
-def test_a_route_that_is_no_array_of_names_is_a_dead_letter() -> None:
-    found = taken_apart(ping(), ping(task_type="TRACEROUTE", route='{"hop": 1}'))
-    ((offset, reject),) = found.rejects
-    assert (offset, reject.row, reject.column) == (7, 1, "route")
-    assert reject.reason.startswith("route: not a JSON array of hop names")
-    assert b"10.0.0.1" in reject.raw
-
-
 def test_sources_are_hosts_and_stay_so_when_paths_are_forgotten() -> None:
-    table, sources = PathTable(), records.Sources()
+    table, sources = PathTable(), Sources()
 
     def source_of(*rows: dict[str, Any]) -> list[tuple[str, str]]:
         found = batch(list(rows))
@@ -80,5 +73,5 @@ def test_sources_are_hosts_and_stay_so_when_paths_are_forgotten() -> None:
     assert source_of(ping(src="h1"), ping(900, src="h3")) == [("f1", "h1"), ("f1", "h3")]
     moved = table.forget(START_S + 800)
     assert moved is not None
-    sources.reindex(moved)
+    sources.forget(moved)
     assert source_of(ping(901, src="h3"), ping(901, src="h4")) == [("f1", "h3"), ("f1", "h4")]

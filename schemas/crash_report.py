@@ -1,0 +1,39 @@
+"""What a program leaves behind when it fails by a defect of its own: a file with the traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from typing import Final
+
+from schemas.printable import printable
+
+#: Exit code of an internal error (EX_SOFTWARE of sysexits.h).
+INTERNAL_ERROR: Final = 70
+_LONGEST: Final = 300  # characters of the error's own text on the line
+
+
+def report(program: str, error: BaseException) -> int:
+    """Write the traceback to a new file that only its owner can read; one line on stderr says
+    which. Returns the exit code.
+
+    Where no file can be written the line says so and holds the place of the error instead.
+    """
+    named = [type(error).__name__, *([str(error)] if str(error) else [])]
+    what = printable(" ".join(": ".join(named).split()))[:_LONGEST]
+    print(f"{program}: internal error: {what}; {_kept(error)}", file=sys.stderr, flush=True)
+    return INTERNAL_ERROR
+
+
+def _kept(error: BaseException) -> str:
+    try:
+        handle, path = tempfile.mkstemp(prefix="skeletonhunter-", suffix=".traceback")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(traceback.format_exception(error))
+    except OSError as why:
+        frames = traceback.extract_tb(error.__traceback__)
+        where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
+        return f"raised at {where}; its traceback cannot be written: {why.strerror}"
+    return f"please report it with {path}"

@@ -1,0 +1,33 @@
+"""The command in this process: exit code, standard output and standard error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from skeletonhunter import cli
+
+
+class Said(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Command:
+    """Runs ``skeletonhunter``; made by the fixture ``command``."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str | Path) -> Said:
+        self._capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            cli.main(list(map(str, arguments)))
+        assert isinstance(left.value.code, int)
+        said = self._capsys.readouterr()
+        return Said(left.value.code, said.out, said.err)

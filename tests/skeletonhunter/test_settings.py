@@ -1,0 +1,132 @@
+"""Settings: what Kubernetes injects stops nothing, typos are named, secrets are never shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import Command
+
+from skeletonhunter import settings
+from skeletonhunter.errors import BadSettings
+from skeletonhunter.settings_page import markdown
+
+ROOT = Path(__file__).parents[2]
+#: As kubelet writes them for a Service skh-api with the ports 80 (named http) and 53/UDP.
+INJECTED = {
+    "SKH_API_SERVICE_HOST": "10.0.0.1",
+    "SKH_API_SERVICE_PORT": "80",
+    "SKH_API_SERVICE_PORT_HTTP": "80",
+    "SKH_API_PORT": "tcp://10.0.0.1:80",
+    "SKH_API_PORT_80_TCP": "tcp://10.0.0.1:80",
+    "SKH_API_PORT_80_TCP_PROTO": "tcp",
+    "SKH_API_PORT_80_TCP_PORT": "80",
+    "SKH_API_PORT_80_TCP_ADDR": "10.0.0.1",
+    "SKH_API_PORT_53_UDP": "udp://10.0.0.1:53",
+    "SKH_API_PORT_53_UDP_PROTO": "udp",
+    "SKH_STREAM_SERVICE_HOST": "fd00::1",
+    "SKH_STREAM_PORT": "tcp://[fd00::1]:9090",
+    "SKH_SERVICE_HOST": "10.0.0.2",
+    "SKH_PORT": "tcp://10.0.0.2:80",
+}
+
+
+@pytest.mark.parametrize("name", sorted(INJECTED))
+def test_a_variable_of_a_kubernetes_service_changes_nothing(name: str) -> None:
+    assert settings.read({name: INJECTED[name]}) == settings.read({})
+
+
+def test_all_of_them_are_one_line_and_no_command_stops(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in INJECTED.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("SKH_CLICKHOUSE_URL", "http://127.0.0.1:1/default")
+    settings.note_injected.cache_clear()  # another test's line was this process's
+    said = command("migrate", "plan")
+    assert said.code == 3, "the command went on, to where ClickHouse is not"
+    lines = said.err.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("skeletonhunter: info: ignored what Kubernetes sets for a Service")
+    assert f"and {len(INJECTED) - 3} more" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "near"),
+    [
+        ("SKH_API_PROT", "80", "SKH_API_PORT"),
+        ("SKH_PORT", "80", "SKH_API_PORT"),
+        ("SKH_API_PORTT", "tcp://10.0.0.1:80", "SKH_API_PORT"),
+        ("SKH_KAFKA_HOST", "10.0.0.1", "SKH_KAFKA"),
+        ("SKH_API_SERVICE_HOST", "me", "SKH_API_HOST"),
+        ("SKH_LATENESS", "2", "SKH_LATENESS_S"),
+    ],
+)
+def test_a_typo_is_still_named(name: str, value: str, near: str) -> None:
+    with pytest.raises(BadSettings, match=f"{name} is not a setting; did you mean {near}?"):
+        settings.read({name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SKH_KAFKA_OPTIONS", '{"sasl.password": "hunter2"'),
+        ("SKH_KAFKA_OPTIONS", '["hunter2"]'),
+        ("SKH_KAFKA_OPTIONS", '"hunter2"'),
+        ("SKH_KAFKA_OPTIONS", "sasl.password=hunter2"),
+        ("SKH_API_PORT", "http://me:hunter2@host"),
+        ("SKH_LATENESS_S", "password=hunter2"),
+        ("SKH_PASSWORD", "hunter2"),
+        ("SKH_CLICKHOUSE_PASSWORD", "hunter2"),
+    ],
+)
+def test_no_error_shows_a_secret(name: str, value: str) -> None:
+    with pytest.raises(BadSettings) as why:
+        settings.read({name: value})
+    assert name in str(why.value)
+    assert "hunter2" not in str(why.value)
+    assert "\n" not in str(why.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://me:hunter2@host", "http://me:hunter2@host:port/x", "http://me:hunter2@h/a b/c"]
+)
+def test_a_bad_clickhouse_url_does_not_show_its_password(
+    command: Command, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("SKH_CLICKHOUSE_URL", url)
+    said = command("migrate", "plan")
+    assert said.code == 2
+    assert "SKH_CLICKHOUSE_URL" in said.err
+    assert "hunter2" not in said.err
+
+
+def test_lists_and_objects_are_read_as_json() -> None:
+    read = settings.read({"SKH_API_NAMES": '["a", "b"]', "SKH_KAFKA_OPTIONS": '{"x.y": 1}'})
+    assert read.api_names == ["a", "b"]
+    assert read.kafka_settings() == {"x.y": "1"}
+
+
+def test_an_unregistered_strategy_is_an_error_at_start(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SKH_STRATEGY", "guess")
+    said = command("up", "--data", tmp_path, "--port", "0")
+    assert said.code == 2
+    assert "SKH_STRATEGY: no strategy named 'guess'; choose one of deepview" in said.err
+    assert command("demo", "--strategy", "guess").code == 2
+
+
+def test_the_page_of_settings_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "settings.md").read_text() == markdown().rstrip("\n") + "\n", (
+        "run `skeletonhunter settings --format markdown > docs/settings.md`"
+    )
+
+
+def test_settings_lists_every_variable_with_the_commands_that_read_it(command: Command) -> None:
+    said = command("settings")
+    assert said.code == 0
+    for name in (*settings.known(), *settings.AGENT_VARIABLES):
+        assert f"\n{name}" in f"\n{said.out}"
+    assert "read by up, stream" in said.out
+    assert "read by skeletonhunter-agent" in said.out
