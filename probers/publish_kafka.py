@@ -39,6 +39,8 @@ class KafkaPublisher:
         self._signer = signer or Signer()
         self._partitions: dict[str, int] = {}
         self._trouble = ""
+        secure = (options or {}).get("security.protocol", "plaintext").lower() != "plaintext"
+        self._credentials = ", the certificate and password" if secure else ""
         try:
             self._producer: Any = Producer(self._settings(
                 compression, max_messages, max_kbytes, give_up_s, options or {}
@@ -81,7 +83,7 @@ class KafkaPublisher:
                 f"kafka:{self._brokers}: {self._trouble}"
                 if self._trouble
                 else f"kafka:{self._brokers}: no broker answered within {timeout_s:g} s; "
-                "check the address and that Kafka runs"
+                f"check the address{self._credentials} and that Kafka runs"
             ) from why
         self._partitions = {name: len(each.partitions) for name, each in found.topics.items()}
 

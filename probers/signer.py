@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import time_ns
@@ -46,6 +47,8 @@ class Signer:
 
     def __init__(self, key: HostKey | None = None, clock_ns: Callable[[], int] = time_ns) -> None:
         self._key, self._clock_ns = key, clock_ns
+        self._last_ns = 0
+        self._lock = threading.Lock()  # relays sign in their own threads
 
     @property
     def signs(self) -> bool:
@@ -71,9 +74,16 @@ class Signer:
         return {
             **more,
             **signing.sign(
-                self._key, topic, content_type, payload, self._clock_ns(),
+                self._key, topic, content_type, payload, self._now_ns(),
                 partition=partition,
                 client=more.get(signing.RELAY_CLIENT, b"").decode(),
                 tenant=more.get(signing.RELAY_TENANT, b"").decode(),
             ),
         }  # fmt: skip
+
+    def _now_ns(self) -> int:
+        """No time twice: two messages with the same content are two messages."""
+        with self._lock:
+            now_ns = self._clock_ns()
+            self._last_ns = now_ns if now_ns != self._last_ns else now_ns + 1
+            return self._last_ns

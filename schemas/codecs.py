@@ -312,6 +312,11 @@ def column(batch: pa.RecordBatch, name: str, default: object) -> pa.Array:
     return pc.fill_null(values, pa.scalar(default, values.type)) if values.null_count else values
 
 
+def column_type(name: str) -> pa.DataType:
+    """The type of a column of the record."""
+    return _TYPES[name]
+
+
 def rows_of(decoded: Decoded) -> Iterator[dict[str, object]]:
     """Rows as dicts, for people and tests; not for the hot path."""
     yield from decoded.batch.to_pylist()

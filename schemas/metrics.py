@@ -128,7 +128,8 @@ STREAM_FINDINGS: Final = Metric(
 STREAM_REFUSED: Final = Metric(
     "skh_stream_refused_total", "counter",
     "Messages of senders that were not believed (unsigned, bad_signature, unknown_sender, future) "
-    "and records in somebody else's name (foreign_record); what is read again counts again",
+    "and records in somebody else's name (foreign_record), all of them dead letters; and messages "
+    "that were here before (replayed), which are left out; what is read again counts again",
     ("reason",),
 )  # fmt: skip
 STREAM_SUPPRESSED: Final = Metric(

@@ -75,7 +75,8 @@ BAD_SIGNATURE: Final = "bad_signature"
 UNKNOWN_SENDER: Final = "unknown_sender"
 FOREIGN_RECORD: Final = "foreign_record"
 FUTURE: Final = "future"
-REASONS: Final = (UNSIGNED, BAD_SIGNATURE, UNKNOWN_SENDER, FOREIGN_RECORD, FUTURE)
+REPLAYED: Final = "replayed"  # was here before: left out, without a dead letter
+REASONS: Final = (UNSIGNED, BAD_SIGNATURE, UNKNOWN_SENDER, FOREIGN_RECORD, FUTURE, REPLAYED)
 
 
 @dataclass(frozen=True, slots=True)

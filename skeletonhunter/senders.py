@@ -15,25 +15,31 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
+def require_keys(config: Settings, bootstrap: str) -> None:
+    """Raises BadSettings when brokers on other machines are read without a key ring, unless that
+    is asked for.
+    """
+    if (
+        config.sender_keys is None
+        and config.unsigned_senders != "accept"
+        and not is_loopback(bootstrap)
+    ):
+        raise BadSettings(
+            f"SKH_SENDER_KEYS must be set for {bootstrap}, or anybody there could send in every "
+            "host's name; `skeletonhunter keys new --ring FILE` makes it, "
+            "SKH_UNSIGNED_SENDERS=accept does without"
+        )
+
+
 def key_ring(config: Settings, bootstrap: str) -> KeyRingFile | None:
     """The ring that senders' signatures are held against; None: nobody need sign.
 
-    Raises BadSettings when brokers on other machines are read without one, unless that is asked
-    for, and BadInput when the ring cannot be used.
+    Raises what ``require_keys`` raises, and BadInput when the ring cannot be used.
     """
     from streams.sender_keys import KeyRingFile, SenderKeysError
 
-    accept = config.unsigned_senders == "accept"
-    if config.sender_keys is None:
-        if is_loopback(bootstrap):
-            return None
-        if not accept:
-            raise BadSettings(
-                f"SKH_SENDER_KEYS must be set for {bootstrap}, or anybody there could send in "
-                "every host's name; `skeletonhunter keys new --ring FILE` makes it, "
-                "SKH_UNSIGNED_SENDERS=accept does without"
-            )
-    if accept:
+    require_keys(config, bootstrap)
+    if config.unsigned_senders == "accept":
         _log.warning(
             "SKH_UNSIGNED_SENDERS=accept: UNSIGNED MESSAGES ARE BELIEVED; anybody who reaches %s "
             "can send in every host's name",

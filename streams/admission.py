@@ -2,7 +2,8 @@
 
 The stream worker and the sink use this one class on the same messages, so what one refuses as a
 dead letter is never stored as a good record by the other. The decision depends on the message, the
-key ring and the topology only: not on what came before, nor on the time of the reader.
+key ring and the topology only: not on what came before, nor on the time of the reader. Replays are
+the exception: the stream worker leaves them out, and to the sink they are the same rows again.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from schemas.signing import BAD_SIGNATURE, FOREIGN_RECORD, FUTURE, Claim, KeyRin
 from streams.foreign import foreign
 from streams.messages import InMessage
 from streams.ownership import Ownership
+from streams.replays import Replays
 
 #: How far a sender's clock may be ahead of the broker's. Clocks that are wrong by hours (a time
 #: zone in a real-time clock) are for the localiser to name; beyond a day a time is no clock's.
@@ -55,10 +57,16 @@ class Admission:
             return f"{message.header(signing.FABRIC)}/{message.header(signing.SENDER)}"
         return message.key.decode("utf-8", "replace")
 
-    def pings(self, messages: Sequence[InMessage], partitions: Sequence[int]) -> Joined:
+    def pings(
+        self,
+        messages: Sequence[InMessage],
+        partitions: Sequence[int],
+        replays: Replays | None = None,
+    ) -> Joined:
         """``schemas.batches.decode_all`` of messages of skh.pings, without what is refused.
 
         partitions  where each message lies
+        replays     of the partition: what was here before is left out, and counted as replayed
         A refused message is one of ``errors``; a record of somebody else one of ``rejects``.
         """
         claims: list[Claim | None] = []
@@ -66,7 +74,17 @@ class Admission:
         errors: list[tuple[int, CodecError]] = []
         for index, message in enumerate(messages):
             try:
-                claims.append(self._admit(topics.PINGS.name, partitions[index], message))
+                claim = self._admit(topics.PINGS.name, partitions[index], message)
+                if (
+                    claim is not None
+                    and replays is not None
+                    and replays.repeated(
+                        claim, message.headers[signing.SIGNATURE], message.time_ms * 1_000_000
+                    )
+                ):
+                    self.refused[signing.REPLAYED] += 1
+                    continue
+                claims.append(claim)
                 taken.append(index)
             except Refused as why:
                 self.refused[why.reason] += 1

@@ -24,6 +24,7 @@ from streams.windows import SECOND
 _FLUSH_S: Final = 0.5
 _REFRESH_S: Final = 1.0
 _BATCH: Final = 4096
+_AHEAD_S: Final = 60  # of a heartbeat's clock before the broker's
 _COLUMNS: Final = windows.HEARTBEATS.names
 
 
@@ -83,7 +84,10 @@ class Heartbeats:
                 )
             )
         else:
+            # A clock far ahead must not move what the heartbeats of others wait for.
             second = beat.time // SECOND
+            if message.time_ms > 0:  # else the broker does not say when it came
+                second = min(second, message.time_ms // 1000 + _AHEAD_S)
             lane.beats[second, beat.fabric].append(beat)
             lane.front_s = max(lane.front_s, second)
 
@@ -101,7 +105,7 @@ class Heartbeats:
         held, lane.held = lane.held, []
         out, lane.letters = lane.letters, []
         for second, fabric in sorted(lane.beats):
-            out += chunks(partition, fabric, lane.beats[second, fabric])
+            out += chunks(partition, fabric, lane.beats[second, fabric], second)
         lane.beats.clear()
 
         def done() -> None:
@@ -131,14 +135,21 @@ class Heartbeats:
         self._confluence.forget(topics.HEARTBEATS.name)
 
 
-def chunks(partition: int, fabric: str, beats: list[Heartbeat]) -> list[OutMessage]:
-    """Heartbeats of one fabric as messages of skh.windows."""
+def chunks(
+    partition: int, fabric: str, beats: list[Heartbeat], newest_s: int | None = None
+) -> list[OutMessage]:
+    """Heartbeats of one fabric as messages of skh.windows.
+
+    newest_s  what their header says at most, whatever their clocks say [s]; None: no limit
+    """
     columns = [pa.array([getattr(beat, name) for beat in beats]) for name in _COLUMNS]
     batch = pa.RecordBatch.from_arrays(
         [values.cast(windows.HEARTBEATS.field(i).type) for i, values in enumerate(columns)],
         schema=windows.HEARTBEATS,
     )
     seconds = [beat.time // SECOND for beat in beats]
+    if newest_s is not None:
+        seconds = [min(second, newest_s) for second in seconds]
     parts = windows.encode_chunks(batch)
     header = windows.Header(
         "heartbeats", fabric, min(seconds), max(seconds) + 1, partition, chunks=len(parts)

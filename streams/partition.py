@@ -24,6 +24,7 @@ from streams.messages import InMessage, OutMessage
 from streams.panes import I64, Pings
 from streams.paths import I32, PathTable
 from streams.quota import PathQuota, Quota
+from streams.replays import Replays
 from streams.routes import RouteBook
 from streams.sources import Senders, Sources
 from streams.windows import SECOND, Closed, Timing, Windower
@@ -76,6 +77,7 @@ class PartitionWorker:
         """admission  decides which messages and records are taken; None: all of them"""
         self.partition = partition
         self._admission = admission or Admission()
+        self._replays = Replays()
         self.next_offset: int | None = None
         self._timing = timing
         self._windower = Windower(timing)
@@ -176,7 +178,8 @@ class PartitionWorker:
         self.next_offset = max(offset + 1, self.next_offset or 0)
 
     def _take_in(self, messages: list[InMessage]) -> list[OutMessage]:
-        joined = self._admission.pings(messages, [self.partition] * len(messages))
+        where = [self.partition] * len(messages)
+        joined = self._admission.pings(messages, where, self._replays)
         topic, partition = topics.PINGS.name, self.partition
         offsets = np.array([message.offset for message in messages], np.int64)
         self._messages += len(messages)

@@ -95,10 +95,11 @@ class HostMemory:
         return code
 
     def beat(self, name: str, time_s: float, *, alive: bool, steal: float, delay_us: float) -> None:
-        """Take a heartbeat."""
+        """Take a heartbeat; one that is heard again, however late, changes nothing."""
         code = self.code(name)
+        if time_s >= max(self._beats.get(code, ()), default=-np.inf):  # the newest word counts
+            self._dead.discard(code) if alive else self._dead.add(code)
         _remember(self._beats, code, time_s)
-        self._dead.discard(code) if alive else self._dead.add(code)
         if steal >= STARVED_STEAL or delay_us >= STARVED_DELAY_US:
             _remember(self._starved, code, time_s)
 
@@ -182,6 +183,8 @@ class HostMemory:
 
 def _remember(of: dict[int, list[float]], host: int, time_s: float) -> None:
     times = of.setdefault(host, [])
+    if time_s in times:
+        return
     times.append(time_s)
     if len(times) > KEPT_BEATS:
         times.sort()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -27,6 +28,13 @@ from . import kafka_server
 
 START_NS = 1_780_000_000 * 10**9
 SECONDS = 90
+
+_QUERY = """
+import json, sys
+from streams.store import open_store
+store = open_store(sys.argv[1])
+print(json.dumps([store.rows(sql) for sql in sys.argv[2:]], default=str))
+"""
 
 
 class Cluster:
@@ -228,6 +236,15 @@ def expected(simulation: Simulation, seconds: list[Second]) -> set[tuple[Any, ..
     found = judge(simulation.topology, seconds)
     assert found, "the reference run found nothing; the test would prove nothing"
     return identities(found)
+
+
+def query(url: str, *statements: str) -> list[list[dict[str, Any]]]:
+    """Results of statements, by a process of its own: chDB's directories are not shared."""
+    done = subprocess.run(
+        [sys.executable, "-c", _QUERY, url, *statements], check=True, capture_output=True, text=True
+    )
+    found: list[list[dict[str, Any]]] = json.loads(done.stdout)
+    return found
 
 
 def identities(documents: list[Incident]) -> set[tuple[Any, ...]]:

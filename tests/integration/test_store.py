@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,23 +11,7 @@ import pytest
 from schemas import topics
 from testbed.simulator import Second
 
-from .conftest import START_NS, Cluster, Command, IncidentReader, all_resolved
-
-_QUERY = """
-import json, sys
-from streams.store import open_store
-store = open_store(sys.argv[1])
-print(json.dumps([store.rows(sql) for sql in sys.argv[2:]], default=str))
-"""
-
-
-def query(url: str, *statements: str) -> list[list[dict[str, Any]]]:
-    """Results of statements, by a process of its own: chDB's directories are not shared."""
-    done = subprocess.run(
-        [sys.executable, "-c", _QUERY, url, *statements], check=True, capture_output=True, text=True
-    )
-    found: list[list[dict[str, Any]]] = json.loads(done.stdout)
-    return found
+from .conftest import START_NS, Cluster, Command, IncidentReader, all_resolved, query
 
 
 @pytest.mark.timeout(180)

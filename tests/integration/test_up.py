@@ -12,7 +12,9 @@ import httpx
 import pytest
 
 from probers.publish_unix import UnixPublisher
+from probers.signer import Signer, read_key
 from schemas import heartbeat, topics
+from schemas.signing import KeyRing
 from testbed import publish
 from testbed.simulator import Second
 
@@ -81,3 +83,62 @@ def test_a_second_house_in_the_same_directory_is_refused_in_one_line(
     assert second.process.wait(30) == 2
     assert second.log.read_text().count("\n") == 1, second.log.read_text()
     assert first.stop() == 0
+
+
+@pytest.mark.timeout(120)
+def test_with_a_key_ring_only_signed_senders_are_believed(
+    run: Callable[..., Command], seconds: list[Second], topology_file: Path, tmp_path: Path
+) -> None:
+    ring = tmp_path / "ring"
+    ring.touch(mode=0o600)
+    ring.write_text("k1:" + "ab" * 32)
+    keys = KeyRing.parse(ring.read_text())
+    data = tmp_path / "var"
+    up = run(
+        "up", "--port", "0", "--data", str(data), "--topology", str(topology_file),
+        SKH_SENDER_KEYS=str(ring),
+    )  # fmt: skip
+    up.wait_for(lambda: "stop with" in up.log.read_text(), "it says what it serves")
+    said = up.log.read_text()
+    assert f"--sender-key-file {data / 'sender.key'}" in said
+    assert read_key(data / "sender.key", "this-host", None) == keys.host_key("default", "this-host")
+    url = re.search(r"page\s+(http://\S+)", said)
+    path = re.search(r"agents\s+unix:(\S+)", said)
+    assert url is not None
+    assert path is not None
+
+    hosts = sorted({beat.node_sn for beat in seconds[0].heartbeats})
+    agents = {
+        host: UnixPublisher(path[1], signer=Signer(keys.host_key("small", host))) for host in hosts
+    }
+    for each in agents.values():
+        each.connect(10)
+    forger = UnixPublisher(path[1])
+    forger.connect(10)
+    messages = list(publish.published(seconds[:30]))
+    for message in messages:
+        agents[message.node_sn].publish(
+            topics.PINGS.name, message.node_sn, message.value, topics.ARROW
+        )
+    first = messages[0]
+    forger.publish(topics.PINGS.name, first.node_sn, first.value, topics.ARROW)
+    beat = heartbeat.encode(seconds[0].heartbeats[0])
+    agents[hosts[-1]].publish(topics.HEARTBEATS.name, hosts[-1], beat, topics.JSON)
+    assert [each.close(10) for each in (*agents.values(), forger)] == [0] * (len(hosts) + 1)
+
+    with httpx.Client(base_url=url[1]) as client:
+
+        def counted() -> bool:
+            text = client.get("/metrics").text
+            return all(
+                f"{name}\n" in text
+                for name in (
+                    'skh_stream_refused_total{reason="unsigned"} 1.0',
+                    'skh_stream_refused_total{reason="foreign_record"} 1.0',
+                    'skh_stream_refused_total{reason="bad_signature"} 0.0',
+                    'skh_stream_records_total{outcome="dead_lettered"} 1.0',
+                )
+            ) and not re.search(r'outcome="judged"} 0\.0', text)
+
+        up.wait_for(counted, "what is forged is refused and counted, what is signed is judged")
+    assert up.stop() == 0, up.log.read_text()

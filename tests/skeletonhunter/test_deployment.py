@@ -36,6 +36,22 @@ def test_compose_sets_only_settings_that_exist(services: dict[str, Any]) -> None
     assert {"SKH_KAFKA", "SKH_CLICKHOUSE_URL"} <= used <= known
 
 
+def test_compose_hands_the_key_ring_to_what_reads_agents_and_to_nothing_else(
+    services: dict[str, Any],
+) -> None:
+    document = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    assert set(document["secrets"]) == {"sender-keys"}
+    for name, service in services.items():
+        reads = name in ("worker", "sink")
+        assert service.get("secrets", []) == (["sender-keys"] if reads else [])
+        assert ("SKH_SENDER_KEYS" in service.get("environment", {})) == reads
+    assert services["worker"]["environment"]["SKH_SENDER_KEYS"] == "/run/secrets/sender-keys"
+    ignored = (ROOT / ".gitignore").read_text().split() + (
+        ROOT / ".dockerignore"
+    ).read_text().split()
+    assert ignored.count("sender-keys") == 2, "a ring in this directory is neither sent nor kept"
+
+
 def test_compose_runs_commands_that_exist(services: dict[str, Any]) -> None:
     app = build()
     names = {c.name or c.callback.__name__ for c in app.registered_commands if c.callback}

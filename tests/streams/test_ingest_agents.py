@@ -341,3 +341,20 @@ async def test_partitions_that_have_more_to_read_are_waited_for() -> None:
     at = next(i for i, h in enumerate(kinds) if h.kind == "heartbeats")
     assert kinds[at - 1].end_s <= START_S + 51 <= kinds[at + 1].end_s
     assert acked
+
+
+async def test_a_heartbeat_of_a_clock_far_ahead_does_not_hold_up_those_of_others() -> None:
+    outbox, acked = Outbox(), list[tuple[int, int]]()
+    merged = Confluence(outbox)
+    stage = Heartbeats(merged)
+    year_s = 365 * 86_400
+    for offset, at_s in enumerate((START_S, START_S + year_s, START_S + 1)):
+        raw = heartbeat.encode(Heartbeat(f"h{offset}", at_s * 10**9, fabric="f1"))
+        await stage.take(Event(InMessage(offset, START_S * 1000, raw, {}), 0, acked))
+    await stage.flush()
+    ends = [windows.Header.from_kafka(dict(out.headers)).end_s for out in outbox.sent]
+    assert max(ends) <= START_S + 62
+    beats = [windows.decode("heartbeats", out.value).to_pylist() for out in outbox.sent]
+    assert {row["time"] // 10**9 for rows in beats for row in rows} == {
+        START_S, START_S + 1, START_S + year_s,
+    }  # fmt: skip

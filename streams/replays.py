@@ -1,0 +1,63 @@
+"""Signed messages that were here before: sent again by somebody else, word by word. Pure.
+
+A signature stays good for ever, for an agent may deliver late what it measured during an outage.
+Records that come twice are duplicates, but old ones that come again would make their source's
+clock look wrong. So what a sender has signed in the last minutes is remembered, and what is older
+than that is new only when nothing newer of that sender has come, or when it has just been signed.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from typing import Final
+
+from schemas.signing import Claim
+
+_NS: Final = 1_000_000_000
+KEPT_NS: Final = 120 * _NS  # that a sender's messages are remembered, by its own clock
+FRESH_NS: Final = 60 * _NS  # between signing and arrival; must be less than KEPT_NS
+_SENDERS: Final = 65_536
+
+
+class _Seen:
+    """Times of signature, ascending, and the signatures' first 8 bytes beside them."""
+
+    __slots__ = ("at", "mark")
+
+    def __init__(self) -> None:
+        self.at, self.mark = array("q"), array("Q")
+
+
+class Replays:
+    """The messages of one partition, in their order."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], _Seen] = {}
+
+    def repeated(self, claim: Claim, signature: bytes, arrival_ns: int) -> bool:
+        """Whether a verified message was here before, or cannot be told from one that was.
+
+        signature   32 bytes; arrival_ns: the broker's time stamp [ns since the epoch]
+        """
+        seen = self._seen.get((claim.fabric, claim.sender))
+        if seen is None:
+            if len(self._seen) >= _SENDERS:  # all with a valid key; but memory has an end
+                self._seen.clear()
+            seen = self._seen[claim.fabric, claim.sender] = _Seen()
+        mark = int.from_bytes(signature[:8], "big")
+        first, last = bisect_left(seen.at, claim.signed_at), bisect_right(seen.at, claim.signed_at)
+        if mark in seen.mark[first:last]:
+            return True
+        forgotten = bool(seen.at) and claim.signed_at < seen.at[-1] - KEPT_NS
+        if forgotten and abs(arrival_ns - claim.signed_at) > FRESH_NS:
+            return True
+        if forgotten:  # its clock was set back, and is right now: begin anew
+            seen = self._seen[claim.fabric, claim.sender] = _Seen()
+            last = 0
+        seen.at.insert(last, claim.signed_at)
+        seen.mark.insert(last, mark)
+        if seen.at[0] < seen.at[-1] - 2 * KEPT_NS:  # seldom: cutting costs as much as is kept
+            old = bisect_left(seen.at, seen.at[-1] - KEPT_NS)
+            del seen.at[:old], seen.mark[:old]
+        return False
