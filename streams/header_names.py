@@ -14,7 +14,6 @@ from aiokafka.record.default_records import _DefaultRecordBatchPy
 from aiokafka.record.memory_records import _MemoryRecordsPy
 
 _MemoryRecords = fetcher.MemoryRecords
-_PartitionRecords = fetcher.PartitionRecords
 
 
 class _Buffer(bytearray):
@@ -55,7 +54,7 @@ class _Kept:
         self.size_in_bytes = records.size_in_bytes
 
 
-class _Records(_PartitionRecords):  # type: ignore[misc]
+class _Records(fetcher.PartitionRecords):  # type: ignore[misc]
     _records: Any
 
     def __next__(self) -> Any:
