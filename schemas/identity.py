@@ -22,7 +22,9 @@ from schemas.ping import DEFAULT_FABRIC
 U64 = npt.NDArray[np.uint64]
 
 _CACHE_LIMIT = 4_000_000
+_CACHE_CHARS = 64 * 1024 * 1024
 _cache: dict[str, int] = {}
+_size = {"chars": 0}
 
 
 def text_hash(text: str) -> int:
@@ -30,10 +32,17 @@ def text_hash(text: str) -> int:
     value = _cache.get(text)
     if value is None:
         value = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
-        if len(_cache) >= _CACHE_LIMIT:  # a flood of new names must not eat the memory
-            _cache.clear()
+        if len(_cache) >= _CACHE_LIMIT or _size["chars"] >= _CACHE_CHARS:
+            _cache.clear()  # a flood of new names must not eat the memory
+            _size["chars"] = 0
         _cache[text] = value
+        _size["chars"] += len(text)
     return value
+
+
+def remembered_chars() -> int:
+    """Characters of all names whose hashes are remembered."""
+    return _size["chars"]
 
 
 def column_hash(values: pa.Array) -> U64:

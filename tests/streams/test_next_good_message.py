@@ -1,0 +1,361 @@
+"""Whatever lies on a topic, the next good message is judged and the offset moves: every consumer.
+
+The stages are the real ones; what a localiser does with a message that it may believe is not asked
+here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+from corpus import CONTENT_TYPES, anything, fuzzed, header_values
+from hypothesis import given
+from hypothesis import strategies as st
+from ping_samples import START_S, content_type, message, ping, table
+from test_ingest_agents import Event, Outbox, Quiet, Scribe, windows_messages
+from test_notices import Broker, placed, worked_on
+from test_sink_batch import ANOMALY, INCIDENT, RECORD, ndjson, window
+from test_sink_batch import message as on_topic
+
+from localizer.engine import Localizer
+from schemas import codecs, heartbeat, migrate, topics, windows
+from schemas.heartbeat import Heartbeat
+from schemas.incident import Incident, encode
+from streams import restore
+from streams.alignment import Confluence
+from streams.heartbeats import Heartbeats
+from streams.localise import Localise
+from streams.messages import InMessage
+from streams.notices import Notices
+from streams.partition import PartitionWorker
+from streams.sink_batch import Batcher, Message
+from streams.sink_rows import Place
+from streams.store import Store, open_store
+
+ROWS = [ping(), ping(0.1, task_type="TRACEROUTE", route='["tor-1",null]'), ping(0.2, latency=7.5)]
+ROWS[2]["extra_stats"] = '{"sent": 4, "lost": 1}'
+GOOD_PINGS = (
+    message(0, ROWS).value,
+    message(0, ROWS[:1]).value,
+    msgspec.json.encode(ROWS[0]),
+    b"\n".join(map(msgspec.json.encode, ROWS)),
+    msgspec.json.encode(ROWS),
+    codecs.encode_csv(codecs.conform(table(ROWS)).batch),
+)
+BEAT = heartbeat.encode(
+    Heartbeat("h1", START_S * 10**9, cpu_steal=0.5, scheduling_delay_us=3.0, version="1")
+)
+SAID = windows_messages(20)
+
+fuzz_pings = st.lists(
+    st.tuples(anything(*GOOD_PINGS), st.sampled_from(CONTENT_TYPES) | st.text(max_size=5)),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(bad=fuzz_pings, first=st.booleans())
+@fuzzed(120)
+def test_ingest_counts_every_record_and_judges_the_good_ones(
+    bad: list[tuple[bytes, str]], first: bool
+) -> None:
+    worker = PartitionWorker(0, epoch=1)
+    messages = [
+        InMessage(offset, START_S * 1000, raw, content_type(kind))
+        for offset, (raw, kind) in enumerate(bad)
+    ]
+    good = message(len(bad), [ping(0.5, src="h7"), ping(0.6, src="h8")])
+    if first:  # together: the joint work fails
+        worker.step([*messages, good])
+    else:
+        worker.step(messages)
+        before = worker.tally
+        worker.step([good])
+        after = worker.tally
+        assert after.records - before.records == 2
+        assert after.dead_lettered == before.dead_lettered
+    worker.finish()
+    tally = worker.tally
+    assert tally.records == tally.judged + tally.late + tally.duplicate + tally.dead_lettered
+    assert tally.records >= 2
+    assert worker.needed_offset() > len(bad) - 1 or tally.held == 0
+    assert worker.next_offset == len(bad) + 1
+
+
+@given(bad=st.lists(anything(BEAT), min_size=1, max_size=6))
+@fuzzed(120)
+def test_heartbeats_go_on(bad: list[bytes]) -> None:
+    async def story() -> None:
+        outbox, acked = Outbox(), list[tuple[int, int]]()
+        stage = Heartbeats(Confluence(outbox))
+        for offset, raw in enumerate([*bad, BEAT]):
+            await stage.take(Event(InMessage(offset, START_S * 1000, raw, {}), 0, acked))
+        await stage.flush()
+        assert [offset for _, offset in acked] == list(range(len(bad) + 1))
+        beats = [o for o in outbox.sent if o.topic == topics.WINDOWS.name]
+        rows = [windows.decode("heartbeats", each.value) for each in beats]
+        found = [row for each in rows for row in each.to_pylist()]
+        assert len(found) + stage.dead_lettered == len(bad) + 1
+        assert any((r["node_sn"], r["time"]) == ("h1", START_S * 10**9) for r in found)
+
+    asyncio.run(story())
+
+
+header_changes = st.dictionaries(
+    st.sampled_from([*windows.Header._fields, "unknown"]), header_values, max_size=3
+)
+
+
+@given(
+    bad=st.lists(
+        st.tuples(
+            st.sampled_from(SAID),
+            header_changes,
+            st.none() | anything(*(each.value for each in SAID[:8])),
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+@fuzzed(120)
+def test_the_localiser_hears_the_next_good_message(
+    bad: list[tuple[InMessage, dict[str, bytes | None], bytes | None]],
+) -> None:
+    async def story() -> None:
+        outbox, acked = Outbox(), list[tuple[int, int]]()
+        made: list[Scribe] = []
+
+        def make(fabric: str) -> Any:
+            made.append(Scribe(fabric))
+            return made[-1]
+
+        async def nothing() -> list[Incident]:
+            return []
+
+        stage = Localise(outbox, make, nothing, Quiet())
+        for offset, (good, changes, value) in enumerate(bad):
+            headers = {**good.headers, **changes}
+            raw = good.value if value is None else value
+            known = {name: text for name, text in headers.items() if text is not None}
+            await stage.take(Event(InMessage(offset, START_S * 1000, raw, known), 0, acked))
+        before = sum(len(each.seen) for each in made)
+        assert before + stage.dead_lettered == len(bad)
+        await stage.take(Event(SAID[0]._replace(offset=len(bad)), 0, acked))
+        assert sum(len(each.seen) for each in made) == before + 1
+        assert len(outbox.sent) == stage.dead_lettered
+
+    asyncio.run(story())
+
+
+# --- on the embedded broker -------------------------------------------------------------------
+
+
+def samples(strategy: st.SearchStrategy[bytes], count: int) -> list[bytes]:
+    """Some examples of a strategy, the same at every run."""
+    found: list[bytes] = []
+
+    @given(strategy)
+    @fuzzed(count)
+    def collect(raw: bytes) -> None:
+        found.append(raw)
+
+    collect()
+    return found
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return Broker()
+
+
+@pytest.fixture
+def notices(broker: Broker) -> Iterator[Notices]:
+    reader = Notices(broker.kafka)
+    yield reader
+    reader.close()
+
+
+def test_notices_are_read_to_the_good_one_and_bad_ones_are_dead_letters(
+    broker: Broker, notices: Notices
+) -> None:
+    good = [placed("c-good", "ready"), worked_on("tor:good")]
+    put = broker._embedded.produce  # noqa: SLF001 — a broker's client, with any topic
+    for topic, document in zip((topics.PLACEMENT, topics.MAINTENANCE), good, strict=True):
+        for number, raw in enumerate(samples(anything(msgspec.json.encode(document)), 150)):
+            put(topic.name, f"k{number}", {}, raw)
+        put(topic.name, "tower", {}, b'{"reason":' + b"[" * 100_000 + b"]" * 100_000 + b"}")
+        put(topic.name, "long", {}, b'{"reason":"' + b"x" * 900_000 + b'"}')
+    broker.say(*good)
+
+    async def story() -> None:
+        await notices.begin()
+        assert all(each in notices.known for each in good)
+        refused = notices.refused.total()
+        letters = notices.letters()
+        assert refused >= 4
+        assert 0 < len(letters) <= refused
+        assert {dict(each.headers)["line"] for each in letters} == {b"0"}
+        await notices.begin()  # as after every rebalance
+        assert (notices.letters(), notices.refused.total()) == ([], refused), "said once"
+
+    asyncio.run(story())
+
+
+LOCALISER_TIMES = ("opened_at", "detected_at", "updated_at", "closed_at")
+
+
+def test_incidents_are_restored_though_others_are_none(broker: Broker) -> None:
+    good = msgspec.structs.replace(INCIDENT, incident_id="GOOD", version=2**30)
+    put = broker._embedded.produce  # noqa: SLF001
+    for number, raw in enumerate(samples(anything(encode(INCIDENT)), 200)):
+        put(topics.INCIDENTS.name, f"k{number}", {}, raw)
+    for name in LOCALISER_TIMES:
+        for text in ("x", "9999-12-31T23:59:59Z", "2261-01-01T00:00:00Z", ""):
+            document = msgspec.structs.asdict(INCIDENT) | {
+                name: text,
+                "incident_id": f"{name}{text}",
+            }
+            put(topics.INCIDENTS.name, f"{name}{text}", {}, msgspec.json.encode(document))
+    tower = encode(good).replace(b'"evidence":{', b'"evidence":{"x":' + b"[" * 10**5 + b"]" * 10**5)
+    put(topics.INCIDENTS.name, "tower", {}, tower)
+    put(topics.INCIDENTS.name, "GOOD", {}, encode(good))
+    broker.say()
+
+    async def story() -> None:
+        refused: Counter[str] = Counter()
+        found = await restore.read_incidents(broker.kafka, refused)
+        assert good in found
+        assert refused[topics.INCIDENTS.name] >= 17
+        assert not any(each.incident_id.startswith(LOCALISER_TIMES) for each in found)
+        localizer = Localizer()
+        localizer.restore([each for each in found if each.fabric == good.fabric])
+        localizer.observe(windows.Header("punctuation", good.fabric, 5, 5, watermark_ms=5000), None)
+
+    asyncio.run(story())
+
+
+# --- the sink ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    opened = open_store(f"chdb:{tmp_path_factory.mktemp('sink')}")
+    migrate.migrate(opened)
+    yield opened
+    opened.close()
+
+
+sunk = st.one_of(
+    st.tuples(st.just("skh.pings"), anything(*GOOD_PINGS)),
+    st.tuples(st.just("skh.windows"), anything(window().value)),
+    st.tuples(st.just("skh.anomalies"), anything(encode(ANOMALY))),
+    st.tuples(st.just("skh.incidents"), anything(encode(INCIDENT))),
+    st.tuples(st.just("skh.dead-letter"), anything(b"x")),
+)
+
+
+@given(bad=st.lists(st.tuples(sunk, st.sampled_from(CONTENT_TYPES), header_changes), max_size=12))
+@fuzzed(40)
+def test_the_sink_stores_the_good_messages_among_others(
+    store: Store, bad: list[tuple[tuple[str, bytes], str, dict[str, bytes | None]]]
+) -> None:
+    for name in ("pings", "path_windows", "anomalies", "incidents"):
+        store.execute(f"TRUNCATE TABLE {name}")
+    batcher = Batcher()
+    for offset, ((topic, raw), kind, changes) in enumerate(bad):
+        headers = dict(window().headers) if topic == "skh.windows" else {}
+        headers |= {topics.CONTENT_TYPE: kind.encode()}
+        headers |= {name: value or b"" for name, value in changes.items()}
+        batcher.add(Message(Place(topic, 0, offset), raw, headers), 0.0)
+    last = len(bad)
+    batcher.add(ndjson({**RECORD, "src_zone_id": "good"}, offset=last), 0.0)
+    batcher.add(window(path_id=77, pod="good", offset=last), 0.0)
+    batcher.add(on_topic("skh.anomalies", encode(ANOMALY), last), 0.0)
+    batcher.add(on_topic("skh.incidents", encode(INCIDENT), last), 0.0)
+    batch = batcher.take()
+    for name, rows in batch.tables.items():
+        store.insert(name, rows)
+    for table_name, where in (
+        ("pings", "src_zone_id = 'good'"), ("path_windows", "src_pod = 'good'"),
+        ("anomalies", "src_node_sn = 'h1'"), ("incidents", "incident_id = 'ABC'"),
+    ):  # fmt: skip
+        assert store.rows(f"SELECT 1 AS one FROM {table_name} WHERE {where}"), table_name
+    assert batch.offsets["skh.pings", 0] == last + 1
+
+
+# --- Arrow types ------------------------------------------------------------------------------
+
+one = pa.array([1], pa.int32())
+STRANGE: dict[str, pa.Array] = {
+    "zone that nobody knows": pa.array([5], pa.timestamp("us", "Mars/Phobos")),
+    "zone that is no text": pa.array([5], pa.timestamp("us", "\0")),
+    "dictionary of times": pa.array([2**62], pa.timestamp("s")).dictionary_encode(),
+    "dictionary of dictionaries": pa.DictionaryArray.from_arrays(
+        pa.array([0], pa.int8()), pa.array(["x"]).dictionary_encode()
+    ),
+    "list of dictionaries": pa.array([["x"]], pa.list_(pa.dictionary(pa.int8(), pa.string()))),
+    "sparse union": pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array(["x"])]),
+    "dense union": pa.UnionArray.from_dense(
+        pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array(["x"])]
+    ),
+    "run ends": pa.RunEndEncodedArray.from_arrays(one, pa.array(["x"])),
+    "text view": pa.array(["x"], pa.string_view()),
+    "bytes view": pa.array([b"\xff"], pa.binary_view()),
+    "list view": pa.array([["x"]], pa.list_view(pa.string())),
+    "map": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())),
+    "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"x" * 16], pa.binary(16))),
+    "json": pa.ExtensionArray.from_storage(pa.json_(pa.string()), pa.array(["{}"])),
+    "fixed bytes": pa.array([b"\xff\xff"], pa.binary(2)),
+    "large text": pa.array(["x"], pa.large_string()),
+    "bytes that are no text": pa.array([b"\xff"]),
+    "duration": pa.array([2**62], pa.duration("ns")),
+    "months": pa.array([pa.scalar((1, 2, 3), pa.month_day_nano_interval())]),
+    "date": pa.array([2**31 - 1], pa.date32()),
+    "time of day": pa.array([2**62], pa.time64("ns")),
+    "half float": pa.array([1.5], pa.float16()),
+    "decimal": pa.array([10**30], pa.decimal128(38, 0)),
+    "wide decimal": pa.array([10**70], pa.decimal256(76, 0)),
+    "unsigned": pa.array([2**64 - 1], pa.uint64()),
+    "negative": pa.array([-(2**63)], pa.int64()),
+    "list of lists of lists": pa.array([[[["x"]]]]),
+    "list of times": pa.array([[2**62]], pa.list_(pa.timestamp("s"))),
+    "struct": pa.array([{"a": 1, "b": [2.5, None]}]),
+    "struct without fields": pa.array([{}]),
+    "fixed list": pa.array([[1, 2]], pa.list_(pa.int8(), 2)),
+    "boolean": pa.array([True]),
+    "infinite": pa.array([float("inf")]),
+    "nothing": pa.nulls(1),
+}
+COLUMNS = ("src_ip", "ping_time", "task_type", "dial", "latency", "src_port", "sent", "route",
+           "extra_stats", "src_idc", "unknown")  # fmt: skip
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+def test_no_arrow_type_in_any_column_harms_the_messages_beside_it(strange: str) -> None:
+    plain = table([ping()])
+    raws = []
+    for name in COLUMNS:
+        at = plain.schema.get_field_index(name)
+        batch = (
+            plain.append_column(name, STRANGE[strange])
+            if at < 0
+            else plain.set_column(at, name, STRANGE[strange])
+        )
+        twice = batch.append_column(name, STRANGE[strange])
+        raws += [codecs.encode_arrow(each) for each in (batch, batch.select([]), twice)]
+    worker = PartitionWorker(0, epoch=1)
+    good = codecs.encode_arrow(table([ping(0.5, src="h7")]))
+    values = [each for raw in raws for each in (raw, good)]
+    arrow = content_type(topics.ARROW)
+    worker.step([InMessage(n, START_S * 1000, raw, arrow) for n, raw in enumerate(values)])
+    worker.finish()
+    tally = worker.tally
+    assert tally.records == tally.judged + tally.late + tally.duplicate + tally.dead_lettered
+    assert tally.judged + tally.duplicate + tally.late >= len(raws), "every good message"
+    assert tally.records <= 2 * len(values)
