@@ -10,16 +10,23 @@ from typing import Final
 
 from probers import options as command_line
 from probers.daemon import Agent
+from probers.health_server import HealthServer
+from probers.limits import raise_file_limit, shares
 from probers.log import say
+from probers.loop import LoopError
 from probers.options import Options, UsageError
+from probers.pages import Pages
 from probers.pinglist import PingList, PingListError, check_owner
 from probers.publish import Publisher, PublishError, PublishUsageError, publish_to
 from probers.rdma_verbs import RdmaError, device_names
 from probers.relay import Headers, Relay, RelayError
+from probers.relay_limits import Limits
+from probers.threads import ThreadDeaths
 from probers.watch import Watch
 from schemas import topics
 
 _CLOSE_S: Final = 5.0  # for delivering what is left when the agent is stopped
+_INTERNAL: Final = 70  # exit code of a defect of ours
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -37,8 +44,16 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _serve(options: Options, publisher: Publisher) -> int:
-    agent = Agent(options, publisher, Random())  # noqa: S311  # spreads probes; guards nothing
+    share = shares(raise_file_limit())
+    agent = Agent(
+        options,
+        publisher,
+        Random(),  # noqa: S311  # spreads probes; guards nothing
+        max_sockets=share.sockets,
+        tick=lambda: watch.tick(),
+    )
     loop = agent.loop
+    deaths = ThreadDeaths(loop.stop).install()
 
     def check(document: PingList, where: str) -> None:
         check_owner(document, where, options.node_sn, options.fabric)
@@ -46,7 +61,7 @@ def _serve(options: Options, publisher: Publisher) -> int:
     watch = Watch(
         options.ping_list,
         check,
-        lambda document: loop.post(lambda: agent.apply(document)),
+        agent.offer,
         lambda why: say("error", "ping-list-unreadable", why=why),
         interval_s=options.list_interval_s,
     )
@@ -56,21 +71,31 @@ def _serve(options: Options, publisher: Publisher) -> int:
     else:
         first = watch.read()
     publisher.connect(options.connect_timeout_s)
-    relay = _relay(options, publisher)
+    relay = _relay(options, publisher, share.connections)
+    health: HealthServer | None = None
+    if options.health_listen is not None:
+        health = HealthServer(*options.health_listen, Pages(agent, watch, relay)).start()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: loop.stop())
     if first is not None:
-        agent.apply(first)
+        agent.offer(first)
     watch.start()
     gc.freeze()  # what is loaded now stays: not to be walked through again and again
     say("info", "started", node_sn=options.node_sn, publish=options.publish)
-    agent.run()
+    failed: str | None = None
+    try:
+        agent.run()
+    except LoopError as why:
+        failed = str(why)
     watch.stop()
+    if health is not None:
+        health.close()
     if relay is not None:
         relay.close()
     left = publisher.close(_CLOSE_S)
     say("warning" if left else "info", "stopped", undelivered=left)
-    return 0
+    failed = failed or deaths.why
+    return 0 if failed is None else _fail(_INTERNAL, failed)
 
 
 def _check_rdma() -> None:
@@ -82,14 +107,15 @@ def _check_rdma() -> None:
     )
 
 
-def _relay(options: Options, publisher: Publisher) -> Relay | None:
+def _relay(options: Options, publisher: Publisher, connections: int) -> Relay | None:
     if options.relay_listen is None:
         return None
 
     def pass_on(topic: str, key: str, headers: Headers, payload: bytes) -> None:
         publisher.publish(topic, key, payload, headers[topics.CONTENT_TYPE].decode())
 
-    return Relay(options.relay_listen, pass_on, node_sn=options.node_sn).start()
+    limits = Limits(connections=connections)
+    return Relay(options.relay_listen, pass_on, node_sn=options.node_sn, limits=limits).start()
 
 
 def _fail(code: int, why: str) -> int:

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from dataclasses import dataclass
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, ip_address
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -20,7 +20,7 @@ example:
       --node-sn host-17 --fabric f1 --allow-cidr 10.0.0.0/8
 
 exit codes: 0 stopped by SIGTERM or SIGINT; 2 wrong usage or unreadable input;
-            3 the place to publish to cannot be reached
+            3 the place to publish to cannot be reached; 70 a defect of the agent itself
 """
 
 
@@ -52,6 +52,7 @@ class Options:
     encoding: str
     compression: str
     relay_listen: str | None
+    health_listen: tuple[str, int] | None
     engine: str
 
 
@@ -86,6 +87,7 @@ def parse(argv: list[str] | None) -> Options:
         encoding=args.encoding,
         compression=args.compression,
         relay_listen=args.relay_listen,
+        health_listen=args.health_listen,
         engine=args.engine,
     )
 
@@ -131,6 +133,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--compression", choices=("zstd", "lz4", "none"), default="zstd", help="Kafka only")
     add("--relay-listen", metavar="PATH",
         help="also take records of this host's containers on a unix socket")  # fmt: skip
+    add("--health-listen", type=_loopback, metavar="IP:PORT",
+        help="serve /metrics, /healthz and /readyz; loopback only (default: none)")  # fmt: skip
     return parser
 
 
@@ -173,6 +177,17 @@ def _count(text: str) -> int:
     if not 1 <= number <= 1000:
         raise argparse.ArgumentTypeError(f"{text} is not between 1 and 1000")
     return number
+
+
+def _loopback(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    try:
+        if ip_address(host).is_loopback and 0 <= int(port) <= 65535:
+            return host, int(port)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text} is not a loopback address; give 127.0.0.1:PORT")
 
 
 def _network(text: str) -> IPv4Network:
