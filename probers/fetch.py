@@ -71,7 +71,7 @@ class _Timed:
         return io.BufferedReader(_Reader(self))
 
     def close(self) -> None:
-        """http.client closes before it reads the body; whoever connected closes in the end."""
+        """http.client closes before it reads the body; ``_get`` closes in the end."""
 
 
 class _Reader(io.RawIOBase):

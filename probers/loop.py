@@ -95,11 +95,11 @@ class Loop:
 
         An exception in a callback is counted and reported, and the others go on: a datagram or a
         list that one of them cannot cope with must not end the agent. Raises LoopError when
-        MAX_ERRORS of them come within ERROR_WINDOW_NS.
+        MAX_ERRORS turns of our own (not what others send) fail within ERROR_WINDOW_NS.
         """
         while not self._stopping:
             for key, _ in self._selector.select(self._wait_s()):
-                self._make(key.data)
+                self._make(key.data, ours=False)
             now = monotonic_ns()
             if self._timers and now - self._timers[0][0] > _LATE_NS:
                 self._drain()
@@ -120,7 +120,7 @@ class Loop:
         self._ear.close()
         self._bell.close()
 
-    def _make(self, call: Call) -> None:
+    def _make(self, call: Call, *, ours: bool = True) -> None:
         try:
             call()
         except LoopError:
@@ -128,6 +128,8 @@ class Loop:
         except Exception as why:  # whatever a callback raises is its own; the others go on
             self.errors += 1
             self._failed(why)
+            if not ours:
+                return
             now = monotonic_ns()
             self._recent_errors.append(now)
             if (
@@ -145,7 +147,7 @@ class Loop:
         while left > 0 and (ready := self._selector.select(0)):
             left -= len(ready)
             for key, _ in ready:
-                self._make(key.data)
+                self._make(key.data, ours=False)
 
     def _wait_s(self) -> float | None:
         if not self._timers:

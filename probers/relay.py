@@ -32,7 +32,7 @@ RELAYED_BY: Final = "relayed-by"  # header: who vouches for the message
 _READ_BYTES: Final = 64 * 1024  # of one connection before the next one has its turn
 _DRAIN_S: Final = 2.0
 _TICK_S: Final = 1.0
-_NO_DESCRIPTOR_S: Final = 1.0  # nobody is accepted for so long when descriptors have run out
+_NO_DESCRIPTOR_S: Final = 1.0  # without accepting, when descriptors have run out
 
 
 class RelayError(RuntimeError):
@@ -189,7 +189,7 @@ class Relay:
         return any(key.fileobj in self._clients.by_socket for key, _ in ready)
 
     def _resume(self, now: float) -> None:
-        """Read again whoever has waited long enough."""
+        """Read again the connections that have waited long enough."""
         for connection in self._clients.rested(now):
             self._selector.register(connection, selectors.EVENT_READ)
         if self._accept_again_at is not None and self._accept_again_at <= now:

@@ -57,7 +57,7 @@ class RunningClock:
 
 @dataclass(slots=True)
 class Allowance:
-    """A token bucket that may be overdrawn once: whoever did waits until it is even again."""
+    """A token bucket that may be overdrawn once; then nothing is taken until it is even again."""
 
     rate: float
     burst: float

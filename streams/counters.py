@@ -36,6 +36,7 @@ def samples(worker: StreamWorker) -> Iterator[Sample]:
         (topics.WINDOWS, worker.localise.messages),
     ):
         yield Sample(metrics.STREAM_MESSAGES, messages, (topic.name,))
+    yield Sample(metrics.STREAM_TWINS, worker.heartbeats.twins.count)
     yield Sample(metrics.STREAM_FINDINGS, worker.localise.incidents, ("incident",))
     yield Sample(metrics.STREAM_FINDINGS, worker.localise.anomalies, ("anomaly",))
     for cause in CAUSES:
