@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -17,11 +18,20 @@ from schemas import heartbeat, topics
 SECRET = "a key that must never be shown"  # noqa: S105  # of these tests only
 
 
+def own_network() -> str:
+    """Three bytes of loopback addresses that no other test run on this machine is likely to use:
+    agents bind fixed ports."""
+    return f"127.{Random().randint(1, 254)}.{Random().randint(0, 255)}"
+
+
 class Site:
     """A directory with an agent's files, a relay, and what arrived there."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.network = own_network()
+        self.ips = (f"{self.network}.1", f"{self.network}.2")
+        self.processes: list[subprocess.Popen[bytes]] = []
         self.command = [sys.executable, "-m", "probers.agent"]
         self.rows: list[dict[str, Any]] = []
         self.beats: list[heartbeat.Heartbeat] = []
@@ -37,7 +47,7 @@ class Site:
     def write_list(self, targets: list[str], **changes: Any) -> None:
         own = [
             {"ip": ip, "real_ip": ip, "layer": "underlay", "asw": "tor-1"}
-            for ip in ("127.0.1.1", "127.0.1.2")
+            for ip in self.ips
         ]
         document = {
             "version": 1, "fabric": "f1", "node_sn": "host-a", "interval_s": 0.1, "endpoints": own,
@@ -61,7 +71,16 @@ class Site:
             *("--list-interval", "0.1", "--listen-port", "65311"),
             *arguments,
         ]
-        return subprocess.Popen(command, **{"stderr": subprocess.PIPE, **options})
+        process = subprocess.Popen(command, **{"stderr": subprocess.PIPE, **options})
+        self.processes.append(process)
+        return process
+
+    def close(self) -> None:
+        """End the agents that a failed test has left."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+                process.communicate(timeout=30)
 
     @property
     def pings(self) -> list[dict[str, Any]]:

@@ -80,3 +80,4 @@ def site(tmp_path: Path) -> Iterator[Site]:
     made = Site(tmp_path)
     with Relay(tmp_path / "relay.sock", made.sink):
         yield made
+        made.close()

@@ -18,7 +18,7 @@ Until = Callable[[Callable[[], bool]], None]
 def test_both_nics_probe_each_other_and_sigterm_loses_nothing(
     site: Site, eventually: Until
 ) -> None:
-    site.write_list(["127.0.1.1", "127.0.1.2"])
+    site.write_list([site.ips[0], site.ips[1]])
     text = (site.directory / "list.json").read_text()
     (site.directory / "list.json").write_text(
         text.replace('"src_ports"', '"port": 65311, "src_ports"')
@@ -31,7 +31,7 @@ def test_both_nics_probe_each_other_and_sigterm_loses_nothing(
     assert code == 0, errors
     assert SECRET not in errors
     pings = [row for row in site.rows if row["task_type"] == "UDP_PING"]
-    assert {row["src_ip"] for row in pings} == {"127.0.1.1", "127.0.1.2"}
+    assert {row["src_ip"] for row in pings} == {site.ips[0], site.ips[1]}
     assert {row["dial"] for row in pings} == {"success"}
     assert {(row["src_idc"], row["src_asw"], row["dscp"]) for row in pings} == {("f1", "tor-1", 26)}
     last = site.beats[-1]
@@ -44,7 +44,7 @@ def test_both_nics_probe_each_other_and_sigterm_loses_nothing(
 def test_a_list_that_is_emptied_stops_the_probing_but_not_the_heartbeats(
     site: Site, eventually: Until
 ) -> None:
-    site.write_list(["127.0.1.2"])
+    site.write_list([site.ips[1]])
     process = site.start()
     eventually(lambda: bool(site.rows))
     site.write_list([])
@@ -56,12 +56,12 @@ def test_a_list_that_is_emptied_stops_the_probing_but_not_the_heartbeats(
 
 
 def test_no_list_lifts_the_allowed_networks_or_the_rate(site: Site, eventually: Until) -> None:
-    site.write_list(["127.0.1.2", "127.9.9.9"], interval_s=0.01)
-    process = site.start("--allow-cidr", "127.0.1.0/24", "--max-rate", "20")
+    site.write_list([site.ips[1], "127.9.9.9"], interval_s=0.01)
+    process = site.start("--allow-cidr", f"{site.network}.0/24", "--max-rate", "20")
     eventually(lambda: len(site.beats) >= 4)
     code, errors = ended(process)
     assert code == 0
-    assert {row["dst_ip"] for row in site.rows} <= {"127.0.1.2"}
+    assert {row["dst_ip"] for row in site.rows} <= {site.ips[1]}
     assert "targets-refused" in errors
     assert "interval-stretched" in errors
     seconds = (site.beats[-1].time - site.beats[0].time) / 1e9
@@ -108,7 +108,7 @@ def test_an_endpoint_whose_address_is_not_there_is_said_once_and_the_rest_works(
 def test_wrong_usage_is_one_line_and_its_exit_code(
     site: Site, arguments: list[str], environment: dict[str, str], code: int, said: str
 ) -> None:
-    site.write_list(["127.0.1.2"])
+    site.write_list([site.ips[1]])
     arguments = [str(site.directory / "list.json") if a == "L" else a for a in arguments]
     done = subprocess.run(
         [sys.executable, "-m", "probers.agent", *arguments],

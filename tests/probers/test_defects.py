@@ -154,7 +154,7 @@ raise SystemExit(agent.main())
 def test_an_agent_that_cannot_go_on_ends_with_70_and_the_reason(
     site: Site, module: str, patch: str, name: str
 ) -> None:
-    site.write_list(["127.0.1.2"], interval_s=0.01)
+    site.write_list([site.ips[1]], interval_s=0.01)
     site.command = [sys.executable, "-c", INJECTED.format(module=module, patch=patch)]
     process = site.start()
     _, errors = process.communicate(timeout=60)
@@ -174,7 +174,7 @@ def test_an_agent_that_cannot_go_on_ends_with_70_and_the_reason(
 def test_a_defect_in_a_part_that_is_not_vital_leaves_the_agent_beating(
     site: Site, eventually: Until, module: str, patch: str
 ) -> None:
-    site.write_list(["127.0.1.2"], interval_s=0.02)
+    site.write_list([site.ips[1]], interval_s=0.02)
     path = site.directory / "list.json"
     path.write_text(path.read_text().replace('"src_ports"', '"port": 65311, "src_ports"'))
     site.command = [sys.executable, "-c", INJECTED.format(module=module, patch=patch)]

@@ -143,7 +143,7 @@ def test_the_exposition_is_what_prometheus_reads() -> None:
 def test_an_agent_shows_every_declared_metric_and_is_ready_only_while_it_probes(
     site: Site, eventually: Until
 ) -> None:
-    site.write_list(["127.0.1.2"])
+    site.write_list([site.ips[1]])
     good = sends(ok((site.directory / "list.json").read_bytes()))
     port = free_port()
     with serving(good) as server:
@@ -185,7 +185,7 @@ def test_an_agent_shows_every_declared_metric_and_is_ready_only_while_it_probes(
 
 def test_what_the_budget_swallows_is_visible(site: Site, eventually: Until) -> None:
     """A list that asks for more than --max-rate in bursts: no record says so."""
-    site.write_list(["127.0.1.2"], interval_s=0.01)
+    site.write_list([site.ips[1]], interval_s=0.01)
     port = free_port()
     process = site.start("--max-rate", "1", "--burst", "60", "--health-listen", f"127.0.0.1:{port}")
     over = re.compile(r'questions_total\{reason="over-budget"\} ([1-9]\d*)\n')
@@ -212,7 +212,7 @@ def test_only_loopback_may_be_listened_on(site: Site) -> None:
 def test_a_second_agent_of_the_host_is_said_in_one_line_and_shown(
     site: Site, eventually: Until
 ) -> None:
-    site.write_list(["127.0.1.2"])
+    site.write_list([site.ips[1]])
     first = site.start()
     eventually(lambda: bool(site.beats))
     port = free_port()
@@ -239,7 +239,7 @@ def test_the_agent_imports_no_large_library_and_stays_small(site: Site, eventual
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-    site.write_list(["127.0.1.1", "127.0.1.2"])
+    site.write_list([site.ips[0], site.ips[1]])
     port = free_port()
     process = site.start("--health-listen", f"127.0.0.1:{port}", "--relay-listen",
                          str(site.directory / "own.sock"))  # fmt: skip

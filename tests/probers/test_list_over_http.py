@@ -195,7 +195,7 @@ def test_a_reading_that_never_returns_fails_closed_and_recovers(
 def test_an_agent_stops_probing_but_goes_on_beating_and_recovers(
     site: Site, eventually: Until, what: str
 ) -> None:
-    site.write_list(["127.0.1.2"])
+    site.write_list([site.ips[1]])
     good = sends(ok((site.directory / "list.json").read_bytes()))
     with serving(good) as server:
         process = site.start("--ping-list", server.url)

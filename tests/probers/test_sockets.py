@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from agent_site import Site, ended
+from agent_site import Site, ended, own_network
 
 from probers import frames, limits
 from probers.door import Door
@@ -47,9 +47,12 @@ def no_descriptors_left() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+NETWORK = own_network()
+
+
 def flows(sources: int, targets: int = 2) -> list[FiveTuple]:
     return [
-        FiveTuple(("127.0.1.1", 20_000 + port), (f"127.0.2.{target}", 65300))
+        FiveTuple((f"{NETWORK}.1", 20_000 + port), (f"127.0.2.{target}", 65300))
         for target in range(1, targets + 1)
         for port in range(sources)
     ]
@@ -77,15 +80,15 @@ def test_the_soft_limit_is_raised_to_the_hard_one() -> None:
 
 def test_a_list_that_fits_is_probed_as_it_is() -> None:
     wanted = flows(10)
-    assert fit(wanted, {("127.0.1.1", 65300)}, 11) == wanted
+    assert fit(wanted, {(f"{NETWORK}.1", 65300)}, 11) == wanted
 
 
 def test_a_list_that_is_too_long_loses_ports_before_it_loses_targets() -> None:
     wanted = [
-        FiveTuple((f"127.0.1.{own}", 20_000 + port), (f"127.0.2.{peer}", 65300))
+        FiveTuple((f"{NETWORK}.{own}", 20_000 + port), (f"127.0.2.{peer}", 65300))
         for own in (1, 2) for peer in (1, 2, 3) for port in range(100)
     ]  # fmt: skip
-    chosen = fit(wanted, {("127.0.1.1", 65300)}, 9)
+    chosen = fit(wanted, {(f"{NETWORK}.1", 65300)}, 9)
     sources = {flow.src for flow in chosen}
     assert len(sources) == 8
     assert {(flow.src[0], flow.dst) for flow in chosen} == {
@@ -258,7 +261,7 @@ def test_the_relay_serves_who_is_there_while_descriptors_are_used_up(
 def test_60000_source_ports_are_served_in_part_and_a_sane_list_works_at_once(
     site: Site, eventually: Until
 ) -> None:
-    site.write_list(["127.0.1.2"])
+    site.write_list([site.ips[1]])
     path = site.directory / "list.json"
     sane = path.read_text()
     document = json.loads(sane)
