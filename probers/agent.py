@@ -51,6 +51,7 @@ def _serve(options: Options, publisher: Publisher) -> int:
         Random(),  # noqa: S311  # spreads probes; guards nothing
         max_sockets=share.sockets,
         tick=lambda: watch.tick(),
+        refused=lambda: watch.forget(),
     )
     loop = agent.loop
     deaths = ThreadDeaths(loop.stop).install()

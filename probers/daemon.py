@@ -55,10 +55,13 @@ class Agent:
         *,
         max_sockets: int = MAX_SOCKETS,
         tick: Call = lambda: None,
+        refused: Call = lambda: None,
     ) -> None:
-        """``tick`` is called once a second."""
+        """``tick`` is called once a second, ``refused`` when a list that was offered could not be
+        applied: it is to be offered again."""
         self.loop = Loop(self._callback_failed)
-        self._options, self.publisher, self._tick = options, publisher, tick
+        self._options, self.publisher = options, publisher
+        self._tick, self._refused = tick, refused
         self.node_sn, self.version = options.node_sn, _version()
         self.scope = f"{options.layer or ''}/{options.node_id or ''}".removesuffix("/")
         self.instance, self.started_ns = os.urandom(8).hex(), time_ns()
@@ -129,6 +132,7 @@ class Agent:
             self.lists_refused += 1
             say("error", "list-refused", why=describe(why))
             self._close(f"the ping list cannot be applied ({type(why).__name__}: {why})")
+            self._refused()
 
     def apply(self, document: PingList | None) -> None:
         """Serve and probe what this list says; None: there is none, stop probing."""

@@ -84,6 +84,7 @@ class Watch:
             self._fail(str(why))
         except Exception as why:  # a defect of ours costs this reading, not all later ones
             self.counts["unexpected"] += 1
+            self.forget()
             self._fail(f"{self._location}: cannot be used ({type(why).__name__}: {why})")
         self._ticks = 0
 
@@ -97,6 +98,10 @@ class Watch:
             self._fail(f"{self._location}: no reading has ended for {self.max_ticks} s")
             self._lose()
 
+    def forget(self) -> None:
+        """Report the list again when it is next read, even if it has not changed."""
+        self._last = None
+
     def _fail(self, why: str) -> None:
         self._failures += 1
         self.counts["failed"] += 1
@@ -109,7 +114,7 @@ class Watch:
             self._lose()
 
     def _lose(self) -> None:
-        self._last = None  # the same list is reported again when it is there again
+        self.forget()
         self._changed(None)
 
     def _run(self) -> None:

@@ -45,10 +45,7 @@ class Site:
             self.beats.append(heartbeat.decode(payload))
 
     def write_list(self, targets: list[str], **changes: Any) -> None:
-        own = [
-            {"ip": ip, "real_ip": ip, "layer": "underlay", "asw": "tor-1"}
-            for ip in self.ips
-        ]
+        own = [{"ip": ip, "real_ip": ip, "layer": "underlay", "asw": "tor-1"} for ip in self.ips]
         document = {
             "version": 1, "fabric": "f1", "node_sn": "host-a", "interval_s": 0.1, "endpoints": own,
             "targets": [
@@ -95,5 +92,5 @@ class Site:
 
 def ended(process: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> tuple[int, str]:
     process.send_signal(number)
-    _, errors = process.communicate(timeout=15)
+    _, errors = process.communicate(timeout=60)
     return process.returncode, errors.decode()

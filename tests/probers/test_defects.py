@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from agent_site import Site
+from agent_site import Site, ended
 
 from probers.flow import FiveTuple
 from probers.log import lines_lost, say
@@ -185,6 +185,31 @@ def test_a_defect_in_a_part_that_is_not_vital_leaves_the_agent_beating(
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert b"injected" in errors
+
+
+PASSING = """
+from probers import agent, daemon
+plan, calls = daemon.plan, []
+def broken_at_first(*arguments):
+    calls.append(1)
+    if len(calls) < 4:
+        raise MemoryError("injected")
+    return plan(*arguments)
+daemon.plan = broken_at_first
+raise SystemExit(agent.main())
+"""
+
+
+def test_a_list_that_could_not_be_applied_is_tried_again_though_it_has_not_changed(
+    site: Site, eventually: Until
+) -> None:
+    site.write_list([site.ips[1]])
+    site.command = [sys.executable, "-c", PASSING]
+    process = site.start()
+    eventually(lambda: bool(site.pings))
+    code, errors = ended(process)
+    assert code == 0, errors
+    assert errors.count("event=list-refused") == 3
 
 
 def test_a_log_that_is_not_read_any_more_stops_nothing(tmp_path: Path) -> None:

@@ -225,7 +225,7 @@ def test_a_second_agent_of_the_host_is_said_in_one_line_and_shown(
             return False
 
     eventually(shown)
-    assert len({beat.instance for beat in site.beats}) == 2, "an instance for each start"
+    eventually(lambda: len({beat.instance for beat in site.beats}) == 2)
     _, errors = ended(second)
     assert errors.count("does another agent of this host run?") == 2, "a line for each endpoint"
     ended(first)
