@@ -36,7 +36,8 @@ BAD: dict[str, tuple[bytes, str]] = {
     "a status line without end": (b"HTTP/1.1 200 " + b"x" * 70_000, "LineTooLong"),
     "nothing at all": (b"", "closed connection"),
     "a header without end": (HEAD + b"X: " + b"x" * 70_000, "LineTooLong"),
-    "a thousand headers": (HEAD + b"X: y\r\n" * 1000 + b"\r\n", "got more than 100 headers"),
+    # More than the 10,000 that clickhouse_connect allows in the test's own process.
+    "too many headers": (HEAD + b"X: y\r\n" * 20_000 + b"\r\n", "got more than"),
     "bytes that are no text": (HEAD + b"\xff\xfe: \xff\r\n\r\n" + LIST[:-1], "truncated"),
     "fewer bytes than promised": (
         HEAD + b"Content-Length: 9999\r\n\r\n" + LIST, f"ended {9999 - len(LIST)} bytes early",

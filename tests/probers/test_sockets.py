@@ -144,18 +144,18 @@ def test_probes_and_traces_without_descriptors_are_errors_and_recover(
     engine = UdpEngine(loop, doors, bursts.append)
     tracer = Tracer(loop, doors, traces.append, at_once=1)
     target = doors.open(("127.0.0.1", 0)).address
-    wanted = [FiveTuple(flow.src, target) for flow in flows(2000, targets=1)]
+    wanted = [FiveTuple(flow.src, target) for flow in flows(400, targets=1)]
     with no_descriptors_left():
         engine.probe(wanted[0])
         for flow in wanted:  # each ends at once and starts the next: no recursion
             tracer.trace(flow)
     assert bursts[0].dial == "error"
     assert {trace.dial for trace in traces} == {"error"}
-    assert len(traces) == 2000
-    assert doors.counts == {"send-EMFILE": 2001}
+    assert len(traces) == 400
+    assert doors.counts == {"send-EMFILE": 401}
     engine.probe(wanted[0])
     tracer.trace(wanted[0])
-    run_until(lambda: len(bursts) == 2 and len(traces) == 2001)
+    run_until(lambda: len(bursts) == 2 and len(traces) == 401)
     assert (bursts[1].dial, traces[-1].dial) == ("success", "success")
 
 
@@ -167,11 +167,11 @@ def test_queued_traces_that_fail_at_once_do_not_recurse(
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
         mute.bind(("127.0.0.1", 0))
         tracer.trace(FiveTuple(doors.open(("127.0.0.1", 0)).address, mute.getsockname()))
-        for _ in range(4000):  # wait behind the first one, then end one after another at once
+        for _ in range(800):  # wait behind the first one, then end one after another at once
             tracer.trace(FiveTuple(("192.0.2.1", 20_000), ("127.0.0.1", 9)))
-        run_until(lambda: len(traces) == 4001)
+        run_until(lambda: len(traces) == 801)
     assert loop.errors == 0
-    assert doors.counts["send-EADDRNOTAVAIL"] == 4000
+    assert doors.counts["send-EADDRNOTAVAIL"] == 800
 
 
 @pytest.mark.parametrize("number", [errno.ENOBUFS, errno.ENOMEM, errno.EPERM])
