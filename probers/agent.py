@@ -5,18 +5,26 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+from dataclasses import replace
 from random import Random
 from typing import Final
 
 from probers import options as command_line
 from probers.daemon import Agent
+from probers.frames import MAX_FRAME_BYTES
+from probers.health_server import HealthServer
+from probers.limits import raise_file_limit, shares
 from probers.log import say
+from probers.loop import LoopError
 from probers.options import Options, UsageError
+from probers.pages import Pages
 from probers.pinglist import PingList, PingListError, check_owner
 from probers.publish import Publisher, PublishError, PublishUsageError, publish_to
 from probers.rdma_verbs import RdmaError, device_names
 from probers.relay import Headers, Relay, RelayError
+from probers.relay_limits import Limits
 from probers.signer import Signer
+from probers.threads import ThreadDeaths
 from probers.watch import Watch
 from schemas import crash_report, topics
 from schemas.printable import printable
@@ -54,8 +62,17 @@ def _main(argv: list[str] | None) -> int:
 
 
 def _serve(options: Options, publisher: Publisher) -> int:
-    agent = Agent(options, publisher, Random())  # noqa: S311  # spreads probes; guards nothing
+    share = shares(raise_file_limit())
+    agent = Agent(
+        options,
+        publisher,
+        Random(),  # noqa: S311  # spreads probes; guards nothing
+        max_sockets=share.sockets,
+        tick=lambda: watch.tick(),
+        refused=lambda: watch.forget(),
+    )
     loop = agent.loop
+    deaths = ThreadDeaths(loop.stop).install()
 
     def check(document: PingList, where: str) -> None:
         check_owner(document, where, options.node_sn, options.fabric)
@@ -63,7 +80,7 @@ def _serve(options: Options, publisher: Publisher) -> int:
     watch = Watch(
         options.ping_list,
         check,
-        lambda document: loop.post(lambda: agent.apply(document)),
+        agent.offer,
         lambda why: say("error", "ping-list-unreadable", why=why),
         interval_s=options.list_interval_s,
     )
@@ -73,21 +90,31 @@ def _serve(options: Options, publisher: Publisher) -> int:
     else:
         first = watch.read()
     publisher.connect(options.connect_timeout_s)
-    relays = _relays(options, publisher)
+    relays = _relays(options, publisher, share.connections)
+    health: HealthServer | None = None
+    if options.health_listen is not None:
+        health = HealthServer(*options.health_listen, Pages(agent, watch, relays)).start()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: loop.stop())
     if first is not None:
-        agent.apply(first)
+        agent.offer(first)
     watch.start()
     gc.freeze()  # what is loaded now stays: not to be walked through again and again
     say("info", "started", node_sn=options.node_sn, publish=options.publish)
-    agent.run()
+    failed: str | None = None
+    try:
+        agent.run()
+    except LoopError as why:
+        failed = str(why)
     watch.stop()
+    if health is not None:
+        health.close()
     for relay in relays:
         relay.close()
     left = publisher.close(_CLOSE_S)
     say("warning" if left else "info", "stopped", undelivered=left)
-    return 0
+    failed = failed or deaths.why
+    return 0 if failed is None else _fail(crash_report.INTERNAL_ERROR, failed)
 
 
 def _check_rdma() -> None:
@@ -99,15 +126,23 @@ def _check_rdma() -> None:
     )
 
 
-def _relays(options: Options, publisher: Publisher) -> list[Relay]:
+def _relays(options: Options, publisher: Publisher, connections: int) -> list[Relay]:
     def pass_on(topic: str, key: str, headers: Headers, payload: bytes) -> None:
         content_type = headers.pop(topics.CONTENT_TYPE).decode()
         publisher.publish(topic, key, payload, content_type, headers)
 
+    every = Limits()
+    count = max(1, len(options.relay_listen))  # the bounds are those of all of them together
+    limits = replace(
+        every,
+        connections=max(1, connections // count),
+        buffered_bytes=max(MAX_FRAME_BYTES, every.buffered_bytes // count),
+        total_bytes_per_s=every.total_bytes_per_s / count,
+    )
     started: list[Relay] = []
     try:
         for path, client in options.relay_listen:
-            relay = Relay(path, pass_on, node_sn=options.node_sn, client=client)
+            relay = Relay(path, pass_on, node_sn=options.node_sn, client=client, limits=limits)
             started.append(relay.start())
     except RelayError:
         for relay in started:

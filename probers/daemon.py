@@ -1,86 +1,145 @@
 """The agent's parts put together: what runs in the loop's thread.
 
 It fails closed: without a list, with an empty one, or when the list could not be read three times
-in a row, it probes nobody; it goes on answering and sending heartbeats, so that a lost controller
+in a row, it stops probing; it goes on answering and sending heartbeats, so that a lost controller
 does not look like a lost network.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import threading
+from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from random import Random
-from time import time_ns
+from time import monotonic_ns, time_ns
 from typing import Final
 
-from probers.doors import Doors
+from probers import counters
+from probers.doors import MAX_SOCKETS, Doors
 from probers.flow import FiveTuple
 from probers.health import CpuSteal, heartbeat
 from probers.log import say
-from probers.loop import Loop
+from probers.loop import Call, Loop
 from probers.options import Options
 from probers.outbox import Outbox
-from probers.pinglist import PingList, Target, narrow, permitted
+from probers.pinglist import PingList, narrow, permitted
+from probers.plan import fit, plan
 from probers.publish import Publisher
-from probers.record import Record, common_columns, ping_record, trace_record
-from probers.replies import Peers, ReplyRoutes
+from probers.record import ping_record, trace_record
+from probers.replies import ReplyRoutes
 from probers.responder import Responder
 from probers.schedule import Schedule
+from probers.threads import describe
 from probers.traceroute import Tracer
 from probers.udp import UdpEngine
 from schemas import topics
+from schemas.metrics import Sample
 
 _SECOND_NS: Final = 1_000_000_000
 #: Share of --max-rate that the schedule gives to traces, and questions a trace takes about.
 _TRACE_SHARE, _ASKS_PER_TRACE = 0.2, 6.0
+_MAX_FAULTS: Final = 64  # different places in the code that are reported
 NOBODY: Final = PingList(node_sn="-")
 
 
 class Agent:
-    """Everything that runs in the loop's thread."""
+    """Everything that runs in the loop's thread; other threads call ``offer`` only, and read."""
 
-    def __init__(self, options: Options, publisher: Publisher, random: Random) -> None:
-        self.loop = Loop()
-        self._options, self._publisher = options, publisher
+    def __init__(
+        self,
+        options: Options,
+        publisher: Publisher,
+        random: Random,
+        *,
+        max_sockets: int = MAX_SOCKETS,
+        tick: Call = lambda: None,
+        refused: Call = lambda: None,
+    ) -> None:
+        """``tick`` is called once a second, ``refused`` when a list that was offered could not be
+        applied: it is to be offered again."""
+        self.loop = Loop(self._callback_failed)
+        self._options, self.publisher = options, publisher
+        self._tick, self._refused = tick, refused
+        self.node_sn, self.version = options.node_sn, _version()
+        self.scope = f"{options.layer or ''}/{options.node_id or ''}".removesuffix("/")
+        self.instance, self.started_ns = os.urandom(8).hex(), time_ns()
         self._list, self._fabric = NOBODY, options.fabric or "default"
-        self._responder = Responder(
+        self.responder = Responder(
             options.key, rate=options.answer_rate, burst=2 * options.answer_rate
         )
-        self._doors = Doors(self.loop, options.key, self._responder, options.max_rate)
+        self.doors = Doors(self.loop, options.key, self.responder, options.max_rate, max_sockets)
         self._outbox = Outbox(self.loop, publisher, options.node_sn, options.encoding)
-        self._engine = UdpEngine(
+        self.engine = UdpEngine(
             self.loop,
-            self._doors,
+            self.doors,
             lambda burst: self._outbox.put(ping_record(burst, self._steal)),
             timeout_s=options.timeout_s,
         )
-        self._tracer = Tracer(
-            self.loop, self._doors, lambda trace: self._outbox.put(trace_record(trace))
+        self.tracer = Tracer(
+            self.loop, self.doors, lambda trace: self._outbox.put(trace_record(trace))
         )
         self._probes = Schedule(self.loop, self._probe, random)
-        self._traces = Schedule(self.loop, self._tracer.trace, random)
-        self._replies = ReplyRoutes(self._responder, self._tracer.trace, random)
-        self._cpu, self._steal = CpuSteal(), 0.0
+        self._traces = Schedule(self.loop, self.tracer.trace, random)
+        self._replies = ReplyRoutes(self.responder, self.tracer.trace, random)
+        self._cpu, self._steal, self.delay_ns = CpuSteal(), 0.0, 0
         self._complaints: dict[str, int] = {}
-        self._unbound: set[str] = set()
-        self._version = _version()
+        self._faults: set[str] = set()
+        self._offered: list[PingList | None] = []
+        self._offering = threading.Lock()
+        #: Own addresses that are not bound, and those of them that another process has.
+        self.unbound: set[str] = set()
+        self.in_use: set[str] = set()
+        #: Five-tuples of the list: probed, sockets, forbidden (see schemas.metrics).
+        self.five_tuples: Counter[str] = Counter()
+        self.lists_refused = 0
+        #: Why nothing is probed just now; None: something is.
+        self.closed_why: str | None = "no ping list has been read yet"
+        #: What was counted at the loop's last turn, and when that was [monotonic ns].
+        self.samples: tuple[Sample, ...] = ()
+        self.turned_at_ns = monotonic_ns()
 
     def run(self) -> None:
         """Serve until the loop is stopped, then hand over everything that was measured."""
         self.loop.every(_SECOND_NS, self._beat)
         self.loop.every(_SECOND_NS, self._replies.turn)
         self.loop.every(60 * _SECOND_NS, self._complain)
-        self.loop.run()
-        self._outbox.flush()
-        self._send_heartbeat(alive=False)
-        self._doors.keep_only(())
-        self._complain()
-        self.loop.close()
+        try:
+            self.loop.run()
+        finally:
+            self._outbox.flush()
+            self._send_heartbeat(alive=False)
+            self.doors.keep_only(())
+            self._complain()
+            self.loop.close()
+
+    def offer(self, document: PingList | None) -> None:
+        """Have the loop apply this list soon, from any thread; an older one that it has not come
+        to yet is left out."""
+        with self._offering:
+            waiting = bool(self._offered)
+            self._offered[:] = [document]
+        if not waiting:
+            self.loop.post(self._take_offer)
+
+    def _take_offer(self) -> None:
+        with self._offering:
+            document = self._offered.pop()
+        try:
+            self.apply(document)
+        except Exception as why:  # no list, whatever is in it, may end the answering
+            self.lists_refused += 1
+            say("error", "list-refused", why=describe(why))
+            self._close(f"the ping list cannot be applied ({type(why).__name__}: {why})")
+            self._refused()
 
     def apply(self, document: PingList | None) -> None:
-        """Serve and probe what this list says; None: nobody steers us, probe nobody."""
+        """Serve and probe what this list says; None: there is none, stop probing."""
         if document is None:
-            say("error", "probing-stopped", why="the ping list could not be read 3 times in a row")
-            self._probe_nobody()
+            why = "the ping list could not be read 3 times in a row"
+            say("error", "probing-stopped", why=why)
+            self._close(why)
             return
         options = self._options
         document = narrow(document, layer=options.layer, node_id=options.node_id)
@@ -89,15 +148,27 @@ class Agent:
             say("warning", "targets-refused", count=len(outside), first=outside[0].ip,
                 why="outside --allow-cidr")  # fmt: skip
         self._list, self._fabric = document, document.fabric
-        flows, peers = self._plan(targets)
-        self._doors.devices = {own.ip: own.device for own in document.endpoints if own.device}
-        listening = {(own.ip, options.listen_port) for own in document.endpoints}
-        self._doors.keep_only(listening.union(flow.src for flow in flows))
+        wanted_flows, peers = plan(document, targets, options.node_sn)
+        flows = fit(wanted_flows, self._listening(), self.doors.max_sockets)
+        left_out = len(wanted_flows) - len(flows)
+        if left_out:
+            why = "the list names more source ports than the limit on open files allows"
+            say("error", "five-tuples-left-out", count=left_out, probed=len(flows),
+                sockets=self.doors.max_sockets, why=why)  # fmt: skip
+        self.five_tuples = Counter(
+            probed=len(flows),
+            sockets=left_out,
+            forbidden=sum(len(target.src_ports) for target in outside),
+        )
+        self.doors.devices = {own.ip: own.device for own in document.endpoints if own.device}
+        self._keep_sockets(flows)
         self._bind()
         if not flows:
-            say("warning", "probing-stopped", why="the ping list names no target for this agent")
-            self._probe_nobody()
+            why = "the ping list names no target for this agent"
+            say("warning", "probing-stopped", why=why)
+            self._close(why)
             return
+        self.closed_why = None
         wanted = document.interval_s or options.interval_s
         probe_rate = options.max_rate * (1 - _TRACE_SHARE)
         interval = max(wanted, len(flows) * options.burst / probe_rate)
@@ -116,75 +187,97 @@ class Agent:
         say("info", "probing", targets=len(targets), five_tuples=len(flows),
             endpoints=len(document.endpoints), interval_s=round(interval, 3))  # fmt: skip
 
-    def _plan(self, targets: list[Target]) -> tuple[list[FiveTuple], Peers]:
-        endpoints = {own.ip: own for own in self._list.endpoints}
-        flows: list[FiveTuple] = []
-        peers: dict[tuple[str, str], tuple[int, Record]] = {}
-        for target in targets:
-            columns = common_columns(
-                self._fabric, self._options.node_sn, endpoints[target.src_ip], target
-            )
-            if target.layer == "underlay":
-                peers[target.src_ip, target.ip] = (target.dscp, columns)
-            flows += [
-                FiveTuple((target.src_ip, port), (target.ip, target.port), target.dscp, columns)
-                for port in target.src_ports
-            ]
-        return flows, peers
+    def _listening(self) -> set[tuple[str, int]]:
+        return {(own.ip, self._options.listen_port) for own in self._list.endpoints}
 
-    def _probe_nobody(self) -> None:
+    def _keep_sockets(self, flows: list[FiveTuple]) -> None:
+        """Close what neither answers nor probes any more: what is free can be used at once."""
+        addresses = self._listening().union(flow.src for flow in flows)
+        self.doors.keep_only(addresses)
+        self.tracer.keep_only(addresses)
+        own = {endpoint.ip for endpoint in self._list.endpoints}
+        self.unbound &= own
+        self.in_use &= own
+
+    def _close(self, why: str) -> None:
+        """Stop probing and free its sockets; go on answering."""
+        self.closed_why = why
+        self.five_tuples["probed"] = 0
         self._probes.replace([], 1.0)
         self._traces.replace([], 1.0)
         self._replies.replace({}, 0.0, 1.0)
-        self._tracer.forget_queue()
+        self._keep_sockets([])
 
     def _probe(self, flow: FiveTuple) -> None:
-        self._engine.probe(flow, self._options.burst)
+        self.engine.probe(flow, self._options.burst)
 
     def _bind(self) -> None:
         """Answer on every own endpoint; one whose address is not there yet is tried again."""
         for own in self._list.endpoints:
             try:
-                self._doors.open((own.ip, self._options.listen_port))
+                self.doors.open((own.ip, self._options.listen_port))
             except OSError as why:
-                if own.ip not in self._unbound:
+                taken = why.errno == errno.EADDRINUSE
+                (self.in_use.add if taken else self.in_use.discard)(own.ip)
+                if own.ip not in self.unbound:
+                    twin = "; does another agent of this host run?" if taken else ""
                     say("error", "endpoint-not-bound", ip=own.ip, port=self._options.listen_port,
-                        why=why.strerror, retry="every second")  # fmt: skip
-                self._unbound.add(own.ip)
+                        why=f"{why.strerror}{twin}", retry="every second")  # fmt: skip
+                self.unbound.add(own.ip)
             else:
-                if own.ip in self._unbound:
-                    self._unbound.discard(own.ip)
+                self.in_use.discard(own.ip)
+                if own.ip in self.unbound:
+                    self.unbound.discard(own.ip)
                     say("info", "endpoint-bound", ip=own.ip)
 
     def _beat(self) -> None:
         self._steal = self._cpu.read()
-        if self._unbound:
+        if self.unbound:
             self._bind()
-        self._publisher.poll()
+        self.publisher.poll()
+        self.delay_ns = self.loop.take_worst_delay_ns()
         self._send_heartbeat(alive=True)
+        self._tick()
+        self.samples = tuple(counters.of_agent(self))
+        self.turned_at_ns = monotonic_ns()
 
     def _send_heartbeat(self, *, alive: bool) -> None:
         beat = heartbeat(
-            self._fabric, self._options.node_sn, self._list.endpoints,
-            self._engine.sent, self._engine.answered,
-            now_ns=time_ns(), cpu_steal=self._steal, delay_ns=self.loop.take_worst_delay_ns(),
-            version=self._version, alive=alive,
+            self._fabric, self.node_sn, self._list.endpoints,
+            self.engine.sent, self.engine.answered,
+            now_ns=time_ns(), cpu_steal=self._steal, delay_ns=self.delay_ns,
+            version=self.version, instance=self.instance, started_ns=self.started_ns,
+            scope=self.scope, alive=alive,
         )  # fmt: skip
-        self._publisher.publish(topics.HEARTBEATS.name, self._options.node_sn, beat, topics.JSON)
+        self.publisher.publish(topics.HEARTBEATS.name, self.node_sn, beat, topics.JSON)
+
+    def _callback_failed(self, why: Exception) -> None:
+        """Report a defect once for each place in the code; all of them are counted."""
+        what = describe(why)
+        place = what.rpartition(" at ")[2]
+        if place not in self._faults and len(self._faults) < _MAX_FAULTS:
+            self._faults.add(place)
+            say("error", "callback-failed", why=what)
 
     def _complain(self) -> None:
-        """Once a minute: what went wrong that nobody else sees, if there is more of it."""
-        now = {f"silent.{why}": count for why, count in self._responder.silent.items()}
-        now |= {f"question.{why}": count for why, count in self._doors.counts.items()}
+        """Once a minute: what went wrong that nothing else shows, if there is more of it."""
+        now = {f"silent.{why}": count for why, count in self.responder.silent.items()}
+        now |= {f"question.{why}": count for why, count in self.doors.counts.items()}
         now |= {
-            f"publish.{why}": self._publisher.counts[why]
+            f"publish.{why}": self.publisher.counts[why]
             for why in ("overflow", "failed", "reconnects")
-            if self._publisher.counts[why]
+            if self.publisher.counts[why]
         }
-        if self._tracer.dropped:
-            now["traces.dropped"] = self._tracer.dropped
+        for name, count in (
+            ("traces.dropped", self.tracer.dropped),
+            ("probes.stalled", self.engine.stalled),
+            ("sources.unopened", len(self.doors.unopened)),
+            ("callbacks.failed", self.loop.errors),
+        ):
+            if count:
+                now[name] = count
         if now.get("silent.stale"):
-            now["silent.stale.skew_ms"] = self._responder.last_skew_ns // 1_000_000
+            now["silent.stale.skew_ms"] = self.responder.last_skew_ns // 1_000_000
         if now != self._complaints:
             say("warning", "complaints", **now)
         self._complaints = now

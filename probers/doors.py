@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 from time import monotonic_ns, time_ns
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from probers import wire
 from probers.door import Door, Icmp, Received
@@ -16,12 +16,17 @@ from probers.loop import Loop
 from probers.responder import RateLimit, Responder
 from probers.wire import Address, Datagram, Key
 
+#: Sockets at most, however many the system allows: eight NICs with 512 source ports each.
+MAX_SOCKETS: Final = 4096
+
 
 class Asker(Protocol):
-    """Someone who asks. Each question ends in at most one of ``replied`` and ``refused``."""
+    """Someone who asks. Each question ends in at most one of ``replied``, ``refused`` and
+    ``withdrawn`` (its socket was closed: nothing will be known about it)."""
 
     def replied(self, sequence: int, reply: Datagram, received: Received) -> None: ...
     def refused(self, sequence: int, icmp: Icmp) -> None: ...
+    def withdrawn(self, sequence: int) -> None: ...
     def stamped(self, sequence: int, at_ns: int) -> None: ...
 
 
@@ -34,11 +39,20 @@ class _Question(NamedTuple):
 class Doors:
     """Opens, watches and closes sockets; the only place that sends.
 
-    ``max_rate`` bounds the questions a second of the whole agent, whatever any ping list says.
+    ``max_rate`` bounds the questions a second of the whole agent and ``max_sockets`` its sockets,
+    whatever any ping list says.
     """
 
-    def __init__(self, loop: Loop, key: Key, responder: Responder, max_rate: float) -> None:
+    def __init__(
+        self,
+        loop: Loop,
+        key: Key,
+        responder: Responder,
+        max_rate: float,
+        max_sockets: int = MAX_SOCKETS,
+    ) -> None:
         self._loop, self._key, self._responder = loop, key, responder
+        self.max_sockets = max_sockets
         self._doors: dict[Address, Door] = {}
         self._waiting: dict[int, _Question] = {}
         self._newest: dict[tuple[Address, Address], int] = {}
@@ -50,23 +64,55 @@ class Doors:
         #: over-budget, strange (an answer nobody waits for), unsendable (our answer was refused),
         #: send-ERRNO (a question that our own kernel did not send)
         self.counts: Counter[str] = Counter()
+        #: Why a socket could not be opened when that was last tried: errno's name by address.
+        self.unopened: dict[Address, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._doors)
 
     def open(self, address: Address) -> Door:
-        """The socket bound to ``address``, opened when there is none; raises OSError."""
+        """The socket bound to ``address``, opened when there is none; raises OSError, EMFILE when
+        ``max_sockets`` are open."""
         door = self._doors.get(address)
         if door is None:
-            door = Door(*address, self.devices.get(address[0], ""))
-            self._doors[door.address] = door
+            try:
+                door = self._open(address)
+            except OSError as why:
+                self.unopened[address] = errno.errorcode.get(why.errno or 0, "failed")
+                raise
+            self.unopened.pop(address, None)
+        return door
+
+    def _open(self, address: Address) -> Door:
+        if len(self._doors) >= self.max_sockets:
+            raise OSError(errno.EMFILE, "the agent's bound on sockets is reached")
+        door = Door(*address, self.devices.get(address[0], ""))
+        try:
             self._loop.watch(door.fileno(), lambda: self._ready(door))
+        except OSError:  # an unwatched socket would turn every answer into a loss
+            door.close()
+            raise
+        self._doors[door.address] = door
         return door
 
     def keep_only(self, addresses: Iterable[Address]) -> None:
-        """Close every socket that is bound to none of ``addresses``."""
-        for address in set(self._doors).difference(addresses):
+        """Close every socket that is bound to none of ``addresses``.
+
+        What was asked from there is withdrawn: it is neither answered nor lost.
+        """
+        kept = set(addresses)
+        closing = self._doors.keys() - kept
+        for sequence, question in list(self._waiting.items()):
+            if question.flow.src in closing:
+                self.forget(sequence)
+                question.asker.withdrawn(sequence)
+        for address in closing:
             door = self._doors.pop(address)
             self._loop.unwatch(door.fileno())
             door.close()
         self._newest.clear()
+        for address in self.unopened.keys() - kept:
+            del self.unopened[address]
 
     def next_sequence(self) -> int:
         """A number for the next question; unique in this process, unguessable from outside."""

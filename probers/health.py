@@ -48,6 +48,9 @@ def heartbeat(
     cpu_steal: float,
     delay_ns: int,
     version: str,
+    instance: str = "",
+    started_ns: int = 0,
+    scope: str = "",
     alive: bool = True,
 ) -> bytes:
     """One heartbeat's JSON. sent, answered: cumulative probes by own address."""
@@ -67,5 +70,8 @@ def heartbeat(
             scheduling_delay_us=round(delay_ns / 1e3, 1),
             rnics=rnics,
             version=version,
+            instance=instance,
+            started=started_ns,
+            scope=scope,
         )
     )

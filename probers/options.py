@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from dataclasses import dataclass, field
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, ip_address
 from typing import Final, NoReturn
 
 from probers.pinglist import RESPONDER_PORT, Layer
@@ -60,6 +60,7 @@ class Options:
     encoding: str
     compression: str
     relay_listen: tuple[tuple[str, Client | None], ...]
+    health_listen: tuple[str, int] | None
     engine: str
     sender_key: HostKey | None = field(repr=False)
     kafka: dict[str, str] = field(repr=False)
@@ -97,6 +98,7 @@ def parse(argv: list[str] | None) -> Options:
         encoding=args.encoding,
         compression=args.compression,
         relay_listen=tuple(args.relay_listen or ()),
+        health_listen=args.health_listen,
         engine=args.engine,
         sender_key=sender_key,
         kafka=_kafka(args.kafka_option),
@@ -156,6 +158,8 @@ def _parser() -> argparse.ArgumentParser:
         help="librdkafka setting, repeatable, no secrets; further ones in environment variable "
         f"{kafka_client.OPTIONS_VARIABLE}, the password's file in "
         f"{kafka_client.PASSWORD_VARIABLE}")  # fmt: skip
+    add("--health-listen", type=_loopback, metavar="IP:PORT",
+        help="serve /metrics, /healthz and /readyz; loopback only (default: none)")  # fmt: skip
     return parser
 
 
@@ -229,6 +233,17 @@ def _count(text: str) -> int:
     if not 1 <= number <= 1000:
         raise argparse.ArgumentTypeError(f"{text} is not between 1 and 1000")
     return number
+
+
+def _loopback(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    try:
+        if ip_address(host).is_loopback and 0 <= int(port) <= 65535:
+            return host, int(port)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text} is not a loopback address; give 127.0.0.1:PORT")
 
 
 def _network(text: str) -> IPv4Network:

@@ -57,7 +57,8 @@ class Responder:
         self._key, self._fresh_ns = key, fresh_ns
         self._limit = RateLimit(rate, burst)
         self.answered = 0
-        #: Questions without an answer, by reason: not-ours, bad-mac, stale, rate.
+        #: Questions without an answer, by reason: not-ours, bad-mac, stale, rate, and late (it was
+        #: our own process that did not run while they waited here).
         self.silent: Counter[str] = Counter()
         #: Clock of the last stale question minus ours [ns]: says how wrong which clock is.
         self.last_skew_ns = 0
@@ -84,6 +85,9 @@ class Responder:
             return None
         if not wire.verify(self._key, raw, peer, own):
             self.silent["bad-mac"] += 1
+            return None
+        if now_ns - received_ns > self._fresh_ns:
+            self.silent["late"] += 1
             return None
         if not wire.fresh(question, now_ns, self._fresh_ns):
             self.last_skew_ns = question.wall - now_ns

@@ -7,7 +7,7 @@ the datagram. A trace from a responder's socket to a prober's source port shows 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from time import monotonic_ns, time_ns
 from typing import Final
@@ -17,7 +17,7 @@ from probers.door import PORT_UNREACHABLE, TIME_EXCEEDED, UNREACHABLE, Icmp, Rec
 from probers.doors import Doors
 from probers.flow import FiveTuple
 from probers.loop import Deadlines, Loop
-from probers.wire import Datagram
+from probers.wire import Address, Datagram
 
 MAX_HOPS: Final = 16
 #: So many silent hops in a row mean that nobody is there any more.
@@ -60,6 +60,7 @@ class Tracer:
         self._traces: dict[int, Trace] = {}
         self._queue: deque[FiveTuple] = deque()
         self._deadlines = Deadlines(loop, int(hop_timeout_s * 1e9), self._expired)
+        self._admitting = False
         self.dropped = 0
 
     def trace(self, flow: FiveTuple) -> None:
@@ -70,13 +71,25 @@ class Tracer:
         self._queue.append(flow)
         self._admit()
 
-    def forget_queue(self) -> None:
-        """Start no trace that has not started yet."""
-        self._queue.clear()
+    def keep_only(self, addresses: Collection[Address]) -> None:
+        """Go on with traces from these addresses only: the others' sockets are closed, and a
+        next hop would open them again."""
+        self._queue = deque(flow for flow in self._queue if flow.src in addresses)
+        for sequence, trace in list(self._traces.items()):
+            if trace.flow.src not in addresses:
+                del self._traces[sequence]
+                self._doors.forget(sequence)
+        self._admit()
 
     def _admit(self) -> None:
-        while self._queue and len(self._traces) < self._at_once:
-            self._ask(Trace(self._queue.popleft(), started=time_ns()))
+        if self._admitting:  # a trace that ended at once: the loop below goes on by itself
+            return
+        self._admitting = True
+        try:
+            while self._queue and len(self._traces) < self._at_once:
+                self._ask(Trace(self._queue.popleft(), started=time_ns()))
+        finally:
+            self._admitting = False
 
     def _ask(self, trace: Trace) -> None:
         sequence = self._doors.next_sequence()
@@ -113,6 +126,10 @@ class Tracer:
                 trace.hops.append(icmp.offender)
             self._end(trace, "unreachable")
 
+    def withdrawn(self, sequence: int) -> None:
+        """The list that it was for is gone: no record says anything about its route."""
+        self._traces.pop(sequence, None)
+
     def stamped(self, sequence: int, at_ns: int) -> None:
         """Traces ask for no stamps."""
 
@@ -121,6 +138,8 @@ class Tracer:
         if trace is None:
             return
         self._doors.forget(sequence)
+        if self._deadlines.stalled:
+            trace.tries -= 1  # our process did not run: the hop may well have answered
         if trace.tries < self._tries:
             self._ask(trace)
         else:

@@ -39,7 +39,8 @@ class Burst:
     """Some probes of one five-tuple sent together; becomes one record when all have ended.
 
     dials: how each of them ended. started, sent_at: wall clock [ns] of the round and of its first
-    probe. A probe that our own kernel refused to send is not ``sent``.
+    probe. A probe that our own kernel refused to send is not ``sent``, nor is one that was in
+    flight while our own process did not run: both are an ``error`` of the prober's.
     """
 
     flow: FiveTuple
@@ -85,11 +86,16 @@ class UdpEngine:
         timeout_s: float = 0.5,
     ) -> None:
         self._doors, self._done = doors, done
+        self._timeout_ns = int(timeout_s * 1e9)
         self._probes: dict[int, _Probe] = {}
-        self._deadlines = Deadlines(loop, int(timeout_s * 1e9), self._expired)
+        self._deadlines = Deadlines(loop, self._timeout_ns, self._expired)
         #: Probes by source address, as heartbeats report them.
         self.sent: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
+        #: Probes that were in flight while the process did not run; see ``Deadlines.stalled``.
+        self.stalled = 0
+        #: Probes whose socket was closed, for another list, before they ended.
+        self.withdrawn_count = 0
 
     def probe(self, flow: FiveTuple, burst: int = 1) -> None:
         """Send ``burst`` probes of ``flow`` now."""
@@ -130,8 +136,13 @@ class UdpEngine:
     def replied(self, sequence: int, reply: Datagram, received: Received) -> None:
         """An answer, verified."""
         probe = self._probes.pop(sequence)
-        probe.burst.trips.append(_trip(probe, reply, received, monotonic_ns()))
+        now = monotonic_ns()
+        trip = _trip(probe, reply, received, now)
         self.answered[probe.burst.flow.src[0]] += 1
+        if not trip.kernel and now - probe.mono > 2 * self._timeout_ns:
+            self._end_stalled(probe)  # the time until we read it is ours, not the network's
+            return
+        probe.burst.trips.append(trip)
         self._end(probe, "success")
 
     def refused(self, sequence: int, icmp: Icmp) -> None:
@@ -141,6 +152,14 @@ class UdpEngine:
             no_port = icmp.type == UNREACHABLE and icmp.code == PORT_UNREACHABLE
             self._end(probe, "refused" if no_port else "unreachable")
 
+    def withdrawn(self, sequence: int) -> None:
+        """The list that it was sent for is gone: no record says anything about it."""
+        if (probe := self._probes.pop(sequence, None)) is not None:
+            self.withdrawn_count += 1
+            probe.burst.size -= 1
+            probe.burst.sent -= 1
+            self._settle(probe.burst)
+
     def stamped(self, sequence: int, at_ns: int) -> None:
         """The kernel's time of sending."""
         if (probe := self._probes.get(sequence)) is not None:
@@ -149,7 +168,16 @@ class UdpEngine:
     def _expired(self, sequence: int) -> None:
         if (probe := self._probes.pop(sequence, None)) is not None:
             self._doors.forget(sequence)
-            self._end(probe, "timeout")
+            if self._deadlines.stalled:
+                self._end_stalled(probe)
+            else:
+                self._end(probe, "timeout")
+
+    def _end_stalled(self, probe: _Probe) -> None:
+        """Our process did not run while it was in flight: nothing was learnt about the network."""
+        self.stalled += 1
+        probe.burst.sent -= 1
+        self._end(probe, "error")
 
     def _end(self, probe: _Probe, dial: str) -> None:
         probe.burst.dials.append(dial)

@@ -28,6 +28,10 @@ class Heartbeat(msgspec.Struct, frozen=True, omit_defaults=True):
     cpu_steal            share of the last second stolen by the hypervisor or a cgroup limit, 0..1
     scheduling_delay_us  how late the agent's own timers fired in the last second, worst case [us]
     rnics                per rnic real_ip, cumulative probe counts
+    instance             random at each start of an agent: two at a time are two agents
+    started              when that was [ns since the epoch]; 0: the agent does not say
+    scope                the part of the host that this agent serves, <layer>/<node_id>; "": all.
+                         Agents of different scopes share a node_sn rightly
     """
 
     node_sn: str
@@ -38,6 +42,9 @@ class Heartbeat(msgspec.Struct, frozen=True, omit_defaults=True):
     scheduling_delay_us: float = 0.0
     rnics: dict[str, RnicCounts] = {}
     version: str = ""
+    instance: str = ""
+    started: int = 0
+    scope: str = ""
 
     def __post_init__(self) -> None:
         if not self.node_sn:

@@ -138,3 +138,97 @@ STREAM_SUPPRESSED: Final = Metric(
     "because placement does not call a container ready; what is read again counts again",
     ("reason",),
 )  # fmt: skip
+STREAM_TWINS: Final = Metric(
+    "skh_stream_agent_twins",
+    "gauge",
+    "Hosts in whose name two agents have sent heartbeats at the same time in the last minute: a "
+    "cloned machine or a forgotten process",
+)
+AGENT_INFO: Final = Metric(
+    "skh_agent_info", "gauge", "1; which agent this is", ("node_sn", "scope", "instance", "version")
+)
+AGENT_STARTED: Final = Metric(
+    "skh_agent_start_time_seconds", "gauge", "When the agent started [s since the epoch]"
+)
+AGENT_READY: Final = Metric("skh_agent_ready", "gauge", "1 when /readyz would answer 200, else 0")
+AGENT_PROBES: Final = Metric(
+    "skh_agent_probes_total", "counter",
+    "Probes sent, answered, stalled (in flight while the agent's process did not run: their record "
+    "is an error, not a loss) and withdrawn (their socket was closed for another list)",
+    ("outcome",),
+)  # fmt: skip
+AGENT_QUESTIONS: Final = Metric(
+    "skh_agent_questions_total", "counter",
+    "Questions and answers that went wrong: over-budget (--max-rate; no record), send-<errno> (our "
+    "kernel refused, as with ENOBUFS), unsendable (an answer of ours), strange (an answer that "
+    "nothing waits for)", ("reason",),
+)  # fmt: skip
+AGENT_ANSWERS: Final = Metric(
+    "skh_agent_answers_total", "counter", "Questions of others that this agent has answered"
+)
+AGENT_SILENT: Final = Metric(
+    "skh_agent_silent_total", "counter",
+    "Datagrams that this agent did not answer: not-ours, bad-mac, stale (clocks differ), late (we "
+    "did not run), rate", ("reason",),
+)  # fmt: skip
+AGENT_SOCKETS: Final = Metric("skh_agent_sockets_open", "gauge", "UDP sockets of the agent")
+AGENT_SOCKETS_LIMIT: Final = Metric(
+    "skh_agent_sockets_limit", "gauge", "UDP sockets that the agent opens at most"
+)
+AGENT_UNOPENED: Final = Metric(
+    "skh_agent_sources_unopened", "gauge",
+    "Source addresses and ports of the list that could not be bound when last tried", ("reason",),
+)  # fmt: skip
+AGENT_ENDPOINTS_UNBOUND: Final = Metric(
+    "skh_agent_endpoints_unbound", "gauge",
+    "Own endpoints without a responder; in_use: another process has their port, perhaps another "
+    "agent of this host", ("why",),
+)  # fmt: skip
+AGENT_FIVE_TUPLES: Final = Metric(
+    "skh_agent_five_tuples", "gauge",
+    "Five-tuples of the list: probed, or left out because there are not enough sockets (sockets) "
+    "or --allow-cidr forbids their target (forbidden)", ("state",),
+)  # fmt: skip
+AGENT_TRACES_DROPPED: Final = Metric(
+    "skh_agent_traces_dropped_total", "counter", "Traceroutes not made because too many waited"
+)
+AGENT_LIST: Final = Metric(
+    "skh_agent_list_readings_total", "counter",
+    "Readings of the ping list: read, failed, hanging (did not return), unexpected (failed by a "
+    "defect of ours), refused (sound, but the agent could not apply it)", ("outcome",),
+)  # fmt: skip
+AGENT_LIST_AGE: Final = Metric(
+    "skh_agent_list_age_seconds", "gauge", "Since the ping list was last read with success"
+)
+AGENT_PUBLISHED: Final = Metric(
+    "skh_agent_published_messages_total", "counter",
+    "Messages by what became of them: queued, delivered, overflow, failed; reconnects of the "
+    "publisher", ("outcome",),
+)  # fmt: skip
+AGENT_RELAY: Final = Metric(
+    "skh_agent_relay_total", "counter",
+    "What the relay has counted: frames and bytes passed on, frames and connections refused, by "
+    "reason", ("event",),
+)  # fmt: skip
+AGENT_RELAY_CONNECTIONS: Final = Metric(
+    "skh_agent_relay_connections", "gauge", "Clients of the relay"
+)
+AGENT_RELAY_BUFFERED: Final = Metric(
+    "skh_agent_relay_buffered_bytes", "gauge", "Frames that the relay has received in part"
+)
+AGENT_DELAY: Final = Metric(
+    "skh_agent_scheduling_delay_seconds", "gauge",
+    "How late the agent's own timers fired in the last second, worst case",
+)  # fmt: skip
+AGENT_LOOP_ERRORS: Final = Metric(
+    "skh_agent_callback_errors_total", "counter",
+    "Exceptions in the agent's loop that cost one probe, datagram or turn",
+)  # fmt: skip
+AGENT_LOG_LOST: Final = Metric(
+    "skh_agent_log_lines_lost_total", "counter", "Log lines that stderr did not take"
+)
+AGENT_HEALTH_REQUESTS: Final = Metric(
+    "skh_agent_health_requests_total", "counter",
+    "Connections to --health-listen: served, refused (too many, too slow or no request), failed",
+    ("outcome",),
+)  # fmt: skip

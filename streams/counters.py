@@ -44,6 +44,7 @@ def samples(worker: StreamWorker) -> Iterator[Sample]:
         *((each, (worker.refused + worker.notices.refused)[each.name]) for each in _DOCUMENTS),
     ):
         yield Sample(metrics.STREAM_DEAD_LETTERS, dead, (topic.name,))
+    yield Sample(metrics.STREAM_TWINS, worker.heartbeats.twins.count)
     yield Sample(metrics.STREAM_FINDINGS, worker.localise.incidents, ("incident",))
     yield Sample(metrics.STREAM_FINDINGS, worker.localise.anomalies, ("anomaly",))
     for reason, refused in worker.admission.refused.items():

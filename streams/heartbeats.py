@@ -19,6 +19,7 @@ from streams.alignment import Confluence, Stage
 from streams.held import Held, in_message
 from streams.messages import InMessage, OutMessage
 from streams.reading import Reading
+from streams.twins import Twins
 from streams.windows import SECOND
 
 _FLUSH_S: Final = 0.5
@@ -56,6 +57,7 @@ class Heartbeats:
         self._lanes: dict[int, _Lane] = {}
         self._lock = asyncio.Lock()
         self.received = self.dead_lettered = 0
+        self.twins = Twins()
         confluence.join(
             Stage(topics.HEARTBEATS.name, self._reading, self._front_s, lambda partition: None)
         )
@@ -84,6 +86,7 @@ class Heartbeats:
                 )
             )
         else:
+            self.twins.see(beat)
             # A clock far ahead must not move what the heartbeats of others wait for.
             second = beat.time // SECOND
             if message.time_ms > 0:  # else the broker does not say when it came

@@ -5,15 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from agent_site import Site
 
 from probers.doors import Doors
 from probers.loop import Loop
+from probers.relay import Relay
 from probers.responder import Responder
 from probers.wire import Key
 
 Until = Callable[[Callable[[], bool]], None]
+PATIENCE_S = 60.0  # a busy machine is slow, not wrong
 
 
 @pytest.fixture
@@ -37,10 +41,10 @@ def doors(loop: Loop, key: Key) -> Iterator[Doors]:
 
 @pytest.fixture
 def run_until(loop: Loop) -> Until:
-    """Serve the loop until a condition holds; fails after 10 s."""
+    """Serve the loop until a condition holds; fails after a minute."""
 
     def serve(holds: Callable[[], bool]) -> None:
-        give_up_at = time.monotonic() + 10.0
+        give_up_at = time.monotonic() + PATIENCE_S
         done: list[bool] = []
 
         def look() -> None:
@@ -50,20 +54,30 @@ def run_until(loop: Loop) -> Until:
 
         loop.every(1_000_000, look)
         loop.run()
-        assert done == [True], "the condition did not hold within 10 s"
+        assert done == [True], f"the condition did not hold within {PATIENCE_S:g} s"
 
     return serve
 
 
 @pytest.fixture
 def eventually() -> Until:
-    """Wait for something that another thread or process does; fails after 10 s."""
+    """Wait for something that another thread or process does; fails after a minute."""
 
     def wait(holds: Callable[[], bool]) -> None:
-        give_up_at = time.monotonic() + 10.0
+        give_up_at = time.monotonic() + PATIENCE_S
         pause = threading.Event()
         while not holds():
-            assert time.monotonic() < give_up_at, "the condition did not hold within 10 s"
+            assert time.monotonic() < give_up_at, (
+                f"the condition did not hold within {PATIENCE_S:g} s"
+            )
             pause.wait(0.01)
 
     return wait
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    made = Site(tmp_path)
+    with Relay(tmp_path / "relay.sock", made.sink):
+        yield made
+        made.close()

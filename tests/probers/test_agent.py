@@ -7,81 +7,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
-import pyarrow as pa
 import pytest
-
-from probers.relay import Headers, Relay
-from schemas import heartbeat, topics
+from agent_site import SECRET, Site, ended
 
 Until = Callable[[Callable[[], bool]], None]
-SECRET = "a key that must never be shown"  # noqa: S105  # of these tests only
-
-
-class Site:
-    """A directory with an agent's files, a relay, and what arrived there."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.rows: list[dict[str, Any]] = []
-        self.beats: list[heartbeat.Heartbeat] = []
-        (directory / "key").touch(mode=0o600)
-        (directory / "key").write_text(SECRET + "\n")
-
-    def sink(self, topic: str, key: str, headers: Headers, payload: bytes) -> None:
-        assert key == "host-a"
-        if topic == topics.PINGS.name:
-            self.rows += pa.ipc.open_stream(payload).read_all().to_pylist()
-        else:
-            self.beats.append(heartbeat.decode(payload))
-
-    def write_list(self, targets: list[str], **changes: Any) -> None:
-        own = [
-            {"ip": ip, "real_ip": ip, "layer": "underlay", "asw": "tor-1"}
-            for ip in ("127.0.1.1", "127.0.1.2")
-        ]
-        document = {
-            "version": 1, "fabric": "f1", "node_sn": "host-a", "interval_s": 0.1, "endpoints": own,
-            "targets": [
-                {"src_ip": source["ip"], "ip": ip, "real_ip": ip, "node_sn": "host-b",
-                 "layer": "underlay", "src_ports": [51000, 51001], "dscp": 26}
-                for source in own for ip in targets if ip != source["ip"]
-            ], **changes,
-        }  # fmt: skip
-        fresh = self.directory / "list.new"
-        fresh.write_text(json.dumps(document))
-        fresh.replace(self.directory / "list.json")
-
-    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-        command = [
-            sys.executable, "-m", "probers.agent", "--ping-list", str(self.directory / "list.json"),
-            "--publish", f"unix:{self.directory / 'relay.sock'}", "--node-sn", "host-a",
-            "--key-file", str(self.directory / "key"), "--list-interval", "0.1",
-            "--listen-port", "65311", *arguments,
-        ]  # fmt: skip
-        return subprocess.Popen(command, stderr=subprocess.PIPE, **options)
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    made = Site(tmp_path)
-    with Relay(tmp_path / "relay.sock", made.sink):
-        yield made
-
-
-def ended(process: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> tuple[int, str]:
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=15)
-    return process.returncode, errors.decode()
 
 
 def test_both_nics_probe_each_other_and_sigterm_loses_nothing(
     site: Site, eventually: Until
 ) -> None:
-    site.write_list(["127.0.1.1", "127.0.1.2"])
+    site.write_list([site.ips[0], site.ips[1]])
     text = (site.directory / "list.json").read_text()
     (site.directory / "list.json").write_text(
         text.replace('"src_ports"', '"port": 65311, "src_ports"')
@@ -94,7 +31,7 @@ def test_both_nics_probe_each_other_and_sigterm_loses_nothing(
     assert code == 0, errors
     assert SECRET not in errors
     pings = [row for row in site.rows if row["task_type"] == "UDP_PING"]
-    assert {row["src_ip"] for row in pings} == {"127.0.1.1", "127.0.1.2"}
+    assert {row["src_ip"] for row in pings} == {site.ips[0], site.ips[1]}
     assert {row["dial"] for row in pings} == {"success"}
     assert {(row["src_idc"], row["src_asw"], row["dscp"]) for row in pings} == {("f1", "tor-1", 26)}
     last = site.beats[-1]
@@ -107,29 +44,24 @@ def test_both_nics_probe_each_other_and_sigterm_loses_nothing(
 def test_a_list_that_is_emptied_stops_the_probing_but_not_the_heartbeats(
     site: Site, eventually: Until
 ) -> None:
-    site.write_list(["127.0.1.2"])
+    site.write_list([site.ips[1]])
     process = site.start()
     eventually(lambda: bool(site.rows))
     site.write_list([])
 
-    def quiet() -> bool:
-        """Two heartbeats in a row with the same counts: nothing was sent between them."""
-        counts = [{ip: c.sent for ip, c in beat.rnics.items()} for beat in site.beats[-2:]]
-        return len(counts) == 2 and counts[0] == counts[1] and sum(counts[0].values()) > 0
-
-    eventually(quiet)
+    eventually(site.quiet)
     code, errors = ended(process, signal.SIGINT)
     assert code == 0
     assert "probing-stopped" in errors
 
 
 def test_no_list_lifts_the_allowed_networks_or_the_rate(site: Site, eventually: Until) -> None:
-    site.write_list(["127.0.1.2", "127.9.9.9"], interval_s=0.01)
-    process = site.start("--allow-cidr", "127.0.1.0/24", "--max-rate", "20")
+    site.write_list([site.ips[1], "127.9.9.9"], interval_s=0.01)
+    process = site.start("--allow-cidr", f"{site.network}.0/24", "--max-rate", "20")
     eventually(lambda: len(site.beats) >= 4)
     code, errors = ended(process)
     assert code == 0
-    assert {row["dst_ip"] for row in site.rows} <= {"127.0.1.2"}
+    assert {row["dst_ip"] for row in site.rows} <= {site.ips[1]}
     assert "targets-refused" in errors
     assert "interval-stretched" in errors
     seconds = (site.beats[-1].time - site.beats[0].time) / 1e9
@@ -178,7 +110,7 @@ def test_an_endpoint_whose_address_is_not_there_is_said_once_and_the_rest_works(
 def test_wrong_usage_is_one_line_and_its_exit_code(
     site: Site, arguments: list[str], environment: dict[str, str], code: int, said: str
 ) -> None:
-    site.write_list(["127.0.1.2"])
+    site.write_list([site.ips[1]])
     (site.directory / "open").touch(mode=0o644)
     (site.directory / "open").write_text(SECRET)
     places = {"L": str(site.directory / "list.json"), "OPEN": str(site.directory / "open")}

@@ -13,8 +13,9 @@ import msgspec
 import pytest
 
 from probers import pinglist
+from probers.fetch import fetch
 from probers.pinglist import PingList, PingListError
-from probers.watch import MAX_FAILURES, Watch, fetch
+from probers.watch import MAX_FAILURES, Watch
 
 ENDPOINT = {"ip": "10.0.0.1", "real_ip": "10.0.0.1", "layer": "underlay"}
 TARGET = {
@@ -137,7 +138,8 @@ def test_three_failures_in_a_row_stop_the_probing_once_and_a_good_list_resumes_i
     path.write_bytes(good)
     reports.watch.turn()
     assert [read is None for read in reports.lists] == [False, True, False]
-    assert len(reports.complaints) == 5
+    assert len(reports.complaints) == MAX_FAILURES, "the same failure again is counted, not said"
+    assert reports.watch.counts == {"read": 2, "failed": 5}
 
 
 @pytest.fixture

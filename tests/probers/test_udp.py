@@ -155,7 +155,7 @@ def test_the_budget_of_the_agent_is_never_exceeded(
     run_until(lambda: engine.unanswered == 0)
     doors.keep_only(())
     assert doors.counts["over-budget"] >= 60
-    assert sum(burst.sent for burst in bursts) + doors.counts["over-budget"] == 100
+    assert sum(engine.sent.values()) + doors.counts["over-budget"] == 100
 
 
 def test_a_replayed_or_forged_answer_is_not_believed(

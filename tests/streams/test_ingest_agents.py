@@ -194,6 +194,16 @@ async def test_heartbeats_are_gathered_per_fabric_and_bad_ones_are_dead_letters(
     assert (stage.received, stage.dead_lettered) == (6, 2)
 
 
+async def test_heartbeats_of_two_agents_in_one_name_are_counted_as_twins() -> None:
+    outbox, acked = Outbox(), list[tuple[int, int]]()
+    stage = Heartbeats(Confluence(outbox))
+    for offset in range(6):
+        beat = Heartbeat("h1", START_S * 10**9 + offset, fabric="f1", instance="ab"[offset % 2])
+        raw = heartbeat.encode(beat)
+        await stage.take(Event(InMessage(offset, START_S * 1000, raw, {}), 2, acked))
+    assert stage.twins.count == 1
+
+
 class Quiet(Notices):
     """Nobody says anything of placement or maintenance."""
 

@@ -1,0 +1,97 @@
+"""An agent in a process of its own, with its files, a relay, and what arrived there."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+from probers.relay import Headers
+from schemas import heartbeat, topics
+
+SECRET = "a key that must never be shown"  # noqa: S105  # of these tests only
+
+
+def own_network() -> str:
+    """Three bytes of loopback addresses that no other test run on this machine is likely to use:
+    agents bind fixed ports."""
+    return f"127.{Random().randint(1, 254)}.{Random().randint(0, 255)}"
+
+
+class Site:
+    """A directory with an agent's files, a relay, and what arrived there."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.network = own_network()
+        self.ips = (f"{self.network}.1", f"{self.network}.2")
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.command = [sys.executable, "-m", "probers.agent"]
+        self.rows: list[dict[str, Any]] = []
+        self.beats: list[heartbeat.Heartbeat] = []
+        (directory / "key").touch(mode=0o600)
+        (directory / "key").write_text(SECRET + "\n")
+
+    def sink(self, topic: str, key: str, headers: Headers, payload: bytes) -> None:
+        assert key == "host-a"
+        if topic == topics.PINGS.name:
+            self.rows += pa.ipc.open_stream(payload).read_all().to_pylist()
+        else:
+            self.beats.append(heartbeat.decode(payload))
+
+    def write_list(self, targets: list[str], **changes: Any) -> None:
+        own = [{"ip": ip, "real_ip": ip, "layer": "underlay", "asw": "tor-1"} for ip in self.ips]
+        document = {
+            "version": 1, "fabric": "f1", "node_sn": "host-a", "interval_s": 0.1, "endpoints": own,
+            "targets": [
+                {"src_ip": source["ip"], "ip": ip, "real_ip": ip, "node_sn": "host-b",
+                 "layer": "underlay", "src_ports": [51000, 51001], "dscp": 26}
+                for source in own for ip in targets if ip != source["ip"]
+            ], **changes,
+        }  # fmt: skip
+        fresh = self.directory / "list.new"
+        fresh.write_text(json.dumps(document))
+        fresh.replace(self.directory / "list.json")
+
+    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+        """An agent that answers on port 65311; ``arguments`` take precedence."""
+        command = [
+            *self.command,
+            *("--ping-list", str(self.directory / "list.json")),
+            *("--publish", f"unix:{self.directory / 'relay.sock'}"),
+            *("--node-sn", "host-a", "--key-file", str(self.directory / "key")),
+            *("--list-interval", "0.1", "--listen-port", "65311"),
+            *arguments,
+        ]
+        process = subprocess.Popen(command, **{"stderr": subprocess.PIPE, **options})
+        self.processes.append(process)
+        return process
+
+    def close(self) -> None:
+        """End the agents that a failed test has left."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+                process.communicate(timeout=30)
+
+    @property
+    def pings(self) -> list[dict[str, Any]]:
+        """Records of probes so far."""
+        return [row for row in self.rows if row["task_type"] == "UDP_PING"]
+
+    def quiet(self) -> bool:
+        """Two heartbeats in a row with the same counts: nothing was sent between them."""
+        counts = [{ip: c.sent for ip, c in beat.rnics.items()} for beat in self.beats[-2:]]
+        return len(counts) == 2 and counts[0] == counts[1] and sum(counts[0].values()) > 0
+
+
+def ended(process: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> tuple[int, str]:
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    return process.returncode, errors.decode()
