@@ -7,20 +7,23 @@ from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from api import health, incidents, pages, queries
+from api import health, incidents, pages
+from api.database import Database, DatabaseError, Store
 from api.documents import Problem, answer, json_schemas
+from api.guards import HeadersOnAll, HostCheck
+from api.machine import internal_error
+from api.probes import Probes, Ready
 from schemas import metrics
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
 def create_app(
-    store: queries.Store,
+    store: Store | Database,
     *,
     counters: Sequence[metrics.Source] = (),
-    ready: Sequence[health.Ready] = (),
+    ready: Sequence[Ready] = (),
     allowed_hosts: Sequence[str] = LOOPBACK,
 ) -> FastAPI:
     """The whole service over an open store.
@@ -30,7 +33,10 @@ def create_app(
     ready          each called by /readyz: None, or why this process does not do its work
     allowed_hosts  names by which clients may call us ("*": any). Loopback only by default, so that
                    a web page elsewhere cannot read incidents through a browser on this machine
+
+    ``app.state.probes`` answers for a listener of machines alone (``api.machine``).
     """
+    database = store if isinstance(store, Database) else Database(store)
     app = FastAPI(
         title="SkeletonHunter",
         summary="Which component of the training network is to blame, and why",
@@ -38,14 +44,17 @@ def create_app(
         docs_url=None,
         redoc_url=None,
     )
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*allowed_hosts], www_redirect=False)
-    app.include_router(incidents.router(store))
-    app.include_router(health.router(store, counters, ready))
+    app.add_middleware(HostCheck, allowed=allowed_hosts)
+    app.add_middleware(HeadersOnAll)  # the last one added is the outermost
+    app.include_router(incidents.router(database))
+    app.state.probes = probes = Probes(counters, ready, database)
+    app.include_router(health.router(probes))
     app.include_router(pages.router())
+    app.add_exception_handler(Exception, internal_error)
 
-    @app.exception_handler(ConnectionError)
-    async def unavailable(_: Request, why: Exception) -> Response:
-        return answer(Problem(f"the database does not answer: {why}"), 503)
+    @app.exception_handler(DatabaseError)
+    async def unavailable(_: Request, why: DatabaseError) -> Response:
+        return answer(Problem(why.public), 503)
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:

@@ -5,17 +5,26 @@ from __future__ import annotations
 from typing import Any, Final
 
 import msgspec
-from fastapi import Response
+from starlette.responses import Response
 
 from schemas.incident import Incident
 
 _ENCODER: Final = msgspec.json.Encoder()
+#: Of every answer that is not a page: it is data, kept by no cache and run by no browser.
+HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 class IncidentPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Incidents that match, newest first, each in its last version.
+    """Incidents that match, in the order asked for, each in its last version.
 
-    total  how many match in all; next: where the following page is, null on the last
+    total     how many match in all; next: where the following page is, null on the last
+    counts    state -> severity -> how many match all filters but those of state and severity
+    explains  incident_id -> how many others it explains, of the items here that explain any
     """
 
     items: list[Incident]
@@ -23,6 +32,8 @@ class IncidentPage(msgspec.Struct, frozen=True, kw_only=True):
     limit: int
     offset: int
     next: str | None
+    counts: dict[str, dict[str, int]]
+    explains: dict[str, int]
 
 
 class IncidentDetail(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,9 +52,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """What is being watched, by the database's clock.
 
     paths_watched   five-tuple paths with a window stored in the last five minutes
-    active          incidents not resolved, by severity, children left out
-    resolved        incidents resolved, children left out
+    active          incidents not resolved, by severity
+    resolved        incidents resolved
     stored_age_s    seconds since a window was stored; null when none is kept
+
+    Of incidents that another one explains only those are counted that it does not cover: its cause
+    is not stored, is resolved while they are not, or is less severe.
     """
 
     paths_watched: int
@@ -69,12 +83,12 @@ _ALL: Final = (IncidentPage, IncidentDetail, Summary, Problem, Health)
 
 
 def answer(document: msgspec.Struct, status: int = 200) -> Response:
-    """A document as a response that no cache keeps."""
+    """A document as a response with ``HEADERS``."""
     return Response(
         _ENCODER.encode(document),
         status_code=status,
         media_type="application/json",
-        headers={"Cache-Control": "no-store"},
+        headers=HEADERS,
     )
 
 

@@ -7,34 +7,40 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 
 from api import queries
+from api.database import Database
 from api.documents import IncidentDetail, IncidentPage, Problem, Summary, answer, described
+from api.filters import Filters
 
 _BUSY = described(503, Problem)
 
 
-def router(store: queries.Store) -> APIRouter:
-    """The routes that answer from ``store``."""
+def router(database: Database) -> APIRouter:
+    """The routes that answer from ``database``."""
     routes = APIRouter(prefix="/api/v1", tags=["incidents"])
 
     @routes.get(
         "/incidents",
         response_model=None,
         responses={**described(200, IncidentPage), **_BUSY},
-        summary="Incidents that match, newest first, each in its last version",
+        summary="Incidents that match, each in its last version, and how many there are",
     )
-    def incidents(request: Request, filters: Annotated[queries.Filters, Query()]) -> Response:
+    async def incidents(request: Request, filters: Annotated[Filters, Query()]) -> Response:
         if filters.since and filters.until and filters.since >= filters.until:
             raise HTTPException(422, [_mistake("since", "since must be before until")])
-        items, total = queries.find(store, filters)
-        after = filters.offset + len(items)
-        more = request.url.include_query_params(offset=after) if items and after < total else None
+        found = await database.ask(lambda store: queries.find(store, filters))
+        total = filters.chosen(found.counts)
+        after = filters.offset + len(found.items)
+        more = after < total and found.items
+        url = request.url.include_query_params(offset=after) if more else None
         return answer(
             IncidentPage(
-                items=items,
+                items=found.items,
                 total=total,
                 limit=filters.limit,
                 offset=filters.offset,
-                next=f"{more.path}?{more.query}" if more else None,
+                next=f"{url.path}?{url.query}" if url else None,
+                counts=found.counts,
+                explains=found.explains,
             )
         )
 
@@ -44,8 +50,8 @@ def router(store: queries.Store) -> APIRouter:
         responses={**described(200, IncidentDetail), **described(404, Problem), **_BUSY},
         summary="One incident with its history and the incidents that it explains",
     )
-    def incident(incident_id: Annotated[str, Path(max_length=100)]) -> Response:
-        found = queries.get(store, incident_id)
+    async def incident(incident_id: Annotated[str, Path(max_length=100)]) -> Response:
+        found = await database.ask(lambda store: queries.get(store, incident_id))
         if found is None:
             return answer(Problem(f"there is no incident {incident_id!r}"), 404)
         return answer(found)
@@ -56,8 +62,8 @@ def router(store: queries.Store) -> APIRouter:
         responses={**described(200, Summary), **_BUSY},
         summary="How many paths are watched and how many incidents are active",
     )
-    def summary() -> Response:
-        return answer(queries.summary(store))
+    async def summary() -> Response:
+        return answer(await database.ask(queries.summary))
 
     return routes
 

@@ -19,6 +19,7 @@ _FILES: Final = {
     "/docs": "docs.html",
     "/page/page.css": "page.css",
     "/page/page.js": "page.js",
+    "/page/view.js": "view.js",
     "/page/detail.js": "detail.js",
     "/page/docs.js": "docs.js",
 }
@@ -43,7 +44,7 @@ def router() -> APIRouter:
 
 
 def _add(routes: APIRouter, url: str, content: bytes, media_type: str) -> None:
-    def page() -> Response:
+    async def page() -> Response:  # no thread: a full thread pool must not hide the page
         return Response(content, media_type=f"{media_type}; charset=utf-8", headers=_HEADERS)
 
-    routes.add_api_route(url, page, methods=["GET", "HEAD"], response_class=Response)
+    routes.add_api_route(url, page, methods=["GET"], response_class=Response)

@@ -2,107 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Annotated, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
-
+from api.database import Store
 from api.documents import IncidentDetail, Summary
-from schemas import incident
-from schemas.components import KINDS
+from api.filters import LISTED, ORDERS
 from schemas.incident import Incident, decode_incident
 
+if TYPE_CHECKING:
+    from api.filters import Filters
 
-class Store(Protocol):
-    """What the api needs of a database. Raises ConnectionError when it does not answer."""
-
-    def rows(
-        self, sql: str, parameters: Mapping[str, Any] | None = None
-    ) -> list[dict[str, Any]]: ...
+_LONGEST_ID: Final = 100  # of an incident that the api can be asked for [characters]
 
 
-_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST: Final = datetime(2200, 1, 1, tzinfo=UTC)
+class Found(NamedTuple):
+    """A page of incidents.
+
+    counts    state -> severity -> how many match the filters other than these two
+    explains  incident_id -> how many others it explains, where any
+    """
+
+    items: list[Incident]
+    counts: dict[str, dict[str, int]]
+    explains: dict[str, int]
 
 
-def _storable(time: datetime) -> datetime:
-    """Into what the column holds: a bound outside of 1970..2200 bounds nothing."""
-    if time.year <= _FIRST.year:
-        return _FIRST
-    return _LAST if time.year >= _LAST.year else time.astimezone(UTC)
-
-
-_Time = Annotated[AwareDatetime, AfterValidator(_storable)]
-_Name = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")]
-_EXAMPLE: Final = "2026-01-31T12:00:00Z"
-
-
-class Filters(BaseModel):
-    """Which incidents; all that are given must hold. An unknown name is an error, not ignored."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    component: _Name | None = Field(
-        None, description="Component id such as tor:asw-3-1: the culprit, or in its tie set"
+def find(store: Store, filters: Filters) -> Found:
+    """The incidents that match, in the order asked for, each in its last version."""
+    facets, values = filters.where(without=("state", "severity"))
+    counted = store.rows(
+        f"SELECT state, severity, count() AS n FROM incidents_latest WHERE {facets}"  # noqa: S608  # fixed fragments
+        " GROUP BY state, severity ORDER BY state, severity",
+        values,
     )
-    kind: Literal[KINDS] | None = Field(None, description="Kind of the culprit")  # type: ignore[valid-type]  # the tuple is the single source
-    state: incident.State | Literal["active"] | None = Field(
-        None, description="active: open or ongoing"
-    )
-    severity: incident.Severity | None = None
-    job: _Name | None = Field(None, description="A training job that is affected")
-    tenant: _Name | None = Field(None, description="A tenant that is affected")
-    fabric: _Name | None = None
-    since: _Time | None = Field(
-        None, description="opened_at at or after this time, RFC 3339 with zone", examples=[_EXAMPLE]
-    )
-    until: _Time | None = Field(
-        None, description="opened_at before this time, RFC 3339 with zone", examples=[_EXAMPLE]
-    )
-    include_children: bool = Field(
-        False, description="Also incidents that another incident explains"
-    )
-    limit: int = Field(50, ge=1, le=500)
-    offset: int = Field(0, ge=0, le=1_000_000)
-
-    def where(self) -> tuple[str, dict[str, Any]]:
-        """Condition over incidents_latest, and its parameters."""
-        given = self.model_dump(mode="json", exclude_none=True, include=set(_CONDITIONS))
-        conditions = [_CONDITIONS[name] for name in given]
-        if not self.include_children:
-            conditions.append("parent = ''")
-        if self.state == "active":
-            conditions.append("state != 'resolved'")
-        elif self.state is not None:
-            conditions.append("state = {state:String}")
-            given["state"] = self.state
-        return " AND ".join(conditions) or "1", given
-
-
-_CONDITIONS: Final = {
-    "component": "(component = {component:String} OR has(tie_set, {component:String}))",
-    "kind": "kind = {kind:String}",
-    "severity": "severity = {severity:String}",
-    "job": "has(jobs, {job:String})",
-    "tenant": "has(tenants, {tenant:String})",
-    "fabric": "fabric = {fabric:String}",
-    "since": "opened_at >= parseDateTime64BestEffort({since:String}, 6, 'UTC')",
-    "until": "opened_at < parseDateTime64BestEffort({until:String}, 6, 'UTC')",
-}
-
-
-def find(store: Store, filters: Filters) -> tuple[list[Incident], int]:
-    """A page of incidents, newest first, and how many match in all."""
+    counts: dict[str, dict[str, int]] = {}
+    for row in counted:
+        counts.setdefault(row["state"], {})[row["severity"]] = int(row["n"])
     where, values = filters.where()
-    counted = store.rows(f"SELECT count() AS n FROM incidents_latest WHERE {where}", values)  # noqa: S608  # fixed fragments
+    order = ORDERS[filters.order]
+    # Documents are long: they are read for this page only, not sorted with all the others.
+    page = (
+        f"SELECT incident_id, version FROM incidents_latest WHERE {where}"  # noqa: S608  # fixed fragments
+        f" ORDER BY {order} LIMIT {{limit:UInt32}} OFFSET {{offset:UInt32}}"
+    )
     rows = store.rows(
-        f"SELECT document FROM incidents_latest WHERE {where}"  # noqa: S608  # fixed fragments
-        " ORDER BY opened_at DESC, incident_id"
-        " LIMIT {limit:UInt32} OFFSET {offset:UInt32}",
+        f"SELECT document FROM incidents FINAL WHERE (incident_id, version) IN ({page})"  # noqa: S608  # as above
+        f" ORDER BY {order}",
         {**values, "limit": filters.limit, "offset": filters.offset},
     )
-    return _documents(rows), int(counted[0]["n"])
+    items = _documents(rows)
+    return Found(items, counts, _explains(store, items))
+
+
+def _explains(store: Store, items: list[Incident]) -> dict[str, int]:
+    ids = [each.incident_id for each in items if len(each.incident_id) <= _LONGEST_ID]
+    if not ids:
+        return {}
+    rows = store.rows(
+        "SELECT parent, count() AS n FROM incidents_latest"
+        " WHERE parent IN {ids:Array(String)} GROUP BY parent ORDER BY parent",
+        {"ids": ids},
+    )
+    return {row["parent"]: int(row["n"]) for row in rows}
 
 
 def get(store: Store, incident_id: str) -> IncidentDetail | None:
@@ -127,8 +88,8 @@ def get(store: Store, incident_id: str) -> IncidentDetail | None:
 def summary(store: Store) -> Summary:
     """What is being watched just now."""
     counts = store.rows(
-        "SELECT state = 'resolved' AS resolved, severity, count() AS n FROM incidents_latest"
-        " WHERE parent = '' GROUP BY resolved, severity ORDER BY severity"
+        "SELECT state = 'resolved' AS resolved, severity, count() AS n"  # noqa: S608  # fixed
+        f" FROM incidents_latest WHERE {LISTED} GROUP BY resolved, severity ORDER BY severity"
     )
     watched = store.rows(
         "SELECT uniqExact(path_id) AS paths FROM path_windows WHERE ingested_at > now() - 300"

@@ -68,7 +68,10 @@ SINK_WAITING: Final = Metric(
 )
 API_READY: Final = Metric("skh_api_ready", "gauge", "1 when /readyz would answer 200, else 0")
 API_INCIDENTS: Final = Metric(
-    "skh_incidents_active", "gauge", "Incidents not resolved, children left out", ("severity",)
+    "skh_incidents_active",
+    "gauge",
+    "Incidents not resolved, without children that an active cause no less severe explains",
+    ("severity",),
 )
 API_PATHS: Final = Metric(
     "skh_paths_watched", "gauge", "Five-tuple paths with a window stored in the last five minutes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -59,6 +60,8 @@ def register(app: typer.Typer) -> None:
             outcome = checking.check(file, windows)
         except checking.SeriesError as why:
             raise BadInput(str(why)) from why
+        except (UnicodeDecodeError, csv.Error) as why:
+            raise BadInput(f"{file}: not a CSV of text: {why}") from why
         except OSError as why:
             raise BadInput(f"{why.filename}: {why.strerror}") from why
         terminal.echo(checking.to_text(outcome))

@@ -40,7 +40,9 @@ class Judged:
         self._looked_s = 0
 
     def pane(self, second: int, batch: pa.RecordBatch) -> None:
-        """Take a chunk of a pane that the localizer was given."""
+        """Take a chunk of a pane that the localizer was given; it may be empty."""
+        if not batch.num_rows:
+            return
         self.seconds.add(second)
         self.hosts.update(batch.column("src_node_sn").unique().to_pylist())
 
@@ -140,16 +142,21 @@ class Coverage:
         return sum(len(each.hosts) for each in self.fabrics.values())
 
     @property
+    def probed(self) -> dict[str, Judged]:
+        """Fabrics with a judged second: of others there were heartbeats only."""
+        return {fabric: each for fabric, each in sorted(self.fabrics.items()) if each.seconds}
+
+    @property
     def enough(self) -> bool:
         """Whether loss at least could be judged in each fabric; latency and drift take longer."""
-        wanted = [needs(each, self.options)[0] for each in self.fabrics.values()]
+        wanted = [needs(each, self.options)[0] for each in self.probed.values()]
         return bool(wanted) and all(need.met for need in wanted)
 
     def missing(self) -> list[str]:
         """What detectors lack, one text each."""
         return [
-            (f"{need.missing} (fabric {fabric})" if len(self.fabrics) > 1 else need.missing)
-            for fabric, judged in sorted(self.fabrics.items())
+            (f"{need.missing} (fabric {fabric})" if len(self.probed) > 1 else need.missing)
+            for fabric, judged in self.probed.items()
             for need in needs(judged, self.options)
             if not need.met
         ]
@@ -174,7 +181,7 @@ class Coverage:
         """Lines for people."""
         said = (
             f"coverage: judged {self.records['judged']:,} of {self.records['read']:,} records, "
-            f"{self.seconds:,} s, {self.hosts:,} source hosts"
+            f"{self.seconds:,} s, {self.hosts:,} source host{'' if self.hosts == 1 else 's'}"
         )
         if self.topology is None:
             said += "; without --topology it is not known which links no probe crosses"
@@ -202,7 +209,7 @@ class Coverage:
                         for need in needs(judged, self.options)
                     },
                 }
-                for fabric, judged in sorted(self.fabrics.items())
+                for fabric, judged in self.probed.items()
             },
             "not_crossed": None
             if self.topology is None

@@ -6,18 +6,17 @@ import asyncio
 import contextlib
 import fcntl
 import secrets
-import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-import uvicorn
 from confluent_kafka import Consumer
 from fastapi import FastAPI
 
+from api import serving
 from probers.relay import Relay
 from schemas import migrate
 from schemas.topology import Topology
@@ -154,15 +153,15 @@ class Embedded:
             await asyncio.to_thread(self._sink_thread.join, 30)
 
     async def _start_api(self, api: FastAPI) -> None:
-        listener, self.port_was_taken = listen(self.house.host, self.house.port)
+        listener, self.port_was_taken = serving.listen(self.house.host, self.house.port)
         host, port = listener.getsockname()[:2]
         self.url = f"http://{host}:{port}/"
-        server = Server(uvicorn.Config(api, log_level="error", lifespan="off", access_log=False))
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        server = serving.Server(serving.config(api))
+        answering = asyncio.create_task(server.serve(sockets=[listener]))
 
         async def end() -> None:
             server.should_exit = True
-            await serving
+            await answering
             listener.close()
 
         self._stack.push_async_callback(end)
@@ -190,14 +189,6 @@ class Embedded:
         return consumer
 
 
-class Server(uvicorn.Server):
-    """uvicorn raises SIGTERM again after serving, which would end the process before Faust."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 def worker_config(house: House, bootstrap: str) -> StreamConfig:
     """The stream worker's configuration in a house."""
     from localizer.state import Options
@@ -217,24 +208,6 @@ def worker_config(house: House, bootstrap: str) -> StreamConfig:
             lateness_s=house.lateness_s,
         ),
     )
-
-
-def listen(host: str, port: int) -> tuple[socket.socket, bool]:
-    """A listening socket and whether another port had to be taken."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for attempt in (port, 0):
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((host, attempt))
-            listener.listen(128)
-        except OSError:
-            listener.close()
-            if attempt == 0:
-                raise
-        else:
-            return listener, attempt != port
-    raise AssertionError("unreachable: port 0 is free or bind raises")
 
 
 def _lock(data: Path) -> Callable[[], None]:

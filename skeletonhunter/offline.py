@@ -97,8 +97,7 @@ class Offline:
         self._deliver(self._worker.finish(), found)
         for fabric, localizer in self._localizers.items():
             _add(found, localizer.finish())
-            if fabric in self.judged:
-                self.judged[fabric].look(localizer, last=True)
+            self.judged[fabric].look(localizer, last=True)
         return found
 
     def _deliver(self, messages: list[OutMessage], found: Findings) -> None:
@@ -116,19 +115,19 @@ class Offline:
                 localizer.place(self._placements)
                 localizer.maintain(self._maintenance)
                 self._localizers[header.fabric] = localizer
+            before, chunk = localizer.judged_s, None
             started = time.perf_counter()
             if header.kind == "punctuation":
-                before = localizer.judged_s
                 _add(found, localizer.observe(header, None, message.value))
-                if localizer.judged_s != before and header.fabric in self.judged:
-                    self.judged[header.fabric].look(localizer)
             else:
-                batch = windows.decode(header.kind, message.value)
-                _add(found, localizer.observe(header, batch))
-                if header.kind == "pane" and batch.num_rows:
-                    judged = self.judged.setdefault(header.fabric, Judged())
-                    judged.pane(header.end_s - 1, batch)
+                chunk = windows.decode(header.kind, message.value)
+                _add(found, localizer.observe(header, chunk))
             self.judging_s[-1:] = [sum(self.judging_s[-1:]) + time.perf_counter() - started]
+            judged = self.judged.setdefault(header.fabric, Judged())
+            if header.kind == "pane" and chunk is not None:
+                judged.pane(header.end_s - 1, chunk)
+            elif localizer.judged_s != before:
+                judged.look(localizer)
 
 
 def _add(to: Findings, more: Findings) -> None:

@@ -22,13 +22,22 @@ def run(main: Coroutine[Any, Any, int]) -> int:
         return runner.run(main)
 
 
-async def until_stopped(
-    failure: Callable[[], Awaitable[BaseException | None]],
-) -> BaseException | None:
-    """Waits for SIGTERM or SIGINT (returns None), or for ``failure`` (returns why)."""
+def stop_signals() -> asyncio.Event:
+    """Set by SIGTERM or SIGINT from now on; called before a part says that it has started."""
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+async def until_stopped(
+    failure: Callable[[], Awaitable[BaseException | None]], stop: asyncio.Event | None = None
+) -> BaseException | None:
+    """Waits for SIGTERM or SIGINT (returns None), or for ``failure`` (returns why).
+
+    stop  of ``stop_signals``, where it was called before
+    """
+    stop = stop_signals() if stop is None else stop
     asked = asyncio.ensure_future(stop.wait())
     failed = asyncio.ensure_future(failure())
     try:

@@ -144,6 +144,18 @@ class Settings(BaseSettings):
         description="host names besides loopback under which the API answers, as a JSON array",
         json_schema_extra=_read_by("up", "api"),
     )
+    health_host: str = Field(
+        default="127.0.0.1",
+        description="address on which stream, sink and api serve /healthz, /readyz and /metrics",
+        json_schema_extra=_read_by("stream", "sink", "api"),
+    )
+    health_port: int | None = Field(
+        default=None,
+        ge=-1,
+        le=65535,
+        description="their port; default 8766 api, 8767 stream, 8768 sink; 0: any free, -1: none",
+        json_schema_extra=_read_by("stream", "sink", "api"),
+    )
     log_level: str = Field(
         default="WARNING",
         pattern="^(DEBUG|INFO|WARNING|ERROR)$",
@@ -169,16 +181,15 @@ class Settings(BaseSettings):
             raise MissingSettings(["SKH_CLICKHOUSE_URL"])
         return self.clickhouse_url.get_secret_value()
 
-    def require_services(self) -> tuple[str, str]:
-        """Brokers and database; raises MissingSettings that names all that are missing."""
+    def require(self, *needs: Literal["kafka", "clickhouse"]) -> None:
+        """Raises MissingSettings that names all that are missing of what a command needs."""
         missing = []
-        if not self.kafka:
+        if "kafka" in needs and not self.kafka:
             missing.append("SKH_KAFKA")
-        if self.clickhouse_url is None:
+        if "clickhouse" in needs and self.clickhouse_url is None:
             missing.append("SKH_CLICKHOUSE_URL")
         if missing:
             raise MissingSettings(missing)
-        return self.require_kafka(), self.require_clickhouse()
 
     def librdkafka(self) -> dict[str, Any]:
         """Settings for a confluent-kafka client."""

@@ -13,6 +13,7 @@ from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput
 
 _SECOND = 1_000_000_000
+_LATEST_S = 7_258_118_400  # 2200: times are nanoseconds in 64 bits
 
 
 def _list(wanted: bool) -> None:
@@ -64,6 +65,8 @@ def register(app: typer.Typer) -> None:
             begin = datetime.fromisoformat(start)
             if begin.tzinfo is None:
                 raise BadInput(f"--start {start}: say the time zone, e.g. {start}Z")
+            if not 0 < begin.timestamp() < _LATEST_S:
+                raise BadInput(f"--start {start}: give a time between 1970 and 2200")
             plan = load(scenario)
             if duration is not None:
                 plan = msgspec.structs.replace(plan, duration_s=duration)

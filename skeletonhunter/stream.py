@@ -1,4 +1,4 @@
-"""``stream``, ``sink``, ``api``: one part of the house each, against Kafka and ClickHouse."""
+"""``stream``, ``sink``, ``api``: one part each, against Kafka and ClickHouse."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ import asyncio
 import signal
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from skeletonhunter import terminal
-from skeletonhunter.errors import BadSettings, DependencyUnreachable
+from skeletonhunter.errors import BadInput, BadSettings, DependencyUnreachable
 
 if TYPE_CHECKING:
     from skeletonhunter.settings import Settings
-    from streams.app import StreamConfig
+    from streams.app import StreamConfig, StreamWorker
 
-_EXAMPLE = "SKH_KAFKA=kafka:9092 SKH_CLICKHOUSE_URL=http://default@clickhouse:8123/default"
+_KAFKA = "SKH_KAFKA=kafka:9092"
+_CLICKHOUSE = "SKH_CLICKHOUSE_URL=http://default@clickhouse:8123/default"
 
 
 def register(app: typer.Typer) -> None:
     """Add ``stream``, ``sink`` and ``api``."""
 
-    @app.command(epilog=f"Example: {_EXAMPLE} skeletonhunter stream")
+    @app.command(epilog=f"Example: {_KAFKA} skeletonhunter stream")
     def stream(
         topology: Annotated[
             Path | None, typer.Option(help="The fabric; without it, it is learnt from records.")
@@ -32,10 +33,10 @@ def register(app: typer.Typer) -> None:
         """Judge pings: windows, anomalies and incidents. Start as many as there is work for."""
         from skeletonhunter import running
 
-        config = _settings(senders=True)
-        return running.run(_stream(stream_config(config, topology)))
+        config = _settings("kafka")
+        return running.run(_stream(config, stream_config(config, topology)))
 
-    @app.command(epilog=f"Example: {_EXAMPLE} skeletonhunter sink")
+    @app.command(epilog=f"Example: {_KAFKA} {_CLICKHOUSE} skeletonhunter sink")
     def sink(
         topology: Annotated[
             Path | None,
@@ -43,10 +44,10 @@ def register(app: typer.Typer) -> None:
         ] = None,
     ) -> int:
         """Store records, windows, anomalies, incidents and dead letters in ClickHouse."""
-        config = _settings(senders=True)
+        config = _settings("kafka", "clickhouse")
         return _sink(config, topology)
 
-    @app.command(epilog=f"Example: {_EXAMPLE} skeletonhunter api")
+    @app.command(epilog=f"Example: {_CLICKHOUSE} skeletonhunter api")
     def api(
         port: Annotated[
             int | None, typer.Option(min=0, max=65535, help="Port of the page; 0: any free one.")
@@ -55,23 +56,20 @@ def register(app: typer.Typer) -> None:
         """Serve the page and the HTTP API."""
         from skeletonhunter import running
 
-        config = _settings()
+        config = _settings("clickhouse")
         return running.run(_api(config, config.api_port if port is None else port))
 
 
-def _settings(*, senders: bool = False) -> Settings:
-    """Settings of a part that needs both services, and Kafka reached once.
-
-    senders  the part reads what agents send
-    """
+def _settings(*needs: Literal["kafka", "clickhouse"]) -> Settings:
+    """Settings of a part that needs these services, and Kafka, if it does, reached once."""
     from skeletonhunter import running, settings
     from skeletonhunter.senders import require_keys
 
     config = settings.read()
-    bootstrap, _ = config.require_services()
-    if senders:
-        require_keys(config, bootstrap)
-    check_broker(config)
+    config.require(*needs)
+    if "kafka" in needs:
+        require_keys(config, config.require_kafka())  # all parts that need it read agents' messages
+        check_broker(config)
     running.log_to_stderr(config.log_level)
     return config
 
@@ -112,14 +110,24 @@ def stream_config(config: Settings, topology: Path | None = None) -> StreamConfi
     )
 
 
-async def _stream(config: StreamConfig) -> int:
-    from skeletonhunter import lag
-    from skeletonhunter.running import until_stopped
-    from skeletonhunter.up import failure
+async def _stream(settings: Settings, config: StreamConfig) -> int:
+    from skeletonhunter import health
+    from skeletonhunter.web import worker_probes
     from streams.app import StreamWorker
 
     worker = StreamWorker(config)
+    with health.served(settings, "stream", worker_probes(worker)):
+        return await _judge(worker)
+
+
+async def _judge(worker: StreamWorker) -> int:
+    from skeletonhunter import lag
+    from skeletonhunter.running import stop_signals, until_stopped
+    from skeletonhunter.up import failure
+
+    config = worker.config
     await worker.start()
+    stop = stop_signals()
     terminal.echo(f"judging {config.bootstrap} as a member of {config.group}")
 
     async def died() -> BaseException | None:
@@ -128,7 +136,7 @@ async def _stream(config: StreamConfig) -> int:
 
     telling = asyncio.create_task(lag.tell(lambda: worker.lag_s, terminal.echo))
     try:
-        why_not = await until_stopped(died)
+        why_not = await until_stopped(died, stop)
     finally:
         telling.cancel()
         await worker.stop()
@@ -140,8 +148,10 @@ async def _stream(config: StreamConfig) -> int:
 def _sink(config: Settings, topology: Path | None) -> int:
     from confluent_kafka import KafkaException
 
+    from skeletonhunter import health
     from skeletonhunter.senders import key_ring
     from skeletonhunter.up import read_topology
+    from skeletonhunter.web import sink_probes
     from streams.admission import Admission
     from streams.ownership import Ownership
     from streams.sink import Sink
@@ -156,9 +166,10 @@ def _sink(config: Settings, topology: Path | None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     terminal.echo(f"storing what {config.kafka} says in {store.name}")
+    sink = Sink(store, config.librdkafka(), admission=admission, ownership=ownership)
     try:
-        sink = Sink(store, config.librdkafka(), admission=admission, ownership=ownership)
-        sink.run(stop)
+        with health.served(config, "sink", sink_probes(sink)):
+            sink.run(stop)
     except KafkaException as why:
         raise DependencyUnreachable(f"{config.kafka}: {why.args[0]}") from why
     finally:
@@ -167,23 +178,24 @@ def _sink(config: Settings, topology: Path | None) -> int:
 
 
 async def _api(config: Settings, port: int) -> int:
-    import uvicorn
-
-    from skeletonhunter.embedded import Server, listen
-    from skeletonhunter.running import until_stopped
+    from api.serving import Server, listen
+    from api.serving import config as limits
+    from skeletonhunter import health
+    from skeletonhunter.running import stop_signals, until_stopped
     from skeletonhunter.web import make_api
     from streams.store import open_store
 
-    store = await asyncio.to_thread(open_store, config.require_clickhouse())
-    listener, _ = listen(config.api_host, port)
-    server = Server(
-        uvicorn.Config(
-            make_api(store, names=config.api_names),
-            log_level="error",
-            lifespan="off",
-            access_log=False,
-        )
-    )
+    url = config.require_clickhouse()
+    store = await asyncio.to_thread(open_store, url, for_reads=True)
+    app = make_api(store, names=config.api_names)
+    try:
+        listener, moved = listen(config.api_host, port)
+    except OSError as why:
+        raise BadInput(f"SKH_API_HOST: {config.api_host}:{port}: {why.strerror}") from why
+    if moved and port:
+        typer.echo(f"port {port} is taken; another one was chosen")
+    stop = stop_signals()
+    server = Server(limits(app))
     host, bound = listener.getsockname()[:2]
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     terminal.echo(f"page http://{host}:{bound}/ from {store.name}")
@@ -193,7 +205,8 @@ async def _api(config: Settings, port: int) -> int:
         return RuntimeError("the HTTP server stopped by itself")
 
     try:
-        why_not = await until_stopped(ended)
+        with health.served(config, "api", app.state.probes):
+            why_not = await until_stopped(ended, stop)
     finally:
         server.should_exit = True
         await serving

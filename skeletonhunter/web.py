@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from api.app import LOOPBACK, create_app
+from api.probes import Probes
 from streams import counters
 
 if TYPE_CHECKING:
@@ -38,3 +39,13 @@ def make_api(
         sources.append(lambda: counters.samples(worker))
         ready.append(worker.not_ready)
     return create_app(store, counters=sources, ready=ready, allowed_hosts=(*LOOPBACK, *names))
+
+
+def worker_probes(worker: StreamWorker) -> Probes:
+    """What machines may ask of a stream worker that runs alone."""
+    return Probes([lambda: counters.samples(worker)], [worker.not_ready])
+
+
+def sink_probes(sink: Sink) -> Probes:
+    """What machines may ask of a sink that runs alone."""
+    return Probes([sink.samples], [sink.not_ready])

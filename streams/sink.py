@@ -53,6 +53,8 @@ _AT_ONCE: Final = 500
 class DeadLettersUnsent(Exception):
     """The broker did not take our dead letters: wait and try again."""
 
+    public = "the broker does not take dead letters"
+
 
 class Sink:
     """Reads until told to stop; ``run`` blocks, so give it a thread or a process.
@@ -197,7 +199,7 @@ class Sink:
                 break
             except (StoreUnavailable, DeadLettersUnsent) as why:
                 self._failures += 1
-                self._trouble = str(why)
+                self._trouble = why.public  # clients see it: no host, path or user
                 _log.warning("skh-sink: not stored, again in %.1f s: %s", pause_s, why)
             if not paused:
                 paused = consumer.assignment()

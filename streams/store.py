@@ -7,9 +7,10 @@ ours repeats the password.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -32,6 +33,11 @@ _PASSING: Final = frozenset({
 #: Merging equal keys is left to background merges and FINAL: at insert it costs four fifths of the
 #: speed (0.2 instead of 0.85 M pings/s) and finds only repeats inside one block.
 _INSERT: Final = {"optimize_on_insert": 0}
+#: Longest wait for a server's next byte [s]: of the sink and of migrations, and of the api.
+WRITE_S: Final = 60
+READ_S: Final = 10
+#: What the driver warns of it raises too, and ours says it once, in a line without the password.
+logging.getLogger("clickhouse_connect").setLevel(logging.ERROR)
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
@@ -45,6 +51,8 @@ class BadStoreUrl(StoreError, ValueError):
 
 class StoreUnavailable(StoreError, ConnectionError):
     """The database does not answer or cannot work just now: wait and try again."""
+
+    public = "the database does not answer"
 
 
 class StoreRefused(StoreError):
@@ -93,15 +101,16 @@ class Store:
             raise StoreUnavailable(f"{self.name}: {_one_line(why)}") from why
 
 
-def open_store(url: str, *, create_database: bool = False) -> Store:
+def open_store(url: str, *, create_database: bool = False, for_reads: bool = False) -> Store:
     """Open ``chdb:PATH`` or ``http(s)://user:password@host:port/database``.
 
     create_database  make the database first where it is missing (``skeletonhunter migrate``)
+    for_reads        a server is given READ_S for a statement: somebody waits for the answer
     Raises BadStoreUrl, StoreUnavailable or StoreRefused.
     """
     if url.startswith("chdb:"):
         return _open_chdb(url.removeprefix("chdb:"))
-    return _open_http(url, create_database)
+    return _open_http(url, create_database, for_reads)
 
 
 def _open_chdb(path: str) -> Store:
@@ -118,7 +127,7 @@ def _open_chdb(path: str) -> Store:
     return Store(client, name)
 
 
-def _open_http(url: str, create_database: bool) -> Store:
+def _open_http(url: str, create_database: bool, for_reads: bool) -> Store:
     form = "write chdb:PATH or http(s)://user:password@host:8123/database"
     try:
         parts = urlsplit(url)
@@ -141,11 +150,16 @@ def _open_http(url: str, create_database: bool) -> Store:
             database="default" if create_database else database,
             autogenerate_session_id=False,  # a session runs one query at a time; we use threads
             connect_timeout=5,
-            send_receive_timeout=60,
+            send_receive_timeout=READ_S if for_reads else WRITE_S,
         )
         if create_database:
             client.command(f"CREATE DATABASE IF NOT EXISTS {database}")
             client.database = database
+        if for_reads:
+            # A query that its caller has given up must not go on in the server. A user who may
+            # change no settings has limits of an administrator's choice.
+            with suppress(driver.ProgrammingError):
+                client.set_client_setting("max_execution_time", READ_S)
     except driver.ClickHouseError as why:
         # `from None`: the library's chain may print the URL that it used, and with it a password.
         raise _ours(why, name, secret=unquote(parts.password or "")) from None

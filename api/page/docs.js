@@ -19,7 +19,7 @@ function table(names, rows) {
   return element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
 }
 
-const bounds = (schema) => schema.default === undefined || schema.default === null ? "" : `default ${schema.default}`;
+const bounds = ({ default: value }) => [undefined, null, ""].includes(value) || value.length === 0 ? "" : `default ${value}`;
 
 function operation(path, { summary, parameters = [], responses }) {
   const rows = parameters.map((each) => [

@@ -1,13 +1,19 @@
 // The live list. Everything from the server goes into the page as text, never as markup.
 import { detailOf, element, moment, timeOf } from "/page/detail.js";
+import { SEVERITIES, SIZE, apiUrl, changed, counted, pageUrl, readView } from "/page/view.js";
 
 const PERIOD_MS = 1000;
+const LONGEST_MS = 10_000;
+const TYPING_MS = 200;
 const STALE_S = 60;
-const LIMIT = 200;
+const ARRIVAL_MS = 300_000; // what was found so long before the newest known has only moved up here
 const at = (id) => document.getElementById(id);
 
-let page = { items: [], total: 0 };
+let view = readView();
+let page = { items: [], total: 0, counts: {}, explains: {} };
 let summary = null;
+let asked = 0; // the newest request; an older answer is not shown
+let typing = null;
 let shown = ""; // what the table was last drawn from
 let known = null; // incident_id -> version, to tell what is news
 let lostSince = null;
@@ -22,25 +28,39 @@ async function ask(url) {
 }
 
 async function refresh() {
+  const mine = ++asked;
   try {
-    [page, summary] = await Promise.all([
-      ask(`/api/v1/incidents?include_children=true&limit=${LIMIT}`),
-      ask("/api/v1/summary"),
-    ]);
+    const answers = await Promise.all([ask(apiUrl(view)), ask("/api/v1/summary")]);
+    if (mine !== asked) return;
+    [page, summary] = answers;
     lostSince = null;
+    const last = Math.max(1, Math.ceil(page.total / SIZE));
+    if (view.page > last) return show({ ...view, page: last }, { replace: true });
     announce();
   } catch (why) {
+    if (mine !== asked) return;
     lostSince = lostSince || { time: new Date(), why: why.message };
   }
   draw();
 }
 
+// Another view: its address goes into the history, what it holds is asked for, none of it is news.
+function show(wanted, { replace = false } = {}) {
+  view = wanted;
+  history[replace ? "replaceState" : "pushState"](null, "", pageUrl(view));
+  known = null;
+  drawControls();
+  return refresh();
+}
+
 function announce() {
   const news = [];
+  const newest = Math.max(-Infinity, ...[...(known || new Map()).values()].map((each) => Date.parse(each.detected_at)));
   for (const each of page.items) {
     const before = known && known.get(each.incident_id);
     if (!known || each.parent) continue;
     if (before === undefined) {
+      if (each.state === "resolved" || Date.parse(each.detected_at) < newest - ARRIVAL_MS) continue;
       fresh.add(each.incident_id);
       news.push(`New incident ${each.severity}: ${each.component}, ${words(each.symptom)}.`);
     } else if (before.state !== each.state && each.state === "resolved") {
@@ -55,30 +75,6 @@ function announce() {
 
 const words = (name) => name.replaceAll("_", " ");
 
-function matches(each, text, state) {
-  if (state === "active" && each.state === "resolved") return false;
-  if (state === "resolved" && each.state !== "resolved") return false;
-  const hay = [each.component, each.symptom, words(each.symptom), each.issue_type, each.severity,
-    each.state, each.layer, each.fabric, each.incident_id, ...each.tie_set, ...each.jobs,
-    ...each.tenants, each.evidence.text].join("\n").toLowerCase();
-  return text.toLowerCase().split(/\s+/).every((word) => hay.includes(word));
-}
-
-// Causes in their order, each followed by what it explains; a child without its parent stands alone.
-function families(items) {
-  const ids = new Set(items.map((each) => each.incident_id));
-  const children = Map.groupBy ? Map.groupBy(items, (each) => each.parent) : group(items);
-  return items
-    .filter((each) => !each.parent || !ids.has(each.parent))
-    .map((each) => [each, children.get(each.incident_id) || []]);
-}
-
-function group(items) {
-  const groups = new Map();
-  for (const each of items) groups.set(each.parent, [...(groups.get(each.parent) || []), each]);
-  return groups;
-}
-
 function draw() {
   const lost = lostSince !== null;
   const stale = !lost && summary && summary.stored_age_s !== null && summary.stored_age_s > STALE_S;
@@ -90,8 +86,46 @@ function draw() {
   warn(state);
   if (!summary) return;
   const paths = summary.paths_watched;
-  at("watched").textContent = paths ? `${paths.toLocaleString("en")} paths watched` : "no paths watched";
+  at("watched").textContent = paths ? `${number(paths)} paths watched` : "no paths watched";
+  drawActive();
+  drawControls();
   drawTable(paths);
+}
+
+const number = (value) => value.toLocaleString("en");
+
+// All that is active, whatever the filter leaves out.
+function drawActive() {
+  const found = SEVERITIES.filter((each) => summary.active[each]);
+  const key = JSON.stringify(summary.active);
+  if (at("active").dataset.key === key) return;
+  at("active").dataset.key = key;
+  at("active").replaceChildren(...found.map((each) => element("a", {
+    class: "pill", "data-state": each, href: pageUrl({ text: "", state: "active", severity: [each], page: 1 }),
+  }, `${number(summary.active[each])} active ${each}`)));
+}
+
+function drawControls() {
+  const { counts } = page;
+  if (document.activeElement !== at("filter")) at("filter").value = view.text;
+  at("state").value = view.state;
+  for (const option of at("state").options) {
+    option.textContent = `${option.value || "all"} (${number(counted(counts, option.value, view.severity))})`;
+  }
+  for (const button of document.querySelectorAll("[data-severity]")) {
+    const { severity } = button.dataset;
+    button.setAttribute("aria-pressed", String(view.severity.includes(severity)));
+    button.textContent = `${severity} (${number(counted(counts, view.state, [severity]))})`;
+  }
+  const from = SIZE * (view.page - 1);
+  const pages = Math.ceil(page.total / SIZE);
+  at("count").textContent = pages > 1
+    ? `${number(from + 1)} to ${number(from + page.items.length)} of ${number(page.total)} incidents`
+    : `${number(page.total)} incident${page.total === 1 ? "" : "s"}`;
+  at("pages").hidden = pages < 2;
+  at("previous").disabled = view.page <= 1;
+  at("next").disabled = view.page >= pages;
+  at("pages").querySelector("span").textContent = `page ${number(view.page)} of ${number(pages)}`;
 }
 
 function warn(state) {
@@ -106,28 +140,24 @@ function warn(state) {
 }
 
 function drawTable(paths) {
-  const [text, state] = [at("filter").value.trim(), at("state").value];
-  const rows = families(page.items).filter(([each, children]) =>
-    [each, ...children].some((one) => matches(one, text, state)));
-  const key = JSON.stringify([rows, [...details.keys()]]);
-  at("count").textContent = `${rows.length} of ${families(page.items).length} incidents`;
-  at("more").hidden = page.total <= page.items.length;
-  at("more").textContent = `The newest ${page.items.length} of ${page.total} are shown; older ones are in /api/v1/incidents.`;
+  const rows = page.items;
+  const key = JSON.stringify([rows, page.explains, [...details.keys()]]);
+  const filtered = view.text || view.state || view.severity.length;
   at("empty").hidden = rows.length > 0;
   const [headline, small] = at("empty").children;
-  headline.textContent = page.items.length ? "No incident matches" : "No incidents";
-  small.textContent = page.items.length ? "Change the filter to see the others."
-    : paths ? `${paths.toLocaleString("en")} paths watched, none of them to complain about.`
+  headline.textContent = filtered ? "No incident matches" : "No incidents";
+  small.textContent = filtered ? "Change the filter to see the others."
+    : paths ? `${number(paths)} paths watched, none of them to complain about.`
       : "No paths watched yet: waiting for the first measurements.";
   if (key === shown) return;
   shown = key;
   const focused = document.activeElement && document.activeElement.dataset.incident;
-  at("incidents").replaceChildren(...rows.flatMap(([each, children]) => rowsOf(each, children)));
+  at("incidents").replaceChildren(...rows.flatMap((each) => rowsOf(each, page.explains[each.incident_id] || 0)));
   if (focused) document.querySelector(`button[data-incident="${CSS.escape(focused)}"]`)?.focus();
   fresh.clear();
 }
 
-function rowsOf(each, children) {
+function rowsOf(each, others) {
   const id = each.incident_id;
   const open = details.has(id);
   const button = element("button", {
@@ -139,7 +169,8 @@ function rowsOf(each, children) {
     element("td", {}, element("span", { class: "pill", "data-state": each.severity }, each.severity)),
     element("td", { class: "who" }, button,
       ties.length ? element("small", {}, `or ${ties.join(", ")}: probes cannot tell`) : null,
-      children.length ? element("small", {}, `explains ${children.length} other${children.length > 1 ? "s" : ""}`) : null),
+      others ? element("small", {}, `explains ${number(others)} other${others > 1 ? "s" : ""}`) : null,
+      each.parent ? element("small", {}, `explained by incident ${each.parent}`) : null),
     element("td", { class: "what" }, words(each.symptom), element("br"), element("span", { class: "quiet" }, each.layer)),
     element("td", { class: "time" }, moment(each.opened_at)),
     element("td", { class: "number" }, seconds(each)),
@@ -175,12 +206,35 @@ async function fill(cell, id, version) {
   }
 }
 
+// A slow server is asked less often: it works for one page no more than a quarter of the time.
 async function watch() {
+  const begin = performance.now();
   if (!document.hidden) await refresh();
-  setTimeout(watch, PERIOD_MS);
+  const took = performance.now() - begin;
+  setTimeout(watch, Math.min(Math.max(PERIOD_MS, 3 * took), LONGEST_MS));
 }
 
-for (const [id, event] of [["filter", "input"], ["state", "change"]]) at(id).addEventListener(event, draw);
+at("filter").addEventListener("input", () => {
+  clearTimeout(typing);
+  typing = setTimeout(() => show(changed(view, { text: at("filter").value }), { replace: true }), TYPING_MS);
+});
+at("state").addEventListener("change", () => show(changed(view, { state: at("state").value })));
+for (const button of document.querySelectorAll("[data-severity]")) {
+  button.addEventListener("click", () => {
+    const { severity } = button.dataset;
+    show(changed(view, { severity: SEVERITIES.filter((each) => view.severity.includes(each) !== (each === severity)) }));
+  });
+}
+for (const [id, step] of [["previous", -1], ["next", 1]]) {
+  at(id).addEventListener("click", () => show({ ...view, page: view.page + step }));
+}
+addEventListener("popstate", () => {
+  view = readView();
+  known = null;
+  drawControls();
+  refresh();
+});
 at("controls").addEventListener("submit", (event) => event.preventDefault());
 document.addEventListener("visibilitychange", () => document.hidden || refresh());
+drawControls();
 watch();

@@ -20,6 +20,7 @@ from probers.publish_kafka import KafkaPublisher
 from probers.relay import Headers, Relay, RelayError
 from schemas import kafka_client, topics
 from schemas.kafka_client import KafkaOptionError
+from schemas.printable import printable
 
 _FILES = {topics.PINGS.name: "pings.ndjson", topics.HEARTBEATS.name: "heartbeats.ndjson"}
 _STOP = {signal.SIGTERM, signal.SIGINT}
@@ -90,7 +91,7 @@ def main(argv: list[str] | None = None) -> int:
                 pass
         sink.close()
     except (RelayError, PublishError, PublishUsageError, KafkaOptionError, OSError) as why:
-        print(f"fabric relay: {why}", file=sys.stderr)
+        print(f"fabric relay: {printable(str(why))}", file=sys.stderr)
         return 3 if isinstance(why, PublishError) else 2
     return 0
 

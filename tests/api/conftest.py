@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-import socket
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from threading import Thread
-from typing import Any
+from contextlib import closing
 
 import httpx
 import pyarrow as pa
 import pytest
-import uvicorn
 from incident_samples import Put
+from serving_app import served
 
-from api.app import create_app
 from schemas import migrate
 from schemas.incident import Incident, encode
 from streams import sink_rows
 from streams.store import Store, open_store
-
-
-@contextmanager
-def served(store: Any, **options: Any) -> Iterator[httpx.Client]:
-    """The service in a thread, as a client that speaks to it over a socket."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    app = create_app(store, **options)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", ws="none"))
-    thread = Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    while not server.started and thread.is_alive():
-        time.sleep(0.01)
-    try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
-            yield client
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        listener.close()
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +44,8 @@ def put(store: Store) -> Put:
     """put(incident, ...) stores versions of incidents, as the sink would."""
 
     def insert(*incidents: Incident) -> None:
-        for incident in incidents:
-            store.insert("incidents", sink_rows.incident(encode(incident)))
+        rows = [sink_rows.incident(encode(incident)) for incident in incidents]
+        store.insert("incidents", pa.concat_tables(rows))
 
     return insert
 

@@ -11,6 +11,8 @@ import msgspec
 import pytest
 from incident_samples import CHILD, INCIDENT, NIC, RESOLVED, Put
 
+from schemas.incident import Incident
+
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -35,7 +37,7 @@ def browser() -> Iterator[Any]:
 def page(browser: Any, client: httpx.Client) -> Iterator[Any]:
     """The list, freshly opened; fails when its script complains."""
     opened = browser.new_page()
-    opened.set_default_timeout(8000)
+    opened.set_default_timeout(30_000)
     complaints: list[str] = []
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     opened.goto(str(client.base_url))
@@ -86,11 +88,109 @@ def test_the_keyboard_opens_evidence_and_history_and_keeps_its_place(page: Any, 
 @pytest.mark.browser
 def test_the_filter_narrows_and_says_when_nothing_is_left(page: Any, put: Put) -> None:
     put(INCIDENT, NIC)
-    page.get_by_text("2 of 2 incidents").wait_for()
+    page.get_by_text("2 incidents", exact=True).wait_for()
     page.get_by_role("searchbox", name="Filter").fill("rnic:10.0.0.1 bert")
-    page.get_by_text("1 of 2 incidents").wait_for()
+    page.get_by_text("1 incident", exact=True).wait_for()
     page.get_by_role("searchbox", name="Filter").fill("nothing like it")
     page.get_by_text("No incident matches").wait_for()
+
+
+def old_p0_under_newer_ones() -> list[Incident]:
+    """An active P0, and 205 resolved incidents that opened after it."""
+    return [NIC] + [
+        msgspec.structs.replace(
+            RESOLVED, incident_id=f"R{number:03d}", component=f"tor:asw-{number}",
+            opened_at=f"2026-02-01T{number // 60:02d}:{number % 60:02d}:00Z",
+        )
+        for number in range(205)
+    ]  # fmt: skip
+
+
+@pytest.mark.browser
+def test_an_old_active_p0_is_at_the_top_and_under_its_filter(page: Any, put: Put) -> None:
+    put(*old_p0_under_newer_ones())
+    page.get_by_text("1 to 50 of 206 incidents").wait_for()
+    first = page.locator("tr.incident").first
+    first.get_by_role("button", name="rnic:10.0.0.1").wait_for()
+    page.get_by_role("link", name="1 active P0").wait_for()
+    page.get_by_role("button", name="P0 (1)").click()
+    page.get_by_text("1 incident", exact=True).wait_for()
+    assert page.locator("tr.incident").count() == 1
+    page.get_by_role("button", name="rnic:10.0.0.1").wait_for()
+
+
+@pytest.mark.browser
+def test_counts_by_state_and_severity_are_the_servers(page: Any, put: Put) -> None:
+    put(*old_p0_under_newer_ones(), INCIDENT)
+    page.get_by_text("1 to 50 of 207 incidents").wait_for()
+    state = page.get_by_label("Show")
+    assert state.locator("option").all_text_contents() == [
+        "all (207)", "active (2)", "resolved (205)",
+    ]  # fmt: skip
+    state.select_option("active")
+    page.get_by_text("2 incidents", exact=True).wait_for()
+    severities = page.get_by_role("group", name="Severity").get_by_role("button")
+    assert severities.all_text_contents() == ["P0 (1)", "P1 (1)", "P2 (0)"]
+
+
+@pytest.mark.browser
+def test_the_view_stands_in_the_url_and_goes_back(
+    page: Any, put: Put, client: httpx.Client
+) -> None:
+    put(*old_p0_under_newer_ones())
+    page.goto(f"{client.base_url}/?state=resolved&severity=P1&text=LOSS+tor:asw&page=2")
+    page.get_by_text("51 to 100 of 205 incidents").wait_for()
+    assert page.get_by_role("searchbox", name="Filter").input_value() == "LOSS tor:asw"
+    assert page.get_by_label("Show").input_value() == "resolved"
+    pressed = page.get_by_role("button", name="P1 (205)", pressed=True)
+    pressed.wait_for()
+    page.get_by_role("button", name="Next").click()
+    page.get_by_text("101 to 150 of 205 incidents").wait_for()
+    assert page.url.endswith("?text=LOSS+tor%3Aasw&state=resolved&severity=P1&page=3")
+    page.get_by_label("Show").select_option("active")
+    page.get_by_text("No incident matches").wait_for()
+    assert page.url.endswith("?text=LOSS+tor%3Aasw&state=active&severity=P1")
+    page.go_back()
+    page.get_by_text("101 to 150 of 205 incidents").wait_for()
+    page.goto(f"{client.base_url}/?page=99")
+    page.get_by_text("201 to 206 of 206 incidents").wait_for()
+    page.goto(f"{client.base_url}/?page=x&state=nonsense&severity=P9&text=%00")
+    page.get_by_text("1 to 50 of 206 incidents").wait_for()
+
+
+@pytest.mark.browser
+def test_an_incident_that_only_moves_up_is_not_announced(page: Any, put: Put) -> None:
+    others = old_p0_under_newer_ones()
+    put(*others[1:])
+    page.get_by_text("1 to 50 of 205 incidents").wait_for()
+    # The row that opened last gets an older opening: what was on page 2 moves up.
+    put(msgspec.structs.replace(others[-1], version=3, opened_at="2026-01-01T00:00:00Z"))
+    page.get_by_role("button", name="tor:asw-154").wait_for()
+    assert page.locator("#news").text_content() == ""
+
+
+@pytest.mark.browser
+def test_a_child_that_outlives_its_cause_or_is_worse_has_a_row(page: Any, put: Put) -> None:
+    put(INCIDENT, CHILD)
+    page.get_by_text("explains 1 other").wait_for()
+    assert page.locator("tr.incident").count() == 1
+    put(msgspec.structs.replace(CHILD, version=2, severity="P0"))
+    page.locator("tr.incident").first.get_by_text("explained by incident AAAA").wait_for()
+    page.get_by_role("link", name="1 active P0").wait_for()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 768, 1440])
+def test_nothing_is_cut_off_at_any_width(page: Any, put: Put, width: int) -> None:
+    long = "link:agg:psw-01-with-a-long-name|tor:asw-13-in-pod-7"
+    put(*old_p0_under_newer_ones(), msgspec.structs.replace(INCIDENT, component=long))
+    page.set_viewport_size({"width": width, "height": 900})
+    page.get_by_role("button", name=long).click()
+    page.locator("tr.detail dl").first.wait_for()
+    inside = "node => node.scrollWidth <= node.clientWidth"
+    assert page.locator("html").evaluate(inside), "the page does not scroll sideways"
+    assert page.locator(".frame").evaluate(inside), "nor does the list"
+    assert page.locator("#connection").is_visible()
 
 
 @pytest.mark.browser

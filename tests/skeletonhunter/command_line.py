@@ -9,6 +9,8 @@ import pytest
 
 from skeletonhunter import cli
 
+SECONDS = 12  # in the files of the fixture ``small``
+
 
 class Said(NamedTuple):
     """How a command ended."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 
 import pytest
-from command_line import Command
+from command_line import SECONDS, Command
 
 from skeletonhunter.settings import PREFIX
 from testbed.files import Written, write
 from testbed.scenario import load
 
 _START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
-SECONDS = 12
 
 
 @pytest.fixture

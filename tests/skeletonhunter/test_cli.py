@@ -35,13 +35,20 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
     return said
 
 
-@pytest.mark.parametrize("command", ["stream", "sink", "api"])
+@pytest.mark.parametrize(
+    ("command", "lacks"),
+    [
+        ("stream", "SKH_KAFKA"),
+        ("sink", "SKH_KAFKA and SKH_CLICKHOUSE_URL"),
+        ("api", "SKH_CLICKHOUSE_URL"),
+    ],
+)
 def test_parts_name_the_settings_that_they_lack(
-    command: str, capsys: pytest.CaptureFixture[str]
+    command: str, lacks: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(command) == 2
     said = one_line(capsys)
-    assert "SKH_KAFKA and SKH_CLICKHOUSE_URL must be set" in said
+    assert f": {lacks} must be set for this command" in said
     assert "skeletonhunter up" in said
 
 
@@ -49,12 +56,33 @@ def test_only_what_is_missing_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SKH_KAFKA", "127.0.0.1:1")
-    assert run("stream") == 2
+    assert run("sink") == 2
     assert "SKH_KAFKA " not in one_line(capsys)
     assert run("topics", "--create") == 3
     assert "127.0.0.1:1" in one_line(capsys)
     assert run("migrate", "plan") == 2
     assert "SKH_CLICKHOUSE_URL" in one_line(capsys)
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "value"),
+    [
+        ("stream", "SKH_KAFKA", "127.0.0.1:1"),
+        ("api", "SKH_CLICKHOUSE_URL", "http://me:secret@127.0.0.1:1/default"),
+    ],
+)
+def test_a_part_looks_only_for_what_it_needs(
+    command: str,
+    name: str,
+    value: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert run(command) == 3
+    said = one_line(capsys)
+    assert "127.0.0.1:1" in said
+    assert "secret" not in said
 
 
 def test_an_unreachable_dependency_is_three(
@@ -90,6 +118,7 @@ def test_an_unreadable_topology_is_two(tmp_path: Path, capsys: pytest.CaptureFix
     [
         ("SKH_KAFAK", "x", "did you mean SKH_KAFKA?"),
         ("SKH_API_PORT", "99999", "SKH_API_PORT is '99999'"),
+        ("SKH_HEALTH_PORT", "-2", "SKH_HEALTH_PORT is '-2'"),
         ("SKH_LOG_LEVEL", "LOUD", "SKH_LOG_LEVEL is 'LOUD'"),
         ("SKH_KAFKA_OPTIONS", "{", "SKH_KAFKA_OPTIONS"),
     ],

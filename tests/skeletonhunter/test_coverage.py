@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Command
-from conftest import SECONDS
+from command_line import SECONDS, Command
 
 from skeletonhunter import files
 from testbed.files import Written

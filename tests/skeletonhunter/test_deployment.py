@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from skeletonhunter.cli import build
+from skeletonhunter.health import PORTS
 from skeletonhunter.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
@@ -67,12 +68,21 @@ def test_compose_pins_images_and_publishes_on_loopback_only(services: dict[str, 
 
 
 def test_compose_waits_for_what_each_part_needs(services: dict[str, Any]) -> None:
-    for name in ("worker", "sink", "api"):
+    for name, needs in (
+        ("worker", ["topics"]), ("sink", ["topics", "migrate"]), ("api", ["migrate"]),
+    ):  # fmt: skip
         conditions = {k: v["condition"] for k, v in services[name]["depends_on"].items()}
-        assert conditions == dict.fromkeys(("topics", "migrate"), "service_completed_successfully")
-    assert {name for name, s in services.items() if "healthcheck" in s} >= {
-        "kafka", "clickhouse", "api",
+        assert conditions == dict.fromkeys(needs, "service_completed_successfully")
+    assert {name for name, s in services.items() if "healthcheck" in s} == {
+        "kafka", "clickhouse", "worker", "sink", "api",
     }  # fmt: skip
+
+
+def test_compose_asks_each_part_where_it_serves_its_health(services: dict[str, Any]) -> None:
+    for name, part in (("worker", "stream"), ("sink", "sink"), ("api", "api")):
+        probe = services[name]["healthcheck"]["test"][-1]
+        assert f"http://127.0.0.1:{PORTS[part]}/readyz" in probe
+        compile(probe, name, "exec")
 
 
 def test_the_image_copies_every_package_and_runs_as_nobody_special() -> None:

@@ -190,3 +190,23 @@ def test_one_unreadable_heartbeat_costs_that_line(
     said = command("diagnose", small.pings, "--heartbeats", file)
     assert said.code == 0
     assert f"dead letter: {file}:1: " in said.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["simulate", "small", "--start", "9999-01-01T00:00:00Z", "--out", "never"],
+        ["simulate", "small", "--start", "0001-01-01T00:00:00Z", "--out", "never"],
+        ["check", "series", "BINARY", "--windows", "BINARY"],
+        ["check", "score", "BINARY", "BINARY"],
+        ["diagnose", "BINARY"],
+        ["diagnose", "RECORDS", "--topology", "BINARY"],
+    ],
+)
+def test_input_that_cannot_be_used_is_no_internal_error(
+    command: Command, small: Written, tmp_path: Path, arguments: list[str]
+) -> None:
+    binary = tmp_path / "binary"
+    binary.write_bytes(bytes(range(128, 256)) * 8)
+    places = {"BINARY": str(binary), "RECORDS": str(small.pings)}
+    refused(command(*(places.get(each, each) for each in arguments)))

@@ -238,12 +238,12 @@ def test_nothing_is_dropped_while_the_database_is_down(
     store: Store, cluster: tuple[Producer, str]
 ) -> None:
     producer, servers = cluster
-    down = Faulty(store, 10**6, StoreUnavailable("the database sleeps"))
+    down = Faulty(store, 10**6, StoreUnavailable("http://db:8123/skh: it sleeps"))
     send(producer, ndjson(RECORD))
     with running(down, servers) as stopped:
         eventually(lambda: stopped.values()["skh_sink_insert_failures_total",] >= 1)
     with running(down, servers) as run:
-        eventually(lambda: run.sink.not_ready() == "the database sleeps")
+        eventually(lambda: run.sink.not_ready() == "the database does not answer")
         eventually(lambda: run.values()["skh_sink_insert_failures_total",] >= 3)
         send(producer, ndjson({**RECORD, "dst_ip": "10.0.0.3"}))
         assert total(store, "pings") == 0

@@ -1,0 +1,49 @@
+"""Liveness, readiness and metrics of a part, on a port and a thread of their own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from skeletonhunter.errors import BadInput
+
+if TYPE_CHECKING:
+    from api.probes import Probes
+    from skeletonhunter.settings import Settings
+
+#: Where a part listens unless SKH_HEALTH_PORT says another; the page has 8765.
+PORTS: Final = {"api": 8766, "stream": 8767, "sink": 8768}
+OFF: Final = -1
+
+
+@contextlib.contextmanager
+def served(config: Settings, part: str, probes: Probes) -> Iterator[str | None]:
+    """Serves /healthz, /readyz and /metrics of ``part`` meanwhile; gives the URL, None when off.
+
+    A default port that is taken is replaced by a free one, so that many workers fit on a host; one
+    that SKH_HEALTH_PORT names is what a probe will ask, so BadInput is raised when it is taken.
+    """
+    from api.machine import machine_app
+    from api.serving import ThreadServer, listen
+
+    if config.health_port == OFF:
+        yield None
+        return
+    chosen = config.health_port
+    port = PORTS[part] if chosen is None else chosen
+    try:
+        listener, moved = listen(config.health_host, port, or_any=chosen is None)
+    except OSError as why:
+        where = f"{config.health_host}:{port}"
+        raise BadInput(f"SKH_HEALTH_HOST, SKH_HEALTH_PORT: {where}: {why.strerror}") from why
+    server = ThreadServer(machine_app(probes), listener)
+    server.start()
+    moving = f" (port {port} is taken)" if moved and port else ""
+    typer.echo(f"health and metrics {server.url}{moving}")
+    try:
+        yield server.url
+    finally:
+        server.close()
