@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
         """Judge pings: windows, anomalies and incidents. Start as many as there is work for."""
         from skeletonhunter import running
 
-        config = _settings("kafka", senders=True)
+        config = _settings("kafka")
         return running.run(_stream(config, stream_config(config, topology)))
 
     @app.command(epilog=f"Example: {_KAFKA} {_CLICKHOUSE} skeletonhunter sink")
@@ -44,7 +44,7 @@ def register(app: typer.Typer) -> None:
         ] = None,
     ) -> int:
         """Store records, windows, anomalies, incidents and dead letters in ClickHouse."""
-        config = _settings("kafka", "clickhouse", senders=True)
+        config = _settings("kafka", "clickhouse")
         return _sink(config, topology)
 
     @app.command(epilog=f"Example: {_CLICKHOUSE} skeletonhunter api")
@@ -60,19 +60,15 @@ def register(app: typer.Typer) -> None:
         return running.run(_api(config, config.api_port if port is None else port))
 
 
-def _settings(*needs: Literal["kafka", "clickhouse"], senders: bool = False) -> Settings:
-    """Settings of a part that needs these services, and Kafka, if it does, reached once.
-
-    senders  the part reads what agents send
-    """
+def _settings(*needs: Literal["kafka", "clickhouse"]) -> Settings:
+    """Settings of a part that needs these services, and Kafka, if it does, reached once."""
     from skeletonhunter import running, settings
     from skeletonhunter.senders import require_keys
 
     config = settings.read()
     config.require(*needs)
-    if senders:
-        require_keys(config, config.require_kafka())
     if "kafka" in needs:
+        require_keys(config, config.require_kafka())  # all parts that need it read agents' messages
         check_broker(config)
     running.log_to_stderr(config.log_level)
     return config
