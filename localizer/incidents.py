@@ -95,6 +95,15 @@ class IncidentBook:
             case.parent = parent.incident_id if parent else None
         return children
 
+    @property
+    def open(self) -> int:
+        """Incidents that are not resolved."""
+        return sum(case.state != "resolved" for case in self._cases)
+
+    def sizes(self) -> dict[str, int]:
+        """How much is remembered, by what."""
+        return {"incidents": len(self._cases), "sightings": len(self._pending)}
+
     def open_components(self) -> list[tuple[Family, str]]:
         """Who is under suspicion now."""
         return [

@@ -74,7 +74,7 @@ def register(app: typer.Typer) -> None:
             text = as_json(incidents) if output == "json" else as_table(incidents)
         typer.echo(text, nl=False)
         _account(offline, dead, bad_beats)
-        return int(any(each.kind != "agent" for each in incidents))
+        return int(any(each.kind not in ("agent", "pipeline") for each in incidents))
 
 
 def _offline(topology: object, strategy: str) -> Offline:

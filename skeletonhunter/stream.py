@@ -101,7 +101,9 @@ async def _stream(config: StreamConfig) -> int:
         await worker.wait()
         return worker.crashed or RuntimeError("the worker stopped by itself")
 
-    telling = asyncio.create_task(lag.tell(lambda: worker.lag_s, typer.echo))
+    telling = asyncio.create_task(
+        lag.tell(lambda: worker.lag_s, lambda: worker.catching_up, typer.echo)
+    )
     try:
         why_not = await until_stopped(died)
     finally:

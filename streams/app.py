@@ -22,7 +22,8 @@ from streams.alignment import Confluence
 from streams.ends import Ends
 from streams.notices import Notices
 from streams.publish import Publisher
-from streams.reading import Extent, Reading
+from streams.reading import SETTLED_S, Extent, Reading
+from streams.reread import WindowsReader
 from streams.windows import Timing
 
 
@@ -34,6 +35,7 @@ class StreamConfig:
     group       consumer group; workers of one group share the partitions
     topology    of one fabric; other fabrics are learnt from their records
     fetch_wait_ms  see ``transport.use``: small for the embedded broker
+    commit_s    acknowledged messages that are not committed for so long are reported
     session_s   after this time without a sign of life a worker's partitions are given to others
     """
 
@@ -43,6 +45,7 @@ class StreamConfig:
     timing: Timing = field(default_factory=Timing)
     options: Options = field(default_factory=Options)
     session_s: float = 10.0
+    commit_s: float = 300.0
     fetch_wait_ms: int = 500
     kafka: Mapping[str, Any] = field(default_factory=dict)
 
@@ -60,9 +63,8 @@ class StreamWorker:
         self.app = build(config)
         self.confluence = confluence = Confluence(self.publisher)
         self._ends = Ends(self._kafka())
-        self.ingest = ingest.attach(
-            self.app, confluence, self._reading(topics.PINGS), config.timing
-        )
+        self._pings = self._reading(topics.PINGS)
+        self.ingest = ingest.attach(self.app, confluence, self._pings, config.timing)
         self.heartbeats = heartbeats.attach(self.app, confluence, self._reading(topics.HEARTBEATS))
         self.notices = Notices(self._kafka())
         self.localise = localise.attach(
@@ -72,12 +74,27 @@ class StreamWorker:
             self._read_incidents,
             self.notices,
             self._reading(topics.WINDOWS),
+            lambda partition, offset: WindowsReader(self._kafka(), partition, offset),
         )
 
     @property
     def lag_s(self) -> float:
         """How far judging is behind what the brokers have, beyond the lateness [s]."""
         return self.ingest.lag_s + self.localise.lag_s
+
+    @property
+    def catching_up(self) -> bool:
+        """What was there at a start or a rebalance is still being read: late, but not overloaded
+        as long as ``lag_s`` shrinks.
+        """
+        if self.ingest.lag_s < SETTLED_S:
+            self._pings.settle()
+        return self._pings.catching_up or self.localise.catching_up
+
+    @property
+    def commit_stalled(self) -> int:
+        """Partitions with acknowledged messages whose commit does not come about."""
+        return len(transport.stalled(self.app))
 
     def _localizer(self, fabric: str) -> Localizer:
         known = self.config.topology
@@ -126,6 +143,8 @@ class StreamWorker:
             return "the stream worker has crashed"
         if not self.app.started or self.app.rebalancing or not self.app.consumer.assignment():
             return "the stream worker has no partitions yet"
+        if failing := self.localise.failing():
+            return "; ".join(f"fabric {name}: {why}" for name, why in sorted(failing.items()))
         return None
 
     async def stop(self) -> None:
@@ -157,6 +176,7 @@ def build(config: StreamConfig) -> faust.App:
         stream_wait_empty=False,  # we hold events back for long; waiting for them would hang
         stream_recovery_delay=0.0,
         broker_commit_interval=1.0,
+        broker_commit_livelock_soft_timeout=config.commit_s,
         broker_session_timeout=config.session_s,
         broker_heartbeat_interval=config.session_s / 5,
         broker_rebalance_timeout=max(config.session_s, 10.0),

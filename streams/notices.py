@@ -27,6 +27,9 @@ _TIMEOUT_S: Final = 10.0
 _AT_ONCE: Final = 500
 #: Documents of one key that are kept: a container's last states matter to seconds judged late.
 _KEPT: Final = 8
+#: What is over is kept for so long, as localisers do, and looked for so often [s of event time].
+_KEPT_S: Final = 3600
+_FORGET_EVERY_S: Final = 60
 
 Notice: TypeAlias = Placement | Maintenance
 _KINDS: Final[dict[str, type[Notice]]] = {
@@ -42,11 +45,16 @@ class Notices:
         self._kafka = dict(kafka)
         self._consumer: Consumer | None = None
         self._known: dict[tuple[str, bytes], deque[Notice]] = {}
+        self._forgot_s = 0
 
     @property
     def known(self) -> list[Notice]:
         """What holds now, and the last that held before, in order of arrival by key."""
         return [each for said in self._known.values() for each in said]
+
+    def __len__(self) -> int:
+        """Keys of which something is known."""
+        return len(self._known)
 
     async def begin(self) -> None:
         """Read both topics to their present ends, anew; raises BrokerUnreachable."""
@@ -61,6 +69,23 @@ class Notices:
             if len(messages) < _AT_ONCE:
                 break
         return found
+
+    def forget(self, second: int) -> None:
+        """Drop containers that were gone and maintenance that was over long before a second, and
+        with a container what held before."""
+        if second - self._forgot_s < _FORGET_EVERY_S:
+            return
+        self._forgot_s = second
+        for key, said in list(self._known.items()):
+            last = said[-1]
+            if isinstance(last, Maintenance):
+                over_s = seconds_of(last.until)
+            elif last.state == "gone":
+                over_s = seconds_of(last.valid_from)
+            else:
+                continue
+            if over_s < second - _KEPT_S:
+                del self._known[key]
 
     def close(self) -> None:
         """Follow them no longer."""
