@@ -71,9 +71,10 @@ class Localizer:
 
         Raises ValueError when one cannot be read; then none of these is taken over.
         """
-        for each in incidents:
+        about_network = [each for each in incidents if each.kind != "pipeline"]
+        for each in about_network:
             Case.of(each)
-        self._restored = [*self._restored, *incidents]
+        self._restored = [*self._restored, *about_network]
 
     def place(self, documents: Iterable[Placement]) -> None:
         """Learn where containers run and how they are; at any time, for any time.
@@ -237,5 +238,6 @@ class Localizer:
             book.moved(np.where(keep, np.cumsum(keep) - 1, -1))
         state.forget_hosts(second - FORGET_AFTER_S)
         state.tidy(second)
+        book.forget(second)
         self._assembler.forget()
         self._clocks.forget(second - FORGET_EVERY_S)

@@ -247,7 +247,11 @@ class IncidentBook:
             c for c in self._cases if c.state != "resolved" or second - c.last_bad_s <= REOPEN_S
         ]
         if len(self._pending) > 1000:
-            self._pending = {k: v for k, v in self._pending.items() if second - v[0] <= 60}
+            self.forget(second)
+
+    def forget(self, second: int) -> None:
+        """Drop sightings that are too old to count."""
+        self._pending = {k: v for k, v in self._pending.items() if second - v[0] <= 60}
 
     def _identify(self, verdict: Verdict) -> str:
         text = "\n".join((self._fabric, verdict.family, verdict.component, str(verdict.first_s)))

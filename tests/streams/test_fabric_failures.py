@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 from confluent_kafka import Producer
-from ping_samples import START_S, batch, ping
+from ping_samples import START_S as EPOCH_S
+from ping_samples import batch, ping
 
 import localizer.engine
 from localizer import judge
@@ -30,6 +31,7 @@ from streams.partition import PartitionWorker, Tally
 from streams.publish import Publisher
 from streams.reread import WindowsReader
 
+START_S = EPOCH_S + 50  # BAD_S later, the localisers forget what is old
 SECONDS, BAD_S, WAIT_S = 64, 30, 42  # the error comes at BAD_S; at WAIT_S the repair is awaited
 HOSTS = [f"h{n}" for n in range(1, 7)]
 FABRICS = ("good", "bad")
@@ -42,7 +44,7 @@ def said() -> list[OutMessage]:
     for second in range(SECONDS):
         rows = [
             ping(
-                second + 0.2 + 0.1 * n, a, b, src_idc=fabric, src_port=50_000 + port, sent=4,
+                50 + second + 0.2 + 0.1 * n, a, b, src_idc=fabric, src_port=50_000 + port, sent=4,
                 src_asw="a1", dst_asw="a1",
                 loss_rate=0.5 if "h3" in (a, b) and 12 <= second < 22 else 0.0,
             )
@@ -147,7 +149,9 @@ class Run:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(60):
-            while not condition():
+            while True:
+                if condition():
+                    return
                 await asyncio.sleep(0.01)  # between two looks at a condition with a deadline
 
     def network(self, fabric: str) -> list[Incident]:
