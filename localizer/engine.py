@@ -32,6 +32,7 @@ from schemas.topology import Topology
 from schemas.windows import Header
 
 FORGET_EVERY_S = 120
+FORGET_AT_LEAST = 10  # seconds judged between two times, where event time jumps
 IDLE_S = 5  # without any ping: when windowers call a partition idle
 FORGET_AFTER_S = 900  # a five-tuple not probed, a host not heard of for so long is history
 
@@ -64,7 +65,7 @@ class Localizer:
         self._placements: list[Placement] = []  # heard before the first message
         self._maintenance: list[Maintenance] = []
         self._vanished: Verdict | None = None  # the whole fabric fell silent
-        self._forgot_s = 0
+        self._forgot_s = self._since = 0  # second, and seconds judged since then
 
     def restore(self, incidents: list[Incident]) -> None:
         """Take over incidents that a former process wrote; call before the first message.
@@ -224,14 +225,16 @@ class Localizer:
             findings.incidents.append(incident)
             if incident.state != "resolved":
                 findings.anomalies += anomalies(state, frame.second, incident, bad)
-        self._forgot_s = self._forgot_s or frame.second
-        # After a jump of event time no second may be a multiple.
-        if frame.second % FORGET_EVERY_S == 0 or frame.second - self._forgot_s > FORGET_EVERY_S:
+        self._forgot_s, self._since = self._forgot_s or frame.second, self._since + 1
+        # Where event time jumps, no second may be a multiple; whoever comes back after a hole is
+        # given some seconds to do so.
+        late = frame.second - self._forgot_s > FORGET_EVERY_S and self._since >= FORGET_AT_LEAST
+        if frame.second % FORGET_EVERY_S == 0 or late:
             self._forget(state, book, frame.second)
 
     def _forget(self, state: FabricState, book: IncidentBook, second: int) -> None:
         """Drop what has not been heard of for long; a few times in each quarter of an hour."""
-        self._forgot_s = second
+        self._forgot_s, self._since = second, 0
         keep = state.history.last_seen >= second - FORGET_AFTER_S
         if not keep.all():
             state.keep(keep)

@@ -79,9 +79,7 @@ class Flows:
         short = pc.fill_null(pc.list_value_length(batch.column("hops")), 0)
         batch = batch.filter(pc.less_equal(short, MOST_HOPS))
         named = (("layer", "layer"), ("src_ip", "ip"), ("dst_ip", "ip"))
-        # Names of five-tuples that nobody probes are written into the tables only while a few wait.
-        most = MOST_EARLY - self.waiting
-        known = [_coded(batch.column(name), tables[table], most) for name, table in named]
+        known = [self._coded(batch.column(name), tables[table]) for name, table in named]
         sure = np.logical_and.reduce([codes >= 0 for codes in known])
         if not sure.all():
             batch = batch.filter(pa.array(sure))
@@ -168,6 +166,17 @@ class Flows:
         self._hops.grow(len(self))
         return flows, known >= 0
 
+    def _coded(self, column: Any, names: Names) -> I32:
+        """(n,) texts by their codes in a table; -1 for a new one when too many five-tuples wait."""
+        coded = column.dictionary_encode()
+        texts = coded.dictionary.to_pylist()
+        known = names.known(texts)
+        if len(known) < len(texts):
+            new = [text for text in texts if text not in known]
+            known |= {text: names.code(text) for text in new[: max(MOST_EARLY - self.waiting, 0)]}
+        codes = np.array([known.get(text, -1) for text in texts], np.int32)
+        return np.asarray(codes[coded.indices.to_numpy()])
+
     def _known(self, layer: I32, src: I32, dst: I32, sport: I32, dport: I32) -> I64:
         """Numbers of the five-tuples of some traceroutes; -1 when there are too many unknown."""
         flows, known = self._code(layer, src, dst, sport, dport, add=False)
@@ -224,15 +233,3 @@ class Flows:
         whole &= ((first < 0) | (first == routes[0])) & ((last < 0) | (last == end))
         routes[:, ~whole] = -1
         return routes
-
-
-def _coded(column: Any, names: Names, most: int) -> I32:
-    """(n,) texts by their codes in a table; beyond ``most`` that are new, -1."""
-    coded = column.dictionary_encode()
-    texts = coded.dictionary.to_pylist()
-    new = [text for text in texts if text not in names]
-    for text in new[: max(most, 0)]:
-        names.code(text)
-    known = names.known(texts)
-    codes = np.array([known.get(text, -1) for text in texts], np.int32)
-    return np.asarray(codes[coded.indices.to_numpy()])

@@ -296,6 +296,7 @@ class FabricState:
             self.hosts.keep(keep)
             here = {host: pod for host in self.hosts.names if (pod := self.pods.get(host))}
             self.pods = self._given_pods | here
+        if self.dead_scopes:  # a pod may have lost its hosts, or its name
             scopes = {component("pod", pod) for pod in self.pods.values()}
             self.dead_scopes &= scopes | {component("fabric", self.fabric)}
 

@@ -130,9 +130,9 @@ class Offline:
     def _stopped(self, header: windows.Header, localizer: Localizer | None) -> bool:
         """Forget a fabric of which nothing is measured any more, as a stream worker does."""
         idle_s = header.end_s - self._measured_s.get(header.fabric, header.end_s)
-        if localizer is not None and idle_s > (
+        if localizer is not None and len(self._localizers) > 1 and idle_s > (
             STOPPED_OPEN_S if localizer.open_incidents else STOPPED_S
-        ):
+        ):  # fmt: skip
             self._suppressed += localizer.suppressed
             del self._localizers[header.fabric], self._measured_s[header.fabric]
             return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,6 +16,7 @@ from localizer.engine import Localizer
 from localizer.maintenance import Cause
 from schemas import topics, windows
 from schemas.incident import Incident
+from schemas.times import seconds_of
 from streams import dead_letters
 from streams.fabrics import Fabric, Services, Sleep, sizes
 from streams.held import in_message
@@ -31,6 +33,9 @@ _LOOK_S: Final = 1.0
 STOPPED_S: Final = 3600.0
 #: And with open incidents after this; they come back from skh.incidents when the fabric does.
 STOPPED_OPEN_S: Final = 86_400.0
+#: Resolved incidents of a former process that are kept: some may reopen, seconds are not judged
+#: twice.
+RESOLVED_S: Final = 3600.0
 _MOST_STOPPED: Final = 10_000
 
 #: Makes the localiser of a fabric; restored incidents are handed to it before its first message.
@@ -159,7 +164,8 @@ class Localise:
             self._reading.settle()
         for lane in self._lanes.values():
             for fabric in list(lane.fabrics.values()):
-                if _stopped(fabric, lane.arrival_s):
+                # One that is alone takes no room from others, and may be back.
+                if len(lane.fabrics) > 1 and _stopped(fabric, lane.arrival_s):
                     fabric.cancel()
                     del lane.fabrics[fabric.name]
                     lane.stopped[fabric.name] = None
@@ -190,7 +196,7 @@ class Localise:
             lane = self._lanes[message.partition] = _Lane()  # Faust went back to the commit
             self._restored = None
         if self._restored is None:
-            self._restored = await self._services.read_incidents()
+            self._restored = _recent(await self._services.read_incidents())
             await self._notices.begin()
         incoming = in_message(event)
         at_s = incoming.time_ms // 1000
@@ -255,6 +261,25 @@ class Localise:
         self._lanes.clear()
         self._reading.forget()
         self._restored = None
+
+
+def _recent(incidents: list[Incident]) -> list[Incident]:
+    """Those that a localiser may still need: open ones, and of each fabric the last hour's."""
+    newest: dict[str, float] = {}
+    updated: list[float] = []
+    for each in incidents:
+        try:
+            at_s = seconds_of(each.updated_at)
+        except ValueError:  # what is wrong with it is said when it is taken over
+            at_s = math.inf
+        updated.append(at_s)
+        if at_s < math.inf:
+            newest[each.fabric] = max(newest.get(each.fabric, 0.0), at_s)
+    return [
+        each
+        for each, at_s in zip(incidents, updated, strict=True)
+        if each.state != "resolved" or at_s >= newest.get(each.fabric, 0.0) - RESOLVED_S
+    ]
 
 
 def _cancel(lane: _Lane) -> None:

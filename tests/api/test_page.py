@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-from incident_samples import CHILD, INCIDENT, NIC, RESOLVED, Put
+from incident_samples import CHILD, INCIDENT, NIC, PIPELINE, RESOLVED, Put
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 FLAGS = [
@@ -91,6 +91,15 @@ def test_the_filter_narrows_and_says_when_nothing_is_left(page: Any, put: Put) -
     page.get_by_text("1 of 2 incidents").wait_for()
     page.get_by_role("searchbox", name="Filter").fill("nothing like it")
     page.get_by_text("No incident matches").wait_for()
+
+
+@pytest.mark.browser
+def test_an_error_of_our_own_is_shown_as_one(page: Any, put: Put) -> None:
+    put(PIPELINE)
+    page.get_by_role("button", name="pipeline:f1").click()
+    page.get_by_text("judging failed").first.wait_for()
+    page.get_by_text("0 of 0").wait_for()
+    page.get_by_text("judging a pane message failed").first.wait_for()
 
 
 @pytest.mark.browser
