@@ -226,7 +226,7 @@ class Localizer:
             if incident.state != "resolved":
                 findings.anomalies += anomalies(state, frame.second, incident, bad)
         self._forgot_s, self._since = self._forgot_s or frame.second, self._since + 1
-        # Where event time jumps, no second may be a multiple; whoever comes back after a hole is
+        # Where event time jumps, no second may be a multiple; paths that come back after a hole are
         # given some seconds to do so.
         late = frame.second - self._forgot_s > FORGET_EVERY_S and self._since >= FORGET_AT_LEAST
         if frame.second % FORGET_EVERY_S == 0 or late:

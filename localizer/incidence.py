@@ -114,7 +114,7 @@ class Incidence:
         self._flow.now[...] = self._flows.forsake(self._flow.now)
 
     @property
-    def crowded(self) -> bool:
+    def wasteful(self) -> bool:
         """Most of what is remembered belongs to no row any more: see ``rebuilt``."""
         flows, learnt = self._flows, self.routes.learnt
         if self._gone > len(self) + _SPARE_ROWS:

@@ -32,7 +32,7 @@ I64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 
 LIVE_S = 90  # paths probed within this time count for what probes can tell apart
-MISSED_S = 86_400  # hosts that fell silent with their pod are missed for so long
+MISSED_S = 86_400  # hosts silent together with their pod are missed for so long
 THIRD_S = 10  # of a window of latency: it must have been heard in each of them
 
 
@@ -256,7 +256,7 @@ class FabricState:
             box: job for box, job in self.jobs.items()
             if box in self._given_jobs or box in boxes or box in self.placements
         }  # fmt: skip
-        renamed = self.index.compact(always=self.incidence.crowded)
+        renamed = self.index.compact(always=self.incidence.wasteful)
         if renamed:
             paths = self.index.paths
             self.incidence = self.incidence.rebuilt(paths)
@@ -282,7 +282,7 @@ class FabricState:
 
     def forget_hosts(self, since_s: int) -> None:
         """Forget hosts that no path ends on and that have said nothing since then, but for a day
-        those of a pod or fabric that fell silent: it is over when half of them are back."""
+        those of a pod or fabric that is silent: it is over when half of them are back."""
         keep = self.hosts.heard(since_s)
         keep[self._ends.now.ravel()] = True
         whole = component("fabric", self.fabric) in self.dead_scopes

@@ -116,7 +116,7 @@ class Localise:
 
     @property
     def suppressed(self) -> Counter[Cause]:
-        """How often something was not told of, once a second and component, by reason."""
+        """Reports suppressed, counted once a second and component, by reason."""
         return self._services.suppressed
 
     @property

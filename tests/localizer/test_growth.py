@@ -26,7 +26,7 @@ DAY_S = 86_400
 
 
 def generation(number: int) -> list[Path]:
-    """Hosts, containers, rnics, switches, pods and tenants that nobody has seen before; the first
+    """Hosts, containers, rnics, switches, pods and tenants that are new; the first
     host stays, but its rnic is another and its pod is renamed."""
     ends = [
         End(f"c{number}.{h}", f"h{number}.{h}" if h else "stays", f"r{number}.{h}",
