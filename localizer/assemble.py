@@ -17,6 +17,9 @@ from schemas.windows import Header
 
 #: A hole in event time longer than this is a jump: nothing happened there, and nothing is judged.
 JUMP_S = 120
+#: Panes and windows of which chunks are still missing; beyond, the oldest is given up.
+MOST_PARTS = 10_000
+IDLE_S = 900  # a partition that is idle and so far behind is not waited for; it may come again
 
 
 @dataclass(slots=True)
@@ -48,6 +51,8 @@ class Assembler:
             return
         key = (header.kind, header.partition, header.epoch, header.end_s)
         chunks = self._parts.setdefault(key, {})
+        if len(self._parts) > MOST_PARTS:
+            del self._parts[next(iter(self._parts))]
         chunks[header.chunk] = batch
         if len(chunks) < header.chunks:
             return
@@ -67,6 +72,35 @@ class Assembler:
         seconds = header.watermark_ms // 1000
         known = self._watermark.get(header.partition, (0, False))[0]
         self._watermark[header.partition] = (max(seconds, known), header.idle)
+
+    def forget(self) -> None:
+        """Drop incomplete panes and windows of seconds that were judged, and what partitions said
+        last that have been idle for long."""
+        at = self.judged_s
+        if at is None:
+            return
+        for key in [key for key in self._parts if key[3] <= at]:
+            del self._parts[key]
+        for partition, (seconds, idle) in list(self._watermark.items()):
+            if idle and seconds < at - IDLE_S and len(self._watermark) > 1:
+                del self._watermark[partition]
+        gone = [
+            key for key, end_s in self._accepted.items()
+            if end_s < at - IDLE_S and key[1] not in self._watermark
+        ]  # fmt: skip
+        for each in gone:  # what they repeat is of seconds that were judged
+            del self._accepted[each]
+
+    def sizes(self) -> dict[str, int]:
+        """How much is remembered, by what."""
+        return {
+            "chunks_incomplete": sum(map(len, self._parts.values())),
+            "chunks_waiting": sum(
+                len(each) for of in (self._panes, self._windows) for each in of.values()
+            ),
+            "partitions": len(self._watermark),
+            "partitions_accepted": len(self._accepted),
+        }
 
     @property
     def idle(self) -> bool:

@@ -26,6 +26,15 @@ class ClockWatch:
             if key[0] == partition and watermark_s - last_s >= FORGIVEN_S:
                 del self._since[key]
 
+    def __len__(self) -> int:
+        return len(self._since)
+
+    def forget(self, second: int) -> None:
+        """Drop what partitions said that have said nothing since; they may be read elsewhere."""
+        for key, (_, _, last_s) in list(self._since.items()):
+            if last_s < second:
+                del self._since[key]
+
     def suspects(self) -> set[str]:
         """Sources that are off now, steadily or not."""
         return {name for _, name in self._since}

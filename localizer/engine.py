@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from localizer import judge
 from localizer.assemble import Assembler, Frame
+from localizer.case import Case
 from localizer.clocks import ClockWatch
 from localizer.impact import anomalies, impact
 from localizer.incidents import IncidentBook
@@ -26,10 +27,12 @@ from localizer.verdict import Verdict
 from schemas.incident import Anomaly, Incident
 from schemas.maintenance import Maintenance
 from schemas.placement import Placement
+from schemas.times import seconds_of
 from schemas.topology import Topology
 from schemas.windows import Header
 
 FORGET_EVERY_S = 120
+FORGET_AT_LEAST = 10  # seconds judged between two times, where event time jumps
 IDLE_S = 5  # without any ping: when windowers call a partition idle
 FORGET_AFTER_S = 900  # a five-tuple not probed, a host not heard of for so long is history
 
@@ -62,10 +65,17 @@ class Localizer:
         self._placements: list[Placement] = []  # heard before the first message
         self._maintenance: list[Maintenance] = []
         self._vanished: Verdict | None = None  # the whole fabric fell silent
+        self._forgot_s = self._since = 0  # second, and seconds judged since then
 
     def restore(self, incidents: list[Incident]) -> None:
-        """Take over incidents that a former process wrote; call before the first message."""
-        self._restored = incidents
+        """Take over incidents that a former process wrote; call before the first message.
+
+        Raises ValueError when one cannot be read; then none of these is taken over.
+        """
+        about_network = [each for each in incidents if each.kind != "pipeline"]
+        for each in about_network:
+            Case.of(each)
+        self._restored = [*self._restored, *about_network]
 
     def place(self, documents: Iterable[Placement]) -> None:
         """Learn where containers run and how they are; at any time, for any time.
@@ -73,6 +83,8 @@ class Localizer:
         Documents of other fabrics are left out. Raises ValueError when a time cannot be read.
         """
         new = list(documents)
+        for each in new:
+            seconds_of(each.valid_from)
         if self._state is None:
             self._placements += new
         else:
@@ -95,6 +107,22 @@ class Localizer:
     def suppressed_s(self) -> Counter[Cause]:
         """How often something was not told of, once a second and component; only rises."""
         return Counter() if self._state is None else Counter(self._state.account.seconds)
+
+    @property
+    def open_incidents(self) -> int:
+        """Incidents that are not resolved."""
+        return 0 if self._book is None else self._book.open
+
+    def sizes(self) -> dict[str, int]:
+        """How much is remembered, by what."""
+        if self._state is None or self._book is None:
+            return {}
+        return {
+            **self._state.sizes(),
+            **self._book.sizes(),
+            **self._assembler.sizes(),
+            "clocks": len(self._clocks),
+        }
 
     @property
     def paths(self) -> int:
@@ -166,6 +194,7 @@ class Localizer:
             self._book.restore(self._restored)
             self.place(self._placements)
             self.maintain(self._maintenance)
+            self._restored, self._placements, self._maintenance = [], [], []
         return self._state
 
     def _judge_all(self, frames: object) -> Findings:
@@ -207,11 +236,22 @@ class Localizer:
             findings.incidents.append(incident)
             if incident.state != "resolved":
                 findings.anomalies += anomalies(state, frame.second, incident, bad)
-        if frame.second % FORGET_EVERY_S == 0:
-            state.placements.forget(frame.second)
-            state.calendar.forget(frame.second)
-            keep = state.history.last_seen >= frame.second - FORGET_AFTER_S
-            if not keep.all():
-                state.keep(keep)
-                book.moved(np.where(keep, np.cumsum(keep) - 1, -1))
-            state.forget_hosts(frame.second - FORGET_AFTER_S)
+        self._forgot_s, self._since = self._forgot_s or frame.second, self._since + 1
+        # Where event time jumps, no second may be a multiple; paths that come back after a hole are
+        # given some seconds to do so.
+        late = frame.second - self._forgot_s > FORGET_EVERY_S and self._since >= FORGET_AT_LEAST
+        if frame.second % FORGET_EVERY_S == 0 or late:
+            self._forget(state, book, frame.second)
+
+    def _forget(self, state: FabricState, book: IncidentBook, second: int) -> None:
+        """Drop what has not been heard of for long; a few times in each quarter of an hour."""
+        self._forgot_s, self._since = second, 0
+        keep = state.history.last_seen >= second - FORGET_AFTER_S
+        if not keep.all():
+            state.keep(keep)
+            book.moved(np.where(keep, np.cumsum(keep) - 1, -1))
+        state.forget_hosts(second - FORGET_AFTER_S)
+        state.tidy(second)
+        book.forget(second)
+        self._assembler.forget()
+        self._clocks.forget(second - FORGET_EVERY_S)

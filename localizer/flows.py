@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from localizer.keys import Growing, KeyIndex, joined
-from localizer.paths import Paths, Tables
-from localizer.routes import Routes
+from localizer.paths import Names, Paths, Tables
+from localizer.routes import MOST_HOPS, Routes
 
 Bool = npt.NDArray[np.bool_]
 I32 = npt.NDArray[np.int32]
@@ -22,7 +22,9 @@ Flow = tuple[str, str, str, int, int]  # layer, addresses and ports of a request
 #: Five-tuples whose route is kept although no path has been seen with them.
 MOST_EARLY = 100_000
 
-_UNPLACED = -2  # no path has said which access switches a five-tuple starts and ends at
+#: No path has said which access switches a five-tuple starts and ends at; nor when that was last
+#: looked at.
+_UNPLACED, _FORSAKEN = -2, -3
 _HOPS = 5  # up two tiers and down again; the table widens for longer routes
 
 
@@ -55,7 +57,7 @@ class Flows:
         ]
         tors = self._tors.now
         for flows, ends in zip(both, ((src_tor, dst_tor), (dst_tor, src_tor)), strict=True):
-            new = tors[0, flows] == _UNPLACED
+            new = tors[0, flows] <= _UNPLACED
             tors[:, flows[new]] = np.vstack(ends)[:, new]
         if self._early:
             for flow in np.unique(np.concatenate(both)).tolist():
@@ -67,15 +69,21 @@ class Flows:
         """Take one traceroute; returns whether it told something new."""
         layer, src, dst, sport, dport = flow
         codes = [tables["layer"].code(layer), *(tables["ip"].code(ip) for ip in (src, dst))]
+        if len(hops) > MOST_HOPS:
+            return False
         (number,) = self._known(*(np.array([c], np.int32) for c in (*codes, sport, dport)))
         return bool(number >= 0) and self._take(int(number), list(hops))
 
     def learn_all(self, tables: Tables, batch: pa.RecordBatch) -> bool:
         """Take a chunk of traceroutes, columns as in windows.ROUTES."""
-        columns = [
-            _coded(batch.column(name), tables[table])
-            for name, table in (("layer", "layer"), ("src_ip", "ip"), ("dst_ip", "ip"))
-        ]
+        short = pc.fill_null(pc.list_value_length(batch.column("hops")), 0)
+        batch = batch.filter(pc.less_equal(short, MOST_HOPS))
+        named = (("layer", "layer"), ("src_ip", "ip"), ("dst_ip", "ip"))
+        known = [self._coded(batch.column(name), tables[table]) for name, table in named]
+        sure = np.logical_and.reduce([codes >= 0 for codes in known])
+        if not sure.all():
+            batch = batch.filter(pa.array(sure))
+        columns = [codes[sure] for codes in known]
         ports = [batch.column(name).to_numpy() for name in ("src_port", "dst_port")]
         flows = self._known(*columns, *ports)
         hops = batch.column("hops")
@@ -105,26 +113,52 @@ class Flows:
         news, self._news = self._news, []
         return news
 
+    @property
+    def waiting(self) -> int:
+        """Five-tuples that have no path."""
+        return int((self._tors.now[0] <= _UNPLACED).sum())
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of addresses that five-tuples were made of."""
+        return len(self._pairs)
+
+    def forsake(self, used: I64) -> I64:
+        """Forget five-tuples for which no path has come since the last call, which are not among
+        these (2, P); returns their new numbers."""
+        tors = self._tors.now
+        mask = tors[0] != _FORSAKEN
+        tors[:, tors[0] == _UNPLACED] = _FORSAKEN
+        return used if mask.all() else self._keep(mask, used)
+
     def keep(self, used: I64) -> I64:
         """Forget five-tuples that are not among these (2, P); returns their new numbers."""
         mask = np.zeros(len(self), bool)
         mask[used] = True
+        return self._keep(mask, used)
+
+    def _keep(self, mask: Bool, used: I64) -> I64:
         where = np.cumsum(mask) - 1
         self._keys.keep(mask)
         self._tors.keep(mask)
         self._hops.keep(mask)
-        self._early.clear()
+        self._early = {int(where[f]): hops for f, hops in self._early.items() if mask[f]}
         self._news = [int(where[flow]) for flow in self._news if mask[flow]]
         return np.asarray(where[used])
+
+    def adopt(self, flows: I64, routes: I32) -> None:
+        """Routes (L, n) of five-tuples as they were known before; -1 throughout: not known."""
+        there = routes[0] >= 0
+        self._set(flows[there], routes[:, there])
 
     def _code(
         self, layer: I32, src: I32, dst: I32, sport: I32, dport: I32, *, add: bool = True
     ) -> tuple[I64, Bool]:
         """Numbers of some five-tuples, and which of them are known; others are added if so told."""
         ends = joined(src, dst) ^ (layer.astype(np.uint64) << np.uint64(61))
-        pairs, _ = self._pairs.code(ends)
+        pairs = self._pairs.code(ends)[0] if add else self._pairs.find(ends)
         keys = joined(pairs, (sport.astype(np.int64) & 0xFFFF) << 16 | (dport & 0xFFFF))
-        known = self._keys.find(keys)
+        known = np.where(pairs >= 0, self._keys.find(keys), -1)
         if not add:
             return known, known >= 0
         flows, _ = self._keys.code(keys)
@@ -132,29 +166,36 @@ class Flows:
         self._hops.grow(len(self))
         return flows, known >= 0
 
+    def _coded(self, column: Any, names: Names) -> I32:
+        """(n,) texts by their codes in a table; -1 for a new one when too many five-tuples wait."""
+        coded = column.dictionary_encode()
+        texts = coded.dictionary.to_pylist()
+        known = names.known(texts)
+        if len(known) < len(texts):
+            new = [text for text in texts if text not in known]
+            known |= {text: names.code(text) for text in new[: max(MOST_EARLY - self.waiting, 0)]}
+        codes = np.array([known.get(text, -1) for text in texts], np.int32)
+        return np.asarray(codes[coded.indices.to_numpy()])
+
     def _known(self, layer: I32, src: I32, dst: I32, sport: I32, dport: I32) -> I64:
         """Numbers of the five-tuples of some traceroutes; -1 when there are too many unknown."""
         flows, known = self._code(layer, src, dst, sport, dport, add=False)
         if known.all():
             return flows
-        waiting = int((self._tors.now[0] == _UNPLACED).sum())
-        add = known | (np.cumsum(~known) + waiting <= MOST_EARLY)
+        add = known | (np.cumsum(~known) + self.waiting <= MOST_EARLY)
         columns = (column[add] for column in (layer, src, dst, sport, dport))
         flows[add] = self._code(*columns)[0]
         return flows
 
     def _take(self, flow: int, hops: list[str | None]) -> bool:
         """Read a traceroute by hand: the fabric is not given, or a hop is silent or unlisted."""
-        if self._tors.now[0, flow] == _UNPLACED and not self._routes.given:
+        if self._tors.now[0, flow] <= _UNPLACED and not self._routes.given:
             self._early[flow] = hops  # only its path knows which hops are access switches
             return False
         return self._read(flow, hops)
 
     def _read(self, flow: int, hops: list[str | None]) -> bool:
-        first, last = (
-            self._routes.switches[tor].removeprefix("tor:") if tor >= 0 else ""
-            for tor in self._tors.now[:, flow].tolist()
-        )
+        first, last = (self._routes.asw(tor) for tor in self._tors.now[:, flow].tolist())
         route = self._routes.read(hops, first, last)
         return route is not None and self._set(np.array([flow]), np.array([route], np.int32).T)
 
@@ -192,10 +233,3 @@ class Flows:
         whole &= ((first < 0) | (first == routes[0])) & ((last < 0) | (last == end))
         routes[:, ~whole] = -1
         return routes
-
-
-def _coded(column: Any, names: Any) -> I32:
-    """(n,) texts by their codes in a table."""
-    coded = column.dictionary_encode()
-    codes: I32 = names.codes(coded.dictionary.to_pylist())[coded.indices.to_numpy()]
-    return codes

@@ -23,6 +23,10 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 
+#: What belongs to no row may be so much, and as much as rows have, before all is made anew.
+_SPARE_ROWS, _SPARE_PAIRS, _SPARE_SWITCHES = 10_000, 50_000, 256
+
+
 class Incidence:
     """Paths x components of one fabric; rows as in the PathIndex, columns as in ``components``.
 
@@ -33,6 +37,7 @@ class Incidence:
     """
 
     def __init__(self, topology: Topology | None) -> None:
+        self._topology = topology
         self.routes = Routes(topology)
         self.version = 0  # rises whenever a row or column changes
         self._tables: Tables = new_tables()
@@ -45,6 +50,7 @@ class Incidence:
         self._stale = np.empty(0, np.int64)  # rows whose slots are to be written
         self._edges = 0
         self._dropped = 0  # rows since columns were last made anew
+        self._gone = 0  # rows since everything was
         self._hops = KeyIndex()
         self._codes = PlaceCodes(self.routes)
         self._begin()
@@ -97,10 +103,73 @@ class Incidence:
             column.keep(rows)
         self._flow.now[...] = self._flows.keep(self._flow.now)
         self._dropped += dropped
+        self._gone += dropped
         if self._dropped > len(self):
             self._dropped = 0
             self._begin()
         self.version += 1
+
+    def forsake(self) -> None:
+        """Forget traceroutes that have waited in vain for a path with their five-tuple."""
+        self._flow.now[...] = self._flows.forsake(self._flow.now)
+
+    @property
+    def wasteful(self) -> bool:
+        """Most of what is remembered belongs to no row any more: see ``rebuilt``."""
+        flows, learnt = self._flows, self.routes.learnt
+        if self._gone > len(self) + _SPARE_ROWS:
+            return True
+        if flows.pairs > 2 * len(flows) + _SPARE_PAIRS:
+            return True
+        if learnt <= _SPARE_SWITCHES:
+            return False
+        return learnt > _SPARE_SWITCHES + 2 * len(self._switches_in_use())
+
+    def rebuilt(self, paths: Paths) -> Incidence:
+        """What a new one knows of the same rows and their routes, and nothing else.
+
+        paths  descriptions of the rows; their tables may be others than before
+        """
+        new = Incidence(self._topology)
+        new.version = self.version + 1
+        used = self._switches_in_use()
+        number = np.full(len(self.routes.switches) + 1, -1, np.int32)  # the last is for -1
+        for old, own in new.routes.adopt(self.routes, used.tolist()).items():
+            number[old] = own
+        new.add(paths)
+        if not len(paths):
+            return new
+        flows, first = np.unique(new._flow.now.ravel(), return_index=True)
+        routes = number[self._flows.hops(self._flow.now.ravel()[first])]
+        deep = int((routes >= 0).any(axis=1).sum())
+        new._flows.adopt(flows, routes[: max(deep, 1)])
+        a, b = (routes[cut].ravel() for cut in (slice(None, -1), slice(1, None)))
+        new.routes.join(dict.fromkeys(zip(a[b >= 0].tolist(), b[b >= 0].tolist(), strict=True)))
+        return new
+
+    def _switches_in_use(self) -> I64:
+        """Numbers of the switches on routes of rows, rising."""
+        mask = np.zeros(len(self.routes.switches) + 1, bool)
+        if len(self):
+            used = np.zeros(len(self._flows), bool)
+            used[self._flow.now.ravel()] = True
+            mask[self._flows.hops(np.flatnonzero(used))] = True
+        mask[-1] = False
+        return np.flatnonzero(mask)
+
+    def sizes(self) -> dict[str, int]:
+        """How much is remembered, by what."""
+        return {
+            "components": len(self.components),
+            "parts": self._maker.parts,
+            "switches": len(self.routes.switches),
+            "links": self.routes.links,
+            "five_tuples": len(self._flows),
+            "address_pairs": self._flows.pairs,
+            "ends": len(self._codes.end_of),
+            "ways": len(self._codes.way_of),
+            "routes_waiting": self._flows.waiting,
+        }
 
     def woven(self) -> Woven:
         """Rows as sums of parts; a view that later calls of ``add`` and ``learn_*`` change."""

@@ -95,6 +95,15 @@ class IncidentBook:
             case.parent = parent.incident_id if parent else None
         return children
 
+    @property
+    def open(self) -> int:
+        """Incidents that are not resolved."""
+        return sum(case.state != "resolved" for case in self._cases)
+
+    def sizes(self) -> dict[str, int]:
+        """How much is remembered, by what."""
+        return {"incidents": len(self._cases), "sightings": len(self._pending)}
+
     def open_components(self) -> list[tuple[Family, str]]:
         """Who is under suspicion now."""
         return [
@@ -238,7 +247,11 @@ class IncidentBook:
             c for c in self._cases if c.state != "resolved" or second - c.last_bad_s <= REOPEN_S
         ]
         if len(self._pending) > 1000:
-            self._pending = {k: v for k, v in self._pending.items() if second - v[0] <= 60}
+            self.forget(second)
+
+    def forget(self, second: int) -> None:
+        """Drop sightings that are too old to count."""
+        self._pending = {k: v for k, v in self._pending.items() if second - v[0] <= 60}
 
     def _identify(self, verdict: Verdict) -> str:
         text = "\n".join((self._fabric, verdict.family, verdict.component, str(verdict.first_s)))

@@ -41,10 +41,10 @@ class Calendar:
     """Maintenance windows of one fabric."""
 
     def __init__(self) -> None:
-        self._windows: list[_Window] = []
+        self._of: dict[tuple[str, float], _Window] = {}  # component, beginning
 
     def __len__(self) -> int:
-        return len(self._windows)
+        return len(self._of)
 
     def take(self, documents: Iterable[Maintenance]) -> None:
         """Learn some documents, before or after their time; a second one for the same component
@@ -53,8 +53,8 @@ class Calendar:
             window = _Window(
                 doc.component, seconds_of(doc.start), seconds_of(doc.until), doc.reason.strip()
             )
-            self._windows = [each for each in self._windows if each[:2] != window[:2]]
-            self._windows.append(window)
+            self._of.pop(window[:2], None)
+            self._of[window[:2]] = window
 
     def reason(self, verdict: Verdict, second: int, holders: dict[str, set[str]]) -> str | None:
         """Why a verdict is not told: a component that it may mean is being worked on.
@@ -63,7 +63,7 @@ class Calendar:
         """
         meant = {*verdict.tie_set, *verdict.names}
         around = meant.union(*(_around(each, holders) for each in meant))
-        for window in self._windows:
+        for window in self._of.values():
             now = window.from_s < second + 1 and second < window.until_s
             if now and window.component in around:
                 return f"{window.component} is under maintenance: {window.reason}"
@@ -71,7 +71,9 @@ class Calendar:
 
     def forget(self, second: int) -> None:
         """Drop what is long over."""
-        self._windows = [each for each in self._windows if each.until_s >= second - KEPT_S]
+        over = [key for key, each in self._of.items() if each.until_s < second - KEPT_S]
+        for key in over:
+            del self._of[key]
 
 
 def _around(component: str, holders: dict[str, set[str]]) -> set[str]:

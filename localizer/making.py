@@ -43,6 +43,9 @@ class PartTable:
         self._shares = array("d")
         self._matrix: sparse.csr_array | None = None
 
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
     def add(self, shares: _Shares) -> int:
         """Number of a new part."""
         self._columns.extend(shares)
@@ -99,6 +102,11 @@ class PartMaker:
     def kinds(self) -> npt.NDArray[np.int8]:
         """(C,) place of each component's kind in PREFERENCE."""
         return np.frombuffer(bytes(self._kinds), np.int8)
+
+    @property
+    def parts(self) -> int:
+        """Parts that have been made."""
+        return len(self._parts)
 
     def matrix(self) -> sparse.csr_array:
         """(Q, C) of all parts, as in ``PartTable``."""

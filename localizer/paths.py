@@ -23,6 +23,7 @@ I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 _LATELY = 2_000_000  # rows of chunks that are remembered at least
+_SPARE_NAMES = 8192  # texts that no path has any more: so many, and as many as paths have, may stay
 
 
 class Path(NamedTuple):
@@ -67,6 +68,12 @@ class Names:
     def __init__(self) -> None:
         self.texts: list[str] = []
         self._codes: dict[str, int] = {}
+
+    def __contains__(self, text: object) -> bool:
+        return text in self._codes
+
+    def __len__(self) -> int:
+        return len(self.texts)
 
     def code(self, text: str) -> int:
         """Code of a text, which is added if it is new."""
@@ -181,6 +188,7 @@ class PathIndex:
         self._ports = Growing(np.int32, 2)
         self._lately: dict[tuple[int, ...], tuple[U64, I64]] = {}
         self._remembered = 0
+        self._used = 0  # texts that paths had when that was last counted
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -223,6 +231,35 @@ class PathIndex:
         for column in (self._ids, self._codes, self._ports):
             column.keep(rows)
         self._forget()
+
+    @property
+    def names(self) -> int:
+        """Texts in all tables."""
+        return sum(map(len, self.tables.values()))
+
+    def compact(self, *, always: bool = False) -> bool:
+        """Write the tables anew when most of their texts belong to no path; codes change then.
+
+        always  whatever there is to gain
+        """
+        spare = _SPARE_NAMES + self._used
+        if not always and self.names <= self._used + spare:
+            return False
+        used = {name: np.zeros(len(table), bool) for name, table in self.tables.items()}
+        for row, field in enumerate(windows.PATH_STRINGS):
+            used[table_of(field)][self._codes.now[row]] = True
+        self._used = sum(int(each.sum()) for each in used.values())
+        if not always and self.names <= 2 * self._used + _SPARE_NAMES:
+            return False
+        tables = new_tables()
+        for name, mask in used.items():
+            texts = self.tables[name].texts
+            tables[name].codes(texts[code] for code in np.flatnonzero(mask).tolist())
+        for row, field in enumerate(windows.PATH_STRINGS):
+            place = np.cumsum(used[table_of(field)]) - 1
+            self._codes.now[row] = place[self._codes.now[row]]
+        self.tables = tables
+        return True
 
     def _forget(self) -> None:
         self._lately.clear()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 from schemas.placement import Placement, State
 from schemas.times import seconds_of
 
 KEPT_S = 3600  # of what has been superseded
+UNSEEN_S = 86_400  # of a container that nothing is measured of
 
 
 class _Since(NamedTuple):
@@ -56,12 +57,20 @@ class Placements:
                     out[box] = worst.node_sn, worst.state
         return out
 
-    def forget(self, second: int) -> None:
-        """Drop what was superseded or gone long ago."""
+    def __contains__(self, box: object) -> bool:
+        return box in self._since
+
+    def forget(self, second: int, seen: Container[str] = ()) -> None:
+        """Drop what was superseded or gone long ago, and containers that are not ``seen`` for long.
+
+        seen  containers that paths end in
+        """
         for box, known in list(self._since.items()):
             while len(known) > 1 and known[1].from_s < second - KEPT_S:
                 del known[0]
-            if known[-1].state == "gone" and known[-1].from_s < second - KEPT_S:
+            last = known[-1]
+            kept_s = KEPT_S if last.state == "gone" else UNSEEN_S
+            if last.from_s < second - kept_s and (last.state == "gone" or box not in seen):
                 del self._since[box]
         self._restless = {box for box, known in self._since.items() if _restless(known)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -12,13 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from localizer.keys import joined
-from schemas.components import TIER_KIND, component, link
+from schemas.components import TIER_KIND, component, kind_of, link
 from schemas.topology import Topology
 
 I32 = npt.NDArray[np.int32]
 U64 = npt.NDArray[np.uint64]
 Shares = dict[str, float]  # component id -> probability that one traversal crosses it
 Route = tuple[int, ...]  # switches, by their numbers
+
+#: Hops of a route that is read: no fabric has so many tiers, and tables are as wide as the longest.
+MOST_HOPS = 32
+#: In a fabric without a topology a hop of a traceroute is a switch because a record says so. So
+#: many are believed, and so many more an access switch (its peers' interfaces may all be named).
+MOST_LEARNT, LEARNT_PER_TOR = 512, 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +55,12 @@ class Routes:
     def __init__(self, topology: Topology | None) -> None:
         self.switches: list[str] = []
         self._number: dict[str, int] = {}
+        self._asw: dict[int, str] = {}  # number -> access switch, as records write it
         self._id: dict[str, int] = {}  # switch id or interface address -> number
         self._near: list[list[int]] = []
+        self._joined: set[tuple[int, int]] = set()
+        self.learnt = 0  # switches that only traceroutes name
+        self.refused = 0  # hops that were not believed, because too many were
         self._ways: dict[tuple[object, ...], Way | None] = {}
         self._twin: dict[int, int] = {}
         self._twins: dict[frozenset[int], int] = {}
@@ -68,7 +78,15 @@ class Routes:
 
     def tor(self, asw: str) -> int:
         """Number of an access switch; -1 where the record names none."""
-        return self._switch(component("tor", asw)) if asw else -1
+        if not asw:
+            return -1
+        number = self._switch(component("tor", asw))
+        self._asw[number] = asw
+        return number
+
+    def asw(self, tor: int) -> str:
+        """What records call an access switch; empty for -1."""
+        return self._asw.get(tor, "")
 
     def listed(self, hop: str) -> int:
         """Number of a switch by its id or an address of its interfaces; -1 if it is not listed."""
@@ -87,9 +105,11 @@ class Routes:
         returns      None for a route that is cut short, unclear or comes past a switch twice: it
                      may be so by the very fault that we look for, and must not replace a better one
         """
+        if len(hops) > MOST_HOPS:
+            return None
         spine = len(hops) // 2 if len(hops) >= 5 else -1  # up two tiers and down again
         names = [
-            None if hop is None else self._name(hop, first, last, top=at == spine)
+            self._name(hop, first, last, top=at == spine) if hop else None  # no name: silent
             for at, hop in enumerate(hops)
         ]
         route = self._fill(names)
@@ -111,10 +131,11 @@ class Routes:
     def _join(self, a: int, b: int) -> None:
         self._near[a].append(b)
         self._near[b].append(a)
+        self._joined |= {(a, b), (b, a)}
 
     def _learn_links(self, route: Sequence[int]) -> None:
         for a, b in pairwise(route):
-            if b not in self._near[a]:
+            if (a, b) not in self._joined:
                 self._join(a, b)
                 self.edges += 1
                 self._ways.clear()
@@ -129,10 +150,38 @@ class Routes:
             return self.tor(hop)
         if self.given:
             return None  # an unlisted hop in a known fabric is no switch of it
-        if top:  # the middle of a five-hop route turns round at a spine; others are in between
-            self._id[hop] = self._switch(component("spine", hop))
-            return self._id[hop]
-        return self._switch(component("agg", hop))
+        # The middle of a five-hop route turns round at a spine; others are in between.
+        name = component("spine" if top else "agg", hop)
+        if name not in self._number:
+            if self.learnt >= MOST_LEARNT + LEARNT_PER_TOR * len(self._asw):
+                self.refused += 1
+                return None
+            self.learnt += 1
+        number = self._switch(name)
+        if top:
+            self._id[hop] = number
+        return number
+
+    def adopt(self, other: Routes, used: Iterable[int]) -> dict[int, int]:
+        """Take over some switches of another graph of this fabric: its numbers -> ours."""
+        number = {old: self._switch(other.switches[old]) for old in used}
+        if not self.given:
+            self.learnt = sum(kind_of(other.switches[old]) != "tor" for old in number)
+            for hop, old in other._id.items():
+                if old in number:
+                    self._id.setdefault(hop, number[old])
+        return number
+
+    @property
+    def links(self) -> int:
+        """Links between switches."""
+        return len(self._joined) // 2
+
+    def join(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Learn links from routes that have been read before."""
+        if not self.given:
+            for pair in pairs:
+                self._learn_links(pair)
 
     def _fill(self, names: list[int | None]) -> list[int] | None:
         """Name silent hops where the graph leaves one choice; None when it does not."""

@@ -32,6 +32,7 @@ I64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 
 LIVE_S = 90  # paths probed within this time count for what probes can tell apart
+MISSED_S = 86_400  # hosts silent together with their pod are missed for so long
 THIRD_S = 10  # of a window of latency: it must have been heard in each of them
 
 
@@ -97,11 +98,13 @@ class FabricState:
         self.placements = Placements()
         self.calendar = Calendar()
         self.account = Account()
-        self.pods = {h.node_sn: h.pod for h in (topology.hosts if topology else ()) if h.pod}
+        self._given_pods = {h.node_sn: h.pod for h in (topology.hosts if topology else ()) if h.pod}
+        self.pods = dict(self._given_pods)
         self.dead_scopes: set[str] = set()  # pods and fabrics that fell silent as a whole
-        self.jobs = {
+        self._given_jobs = {
             box.node_id: (box.job, box.tenant) for box in (topology.containers if topology else ())
         }
+        self.jobs = dict(self._given_jobs)
 
     @property
     def src(self) -> I32:
@@ -173,9 +176,12 @@ class FabricState:
         self._ends.append(np.vstack([self._hosts_of(new, side) for side in ("src", "dst")]))
         overlay = new.mask("layer", "overlay")
         self._layer.append(overlay.astype(np.int8))
-        ends = joined(new.column("src_real_ip"), new.column("dst_real_ip"))
+        self._pair.append(self._pairs_of(new))
+
+    def _pairs_of(self, paths: Paths) -> I64:
+        ends = joined(paths.column("src_real_ip"), paths.column("dst_real_ip"))
         codes, _ = self._pairs["ends"].code(ends)
-        self._pair.append(self._pairs["layer"].code(joined(codes, new.column("layer")))[0])
+        return self._pairs["layer"].code(joined(codes, paths.column("layer")))[0]
 
     def _hosts_of(self, new: Paths, side: str) -> I64:
         """(n,) the host at one end of each path."""
@@ -185,7 +191,8 @@ class FabricState:
         pods = new.table("src_pod").texts
         for each in np.unique(joined(host, new.column(f"{side}_pod"))).tolist():
             if pod := pods[each & 0xFFFFFFFF]:
-                self.pods.setdefault(names[each >> 32], pod)
+                host_name = names[each >> 32]  # the newest name of its pod, but for a document's
+                self.pods[host_name] = self._given_pods.get(host_name, pod)
         codes = [self.hosts.end(names[e >> 32], rnics[e & 0xFFFFFFFF]) for e in ends.tolist()]
         return np.array(codes)[back]
 
@@ -232,20 +239,66 @@ class FabricState:
             column.keep(rows)
         self.shift = None
         self._classes = None
+        paths, ends = self.index.paths, set[tuple[int, int]]()
+        for side, hosts in (("src", self.src), ("dst", self.dst)):
+            through = np.unique(joined(hosts, paths.column(f"{side}_real_ip"))).tolist()
+            ends |= {(each >> 32, each & 0xFFFFFFFF) for each in through}
+        rnics = paths.table("src_real_ip").texts
+        self.hosts.probed_through((host, rnics[code]) for host, code in ends)
+
+    def tidy(self, second: int) -> None:
+        """Forget names, switches, jobs and whatever else no path needs any more."""
+        self.incidence.forsake()
+        boxes = self.index.tables["node_id"]
+        self.placements.forget(second, boxes)
+        self.calendar.forget(second)
+        self.jobs = {
+            box: job for box, job in self.jobs.items()
+            if box in self._given_jobs or box in boxes or box in self.placements
+        }  # fmt: skip
+        renamed = self.index.compact(always=self.incidence.wasteful)
+        if renamed:
+            paths = self.index.paths
+            self.incidence = self.incidence.rebuilt(paths)
+            self._pairs = {name: KeyIndex() for name in self._pairs}
+            self._pair.now[...] = self._pairs_of(paths)
+            self._classes = None
+
+    def sizes(self) -> dict[str, int]:
+        """How much is remembered, by what."""
+        return {
+            "paths": len(self.index),
+            "names": self.index.names,
+            "endpoint_pairs": len(self._pairs["layer"]),
+            "hosts": len(self.hosts),
+            "pods": len(self.pods),
+            "jobs": len(self.jobs),
+            "silent_scopes": len(self.dead_scopes),
+            "placements": len(self.placements),
+            "maintenance": len(self.calendar),
+            "suppressed": len(self.account.all),
+            **self.incidence.sizes(),
+        }
 
     def forget_hosts(self, since_s: int) -> None:
-        """Forget hosts that no path ends on and that have said nothing since then, but for those
-        of a pod that fell silent: it is over when half of them are back."""
-        if component("fabric", self.fabric) in self.dead_scopes:
-            return
+        """Forget hosts that no path ends on and that have said nothing since then, but for a day
+        those of a pod or fabric that is silent: it is over when half of them are back."""
         keep = self.hosts.heard(since_s)
         keep[self._ends.now.ravel()] = True
-        for code in np.flatnonzero(~keep).tolist():
-            pod = self.pods.get(self.hosts.names[code], "")
-            keep[code] = component("pod", pod) in self.dead_scopes
+        whole = component("fabric", self.fabric) in self.dead_scopes
+        missed = self.hosts.heard(since_s - MISSED_S)
+        for code in np.flatnonzero(~keep & missed).tolist():
+            pod = self.pods.get(self.hosts.names[code])
+            dead = pod is not None and component("pod", pod) in self.dead_scopes
+            keep[code] = whole or dead
         if not keep.all():
             self._ends.now[...] = (np.cumsum(keep) - 1)[self._ends.now]
             self.hosts.keep(keep)
+            here = {host: pod for host in self.hosts.names if (pod := self.pods.get(host))}
+            self.pods = self._given_pods | here
+        if self.dead_scopes:  # a pod may have lost its hosts, or its name
+            scopes = {component("pod", pod) for pod in self.pods.values()}
+            self.dead_scopes &= scopes | {component("fabric", self.fabric)}
 
     def touches(self, hosts: Bool) -> Bool:
         """(P,) paths with an end on one of these hosts (H,)."""

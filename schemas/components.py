@@ -1,23 +1,42 @@
-"""Component ids: ``kind:name``, and ``link:<a>|<b>`` with a < b, unique within a fabric."""
+"""Component ids: ``kind:name``, and ``link:<a>|<b>`` with a < b, unique within a fabric.
+
+Names come from records that any sender may write, so every text is a name: what would make an id
+ambiguous is escaped as in a URL (``escaped``), and all other names stand in their ids unchanged.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-#: ``pod`` and ``fabric`` are blamed only when all or most of their hosts fall silent at once.
+#: ``pod`` and ``fabric`` are blamed only when all or most of their hosts fall silent at once;
+#: ``pipeline`` is SkeletonHunter itself, as far as it judges one fabric, and never the network.
 KINDS: Final = ("host", "rnic", "vswitch", "container", "tor", "agg", "spine", "agent", "link",
-                "pod", "fabric")  # fmt: skip
+                "pod", "fabric", "pipeline")  # fmt: skip
 TIER_KIND: Final = {"asw": "tor", "psw": "agg", "dsw": "spine"}
 
 
+_EMPTY: Final = "%00"
+_AMBIGUOUS: Final = ("|", "%7C", "%25", _EMPTY)
+
+
+def escaped(name: str) -> str:
+    """A name as it stands in an id; different names stay different.
+
+    ``|`` separates the ends of a link and an empty name names nothing: they become ``%7C`` and
+    ``%00``. A ``%`` becomes ``%25`` only in a name that could be mistaken for an escaped one.
+    """
+    if not name:
+        return _EMPTY
+    if not any(each in name for each in _AMBIGUOUS):
+        return name
+    return name.replace("%", "%25").replace("|", "%7C")
+
+
 def component(kind: str, name: str) -> str:
-    """``kind:name``; a name must not be empty nor hold ``|``, which separates a link's ends."""
-    if kind not in KINDS or not name or "|" in name:
-        raise ValueError(
-            f"no component id from kind {kind!r} and name {name!r}: "
-            f"kind is one of {', '.join(KINDS)}, and a name has no '|'"
-        )
-    return f"{kind}:{name}"
+    """``kind:name`` of any name; raises ValueError for a kind that is none of KINDS."""
+    if kind not in KINDS:
+        raise ValueError(f"no component id of kind {kind!r}; kind is one of {', '.join(KINDS)}")
+    return f"{kind}:{escaped(name)}"
 
 
 def link(a: str, b: str) -> str:

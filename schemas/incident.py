@@ -15,8 +15,8 @@ from schemas.limits import LIMITS, Limits
 from schemas.times import seconds_of
 
 Symptom = Literal["loss", "unconnectivity", "high_latency", "agent_down", "agent_starved",
-                  "host_down", "clock_skewed"]  # fmt: skip
-Layer = Literal["overlay", "underlay", "host", "agent"]
+                  "host_down", "clock_skewed", "judging_failed"]  # fmt: skip
+Layer = Literal["overlay", "underlay", "host", "agent", "pipeline"]
 State = Literal["open", "ongoing", "resolved"]
 Severity = Literal["P0", "P1", "P2"]
 Direction = Literal["both", "a>b", "b>a"]
@@ -51,6 +51,10 @@ class Anomaly(msgspec.Struct, frozen=True):
 
 class Incident(msgspec.Struct, frozen=True, kw_only=True):
     """One cause. Every state change is a whole new document with a higher version.
+
+    An incident of kind ``pipeline`` (symptom ``judging_failed``) says that SkeletonHunter itself
+    cannot judge the fabric: it is about no component of the network, has no paths, and its times
+    are those at which the broker took the messages, not event time.
 
     component     the most probable culprit; tie_set all that probes cannot tell from it (with it)
     parent        incident_id of the incident whose cause explains this one, else null

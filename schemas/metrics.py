@@ -107,6 +107,28 @@ STREAM_LAG: Final = Metric(
     "How far judging is behind what the brokers have, beyond the lateness; rises while this stream "
     "worker is overloaded or a partition does not come",
 )  # fmt: skip
+STREAM_CATCHING_UP: Final = Metric(
+    "skh_stream_catching_up", "gauge",
+    "1 while this stream worker re-reads what it needs after a start or a rebalance: its lag then "
+    "is no overload as long as it shrinks",
+)  # fmt: skip
+STREAM_FABRIC_FAILURES: Final = Metric(
+    "skh_stream_fabric_failures_total", "counter",
+    "Errors in judging a fabric; each costs at most one message, and no other fabric", ("fabric",),
+)  # fmt: skip
+STREAM_FABRIC_FAILING: Final = Metric(
+    "skh_stream_fabric_failing", "gauge",
+    "1 while a fabric is not judged after an error, or its pipeline incident is open", ("fabric",),
+)  # fmt: skip
+STREAM_LOCALIZER_SIZE: Final = Metric(
+    "skh_localizer_size", "gauge",
+    "Things that the localisers of this stream worker remember, by what", ("what",),
+)  # fmt: skip
+STREAM_COMMIT_STALLED: Final = Metric(
+    "skh_stream_commit_stalled",
+    "gauge",
+    "Partitions with messages that are acknowledged and have not been committed for long",
+)
 STREAM_WAITING: Final = Metric(
     "skh_stream_waiting_bytes",
     "gauge",

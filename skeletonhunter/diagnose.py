@@ -100,7 +100,7 @@ def register(app: typer.Typer) -> None:
         _account(offline, given, coverage, output)
         if not coverage.seconds:
             return _NOTHING_JUDGED
-        return int(any(each.kind != "agent" for each in incidents))
+        return int(any(each.kind not in ("agent", "pipeline") for each in incidents))
 
 
 def _judge(offline: Offline, given: Given) -> list[Incident]:

@@ -21,6 +21,7 @@ from schemas.placement import Placement
 from schemas.topology import Topology
 from skeletonhunter.coverage import Judged
 from streams.heartbeats import chunks
+from streams.localise import STOPPED_OPEN_S, STOPPED_S
 from streams.messages import OutMessage
 from streams.partition import PartitionWorker, Tally
 
@@ -33,6 +34,8 @@ class Offline:
         self._topology = topology
         self.options = options or Options()
         self._localizers: dict[str, Localizer] = {}
+        self._measured_s: dict[str, int] = {}  # newest second of a fabric with anything in it
+        self._suppressed: list[Suppressed] = []  # in fabrics that were forgotten
         self._placements: list[Placement] = []
         self._maintenance: list[Maintenance] = []
         self._offset = 0
@@ -57,7 +60,8 @@ class Offline:
     @property
     def suppressed(self) -> list[Suppressed]:
         """What was not told of, and why."""
-        return [each for one in self._localizers.values() for each in one.suppressed]
+        now = [each for one in self._localizers.values() for each in one.suppressed]
+        return [*self._suppressed, *now]
 
     @property
     def tally(self) -> Tally:
@@ -107,6 +111,10 @@ class Offline:
                 continue
             header = windows.Header.from_kafka(dict(message.headers))
             localizer = self._localizers.get(header.fabric)
+            if header.kind != "punctuation":
+                self._measured_s[header.fabric] = header.end_s
+            elif self._stopped(header, localizer):
+                continue
             if localizer is None:
                 topology = self._topology
                 if topology is not None and topology.fabric != header.fabric:
@@ -128,6 +136,17 @@ class Offline:
                 judged.pane(header.end_s - 1, chunk)
             elif localizer.judged_s != before:
                 judged.look(localizer)
+
+    def _stopped(self, header: windows.Header, localizer: Localizer | None) -> bool:
+        """Forget a fabric of which nothing is measured any more, as a stream worker does."""
+        idle_s = header.end_s - self._measured_s.get(header.fabric, header.end_s)
+        if localizer is not None and len(self._localizers) > 1 and idle_s > (
+            STOPPED_OPEN_S if localizer.open_incidents else STOPPED_S
+        ):  # fmt: skip
+            self._suppressed += localizer.suppressed
+            del self._localizers[header.fabric], self._measured_s[header.fabric]
+            return True
+        return localizer is None
 
 
 def _add(to: Findings, more: Findings) -> None:

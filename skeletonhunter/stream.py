@@ -134,7 +134,9 @@ async def _judge(worker: StreamWorker) -> int:
         await worker.wait()
         return worker.crashed or RuntimeError("the worker stopped by itself")
 
-    telling = asyncio.create_task(lag.tell(lambda: worker.lag_s, terminal.echo))
+    telling = asyncio.create_task(
+        lag.tell(lambda: worker.lag_s, lambda: worker.catching_up, terminal.echo)
+    )
     try:
         why_not = await until_stopped(died, stop)
     finally:

@@ -113,7 +113,9 @@ async def _up(wanted: House) -> int:
         raise BadInput(f"{wanted.data}: {why}; is another `up` using this directory?") from why
     try:
         _announce(place)
-        telling = asyncio.create_task(lag.tell(lambda: place.worker.lag_s, terminal.echo))
+        telling = asyncio.create_task(
+            lag.tell(lambda: place.worker.lag_s, lambda: place.worker.catching_up, terminal.echo)
+        )
         try:
             why_not = await until_stopped(place.wait)
         finally:

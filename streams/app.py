@@ -27,7 +27,8 @@ from streams.fetch import PARTITION_BYTES
 from streams.notices import Notices
 from streams.ownership import Ownership
 from streams.publish import Publisher
-from streams.reading import Extent, Reading
+from streams.reading import SETTLED_S, Extent, Reading
+from streams.reread import WindowsReader
 from streams.windows import Timing
 
 
@@ -41,6 +42,7 @@ class StreamConfig:
     fetch_wait_ms  see ``transport.use``: small for the embedded broker
     sender_keys  the key ring of this moment: senders must sign; None: nobody is asked to
     unsigned_senders  take messages without a signature although there are sender keys
+    commit_s    acknowledged messages that are not committed for so long are reported
     session_s   after this time without a sign of life a worker's partitions are given to others
     """
 
@@ -50,6 +52,7 @@ class StreamConfig:
     timing: Timing = field(default_factory=Timing)
     options: Options = field(default_factory=Options)
     session_s: float = 10.0
+    commit_s: float = 300.0
     fetch_wait_ms: int = 500
     kafka: Mapping[str, Any] = field(default_factory=dict, repr=False)
     sender_keys: Callable[[], KeyRing | None] | None = None
@@ -73,8 +76,9 @@ class StreamWorker:
         self.admission = Admission(
             config.sender_keys, unsigned=config.unsigned_senders, ownership=ownership
         )
+        self._pings = self._reading(topics.PINGS)
         self.ingest = ingest.attach(
-            self.app, confluence, self._reading(topics.PINGS), config.timing, self.admission
+            self.app, confluence, self._pings, config.timing, self.admission
         )
         self.heartbeats = heartbeats.attach(
             self.app, confluence, self._reading(topics.HEARTBEATS), self.admission
@@ -88,12 +92,27 @@ class StreamWorker:
             self._read_incidents,
             self.notices,
             self._reading(topics.WINDOWS),
+            lambda partition, offset: WindowsReader(self._kafka(), partition, offset),
         )
 
     @property
     def lag_s(self) -> float:
         """How far judging is behind what the brokers have, beyond the lateness [s]."""
         return self.ingest.lag_s + self.localise.lag_s
+
+    @property
+    def catching_up(self) -> bool:
+        """What was there at a start or a rebalance is still being read: late, but not overloaded
+        as long as ``lag_s`` shrinks.
+        """
+        if self.ingest.lag_s < SETTLED_S:
+            self._pings.settle()
+        return self._pings.catching_up or self.localise.catching_up
+
+    @property
+    def commit_stalled(self) -> int:
+        """Partitions with acknowledged messages whose commit does not come about."""
+        return len(transport.stalled(self.app))
 
     def _localizer(self, fabric: str) -> Localizer:
         known = self.config.topology
@@ -144,6 +163,8 @@ class StreamWorker:
             return "the stream worker has crashed"
         if not self.app.started or self.app.rebalancing or not self.app.consumer.assignment():
             return "the stream worker has no partitions yet"
+        if failing := self.localise.failing():
+            return "; ".join(f"fabric {name}: {why}" for name, why in sorted(failing.items()))
         return None
 
     async def stop(self) -> None:
@@ -177,6 +198,7 @@ def build(config: StreamConfig) -> faust.App:
         stream_recovery_delay=0.0,
         broker_commit_interval=1.0,
         consumer_max_fetch_size=PARTITION_BYTES,
+        broker_commit_livelock_soft_timeout=config.commit_s,
         broker_session_timeout=config.session_s,
         broker_heartbeat_interval=config.session_s / 5,
         broker_rebalance_timeout=max(config.session_s, 10.0),

@@ -29,6 +29,15 @@ def samples(worker: StreamWorker) -> Iterator[Sample]:
         yield Sample(metrics.STREAM_MISSING, missing, (topic.name,))
     yield Sample(metrics.STREAM_REPEATED, worker.localise.repeated)
     yield Sample(metrics.STREAM_LAG, worker.lag_s)
+    yield Sample(metrics.STREAM_CATCHING_UP, worker.catching_up)
+    yield Sample(metrics.STREAM_COMMIT_STALLED, worker.commit_stalled)
+    failing = worker.localise.failing()
+    failures = worker.localise.failures
+    for fabric in sorted({*failures, *failing}):
+        yield Sample(metrics.STREAM_FABRIC_FAILURES, failures[fabric], (fabric,))
+        yield Sample(metrics.STREAM_FABRIC_FAILING, fabric in failing, (fabric,))
+    for what, size in worker.localise.sizes().items():
+        yield Sample(metrics.STREAM_LOCALIZER_SIZE, size, (what,))
     yield Sample(metrics.STREAM_WAITING, worker.confluence.waiting_bytes)
     yield Sample(metrics.STREAM_STUCK, worker.confluence.stuck)
     yield Sample(metrics.STREAM_EARLY, worker.confluence.early)

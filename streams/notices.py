@@ -18,6 +18,7 @@ from schemas import document_errors, topics
 from schemas.limits import LIMITS
 from schemas.maintenance import Maintenance
 from schemas.placement import Placement
+from schemas.times import seconds_of
 from streams import dead_letters
 from streams.errors import BrokerUnreachable
 from streams.fetch import FETCH
@@ -32,6 +33,9 @@ _KEPT: Final = 8
 #: Dead letters that wait to be published, and documents that had one in this process [count].
 _MOST_LETTERS: Final = 64
 _MOST_LETTERED: Final = 65_536
+#: What is over is kept for so long, as localisers do, and looked for so often [s of event time].
+_KEPT_S: Final = 3600
+_FORGET_EVERY_S: Final = 60
 
 Notice: TypeAlias = Placement | Maintenance
 _KINDS: Final[dict[str, type[Notice]]] = {
@@ -55,11 +59,16 @@ class Notices:
         self._lettered: set[tuple[str, int, int]] = set()
         #: By topic, documents that could not be used; only rises.
         self.refused: Counter[str] = Counter()
+        self._forgot_s = 0
 
     @property
     def known(self) -> list[Notice]:
         """What holds now, and the last that held before, in order of arrival by key."""
         return [each for said in self._known.values() for each in said]
+
+    def __len__(self) -> int:
+        """Keys of which something is known."""
+        return len(self._known)
 
     async def begin(self) -> None:
         """Read both topics to their present ends, anew; raises BrokerUnreachable."""
@@ -79,6 +88,23 @@ class Notices:
         """Dead letters since the last call, one for each document, however often it is read."""
         letters, self._letters = self._letters, []
         return letters
+
+    def forget(self, second: int) -> None:
+        """Drop containers that were gone and maintenance that was over long before a second, and
+        with a container what held before."""
+        if second - self._forgot_s < _FORGET_EVERY_S:
+            return
+        self._forgot_s = second
+        for key, said in list(self._known.items()):
+            last = said[-1]
+            if isinstance(last, Maintenance):
+                over_s = seconds_of(last.until)
+            elif last.state == "gone":
+                over_s = seconds_of(last.valid_from)
+            else:
+                continue
+            if over_s < second - _KEPT_S:
+                del self._known[key]
 
     def close(self) -> None:
         """Follow them no longer."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+SETTLED_S: Final = 5.0  # a stage that is less late has caught up after a start or a rebalance
 
 
 class Extent(NamedTuple):
@@ -48,6 +50,7 @@ class Reading:
         self._ends: dict[int, int] = {}
         self._mute: set[int] = set()  # the broker could not say where they end
         self._came: set[int] = set()  # since the last refresh
+        self._settled = self._refreshed = False
         self.missing = 0  # messages that the broker no longer had; only rises
 
     async def begin(self) -> None:
@@ -58,6 +61,8 @@ class Reading:
     def take(self, partition: int, offset: int) -> bool:
         """Note a message; True when it begins a reading: the first, or one from further back."""
         expected = self._seen.get(partition)
+        if expected is not None and offset < expected:
+            self._settled = self._refreshed = False
         if expected is not None:
             self.missing += max(0, offset - expected)
         self._seen[partition] = offset + 1
@@ -81,7 +86,19 @@ class Reading:
                 self._mute.discard(partition)
             else:
                 self._mute.add(partition)
+        self._refreshed = bool(self.partitions())
+        if self._refreshed and not any(map(self.behind, self.partitions())):
+            self._settled = True
         return {partition for partition in quiet if not self.behind(partition)}
+
+    @property
+    def catching_up(self) -> bool:
+        """What was there when an assignment began is still being read."""
+        return bool(self._seen) and not self._settled
+
+    def settle(self) -> None:
+        """The stage is hardly late any more: it has caught up, though there is always more."""
+        self._settled = self._settled or self._refreshed
 
     def position(self, partition: int) -> int:
         """Offset of the next message to come."""
@@ -106,6 +123,7 @@ class Reading:
     def forget(self) -> None:
         """A rebalance has begun."""
         self._extents = None
+        self._settled = self._refreshed = False
         for known in (self._seen, self._ends):
             known.clear()
         for some in (self._mute, self._came):

@@ -27,6 +27,7 @@ __all__ = [
 
 GRACE_S: Final = 60.0
 MAX_TIE_SET: Final = 4
+PIPELINE: Final = "judging_failed"  # what is wrong with SkeletonHunter is no claim about a fabric
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -110,7 +111,10 @@ def score(truths: Sequence[Truth], incidents: Iterable[Blame]) -> Score:
         known = last.get(incident.incident_id)
         if known is None or incident.version >= known.version:
             last[incident.incident_id] = incident
-    counted = [incident for incident in last.values() if not incident.parent]
+    counted = [
+        incident for incident in last.values()
+        if not incident.parent and incident.symptom != PIPELINE
+    ]  # fmt: skip
     worth = np.zeros((len(truths), len(counted)))
     for i, truth in enumerate(truths):
         for j, incident in enumerate(counted):

@@ -9,11 +9,13 @@ Between "no heartbeat for a moment" and "no heartbeat" nobody is blamed for the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from localizer.keys import Growing
 from localizer.paths import Path
 
 Bool = npt.NDArray[np.bool_]
@@ -63,7 +65,7 @@ class HostMemory:
         self._dead: set[int] = set()  # said so itself: alive = false
         self._rnics: dict[int, set[str]] = {}
         self._silent_s: dict[int, int] = {}  # host -> newest second in which it was silent
-        self._sent: I64 = np.empty(0, np.int64)  # newest second with an own probe, per host
+        self._own = Growing(np.int64, fill=-(10**9))  # newest second with an own probe, per host
 
     def __len__(self) -> int:
         return len(self.names)
@@ -74,8 +76,12 @@ class HostMemory:
         if code is None:
             code = self._code[name] = len(self.names)
             self.names.append(name)
-            self._sent = np.append(self._sent, -(10**9))
+            self._own.grow(len(self.names))
         return code
+
+    @property
+    def _sent(self) -> I64:
+        return self._own.now
 
     def find(self, name: str) -> int:
         """Number of a host; -1 when it is not known."""
@@ -107,6 +113,12 @@ class HostMemory:
         """These hosts sent probes in this second."""
         self._sent[np.unique(sources)] = second
 
+    def probed_through(self, ends: Iterable[tuple[int, str]]) -> None:
+        """These are all rnics that are probed: host, rnic."""
+        self._rnics = {}
+        for host, rnic in ends:
+            self._rnics.setdefault(host, set()).add(rnic)
+
     def rnics(self, host: int) -> int:
         """How many rnics of a host are probed."""
         return len(self._rnics.get(host, ()))
@@ -123,7 +135,7 @@ class HostMemory:
         new = dict(zip(np.flatnonzero(hosts).tolist(), range(len(hosts)), strict=False))
         self.names = [self.names[code] for code in new]
         self._code = {name: code for code, name in enumerate(self.names)}
-        self._sent = self._sent[hosts]
+        self._own.keep(hosts)
         self._beats = {new[code]: times for code, times in self._beats.items() if code in new}
         self._starved = {new[code]: times for code, times in self._starved.items() if code in new}
         self._dead = {new[code] for code in self._dead if code in new}

@@ -112,8 +112,9 @@ def _seen(state: FabricState, at: int, gone: Bool) -> str:
 
 
 def _scopes(state: FabricState) -> Iterator[tuple[str, Bool, float]]:
-    pods = np.array([state.pods.get(name, "") for name in state.hosts.names])
-    named = sorted({pod for pod in pods.tolist() if pod and "|" not in pod})
+    # Objects: an array of texts would give each of them the room of the longest.
+    pods = np.array([state.pods.get(name, "") for name in state.hosts.names], object)
+    named = sorted({pod for pod in pods.tolist() if pod})
     if len(named) != 1:
         yield component("fabric", state.fabric), np.ones(len(pods), bool), FABRIC_SHARE
     for pod in named:

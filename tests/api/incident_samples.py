@@ -34,6 +34,12 @@ CHILD = msgspec.structs.replace(
     layer="overlay", symptom="high_latency", severity="P2", tie_set=["vswitch:host-7"],
     opened_at="2026-01-31T12:01:00Z", evidence={"text": "explained by tor:asw-3-1"},
 )  # fmt: skip
+PIPELINE = msgspec.structs.replace(
+    INCIDENT, incident_id="DDDD", component="pipeline:f1", kind="pipeline", layer="pipeline",
+    symptom="judging_failed", issue_type=None, severity="P2", tie_set=["pipeline:f1"],
+    paths_bad=0, paths_total=0, p_value=0.0, jobs=[], tenants=[], strategy="",
+    evidence={"text": "judging a pane message failed: RuntimeError: why", "errors": 1},
+)  # fmt: skip
 RESOLVED = msgspec.structs.replace(
     INCIDENT, version=2, state="resolved", updated_at="2026-01-31T12:10:00Z",
     closed_at="2026-01-31T12:10:00Z",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from httpx import Client
-from incident_samples import CHILD, INCIDENT, NIC, RESOLVED, Away, Put
+from incident_samples import CHILD, INCIDENT, NIC, PIPELINE, RESOLVED, Away, Put
 from serving_app import served
 
 from schemas.incident import Incident, encode
@@ -256,3 +256,11 @@ def test_without_a_database_the_answer_is_503_with_the_reason(path: str) -> None
 def test_a_name_that_is_not_ours_is_refused(client: Client) -> None:
     response = client.get("/api/v1/incidents", headers={"host": "evil.example"})
     assert response.status_code == 400, "else a foreign page could read us through DNS rebinding"
+
+
+def test_an_error_of_our_own_is_listed_by_its_kind(client: Client, put: Put) -> None:
+    """It never counts as P0, whatever it keeps from being judged."""
+    put(INCIDENT, PIPELINE)
+    assert ids(client, "?kind=pipeline") == ["DDDD"]
+    assert client.get("/api/v1/incidents/DDDD").json()["incident"]["layer"] == "pipeline"
+    assert client.get("/api/v1/summary").json()["active"] == {"P1": 1, "P2": 1}

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-from incident_samples import CHILD, INCIDENT, NIC, RESOLVED, Put
+from incident_samples import CHILD, INCIDENT, NIC, PIPELINE, RESOLVED, Put
 
 from schemas.incident import Incident
 
@@ -191,6 +191,15 @@ def test_nothing_is_cut_off_at_any_width(page: Any, put: Put, width: int) -> Non
     assert page.locator("html").evaluate(inside), "the page does not scroll sideways"
     assert page.locator(".frame").evaluate(inside), "nor does the list"
     assert page.locator("#connection").is_visible()
+
+
+@pytest.mark.browser
+def test_an_error_of_our_own_is_shown_as_one(page: Any, put: Put) -> None:
+    put(PIPELINE)
+    page.get_by_role("button", name="pipeline:f1").click()
+    page.get_by_text("judging failed").first.wait_for()
+    page.get_by_text("0 of 0").wait_for()
+    page.get_by_text("judging a pane message failed").first.wait_for()
 
 
 @pytest.mark.browser

@@ -230,7 +230,11 @@ class Scribe:
         return Counter()
 
     repeated = 0
+    open_incidents = 0
     judged_s: int | None = None
+
+    def sizes(self) -> dict[str, int]:
+        return {"seen": len(self.seen)}
 
     def place(self, documents: Iterable[Placement]) -> None:
         assert not [*documents], "nobody said anything"

@@ -241,7 +241,7 @@ def test_what_was_not_told_is_among_the_metrics_and_a_rebalance_does_not_lower_i
         worker: Any = SimpleNamespace(
             localise=stage, ingest=SimpleNamespace(tally=Tally()), admission=Admission(),
             heartbeats=SimpleNamespace(received=0, missing=0, dead_lettered=0), lag_s=0.0,
-            refused=Counter(), notices=notices,
+            refused=Counter(), notices=notices, catching_up=False, commit_stalled=0,
                 confluence=SimpleNamespace(waiting_bytes=0, stuck=0, early=0),
         )  # fmt: skip
         found = {

@@ -102,3 +102,33 @@ def test_gaps_in_offsets_are_counted_and_reading_again_is_none() -> None:
     reading.forget()
     assert reading.take(0, 9)
     assert reading.missing == 3
+
+
+async def test_what_was_there_at_the_beginning_is_caught_up_with_once() -> None:
+    ends = {0: 3}
+
+    async def ask(partitions: Collection[int]) -> dict[int, int]:
+        return {partition: ends[partition] for partition in partitions}
+
+    reading = Reading(ask_ends=ask, highwater=lambda p: ends[p])
+    assert not reading.catching_up, "nothing has come"
+    reading.take(0, 0)
+    await reading.refresh()
+    assert reading.catching_up
+    for offset in (1, 2):
+        reading.take(0, offset)
+    await reading.refresh()
+    assert not reading.catching_up
+    ends[0] = 100
+    await reading.refresh()
+    assert not reading.catching_up, "it has fallen behind, which is another thing"
+    reading.take(0, 1)
+    assert reading.catching_up, "Faust went back to the commit"
+    reading.settle()
+    assert reading.catching_up, "how much there is was not asked yet"
+    await reading.refresh()
+    reading.settle()
+    assert not reading.catching_up, "hardly late, though there is always more"
+    reading.forget()
+    reading.take(0, 1)
+    assert reading.catching_up, "a rebalance"

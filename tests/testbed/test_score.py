@@ -215,3 +215,9 @@ def test_truth_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
         load(tmp_path / "truth.json")
     with pytest.raises(ValueError, match="no zone"):
         seconds_of("2026-01-01T00:00:00")
+
+
+def test_an_error_of_our_own_is_no_claim_about_the_fabric() -> None:
+    ours = claim("i2", "pipeline:f1", symptom="judging_failed")
+    result = score([truth(TOR)], [claim("i1", TOR), ours])
+    assert (result.perfect, result.precision, result.false) == (True, 1.0, [])
