@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from localizer.keys import joined
+from localizer.tiers import Tiers
 from schemas.components import TIER_KIND, component, link
 from schemas.topology import Topology
 
@@ -57,6 +58,8 @@ class Routes:
         self._numbered = 0
         self.given = topology is not None
         self.edges = 0  # learnt from traceroutes; grows only while the graph is not given
+        self.renamed = 0  # how often a switch turned out to be of another tier; as ``edges``
+        self._tiers = Tiers()
         self._distances = lru_cache(maxsize=256)(self._distances_to)
         if topology is not None:
             for switch in topology.switches:
@@ -68,16 +71,22 @@ class Routes:
 
     def tor(self, asw: str) -> int:
         """Number of an access switch; -1 where the record names none."""
-        return self._switch(component("tor", asw)) if asw else -1
+        if not asw:
+            return -1
+        return self._switch(component("tor", asw)) if self.given else self._record(asw, "tor")
 
     def listed(self, hop: str) -> int:
         """Number of a switch by its id or an address of its interfaces; -1 if it is not listed."""
         return self._id.get(hop, -1)
 
+    def near(self, number: int) -> list[int]:
+        """Switches that a switch is known to have a link to."""
+        return self._near[number]
+
     def call_spine(self, dsw: str) -> None:
         """Records name a distribution switch: in an unknown fabric its hops are that spine."""
         if dsw and not self.given:
-            self._id.setdefault(dsw, self._switch(component("spine", dsw)))
+            self._record(dsw, "spine")
 
     def read(self, hops: Sequence[str | None], first: str, last: str) -> Route | None:
         """The switches of a traceroute; an unknown fabric's links are learnt from it.
@@ -87,11 +96,7 @@ class Routes:
         returns      None for a route that is cut short, unclear or comes past a switch twice: it
                      may be so by the very fault that we look for, and must not replace a better one
         """
-        spine = len(hops) // 2 if len(hops) >= 5 else -1  # up two tiers and down again
-        names = [
-            None if hop is None else self._name(hop, first, last, top=at == spine)
-            for at, hop in enumerate(hops)
-        ]
+        names = [None if hop is None else self._name(hop, first, last) for hop in hops]
         route = self._fill(names)
         if not route or len(set(route)) < len(route):
             return None
@@ -99,6 +104,8 @@ class Routes:
             return None
         if not self.given:
             self._learn_links(route)
+            for number in self._tiers.learn(route, len(self.switches)):
+                self._rename(number)
         return tuple(route)
 
     def _switch(self, name: str) -> int:
@@ -122,17 +129,39 @@ class Routes:
                 self._twins.clear()
                 self._distances.cache_clear()
 
-    def _name(self, hop: str, first: str, last: str, *, top: bool) -> int | None:
+    def _record(self, name: str, kind: str) -> int:
+        """Number of a switch that a record calls a ToR or a spine."""
+        number = self._id.get(name, len(self.switches))
+        self._tiers.record(number, kind)
+        if number == len(self.switches):
+            self._id[name] = self._switch(component(kind, name))
+        else:
+            self._rename(number)
+        return number
+
+    def _device(self, name: str) -> int:
+        """Number of a switch of an unknown fabric, whatever its tier."""
+        if name not in self._id:
+            self._id[name] = self._switch(component(self._tiers.kind(-1), name))
+        return self._id[name]
+
+    def _rename(self, number: int) -> None:
+        before = self.switches[number]
+        after = component(self._tiers.kind(number), before.partition(":")[2])
+        if after != before:
+            del self._number[before]
+            self.switches[number] = after
+            self._number[after] = number
+            self.renamed += 1
+
+    def _name(self, hop: str, first: str, last: str) -> int | None:
         if (known := self.listed(hop)) >= 0:
             return known
         if hop in (first, last):
             return self.tor(hop)
         if self.given:
             return None  # an unlisted hop in a known fabric is no switch of it
-        if top:  # the middle of a five-hop route turns round at a spine; others are in between
-            self._id[hop] = self._switch(component("spine", hop))
-            return self._id[hop]
-        return self._switch(component("agg", hop))
+        return self._device(hop)
 
     def _fill(self, names: list[int | None]) -> list[int] | None:
         """Name silent hops where the graph leaves one choice; None when it does not."""
@@ -209,11 +238,17 @@ class Routes:
         return self._numbered
 
     def _guess(self, src_dsw: str, dst_dsw: str) -> Way:
-        spines = {self._switch(component("spine", dsw)) for dsw in (src_dsw, dst_dsw) if dsw}
+        spines = {self._spine(dsw) for dsw in (src_dsw, dst_dsw) if dsw}
         nodes = dict.fromkeys(spines, 1.0)
         if src_dsw and src_dsw == dst_dsw:
             return Way(self._new_number(), nodes, nodes, nodes)
         return Way(self._new_number(), nodes=nodes)
+
+    def _spine(self, dsw: str) -> int:
+        if not self.given:
+            return self._record(dsw, "spine")
+        listed = self.listed(dsw)
+        return self._switch(component("spine", dsw)) if listed < 0 else listed
 
     def _distances_to(self, b: int) -> dict[int, int]:
         distance = {b: 0}
