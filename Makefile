@@ -1,6 +1,6 @@
 # What a person does with this repository; each target makes the environment that it needs.
 .DEFAULT_GOAL := help
-.PHONY: help env demo test check bench scorecard fabric-test rdma-test clean
+.PHONY: help env demo test check golden bench scorecard fabric-test rdma-test clean
 
 ARGS ?=
 
@@ -23,6 +23,9 @@ check: env  ## Lint, format, types and the arrows between packages
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+
+golden: env  ## What is said of fixed clusters against what was recorded; ARGS=--write records it anew
+	@.venv/bin/python scripts/golden.py $(ARGS)
 
 bench: env  ## Measure speed and memory, with this machine's name
 	@.venv/bin/skeletonhunter bench $(ARGS)

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from localizer.confidence import cap
 from localizer.verdict import I64, Verdict
 from schemas.components import kind_of
-from schemas.incident import Incident, Severity, State
+from schemas.incident import SMALLEST_P, Incident, Severity, State
 from schemas.times import rfc3339, seconds_of
 
 
@@ -51,7 +52,8 @@ class Case:
     def of(cls, doc: Incident) -> Case:
         """What a former process wrote; its bad paths are not known."""
         verdict = Verdict(
-            doc.component, doc.tie_set, doc.layer, doc.symptom, doc.p_value, doc.confidence,
+            doc.component, doc.tie_set, doc.layer, doc.symptom,
+            max(doc.p_value, SMALLEST_P), _below_one(doc),
             np.empty(0, np.int64), doc.paths_total, _whole(doc.opened_at),
             issue_type=doc.issue_type, evidence=doc.evidence,
         )  # fmt: skip
@@ -84,11 +86,23 @@ class Case:
             updated_at=_utc(second),
             closed_at=None if self.closed_s is None else _utc(self.closed_s),
             severity=self.severity, confidence=round(verdict.confidence, 4),
-            p_value=verdict.p_value, tie_set=verdict.tie_set, parent=self.parent,
+            p_value=verdict.p_value, tie_set=_component_first(verdict), parent=self.parent,
             paths_bad=len(self.bad) or len(verdict.bad), paths_total=verdict.total,
             jobs=self.jobs, tenants=self.tenants, strategy=strategy,
             evidence=verdict.evidence,
         )  # fmt: skip
+
+
+def _below_one(doc: Incident) -> float:
+    """Former releases were certain of everything."""
+    return doc.confidence if doc.confidence < 1.0 else cap(doc.kind, doc.symptom)
+
+
+def _component_first(verdict: Verdict) -> list[str]:
+    """A tie set keeps its order; what untraced routes add to it comes after the component."""
+    if not verdict.possible:
+        return verdict.tie_set
+    return [verdict.component, *(name for name in verdict.tied if name != verdict.component)]
 
 
 def _utc(seconds: float) -> str:

@@ -148,6 +148,8 @@ class Blame:
     direction  of a link: both, a>b or b>a; None when the strategy does not say
     share    share of the five-tuples crossing it that are hit [1]
     tunnelled  only packets of the overlay are hit; ``share`` is of their five-tuples
+    classes  column -> probability to be what explains these paths, its own and those of the
+             alternatives; None when the strategy does not weigh them
     """
 
     column: int
@@ -156,3 +158,4 @@ class Blame:
     direction: str | None = None
     share: float = 1.0
     tunnelled: bool = False
+    classes: dict[int, float] | None = None

@@ -16,6 +16,7 @@ from localizer.parts import Woven
 from localizer.paths import Path, Paths, Tables, new_tables
 from localizer.places import PlaceCodes
 from localizer.routes import Routes
+from localizer.untraced import Traces
 from schemas.topology import Topology
 
 Bool = npt.NDArray[np.bool_]
@@ -49,6 +50,7 @@ class Incidence:
         self._slots = Growing(np.int32, 2)
         self._stale = np.empty(0, np.int64)  # rows whose slots are to be written
         self._edges = 0
+        self._renamed = 0
         self._dropped = 0  # rows since columns were last made anew
         self._gone = 0  # rows since everything was
         self._hops = KeyIndex()
@@ -173,6 +175,9 @@ class Incidence:
 
     def woven(self) -> Woven:
         """Rows as sums of parts; a view that later calls of ``add`` and ``learn_*`` change."""
+        if self.routes.renamed > self._renamed:  # the columns have other names now
+            self._renamed = self.routes.renamed
+            self._begin()
         if self.routes.edges > self._edges:  # what was unknown has other ECMP alternatives now
             self._edges = self.routes.edges
             self._forget_parts()
@@ -201,8 +206,15 @@ class Incidence:
         """(P, C) along and against."""
         return self.woven().matrices()[1:]
 
+    def traces(self) -> Traces:
+        """What is known of the routes of all paths."""
+        way = self._way.now
+        ends = np.where(way >= 0, self._codes.way_of.now[:2, np.maximum(way, 0)], 0)
+        return Traces(ends, np.stack([self._flows.hops(flows) for flows in self._flow.now]))
+
     def _changed(self, news: bool) -> None:
-        if news or self.routes.edges > self._edges:
+        routes = self.routes
+        if news or routes.edges > self._edges or routes.renamed > self._renamed:
             self.version += 1
 
     def _rows_of(self, flows: list[int]) -> I64:

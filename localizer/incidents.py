@@ -16,6 +16,7 @@ import numpy as np
 from localizer import surety
 from localizer.case import Case, Impact
 from localizer.verdict import I64, Family, Verdict
+from schemas.components import device
 from schemas.incident import Incident
 
 #: Sightings that open an incident, and how far apart two may be [s].
@@ -123,7 +124,7 @@ class IncidentBook:
         mine = [c for c in self._cases if c.verdict.family == family]
         same = [
             c for c in mine
-            if verdict.names & {*c.verdict.tie_set, *c.verdict.names}
+            if verdict.devices & {*c.verdict.tied_devices, *c.verdict.devices}
             and (c.state != "resolved" or second - c.last_bad_s <= REOPEN_S)
         ]  # fmt: skip
         if same:
@@ -191,19 +192,26 @@ class IncidentBook:
         due = second - case.written_s >= UPDATE_S and (grown or case.state == "open")
         found_it = case.verdict.lone_witness and not verdict.lone_witness
         better = surety.surer(case.verdict, verdict, case.typed_by, worse=worse)
-        retyped = better and verdict.issue_type != case.verdict.issue_type
-        if not (reopened or worse or due or found_it or retyped) or case.written_s == second:
+        retyped = better and surety.retyped(case.verdict, verdict)
+        if renamed := _new_name(case.verdict, verdict):
+            kept = renamed
+        traced = second - case.written_s >= UPDATE_S and _traced(case.verdict, verdict)
+        reasons = (reopened, worse, due, found_it, retyped, renamed is not None, traced)
+        if not any(reasons) or case.written_s == second:
             return []
         symptom = (
             case.verdict.symptom if case.verdict.symptom == "unconnectivity" else verdict.symptom
         )
-        if found_it or (worse and case.verdict.component in verdict.tie_set):
+        if found_it or (worse and kept in verdict.tie_set):
             # Others see it too by now, so it is not the host that complained; or of those that no
             # probe tells apart, another is likelier to cause a silence than to cause loss.
             kept = verdict.component
-        if found_it or verdict.component in case.verdict.tie_set:
+        if found_it or device(verdict.component) in case.verdict.tied_devices:
             known = case.verdict
-            case.verdict = replace(verdict, component=kept, symptom=symptom, first_s=case.opened_s)
+            case.verdict = replace(
+                verdict, component=kept, symptom=symptom, first_s=case.opened_s,
+                confidence=verdict.confidence_in(kept),
+            )  # fmt: skip
             if found_it or better:
                 case.typed_by = verdict.effect
             else:
@@ -227,7 +235,8 @@ class IncidentBook:
         return cases
 
     def _sighted(self, second: int, verdict: Verdict) -> int:
-        key = (verdict.family, min(verdict.tie_set))  # whose order depends on the symptom
+        # The order of a tie set depends on the symptom, and what else it may be on the routes.
+        key = (verdict.family, min(device(name) for name in verdict.tie_set))
         last, times, first_s = self._pending.get(key, (-(10**9), 0, verdict.first_s))
         if second - last > MEMORY_S[verdict.family]:
             times, first_s = 0, verdict.first_s
@@ -256,6 +265,24 @@ class IncidentBook:
     def _identify(self, verdict: Verdict) -> str:
         text = "\n".join((self._fabric, verdict.family, verdict.component, str(verdict.first_s)))
         return base64.b32encode(hashlib.sha256(text.encode()).digest())[:16].decode().lower()
+
+
+def _new_name(known: Verdict, new: Verdict) -> str | None:
+    """What the component is called by now; None where it keeps its name.
+
+    Its switches may have turned out to be of another tier, or routes learnt since then tell it from
+    another member of its tie set, which is the culprit.
+    """
+    if known.component in new.tied or device(new.component) not in known.tied_devices:
+        return None
+    same = (name for name in new.tied if device(name) == device(known.component))
+    return next(same, new.component)
+
+
+def _traced(known: Verdict, new: Verdict) -> bool:
+    """Whether routes learnt since then leave less open."""
+    open_before, open_now = ("warning" in verdict.evidence for verdict in (known, new))
+    return open_before and (not open_now or {*new.possible} < {*known.possible})
 
 
 def _begins_later(second: int, verdict: Verdict, case: Case) -> bool:

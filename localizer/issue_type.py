@@ -22,6 +22,9 @@ SLOW_PATH_US: Final = 35.0
 #: Odds that a type shows as loss where the catalogue says unconnectivity, or the other way round:
 #: what flaps lets nothing through for seconds.
 OTHERWISE: Final = 0.2
+#: A type is said if it is more probable than this, and so many times as probable as the next one.
+CLEAR: Final = 0.5
+CLEARLY: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,40 @@ def likely(tie_set: Sequence[str], symptom: Symptom, signs: Signs) -> list[tuple
         odds[NONE] = _odds(_NONE, signs)
     total = sum(odds.values())
     return sorted(((n, w / total) for n, w in odds.items()), key=lambda pair: -pair[1])
+
+
+def stated(types: Sequence[tuple[str, float]]) -> str | None:
+    """The type that is clear enough to be said without the others; None where none is.
+
+    types  and their probabilities, likeliest first
+    """
+    if not types or types[0][0] == NONE:
+        return None
+    (name, likely), *others = types
+    clear = likely > CLEAR and likely >= CLEARLY * max((p for _, p in others), default=0.0)
+    return name if clear else None
+
+
+def of_members(tie_set: Sequence[str], symptom: Symptom, signs: Signs) -> dict[str, float]:
+    """Probability of each member of a tie set to be the culprit, given that one of them is.
+
+    A member is as likely as the types, and what is in no catalogue, that its kind may have.
+    """
+    odds = {}
+    for name in tie_set:
+        types = [
+            known for known in TYPES.values()
+            if kind_of(name) in known.kinds
+            and (known.symptom == "high_latency") == (symptom == "high_latency")
+        ]  # fmt: skip
+        odds[name] = _odds(_NONE, signs) + sum(
+            (1.0 if kind_of(name) == known.kinds[0] else 0.5)
+            * (1.0 if known.symptom == symptom else OTHERWISE)
+            * _odds(known, signs)
+            for known in types
+        )
+    total = sum(odds.values())
+    return {name: each / total for name, each in odds.items()}
 
 
 def likeliest_first(tie_set: Sequence[str], symptom: Symptom) -> list[str]:

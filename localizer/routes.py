@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from localizer.keys import joined
-from schemas.components import TIER_KIND, component, kind_of, link
+from localizer.tiers import Tiers
+from schemas.components import TIER_KIND, component, link
 from schemas.topology import Topology
 
 I32 = npt.NDArray[np.int32]
@@ -57,6 +58,7 @@ class Routes:
         self._number: dict[str, int] = {}
         self._asw: dict[int, str] = {}  # number -> access switch, as records write it
         self._id: dict[str, int] = {}  # switch id or interface address -> number
+        self._name_of: list[str] = []
         self._near: list[list[int]] = []
         self._joined: set[tuple[int, int]] = set()
         self.learnt = 0  # switches that only traceroutes name
@@ -67,6 +69,8 @@ class Routes:
         self._numbered = 0
         self.given = topology is not None
         self.edges = 0  # learnt from traceroutes; grows only while the graph is not given
+        self.renamed = 0  # how often a switch turned out to be of another tier; as ``edges``
+        self._tiers = Tiers()
         self._distances = lru_cache(maxsize=256)(self._distances_to)
         if topology is not None:
             for switch in topology.switches:
@@ -80,7 +84,7 @@ class Routes:
         """Number of an access switch; -1 where the record names none."""
         if not asw:
             return -1
-        number = self._switch(component("tor", asw))
+        number = self._switch(component("tor", asw)) if self.given else self._record(asw, "tor")
         self._asw[number] = asw
         return number
 
@@ -92,10 +96,14 @@ class Routes:
         """Number of a switch by its id or an address of its interfaces; -1 if it is not listed."""
         return self._id.get(hop, -1)
 
+    def near(self, number: int) -> list[int]:
+        """Switches that a switch is known to have a link to."""
+        return self._near[number]
+
     def call_spine(self, dsw: str) -> None:
         """Records name a distribution switch: in an unknown fabric its hops are that spine."""
         if dsw and not self.given:
-            self._id.setdefault(dsw, self._switch(component("spine", dsw)))
+            self._record(dsw, "spine")
 
     def read(self, hops: Sequence[str | None], first: str, last: str) -> Route | None:
         """The switches of a traceroute; an unknown fabric's links are learnt from it.
@@ -107,11 +115,8 @@ class Routes:
         """
         if len(hops) > MOST_HOPS:
             return None
-        spine = len(hops) // 2 if len(hops) >= 5 else -1  # up two tiers and down again
-        names = [
-            self._name(hop, first, last, top=at == spine) if hop else None  # no name: silent
-            for at, hop in enumerate(hops)
-        ]
+        # A hop without a name is silent.
+        names = [self._name(hop, first, last) if hop else None for hop in hops]
         route = self._fill(names)
         if not route or len(set(route)) < len(route):
             return None
@@ -119,12 +124,16 @@ class Routes:
             return None
         if not self.given:
             self._learn_links(route)
+            for number in self._tiers.learn(route, len(self.switches)):
+                self._rename(number)
         return tuple(route)
 
-    def _switch(self, name: str) -> int:
-        number = self._number.setdefault(name, len(self.switches))
+    def _switch(self, component_id: str, name: str = "") -> int:
+        """name  as records and routes write it; matters only where the tier may change"""
+        number = self._number.setdefault(component_id, len(self.switches))
         if number == len(self.switches):
-            self.switches.append(name)
+            self.switches.append(component_id)
+            self._name_of.append(name)
             self._near.append([])
         return number
 
@@ -143,30 +152,51 @@ class Routes:
                 self._twins.clear()
                 self._distances.cache_clear()
 
-    def _name(self, hop: str, first: str, last: str, *, top: bool) -> int | None:
+    def _record(self, name: str, kind: str) -> int:
+        """Number of a switch that a record calls a ToR or a spine."""
+        number = self._id.get(name, len(self.switches))
+        self._tiers.record(number, kind)
+        if number == len(self.switches):
+            self._id[name] = self._switch(component(kind, name), name)
+        else:
+            self._rename(number)
+        return number
+
+    def _device(self, name: str) -> int | None:
+        """Number of a switch of an unknown fabric, whatever its tier; None beyond the most that
+        only traceroutes may name."""
+        if name not in self._id:
+            if self.learnt >= MOST_LEARNT + LEARNT_PER_TOR * len(self._asw):
+                self.refused += 1
+                return None
+            self.learnt += 1
+            self._id[name] = self._switch(component(self._tiers.kind(-1), name), name)
+        return self._id[name]
+
+    def _rename(self, number: int) -> None:
+        before = self.switches[number]
+        after = component(self._tiers.kind(number), self._name_of[number])
+        if after != before:
+            del self._number[before]
+            self.switches[number] = after
+            self._number[after] = number
+            self.renamed += 1
+
+    def _name(self, hop: str, first: str, last: str) -> int | None:
         if (known := self.listed(hop)) >= 0:
             return known
         if hop in (first, last):
             return self.tor(hop)
         if self.given:
             return None  # an unlisted hop in a known fabric is no switch of it
-        # The middle of a five-hop route turns round at a spine; others are in between.
-        name = component("spine" if top else "agg", hop)
-        if name not in self._number:
-            if self.learnt >= MOST_LEARNT + LEARNT_PER_TOR * len(self._asw):
-                self.refused += 1
-                return None
-            self.learnt += 1
-        number = self._switch(name)
-        if top:
-            self._id[hop] = number
-        return number
+        return self._device(hop)
 
     def adopt(self, other: Routes, used: Iterable[int]) -> dict[int, int]:
         """Take over some switches of another graph of this fabric: its numbers -> ours."""
-        number = {old: self._switch(other.switches[old]) for old in used}
+        number = {old: self._switch(other.switches[old], other._name_of[old]) for old in used}
         if not self.given:
-            self.learnt = sum(kind_of(other.switches[old]) != "tor" for old in number)
+            self._tiers.adopt(other._tiers, number)
+            self.learnt = sum(self._tiers.kind(new) != "tor" for new in number.values())
             for hop, old in other._id.items():
                 if old in number:
                     self._id.setdefault(hop, number[old])
@@ -258,11 +288,17 @@ class Routes:
         return self._numbered
 
     def _guess(self, src_dsw: str, dst_dsw: str) -> Way:
-        spines = {self._switch(component("spine", dsw)) for dsw in (src_dsw, dst_dsw) if dsw}
+        spines = {self._spine(dsw) for dsw in (src_dsw, dst_dsw) if dsw}
         nodes = dict.fromkeys(spines, 1.0)
         if src_dsw and src_dsw == dst_dsw:
             return Way(self._new_number(), nodes, nodes, nodes)
         return Way(self._new_number(), nodes=nodes)
+
+    def _spine(self, dsw: str) -> int:
+        if not self.given:
+            return self._record(dsw, "spine")
+        listed = self.listed(dsw)
+        return self._switch(component("spine", dsw)) if listed < 0 else listed
 
     def _distances_to(self, b: int) -> dict[int, int]:
         distance = {b: 0}

@@ -23,6 +23,7 @@ from localizer.maintenance import Account, Calendar
 from localizer.observability import Classes, classes
 from localizer.paths import PathIndex, Paths
 from localizer.placement import Placements
+from localizer.weights import bounded
 from schemas.components import component
 from schemas.placement import Placement
 from schemas.topology import Topology
@@ -144,13 +145,10 @@ class FabricState:
                 parts.append(batch.column(name).to_numpy())
         where = np.concatenate(rows)
         empty = np.empty(0, np.uint32)
-        self.history.put(
-            frame.second,
-            where,
-            np.concatenate(rtt),
-            **{n: np.concatenate([empty, *p]) for n, p in counts.items()},
-        )
-        self.hosts.probed(frame.second, self.src[where])
+        said = {n: np.concatenate([empty, *p]) for n, p in counts.items()}
+        source = self.src[where]
+        self.history.put(frame.second, where, np.concatenate(rtt), **bounded(source, said))
+        self.hosts.probed(frame.second, source)
         self.shift = self._judge_latency(frame) if frame.windows else None
 
     def _judge_latency(self, frame: Frame) -> Shift:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from localizer.issue_type import NONE
 from localizer.verdict import Verdict
+from schemas.components import device
 
 #: Share of the effect it had below which a trouble is passing; what comes and goes is weaker on
 #: average, but if it was steady so far and is far weaker now, another trouble hit some paths.
@@ -19,7 +21,7 @@ def surer(known: Verdict, new: Verdict, effect: float, *, worse: bool) -> bool:
     one is right, so that types do not take turns. The tail of a trouble is milder, and the tail of
     a silence looks like loss: that tells nothing about the cause.
     """
-    if new.component not in known.tie_set:
+    if device(new.component) not in known.tied_devices:
         return False
     before, now = (verdict.evidence.get("flapping") for verdict in (known, new))
     if before:
@@ -34,12 +36,25 @@ def surer(known: Verdict, new: Verdict, effect: float, *, worse: bool) -> bool:
     return (now is not None, _surety(new)) > (before is not None, _surety(known))
 
 
+def retyped(known: Verdict, new: Verdict) -> bool:
+    """Whether the likeliest type is another one, clear enough to be said or not."""
+    return (_likeliest(known), known.issue_type) != (_likeliest(new), new.issue_type)
+
+
 def keep_type(verdict: Verdict, known: Verdict) -> None:
     """Say of the verdict's issue type what the known one said."""
     verdict.issue_type = known.issue_type
     rest = {key: told for key, told in verdict.evidence.items() if key not in _EVIDENCE}
     told = {key: known.evidence[key] for key in _EVIDENCE if key in known.evidence}
     verdict.evidence = rest | told
+
+
+def _likeliest(verdict: Verdict) -> str | None:
+    types = verdict.evidence.get("issue_types")
+    if not isinstance(types, dict) or not types:
+        return verdict.issue_type
+    name = max(types, key=lambda each: types[each])
+    return None if name == NONE else str(name)
 
 
 def _surety(verdict: Verdict) -> float:

@@ -50,6 +50,17 @@ def kind_of(component_id: str) -> str:
     return component_id.partition(":")[0]
 
 
+def device(component_id: str) -> str:
+    """The same for all ids of one device, whatever tier its switches were once taken to be of.
+
+    Names of switches are unique in a fabric, so that ``agg:x`` and ``spine:x`` are one switch.
+    """
+    if component_id.startswith("link:"):
+        return link(*(device(end) for end in link_ends(component_id)))
+    kind, _, name = component_id.partition(":")
+    return f"switch:{name}" if kind in TIER_KIND.values() else component_id
+
+
 def link_ends(component_id: str) -> tuple[str, str]:
     """The two ends of a link id."""
     a, bar, b = component_id.removeprefix("link:").partition("|")

@@ -21,6 +21,9 @@ State = Literal["open", "ongoing", "resolved"]
 Severity = Literal["P0", "P1", "P2"]
 Direction = Literal["both", "a>b", "b>a"]
 
+#: Smallest p-value of a document: it stands for this or less, for no test is surer than that.
+SMALLEST_P: Final = 1e-300
+
 
 class Anomaly(msgspec.Struct, frozen=True):
     """One path that behaved badly in the window in which something was decided.
@@ -58,7 +61,12 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
 
     component     the most probable culprit; tie_set all that probes cannot tell from it (with it)
     parent        incident_id of the incident whose cause explains this one, else null
-    p_value       of the test that decided, corrected for the tests made at that moment
+    issue_type    null unless one type is more probable than all others together, and twice as
+                  probable as the next; evidence.issue_types has the probabilities in any case
+    confidence    probability, below 1, that the component itself is the culprit; those of the whole
+                  tie set are in evidence.tie_set_probability
+    p_value       of the test that decided, corrected for the tests made at that moment; 1e-300
+                  stands for that or less, and 1 for a verdict by rule, which no test stands behind
     opened_at     first bad pane; detected_at what a live user would have seen; event time, UTC
     evidence      text (one sentence a person understands), facts behind it, alternatives
     """

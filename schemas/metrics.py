@@ -81,6 +81,20 @@ STREAM_RECORDS: Final = Metric(
     "Ping records taken in by this stream worker, by what became of them: judged, late, "
     "duplicate or dead_lettered; what a rebalance made it read again counts again", ("outcome",),
 )  # fmt: skip
+STREAM_AHEAD: Final = Metric(
+    "skh_stream_records_ahead_total", "counter",
+    "Of the late ping records, those beyond the broker's time + skew: the sender's clock or the "
+    "broker's is wrong, or somebody invents times",
+)  # fmt: skip
+STREAM_WINDOWING_FAILURES: Final = Metric(
+    "skh_stream_windowing_failures_total", "counter",
+    "Times that windowing of a partition failed by a defect and began anew; its open panes are "
+    "counted as late, the message as dead_lettered",
+)  # fmt: skip
+STREAM_WINDOWER_SIZE: Final = Metric(
+    "skh_stream_windower_size", "gauge", "How much the windowers of this worker remember",
+    ("what",),
+)  # fmt: skip
 STREAM_HELD: Final = Metric(
     "skh_stream_records_held", "gauge", "Ping records in panes that have not closed yet"
 )

@@ -113,8 +113,10 @@ class Offline:
             localizer = self._localizers.get(header.fabric)
             if header.kind != "punctuation":
                 self._measured_s[header.fabric] = header.end_s
-            elif self._stopped(header, localizer):
-                continue
+            else:
+                self._forget_stopped(header.end_s)
+                if header.fabric not in self._localizers:
+                    continue
             if localizer is None:
                 topology = self._topology
                 if topology is not None and topology.fabric != header.fabric:
@@ -137,16 +139,15 @@ class Offline:
             elif localizer.judged_s != before:
                 judged.look(localizer)
 
-    def _stopped(self, header: windows.Header, localizer: Localizer | None) -> bool:
-        """Forget a fabric of which nothing is measured any more, as a stream worker does."""
-        idle_s = header.end_s - self._measured_s.get(header.fabric, header.end_s)
-        if localizer is not None and len(self._localizers) > 1 and idle_s > (
-            STOPPED_OPEN_S if localizer.open_incidents else STOPPED_S
-        ):  # fmt: skip
-            self._suppressed += localizer.suppressed
-            del self._localizers[header.fabric], self._measured_s[header.fabric]
-            return True
-        return localizer is None
+    def _forget_stopped(self, second: int) -> None:
+        """Forget fabrics of which nothing is measured any more, as a stream worker does."""
+        for fabric, localizer in list(self._localizers.items()):
+            kept_s = STOPPED_OPEN_S if localizer.open_incidents else STOPPED_S
+            idle_s = second - self._measured_s.get(fabric, second)
+            if len(self._localizers) > 1 and idle_s > kept_s:
+                self._suppressed += localizer.suppressed
+                del self._localizers[fabric]
+                self._measured_s.pop(fabric, None)
 
 
 def _add(to: Findings, more: Findings) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from typing import Final
 
 from rich.console import Console
 from rich.text import Text
 
-from schemas.incident import Incident, encode
+from schemas.incident import SMALLEST_P, Incident, encode
 from skeletonhunter.terminal import shown
 
 COLOURS: Final = {"P0": "bold red", "P1": "yellow", "P2": "cyan"}
@@ -55,13 +56,18 @@ def explained(each: Incident) -> str:
         f"  opened     {each.opened_at}, detected {each.detected_at}"
         + (f", closed {each.closed_at}" if each.closed_at else ""),
         f"  evidence   {sentence(each)}",
-        f"  strength   p = {each.p_value:.2g} after correction, by strategy {each.strategy}",
+        f"  strength   {significance(each.p_value)}, by strategy {each.strategy}",
+        f"  confidence {share(each.confidence)} that it is {each.component}",
         f"  paths      {each.paths_bad:,} bad of {each.paths_total:,} that cross it, "
         f"seen from {facts.get('source_hosts', 0)} hosts",
     ]
     if len(each.tie_set) > 1:
-        lines.append(f"  same class {', '.join(each.tie_set[1:])}: probes cannot tell these apart")
-    if each.issue_type:
+        lines.append(f"  same class {_tied(each)}: probes cannot tell these apart")
+    if others := _shares(facts.get("alternatives")):
+        lines.append(f"  or else    {others}")
+    if types := _shares(facts.get("issue_types")):
+        lines.append(f"  {'likely' if each.issue_type else 'undecided':<10} {types}")
+    elif each.issue_type:
         lines.append(f"  likely     {each.issue_type}")
     if each.parent:
         lines.append(f"  parent     {each.parent}: explained by that incident")
@@ -80,6 +86,36 @@ def explained(each: Incident) -> str:
 def sentence(each: Incident) -> str:
     """The evidence in one sentence."""
     return str(each.evidence.get("text", ""))
+
+
+def significance(p_value: float) -> str:
+    """A p-value as a person reads it: never 0, and none where a rule decided."""
+    if p_value >= 1.0:
+        return "by rule, which no test stands behind"
+    if p_value <= SMALLEST_P:
+        return f"p < {SMALLEST_P:g} after correction"
+    return f"p = {p_value:.2g} after correction"
+
+
+def share(probability: float) -> str:
+    """A probability in percent, rounded down: what is not certain is never shown as 100 %."""
+    return f"{math.floor(1000 * probability + 1e-9) / 10:g} %"
+
+
+def _tied(each: Incident) -> str:
+    """The other members of the tie set, with their probabilities where they are known."""
+    known = each.evidence.get("tie_set_probability")
+    shares = known if isinstance(known, dict) else {}
+    others = [name for name in each.tie_set if name != each.component]
+    return ", ".join(f"{n} {share(shares[n])}" if n in shares else n for n in others)
+
+
+def _shares(known: object) -> str:
+    """Names with their probabilities, most probable first."""
+    if not isinstance(known, dict):
+        return ""
+    ranked = sorted(known.items(), key=lambda pair: -pair[1])
+    return ", ".join(f"{name} {share(p)}" for name, p in ranked)
 
 
 def clock(time: str) -> str:

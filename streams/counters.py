@@ -20,6 +20,10 @@ def samples(worker: StreamWorker) -> Iterator[Sample]:
     tally = worker.ingest.tally
     for outcome in ("judged", "late", "duplicate", "dead_lettered"):
         yield Sample(metrics.STREAM_RECORDS, getattr(tally, outcome), (outcome,))
+    yield Sample(metrics.STREAM_AHEAD, tally.ahead)
+    yield Sample(metrics.STREAM_WINDOWING_FAILURES, worker.ingest.failures)
+    for what, size in sorted(worker.ingest.sizes.items()):
+        yield Sample(metrics.STREAM_WINDOWER_SIZE, size, (what,))
     yield Sample(metrics.STREAM_HELD, tally.held)
     for topic, missing in (
         (topics.PINGS, tally.gaps),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
@@ -80,6 +80,14 @@ class Ingest:
         total = self._retired
         for lane in self._lanes.values():
             total = _sum(total, lane.worker.tally)
+        return total
+
+    @property
+    def sizes(self) -> Counter[str]:
+        """What all windowers remember [count]."""
+        total: Counter[str] = Counter()
+        for lane in list(self._lanes.values()):
+            total.update(lane.worker.sizes())
         return total
 
     async def take(self, event: Any) -> None:

@@ -14,7 +14,7 @@ class Match(msgspec.Struct, frozen=True):
     """A truth that was found; seconds from the fault's start to the detection.
 
     tied        components in the incident's tie set, itself included
-    symptom     that the incident tells; issue_type: its hypothesis
+    symptom     that the incident tells; issue_type: its likeliest hypothesis
     """
 
     truth: Truth

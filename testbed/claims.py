@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
+
+from testbed.issue_types import PUBLISHED
 
 
 class ScoreError(ValueError):
@@ -34,6 +36,8 @@ class Blame(Protocol):
     def tie_set(self) -> Sequence[str]: ...
     @property
     def parent(self) -> str | None: ...
+    @property
+    def evidence(self) -> Mapping[str, object]: ...
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +52,17 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     issue_type: str | None = None
     tie_set: list[str] = []
     parent: str | None = None
+    evidence: dict[str, object] = {}
+
+
+def likeliest_type(incident: Blame) -> str | None:
+    """The issue type that an incident holds for the likeliest, whether it is sure enough to state
+    it or not; None where nothing of the catalogue is."""
+    ranked = incident.evidence.get("issue_types")
+    if not isinstance(ranked, dict) or not ranked:
+        return incident.issue_type
+    name = max(ranked, key=lambda each: ranked[each])
+    return str(name) if name in PUBLISHED else None
 
 
 def read_incidents(lines: Iterable[bytes], where: str = "incidents") -> list[Claim]:

@@ -17,7 +17,7 @@ from scipy.optimize import linear_sum_assignment
 
 from schemas.times import seconds_of
 from testbed.became import Group, Match, Row, groups, p95
-from testbed.claims import Blame, Claim, ScoreError, load_incidents, read_incidents
+from testbed.claims import Blame, Claim, ScoreError, likeliest_type, load_incidents, read_incidents
 from testbed.truth import NOT_NETWORK, Truth
 
 __all__ = [
@@ -133,7 +133,7 @@ def score(truths: Sequence[Truth], incidents: Iterable[Blame]) -> Score:
                 seconds=round(seconds_of(counted[j].detected_at) - seconds_of(truths[i].start), 3),
                 tied=max(1, len(counted[j].tie_set)),
                 symptom=counted[j].symptom,
-                issue_type=counted[j].issue_type,
+                issue_type=likeliest_type(counted[j]),
             )
             for i, j in sorted(pairs.items())
         ],

@@ -23,11 +23,11 @@ export function detailOf({ incident, versions, children }) {
   const facts = Object.entries(incident.evidence).filter(([name]) => name !== "text");
   const parts = [
     part("Verdict", list({
-      "issue type": incident.issue_type,
+      [incident.issue_type ? "issue type" : "issue type, undecided"]: types(incident),
       direction: incident.direction === "both" ? "both ways" : incident.direction,
       "bad paths": `${incident.paths_bad} of ${incident.paths_total}`,
-      confidence: `${(100 * incident.confidence).toFixed(0)} %`,
-      "p-value": incident.p_value.toPrecision(2),
+      confidence: percent(incident.confidence),
+      "p-value": pValue(incident.p_value),
       "cannot be told from": incident.tie_set.filter((one) => one !== incident.component).join(", "),
       fabric: incident.fabric,
       jobs: incident.jobs.join(", "),
@@ -44,6 +44,21 @@ export function detailOf({ incident, versions, children }) {
   const link = element("a", { href: `/api/v1/incidents/${encodeURIComponent(incident.incident_id)}` },
     `${incident.incident_id} as JSON`);
   return element("div", {}, element("div", { class: "parts" }, ...parts.filter(Boolean)), element("p", {}, link));
+}
+
+// Rounded down: what is not certain is never shown as 100 %.
+const percent = (probability) => `${Math.floor(1000 * probability + 1e-9) / 10} %`;
+
+// 1e-300 stands for that or less; a verdict by rule has no test, and says 1.
+function pValue(p) {
+  if (p >= 1) return "none: decided by a rule";
+  return p <= 1e-300 ? "< 1e-300" : p.toPrecision(2);
+}
+
+// Issue types with their probabilities, most probable first.
+function types({ issue_type: stated, evidence }) {
+  const known = Object.entries(evidence.issue_types ?? {}).sort(([, a], [, b]) => b - a);
+  return known.length ? known.map(([name, p]) => `${name} ${percent(p)}`).join(", ") : stated;
 }
 
 const part = (title, content) => element("section", {}, element("h2", {}, title), content);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from localizer import explain
+from localizer import confidence, explain
 from localizer.evidence import Blame
 from localizer.issue_type import likeliest_first
 from localizer.judge.signs import name_type
@@ -13,7 +13,7 @@ from localizer.observability import Classes
 from localizer.state import FabricState
 from localizer.verdict import I64, Verdict
 from schemas.components import component, kind_of
-from schemas.incident import Layer, Symptom
+from schemas.incident import SMALLEST_P, Layer, Symptom
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -22,6 +22,8 @@ F64 = npt.NDArray[np.float64]
 LAYER: dict[str, Layer] = {"vswitch": "overlay", "container": "overlay", "host": "host"}
 #: A class whose paths are no worse than chance makes them with this probability is no candidate.
 PLAUSIBLE = 1e-2
+#: Alternatives to the culprit that are less probable are left out of the evidence.
+WORTH_TELLING = 0.01
 
 
 def suspects(groups: Classes, names: set[str]) -> Bool:
@@ -39,21 +41,34 @@ def owners(groups: Classes, blames: list[Blame], *, latency: bool) -> npt.NDArra
     return np.where(part.max(axis=0) > 0, part.argmax(axis=0), -1)
 
 
-def verdict_on(groups: Classes, column: int, symptom: Symptom, bad: I64, p: float, size: float,
-               first_s: int) -> Verdict:  # fmt: skip
-    """A verdict on a class, named by its likeliest member.
+def verdict_on(groups: Classes, blame: Blame, symptom: Symptom, bad: I64, p: float, size: float,
+               first_s: int, *, alone: bool) -> Verdict:  # fmt: skip
+    """A verdict on a class, named by its likeliest member; its confidence is that of the class.
 
     p     of the decision, before correction for the classes that were tried
     size  loss [1] or added latency [us]
+    alone the strategy blames nothing else
     """
-    tie_set = likeliest_first(groups.members[column], symptom)
-    corrected = min(1.0, p * len(groups.members))
+    tie_set = likeliest_first(groups.members[blame.column], symptom)
     layer = LAYER.get(kind_of(tie_set[0]), "underlay")
-    crossed = int(np.count_nonzero(groups.share(column)))
-    return Verdict(
-        tie_set[0], tie_set, layer, symptom, corrected,
-        1.0 - corrected, bad, crossed, first_s, size,
+    crossed = int(np.count_nonzero(groups.share(blame.column)))
+    verdict = Verdict(
+        tie_set[0], tie_set, layer, symptom, corrected(p, len(groups.members)),
+        confidence.of_class(blame.classes, blame.column), bad, crossed, first_s, size, alone=alone,
     )  # fmt: skip
+    others = {
+        groups.members[column][0]: round(likely, 3)
+        for column, likely in sorted((blame.classes or {}).items(), key=lambda each: -each[1])
+        if column != blame.column and likely >= WORTH_TELLING
+    }
+    if others:
+        verdict.evidence["alternatives"] = others
+    return verdict
+
+
+def corrected(p: float, tests: int) -> float:
+    """A p-value after Bonferroni's correction; never below what documents can say of it."""
+    return min(1.0, max(SMALLEST_P, p * tests))
 
 
 def direct(verdict: Verdict, blame: Blame, groups: Classes) -> None:
@@ -69,6 +84,7 @@ def about_host(verdict: Verdict, host: str) -> None:
     who = component("host", host)
     verdict.evidence["instead_of"] = verdict.component
     verdict.component, verdict.tie_set, verdict.layer = who, [who], "host"
+    verdict.confidence *= confidence.UNWEIGHED  # one witness: it may be right about the network
 
 
 def add_evidence(state: FabricState, verdict: Verdict, share: F64, sent: I64, lost: I64, bad: Bool,

@@ -13,10 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from localizer.confidence import by_rule
 from localizer.detectors.silence import Hosts, observers
+from localizer.judge.silence import unanswered
 from localizer.state import FabricState
 from localizer.verdict import Verdict
-from schemas.components import component
+from schemas.components import component, kind_of
 from schemas.incident import Layer, Symptom
 
 Bool = npt.NDArray[np.bool_]
@@ -104,10 +106,13 @@ def _seen(state: FabricState, at: int, gone: Bool) -> str:
     sent, lost, refused = (state.history.total(n, at, 3) for n in ("sent", "lost", "refused"))
     towards = gone[state.dst] & ~gone[state.src] & (sent > 0)
     fails = towards & ((lost >= sent) | (refused > 0))
-    lit = observers(state.dst, state.src, towards & ~fails, count)[gone] > 0
+    claims = observers(state.dst, state.src, towards & ~fails, count)[gone]
+    denials = observers(state.dst, state.src, fails, count)[gone]
+    # One host's word is not enough to call another alive when more find it dark.
+    lit = (claims > 1) | ((claims == 1) & (denials <= 1))
     if lit.sum() > MOST_LIT * gone.sum():
         return "lit"
-    dark = ~lit & (observers(state.dst, state.src, fails, count)[gone] > 0)
+    dark = ~lit & (denials > 0)
     return "dark" if dark.sum() >= BACK_SHARE * gone.sum() else "unseen"
 
 
@@ -144,9 +149,11 @@ def _verdict(state: FabricState, at: int, scope: str, gone: Bool, last_s: F64) -
         f"{len(names)} hosts of {scope} fell silent at once: no heartbeats and no probes since "
         f"{first_s - at - 1:+d} s; {others}"
     )
+    p = unanswered(state, at, towards)
+    sure = by_rule(kind_of(scope), symptom, len(names))
     state.history.erase(state.touches(gone))
     return Verdict(
-        scope, [scope], layer, symptom, 0.0, 1.0, bad, len(bad), min(first_s, at + 1),
+        scope, [scope], layer, symptom, p, sure, bad, len(bad), min(first_s, at + 1),
         evidence={"text": text, "hosts": len(names), "host_names": names[:20]},
         covers=frozenset(component(kind, name) for name in names for kind in ("host", "agent")),
     )  # fmt: skip

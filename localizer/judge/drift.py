@@ -11,6 +11,7 @@ from localizer.detectors.drift import Drift
 from localizer.evidence import Evidence
 from localizer.judge.common import add_evidence, owners, verdict_on
 from localizer.judge.signs import OWNS
+from localizer.judge.untraced import widen
 from localizer.state import FabricState
 from localizer.verdict import Verdict
 
@@ -79,10 +80,11 @@ def _drifted(state: FabricState, at: int, drift: Drift, left: Bool) -> list[Verd
         if not own_p < level or size < drift.smallest or witnesses < state.options.observers:
             continue
         verdict = verdict_on(
-            groups, blame.column, "high_latency", rows, own_p,
-            float(np.median(usual[rows])) * size, at + 1 - drift.lag_s,
+            groups, blame, "high_latency", rows, own_p,
+            float(np.median(usual[rows])) * size, at + 1 - drift.lag_s, alone=len(blames) == 1,
         )  # fmt: skip
         _explain(state, at, verdict, share * valid, bad, size, drift)
+        widen(state, verdict, share, valid.astype(np.int64), bad.astype(np.int64), bad)
         left &= ~((share >= OWNS) | (bad & (owner == number)))
         verdicts.append(verdict)
     return verdicts

@@ -11,6 +11,7 @@ from localizer.detectors import spike
 from localizer.evidence import Evidence
 from localizer.judge.common import PLAUSIBLE, add_evidence, direct, owners, verdict_on
 from localizer.judge.signs import OWNS
+from localizer.judge.untraced import widen
 from localizer.observability import Classes
 from localizer.state import FabricState
 from localizer.verdict import I64, Verdict
@@ -96,10 +97,13 @@ def _shifted(
             continue
         size = float(np.median(shift.excess_us[mine]))
         verdict = verdict_on(
-            groups, blame.column, "high_latency", mine, p, size, _onset(state, at, mine)
-        )
+            groups, blame, "high_latency", mine, p, size, _onset(state, at, mine),
+            alone=len(blames) == 1,
+        )  # fmt: skip
         direct(verdict, blame, groups)
         add_evidence(state, verdict, share * valid, sent, lost, flagged, length, shift.excess_us)
+        late = (flagged & valid).astype(np.int64)
+        widen(state, verdict, share, valid.astype(np.int64), late, flagged)
         if np.isfinite(shift.lof[mine]).any():
             verdict.evidence["lof"] = round(float(np.nanmedian(shift.lof[mine])), 2)
         here &= ~((speaks & (share >= OWNS)) | (flagged & (owner == number)))

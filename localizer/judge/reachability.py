@@ -18,6 +18,7 @@ from localizer.judge.common import (
     verdict_on,
 )
 from localizer.judge.signs import OWNS
+from localizer.judge.untraced import widen
 from localizer.observability import Classes
 from localizer.state import FabricState
 from localizer.verdict import I64, Verdict
@@ -112,13 +113,17 @@ def _window(
         p = float(loss.upper_tail(np.array([k]), np.array([n]), background.rate)[0])
         first_s = _first_bad(state, at, length, mine)
         effect = _effect_since(state, at, first_s, share * rows, blame.effect)
-        symptom = _symptom(sent, lost, rows & bad, effect)
-        verdict = verdict_on(groups, blame.column, symptom, mine, p, effect, first_s)
+        others = _without_most_answered(state, at, first_s, share * rows)
+        symptom = _symptom(sent, lost, rows & bad, max(effect, others))
+        verdict = verdict_on(
+            groups, blame, symptom, mine, p, effect, first_s, alone=len(blames) == 1
+        )
         witnessed = quorum.enough(state.src, lost, sent, rows, background, state.options.observers)
         if not witnessed:
             about_host(verdict, state.hosts.names[quorum.loudest(state.src, lost, rows)])
         direct(verdict, blame, groups)
         add_evidence(state, verdict, share, sent, lost, bad, length)
+        widen(state, verdict, share, sent, lost, bad)
         (verdicts if witnessed else alone).append(verdict)
     return verdicts or alone[:1]
 
@@ -164,6 +169,22 @@ def _effect_since(state: FabricState, at: int, first_s: int, share: F64, fitted:
     sent = int(state.history.total("sent", at, length)[speak].sum())
     lost = int(state.history.total("lost", at, length)[speak].sum())
     return lost / sent if sent else fitted
+
+
+def _without_most_answered(state: FabricState, at: int, first_s: int, share: F64) -> float:
+    """The same without the source host that reports most answers, 0 where too few are left: what
+    lets nothing through for all others does not do so because one host says that it does."""
+    length = max(1, at - first_s)
+    speak = np.flatnonzero(share >= OWNS)
+    sent = state.history.total("sent", at, length)[speak]
+    lost = state.history.total("lost", at, length)[speak]
+    source = state.src[speak]
+    if not len(source):
+        return 0.0
+    rest = source != int(np.argmax(np.bincount(source, sent - lost)))
+    if len(np.unique(source[rest & (lost > 0)])) < state.options.observers:
+        return 0.0
+    return float(lost[rest].sum() / max(int(sent[rest].sum()), 1))
 
 
 def _symptom(sent: I64, lost: I64, bad: Bool, effect: float) -> Symptom:

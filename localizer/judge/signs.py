@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from localizer.confidence import share_out
 from localizer.detectors import flapping
-from localizer.issue_type import NONE, SLOW_PATH_US, Signs, likely
+from localizer.issue_type import SLOW_PATH_US, Signs, likely, of_members, stated
 from localizer.state import FabricState
 from localizer.verdict import I64, Verdict
 from schemas.components import kind_of
@@ -40,7 +41,8 @@ def name_type(state: FabricState, verdict: Verdict, share: F64, sent: I64,
         inside=None if excess_us is None else _inside(state, verdict, share, excess_us),
     )
     types = likely(verdict.tie_set, verdict.symptom, signs)
-    verdict.issue_type = types[0][0] if types and types[0][0] != NONE else None
+    verdict.issue_type = stated(types)
+    share_out(verdict, of_members(verdict.tie_set, verdict.symptom, signs))
     if signs.flapping is not None:
         verdict.evidence["flapping"] = signs.flapping
     if types:

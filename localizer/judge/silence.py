@@ -7,15 +7,21 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from localizer.clocks import LASTING_S
+from localizer.confidence import by_rule
+from localizer.detectors import loss
 from localizer.detectors.silence import Hosts, observers
+from localizer.judge.common import corrected
 from localizer.state import FabricState
 from localizer.verdict import I64, Verdict
-from schemas.components import component
+from schemas.components import component, kind_of
 from schemas.incident import Layer, Symptom
 
 Bool = npt.NDArray[np.bool_]
 
 RNICS_AT_ONCE = 2
+#: For so long one host's answers from a silent one may contradict what all others see.
+CONTRADICTED_S = 8.0
 
 
 def silent(state: FabricState, at: int, hosts: Hosts, covered: Bool) -> list[Verdict]:
@@ -31,6 +37,10 @@ def silent(state: FabricState, at: int, hosts: Hosts, covered: Bool) -> list[Ver
     refusers = observers(state.dst, state.src, to_silent & (refused > 0), count)
     dark = observers(state.dst, state.src, to_silent & (sent > 0) & (lost >= sent), count)
     lit = observers(state.dst, state.src, to_silent & (lost < sent), count)
+    # One host that claims to be answered for longer than a death takes to be seen by all vetoes
+    # nothing while the others agree.
+    lasting = at + 1.0 - state.hosts.life(at).last_s >= CONTRADICTED_S
+    allowed = np.where(lasting, 1, 0)
     verdicts = []
     for host in np.flatnonzero(hosts.silent & ~covered):
         name = state.hosts.names[host]
@@ -42,8 +52,11 @@ def silent(state: FabricState, at: int, hosts: Hosts, covered: Bool) -> list[Ver
                 "the network delivers them, the agent is gone"
             )
             who = component("agent", name)
-            verdicts.append(_about_host(who, "agent", "agent_down", bad, at - 2, text))
-        elif dark[host] >= state.options.observers and not lit[host]:
+            p = unanswered(state, at, (state.dst == host) & to_silent)
+            verdicts.append(
+                _about_host(who, "agent", "agent_down", bad, at - 2, text, p, refusers[host])
+            )
+        elif dark[host] >= state.options.observers and lit[host] <= allowed[host]:
             rnics = len({state.index.paths[row].dst_real_ip for row in bad.tolist()})
             if rnics < state.hosts.rnics(int(host)):
                 continue
@@ -52,7 +65,8 @@ def silent(state: FabricState, at: int, hosts: Hosts, covered: Bool) -> list[Ver
                 "time out in every layer"
             )
             who = component("host", name)
-            verdicts.append(_about_host(who, "host", "host_down", bad, at - 2, text))
+            p = unanswered(state, at, (state.dst == host) & to_silent)
+            verdicts.append(_about_host(who, "host", "host_down", bad, at - 2, text, p, dark[host]))
             state.history.erase(state.touches(np.arange(count) == host))
     return verdicts
 
@@ -74,18 +88,34 @@ def starved(state: FabricState, at: int, hosts: Hosts) -> Iterator[Verdict]:
                 "a starved CPU: the prober is late, not the network"
             )
             who = component("agent", name)
-            yield _about_host(who, "agent", "agent_starved", rows, at, text)
+            p = unanswered(state, at, (state.src == host) | (state.dst == host))
+            yield _about_host(who, "agent", "agent_starved", rows, at, text, p, len(rows))
 
 
 def skewed_clock(at: int, name: str, by: float) -> Verdict:
     text = f"the clock of {name} is {by:+.1f} s off the median of its peers; not judged"
     who = component("agent", name)
-    return _about_host(who, "agent", "clock_skewed", np.empty(0, np.int64), at, text)
+    none = np.empty(0, np.int64)
+    return _about_host(who, "agent", "clock_skewed", none, at, text, 1.0, LASTING_S)
 
 
-def _about_host(
-    who: str, layer: Layer, symptom: Symptom, bad: I64, first_s: int, text: str
-) -> Verdict:
+def unanswered(state: FabricState, at: int, rows: Bool) -> float:
+    """P-value of so many failures of the last 3 s on some paths, if the network were healthy.
+
+    A refusal counts as a failure. Corrected for the hosts that it could have been; 1 where there
+    were no probes.
+    """
+    sent, lost, refused = (
+        float(state.history.total(name, at, 3)[rows].sum()) for name in ("sent", "lost", "refused")
+    )
+    failed, background = np.array([min(lost + refused, sent)]), state.background
+    p = loss.upper_tail(failed, np.array([sent]), background.rate, background.dispersion)
+    return corrected(float(p[0]), max(1, len(state.hosts)))
+
+
+def _about_host(who: str, layer: Layer, symptom: Symptom, bad: I64, first_s: int, text: str,
+                p: float, witnesses: int) -> Verdict:  # fmt: skip
+    sure = by_rule(kind_of(who), symptom, int(witnesses))
     return Verdict(
-        who, [who], layer, symptom, 0.0, 1.0, bad, len(bad), first_s, evidence={"text": text}
+        who, [who], layer, symptom, p, sure, bad, len(bad), first_s, evidence={"text": text}
     )

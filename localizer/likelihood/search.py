@@ -12,17 +12,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from localizer.evidence import F64
 from localizer.likelihood.rows import Hit, Rows
 from localizer.likelihood.selection import Selection
 
+#: By how many nats an alternative may be worse than the culprit to be weighed at all.
+IMPROBABLE = -12.0
+
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A culprit, and the nats by which it raises the log-likelihood above a healthy component's."""
+    """A culprit, and the nats by which it raises the log-likelihood above a healthy component's.
+
+    classes  probability of each class (column -> probability, sum 1) to be what explains the paths
+             of this culprit, all other culprits being as they are
+    """
 
     hit: Hit
     gain: float
+    classes: dict[int, float]
 
 
 def search(rows: Rows, prior: F64, price: Callable[[int], float], most: int) -> list[Chosen]:
@@ -49,10 +59,35 @@ def search(rows: Rows, prior: F64, price: Callable[[int], float], most: int) -> 
             _challenge(state, which, price(len(state.hits)))
     worth = [(hit, state.worth_of(hit)) for hit in state.hits]
     return [
-        Chosen(hit, gain)
+        Chosen(hit, gain, _alternatives(state, hit, gain))
         for hit, gain in worth
         if gain >= price(len(worth)) and state.backed(hit, worth, price(len(worth)))
     ]
+
+
+def _alternatives(state: Selection, hit: Hit, gain: float) -> dict[int, float]:
+    """Posterior of the classes that could stand where a culprit stands, its own included.
+
+    Each class is as likely as its best candidate, in whichever direction. What an open incident
+    lends to its component counts for nothing here. Improbable classes are left out.
+    """
+    state.remove(hit)
+    score = state.score()
+    state.put_back(hit)
+    choices = state.rows.choices
+    own = int(choices.column[hit.which])
+    taken = {int(choices.column[other.which]) for other in state.hits} - {own}
+    score[np.isin(choices.column, list(taken))] = -np.inf
+    score[hit.which] = max(score[hit.which], gain)
+    near = np.flatnonzero(score > score[choices.column == own].max() + IMPROBABLE)
+    best: dict[int, float] = {}
+    for which in near.tolist():
+        column = int(choices.column[which])
+        best[column] = max(best.get(column, -np.inf), float(score[which]))
+    top = max(best.values())
+    weight = {column: float(np.exp(nats - top)) for column, nats in best.items()}
+    total = sum(weight.values())
+    return {column: each / total for column, each in weight.items()}
 
 
 def _stand_up(state: Selection, hit: Hit, price: Callable[[int], float]) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from localizer.evidence import F64, I64, Evidence
+from localizer.evidence import F64, I32, I64, Evidence
 from localizer.likelihood.candidates import Candidates
 from localizer.likelihood.rows import Grid, Rows
 
@@ -28,6 +28,9 @@ VARIES: Final = 0.25
 STILL: Final = 0.25
 #: Share of five-tuples at which a candidate is tried beside "all of them".
 SOME: Final = 0.4
+#: So many times what the third source host reports at most is tried as a size.
+ABSURD: Final = 16.0
+WITNESSES: Final = 3
 #: Sizes are tried in steps of this factor, as many as it takes, but no more than so many.
 _FACTOR: Final = 1.8
 _MOST_STEPS: Final = 20
@@ -42,7 +45,7 @@ class ShiftRows(Rows):
         super().__init__(choices, entries, len(paths))
         self._excess = evidence.excess_us[paths]
         self._noise = evidence.noise_us[paths]
-        self._largest = float(np.max(np.abs(self._excess), initial=1.0))
+        self._largest = _largest(np.abs(self._excess), evidence.source[paths])
 
     def grid(self) -> Grid:
         healthy = STILL * float(np.median(self._noise)) if len(self._noise) else 1.0
@@ -73,3 +76,16 @@ class ShiftRows(Rows):
 
     def bulk_of(self, which: int, sizes: F64, shares: F64) -> F64:
         return np.zeros(len(sizes))
+
+
+def _largest(excess_us: F64, source: I32) -> float:
+    """The largest excess that sizes are tried up to [us], 1 at least.
+
+    One host that reports absurd times must not stretch the grid until nothing real is left on it:
+    what it says counts up to so many times what the third largest source host says.
+    """
+    hosts = np.zeros(int(source.max(initial=-1)) + 1)
+    np.maximum.at(hosts, source, excess_us)
+    top = np.sort(hosts)[::-1]
+    largest = float(np.max(top, initial=1.0))
+    return largest if len(top) < WITNESSES else min(largest, max(1.0, ABSURD * top[WITNESSES - 1]))

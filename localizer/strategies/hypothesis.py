@@ -91,7 +91,10 @@ def _blames(
         direction = DIRECTION[modes[0]] if len(set(modes)) == 1 else "both"
         p = min(1.0, float(stats.chi2.sf(2.0 * max(parts[0].gain, 0.0), 1)) * choices.tried)
         tunnelled = all(mode == TUNNELLED for mode in modes)
-        blames.append(Blame(column, effect(crossed), p, direction, parts[0].hit.share, tunnelled))
+        blames.append(
+            Blame(column, effect(crossed), p, direction, parts[0].hit.share, tunnelled,
+                  parts[0].classes)
+        )  # fmt: skip
     return blames
 
 

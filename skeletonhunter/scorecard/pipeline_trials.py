@@ -17,6 +17,7 @@ from skeletonhunter.offline import Offline
 from skeletonhunter.scorecard.calibration import Collector
 from skeletonhunter.scorecard.records import FalseRow, FaultRow, PipelineRow
 from testbed import scenario
+from testbed.claims import likeliest_type
 from testbed.score import GRACE_S, Score, score
 from testbed.simulator import Simulation
 from testbed.truth import NOT_NETWORK, Truth
@@ -131,7 +132,7 @@ def _faults(
                 class_size=size, found=match is not None, top1=match is not None and match.top1,
                 noticed=incident is not None, seconds=match.seconds if match else None,
                 named=incident.component if incident else None,
-                said_type=incident.issue_type if incident else None,
+                said_type=likeliest_type(incident) if incident else None,
                 said_direction=incident.direction if incident else None,
             )
         )  # fmt: skip

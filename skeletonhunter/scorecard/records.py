@@ -69,7 +69,8 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
     top1        named itself
     noticed     found, or an incident spoke of the right time and symptom family and named another
     seconds     from the fault's start to the detection; of what was found
-    named       what the incident named; said_type, said_direction: what else it said of it
+    named       what the incident named; said_type: the issue type it holds for the likeliest,
+                said_direction: the direction it said
     """
 
     label: str

@@ -232,3 +232,19 @@ def test_the_api_description_needs_no_internet(page: Any, client: httpx.Client) 
     page.goto(f"{client.base_url}/docs")
     page.get_by_role("heading", name="GET /api/v1/incidents/{incident_id}").wait_for()
     page.get_by_text("the culprit, or in its tie set").first.wait_for()
+
+
+@pytest.mark.browser
+def test_nothing_is_shown_as_certain(page: Any, put: Put) -> None:
+    types = {"issue_types": {"crc_error": 0.391, "switch_port_down": 0.3905}}
+    put(
+        msgspec.structs.replace(
+            INCIDENT, p_value=1e-300, confidence=0.9996, issue_type=None,
+            evidence={**INCIDENT.evidence, **types},
+        )
+    )  # fmt: skip
+    page.get_by_role("button", name="tor:asw-3-1").press("Enter")
+    page.get_by_text("< 1e-300", exact=True).wait_for()
+    page.get_by_text("99.9 %", exact=True).wait_for()
+    page.get_by_text("issue type, undecided", exact=True).wait_for()
+    page.get_by_text("crc_error 39.1 %, switch_port_down 39 %", exact=True).wait_for()

@@ -234,3 +234,27 @@ def newest(incidents: Iterable[Incident]) -> list[Incident]:
     for incident in incidents:
         last[incident.incident_id] = incident
     return list(last.values())
+
+
+def traced(
+    cluster: Cluster,
+    between: Callable[[Path], Sequence[str]],
+    which: Callable[[Path], bool] = lambda _: True,
+    some: int | None = None,
+) -> Message:
+    """Traceroutes of requests and answers of paths between two ToRs, underlay only.
+
+    between  switches on the way from the source's ToR to the destination's
+    some     how many paths at most
+    """
+    paths = [
+        p for p in cluster.paths if p.layer == "underlay" and p.src_asw != p.dst_asw and which(p)
+    ]
+    rows = []
+    for p in paths[:some]:
+        hops = [p.src_asw, *between(p), p.dst_asw]
+        for flow, way in ((p.flow, hops), (p.reply, hops[::-1])):
+            names = ("layer", "src_ip", "dst_ip", "src_port", "dst_port")
+            rows.append({"fabric": "f1", **dict(zip(names, flow, strict=True)), "hops": way})
+    batch = pa.RecordBatch.from_pylist(rows, schema=windows.ROUTES)
+    return Header("routes", "f1", START_S, START_S + 1), batch, b""

@@ -140,16 +140,16 @@ def test_in_an_unknown_fabric_a_route_waits_for_the_path_that_knows_its_tors() -
     incidence.learn_route(there.flow, ["asw1", "x", "asw2"])
     incidence.add([there])
     (row,) = rows_of(incidence)
-    assert row["agg:x"] == row["tor:asw1"] == 1.0
-    assert not [name for name in incidence.components if "agg:asw" in name]
+    assert row["spine:x"] == row["tor:asw1"] == 1.0
+    assert not [name for name in incidence.components if name.startswith(("agg:asw", "spine:asw"))]
 
 
 def test_routes_of_others_teach_the_links_of_an_unknown_fabric() -> None:
     traced, other = path(A, B), path(C, D)
     incidence = incidence_of([traced, other], topology=None)
-    assert "agg:x" not in rows_of(incidence)[1]
+    assert "spine:x" not in rows_of(incidence)[1]
     incidence.learn_route(traced.flow, ["asw1", "x", "asw2"])
-    assert rows_of(incidence)[1]["link:agg:x|tor:asw1"] == 1.0
+    assert rows_of(incidence)[1]["link:spine:x|tor:asw1"] == 1.0
 
 
 def test_a_switch_that_records_call_a_spine_is_a_spine_in_their_routes_too() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localizer.issue_type import NONE, TYPES, Signs, likeliest_first, likely
+from localizer.issue_type import NONE, TYPES, Signs, likeliest_first, likely, of_members, stated
 from schemas.incident import Symptom
 
 LINK, RNIC, VSWITCH = ["link:agg:a|tor:t"], ["rnic:r", "link:rnic:r|tor:t"], ["vswitch:h"]
@@ -71,3 +71,28 @@ def test_of_a_container_and_its_vswitch_the_symptom_tells(symptom: Symptom, firs
 
 def test_where_the_catalogue_is_silent_the_order_stays() -> None:
     assert likeliest_first(["agent:a", "agent:b"], "loss") == ["agent:a", "agent:b"]
+
+
+@pytest.mark.parametrize(
+    ("types", "said"),
+    [
+        ([("crc_error", 0.9), (NONE, 0.1)], "crc_error"),
+        ([("crc_error", 0.51), (NONE, 0.25), ("switch_port_down", 0.24)], "crc_error"),
+        ([("rnic_port_down", 0.26), ("bond_error", 0.2)], None),
+        ([("a", 0.391), ("b", 0.391)], None),
+        ([("a", 0.55), ("b", 0.4)], None),
+        ([(NONE, 0.8), ("a", 0.2)], None),
+        ([], None),
+    ],
+)
+def test_a_type_is_stated_above_a_half_and_twice_the_next(
+    types: list[tuple[str, float]], said: str | None
+) -> None:
+    assert stated(types) == said
+
+
+def test_members_of_a_tie_set_share_what_their_kinds_may_have() -> None:
+    shares = of_members(RNIC, "unconnectivity", Signs())
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert shares["rnic:r"] > shares["link:rnic:r|tor:t"] > 0.1
+    assert of_members(LINK, "loss", Signs()) == {LINK[0]: 1.0}

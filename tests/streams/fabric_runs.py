@@ -55,7 +55,7 @@ class Event:
         self.value = None
         self.message = SimpleNamespace(
             partition=0, offset=message.offset, timestamp=message.time_ms / 1000,
-            value=message.value, headers=message.headers,
+            value=message.value, headers=message.headers, key=message.key,
         )  # fmt: skip
 
     def ack(self) -> None:

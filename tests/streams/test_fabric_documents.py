@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from fabric_runs import START_S, Event, Recorder, Run, Told, said
+from worker_samples import worker_of
 
 from localizer.engine import Localizer
 from schemas import metrics, windows
@@ -20,7 +21,6 @@ from streams import counters
 from streams.localise import Localise
 from streams.messages import InMessage, OutMessage
 from streams.notices import Notice
-from streams.partition import Tally
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +79,19 @@ class Picky(Localizer):
         super().maintain(new)
 
 
+class Unchecked(Placement, frozen=True, kw_only=True):
+    """A placement that the schema would refuse."""
+
+    def __post_init__(self) -> None: ...
+
+
 def test_a_bad_document_costs_itself_only(undisturbed: Run) -> None:
     """Of incidents to restore, placements and maintenance: the others are taken over."""
     first = undisturbed.network("bad")[0]
     spoilt = msgspec.structs.replace(first, incident_id="spoilt", opened_at="yesterday")
     times = {"start": "2026-05-28T20:00:00Z", "until": "2026-05-28T21:00:00Z", "reason": "optics"}
     docs: list[Notice] = [
-        Placement(
+        Unchecked(
             node_id=name, node_sn="h1", state="ready", fabric="bad",
             valid_from="2026-05-28T20:26:40Z" if name == "box" else "yesterday",
         )
@@ -150,12 +156,7 @@ def _punctuation(offset: int, fabric: str = "bad") -> InMessage:
 
 def test_failures_are_counted_by_fabric_in_the_metrics() -> None:
     def found(stage: Localise) -> Iterator[tuple[metrics.Metric, tuple[str, ...], float]]:
-        worker: Any = SimpleNamespace(
-            localise=stage, ingest=SimpleNamespace(tally=Tally()),
-            heartbeats=SimpleNamespace(received=0, missing=0), lag_s=0.0,
-            catching_up=False, commit_stalled=0,
-            confluence=SimpleNamespace(waiting_bytes=0, stuck=0, early=0),
-        )  # fmt: skip
+        worker = worker_of(stage, Told())
         return ((each.metric, each.labels, each.value) for each in counters.samples(worker))
 
     async def story() -> None:

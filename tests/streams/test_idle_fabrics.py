@@ -69,7 +69,7 @@ class Story:
         message: Any = InMessage(self.offset, second * 1000, value, dict(header.to_kafka()))
         seen = SimpleNamespace(
             partition=0, offset=message.offset, timestamp=second, value=value,
-            headers=message.headers,
+            headers=message.headers, key=b"",
         )  # fmt: skip
         event = SimpleNamespace(
             message=seen, value=None, ack=lambda offset=self.offset: self.acked.append(offset)

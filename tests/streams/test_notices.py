@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from worker_samples import worker_of
 
 from localizer.engine import Findings, Localizer
 from localizer.maintenance import Cause
@@ -20,11 +21,9 @@ from schemas.placement import Placement, State
 from schemas.windows import Header
 from skeletonhunter.broker import EmbeddedBroker
 from streams import counters
-from streams.admission import Admission
 from streams.localise import Localise
 from streams.messages import OutMessage
 from streams.notices import Notice, Notices
-from streams.partition import Tally
 
 
 def placed(box: str, state: State, fabric: str = "f1") -> Placement:
@@ -238,12 +237,7 @@ def test_what_was_not_told_is_among_the_metrics_and_a_rebalance_does_not_lower_i
             await stage.take(punctuation("f1", offset))
         stage.forget()
         await stage.take(punctuation("f1", 0))
-        worker: Any = SimpleNamespace(
-            localise=stage, ingest=SimpleNamespace(tally=Tally()), admission=Admission(),
-            heartbeats=SimpleNamespace(received=0, missing=0, dead_lettered=0), lag_s=0.0,
-            refused=Counter(), notices=notices, catching_up=False, commit_stalled=0,
-                confluence=SimpleNamespace(waiting_bytes=0, stuck=0, early=0),
-        )  # fmt: skip
+        worker = worker_of(stage, notices)
         found = {
             each.labels: each.value
             for each in counters.samples(worker)

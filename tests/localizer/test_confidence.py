@@ -1,0 +1,137 @@
+"""Confidence is a probability: below 1, shared among a tie set, and as often right as it says."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from scipy import stats
+from small_fabrics import TWO_TIERS, Tracing, always, broken, every_version, last_versions, never
+
+from localizer.case import Case
+from localizer.confidence import TRIALS, by_rule, cap, jeffreys, share_out
+from localizer.issue_type import Signs, of_members
+from localizer.judge.common import corrected
+from localizer.verdict import Verdict
+from schemas.incident import SMALLEST_P, Incident, Symptom
+from testbed.score import score
+
+RESULTS = Path(__file__).parents[2] / "docs" / "scorecard" / "results.jsonl"
+SEEDS = range(900, 908)  # neither the scorecard's nor those of the constants
+RNIC = ["rnic:r", "link:rnic:r|tor:t"]
+
+
+def verdict(tie_set: list[str], symptom: Symptom = "unconnectivity", *, alone: bool = True,
+            confidence: float = 1.0) -> Verdict:  # fmt: skip
+    return Verdict(tie_set[0], tie_set, "underlay", symptom, 1e-9, confidence,
+                   np.arange(3), 3, 0, alone=alone)  # fmt: skip
+
+
+def test_of_two_that_no_probe_tells_apart_neither_is_certain() -> None:
+    one = verdict(RNIC)
+    share_out(one, of_members(RNIC, one.symptom, Signs()))
+    each = one.evidence["tie_set_probability"]
+    assert isinstance(each, dict)
+    assert each.keys() == {*RNIC}
+    assert sum(each.values()) == pytest.approx(cap("rnic", "unconnectivity"), abs=1e-3)
+    assert 0.5 < one.confidence == pytest.approx(each["rnic:r"], abs=1e-3)
+    assert one.confidence < 0.95
+
+
+def test_lost_packets_are_as_likely_the_cable_s_as_the_rnic_s() -> None:
+    one = verdict(RNIC, "loss")
+    share_out(one, of_members(RNIC, "loss", Signs()))
+    assert 0.35 < one.confidence < 0.6
+
+
+@pytest.mark.parametrize("kind", ["tor", "rnic", "host", "fabric", "agent"])
+@pytest.mark.parametrize("symptom", ["loss", "unconnectivity", "high_latency", "host_down"])
+def test_nothing_is_certain(kind: str, symptom: Symptom) -> None:
+    for alone in (True, False):
+        assert 0.5 <= cap(kind, symptom, alone=alone) < 0.999
+
+
+def test_a_rule_is_no_surer_than_its_witnesses_make_it() -> None:
+    few, many = (by_rule("agent", "agent_down", n) for n in (3, 300))
+    assert few == jeffreys(3, 3) == 0.875
+    assert few < many <= cap("agent", "agent_down")
+
+
+def test_caps_are_what_the_scorecard_supports() -> None:
+    """Not above the upper end of what its verdicts of the kind say, and of no more of them."""
+    counted: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    group = dict.fromkeys(("tor", "agg", "spine"), "switch")
+    for line in RESULTS.read_bytes().splitlines():
+        row = msgspec.json.decode(line)
+        if row["type"] == "pipeline" and row["strategy"] == "hypothesis":
+            named = [(f["named"], f["symptom"], 1) for f in row["faults"] if f["found"]]
+            for name, symptom, right in [
+                *named, *((f["component"], f["symptom"], 0) for f in row["false"])
+            ]:  # fmt: skip
+                kind = name.partition(":")[0]
+                both = counted[group.get(kind, kind), symptom]
+                both[0] += right
+                both[1] += 1
+    for (kind, symptom), trials in TRIALS.items():
+        right, every = counted[kind, symptom]
+        assert max(n for _, n in trials) <= every, (kind, symptom)
+        assert max(right for right, _ in trials) <= right, (kind, symptom)
+        upper = stats.beta.ppf(0.975, right + 0.5, every - right + 0.5)
+        name = "tor" if kind == "switch" else kind
+        assert cap(name, symptom, alone=False) <= upper, (kind, symptom)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("p", [0.0, 5e-324, 1e-301])
+def test_a_p_value_is_never_zero(p: float) -> None:
+    assert corrected(p, 7) == SMALLEST_P
+    assert corrected(0.5, 7) == 1.0
+
+
+def test_what_a_former_release_was_certain_of_is_not_certain_any_more() -> None:
+    (incident,) = last_versions(story(900, always, document=True))[:1]
+    old = msgspec.structs.replace(incident, confidence=1.0, p_value=0.0)
+    again = Case.of(old).document("sim", 0, "hypothesis")
+    assert again.confidence < 1.0
+    assert again.p_value == SMALLEST_P
+
+
+# --- as often right as it says ------------------------------------------------------------------
+
+
+def story(seed: int, tracing: Tracing, *, document: bool) -> list[Incident]:
+    return every_version(simulation(seed), 110, tracing, document=document)
+
+
+def simulation(seed: int):  # type: ignore[no-untyped-def]
+    """An rnic, or one time in four its cable; a ToR; a link between switches; one by one."""
+    rnic = ("rnic_port_down", "any rnic") if seed % 4 else ("link_down", "any rnic-tor link")
+    return broken(
+        TWO_TIERS, seed,
+        [(*rnic, 15, 30, 1.0), ("tor_loss", "any tor", 50, 65, 0.3),
+         ("link_loss", "any tor-spine link", 85, 100, 0.3)],
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_confidence_is_about_the_share_of_verdicts_that_are_right() -> None:
+    bins: defaultdict[float, list[tuple[float, bool]]] = defaultdict(list)
+    for seed in SEEDS:
+        truths = simulation(seed).truths(110)
+        for document, tracing in ((True, always), (False, never)):
+            found = last_versions(story(seed, tracing, document=document))
+            right = {m.incident_id for m in score(truths, found).matched if m.top1}
+            for incident in found:
+                assert 0.0 < incident.confidence < 1.0
+                assert SMALLEST_P <= incident.p_value <= 1.0
+                low = max(edge for edge in (0.0, 0.6, 0.97) if incident.confidence >= edge)
+                bins[low].append((incident.confidence, incident.incident_id in right))
+    assert len(bins) == 3, "values spread"
+    for low, members in bins.items():
+        said = float(np.mean([confidence for confidence, _ in members]))
+        hits = sum(right for _, right in members)
+        interval = stats.beta.ppf([0.005, 0.995], hits + 0.5, len(members) - hits + 0.5)
+        assert interval[0] <= said <= interval[1], (low, said, hits, len(members))

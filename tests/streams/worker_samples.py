@@ -1,0 +1,29 @@
+"""A stream worker without a broker, as far as its counters go."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+from streams.admission import Admission
+from streams.localise import Localise
+from streams.notices import Notices
+from streams.partition import Tally
+from streams.twins import Twins
+
+
+def worker_of(stage: Localise, notices: Notices) -> Any:
+    """One that has a localise stage and has read nothing else."""
+    return SimpleNamespace(
+        localise=stage,
+        notices=notices,
+        admission=Admission(),
+        ingest=SimpleNamespace(tally=Tally(), failures=0, sizes=Counter()),
+        heartbeats=SimpleNamespace(received=0, missing=0, dead_lettered=0, twins=Twins()),
+        confluence=SimpleNamespace(waiting_bytes=0, stuck=0, early=0),
+        refused=Counter(),
+        lag_s=0.0,
+        catching_up=False,
+        commit_stalled=0,
+    )
