@@ -23,7 +23,8 @@ from skeletonhunter.coverage import Judged
 from streams.heartbeats import chunks
 from streams.localise import STOPPED_OPEN_S, STOPPED_S
 from streams.messages import OutMessage
-from streams.partition import PartitionWorker, Tally
+from streams.partition import PartitionWorker
+from streams.tally import Tally
 
 
 class Offline:

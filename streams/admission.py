@@ -51,9 +51,13 @@ class Admission:
         self._ownership = ownership or Ownership()
         self.refused: Counter[str] = Counter(dict.fromkeys(signing.REASONS, 0))
 
+    def signed(self, message: InMessage) -> bool:
+        """Whether an accepted message is known to be its sender's."""
+        return self._ring() is not None and signing.SIGNATURE in message.headers
+
     def sender(self, message: InMessage) -> str:
         """Who an accepted message is from, as an opaque name: its signer, else its Kafka key."""
-        if self._ring() is not None and signing.SIGNATURE in message.headers:
+        if self.signed(message):
             return f"{message.header(signing.FABRIC)}/{message.header(signing.SENDER)}"
         return message.key.decode("utf-8", "replace")
 

@@ -18,8 +18,9 @@ from streams.admission import Admission
 from streams.alignment import Confluence, Stage
 from streams.held import Held, acknowledge, in_message
 from streams.messages import InMessage, OutMessage
-from streams.partition import PartitionWorker, Tally
+from streams.partition import PartitionWorker
 from streams.reading import Reading
+from streams.tally import Tally
 from streams.windows import SECOND, Timing
 
 #: Messages are judged together, so that the cost per call of numpy and Arrow is shared.

@@ -9,7 +9,6 @@ pane has closed, message by message.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -22,11 +21,11 @@ from streams.admission import Admission
 from streams.chunks import Punctuation, Writer
 from streams.messages import InMessage, OutMessage
 from streams.panes import I64, Pings
-from streams.paths import I32, PathTable
-from streams.quota import PathQuota, Quota
+from streams.path_memory import PathMemory
+from streams.quota import Quota
 from streams.replays import Replays
 from streams.routes import RouteBook
-from streams.sources import Senders, Sources
+from streams.tally import Tally
 from streams.windows import SECOND, Closed, Timing, Windower
 
 DEFAULT_TIMING: Final = Timing()
@@ -34,32 +33,7 @@ DEFAULT_QUOTA: Final = Quota()
 
 _EVICT_EVERY_S: Final = 300
 _KEEP_PATH_S: Final = 600
-_SENDER_CHARS: Final = 256  # of a sender's name that tell senders apart
 _SLICE_S: Final = 4  # a step that spans more event time is taken in second by second
-
-
-@dataclass(slots=True)
-class Tally:
-    """Where everything went: records = judged + late + duplicate + dead_lettered + held.
-
-    records   rows seen, good or bad; a message that cannot be read counts as one
-    routes    traceroutes among the judged; ahead: pings among the late that were beyond the
-              broker's time + skew; gaps: messages that the broker no longer had
-    """
-
-    messages: int = 0
-    records: int = 0
-    judged: int = 0
-    late: int = 0
-    duplicate: int = 0
-    dead_lettered: int = 0
-    held: int = 0
-    routes: int = 0
-    ahead: int = 0
-    gaps: int = 0
-
-    def as_dict(self) -> dict[str, int]:
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 class PartitionWorker:
@@ -81,12 +55,9 @@ class PartitionWorker:
         self.next_offset: int | None = None
         self._timing = timing
         self._windower = Windower(timing)
-        self._table = PathTable()
-        self._quota = PathQuota(quota)
-        self._senders = Senders()
-        self._sources = Sources()
+        self._memory = PathMemory(quota)
         self._routes = RouteBook()
-        self._writer = Writer(partition, epoch, self._table)
+        self._writer = Writer(partition, epoch, self._memory.table)
         self._messages = self._dead = self._gaps = 0
         self._judged_offset = 0  # one past the last message that held a ping
         self._evict_s = 0
@@ -197,19 +168,20 @@ class PartitionWorker:
         if joined.batch.num_rows:
             arrival_ns = max(message.time_ms for message in messages) * 1_000_000
             heard, of_row = np.unique(joined.message, return_inverse=True)
-            names = (self._admission.sender(messages[i]) for i in heard.tolist())
-            codes = self._senders.codes(name[:_SENDER_CHARS] for name in names)
-            out += self._judge(joined, offsets, arrival_ns, codes[of_row])
+            said = [messages[i] for i in heard.tolist()]
+            codes = self._memory.senders(map(self._admission.sender, said))
+            signed = np.array([*map(self._admission.signed, said)], bool)
+            senders = records.SentBy(codes[of_row], signed[of_row], self._memory.quota)
+            out += self._judge(joined, offsets, arrival_ns, senders)
         return out
 
     def _judge(
-        self, joined: Joined, offsets: I64, arrival_ns: int, sender: I32 | None = None
+        self, joined: Joined, offsets: I64, arrival_ns: int, senders: records.SentBy | None = None
     ) -> list[OutMessage]:
-        """offsets (messages,) of each message; sender (rows,) code of each row's"""
-        quota = None if sender is None else self._quota
+        """offsets (messages,) of each message; senders of the rows"""
         batch = _used(joined.batch)
         found = records.split(
-            batch, offsets[joined.message], self._table, self._sources, sender, quota
+            batch, offsets[joined.message], self._memory.table, self._memory.sources, senders
         )
         out = [
             dead_letters.row(topics.PINGS.name, self.partition, int(offsets[index]), reject)
@@ -243,7 +215,7 @@ class PartitionWorker:
         """Note when each path was last heard; a clock far ahead must not keep paths for ever."""
         latest_s = int(self._arrival_ns / SECOND + self._timing.skew_s)
         second = np.minimum(pings.time_ns // SECOND, latest_s)
-        np.maximum.at(self._table.last_seen_s, pings.path, second)
+        np.maximum.at(self._memory.table.last_seen_s, pings.path, second)
 
     def _close(self, *, end_of_input: bool) -> list[OutMessage]:
         windower = self._windower
@@ -270,7 +242,7 @@ class PartitionWorker:
     def _by_fabric(self, skewed: dict[int, float]) -> dict[str, dict[str, float]]:
         out: dict[str, dict[str, float]] = {}
         for code, offset_s in skewed.items():
-            fabric, node_sn = self._sources.names[code]
+            fabric, node_sn = self._memory.sources.names[code]
             out.setdefault(fabric, {})[node_sn] = round(offset_s, 3)
         return out
 
@@ -282,25 +254,12 @@ class PartitionWorker:
         if now_s - self._evict_s < _EVICT_EVERY_S:
             return []
         self._evict_s = now_s
-        moved = self._table.forget(now_s - _KEEP_PATH_S, self._windower.held_paths())
-        clocks = self._windower.clocks
-        if moved is not None:
-            self._windower.reindex(moved)
-            self._quota.reindex(moved)
-            clocks.reindex(self._sources.forget(moved))
-        senders = self._senders.keep(np.union1d(self._quota.senders, clocks.senders))
-        self._quota.reindex_senders(senders, self._table)
-        clocks.reindex_senders(senders)
+        self._memory.forget(now_s - _KEEP_PATH_S, self._windower)
         return self._writer.leave()
 
     def sizes(self) -> dict[str, int]:
         """What is remembered [count]."""
-        return {
-            **self._table.sizes(),
-            "sources": len(self._sources.names),
-            "senders": len(self._senders.names),
-            "fabrics": self._writer.fabrics,
-        }
+        return {**self._memory.sizes(), "fabrics": self._writer.fabrics}
 
 
 def _used(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,9 +1,10 @@
-"""How much of a partition's memory one sender may take: paths, fabrics. No I/O."""
+"""Whose each path is, and how much of a partition's memory one sender may take. No I/O."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,9 @@ import pyarrow as pa
 from streams.paths import I32, I64, PathTable
 
 Bool = npt.NDArray[np.bool_]
+
+#: A path that its sender has not probed for so long may be another's: a container that moved [s].
+HANDOVER_S: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +44,17 @@ class PathQuota:
         self._spoken: defaultdict[int, set[str]] = defaultdict(set)  # sender -> fabrics
         self._fabrics: set[str] = set()
 
+    def know(self, sender: int) -> None:
+        """Codes up to this one are in use."""
+        if sender >= len(self._owned):
+            self._owned = np.pad(self._owned, (0, sender + 1 - len(self._owned)))
+
     def admit(self, sender: I32, fabric: pa.Array) -> Bool:
         """(n,) which of some new paths may be added; the admitted ones count from now on.
 
         sender  (n,) code of the sender of each path; fabric (n,) text
         """
-        top = int(sender.max()) + 1
-        if top > len(self._owned):
-            self._owned = np.pad(self._owned, (0, top - len(self._owned)))
+        self.know(int(sender.max()))
         encoded = fabric.dictionary_encode()
         texts = encoded.dictionary.to_pylist()
         key = (sender.astype(np.int64) << 32) | encoded.indices.to_numpy().astype(np.int64)
@@ -72,6 +79,23 @@ class PathQuota:
         mine.add(fabric)
         self._fabrics.add(fabric)
         return True
+
+    def others(self, path: I32, sender: I32, second: I64, last_seen_s: I64) -> Bool:
+        """(n,) which records are on a path of another sender, which probes it just now.
+
+        path, sender  (n,) of each record; second (n,) when it was sent [s since the epoch]
+        last_seen_s   (paths,) when each path was last probed; 0: it is new
+        """
+        other: Bool = self.owner[path] != sender
+        if other.any():
+            seen = last_seen_s[path]
+            taken = other & (seen > 0) & (second > seen + HANDOVER_S)
+            for index, new in zip(path[taken].tolist(), sender[taken].tolist(), strict=True):
+                self._owned[self.owner[index]] -= 1
+                self._owned[new] += 1
+                self.owner[index] = new
+            other &= self.owner[path] != sender
+        return other
 
     @property
     def senders(self) -> I32:

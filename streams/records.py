@@ -17,6 +17,7 @@ from schemas.codecs import column
 from streams.panes import I32, I64, NO_RTT, U32, U64, Pings
 from streams.paths import PathTable
 from streams.quota import PathQuota
+from streams.source_clocks import SECOND
 from streams.sources import Sources
 
 Bool = npt.NDArray[np.bool_]
@@ -41,6 +42,10 @@ _ROUTE_COLUMNS: Final = frozenset(
 
 _OVER_QUOTA: Final = (
     "its sender may add no more paths or fabrics; see streams/quota.py for the limits"
+)
+
+_OF_ANOTHER: Final = (
+    "its path is one that another sender probes: their source container and address are the same"
 )
 
 
@@ -69,20 +74,31 @@ class Records:
     sender: I32 | None = None  # (pings,) code of each ping's sender
 
 
+class SentBy(NamedTuple):
+    """Who sent the rows of a batch.
+
+    code    (rows,) code of each row's sender
+    signed  (rows,) whether it is known to be that sender: then a path is one sender's
+    quota   what each sender may add, and whose each path is
+    """
+
+    code: I32
+    signed: Bool
+    quota: PathQuota
+
+
 def split(
     batch: pa.RecordBatch,
     offset: I64,
     table: PathTable,
     sources: Sources,
-    sender: I32 | None = None,
-    quota: PathQuota | None = None,
+    senders: SentBy | None = None,
 ) -> Records:
     """Take a validated batch apart; paths that are new are added to ``table``.
 
-    batch   ping records that ``schemas.codecs`` accepted
-    offset  (rows,) offset of the message that each row came in
-    sender  (rows,) code of the sender of that message; quota: what a sender may add. Both, or
-            neither: then everything is added
+    batch    ping records that ``schemas.codecs`` accepted
+    offset   (rows,) offset of the message that each row came in
+    senders  of the rows; None: everything is added
     """
     traced = pc.equal(batch.column("task_type"), _TRACEROUTE).to_numpy(zero_copy_only=False)
     ids = identity.path_ids(batch)
@@ -91,19 +107,34 @@ def split(
     if traced.any():
         routes, bad = _routes(batch, ids, np.flatnonzero(traced), offset)
     rows = np.flatnonzero(~traced)
-    admit = None
-    if quota is not None and sender is not None:
-        given, senders = quota, sender  # bound for the closure
-
-        def admit(new: I64) -> Bool:
-            return given.admit(senders[new], identity.filled(batch, "fabric").take(pa.array(new)))
-
-    path = table.index(batch, ids, rows, admit)
-    if (path < 0).any():
-        bad += [BadRow(row, None, _OVER_QUOTA, _OVER_QUOTA) for row in rows[path < 0].tolist()]
-        rows, path = rows[path >= 0], path[path >= 0]
+    if senders is None:
+        path = table.index(batch, ids, rows)
+        return Records(_pings(batch, rows, path, offset, table, sources), routes, bad)
+    path = table.index(batch, ids, rows, lambda new: _admitted(batch, senders, new))
+    rows, path = _without(path < 0, rows, path, _OVER_QUOTA, bad)
+    if (signed := senders.signed[rows]).any():
+        second = batch.column("ping_time").to_numpy(zero_copy_only=False)[rows] // SECOND
+        other = np.zeros(len(rows), bool)
+        other[signed] = senders.quota.others(
+            path[signed], senders.code[rows[signed]], second[signed], table.last_seen_s
+        )
+        rows, path = _without(other, rows, path, _OF_ANOTHER, bad)
     pings = _pings(batch, rows, path, offset, table, sources)
-    return Records(pings, routes, bad, None if sender is None else sender[rows])
+    return Records(pings, routes, bad, senders.code[rows])
+
+
+def _admitted(batch: pa.RecordBatch, senders: SentBy, new: I64) -> Bool:
+    """new (n,) rows, each the first of a path that is not known yet"""
+    fabric = identity.filled(batch, "fabric").take(pa.array(new))
+    return senders.quota.admit(senders.code[new], fabric)
+
+
+def _without(mask: Bool, rows: I64, path: I32, reason: str, bad: list[BadRow]) -> tuple[I64, I32]:
+    """The rows and paths that are not masked; the others are noted as bad."""
+    if not mask.any():
+        return rows, path
+    bad += [BadRow(row, None, reason, reason) for row in rows[mask].tolist()]
+    return rows[~mask], path[~mask]
 
 
 def _pings(

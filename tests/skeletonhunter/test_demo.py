@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skeletonhunter import demo
-from streams.partition import Tally
+from streams.tally import Tally
 
 pytestmark = pytest.mark.anyio
 START_S = 1_000_000

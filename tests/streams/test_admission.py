@@ -254,3 +254,31 @@ def test_a_forged_record_leaves_no_trace_in_panes() -> None:
         runs.append([o.value for o in out if dict(o.headers).get("kind") == b"pane"])
     assert runs[0] == runs[1] != []
     assert batch(rows).num_rows == 36
+
+
+def test_a_host_cannot_send_on_the_paths_of_another_in_its_own_name() -> None:
+    """A path's identity is its container's and address: without a topology it proves no host."""
+    own = {"src_node_id": "box-1", "src_ip": "172.16.0.1"}
+    honest = [signed([ping(s + 0.5, "h1", "h4", **own)], "h1", offset=s) for s in range(40)]
+    posing = [
+        signed([ping(s + 0.6, "h2", "h4", sent=100, lost=100, dial="timeout", **own)], "h2")
+        for s in range(2, 40)
+    ]
+    runs = []
+    for messages in (honest, [*honest[:2], *(m for pair in zip(honest[2:], posing, strict=True)
+                                             for m in pair)]):  # fmt: skip
+        worker = PartitionWorker(0, 1, admission=admission())
+        out = worker.step([m._replace(offset=n) for n, m in enumerate(messages)])
+        out += worker.finish()
+        runs.append([o.value for o in out if dict(o.headers).get("kind") == b"pane"])
+    assert runs[0] == runs[1] != []
+    assert worker.tally.dead_lettered == len(posing)
+
+
+def test_a_container_that_moved_takes_its_paths_along_after_a_minute() -> None:
+    own = {"src_node_id": "box-1", "src_ip": "172.16.0.1"}
+    worker = PartitionWorker(0, 1, admission=admission())
+    sent = [signed([ping(s, "h1", "h4", **own)], "h1") for s in range(10)]
+    sent += [signed([ping(s, "h2", "h4", **own)], "h2") for s in range(10, 90)]
+    worker.step([m._replace(offset=n) for n, m in enumerate(sent)])
+    assert 50 <= worker.tally.dead_lettered <= 62

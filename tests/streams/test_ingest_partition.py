@@ -259,6 +259,6 @@ def test_hours_of_new_source_ports_do_not_grow_the_memory() -> None:
         port = 50_000 + second // 600
         rows = [ping(second, src=src, src_port=port) for src in ("h1", "h2", "h3")]
         worker.step([message(offset, rows)])
-    assert len(worker._table) <= 3 * 4  # noqa: SLF001 — memory is not part of the interface
+    assert worker.sizes()["paths"] <= 3 * 4
     assert worker.tally.late == worker.tally.duplicate == 0
     assert_sums(worker)

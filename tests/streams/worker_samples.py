@@ -9,7 +9,7 @@ from typing import Any
 from streams.admission import Admission
 from streams.localise import Localise
 from streams.notices import Notices
-from streams.partition import Tally
+from streams.tally import Tally
 from streams.twins import Twins
 
 
