@@ -28,7 +28,7 @@ def bounded(source: I32, counts: dict[str, U32]) -> dict[str, U32]:
     """The counts of one second, those of a host that says too much scaled down.
 
     source  (n,) source host of each pane; counts (n,) sent, lost, refused
-    returns the very same arrays where nobody exceeds the bounds; lost and refused are scaled as
+    returns the very same arrays where no host exceeds the bounds; lost and refused are scaled as
             sent is
     """
     sent = counts["sent"]

@@ -61,7 +61,7 @@ class KafkaPublisher:
             "client.id": "skeletonhunter-agent",
             "enable.idempotence": True,
             "compression.type": compression,
-            # As Java and aiokafka clients hash: one key, one partition, whoever produces.
+            # As Java and aiokafka clients hash: one key, one partition, whichever client produces.
             "partitioner": "murmur2_random",
             "linger.ms": 50,
             "queue.buffering.max.messages": max_messages,

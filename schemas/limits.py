@@ -1,4 +1,4 @@
-"""How much one message may hold, so that none exhausts whoever reads it.
+"""How much one message may hold, so that none exhausts its reader.
 
 A reader compares with these before it expands anything: a dictionary-encoded column names a text of
 a megabyte with one byte a row. What is over a limit becomes a dead letter that names the limit.

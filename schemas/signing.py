@@ -18,7 +18,7 @@ message is good for one topic, and for one partition where the sender chose it.
 
 A *key ring* holds master keys, newest first. A host's key is HMAC-SHA256 of the master over the
 fabric's and the host's name, so that the analyser needs one small file, and a host that is broken
-into can sign for nobody else. Two masters in the ring at once are how keys are rotated.
+into can sign for no other host. Two masters in the ring at once are how keys are rotated.
 """
 
 from __future__ import annotations

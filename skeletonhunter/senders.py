@@ -32,7 +32,7 @@ def require_keys(config: Settings, bootstrap: str) -> None:
 
 
 def key_ring(config: Settings, bootstrap: str) -> KeyRingFile | None:
-    """The ring that senders' signatures are held against; None: nobody need sign.
+    """The ring that senders' signatures are held against; None: no signature is needed.
 
     Raises what ``require_keys`` raises, and BadInput when the ring cannot be used.
     """

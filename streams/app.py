@@ -40,7 +40,7 @@ class StreamConfig:
     group       consumer group; workers of one group share the partitions
     topology    of one fabric; other fabrics are learnt from their records
     fetch_wait_ms  see ``transport.use``: small for the embedded broker
-    sender_keys  the key ring of this moment: senders must sign; None: nobody is asked to
+    sender_keys  the key ring of this moment: senders must sign; None: they need not
     unsigned_senders  take messages without a signature although there are sender keys
     commit_s    acknowledged messages that are not committed for so long are reported
     session_s   after this time without a sign of life a worker's partitions are given to others

@@ -40,7 +40,7 @@ def test_the_analyser_verifies_what_a_host_signed_with_nothing_but_its_own_key()
 
 
 def test_the_encoding_is_fixed() -> None:
-    """Written out, for whoever writes a sender in another language."""
+    """Written out, for senders in other languages."""
 
     def joined(*fields: bytes) -> bytes:
         return b"".join(struct.pack("!I", len(each)) + each for each in fields)

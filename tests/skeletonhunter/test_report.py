@@ -1,4 +1,4 @@
-"""Incidents as a person reads them: no certainty that nobody has."""
+"""Incidents as a person reads them: no certainty that the evidence does not give."""
 
 from __future__ import annotations
 
