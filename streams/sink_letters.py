@@ -30,7 +30,7 @@ class DeadLetter(NamedTuple):
 
     @classmethod
     def of(cls, out: OutMessage) -> DeadLetter:
-        """The row of a dead letter as it is published: under the same key, whichever stage found it."""
+        """The row of a published dead letter: the same key, whichever stage found it."""
         return cls.from_kafka(dict(out.headers), out.value, Place(out.topic, 0, 0))
 
     @classmethod
