@@ -169,7 +169,8 @@ class Windower:
         """Close windows that end at or before ``before_s``; an empty stretch closes none."""
         timing = self._timing
         while self._next_window_s <= before_s:
-            end_s, start_s = self._next_window_s, self._next_window_s - timing.window_s
+            end_s = self._next_window_s
+            start_s = max(end_s - timing.window_s, 0)  # no second lies before 1970
             panes = [self._kept[s] for s in range(start_s, end_s) if s in self._kept]
             if panes:
                 closed.windows.append(close_window(start_s, end_s, panes))
