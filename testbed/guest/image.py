@@ -84,13 +84,20 @@ def _entries(guest_kernel: Kernel) -> Iterator[cpio.Entry]:
         yield cpio.file(name, (_HERE / name).read_bytes(), executable=True)
     for module in guest_kernel.modules:
         yield cpio.file(f"modules/{module.name}", module.read_bytes())
-    for source in sorted([*_PROBERS.glob("rdma*.py"), *map(_prober, _SHARED)]):
-        yield _copy(source, f"skh/probers/{source.name}")
+    for source in own_sources():
+        yield _copy(source, f"skh/{source.parent.name}/{source.name}")
     yield from _system()
 
 
-#: What the RDMA engine imports of the agent; standard library only.
+def own_sources() -> list[Path]:
+    """The RDMA engine, and what it imports of ours."""
+    shared = [*map(_prober, _SHARED), *(_PROBERS.parent / "schemas" / f"{n}.py" for n in _SCHEMAS)]
+    return sorted([*_PROBERS.glob("rdma*.py"), *shared])
+
+
+#: What the RDMA engine imports of the agent and of schemas; standard library only.
 _SHARED: Final = ("__init__", "wire", "responder")
+_SCHEMAS: Final = ("__init__", "printable")
 
 
 def _prober(name: str) -> Path:

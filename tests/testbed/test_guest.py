@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import stat
 import subprocess
 import sys
@@ -55,6 +56,17 @@ def test_directories_come_before_what_is_in_them_and_nothing_comes_twice() -> No
     found = unpacked(b"".join(cpio.pack(entries)))
     assert list(found) == ["a", "a/b", "a/b/c", "a/b/d"]
     assert found["a/b/c"][2] == b"1", "the first counts"
+
+
+def test_what_runs_in_the_guest_imports_nothing_of_ours_that_is_not_packed() -> None:
+    packed = {f"{source.parent.name}.{source.stem}" for source in image.own_sources()}
+    for source in image.own_sources():
+        for node in ast.walk(ast.parse(source.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                package, _, module = node.module.partition(".")
+                names = [node.module] if module else [f"{package}.{n.name}" for n in node.names]
+                if package in ("probers", "schemas"):
+                    assert packed.issuperset(names), f"{source.name} imports {names}"
 
 
 def test_a_machine_without_the_tools_is_told_what_to_install(
