@@ -78,6 +78,8 @@ HEARTBEATS: Final = pa.schema(
 _SCHEMAS: Final = {"pane": PANE, "window": WINDOW, "routes": ROUTES, "heartbeats": HEARTBEATS}
 MAX_CHUNK_BYTES: Final = 512 * 1024
 _CHUNK_ROWS: Final = 4096
+_OVERHEAD_BYTES: Final = 16 * 1024  # of the stream's schema and frames, at most
+_SMALL_BYTES: Final = 4 * 1024  # of a dictionary that is not worth compacting
 _END_S: Final = 2**32  # 2106: ClickHouse's seconds end there
 #: Columns that a localiser counts with; the others may be null or no number.
 _WHOLE: Final = (*(field.name for field in (*PATH_FIELDS, *COUNT_FIELDS[:-1])), "fabric", "node_sn",
@@ -182,33 +184,31 @@ def decode(kind: Kind, raw: bytes, limits: Limits = LIMITS) -> pa.RecordBatch:
 def encode_chunks(batch: pa.RecordBatch) -> list[bytes]:
     """The batch as one or more chunks of at most MAX_CHUNK_BYTES, in order; never empty.
 
-    Rows of ordinary names take about 100 B; where names are long, chunks hold fewer rows. A chunk
-    carries only the names that its own rows use.
+    Rows of ordinary names take about 100 B; where names are long, chunks hold fewer rows, and only
+    the names that their own rows use.
     """
     return [
         raw
         for start in range(0, max(batch.num_rows, 1), _CHUNK_ROWS)
-        for raw in _encode_within(batch.slice(start, _CHUNK_ROWS), batch.num_rows > _CHUNK_ROWS)
+        for raw in _encode_within(batch.slice(start, _CHUNK_ROWS))
     ]
 
 
-def _encode_within(batch: pa.RecordBatch, sliced: bool) -> list[bytes]:
-    """sliced  the batch shares its dictionaries with rows outside it"""
-    raw = encode(_compact(batch) if sliced else batch)
+def _encode_within(batch: pa.RecordBatch) -> list[bytes]:
+    if batch.nbytes > MAX_CHUNK_BYTES - _OVERHEAD_BYTES:
+        batch = _compact(batch)  # costs more than it saves where names are few
+    raw = encode(batch)
     if len(raw) <= MAX_CHUNK_BYTES or batch.num_rows <= 1:
         return [raw]
     half = batch.num_rows // 2
-    return [
-        *_encode_within(batch.slice(0, half), True),
-        *_encode_within(batch.slice(half), True),
-    ]
+    return [*_encode_within(batch.slice(0, half)), *_encode_within(batch.slice(half))]
 
 
 def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows with dictionaries of only the names that they use."""
+    """The same rows; large dictionaries with only the names that the rows use."""
     columns = []
     for column in batch.columns:
-        if pa.types.is_dictionary(column.type):
+        if pa.types.is_dictionary(column.type) and column.dictionary.nbytes > _SMALL_BYTES:
             codes = column.indices.to_numpy(zero_copy_only=False)
             used = np.zeros(len(column.dictionary), bool)
             used[codes] = True
