@@ -35,5 +35,5 @@ def served(
             yield client
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(300)
         listener.close()

@@ -198,17 +198,17 @@ def test_fifty_thousand_stored_incidents_hide_nothing(client: Client, store: Sto
         " FROM numbers(100000)",
         {"document": document.decode()},
     )
-    page = client.get("/api/v1/incidents?order=urgent&include_uncovered=true", timeout=90).json()
+    page = client.get("/api/v1/incidents?order=urgent&include_uncovered=true", timeout=600).json()
     assert page["items"][0]["incident_id"] == "0" * 16
     assert page["counts"] == {"open": {"P0": 1}, "resolved": {"P1": 44_999}}
     assert set(page["explains"].values()) == {1}
     query = "?text=asw-13%20cross&include_children=true&limit=5"
-    found = client.get(f"/api/v1/incidents{query}", timeout=90).json()
+    found = client.get(f"/api/v1/incidents{query}", timeout=600).json()
     assert found["total"] > 50
     assert {each["component"][:10] for each in found["items"]} == {"tor:asw-13"}
-    deep = client.get("/api/v1/incidents?offset=44990&limit=500", timeout=90).json()
+    deep = client.get("/api/v1/incidents?offset=44990&limit=500", timeout=600).json()
     assert (len(deep["items"]), deep["next"]) == (10, None)
-    assert client.get("/api/v1/summary", timeout=90).json()["active"] == {"P0": 1}
+    assert client.get("/api/v1/summary", timeout=600).json()["active"] == {"P0": 1}
 
 
 def test_one_incident_comes_with_its_history_and_what_it_explains(client: Client, put: Put) -> None:

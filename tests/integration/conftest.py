@@ -77,7 +77,7 @@ class Cluster:
 
     def members(self, group: str = "skh-stream") -> int:
         """Members of a group that has finished its rebalance, else 0."""
-        described = self._admin.describe_consumer_groups([group])[group].result(10)
+        described = self._admin.describe_consumer_groups([group])[group].result(60)
         return len(described.members) if described.state.name == "STABLE" else 0
 
     def lag(self, group: str) -> int:
@@ -89,8 +89,8 @@ class Cluster:
         try:
             for topic in sink_batch.TOPICS:
                 partitions = [TopicPartition(topic.name, p) for p in range(topic.partitions)]
-                for at in consumer.committed(partitions, timeout=10):
-                    _, high = consumer.get_watermark_offsets(at, timeout=10)
+                for at in consumer.committed(partitions, timeout=60):
+                    _, high = consumer.get_watermark_offsets(at, timeout=60)
                     behind += max(0, high - max(at.offset, 0))
         finally:
             consumer.close()
@@ -109,7 +109,7 @@ class IncidentReader:
         self._consumer.subscribe([topics.INCIDENTS.name])
 
     def wait(
-        self, enough: Callable[[list[Incident]], bool], what: str, within_s: float = 60
+        self, enough: Callable[[list[Incident]], bool], what: str, within_s: float = 300
     ) -> None:
         deadline = time.monotonic() + within_s
         while not enough(self.documents):
@@ -135,7 +135,7 @@ class Command:
                 stdout=out, stderr=out, env={**os.environ, **environment},
             )  # fmt: skip
 
-    def wait_for(self, condition: Callable[[], bool], what: str, within_s: float = 60) -> None:
+    def wait_for(self, condition: Callable[[], bool], what: str, within_s: float = 300) -> None:
         """Until the condition holds; fails when the process ends or the time is over."""
         deadline = time.monotonic() + within_s
         while not condition():
@@ -143,7 +143,7 @@ class Command:
                 pytest.fail(f"{what}: rc {self.process.poll()}\n{self.log.read_text()[-3000:]}")
             time.sleep(0.1)  # between two looks at a condition with a deadline
 
-    def stop(self, sent: signal.Signals = signal.SIGTERM, within_s: float = 30) -> int:
+    def stop(self, sent: signal.Signals = signal.SIGTERM, within_s: float = 300) -> int:
         """Send a signal and wait for the end; returns the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(sent)

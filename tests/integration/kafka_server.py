@@ -88,7 +88,7 @@ class KafkaServer:
             users = ["--add-scram", f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"]
         self._java(
             "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(settings), *users
-        ).wait(60)
+        ).wait(300)
         self.process = self._java("kafka.Kafka", str(settings))
         self._wait(broker)
 
@@ -104,7 +104,7 @@ class KafkaServer:
             )  # fmt: skip
 
     def _wait(self, port: int) -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
                 socket.create_connection(("127.0.0.1", port), 1).close()

@@ -73,7 +73,6 @@ def spoil(bootstrap: str) -> int:
     return count
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("cluster", ["embedded"], indirect=True)
 def test_bad_messages_on_every_topic_leave_no_trace_in_the_incidents(
     cluster: Cluster,
@@ -106,7 +105,7 @@ def sources_of_letters(bootstrap: str) -> set[str]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "letters", "log_level": 3})
     name = topics.DEAD_LETTER.name
     found = set()
-    known = consumer.list_topics(name, timeout=10).topics[name].partitions
+    known = consumer.list_topics(name, timeout=60).topics[name].partitions
     consumer.assign([TopicPartition(name, partition, 0) for partition in known])
     while (message := consumer.poll(5)) is not None:
         if message.error() is None:

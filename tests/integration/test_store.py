@@ -6,15 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from schemas import topics
 from testbed.simulator import Second
 
 from .conftest import START_NS, Cluster, Command, IncidentReader, all_resolved, query
 
 
-@pytest.mark.timeout(180)
 def test_what_was_produced_is_judged_and_stored(
     cluster: Cluster,
     run: Callable[..., Command],
@@ -27,7 +24,7 @@ def test_what_was_produced_is_judged_and_stored(
     url = f"chdb:{tmp_path / 'chdb'}"
     told = {"SKH_KAFKA": cluster.bootstrap, "SKH_CLICKHOUSE_URL": url}
     migrate = run("migrate", "apply", **told)
-    assert migrate.process.wait(60) == 0, migrate.log.read_text()
+    assert migrate.process.wait(300) == 0, migrate.log.read_text()
 
     worker = run("stream", "--topology", str(topology_file), **told)
     sink = run("sink", **told)

@@ -32,7 +32,6 @@ def an_incident_is_open(documents: list[Any]) -> bool:
     return bool(documents)
 
 
-@pytest.mark.timeout(180)
 def test_a_worker_killed_in_mid_window_leaves_no_trace_in_the_incidents(
     cluster: Cluster,
     run: Run,
@@ -54,7 +53,6 @@ def test_a_worker_killed_in_mid_window_leaves_no_trace_in_the_incidents(
     assert second.stop() == 0
 
 
-@pytest.mark.timeout(180)
 def test_what_is_under_maintenance_is_told_of_when_that_is_over(
     cluster: Cluster,
     run: Run,
@@ -82,7 +80,6 @@ def test_what_is_under_maintenance_is_told_of_when_that_is_over(
 
 
 @pytest.mark.kafka
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("cluster", ["apache"], indirect=True)
 def test_two_workers_and_two_rebalances_find_what_one_undisturbed_worker_finds(
     cluster: Cluster,

@@ -85,7 +85,6 @@ def calls(work: Callable[[], object]) -> int:
     return sum(each.callcount for each in profile.getstats())
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.slow
 def test_a_day_of_churn_leaves_nothing_behind() -> None:
     localizer = Localizer()
@@ -159,7 +158,6 @@ def true_hops(p: Path) -> list[str | None]:
     return [p.src_asw, "s1", p.dst_asw] if p.src_asw != p.dst_asw else [p.src_asw]
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.slow
 def test_a_storm_of_invented_switches_is_bounded_and_passes() -> None:
     localizer = Localizer()

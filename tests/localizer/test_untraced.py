@@ -20,7 +20,7 @@ from schemas.components import kind_of, link_ends
 from schemas.incident import Incident
 
 BEGIN, END = 20, 10**6
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow]
 
 
 def story(

@@ -78,7 +78,7 @@ class Site:
         for process in self.processes:
             if process.poll() is None:
                 process.kill()
-                process.communicate(timeout=30)
+                process.communicate(timeout=600)
 
     @property
     def pings(self) -> list[dict[str, Any]]:
@@ -93,5 +93,5 @@ class Site:
 
 def ended(process: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> tuple[int, str]:
     process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=600)
     return process.returncode, errors.decode()

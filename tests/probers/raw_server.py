@@ -69,7 +69,7 @@ class RawServer:
         self._over.set()
         self._server.shutdown(socket.SHUT_RDWR)
         for thread in (self._thread, *self._threads):
-            thread.join(10.0)
+            thread.join(300.0)
         self._server.close()
 
     def _run(self) -> None:

@@ -117,7 +117,7 @@ def test_wrong_usage_is_one_line_and_its_exit_code(
     arguments = [places.get(argument, argument) for argument in arguments]
     done = subprocess.run(
         [sys.executable, "-m", "probers.agent", *arguments],
-        capture_output=True, text=True, check=False, timeout=30, env={**os.environ, **environment},
+        capture_output=True, text=True, check=False, timeout=600, env={**os.environ, **environment},
     )  # fmt: skip
     assert done.returncode == code, done.stderr
     assert said in done.stderr

@@ -177,7 +177,7 @@ def test_a_reading_that_never_returns_fails_closed_and_recovers(
 
     monkeypatch.setattr(watch, "fetch", holding)
     reader.watch.start()
-    assert held.wait(10.0)
+    assert held.wait(300.0)
     for _ in range(reader.watch.max_ticks - 1):
         reader.watch.tick()
     assert None not in reader.lists

@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from probers.encode import to_arrow
 from probers.publish_unix import UnixPublisher
 from probers.relay import Headers, Relay
@@ -52,7 +50,6 @@ def record(box: str, tenant: str, **other: object) -> dict[str, object]:
     }  # fmt: skip
 
 
-@pytest.mark.timeout(90)
 def test_all_that_an_agent_signs_is_its_own_and_its_relays_client_is_held_to_its_container(
     tmp_path: Path, eventually: Until
 ) -> None:
@@ -91,7 +88,7 @@ def test_all_that_an_agent_signs_is_its_own_and_its_relays_client_is_held_to_its
             eventually(lambda: arrived.count(PINGS) >= 3 and arrived.count(BEATS) >= 2)
         finally:
             agent.send_signal(signal.SIGTERM)
-            _, errors = agent.communicate(timeout=20)
+            _, errors = agent.communicate(timeout=600)
     assert agent.returncode == 0, errors
     admission, replays = Admission(lambda: RING), Replays()
     rows, refused = [], []

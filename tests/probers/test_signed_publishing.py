@@ -102,9 +102,9 @@ def cluster() -> Producer:
 
 @pytest.fixture(scope="module")
 def brokers(cluster: Producer) -> str:
-    broker = next(iter(cluster.list_topics(timeout=10).brokers.values()))
+    broker = next(iter(cluster.list_topics(timeout=60).brokers.values()))
     for topic in (PINGS, BEATS):
-        cluster.list_topics(topic, timeout=10)  # asking makes it
+        cluster.list_topics(topic, timeout=60)  # asking makes it
     return f"{broker.host}:{broker.port}"
 
 
@@ -139,7 +139,7 @@ def test_a_key_goes_to_the_partition_that_kafkas_own_producers_choose(
             on_delivery=lambda _, m: found.update({m.key(): m.partition()}),
         )  # fmt: skip
     assert producer.flush(20) == 0
-    count = len(cluster.list_topics(PINGS, timeout=10).topics[PINGS].partitions)
+    count = len(cluster.list_topics(PINGS, timeout=60).topics[PINGS].partitions)
     assert found == {key: partition_of(key, count) for key in keys}
 
 

@@ -59,7 +59,7 @@ def test_an_address_that_vanishes_is_said_by_our_own_kernel_and_works_when_it_is
     """An rnic without its address reaches nothing: that is a fault of the rnic, and named so."""
     done = subprocess.run(
         ["unshare", "--net", sys.executable, "-c", SCRIPT],
-        capture_output=True, text=True, check=False, timeout=100,
+        capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     seen, lost, counts, errors = json.loads(done.stdout)

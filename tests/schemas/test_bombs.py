@@ -31,7 +31,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
         names.append(f"{kind}=chunk:{kind}")
     ran = subprocess.run(
         [sys.executable, str(READER), str(folder), *names],
-        capture_output=True, text=True, timeout=100, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     found = [json.loads(line) for line in ran.stdout.splitlines()]
     out = {each["file"]: each for each in found}

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -83,7 +82,6 @@ HOSTS = st.lists(
 )
 
 
-@pytest.mark.timeout(600)
 @settings(
     max_examples=8, deadline=None, suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.reuse, Phase.generate),  # an example takes a second or two

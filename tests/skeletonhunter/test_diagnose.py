@@ -33,7 +33,7 @@ def run(*arguments: str | Path, stdin: bytes = b"") -> Said:
 def run_apart(*arguments: str) -> Said:
     """The command in a process of its own."""
     command = [sys.executable, "-m", "skeletonhunter", *arguments]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=100)
+    done = subprocess.run(command, capture_output=True, check=False, timeout=600)
     return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

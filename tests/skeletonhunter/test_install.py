@@ -17,7 +17,7 @@ UV = Path(sys.executable).with_name("uv")
 def uv(*arguments: str | Path) -> None:
     """Run uv; skips the test, with what uv said, when a package can be got from nowhere."""
     done = subprocess.run(
-        [UV, "--no-config", *arguments], capture_output=True, text=True, check=False, timeout=100,
+        [UV, "--no-config", *arguments], capture_output=True, text=True, check=False, timeout=600,
         cwd=ROOT,
     )  # fmt: skip
     if done.returncode and any(
@@ -44,7 +44,7 @@ def run(python: Path, name: str, *arguments: str) -> subprocess.CompletedProcess
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("SKH_", "PYTHON"))}
     return subprocess.run(
         [python.with_name(name), *arguments], capture_output=True, text=True, check=False,
-        timeout=60, env=clean, cwd=python.parent,
+        timeout=600, env=clean, cwd=python.parent,
     )  # fmt: skip
 
 

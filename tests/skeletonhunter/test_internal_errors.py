@@ -97,7 +97,7 @@ def test_a_reader_that_goes_away_is_not_an_incident() -> None:
     os.close(reader)
     done = subprocess.run(
         [sys.executable, "-m", "skeletonhunter", "topics"],
-        stdout=writer, stderr=subprocess.PIPE, check=False, timeout=100,
+        stdout=writer, stderr=subprocess.PIPE, check=False, timeout=600,
     )  # fmt: skip
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b""), "1 would say that something was found"

@@ -143,7 +143,7 @@ class Run:
         return stage
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(600):
             while True:
                 if condition():
                     return

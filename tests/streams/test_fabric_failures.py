@@ -104,7 +104,6 @@ STAGES: dict[str, tuple[Any, str, Callable[..., bool]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("stage", STAGES)
 def test_an_error_costs_no_other_fabric_and_is_over_soon(
     stage: str,
@@ -137,7 +136,6 @@ def test_an_error_costs_no_other_fabric_and_is_over_soon(
     assert done.dead_lettered == 0
 
 
-@pytest.mark.timeout(300)
 def test_a_message_that_fails_twice_is_a_dead_letter_and_the_next_is_judged(
     messages: list[OutMessage], undisturbed: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,7 +155,6 @@ def test_a_message_that_fails_twice_is_a_dead_letter_and_the_next_is_judged(
     assert run.pipeline("bad")[-1].state == "resolved"
 
 
-@pytest.mark.timeout(300)
 def test_a_stretch_of_seconds_that_cannot_be_judged_is_left_behind(
     messages: list[OutMessage], undisturbed: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,7 +171,6 @@ def test_a_stretch_of_seconds_that_cannot_be_judged_is_left_behind(
     assert fabric.judged_s == START_S + SECONDS - 1
 
 
-@pytest.mark.timeout(300)
 def test_a_worker_names_the_fabric_that_it_cannot_judge_until_it_can(
     messages: list[OutMessage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,7 +180,7 @@ def test_a_worker_names_the_fabric_that_it_cannot_judge_until_it_can(
     early = [m for m in messages if int(dict(m.headers)["end_s"]) < START_S + WAIT_S - 8]
 
     async def until(condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(600):
             while True:
                 if condition():
                     return

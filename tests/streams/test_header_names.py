@@ -50,7 +50,7 @@ async def test_every_message_arrives_in_order() -> None:
         topics.PINGS.name, bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest"
     )
     await consumer.start()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         found = [await consumer.getone() for _ in range(8)]
     await consumer.stop()
     assert [(each.offset, each.value) for each in found] == [(n, b"%d" % n) for n in range(8)]

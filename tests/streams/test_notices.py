@@ -75,7 +75,7 @@ def notices(broker: Broker) -> Iterator[Notices]:
 async def heard(notices: Notices, count: int) -> list[Notice]:
     """The next news, within the test's time."""
     found: list[Notice] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(300):
         while len(found) < count:
             found += notices.news()
             await asyncio.sleep(0.01)  # the broker has no event to wait for
@@ -177,7 +177,7 @@ def test_every_localiser_is_told_what_was_said_before_it_began_and_after(
         return made.setdefault(fabric, Listening())
 
     async def until(condition: Callable[[], bool], stage: Localise) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(300):
             offset = 10
             while not condition():
                 await stage.take(punctuation("f1", offset := offset + 1))

@@ -33,9 +33,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @contextmanager
 def cluster_of_one() -> Iterator[tuple[Producer, str]]:
     producer = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 2})
-    broker = next(iter(producer.list_topics(timeout=5).brokers.values()))
+    broker = next(iter(producer.list_topics(timeout=60).brokers.values()))
     for topic in TOPICS:
-        producer.list_topics(topic.name, timeout=5)  # the question creates it
+        producer.list_topics(topic.name, timeout=60)  # the question creates it
     yield producer, f"{broker.host}:{broker.port}"
     producer.flush(5)
 
@@ -57,7 +57,7 @@ def send(producer: Producer, *messages: Message) -> None:
     assert producer.flush(10) == 0
 
 
-def eventually(claim: Callable[[], bool], seconds: float = 15.0) -> None:
+def eventually(claim: Callable[[], bool], seconds: float = 300.0) -> None:
     until = time.monotonic() + seconds
     while not claim():
         assert time.monotonic() < until, "did not come true in time"
@@ -87,7 +87,7 @@ class Running:
 
     def stop(self) -> None:
         self._stop.set()
-        self.thread.join(20)
+        self.thread.join(300)
         assert not self.thread.is_alive(), "the sink does not stop"
         if self._raised:
             raise self._raised.pop()

@@ -66,7 +66,7 @@ def wait_for_routes(site: Site) -> dict[FiveTuple, list[str]]:
             flow in routes and turned_round(flow) in routes for flow in probed
         )
 
-    site.collected.wait(all_known, 40.0, "a route of every five-tuple and of its reply")
+    site.collected.wait(all_known, 300.0, "a route of every five-tuple and of its reply")
     return whole_routes(site)
 
 
@@ -116,7 +116,7 @@ def test_loss_on_a_link_hits_only_five_tuples_whose_way_or_reply_crosses_it(heal
             (over if frozenset(link) in ways else around).append(row)
         return over, around
 
-    site.collected.wait(lambda: len(rows()[0]) >= 500, 30.0, "500 probes across the lossy link")
+    site.collected.wait(lambda: len(rows()[0]) >= 500, 300.0, "500 probes across the lossy link")
     over, around = rows()
     lost, sent = lost_and_sent(over)
     assert 0.2 < lost / sent < 0.6, "30 % each way that crosses it"
@@ -137,7 +137,7 @@ def test_a_nic_that_is_down_shows_as_timeouts_of_its_five_tuples_only(healed: Si
             found[victim in (row["src_ip"], row["dst_ip"])].append(row["dial"])
         return found
 
-    site.collected.wait(lambda: len(dials()[True]) >= 200, 20.0, "200 probes of the dead NIC")
+    site.collected.wait(lambda: len(dials()[True]) >= 200, 300.0, "200 probes of the dead NIC")
     dead, alive = dials()[True], dials()[False]
     assert dead.count("timeout") > 0.9 * len(dead)
     assert "success" not in dead
@@ -174,7 +174,7 @@ def test_containers_probe_through_the_overlay_and_share_the_fate_of_their_nic(
         assert traced <= {"underlay"}, "a trace inside the overlay sees nothing of the fabric"
         fabric.nic_down("host-2", 0)
         since = time.time_ns()
-        collected.wait(lambda: len(overlay("timeout", since)) >= 20, 20.0, "overlay timeouts")
+        collected.wait(lambda: len(overlay("timeout", since)) >= 20, 300.0, "overlay timeouts")
         cut = plan.nic_address(2, 0)
         assert all(
             cut in (row["src_real_ip"], row["dst_real_ip"]) for row in overlay("timeout", since)

@@ -11,7 +11,7 @@ from testbed import score, truth
 from testbed.fabric import machine, missing
 from testbed.fabric.scenes import scenes
 
-pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 PLAYED = ("crc_error", "rnic_port_down", "not_using_rdma", "container_crash", "agent crash")
 

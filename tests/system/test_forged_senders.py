@@ -241,7 +241,6 @@ def admission(topology: Topology) -> Admission:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_malicious_senders_change_no_incident_of_anybody_else(
     world: tuple[Topology, list[Second], Log],
 ) -> None:
