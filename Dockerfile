@@ -7,12 +7,14 @@ ENV UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never UV_COMPILE_BYTECODE=1
 COPY pyproject.toml uv.lock README.md LICENSE ./
 RUN uv sync --frozen --no-dev --all-extras --no-install-project
 COPY schemas schemas
+COPY store store
 COPY controller controller
 COPY probers probers
 COPY streams streams
 COPY localizer localizer
 COPY api api
 COPY testbed testbed
+COPY evaluation evaluation
 COPY skeletonhunter skeletonhunter
 RUN uv sync --frozen --no-dev --all-extras --no-editable
 

@@ -8,12 +8,12 @@ from typing import Any, Final
 from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 
-from api import health, incidents, pages
-from api.database import Database, DatabaseError, Store
 from api.documents import Problem, answer, json_schemas
 from api.guards import HeadersOnAll, HostCheck
-from api.machine import internal_error
 from api.probes import Probes, Ready
+from api.queries.database import Database, DatabaseError, Store
+from api.routes import health, incidents, pages
+from api.routes.machine import internal_error
 from schemas import metrics
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -34,7 +34,7 @@ def create_app(
     allowed_hosts  names by which clients may call us ("*": any). Loopback only by default, so that
                    a web page elsewhere cannot read incidents through a browser on this machine
 
-    ``app.state.probes`` answers for a listener of machines alone (``api.machine``).
+    ``app.state.probes`` answers for a listener of machines alone (``api.routes.machine``).
     """
     database = store if isinstance(store, Database) else Database(store)
     app = FastAPI(

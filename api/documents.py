@@ -1,4 +1,4 @@
-"""What the api answers with. The incidents are those of ``schemas.incident``, unchanged."""
+"""Response bodies of the API; incidents are those of ``schemas.documents.incident``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from schemas.incident import Incident
+from schemas.documents.incident import Incident
 
 _ENCODER: Final = msgspec.json.Encoder()
 #: Of every answer that is not a page: it is data, kept by no cache and run by no browser.

@@ -1,7 +1,7 @@
 """What machines ask of a process: does it live, does it work, what has it counted.
 
-The answers are the same by whichever server: ``api.health`` puts them into the api,
-``api.machine`` serves them alone.
+The answers are the same by whichever server: ``api.routes.health`` puts them into the api,
+``api.routes.machine`` serves them alone.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Final
 
 from starlette.responses import Response
 
-from api import queries
-from api.database import Database, DatabaseError
 from api.documents import HEADERS, Health, Summary, answer
 from api.metrics import render
+from api.queries import incidents
+from api.queries.database import Database, DatabaseError
 from schemas import metrics
 
 #: None when this process does its work, else why it does not, in words that name no address.
@@ -70,7 +70,7 @@ class Probes:
         found: Summary | None = None
         if away is None:
             try:
-                found = await database.ask(queries.summary, database.ready_s)
+                found = await database.ask(incidents.summary, database.ready_s)
             except DatabaseError:
                 found = None  # logged there; the gap in the gauges says it
         return [metrics.Sample(metrics.API_READY, ready), *_gauges(found)]

@@ -1,7 +1,7 @@
 """skh.topology -> ping lists: pairs on the same rail, as one JSON-ready document per host.
 
 Pure. What an agent does with a document, and every field of it, is described where agents read
-it, in ``probers.pinglist``; a contract test in tests/ holds both sides together.
+it, in ``probers.agent.ping_list``; a contract test in tests/ holds both sides together.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from schemas.topology import Topology
+from schemas.documents.topology import Topology
 
 Document = dict[str, object]
 

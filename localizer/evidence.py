@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from localizer.parts import Woven
+from localizer.fabric.factored_incidence import Woven
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]

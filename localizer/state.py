@@ -10,23 +10,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from localizer.assemble import Frame
-from localizer.budget import AlarmBudget
+from localizer.baselines.pane_history import History
+from localizer.baselines.source_weights import bounded
+from localizer.detectors.alarm_budget import AlarmBudget
 from localizer.detectors.drift import DriftMemory
 from localizer.detectors.latency import FEATURES, LatencyMemory, Shift, comparable
 from localizer.detectors.loss import Background
 from localizer.detectors.silence import HostMemory
-from localizer.history import History
-from localizer.incidence import Incidence
-from localizer.keys import Growing, KeyIndex, joined
-from localizer.maintenance import Account, Calendar
-from localizer.observability import Classes, classes
-from localizer.paths import PathIndex, Paths
-from localizer.placement import Placements
-from localizer.weights import bounded
-from schemas.components import component
-from schemas.placement import Placement
-from schemas.topology import Topology
+from localizer.fabric.incidence import Incidence
+from localizer.fabric.key_index import Growing, KeyIndex, joined
+from localizer.fabric.observability import Classes, classes
+from localizer.fabric.path_table import PathIndex, Paths
+from localizer.second_batch import Frame
+from localizer.suppression.maintenance import Account, Calendar
+from localizer.suppression.placement import Placements
+from schemas.component_ids import component
+from schemas.documents.placement import Placement
+from schemas.documents.topology import Topology
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.codecs import column
-from schemas.ping import DEFAULT_FABRIC
+from schemas.documents.ping import DEFAULT_FABRIC
+from schemas.wire.codecs import column
 
 U64 = npt.NDArray[np.uint64]
 

@@ -25,7 +25,7 @@ class Topic(NamedTuple):
 
 PINGS: Final = Topic(
     "skh.pings", "src node_sn", "ping records: Arrow stream, NDJSON or CSV (header content-type)",
-    "probers", ("streams.ingest", "streams.sink"), 4,
+    "probers", ("streams.ingest", "streams.sink.sink"), 4,
 )  # fmt: skip
 HEARTBEATS: Final = Topic(
     "skh.heartbeats", "node_sn", "JSON heartbeat", "probers", ("streams.heartbeats",), 4
@@ -35,35 +35,41 @@ THROUGHPUT: Final = Topic(
 )
 WINDOWS: Final = Topic(
     "skh.windows", "fabric", "Arrow chunks of closed panes and windows; heartbeats; punctuations",
-    "streams.ingest", ("streams.localise", "streams.sink"), 4,
+    "streams.ingest", ("streams.localize.stage", "streams.sink.sink"), 4,
 )  # fmt: skip
 ANOMALIES: Final = Topic(
-    "skh.anomalies", "path_id", "JSON anomaly", "streams.localise", ("consumers", "streams.sink"), 4
+    "skh.anomalies",
+    "path_id",
+    "JSON anomaly",
+    "streams.localize.stage",
+    ("consumers", "streams.sink.sink"),
+    4,
 )
 INCIDENTS: Final = Topic(
     "skh.incidents", "incident_id", "JSON incident, whole document per state change",
-    "streams.localise", ("consumers", "api", "streams.sink"), 4, compacted=True,
+    "streams.localize.stage", ("consumers", "api", "streams.sink.sink"), 4, compacted=True,
 )  # fmt: skip
 TOPOLOGY: Final = Topic(
     "skh.topology",
     "fabric",
     "JSON topology",
     "controller",
-    ("streams.localise",),
+    ("streams.localize.stage",),
     1,
     compacted=True,
 )
 PLACEMENT: Final = Topic(
-    "skh.placement", "container", "JSON placement", "controller", ("streams.localise",), 4,
+    "skh.placement", "container", "JSON placement", "controller", ("streams.localize.stage",), 4,
     compacted=True,
 )  # fmt: skip
 MAINTENANCE: Final = Topic(
-    "skh.maintenance", "component and from", "JSON maintenance", "people", ("streams.localise",), 1,
+    "skh.maintenance", "component and from", "JSON maintenance", "people",
+    ("streams.localize.stage",), 1,
     compacted=True,
 )  # fmt: skip
 DEAD_LETTER: Final = Topic(
     "skh.dead-letter", "source topic", "raw bytes; headers reason, topic, partition, offset",
-    "any", ("people", "streams.sink"), 1,
+    "any", ("people", "streams.sink.sink"), 1,
 )  # fmt: skip
 
 ALL: Final = (

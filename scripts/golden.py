@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import msgspec
 
-from schemas.incident import Incident
-from skeletonhunter.offline import Offline
-from testbed import scenario
+from schemas.documents.incident import Incident
+from streams.replay import Offline
+from testbed.scenarios import scenario
 
 HERE: Final = Path(__file__).parent.parent
 RECORDED: Final = HERE / "tests" / "data" / "golden.json"

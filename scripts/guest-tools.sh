@@ -9,4 +9,4 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null &&
   ! apt-cache show linux-image-amd64 >/dev/null 2>&1; then
   apt-get update -qq || true # without lists; what is missing then is said below
 fi
-.venv/bin/python -m testbed.guest || echo "tests marked rdma will not run" >&2
+.venv/bin/python -m testbed.rdma_vm || echo "tests marked rdma will not run" >&2

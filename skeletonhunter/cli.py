@@ -27,8 +27,8 @@ from skeletonhunter.terminal import complain
 
 #: In the order of ``--help``.
 COMMANDS: Final = (
-    "demo", "diagnose", "up", "stream", "manage", "simulate", "fabric", "check", "bench", "keys",
-    "settings_page",
+    "demo", "diagnose", "up", "stream", "manage", "simulate", "fabric.lifecycle", "check", "bench",
+    "keys", "settings",
 )  # fmt: skip
 
 
@@ -64,14 +64,15 @@ def build() -> typer.Typer:
     def root(
         show_version: Annotated[
             bool,
-            typer.Option("--version", callback=_version, is_eager=True, help="Say it and leave."),
+            typer.Option(
+                "--version", callback=_version, is_eager=True, help="Show the version and exit."
+            ),
         ] = False,
     ) -> None:
         pass
 
     for name in COMMANDS:
-        if importlib.util.find_spec(f"skeletonhunter.{name}") is not None:
-            importlib.import_module(f"skeletonhunter.{name}").register(app)
+        importlib.import_module(f"skeletonhunter.commands.{name}").register(app)
     return app
 
 

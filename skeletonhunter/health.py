@@ -26,7 +26,7 @@ def served(config: Settings, part: str, probes: Probes) -> Iterator[str | None]:
     A default port that is taken is replaced by a free one, so that many workers fit on a host; one
     that SKH_HEALTH_PORT names is what a probe will ask, so BadInput is raised when it is taken.
     """
-    from api.machine import machine_app
+    from api.routes.machine import machine_app
     from api.serving import ThreadServer, listen
 
     if config.health_port == OFF:

@@ -6,20 +6,9 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 from skeletonhunter.terminal import OneLine
-
-
-def run(main: Coroutine[Any, Any, int]) -> int:
-    """Run a coroutine on uvloop where there is one."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.run(main)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(main)
 
 
 def stop_signals() -> asyncio.Event:

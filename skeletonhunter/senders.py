@@ -10,7 +10,7 @@ from skeletonhunter.errors import BadInput, BadSettings
 
 if TYPE_CHECKING:
     from skeletonhunter.settings import Settings
-    from streams.sender_keys import KeyRingFile
+    from streams.admission.sender_keys import KeyRingFile
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ def key_ring(config: Settings, bootstrap: str) -> KeyRingFile | None:
 
     Raises what ``require_keys`` raises, and BadInput when the ring cannot be used.
     """
-    from streams.sender_keys import KeyRingFile, SenderKeysError
+    from streams.admission.sender_keys import KeyRingFile, SenderKeysError
 
     require_keys(config, bootstrap)
     if config.unsigned_senders == "accept":

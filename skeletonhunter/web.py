@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from schemas import metrics
-    from streams.app import StreamWorker
-    from streams.sink import Sink
-    from streams.store import Store
+    from store.client import Store
+    from streams.sink.sink import Sink
+    from streams.worker import StreamWorker
 
 
 def make_api(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from localizer.maintenance import CAUSES
+from localizer.suppression.maintenance import CAUSES
 from schemas import metrics, topics
 from schemas.metrics import Sample
 
 if TYPE_CHECKING:
-    from streams.app import StreamWorker
+    from streams.worker import StreamWorker
 
 _DOCUMENTS: Final = (topics.INCIDENTS, topics.PLACEMENT, topics.MAINTENANCE)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from schemas import topics
-from schemas.codecs import Reject
-from streams.messages import OutMessage
+from schemas.wire.codecs import Reject
+from streams.kafka.messages import OutMessage
 
 #: Below a broker's usual limit of 1 MB per message; the header ``bytes`` keeps the true size.
 MAX_RAW_BYTES: Final = 900_000

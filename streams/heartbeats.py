@@ -11,22 +11,23 @@ from typing import Any, Final
 import faust
 import pyarrow as pa
 
-from schemas import topics, windows
-from schemas.heartbeat import Heartbeat
+from schemas import topics
+from schemas.documents.heartbeat import Heartbeat
+from schemas.wire import window_chunks
 from streams import dead_letters
-from streams.admission import Admission
-from streams.alignment import Confluence, Stage
-from streams.held import Held, in_message
-from streams.messages import InMessage, OutMessage
-from streams.reading import Reading
-from streams.twins import Twins
-from streams.windows import SECOND
+from streams.admission.admission import Admission
+from streams.admission.twins import Twins
+from streams.kafka.messages import InMessage, OutMessage
+from streams.merge.consumer_progress import Reading
+from streams.merge.output_merger import Confluence, Stage
+from streams.merge.pending_acks import Held, in_message
+from streams.windowing.windower import SECOND
 
 _FLUSH_S: Final = 0.5
 _REFRESH_S: Final = 1.0
 _BATCH: Final = 4096
 _AHEAD_S: Final = 60  # of a heartbeat's clock before the broker's
-_COLUMNS: Final = windows.HEARTBEATS.names
+_COLUMNS: Final = window_chunks.HEARTBEATS.names
 
 
 @dataclass(slots=True)
@@ -147,14 +148,14 @@ def chunks(
     """
     columns = [pa.array([getattr(beat, name) for beat in beats]) for name in _COLUMNS]
     batch = pa.RecordBatch.from_arrays(
-        [values.cast(windows.HEARTBEATS.field(i).type) for i, values in enumerate(columns)],
-        schema=windows.HEARTBEATS,
+        [values.cast(window_chunks.HEARTBEATS.field(i).type) for i, values in enumerate(columns)],
+        schema=window_chunks.HEARTBEATS,
     )
     seconds = [beat.time // SECOND for beat in beats]
     if newest_s is not None:
         seconds = [min(second, newest_s) for second in seconds]
-    parts = windows.encode_chunks(batch)
-    header = windows.Header(
+    parts = window_chunks.encode_chunks(batch)
+    header = window_chunks.Header(
         "heartbeats", fabric, min(seconds), max(seconds) + 1, partition, chunks=len(parts)
     )
     return [

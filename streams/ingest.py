@@ -14,14 +14,14 @@ import faust
 
 from schemas import topics
 from streams import dead_letters
-from streams.admission import Admission
-from streams.alignment import Confluence, Stage
-from streams.held import Held, acknowledge, in_message
-from streams.messages import InMessage, OutMessage
-from streams.partition import PartitionWorker
-from streams.reading import Reading
-from streams.tally import Tally
-from streams.windows import SECOND, Timing
+from streams.admission.admission import Admission
+from streams.kafka.messages import InMessage, OutMessage
+from streams.merge.consumer_progress import Reading
+from streams.merge.output_merger import Confluence, Stage
+from streams.merge.pending_acks import Held, acknowledge, in_message
+from streams.windowing.partition import PartitionWorker
+from streams.windowing.record_counts import Tally
+from streams.windowing.windower import SECOND, Timing
 
 #: Messages are judged together, so that the cost per call of numpy and Arrow is shared.
 _BATCH_MESSAGES: Final = 256

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from localizer.keys import Growing
-from localizer.paths import Path
+from localizer.fabric.key_index import Growing
+from localizer.fabric.path_table import Path
 
 Bool = npt.NDArray[np.bool_]
 I32 = npt.NDArray[np.int32]

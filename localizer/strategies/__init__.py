@@ -1,66 +1,14 @@
-"""Ways to say what is to blame: each a function from Evidence to Blames, registered by name.
+"""Localization strategies: Evidence in, attributions out; one function each, registered by name.
 
-Importing a module here registers it; a name clash raises. Every registered strategy runs through
-``tests/contracts``.
+Start with ``registry``; ``hypothesis`` is the default, the others are published methods. Importing
+this package registers all of them. Every registered strategy runs through ``tests/contracts``.
 """
 
-from __future__ import annotations
+from localizer.strategies import deepview, flock, intersection, netbouncer, pll, vote007
+from localizer.strategies.hypothesis import strategy as hypothesis
+from localizer.strategies.registry import Strategy, get, names, variants
 
-from collections.abc import Callable
-
-from localizer.errors import LocalizerError, UnknownStrategy
-from localizer.evidence import Blame, Evidence
-
-Strategy = Callable[[Evidence], list[Blame]]
-
-_registry: dict[str, Strategy] = {}
-_variants: dict[str, dict[str, Strategy]] = {}
-
-
-def strategy(name: str) -> Callable[[Strategy], Strategy]:
-    """Register a strategy under a name that nobody else has."""
-
-    def register(function: Strategy) -> Strategy:
-        if name in _registry:
-            raise LocalizerError(f"two strategies are named {name!r}; rename one")
-        _registry[name] = function
-        return function
-
-    return register
-
-
-def get(name: str) -> Strategy:
-    """The strategy of that name; raises UnknownStrategy naming the choices."""
-    if name not in _registry:
-        raise UnknownStrategy(name, _registry)
-    return _registry[name]
-
-
-def vary(name: str, settings: dict[str, Strategy]) -> None:
-    """Say with which other parameters, by label, a strategy may be run."""
-    _variants[name] = settings
-
-
-def variants(name: str) -> dict[str, Strategy]:
-    """A strategy with the parameters that its paper tunes on the network at hand, by label.
-
-    Nothing here chooses among them; who compares methods may, on data apart from the test's.
-    """
-    get(name)
-    return dict(_variants.get(name, {}))
-
-
-def names() -> list[str]:
-    """All registered names, sorted."""
-    return sorted(_registry)
-
-
-from localizer.strategies import (  # noqa: E402 — they use the decorator above
-    deepview,  # noqa: F401
-    flock,  # noqa: F401
-    hypothesis,  # noqa: F401
-    intersection,  # noqa: F401
-    netbouncer,  # noqa: F401
-    pll,  # noqa: F401
-    vote007,  # noqa: F401
-)
+__all__ = [
+    "Strategy", "deepview", "flock", "get", "hypothesis", "intersection", "names", "netbouncer",
+    "pll", "variants", "vote007",
+]  # fmt: skip

@@ -22,8 +22,8 @@ from scipy import linalg, sparse, stats
 from statsmodels.stats.multitest import multipletests
 
 from localizer.evidence import F64, I64, Blame, Bool, Evidence
-from localizer.strategies import strategy, vary
 from localizer.strategies.crossing import clipped, crossing, merged
+from localizer.strategies.registry import strategy, vary
 
 SWEEPS = 200
 SETTLED = 1e-6

@@ -25,8 +25,8 @@ import numpy as np
 from scipy import sparse
 
 from localizer.evidence import F64, I64, Blame, Evidence
-from localizer.strategies import strategy, vary
 from localizer.strategies.crossing import crossing
+from localizer.strategies.registry import strategy, vary
 
 MOST = 1024  # steps of the search
 

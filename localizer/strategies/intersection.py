@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from localizer.evidence import Blame, Evidence
-from localizer.strategies import strategy
 from localizer.strategies.crossing import column_of, observed
+from localizer.strategies.registry import strategy
 
 TIE = 1e-6  # shares are sums of fractions
 

@@ -29,8 +29,8 @@ import numpy as np
 from scipy import sparse
 
 from localizer.evidence import F64, Blame, Bool, Evidence
-from localizer.strategies import strategy, vary
 from localizer.strategies.crossing import Crossing, column_of, crossing
+from localizer.strategies.registry import strategy, vary
 
 SWEEPS = 100
 SETTLED = 1e-6  # change of the objective over a sweep

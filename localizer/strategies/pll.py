@@ -22,8 +22,8 @@ import numpy as np
 from scipy import sparse
 
 from localizer.evidence import F64, I64, Blame, Evidence
-from localizer.strategies import strategy, vary
 from localizer.strategies.crossing import clipped, crossing
+from localizer.strategies.registry import strategy, vary
 
 MOST = 1024  # rounds
 LEAST = 0.5  # losses below half a packet are leftovers of shares

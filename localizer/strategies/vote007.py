@@ -21,8 +21,8 @@ import numpy as np
 from scipy import sparse
 
 from localizer.evidence import F64, Blame, Evidence
-from localizer.strategies import strategy, vary
 from localizer.strategies.crossing import column_of, crossing
+from localizer.strategies.registry import strategy, vary
 
 THRESHOLD = 0.01
 SWEEP = (5e-4, 7e-4, 1e-3, 1.5e-3, 2e-3, 3e-3, 4e-3, 5e-3, 7e-3, 1e-2, 1.5e-2, 2e-2, 3e-2, 5e-2)

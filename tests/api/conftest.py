@@ -11,10 +11,10 @@ import pytest
 from incident_samples import Put
 from serving_app import served
 
-from schemas import migrate
-from schemas.incident import Incident, encode
-from streams import sink_rows
-from streams.store import Store, open_store
+from schemas.documents.incident import Incident, encode
+from store import migrate
+from store.client import Store, open_store
+from streams.sink import rows as sink_rows
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from schemas.incident import Incident
+from schemas.documents.incident import Incident
 
 INCIDENT = Incident(
     incident_id="AAAA", version=1, state="open", fabric="f1", component="tor:asw-3-1", kind="tor",

@@ -13,7 +13,7 @@ import httpx
 
 from api import serving
 from api.app import create_app
-from api.database import Database
+from api.queries.database import Database
 
 
 @contextmanager

@@ -11,8 +11,8 @@ import pytest
 from incident_samples import Away
 from serving_app import served
 
-from api.machine import machine_app
 from api.probes import Probes
+from api.routes.machine import machine_app
 from api.serving import ThreadServer, listen
 
 JSON = {

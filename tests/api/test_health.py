@@ -9,7 +9,7 @@ from incident_samples import INCIDENT, Away, Put
 from serving_app import served
 
 from schemas import metrics
-from streams.store import Store
+from store.client import Store
 
 
 def get(path: str, store: Any, **options: Any) -> tuple[int, str]:

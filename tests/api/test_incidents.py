@@ -10,8 +10,8 @@ from httpx import Client
 from incident_samples import CHILD, INCIDENT, NIC, PIPELINE, RESOLVED, Away, Put
 from serving_app import served
 
-from schemas.incident import Incident, encode
-from streams.store import Store
+from schemas.documents.incident import Incident, encode
+from store.client import Store
 
 
 def ids(client: Client, query: str = "") -> list[str]:

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from serving_app import served
 
-from api.database import Database
+from api.queries.database import Database
 
 LONG_S = 120.0  # far beyond every bound of the service: a wait that long means no answer
 

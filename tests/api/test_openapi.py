@@ -10,9 +10,9 @@ from incident_samples import CHILD, INCIDENT, NIC, RESOLVED
 from schemathesis import checks
 
 from api.app import create_app
-from schemas.incident import encode
-from streams import sink_rows
-from streams.store import Store
+from schemas.documents.incident import encode
+from store.client import Store
+from streams.sink import rows as sink_rows
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from incident_samples import CHILD, INCIDENT, NIC, PIPELINE, RESOLVED, Put
 
-from schemas.incident import Incident
+from schemas.documents.incident import Incident
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 FLAGS = [

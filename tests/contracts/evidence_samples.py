@@ -11,10 +11,10 @@ from scipy import sparse
 
 from localizer.detectors.loss import upper_tail
 from localizer.evidence import Evidence, Matrices
-from localizer.incidence import Incidence
-from localizer.observability import Classes, classes
-from localizer.paths import Path
-from schemas.topology import Switch, Topology
+from localizer.fabric.incidence import Incidence
+from localizer.fabric.observability import Classes, classes
+from localizer.fabric.path_table import Path
+from schemas.documents.topology import Switch, Topology
 
 HOSTS, RAILS, PORTS = 12, 2, 2
 BACKGROUND = 3e-4

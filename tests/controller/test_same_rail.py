@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.pinglist import same_rail
-from probers import pinglist
-from schemas.topology import Container, Endpoint, Host, Rnic, Switch, Topology
+from probers.agent import ping_list
+from schemas.documents.topology import Container, Endpoint, Host, Rnic, Switch, Topology
 
 RAILS = 2
 
@@ -85,16 +85,16 @@ def test_the_ring_joins_the_rnics_of_one_host_in_both_directions() -> None:
 
 def test_agents_accept_every_document() -> None:
     for node_sn, document in same_rail(cluster(8), dscp=26).items():
-        read = pinglist.parse(msgspec.json.encode(document), node_sn)
-        pinglist.check_owner(read, node_sn, node_sn, "f1")
+        read = ping_list.parse(msgspec.json.encode(document), node_sn)
+        ping_list.check_owner(read, node_sn, node_sn, "f1")
         assert {target.asw for target in read.targets} <= {"tor-0", "tor-1"}
         assert {target.dsw for target in read.targets} == {"spine"}
         assert all(len(target.src_ports) == 4 for target in read.targets)
 
 
 def test_a_container_gets_its_own_part_of_its_hosts_document() -> None:
-    document = pinglist.parse(msgspec.json.encode(same_rail(cluster(4))["h001"]), "list")
-    part = pinglist.narrow(document, layer="overlay", node_id="c1")
+    document = ping_list.parse(msgspec.json.encode(same_rail(cluster(4))["h001"]), "list")
+    part = ping_list.narrow(document, layer="overlay", node_id="c1")
     assert {own.ip for own in part.endpoints} == {"172.16.1.1", "172.17.1.1"}
     assert {target.layer for target in part.targets} == {"overlay"}
 

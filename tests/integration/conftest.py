@@ -16,13 +16,15 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from schemas import heartbeat, topics
-from schemas.incident import Incident, decode_incident
-from skeletonhunter.broker import EmbeddedBroker
-from streams import broker as kafka_topics
-from streams import sink_batch
-from testbed import publish, scenario
-from testbed.simulator import Second, Simulation
+from schemas import topics
+from schemas.documents import heartbeat
+from schemas.documents.incident import Incident, decode_incident
+from streams.kafka import admin as kafka_topics
+from streams.kafka.embedded_broker import EmbeddedBroker
+from streams.sink import batch
+from testbed.scenarios import scenario
+from testbed.simulator import publish
+from testbed.simulator.simulator import Second, Simulation
 
 from . import kafka_server
 
@@ -31,7 +33,7 @@ SECONDS = 90
 
 _QUERY = """
 import json, sys
-from streams.store import open_store
+from store.client import open_store
 store = open_store(sys.argv[1])
 print(json.dumps([store.rows(sql) for sql in sys.argv[2:]], default=str))
 """
@@ -87,7 +89,7 @@ class Cluster:
         )
         behind = 0
         try:
-            for topic in sink_batch.TOPICS:
+            for topic in batch.TOPICS:
                 partitions = [TopicPartition(topic.name, p) for p in range(topic.partitions)]
                 for at in consumer.committed(partitions, timeout=60):
                     _, high = consumer.get_watermark_offsets(at, timeout=60)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from localizer.engine import Localizer
-from schemas import topics, windows
-from schemas.incident import Incident
-from schemas.topology import Topology
+from localizer.localizer import Localizer
+from schemas import topics
+from schemas.documents.incident import Incident
+from schemas.documents.topology import Topology
+from schemas.wire import window_chunks
 from streams import heartbeats
-from streams.messages import InMessage, OutMessage
-from streams.partition import PartitionWorker
-from testbed import publish
-from testbed.simulator import Second
+from streams.kafka.messages import InMessage, OutMessage
+from streams.windowing.partition import PartitionWorker
+from testbed.simulator import publish
+from testbed.simulator.simulator import Second
 
 PARTITIONS = topics.PINGS.partitions
 
@@ -48,7 +49,7 @@ def judge(topology: Topology, seconds: Sequence[Second]) -> list[Incident]:
 
 def _observe(localizer: Localizer, out: OutMessage) -> list[Incident]:
     assert out.topic == topics.WINDOWS.name, "a good record became a dead letter"
-    header = windows.Header.from_kafka(dict(out.headers))
+    header = window_chunks.Header.from_kafka(dict(out.headers))
     if header.kind == "punctuation":
         return localizer.observe(header, None, out.value).incidents
-    return localizer.observe(header, windows.decode(header.kind, out.value)).incidents
+    return localizer.observe(header, window_chunks.decode(header.kind, out.value)).incidents

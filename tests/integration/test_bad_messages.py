@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from schemas import topics
-from schemas.incident import Incident
+from schemas.documents.incident import Incident
 from schemas.topics import Topic
-from schemas.windows import Header
-from testbed.simulator import Second
+from schemas.wire.window_chunks import Header
+from testbed.simulator.simulator import Second
 
 from .conftest import START_NS, Cluster, Command, IncidentReader, all_resolved, identities
 

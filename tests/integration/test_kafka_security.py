@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from probers.publish import PublishError
-from probers.publish_kafka import KafkaPublisher
-from probers.signer import Signer
-from schemas import heartbeat, topics
+from probers.publishing.kafka import KafkaPublisher
+from probers.publishing.publisher import PublishError
+from probers.publishing.signer import Signer
+from schemas import topics
+from schemas.documents import heartbeat
 from schemas.signing import KeyRing
-from testbed import publish
-from testbed.simulator import Second
+from testbed.simulator import publish
+from testbed.simulator.simulator import Second
 
 from . import kafka_server
 from .conftest import Cluster, Command, IncidentReader, all_resolved, identities, query

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas import topics
-from testbed.simulator import Second
+from testbed.simulator.simulator import Second
 
 from .conftest import START_NS, Cluster, Command, IncidentReader, all_resolved, query
 

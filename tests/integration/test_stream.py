@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from schemas import topics
-from schemas.maintenance import Maintenance
-from schemas.times import rfc3339
-from testbed.simulator import Second
+from schemas.documents.maintenance import Maintenance
+from schemas.documents.times import rfc3339
+from testbed.simulator.simulator import Second
 
 from .conftest import START_NS, Cluster, Command, IncidentReader, all_resolved, identities
 

@@ -11,12 +11,13 @@ from typing import Any
 import httpx
 import pytest
 
-from probers.publish_unix import UnixPublisher
-from probers.signer import Signer, read_key
-from schemas import heartbeat, topics
+from probers.publishing.signer import Signer, read_key
+from probers.publishing.unix import UnixPublisher
+from schemas import topics
+from schemas.documents import heartbeat
 from schemas.signing import KeyRing
-from testbed import publish
-from testbed.simulator import Second
+from testbed.simulator import publish
+from testbed.simulator.simulator import Second
 
 from .conftest import Command
 

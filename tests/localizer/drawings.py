@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from localizer.engine import Findings, Localizer
-from localizer.paths import Path
-from schemas import windows
-from schemas.incident import Incident
-from schemas.topology import Container, Endpoint, Host, Rnic, Switch, Topology
-from schemas.windows import Header
+from localizer.fabric.path_table import Path
+from localizer.localizer import Findings, Localizer
+from schemas.documents.incident import Incident
+from schemas.documents.topology import Container, Endpoint, Host, Rnic, Switch, Topology
+from schemas.wire import window_chunks
+from schemas.wire.window_chunks import Header
 
 START_S = 1_780_000_000
 
@@ -158,7 +158,7 @@ class Cluster:
         if beats is None:
             beats = [{"node_sn": f"h{h}"} for h in range(1, self.hosts + 1)]
         if rows := [beat(at, **each) for each in beats]:
-            batch = pa.RecordBatch.from_pylist(rows, schema=windows.HEARTBEATS)
+            batch = pa.RecordBatch.from_pylist(rows, schema=window_chunks.HEARTBEATS)
             out.append((Header("heartbeats", "f1", start_s, start_s + 1), batch, b""))
         met = [(p, m) for p in self.paths if (m := weather(p, at)) is not None]
         head = Header("pane", "f1", start_s, start_s + 1, watermark_ms=(start_s + 1) * 1000)
@@ -173,7 +173,7 @@ class Cluster:
         end_s = START_S + at
         met = [(p, m) for p in self.paths if (m := weather(p, at - 1)) is not None]
         head = Header("window", "f1", end_s - 30, end_s, watermark_ms=end_s * 1000)
-        return head, pane(met, windows.WINDOW, seconds=30), b""
+        return head, pane(met, window_chunks.WINDOW, seconds=30), b""
 
 
 def beat(at: int, node_sn: str, **other: Any) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def beat(at: int, node_sn: str, **other: Any) -> dict[str, Any]:
 
 
 def pane(
-    met: Sequence[tuple[Path, Second]], schema: pa.Schema = windows.PANE, seconds: int = 1
+    met: Sequence[tuple[Path, Second]], schema: pa.Schema = window_chunks.PANE, seconds: int = 1
 ) -> pa.RecordBatch:
     met_by = [m for _, m in met]
     sent = np.array([m.sent for m in met_by]) * seconds
@@ -194,7 +194,7 @@ def pane(
         "records": sent, "sent": sent, "lost": lost, "rtt_count": sent - lost,
         "refused": np.array([m.refused for m in met_by]) * seconds,
         "rtt_mean_us": np.where(sent > lost, rtt_us, 0.0),
-        **dict.fromkeys((f.name for f in windows.FEATURE_FIELDS), rtt_us),
+        **dict.fromkeys((f.name for f in window_chunks.FEATURE_FIELDS), rtt_us),
         "rtt_std_us": np.full(len(met), 0.5),
     }  # fmt: skip
     columns = [pa.array(counts[f.name]).cast(f.type) for f in schema if f.name in counts]
@@ -209,7 +209,7 @@ def _described(paths: tuple[Path, ...]) -> list[pa.Array]:
         pa.array(values).dictionary_encode().cast(f.type)
         if pa.types.is_dictionary(f.type)
         else pa.array(values, f.type)
-        for f, values in zip(windows.PATH_FIELDS, rows, strict=True)
+        for f, values in zip(window_chunks.PATH_FIELDS, rows, strict=True)
     ]
 
 
@@ -256,5 +256,5 @@ def traced(
         for flow, way in ((p.flow, hops), (p.reply, hops[::-1])):
             names = ("layer", "src_ip", "dst_ip", "src_port", "dst_port")
             rows.append({"fabric": "f1", **dict(zip(names, flow, strict=True)), "hops": way})
-    batch = pa.RecordBatch.from_pylist(rows, schema=windows.ROUTES)
+    batch = pa.RecordBatch.from_pylist(rows, schema=window_chunks.ROUTES)
     return Header("routes", "f1", START_S, START_S + 1), batch, b""

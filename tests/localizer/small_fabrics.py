@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from drawings import newest
 
-from schemas.incident import Incident
-from skeletonhunter.offline import Offline
-from testbed.clos import ClosSpec, build
-from testbed.conditions import candidates
-from testbed.faults import Fault
-from testbed.simulator import Second, Simulation
+from schemas.documents.incident import Incident
+from streams.replay import Offline
+from testbed.faults.kinds import Fault
+from testbed.simulator.fault_effects import candidates
+from testbed.simulator.simulator import Second, Simulation
+from testbed.topologies.clos import ClosSpec, build
 
 START_NS = 1_780_000_000 * 10**9
 TWO_TIERS = ClosSpec(

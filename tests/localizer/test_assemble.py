@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from drawings import START_S, punctuation
 
-from localizer.assemble import JUMP_S, Assembler, Frame
-from schemas.windows import Header, Kind
+from localizer.second_batch import JUMP_S, Assembler, Frame
+from schemas.wire.window_chunks import Header, Kind
 
 
 def chunk(

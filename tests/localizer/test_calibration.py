@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from drawings import Cluster, Second, observe
 
-from localizer.engine import Localizer
-from localizer.paths import Path
+from localizer.fabric.path_table import Path
+from localizer.localizer import Localizer
 from localizer.state import Options, PValues
 
 CLUSTER = Cluster(hosts=8)

@@ -11,13 +11,13 @@ import pytest
 from scipy import stats
 from small_fabrics import TWO_TIERS, Tracing, always, broken, every_version, last_versions, never
 
-from localizer.case import Case
-from localizer.confidence import TRIALS, by_rule, cap, jeffreys, share_out
-from localizer.issue_type import Signs, of_members
-from localizer.judge.common import corrected
-from localizer.verdict import Verdict
-from schemas.incident import SMALLEST_P, Incident, Symptom
-from testbed.score import score
+from localizer.explanation.confidence import TRIALS, by_rule, cap, jeffreys, share_out
+from localizer.explanation.issue_types import Signs, of_members
+from localizer.incidents.tracked_incident import Case
+from localizer.verdicts.common import corrected
+from localizer.verdicts.verdict import Verdict
+from schemas.documents.incident import SMALLEST_P, Incident, Symptom
+from testbed.scoring.score import score
 
 RESULTS = Path(__file__).parents[2] / "docs" / "scorecard" / "results.jsonl"
 SEEDS = range(900, 908)  # neither the scorecard's nor those of the constants

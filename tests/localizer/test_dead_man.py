@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from drawings import FINE, START_S, Cluster, Message, Second, newest, observe, punctuation
 
-from localizer import engine
-from localizer.engine import Localizer
-from localizer.paths import Path
+from localizer import localizer as engine
+from localizer.fabric.path_table import Path
+from localizer.localizer import Localizer
 from localizer.state import Options
-from schemas.incident import Incident
-from schemas.times import rfc3339
+from schemas.documents.incident import Incident
+from schemas.documents.times import rfc3339
 
 #  h1..h4 in pod east, h5..h8 in pod west
 CLUSTER = Cluster(hosts=8, rails=1)

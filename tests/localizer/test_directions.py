@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from localizer.incidence import Incidence
-from localizer.keys import KeyIndex
-from localizer.observability import classes
-from localizer.parts import Woven
-from localizer.paths import Path, PathIndex, Paths
-from localizer.routes import Routes
-from schemas import windows
-from schemas.components import component, link
-from schemas.topology import Topology
+from localizer.fabric.factored_incidence import Woven
+from localizer.fabric.incidence import Incidence
+from localizer.fabric.key_index import KeyIndex
+from localizer.fabric.observability import classes
+from localizer.fabric.path_table import Path, PathIndex, Paths
+from localizer.fabric.switch_graph import Routes
+from schemas.component_ids import component, link
+from schemas.documents.topology import Topology
+from schemas.wire import window_chunks
 
 A = End("c1", "h1", "r1", "asw1")
 B = End("c2", "h2", "r2", "asw2")
@@ -249,9 +249,10 @@ def test_any_story_gives_the_rows_that_one_writes_down_by_hand(
 
 def chunk(told: list[tuple[tuple[object, ...], list[str | None]]]) -> pa.RecordBatch:
     rows = [
-        dict(zip(windows.ROUTES.names, ("f1", *flow, hops), strict=True)) for flow, hops in told
+        dict(zip(window_chunks.ROUTES.names, ("f1", *flow, hops), strict=True))
+        for flow, hops in told
     ]
-    return pa.RecordBatch.from_pylist(rows, schema=windows.ROUTES)
+    return pa.RecordBatch.from_pylist(rows, schema=window_chunks.ROUTES)
 
 
 def test_a_chunk_of_traceroutes_is_as_good_as_one_after_another() -> None:

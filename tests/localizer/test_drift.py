@@ -10,9 +10,9 @@ from drawings import START_S, Cluster, Message, Second, newest
 from drawings import observe as tell
 
 from localizer.detectors.drift import PERIOD_S, Drift, DriftMemory, inflation, tail
-from localizer.engine import Localizer
-from localizer.paths import Path
-from schemas.incident import Incident
+from localizer.fabric.path_table import Path
+from localizer.localizer import Localizer
+from schemas.documents.incident import Incident
 
 PATHS = 400
 CROWD = np.arange(PATHS) % 2

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from drawings import START_S, End, Message, Second, beat, observe, pane, path, punctuation
 
-from localizer.engine import FORGET_AFTER_S, FORGET_EVERY_S, Localizer
-from localizer.paths import Path
+from localizer.fabric.path_table import Path
+from localizer.localizer import FORGET_AFTER_S, FORGET_EVERY_S, Localizer
 from localizer.state import MISSED_S
-from schemas import windows
-from schemas.maintenance import Maintenance
-from schemas.placement import Placement
-from schemas.times import rfc3339
-from schemas.windows import Header
+from schemas.documents.maintenance import Maintenance
+from schemas.documents.placement import Placement
+from schemas.documents.times import rfc3339
+from schemas.wire import window_chunks
+from schemas.wire.window_chunks import Header
 
 HOSTS = 12
 STEP_S, BUSY_S = 600, 3  # a generation of names lives for so long, and is measured for so long
@@ -52,7 +52,7 @@ def routes(at: int, traced: Iterable[tuple[Path, list[str | None]]]) -> Message:
         }
         for p, hops in traced
     ]  # fmt: skip
-    found = pa.RecordBatch.from_pylist(rows, schema=windows.ROUTES)
+    found = pa.RecordBatch.from_pylist(rows, schema=window_chunks.ROUTES)
     return Header("routes", "f1", START_S + at, START_S + at + 1), found, b""
 
 
@@ -64,7 +64,7 @@ def second(
     met = [(p, Second(lost=2 if bad and bad in (p.src_asw, p.dst_asw) else 0)) for p in paths]
     hosts = {p.src_node_sn for p in paths}
     beats = [beat(at, name, **more) for name in sorted(hosts)]
-    told = pa.RecordBatch.from_pylist(beats, schema=windows.HEARTBEATS)
+    told = pa.RecordBatch.from_pylist(beats, schema=window_chunks.HEARTBEATS)
     body = json.dumps({"skewed": {f"h{at}.1": 9.0}}).encode()
     return [
         (Header("heartbeats", "f1", start_s, start_s + 1), told, b""),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localizer.history import History
+from localizer.baselines.pane_history import History
 
 SECONDS = 6
 

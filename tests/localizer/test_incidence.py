@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from drawings import TWO_TIER, End, path
 
-from localizer.incidence import Incidence
-from localizer.observability import Classes, classes
-from localizer.paths import Path
-from schemas.components import kind_of
-from schemas.topology import Topology
+from localizer.fabric.incidence import Incidence
+from localizer.fabric.observability import Classes, classes
+from localizer.fabric.path_table import Path
+from schemas.component_ids import kind_of
+from schemas.documents.topology import Topology
 
 #  h1.r1 - asw1 - (dsw1, dsw2) - asw2 - h2.r2
 A = End("c1", "h1", "r1", "asw1")

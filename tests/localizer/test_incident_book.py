@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from localizer.case import Impact
-from localizer.incidents import CLEAR_S, REOPEN_S, UPDATE_S, IncidentBook
-from localizer.verdict import Verdict
-from schemas.incident import Incident, Symptom
-from schemas.times import rfc3339
+from localizer.incidents.tracked_incident import Impact
+from localizer.incidents.tracker import CLEAR_S, REOPEN_S, UPDATE_S, IncidentBook
+from localizer.verdicts.verdict import Verdict
+from schemas.documents.incident import Incident, Symptom
+from schemas.documents.times import rfc3339
 
 START_S = 1_780_000_000
 P2 = Impact("P2", [], [])

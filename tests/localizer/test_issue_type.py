@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from localizer.issue_type import NONE, TYPES, Signs, likeliest_first, likely, of_members, stated
-from schemas.incident import Symptom
+from localizer.explanation.issue_types import (
+    NONE,
+    TYPES,
+    Signs,
+    likeliest_first,
+    likely,
+    of_members,
+    stated,
+)
+from schemas.documents.incident import Symptom
 
 LINK, RNIC, VSWITCH = ["link:agg:a|tor:t"], ["rnic:r", "link:rnic:r|tor:t"], ["vswitch:h"]
 

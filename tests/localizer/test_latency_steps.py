@@ -6,13 +6,13 @@ from datetime import datetime
 
 import pytest
 
-from schemas.incident import Incident
-from skeletonhunter.offline import Offline
-from testbed.clos import ClosSpec, build
-from testbed.conditions import candidates
-from testbed.faults import Fault
-from testbed.healthy import Noise
-from testbed.simulator import Simulation
+from schemas.documents.incident import Incident
+from streams.replay import Offline
+from testbed.faults.kinds import Fault
+from testbed.simulator.baseline import Noise
+from testbed.simulator.fault_effects import candidates
+from testbed.simulator.simulator import Simulation
+from testbed.topologies.clos import ClosSpec, build
 
 START_S = 1_780_000_000
 FAULT_S = 310  # ten windows are known by then

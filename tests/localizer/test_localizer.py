@@ -12,12 +12,12 @@ from drawings import FINE, START_S, Cluster, Message, Second, Weather, fine, new
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localizer.engine import Localizer
 from localizer.errors import UnknownStrategy
-from localizer.paths import Path
+from localizer.fabric.path_table import Path
+from localizer.localizer import Localizer
 from localizer.state import Options
-from schemas.incident import Incident
-from schemas.times import rfc3339
+from schemas.documents.incident import Incident
+from schemas.documents.times import rfc3339
 
 CLUSTER = Cluster(hosts=8)
 QUIET_S = 10

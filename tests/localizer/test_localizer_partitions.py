@@ -8,14 +8,16 @@ from collections import defaultdict
 
 import pytest
 
-from localizer.engine import Localizer
-from schemas import topics, windows
-from schemas.incident import Incident
-from schemas.topology import Topology
-from streams.messages import InMessage, OutMessage
-from streams.partition import PartitionWorker
-from testbed import publish, scenario
-from testbed.scenario import FaultPlan
+from localizer.localizer import Localizer
+from schemas import topics
+from schemas.documents.incident import Incident
+from schemas.documents.topology import Topology
+from schemas.wire import window_chunks
+from streams.kafka.messages import InMessage, OutMessage
+from streams.windowing.partition import PartitionWorker
+from testbed.scenarios import scenario
+from testbed.scenarios.scenario import FaultPlan
+from testbed.simulator import publish
 
 SEED = 11
 SECONDS = 75
@@ -71,11 +73,11 @@ def judge(told: Told, said: list[OutMessage], localizer: Localizer | None = None
     one = localizer or Localizer(topology=told.topology)
     found: list[Incident] = []
     for message in said:
-        header = windows.Header.from_kafka(dict(message.headers))
+        header = window_chunks.Header.from_kafka(dict(message.headers))
         if header.kind == "punctuation":
             found += one.observe(header, None, message.value).incidents
         else:
-            found += one.observe(header, windows.decode(header.kind, message.value)).incidents
+            found += one.observe(header, window_chunks.decode(header.kind, message.value)).incidents
     return found
 
 
@@ -87,7 +89,7 @@ def in_turn(lanes: list[list[Lane]], ahead: int = 0, seed: int = 0) -> list[OutM
         due = 0.0
         for at, step in enumerate(lane):
             if step:
-                header = windows.Header.from_kafka(dict(step[-1].headers))
+                header = window_chunks.Header.from_kafka(dict(step[-1].headers))
                 due = max(due, header.watermark_ms / 1000 + rng.random() * ahead)
             order.append((due, number, at))
     return [message for _, number, at in sorted(order) for message in lanes[number][at]]

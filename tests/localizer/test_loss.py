@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
-from localizer import quorum
-from localizer.budget import WEEK_S, AlarmBudget
+from localizer.detectors.alarm_budget import WEEK_S, AlarmBudget
 from localizer.detectors.loss import (
     CLEANEST,
     MATERIAL,
@@ -18,6 +17,7 @@ from localizer.detectors.loss import (
     pooled,
     upper_tail,
 )
+from localizer.verdicts import quorum
 
 F = np.array
 

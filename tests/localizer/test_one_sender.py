@@ -13,15 +13,15 @@ from drawings import newest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localizer.weights import MOST_HOST, bounded
-from schemas.heartbeat import Heartbeat
-from schemas.incident import Incident
-from schemas.times import seconds_of
-from skeletonhunter.offline import Offline
-from testbed.clos import ClosSpec, build
-from testbed.conditions import candidates
-from testbed.faults import Fault
-from testbed.simulator import Second, Simulation
+from localizer.baselines.source_weights import MOST_HOST, bounded
+from schemas.documents.heartbeat import Heartbeat
+from schemas.documents.incident import Incident
+from schemas.documents.times import seconds_of
+from streams.replay import Offline
+from testbed.faults.kinds import Fault
+from testbed.simulator.fault_effects import candidates
+from testbed.simulator.simulator import Second, Simulation
+from testbed.topologies.clos import ClosSpec, build
 
 LIAR = "host-02"
 START_NS = 1_780_000_000 * 10**9

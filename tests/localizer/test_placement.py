@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 import pytest
 from drawings import FINE, START_S, Cluster, Second, Weather, newest, observe
 
-from localizer.engine import Localizer
-from localizer.maintenance import Cause, Suppressed
-from localizer.paths import Path
-from localizer.placement import Placements
-from schemas.incident import Incident
-from schemas.maintenance import Maintenance
-from schemas.placement import Placement, State
-from schemas.times import rfc3339
+from localizer.fabric.path_table import Path
+from localizer.localizer import Localizer
+from localizer.suppression.maintenance import Cause, Suppressed
+from localizer.suppression.placement import Placements
+from schemas.documents.incident import Incident
+from schemas.documents.maintenance import Maintenance
+from schemas.documents.placement import Placement, State
+from schemas.documents.times import rfc3339
 
 CLUSTER = Cluster(hosts=8)
 DEAD = Second(lost=4)

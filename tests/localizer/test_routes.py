@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from drawings import THREE_TIER, TWO_TIER
 
-from localizer.routes import Routes
-from schemas.topology import Switch, Topology
+from localizer.fabric.switch_graph import Routes
+from schemas.documents.topology import Switch, Topology
 
 
 def test_two_spines_share_the_traffic_between_two_tors() -> None:

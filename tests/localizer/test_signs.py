@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from drawings import Cluster, Path, Second, Weather, newest, observe
 
-from localizer.engine import Localizer
-from localizer.issue_type import CLEAR, CLEARLY, NONE
-from schemas.incident import Incident
-from skeletonhunter.offline import Offline
-from testbed.clos import ClosSpec, build
-from testbed.conditions import candidates
-from testbed.faults import Fault
-from testbed.simulator import Simulation
+from localizer.explanation.issue_types import CLEAR, CLEARLY, NONE
+from localizer.localizer import Localizer
+from schemas.documents.incident import Incident
+from streams.replay import Offline
+from testbed.faults.kinds import Fault
+from testbed.simulator.fault_effects import candidates
+from testbed.simulator.simulator import Simulation
+from testbed.topologies.clos import ClosSpec, build
 
 BEGIN, END = 10, 35
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from drawings import FINE, Cluster, Second, Weather, newest, observe
 
-from localizer import engine
-from localizer.clocks import ClockWatch
+from localizer import localizer as engine
+from localizer.baselines.clocks import ClockWatch
 from localizer.detectors.silence import HostMemory
-from localizer.engine import Localizer
-from localizer.paths import Path
-from schemas.incident import Incident
+from localizer.fabric.path_table import Path
+from localizer.localizer import Localizer
+from schemas.documents.incident import Incident
 
 CLUSTER = Cluster()  # 6 hosts x 2 rnics
 HOST = "h2"

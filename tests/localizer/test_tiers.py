@@ -18,12 +18,12 @@ from drawings import (
     traced,
 )
 
-from localizer.engine import Localizer
-from localizer.incidence import Incidence
-from localizer.paths import Path
-from schemas.components import device
-from schemas.incident import Incident
-from schemas.topology import Topology
+from localizer.fabric.incidence import Incidence
+from localizer.fabric.path_table import Path
+from localizer.localizer import Localizer
+from schemas.component_ids import device
+from schemas.documents.incident import Incident
+from schemas.documents.topology import Topology
 
 Hops = tuple[str, ...]
 

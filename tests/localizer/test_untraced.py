@@ -16,8 +16,8 @@ from small_fabrics import (
     sparsely,
 )
 
-from schemas.components import kind_of, link_ends
-from schemas.incident import Incident
+from schemas.component_ids import kind_of, link_ends
+from schemas.documents.incident import Incident
 
 BEGIN, END = 20, 10**6
 pytestmark = [pytest.mark.slow]

@@ -12,8 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from probers.relay import Headers
-from schemas import heartbeat, topics
+from probers.publishing.relay import Headers
+from schemas import topics
+from schemas.documents import heartbeat
 
 SECRET = "a key that must never be shown"  # noqa: S105  # of these tests only
 
@@ -32,7 +33,7 @@ class Site:
         self.network = own_network()
         self.ips = (f"{self.network}.1", f"{self.network}.2")
         self.processes: list[subprocess.Popen[bytes]] = []
-        self.command = [sys.executable, "-m", "probers.agent"]
+        self.command = [sys.executable, "-m", "probers.agent.main"]
         self.rows: list[dict[str, Any]] = []
         self.beats: list[heartbeat.Heartbeat] = []
         (directory / "key").touch(mode=0o600)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from agent_site import Site
 
-from probers.doors import Doors
-from probers.loop import Loop
-from probers.relay import Relay
-from probers.responder import Responder
-from probers.wire import Key
+from probers.net.packet import Key
+from probers.net.responder import Responder
+from probers.net.socket_pool import Doors
+from probers.probing.loop import Loop
+from probers.publishing.relay import Relay
 
 Until = Callable[[Callable[[], bool]], None]
 PATIENCE_S = 300.0  # a busy machine is slow, not wrong

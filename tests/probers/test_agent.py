@@ -116,7 +116,7 @@ def test_wrong_usage_is_one_line_and_its_exit_code(
     places = {"L": str(site.directory / "list.json"), "OPEN": str(site.directory / "open")}
     arguments = [places.get(argument, argument) for argument in arguments]
     done = subprocess.run(
-        [sys.executable, "-m", "probers.agent", *arguments],
+        [sys.executable, "-m", "probers.agent.main", *arguments],
         capture_output=True, text=True, check=False, timeout=600, env={**os.environ, **environment},
     )  # fmt: skip
     assert done.returncode == code, done.stderr
@@ -127,7 +127,7 @@ def test_wrong_usage_is_one_line_and_its_exit_code(
 
 def test_help_shows_an_example() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "probers.agent", "--help"],
+        [sys.executable, "-m", "probers.agent.main", "--help"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert "example:" in done.stdout

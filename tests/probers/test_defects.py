@@ -14,11 +14,11 @@ from random import Random
 import pytest
 from agent_site import Site, ended
 
-from probers.flow import FiveTuple
-from probers.log import lines_lost, say
-from probers.loop import MAX_ERRORS, Deadlines, Loop, LoopError
-from probers.schedule import Schedule
-from probers.threads import ThreadDeaths
+from probers.agent.log import lines_lost, say
+from probers.agent.threads import ThreadDeaths
+from probers.net.five_tuple import FiveTuple
+from probers.probing.loop import MAX_ERRORS, Deadlines, Loop, LoopError
+from probers.probing.schedule import Schedule
 
 Until = Callable[[Callable[[], bool]], None]
 FLOWS = [FiveTuple(("10.0.0.1", 61100 + n), ("10.0.0.2", 65300)) for n in range(5)]

@@ -18,8 +18,8 @@ import pytest
 from agent_site import Site, ended
 from raw_server import ok, sends, serving
 
-from probers import exposition
-from probers.health_server import DEADLINE_S, MAX_CONNECTIONS, HealthServer, Page
+from probers.health import exposition
+from probers.health.server import DEADLINE_S, MAX_CONNECTIONS, HealthServer, Page
 from schemas import metrics
 from schemas.metrics import Metric, Sample
 
@@ -233,7 +233,7 @@ def test_a_second_agent_of_the_host_is_said_in_one_line_and_shown(
 
 def test_the_agent_imports_no_large_library_and_stays_small(site: Site, eventually: Until) -> None:
     code = (
-        "import sys, probers.agent, schemas.metrics\n"
+        "import sys, probers.agent.main, schemas.metrics\n"
         "print(sorted({'prometheus_client', 'numpy', 'pyarrow', 'pydantic', 'asyncio', "
         "'http.server', 'socketserver'} & set(sys.modules)))"
     )

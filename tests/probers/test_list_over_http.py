@@ -13,10 +13,10 @@ import pytest
 from agent_site import Site, ended
 from raw_server import Handler, drips, hangs, ok, sends, serving
 
-from probers import pinglist, watch
-from probers.fetch import fetch
-from probers.pinglist import PingList, PingListError
-from probers.watch import MAX_FAILURES, Watch
+from probers.agent import ping_list, poller
+from probers.agent.fetch import fetch
+from probers.agent.ping_list import PingList, PingListError
+from probers.agent.poller import MAX_FAILURES, Watch
 
 Until = Callable[[Callable[[], bool]], None]
 
@@ -68,7 +68,7 @@ class Reader:
         self.complaints: list[str] = []
         self.watch = Watch(
             url,
-            lambda document, where: pinglist.check_owner(document, where, "host-1", None),
+            lambda document, where: ping_list.check_owner(document, where, "host-1", None),
             self.lists.append,
             self.complaints.append,
             interval_s=0.001,
@@ -150,7 +150,7 @@ def test_a_defect_of_ours_costs_a_reading_and_not_the_thread(
         raise defect("injected")
 
     with monkeypatch.context() as patch:
-        patch.setattr(watch, "parse", broken)
+        patch.setattr(poller, "parse", broken)
         path.write_bytes(LIST + b" ")
         reader.watch.start()
         eventually(lambda: None in reader.lists)
@@ -175,7 +175,7 @@ def test_a_reading_that_never_returns_fails_closed_and_recovers(
         go_on.wait()
         return fetch(location, deadline_s)
 
-    monkeypatch.setattr(watch, "fetch", holding)
+    monkeypatch.setattr(poller, "fetch", holding)
     reader.watch.start()
     assert held.wait(300.0)
     for _ in range(reader.watch.max_ticks - 1):

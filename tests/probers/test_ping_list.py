@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from probers import pinglist
-from probers.fetch import fetch
-from probers.pinglist import PingList, PingListError
-from probers.watch import MAX_FAILURES, Watch
+from probers.agent import ping_list
+from probers.agent.fetch import fetch
+from probers.agent.ping_list import PingList, PingListError
+from probers.agent.poller import MAX_FAILURES, Watch
 
 ENDPOINT = {"ip": "10.0.0.1", "real_ip": "10.0.0.1", "layer": "underlay"}
 TARGET = {
@@ -34,7 +34,7 @@ def target(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_good_document_is_read_and_unknown_fields_are_ignored() -> None:
-    read = pinglist.parse(msgspec.json.encode(document(comment="later")), "list")
+    read = ping_list.parse(msgspec.json.encode(document(comment="later")), "list")
     assert (read.targets[0].port, read.targets[0].src_ports) == (65300, [51000, 51001])
 
 
@@ -69,7 +69,7 @@ def test_a_good_document_is_read_and_unknown_fields_are_ignored() -> None:
 def test_a_bad_document_is_one_line_that_names_place_and_fault(raw: Any, what: str) -> None:
     data = raw if isinstance(raw, bytes) else msgspec.json.encode(raw)
     with pytest.raises(PingListError) as why:
-        pinglist.parse(data, "list")
+        ping_list.parse(data, "list")
     text = str(why.value)
     assert text.startswith("list: ")
     assert "\n" not in text
@@ -78,23 +78,23 @@ def test_a_bad_document_is_one_line_that_names_place_and_fault(raw: Any, what: s
 
 def test_a_huge_document_is_refused_before_it_is_parsed() -> None:
     with pytest.raises(PingListError, match="over 16777216 bytes"):
-        pinglist.parse(b" " * (pinglist.MAX_BYTES + 1), "list")
+        ping_list.parse(b" " * (ping_list.MAX_BYTES + 1), "list")
 
 
 def test_a_list_for_another_host_or_fabric_is_refused() -> None:
-    read = pinglist.parse(msgspec.json.encode(document()), "list")
-    pinglist.check_owner(read, "list", "host-1", None)
+    read = ping_list.parse(msgspec.json.encode(document()), "list")
+    ping_list.check_owner(read, "list", "host-1", None)
     with pytest.raises(PingListError, match="is for node_sn 'host-1' but this agent is 'host-2'"):
-        pinglist.check_owner(read, "list", "host-2", None)
+        ping_list.check_owner(read, "list", "host-2", None)
     with pytest.raises(PingListError, match="is for fabric 'f1'"):
-        pinglist.check_owner(read, "list", "host-1", "f2")
+        ping_list.check_owner(read, "list", "host-1", "f2")
 
 
 def test_targets_outside_the_allowed_networks_are_kept_apart() -> None:
-    read = pinglist.parse(
+    read = ping_list.parse(
         msgspec.json.encode(document(targets=[TARGET, {**TARGET, "ip": "8.8.8.8"}])), "list"
     )
-    inside, outside = pinglist.permitted(read.targets, [IPv4Network("10.0.0.0/8")])
+    inside, outside = ping_list.permitted(read.targets, [IPv4Network("10.0.0.0/8")])
     assert [t.ip for t in inside] == ["10.0.0.2"]
     assert [t.ip for t in outside] == ["8.8.8.8"]
 

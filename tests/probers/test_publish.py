@@ -13,18 +13,18 @@ from confluent_kafka import Consumer, Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probers import frames
-from probers.frames import Frame, FrameError, FrameReader
-from probers.publish import (
+from probers.publishing import frames
+from probers.publishing.frames import Frame, FrameError, FrameReader
+from probers.publishing.kafka import KafkaPublisher
+from probers.publishing.publisher import (
     FilePublisher,
     Publisher,
     PublishError,
     PublishUsageError,
     publish_to,
 )
-from probers.publish_kafka import KafkaPublisher
-from probers.publish_unix import UnixPublisher
-from probers.relay import Headers, Relay, RelayError
+from probers.publishing.relay import Headers, Relay, RelayError
+from probers.publishing.unix import UnixPublisher
 from schemas import topics
 
 Until = Callable[[Callable[[], bool]], None]

@@ -12,9 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probers import agent, rdma_ping, rdma_verbs, wire
-from probers.rdma import Arrived, RdmaProber, RdmaResponder, Sent
-from probers.rdma_probe import (
+from probers.agent import main
+from probers.net import packet
+from probers.net.packet import KEY_VARIABLE, Key
+from probers.net.responder import Responder
+from probers.rdma import ping, verbs
+from probers.rdma.engine import Arrived, RdmaProber, RdmaResponder, Sent
+from probers.rdma.packet import (
     GRH_BYTES,
     QpAddress,
     RdmaTrip,
@@ -24,9 +28,7 @@ from probers.rdma_probe import (
     source_ip,
     trip,
 )
-from probers.rdma_verbs import RdmaError
-from probers.responder import Responder
-from probers.wire import KEY_VARIABLE, Key
+from probers.rdma.verbs import RdmaError
 
 WALL = 1_700_000_000 * 10**9
 TIMES = st.integers(min_value=0, max_value=10**9)
@@ -241,7 +243,7 @@ def test_a_wrong_key_gets_silence_and_is_counted_by_the_responder(key: Key) -> N
     assert pair.far.count == 0, "not a single message back"
 
 
-@pytest.mark.parametrize(("kind", "by"), [(wire.PROBE, "near"), (wire.REPLY, "far")])
+@pytest.mark.parametrize(("kind", "by"), [(packet.PROBE, "near"), (packet.REPLY, "far")])
 def test_a_lost_question_or_answer_is_a_lost_probe(pair: Pair, kind: int, by: str) -> None:
     getattr(pair, by).loses.add(kind)
     pair.prober.ask(0, pair.target)
@@ -253,7 +255,7 @@ def test_a_lost_question_or_answer_is_a_lost_probe(pair: Pair, kind: int, by: st
 
 
 def test_a_lost_follow_up_is_not_a_lost_probe(pair: Pair) -> None:
-    pair.far.loses.add(wire.FOLLOW_UP)
+    pair.far.loses.add(packet.FOLLOW_UP)
     pair.prober.ask(0, pair.target)
     pair.settle()
     pair.time_out()
@@ -263,9 +265,9 @@ def test_a_lost_follow_up_is_not_a_lost_probe(pair: Pair) -> None:
 
 def test_neither_answers_nor_follow_ups_are_answered(key: Key, pair: Pair) -> None:
     own = pair.near.addresses[0]
-    for kind in (wire.REPLY, wire.FOLLOW_UP):
-        said = wire.Datagram(kind, 1, 0, WALL, 7)
-        pair.near.send(0, pair.target, wire.pack(key, said, own, pair.target))
+    for kind in (packet.REPLY, packet.FOLLOW_UP):
+        said = packet.Datagram(kind, 1, 0, WALL, 7)
+        pair.near.send(0, pair.target, packet.pack(key, said, own, pair.target))
     pair.settle()
     assert pair.far.count == 0
 
@@ -275,8 +277,8 @@ def test_a_strangers_answer_is_no_answer(key: Key, pair: Pair, change: str) -> N
     pair.prober.ask(0, pair.target)
     event = pair.far.poll()
     assert isinstance(event, Arrived)
-    question = wire.unpack(event.payload)
-    reply = wire.answer(question, WALL, WALL)
+    question = packet.unpack(event.payload)
+    reply = packet.answer(question, WALL, WALL)
     own, peer = pair.near.addresses[0], pair.target
     if change == "nonce":
         reply = reply._replace(nonce=reply.nonce ^ 1)
@@ -285,7 +287,7 @@ def test_a_strangers_answer_is_no_answer(key: Key, pair: Pair, change: str) -> N
     signed = Key(b"somebody else's key") if change == "key" else key
     if change == "from elsewhere":
         pair.far.addresses = [QpAddress("10.0.0.3", 17)]
-    payload = b"x" * 72 if change == "garbage" else wire.pack(signed, reply, peer, own)
+    payload = b"x" * 72 if change == "garbage" else packet.pack(signed, reply, peer, own)
     pair.far.send(0, own, payload)
     while pair.prober.turn():
         pass
@@ -309,8 +311,8 @@ AGENT = ["--ping-list", "x.json", "--publish", "file:x", "--node-sn", "h", "--en
 @pytest.mark.parametrize(
     "command",
     [
-        lambda: rdma_ping.main(["ping", "--device", "rxe0", "10.0.0.2/17"]),
-        lambda: agent.main(AGENT),
+        lambda: ping.main(["ping", "--device", "rxe0", "10.0.0.2/17"]),
+        lambda: main.main(AGENT),
     ],
 )
 def test_without_pyverbs_there_is_one_line_that_says_what_to_install(
@@ -341,8 +343,8 @@ def test_without_a_device_an_agent_asked_for_rdma_says_so_in_one_line(
             return []
 
     Library.PyverbsError = PyverbsError  # type: ignore[attr-defined]  # one fake for two modules
-    monkeypatch.setattr(rdma_verbs, "_pyverbs", lambda part: Library)
-    assert agent.main(AGENT) == 3
+    monkeypatch.setattr(verbs, "_pyverbs", lambda part: Library)
+    assert main.main(AGENT) == 3
     (line,) = capsys.readouterr().err.splitlines()
     assert "needs an RDMA device and this machine has none" in line
     assert "probe with UDP_PING" in line
@@ -352,8 +354,8 @@ def test_with_a_device_an_agent_does_not_pretend(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, "a key for the tests only")
-    monkeypatch.setattr(agent, "device_names", lambda: ["rxe0"])
-    assert agent.main(AGENT) == 2
+    monkeypatch.setattr(main, "device_names", lambda: ["rxe0"])
+    assert main.main(AGENT) == 2
     assert "not scheduled by the agent yet" in capsys.readouterr().err
 
 
@@ -369,7 +371,7 @@ def test_wrong_usage_is_said(
     arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:
-        rdma_ping.main(arguments)
+        ping.main(arguments)
     assert caught.value.code == 2
     assert complaint in capsys.readouterr().err
 
@@ -378,7 +380,7 @@ def test_without_a_key_nothing_is_tried(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
-    assert rdma_ping.main(["respond", "--device", "rxe0"]) == 2
+    assert ping.main(["respond", "--device", "rxe0"]) == 2
     assert f"variable {KEY_VARIABLE}" in capsys.readouterr().err
 
 
@@ -408,16 +410,16 @@ def test_the_command_prints_one_json_line_per_target_with_loss_and_round_trips(
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(rdma_ping, "VerbsPort", Device)
+    monkeypatch.setattr(ping, "VerbsPort", Device)
     monkeypatch.setenv(KEY_VARIABLE, "a key for the tests only")
     clock = pair.near.clock
     monkeypatch.setattr(
-        rdma_ping, "RdmaProber",
+        ping, "RdmaProber",
         lambda key, port, **_: RdmaProber(key, port, now=clock.mono, wall=clock.wall),
     )  # fmt: skip
     target = str(pair.target)
     arguments = ["ping", "--device", "rxe0", "--count", "3", "--interval", "0.001", target, target]
-    assert rdma_ping.main(arguments) == 0
+    assert ping.main(arguments) == 0
     assert done[:2] == ["prepared"] * 2, "both targets before the first is asked"
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
     assert first["src"] == "10.0.0.1/17"
@@ -430,6 +432,6 @@ def test_the_command_prints_one_json_line_per_target_with_loss_and_round_trips(
 def test_a_device_that_is_not_there_is_named_with_those_that_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rdma_verbs, "device_names", lambda: ["rxe0", "rxe1"])
+    monkeypatch.setattr(verbs, "device_names", lambda: ["rxe0", "rxe1"])
     with pytest.raises(RdmaError, match="no RDMA device 'rxe9'; there is rxe0, rxe1"):
-        rdma_verbs.VerbsPort("rxe9")
+        verbs.VerbsPort("rxe9")

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probers import encode
-from probers.flow import Value
+from probers.net.five_tuple import Value
+from probers.publishing import encode
 from schemas import topics
-from schemas.ping import COLUMNS, EXTRA_STATS
+from schemas.documents.ping import COLUMNS, EXTRA_STATS
 
 _VALUES: dict[str, st.SearchStrategy[Value]] = {
     "string": st.text(st.characters(blacklist_categories=["Cs"]), max_size=20),
@@ -71,8 +71,8 @@ def test_content_types_are_those_of_the_topic_table(name: str) -> None:
 
 def test_an_agent_loads_none_of_the_analysers_libraries() -> None:
     script = (
-        "import sys, probers.agent\n"
-        "from probers.encode import to_arrow\n"
+        "import sys, probers.agent.main\n"
+        "from probers.publishing.encode import to_arrow\n"
         "to_arrow([{'dial': 'success', 'ping_time': 1}])\n"
         "heavy = {'numpy', 'pyarrow', 'pandas', 'scipy', 'pydantic', 'typer', 'rich'}\n"
         "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"

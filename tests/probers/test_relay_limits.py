@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from probers import frames
-from probers.frames import Frame, FrameReader
-from probers.relay import Headers, Relay
-from probers.relay_limits import Allowance, Clients, Limits
+from probers.publishing import frames
+from probers.publishing.frames import Frame, FrameReader
+from probers.publishing.relay import Headers, Relay
+from probers.publishing.relay_limits import Allowance, Clients, Limits
 from schemas import topics
 
 Until = Callable[[Callable[[], bool]], None]
@@ -266,7 +266,7 @@ def test_an_allowance_fills_up_to_its_burst_and_says_how_long_to_wait() -> None:
 
 RELAY = """
 import sys, threading
-from probers.relay import Relay
+from probers.publishing.relay import Relay
 with Relay(sys.argv[1], lambda *message: print(len(message[3]), flush=True)) as relay:
     print("ready", flush=True)
     sys.stdin.readline()

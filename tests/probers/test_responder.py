@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from probers import responder as responder_module
-from probers import wire
-from probers.responder import RateLimit, Responder
-from probers.wire import Address, Datagram, Key
+from probers.net import packet
+from probers.net import responder as responder_module
+from probers.net.packet import Address, Datagram, Key
+from probers.net.responder import RateLimit, Responder
 
 NOW = 1_700_000_000 * 10**9
 PEER, OWN = ("10.0.0.1", 51000), ("10.0.0.2", 65300)
 
 
-def question(key: Key, *, kind: int = wire.PROBE, wall: int = NOW, peer: Address = PEER) -> bytes:
-    return wire.pack(key, Datagram(kind, 9, 1, wall, 5, dscp=26), peer, OWN)
+def question(key: Key, *, kind: int = packet.PROBE, wall: int = NOW, peer: Address = PEER) -> bytes:
+    return packet.pack(key, Datagram(kind, 9, 1, wall, 5, dscp=26), peer, OWN)
 
 
 def ask(responder: Responder, raw: bytes, *, peer: Address = PEER, mono: int = 0) -> bytes | None:
@@ -22,21 +22,21 @@ def ask(responder: Responder, raw: bytes, *, peer: Address = PEER, mono: int = 0
     return None if verdict is None else verdict[0]
 
 
-@pytest.mark.parametrize("kind", [wire.PROBE, wire.TRACE])
+@pytest.mark.parametrize("kind", [packet.PROBE, packet.TRACE])
 def test_a_keyed_fresh_probe_is_answered_with_both_stamps_and_its_dscp(key: Key, kind: int) -> None:
     verdict = Responder(key).answer(question(key, kind=kind), PEER, OWN, NOW - 1000, NOW, 0)
     assert verdict is not None
     raw, dscp = verdict
     assert dscp == 26
-    assert wire.verify(key, raw, OWN, PEER)
-    assert wire.unpack(raw)[-2:] == (NOW - 1000, NOW)
+    assert packet.verify(key, raw, OWN, PEER)
+    assert packet.unpack(raw)[-2:] == (NOW - 1000, NOW)
 
 
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
         (b"", "not-ours"),
-        (b"x" * wire.SIZE, "not-ours"),
+        (b"x" * packet.SIZE, "not-ours"),
         (b"x" * 1400, "not-ours"),
         (question(Key(b"somebody else's key")), "bad-mac"),
     ],
@@ -58,7 +58,7 @@ def test_a_stale_probe_gets_silence_and_the_clocks_difference_is_kept(key: Key, 
 
 def test_an_answer_is_never_answered(key: Key) -> None:
     responder = Responder(key)
-    assert ask(responder, question(key, kind=wire.REPLY)) is None
+    assert ask(responder, question(key, kind=packet.REPLY)) is None
 
 
 def test_a_captured_probe_is_worthless_from_another_address(key: Key) -> None:

@@ -10,13 +10,13 @@ from random import Random
 
 import pytest
 
-from probers.flow import FiveTuple
-from probers.health import CpuSteal
-from probers.log import say
-from probers.loop import Loop
-from probers.outbox import FLUSH_NS, Outbox
-from probers.publish import Publisher, publish_to
-from probers.schedule import Schedule
+from probers.agent.log import say
+from probers.health.heartbeat import CpuSteal
+from probers.net.five_tuple import FiveTuple
+from probers.probing.loop import Loop
+from probers.probing.schedule import Schedule
+from probers.publishing.batcher import FLUSH_NS, Outbox
+from probers.publishing.publisher import Publisher, publish_to
 
 Until = Callable[[Callable[[], bool]], None]
 FLOWS = [FiveTuple(("10.0.0.1", 61100 + n), ("10.0.0.2", 65300)) for n in range(20)]

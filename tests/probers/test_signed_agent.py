@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from probers.encode import to_arrow
-from probers.publish_unix import UnixPublisher
-from probers.relay import Headers, Relay
+from probers.publishing.encode import to_arrow
+from probers.publishing.relay import Headers, Relay
+from probers.publishing.unix import UnixPublisher
 from schemas import topics
 from schemas.signing import KeyRing
-from streams.admission import Admission
-from streams.messages import InMessage
-from streams.replays import Replays
+from streams.admission.admission import Admission
+from streams.admission.replays import Replays
+from streams.kafka.messages import InMessage
 
 Until = Callable[[Callable[[], bool]], None]
 RING = KeyRing({"k1": b"m" * 32})
@@ -67,7 +67,8 @@ def test_all_that_an_agent_signs_is_its_own_and_its_relays_client_is_held_to_its
     with Relay(tmp_path / "relay.sock", arrived):
         agent = subprocess.Popen(
             [
-                sys.executable, "-m", "probers.agent", "--ping-list", str(tmp_path / "list.json"),
+                sys.executable, "-m", "probers.agent.main",
+                "--ping-list", str(tmp_path / "list.json"),
                 "--publish", f"unix:{tmp_path / 'relay.sock'}", "--node-sn", "host-a",
                 "--key-file", str(tmp_path / "probe"), "--listen-port", "65312",
                 "--sender-key-file", str(tmp_path / "sender"),

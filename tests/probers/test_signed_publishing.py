@@ -11,13 +11,13 @@ from confluent_kafka import Consumer, Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probers import agent, options
-from probers.options import UsageError
-from probers.partitioner import partition_of
-from probers.publish_kafka import KafkaPublisher
-from probers.publish_unix import UnixPublisher
-from probers.relay import Client, Headers, Relay
-from probers.signer import SenderKeyError, Signer, read_key
+from probers.agent import main, options
+from probers.agent.options import UsageError
+from probers.publishing.kafka import KafkaPublisher
+from probers.publishing.partitioner import partition_of
+from probers.publishing.relay import Client, Headers, Relay
+from probers.publishing.signer import SenderKeyError, Signer, read_key
+from probers.publishing.unix import UnixPublisher
 from schemas import signing, topics
 from schemas.signing import HostKey, KeyRing
 
@@ -185,10 +185,10 @@ def test_a_key_of_another_host_or_one_that_others_can_read_is_refused(
     key_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["--ping-list", "x", "--publish", "file:-", "--sender-key-file", str(key_file)]
-    assert agent.main([*arguments, "--node-sn", "host-2"]) == 2
-    assert agent.main([*arguments, "--node-sn", "host-1", "--fabric", "f2"]) == 2
+    assert main.main([*arguments, "--node-sn", "host-2"]) == 2
+    assert main.main([*arguments, "--node-sn", "host-1", "--fabric", "f2"]) == 2
     key_file.chmod(0o640)
-    assert agent.main([*arguments, "--node-sn", "host-1"]) == 2
+    assert main.main([*arguments, "--node-sn", "host-1"]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3
     assert "not of 'host-2'" in lines[0]
@@ -229,7 +229,7 @@ def test_an_option_that_kafkas_library_does_not_know_is_wrong_usage(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     arguments = ["--ping-list", "x", "--publish", "kafka:127.0.0.1:1", "--node-sn", "host-1"]
-    assert agent.main([*arguments, "--kafka-option", "no.such=1"]) == 2
+    assert main.main([*arguments, "--kafka-option", "no.such=1"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "no.such" in line
 

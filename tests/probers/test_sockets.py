@@ -17,18 +17,19 @@ from pathlib import Path
 import pytest
 from agent_site import Site, ended, own_network
 
-from probers import frames, limits
-from probers.door import Door
-from probers.doors import MAX_SOCKETS, Doors
-from probers.flow import FiveTuple
-from probers.limits import RESERVE, shares
-from probers.loop import Loop
-from probers.plan import fit
-from probers.relay import Headers, Relay
-from probers.responder import Responder
-from probers.traceroute import Trace, Tracer
-from probers.udp import Burst, UdpEngine
-from probers.wire import Address, Key
+from probers.agent import descriptor_limits
+from probers.agent.descriptor_limits import RESERVE, shares
+from probers.agent.probe_plan import fit
+from probers.net.five_tuple import FiveTuple
+from probers.net.packet import Address, Key
+from probers.net.responder import Responder
+from probers.net.socket_pool import MAX_SOCKETS, Doors
+from probers.net.udp_socket import Door
+from probers.probing.loop import Loop
+from probers.probing.traceroute import Trace, Tracer
+from probers.probing.udp import Burst, UdpEngine
+from probers.publishing import frames
+from probers.publishing.relay import Headers, Relay
 from schemas import topics
 
 Until = Callable[[Callable[[], bool]], None]
@@ -71,7 +72,7 @@ def test_no_share_of_the_descriptors_uses_up_another(limit: int) -> None:
 def test_the_soft_limit_is_raised_to_the_hard_one() -> None:
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (100, 900))\n"
-        "from probers.limits import raise_file_limit\n"
+        "from probers.agent.descriptor_limits import raise_file_limit\n"
         "print(raise_file_limit(), *resource.getrlimit(resource.RLIMIT_NOFILE))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -285,4 +286,4 @@ def test_60000_source_ports_are_served_in_part_and_a_sane_list_works_at_once(
     assert errors.count("event=five-tuples-left-out") == 1, errors
     assert "sockets=236" in errors, "400 without a quarter for the relay and the reserve"
     assert {row["dial"] for row in site.pings} == {"success"}
-    assert limits.RESERVE == 64
+    assert descriptor_limits.RESERVE == 64

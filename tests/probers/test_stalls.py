@@ -16,17 +16,17 @@ from random import Random
 import pytest
 from agent_site import SECRET, Site, ended
 
-from probers import wire
-from probers.door import Received
-from probers.doors import Doors
-from probers.flow import FiveTuple
-from probers.loop import Deadlines, Loop
-from probers.record import ping_record
-from probers.responder import Responder
-from probers.schedule import Schedule
-from probers.traceroute import Trace, Tracer
-from probers.udp import Burst, UdpEngine
-from probers.wire import Datagram, Key
+from probers.net import packet
+from probers.net.five_tuple import FiveTuple
+from probers.net.packet import Datagram, Key
+from probers.net.responder import Responder
+from probers.net.socket_pool import Doors
+from probers.net.udp_socket import Received
+from probers.probing.loop import Deadlines, Loop
+from probers.probing.schedule import Schedule
+from probers.probing.traceroute import Trace, Tracer
+from probers.probing.udp import Burst, UdpEngine
+from probers.publishing.record import ping_record
 
 Until = Callable[[Callable[[], bool]], None]
 SECOND, HOUR = 10**9, 3600 * 10**9
@@ -60,7 +60,7 @@ class SlowPeer:
         self._socket.close()
 
     def _run(self) -> None:
-        waiting: deque[tuple[float, bytes, wire.Address]] = deque()
+        waiting: deque[tuple[float, bytes, packet.Address]] = deque()
         own = self._socket.getsockname()
         while not self._over.is_set():
             while waiting and waiting[0][0] <= time.monotonic():
@@ -71,8 +71,8 @@ class SlowPeer:
             except TimeoutError:
                 continue
             now = time.time_ns()
-            answer = wire.answer(wire.unpack(raw), now, now + SECOND)
-            reply = wire.pack(self._key, answer, own, peer)
+            answer = packet.answer(packet.unpack(raw), now, now + SECOND)
+            reply = packet.pack(self._key, answer, own, peer)
             waiting.append((time.monotonic() + 1.0, reply, peer))
 
 
@@ -151,10 +151,10 @@ def test_a_hop_that_was_asked_over_a_stop_is_asked_again(
 
         def answer() -> None:
             raw, sender = peer.recvfrom(2048)
-            asked.append(wire.unpack(raw))
+            asked.append(packet.unpack(raw))
             if len(asked) == 2:  # the first answer is lost
-                reply = wire.answer(asked[1], time.time_ns(), time.time_ns())
-                peer.sendto(wire.pack(key, reply, peer.getsockname(), source), sender)
+                reply = packet.answer(asked[1], time.time_ns(), time.time_ns())
+                peer.sendto(packet.pack(key, reply, peer.getsockname(), source), sender)
 
         loop.watch(peer.fileno(), answer)
         run_until(lambda: bool(traces))
@@ -188,7 +188,7 @@ def test_a_clock_that_steps_in_the_middle_of_a_round_trip_changes_no_latency(
         engine.probe(flow)
     ours, theirs = (step, 0) if whose == "ours" else (0, step)
     engine.stamped(sequence, NOW)
-    reply = Datagram(wire.REPLY, sequence, 0, NOW, 0, 0, NOW + 10_000, NOW + 20_000 + theirs)
+    reply = Datagram(packet.REPLY, sequence, 0, NOW, 0, 0, NOW + 10_000, NOW + 20_000 + theirs)
     engine.replied(sequence, reply, Received(b"", flow.dst, NOW + 50_000 + ours, kernel=True))
     record = ping_record(bursts[0], 0.0)
     assert record["dial"] == "success"
@@ -205,7 +205,7 @@ def test_a_clock_that_steps_in_the_middle_of_a_round_trip_changes_no_latency(
 def test_peers_are_answered_again_as_soon_as_a_stepped_clock_is_right(key: Key, step: int) -> None:
     responder = Responder(key)
     peer, own = ("10.0.0.1", 51000), ("10.0.0.2", 65300)
-    raw = wire.pack(key, Datagram(wire.PROBE, 1, 0, NOW, 5), peer, own)
+    raw = packet.pack(key, Datagram(packet.PROBE, 1, 0, NOW, 5), peer, own)
     assert responder.answer(raw, peer, own, NOW + step, NOW + step, 0) is None
     assert responder.silent == {"stale": 1}
     assert responder.last_skew_ns == -step, "names the difference"
@@ -215,7 +215,7 @@ def test_peers_are_answered_again_as_soon_as_a_stepped_clock_is_right(key: Key, 
 def test_what_waited_while_we_were_stopped_is_not_blamed_on_the_peers_clock(key: Key) -> None:
     responder = Responder(key)
     peer, own = ("10.0.0.1", 51000), ("10.0.0.2", 65300)
-    raw = wire.pack(key, Datagram(wire.PROBE, 1, 0, NOW, 5), peer, own)
+    raw = packet.pack(key, Datagram(packet.PROBE, 1, 0, NOW, 5), peer, own)
     assert responder.answer(raw, peer, own, NOW, NOW + 30 * SECOND, 0) is None
     assert responder.silent == {"late": 1}
     assert responder.last_skew_ns == 0
@@ -226,7 +226,7 @@ def test_stale_datagrams_leave_nothing_behind(key: Key) -> None:
     own = ("10.0.0.2", 65300)
     for number in range(int(os.environ.get("SKH_TEST_STALE", "20000"))):
         peer = (f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}", 51000)
-        raw = wire.pack(key, Datagram(wire.PROBE, number, 0, NOW - HOUR, 5), peer, own)
+        raw = packet.pack(key, Datagram(packet.PROBE, number, 0, NOW - HOUR, 5), peer, own)
         assert responder.answer(raw, peer, own, NOW, NOW, number) is None
     assert set(responder.silent) == {"stale"}
     assert not responder.recent
@@ -242,8 +242,8 @@ def test_a_flood_of_stale_datagrams_does_not_stop_the_probing(
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as flooder:
         flooder.bind(("127.0.0.1", 0))
         peer = flooder.getsockname()
-        old = Datagram(wire.PROBE, 1, 0, time.time_ns() - HOUR, 5)
-        raw = wire.pack(key, old, peer, source)
+        old = Datagram(packet.PROBE, 1, 0, time.time_ns() - HOUR, 5)
+        raw = packet.pack(key, old, peer, source)
 
         def flood() -> None:
             while not over.is_set():

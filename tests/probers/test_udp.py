@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from probers import wire
-from probers.doors import Doors
-from probers.flow import FiveTuple
-from probers.loop import Loop
-from probers.record import ping_record, trace_record
-from probers.responder import Responder
-from probers.traceroute import Trace, Tracer
-from probers.udp import Burst, UdpEngine
-from probers.wire import Key
+from probers.net import packet
+from probers.net.five_tuple import FiveTuple
+from probers.net.packet import Key
+from probers.net.responder import Responder
+from probers.net.socket_pool import Doors
+from probers.probing.loop import Loop
+from probers.probing.traceroute import Trace, Tracer
+from probers.probing.udp import Burst, UdpEngine
+from probers.publishing.record import ping_record, trace_record
 
 Until = Callable[[Callable[[], bool]], None]
 
@@ -41,7 +41,7 @@ def flow(doors: Doors) -> FiveTuple:
 
 
 @pytest.fixture
-def mute() -> Iterator[wire.Address]:
+def mute() -> Iterator[packet.Address]:
     """An address that takes everything and answers nothing."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
@@ -113,7 +113,7 @@ def test_a_closed_port_is_refused_and_not_lost(
 
 
 def test_a_mute_peer_is_a_timeout(
-    engine: UdpEngine, flow: FiveTuple, mute: wire.Address, bursts: list[Burst], run_until: Until
+    engine: UdpEngine, flow: FiveTuple, mute: packet.Address, bursts: list[Burst], run_until: Until
 ) -> None:
     engine.probe(FiveTuple(flow.src, mute), burst=3)
     run_until(lambda: bool(bursts))
@@ -145,7 +145,7 @@ def test_a_source_that_is_not_ours_is_an_error_and_no_loss(
 
 
 def test_the_budget_of_the_agent_is_never_exceeded(
-    loop: Loop, key: Key, bursts: list[Burst], mute: wire.Address, run_until: Until
+    loop: Loop, key: Key, bursts: list[Burst], mute: packet.Address, run_until: Until
 ) -> None:
     doors = Doors(loop, key, Responder(key), max_rate=1)
     engine = UdpEngine(loop, doors, bursts.append, timeout_s=0.05)
@@ -159,11 +159,11 @@ def test_the_budget_of_the_agent_is_never_exceeded(
 
 
 def test_a_replayed_or_forged_answer_is_not_believed(
-    engine: UdpEngine, doors: Doors, flow: FiveTuple, mute: wire.Address,
+    engine: UdpEngine, doors: Doors, flow: FiveTuple, mute: packet.Address,
     bursts: list[Burst], run_until: Until, key: Key,
 ) -> None:  # fmt: skip
     engine.probe(FiveTuple(flow.src, mute))
-    forged = wire.pack(key, wire.Datagram(wire.REPLY, 1, 2, 3, 4), mute, flow.src)
+    forged = packet.pack(key, packet.Datagram(packet.REPLY, 1, 2, 3, 4), mute, flow.src)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as forger:
         forger.sendto(forged, flow.src)
     run_until(lambda: bool(bursts) and doors.counts["strange"] == 1)
@@ -181,7 +181,7 @@ def test_a_trace_of_a_neighbour_has_no_hops(
 
 
 def test_a_trace_that_nobody_answers_ends_with_one_unknown_hop(
-    loop: Loop, doors: Doors, flow: FiveTuple, mute: wire.Address, run_until: Until
+    loop: Loop, doors: Doors, flow: FiveTuple, mute: packet.Address, run_until: Until
 ) -> None:
     traces: list[Trace] = []
     Tracer(loop, doors, traces.append, hop_timeout_s=0.02, tries=2).trace(FiveTuple(flow.src, mute))

@@ -21,12 +21,12 @@ pytestmark = [
 SCRIPT = """
 import json, subprocess
 from time import monotonic
-from probers.doors import Doors
-from probers.flow import FiveTuple
-from probers.loop import Loop
-from probers.responder import Responder
-from probers.udp import UdpEngine
-from probers.wire import Key
+from probers.net.socket_pool import Doors
+from probers.net.five_tuple import FiveTuple
+from probers.probing.loop import Loop
+from probers.net.responder import Responder
+from probers.probing.udp import UdpEngine
+from probers.net.packet import Key
 
 def ip(*arguments):
     subprocess.run(["ip", *arguments], check=True)

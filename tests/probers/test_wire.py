@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probers import wire
-from probers.wire import Datagram, Key, WireError
+from probers.net import packet
+from probers.net.packet import Datagram, Key, WireError
 
 KEY = Key(b"sixteen bytes or")
 A, B = ("10.0.0.1", 51000), ("10.0.0.2", 65300)
@@ -18,7 +18,7 @@ A, B = ("10.0.0.1", 51000), ("10.0.0.2", 65300)
 times = st.integers(0, 2**62)
 datagrams = st.builds(
     Datagram,
-    kind=st.sampled_from(wire.KINDS),
+    kind=st.sampled_from(packet.KINDS),
     sequence=st.integers(0, 2**64 - 1),
     monotonic=times,
     wall=times,
@@ -31,25 +31,25 @@ datagrams = st.builds(
 
 @given(datagrams)
 def test_what_is_packed_is_unpacked_and_verified(datagram: Datagram) -> None:
-    raw = wire.pack(KEY, datagram, A, B)
-    assert wire.unpack(raw) == datagram
-    assert wire.verify(KEY, raw, A, B)
-    assert wire.sequence_of(raw) == datagram.sequence
+    raw = packet.pack(KEY, datagram, A, B)
+    assert packet.unpack(raw) == datagram
+    assert packet.verify(KEY, raw, A, B)
+    assert packet.sequence_of(raw) == datagram.sequence
 
 
-@given(datagrams, st.integers(0, wire.SIZE - 1), st.integers(1, 255))
+@given(datagrams, st.integers(0, packet.SIZE - 1), st.integers(1, 255))
 def test_one_changed_byte_is_noticed(datagram: Datagram, place: int, change: int) -> None:
-    raw = bytearray(wire.pack(KEY, datagram, A, B))
+    raw = bytearray(packet.pack(KEY, datagram, A, B))
     raw[place] ^= change
-    assert not wire.verify(KEY, bytes(raw), A, B)
+    assert not packet.verify(KEY, bytes(raw), A, B)
 
 
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes_are_never_ours(raw: bytes) -> None:
-    assert not wire.verify(KEY, raw, A, B)
-    if len(raw) != wire.SIZE:
+    assert not packet.verify(KEY, raw, A, B)
+    if len(raw) != packet.SIZE:
         with pytest.raises(WireError):
-            wire.unpack(raw)
+            packet.unpack(raw)
 
 
 @pytest.mark.parametrize(
@@ -63,17 +63,17 @@ def test_arbitrary_bytes_are_never_ours(raw: bytes) -> None:
     ],
 )
 def test_a_datagram_counts_only_with_its_key_and_between_its_ends(
-    key: Key, sender: wire.Address, receiver: wire.Address
+    key: Key, sender: packet.Address, receiver: packet.Address
 ) -> None:
-    raw = wire.pack(KEY, Datagram(wire.PROBE, 1, 2, 3, 4), A, B)
-    assert not wire.verify(key, raw, sender, receiver)
+    raw = packet.pack(KEY, Datagram(packet.PROBE, 1, 2, 3, 4), A, B)
+    assert not packet.verify(key, raw, sender, receiver)
 
 
 def test_an_answer_is_not_longer_than_its_question_and_echoes_it() -> None:
-    question = Datagram(wire.PROBE, 7, 1, 2, 3, dscp=26)
-    reply = wire.answer(question, received_ns=10, sent_ns=11)
-    assert reply == Datagram(wire.REPLY, 7, 1, 2, 3, 26, 10, 11)
-    assert len(wire.pack(KEY, reply, B, A)) <= len(wire.pack(KEY, question, A, B))
+    question = Datagram(packet.PROBE, 7, 1, 2, 3, dscp=26)
+    reply = packet.answer(question, received_ns=10, sent_ns=11)
+    assert reply == Datagram(packet.REPLY, 7, 1, 2, 3, 26, 10, 11)
+    assert len(packet.pack(KEY, reply, B, A)) <= len(packet.pack(KEY, question, A, B))
 
 
 @pytest.mark.parametrize(
@@ -81,11 +81,11 @@ def test_an_answer_is_not_longer_than_its_question_and_echoes_it() -> None:
 )
 def test_freshness_is_bounded_in_both_directions(age_s: int, is_fresh: bool) -> None:
     now = 1_700_000_000 * 10**9
-    datagram = Datagram(wire.PROBE, 1, 0, now - age_s * 10**9, 1)
-    assert wire.fresh(datagram, now) is is_fresh
+    datagram = Datagram(packet.PROBE, 1, 0, now - age_s * 10**9, 1)
+    assert packet.fresh(datagram, now) is is_fresh
 
 
-@given(st.binary(min_size=wire.MIN_KEY_BYTES, max_size=200), st.binary(max_size=200))
+@given(st.binary(min_size=packet.MIN_KEY_BYTES, max_size=200), st.binary(max_size=200))
 def test_the_mac_is_the_one_of_rfc_2104(secret: bytes, message: bytes) -> None:
     assert Key(secret).mac(message) == hmac.new(secret, message, hashlib.sha256).digest()
 

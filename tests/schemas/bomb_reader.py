@@ -10,8 +10,9 @@ import resource
 import sys
 from pathlib import Path
 
-from schemas import topics, windows
-from schemas.batches import decode_all
+from schemas import topics
+from schemas.wire import window_chunks
+from schemas.wire.batches import decode_all
 from streams import dead_letters
 
 MOST_ADDRESSES = 6 * 2**30  # not of interest: keeps a bomb from taking the machine along
@@ -31,9 +32,9 @@ def main(folder: Path, names: list[str]) -> None:
         before = peak_bytes()
         if kind.startswith("chunk:"):
             try:
-                windows.decode(kind.removeprefix("chunk:"), raw)  # type: ignore[arg-type]
+                window_chunks.decode(kind.removeprefix("chunk:"), raw)  # type: ignore[arg-type]
                 said = {"rows": 1}
-            except windows.WindowsError as why:
+            except window_chunks.WindowsError as why:
                 said = {"rows": 0, "bad": 1, "why": str(why)}
         else:
             kind = json.loads((folder / f"{file}.type").read_text())

@@ -9,7 +9,8 @@ from typing import Any, Final
 import pyarrow as pa
 from record_samples import BARE, csv, ndjson
 
-from schemas import arrow_frames, topics, windows
+from schemas import topics
+from schemas.wire import arrow_frames, window_chunks
 
 ROWS: Final = 65_536
 
@@ -170,7 +171,7 @@ MESSAGES: Final[dict[str, tuple[str, Callable[[], bytes]]]] = {
 
 def chunk(kind: str) -> bytes:
     """A chunk of skh.windows whose names expand to 64 GB."""
-    schema = windows.PANE if kind == "pane" else windows.WINDOW
+    schema = window_chunks.PANE if kind == "pane" else window_chunks.WINDOW
     columns = [
         pa.DictionaryArray.from_arrays(pa.array([0] * 16_000, pa.int32()), pa.array(["x" * 4000]))
         if pa.types.is_dictionary(field.type)
@@ -178,4 +179,4 @@ def chunk(kind: str) -> bytes:
         for field in schema
     ]
     batch = pa.RecordBatch.from_arrays(columns, schema=schema)
-    return windows.encode(batch)
+    return window_chunks.encode(batch)

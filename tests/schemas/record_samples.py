@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from schemas import codecs, topics
-from schemas.codecs import Decoded
+from schemas import topics
+from schemas.wire import codecs
+from schemas.wire.codecs import Decoded
 
 TIME_NS: Final = 1_733_989_200_251_122_334
 

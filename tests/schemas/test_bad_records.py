@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from record_samples import BARE, FULL, WRITERS, arrow, csv, ndjson, read, table
 
-from schemas import codecs, ping, topics
-from schemas.codecs import CodecError, Decoded
+from schemas import topics
+from schemas.documents import ping
+from schemas.wire import codecs
+from schemas.wire.codecs import CodecError, Decoded
 
 HEADER = ",".join(BARE)
 LINE = ",".join(map(str, BARE.values()))

@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from record_samples import BARE, FULL, TIME_NS, WRITERS, ndjson, read, table
 
-from schemas import codecs, identity, ping, topics
-from schemas.codecs import CodecError
+from schemas import identity, topics
+from schemas.documents import ping
+from schemas.wire import codecs
+from schemas.wire.codecs import CodecError
 
 DATA = Path(__file__).parents[1] / "data"
 ENCODERS = {

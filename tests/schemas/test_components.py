@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from schemas.components import KINDS, component, kind_of, link, link_ends
+from schemas.component_ids import KINDS, component, kind_of, link, link_ends
 
 NAMES = st.text() | st.sampled_from(["", "|", "%", "%00", "%7C", "%25", "%257C", "a|b", ":", "a:b"])
 

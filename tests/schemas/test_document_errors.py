@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from schemas import maintenance, placement, topics, topology
-from schemas.document_errors import DocumentError
-from schemas.known_components import Known, of_topology
-from schemas.maintenance import Maintenance
-from schemas.placement import Placement
-from schemas.topology import Host, Rnic, Switch, Topology
-from streams import notices
+from schemas import topics
+from schemas.documents import maintenance, placement, topology
+from schemas.documents.decoding import DocumentError
+from schemas.documents.known_components import Known, of_topology
+from schemas.documents.maintenance import Maintenance
+from schemas.documents.placement import Placement
+from schemas.documents.topology import Host, Rnic, Switch, Topology
+from streams.localize import operator_feed
 
 WORK = {
     "component": "tor:a1", "from": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z",
@@ -43,7 +44,7 @@ def test_a_bad_document_on_a_topic_is_a_value_error_of_one_line(
     topic: str, document: Any, what: str
 ) -> None:
     with pytest.raises(DocumentError) as why:
-        notices.decode(topic, json.dumps(document).encode())
+        operator_feed.decode(topic, json.dumps(document).encode())
     assert what in str(why.value)
     assert "\n" not in str(why.value)
 
@@ -54,7 +55,7 @@ def test_a_bad_document_on_a_topic_is_a_value_error_of_one_line(
 def test_whatever_the_bytes_the_reason_is_short(raw: bytes) -> None:
     for topic in (topics.PLACEMENT.name, topics.MAINTENANCE.name):
         with pytest.raises(DocumentError) as why:
-            notices.decode(topic, raw)
+            operator_feed.decode(topic, raw)
         assert len(str(why.value)) <= 400
     with pytest.raises(topology.TopologyError):
         topology.parse(raw)

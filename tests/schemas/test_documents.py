@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas import documents, heartbeat, incident
-from schemas.heartbeat import Heartbeat, RnicCounts
-from schemas.incident import Anomaly, Incident
-from schemas.maintenance import Maintenance
-from schemas.placement import Placement
-from schemas.topology import Endpoint
+from schemas.documents import heartbeat, incident, json_schemas
+from schemas.documents.heartbeat import Heartbeat, RnicCounts
+from schemas.documents.incident import Anomaly, Incident
+from schemas.documents.maintenance import Maintenance
+from schemas.documents.placement import Placement
+from schemas.documents.topology import Endpoint
 
 ANOMALY = Anomaly(
     fabric="f1", path_id="00000000000000ff", layer="underlay", symptom="loss",
@@ -55,20 +55,20 @@ def test_a_document_is_read_as_it_was_written(name: str) -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_document_meets_its_schema(name: str) -> None:
     raw = json.loads(msgspec.json.encode(EXAMPLES[name]))
-    jsonschema.validate(raw, documents.schema(name))
+    jsonschema.validate(raw, json_schemas.schema(name))
 
 
-@pytest.mark.parametrize("name", documents.DOCUMENTS)
+@pytest.mark.parametrize("name", json_schemas.DOCUMENTS)
 def test_the_schema_in_the_folder_is_the_one_of_the_struct(name: str) -> None:
     file = f"{name}.schema.json"
-    assert (documents.FOLDER / file).read_text() == documents.files()[file], (
+    assert (json_schemas.FOLDER / file).read_text() == json_schemas.files()[file], (
         "run skeletonhunter topics --json-schemas schemas/json"
     )
 
 
-@pytest.mark.parametrize("name", documents.DOCUMENTS)
+@pytest.mark.parametrize("name", json_schemas.DOCUMENTS)
 def test_a_schema_is_a_valid_schema(name: str) -> None:
-    jsonschema.Draft202012Validator.check_schema(documents.schema(name))
+    jsonschema.Draft202012Validator.check_schema(json_schemas.schema(name))
 
 
 def test_incidents_and_anomalies_have_codecs_of_their_own() -> None:

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from record_samples import BARE, FULL, table
 
-from schemas import codecs, identity, ping
+from schemas import identity
+from schemas.documents import ping
+from schemas.wire import codecs
 
 
 def path_id(row: dict[str, Any]) -> int:

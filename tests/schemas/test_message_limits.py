@@ -8,11 +8,13 @@ import pyarrow as pa
 import pytest
 from record_samples import BARE, FULL, TIME_NS, WRITERS, arrow, csv, ndjson, table
 
-from schemas import codecs, heartbeat, identity, topics, windows
-from schemas.batches import decode_all
-from schemas.incident import read_incident
+from schemas import identity, topics
+from schemas.documents import heartbeat
+from schemas.documents.incident import read_incident
 from schemas.limits import LIMITS, Limits
-from schemas.windows import Header, WindowsError
+from schemas.wire import codecs, window_chunks
+from schemas.wire.batches import decode_all
+from schemas.wire.window_chunks import Header, WindowsError
 
 SECOND = 10**9
 
@@ -193,15 +195,15 @@ def test_a_header_with_an_absurd_number_is_refused(field: str, value: Any) -> No
 )  # fmt: skip
 def test_a_punctuation_that_is_none_is_refused(body: bytes) -> None:
     with pytest.raises(WindowsError, match=r"skh\.windows"):
-        windows.check_body(body)
-    windows.check_body(b'{"partition":0,"skewed":{"h1":3600.0},"counts":{}}')
-    windows.check_body(b"")
+        window_chunks.check_body(body)
+    window_chunks.check_body(b'{"partition":0,"skewed":{"h1":3600.0},"counts":{}}')
+    window_chunks.check_body(b"")
 
 
 def test_a_chunk_without_what_a_localiser_counts_with_is_refused() -> None:
     row = {"path_id": 5, "sent": 3, "lost": 1}
     with pytest.raises(WindowsError, match="is null in this pane chunk"):
-        windows.check_whole("pane", pa.RecordBatch.from_pylist([row], windows.PANE))
+        window_chunks.check_whole("pane", pa.RecordBatch.from_pylist([row], window_chunks.PANE))
 
 
 def test_full_records_pass_in_every_format() -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from schemas import migrate, ping, windows
-from streams.store import BadStoreUrl, Store, StoreRefused, StoreUnavailable, open_store
+from schemas.documents import ping
+from schemas.wire import window_chunks
+from store import migrate
+from store.client import BadStoreUrl, Store, StoreRefused, StoreUnavailable, open_store
 
 HEAD = "-- Writer: tests.  Readers: tests.\n"
 FIRST = HEAD + "CREATE TABLE IF NOT EXISTS a (x UInt8) ENGINE = MergeTree ORDER BY x\n"
@@ -59,7 +61,7 @@ def test_pings_has_all_45_columns_and_the_typed_extras(store: Store) -> None:
 
 def test_path_windows_has_every_column_of_a_window(store: Store) -> None:
     migrate.migrate(store)
-    assert set(windows.WINDOW.names) <= columns(store, "path_windows_latest").keys()
+    assert set(window_chunks.WINDOW.names) <= columns(store, "path_windows_latest").keys()
 
 
 def test_a_record_of_2024_outlives_a_merge_because_retention_counts_from_ingest(

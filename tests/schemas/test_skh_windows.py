@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas import windows
-from schemas.windows import Header, WindowsError
+from schemas.wire import window_chunks
+from schemas.wire.window_chunks import Header, WindowsError
 
 NAMES = (
     pa.array(["f1", "underlay"]).dictionary_encode().cast(pa.dictionary(pa.int32(), pa.string()))
 )
 SCHEMAS = {
-    "pane": windows.PANE,
-    "window": windows.WINDOW,
-    "routes": windows.ROUTES,
-    "heartbeats": windows.HEARTBEATS,
+    "pane": window_chunks.PANE,
+    "window": window_chunks.WINDOW,
+    "routes": window_chunks.ROUTES,
+    "heartbeats": window_chunks.HEARTBEATS,
 }
-KINDS: list[windows.Kind] = ["pane", "window", "routes", "heartbeats"]
+KINDS: list[window_chunks.Kind] = ["pane", "window", "routes", "heartbeats"]
 
 
 def rows(kind: str) -> pa.RecordBatch:
@@ -89,31 +89,33 @@ def test_foreign_headers_do_not_matter() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_chunk_survives_the_wire(kind: windows.Kind) -> None:
-    assert windows.decode(kind, windows.encode(rows(kind))).equals(rows(kind))
+def test_a_chunk_survives_the_wire(kind: window_chunks.Kind) -> None:
+    assert window_chunks.decode(kind, window_chunks.encode(rows(kind))).equals(rows(kind))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_chunk_of_another_kind_or_release_is_refused(kind: windows.Kind) -> None:
+def test_a_chunk_of_another_kind_or_release_is_refused(kind: window_chunks.Kind) -> None:
     other = KINDS[KINDS.index(kind) - 1]
     with pytest.raises(WindowsError, match="columns of this"):
-        windows.decode(kind, windows.encode(rows(other)))
+        window_chunks.decode(kind, window_chunks.encode(rows(other)))
 
 
-@pytest.mark.parametrize("raw", [b"", b"{}", b"\xff" * 64, windows.encode(rows("pane"))[:-200]])
+@pytest.mark.parametrize(
+    "raw", [b"", b"{}", b"\xff" * 64, window_chunks.encode(rows("pane"))[:-200]]
+)
 def test_a_corrupt_chunk_is_refused(raw: bytes) -> None:
     with pytest.raises(WindowsError, match="corrupt pane chunk"):
-        windows.decode("pane", raw)
+        window_chunks.decode("pane", raw)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_flipped_byte_anywhere_in_a_chunk_is_at_most_an_error(kind: windows.Kind) -> None:
-    good = windows.encode(rows(kind))
+def test_a_flipped_byte_anywhere_in_a_chunk_is_at_most_an_error(kind: window_chunks.Kind) -> None:
+    good = window_chunks.encode(rows(kind))
     for at in range(0, len(good), 1 if len(good) < 4000 else 2):
         raw = bytearray(good)
         raw[at] ^= 0xFF
         with contextlib.suppress(WindowsError):
-            windows.decode(kind, bytes(raw)).validate(full=True)
+            window_chunks.decode(kind, bytes(raw)).validate(full=True)
 
 
 def pane_of(names: pa.Array) -> pa.RecordBatch:
@@ -121,30 +123,30 @@ def pane_of(names: pa.Array) -> pa.RecordBatch:
     columns = [
         names.dictionary_encode() if pa.types.is_dictionary(field.type) else
         pa.array(range(len(names))).cast(field.type)
-        for field in windows.PANE
+        for field in window_chunks.PANE
     ]  # fmt: skip
-    return pa.RecordBatch.from_arrays(columns, schema=windows.PANE)
+    return pa.RecordBatch.from_arrays(columns, schema=window_chunks.PANE)
 
 
 @pytest.mark.parametrize("length", [20, 65, 4096])
 def test_a_pane_is_cut_into_chunks_below_the_limit_and_nothing_is_lost(length: int) -> None:
     rows_of_pane = 10_000 if length < 1000 else 200
     pane = pane_of(pa.array([f"{n:05d}".rjust(length, "n") for n in range(rows_of_pane)]))
-    chunks = windows.encode_chunks(pane)
-    assert max(map(len, chunks)) <= windows.MAX_CHUNK_BYTES
-    parts = [windows.decode("pane", chunk) for chunk in chunks]
+    chunks = window_chunks.encode_chunks(pane)
+    assert max(map(len, chunks)) <= window_chunks.MAX_CHUNK_BYTES
+    parts = [window_chunks.decode("pane", chunk) for chunk in chunks]
     again = pa.Table.from_batches(parts).to_pylist()
     assert again == pane.to_pylist()
 
 
 def test_a_chunk_that_others_names_make_too_large_carries_only_its_own() -> None:
     pane = pane_of(pa.array([f"host-{n:05d}" for n in range(9000)]))
-    chunks = windows.encode_chunks(pane)
-    assert max(map(len, chunks)) <= windows.MAX_CHUNK_BYTES
-    batch = windows.decode("pane", chunks[0])
+    chunks = window_chunks.encode_chunks(pane)
+    assert max(map(len, chunks)) <= window_chunks.MAX_CHUNK_BYTES
+    batch = window_chunks.decode("pane", chunks[0])
     assert len(batch.column("src_node_sn").dictionary) == batch.num_rows < pane.num_rows
 
 
 def test_an_empty_pane_is_one_empty_chunk() -> None:
-    (chunk,) = windows.encode_chunks(rows("pane").slice(0, 0))
-    assert windows.decode("pane", chunk).num_rows == 0
+    (chunk,) = window_chunks.encode_chunks(rows("pane").slice(0, 0))
+    assert window_chunks.decode("pane", chunk).num_rows == 0

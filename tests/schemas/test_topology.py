@@ -11,8 +11,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from schemas import documents, topology
-from schemas.topology import Topology, TopologyError
+from schemas.documents import json_schemas, topology
+from schemas.documents.topology import Topology, TopologyError
 
 Doc = dict[str, Any]
 
@@ -56,7 +56,7 @@ def test_a_good_document_is_read_and_written_again() -> None:
 
 
 def test_a_good_document_meets_its_json_schema() -> None:
-    jsonschema.validate(good(), documents.schema("topology"))
+    jsonschema.validate(good(), json_schemas.schema("topology"))
 
 
 def test_what_is_not_said_has_a_default() -> None:

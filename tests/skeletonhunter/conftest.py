@@ -8,8 +8,8 @@ import pytest
 from command_line import SECONDS, Command
 
 from skeletonhunter.settings import PREFIX
-from testbed.files import Written, write
-from testbed.scenario import load
+from testbed.scenarios.scenario import load
+from testbed.simulator.files import Written, write
 
 _START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from schemas import codecs
-from schemas.heartbeat import Heartbeat
-from schemas.incident import Incident
-from skeletonhunter.offline import Offline
+from schemas.documents.heartbeat import Heartbeat
+from schemas.documents.incident import Incident
+from schemas.wire import codecs
+from streams.replay import Offline
 
 START_S = 1_780_000_000
 TOGETHER_S = 15  # all hosts probe each other

@@ -8,7 +8,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from schemas import documents, topics
+from schemas import topics
+from schemas.documents import json_schemas
 from skeletonhunter import cli, settings
 from skeletonhunter.errors import BadSettings
 
@@ -161,9 +162,9 @@ def test_json_schemas_in_the_tree_are_those_of_the_structs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("topics", "--json-schemas", str(tmp_path)) == 0
-    for name, text in documents.files().items():
+    for name, text in json_schemas.files().items():
         assert (tmp_path / name).read_text() == text
-        assert (documents.FOLDER / name).read_text() == text, (
+        assert (json_schemas.FOLDER / name).read_text() == text, (
             "run `skeletonhunter topics --json-schemas schemas/json`"
         )
         jsonschema.Draft202012Validator.check_schema(json.loads(text))
@@ -172,7 +173,7 @@ def test_json_schemas_in_the_tree_are_those_of_the_structs(
 def test_migrations_of_the_command_are_those_of_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from schemas import migrate
+    from store import migrate
 
     monkeypatch.setenv("SKH_CLICKHOUSE_URL", f"chdb:{tmp_path / 'db'}")
     count = len(migrate.load())

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from command_line import SECONDS, Command
 
-from skeletonhunter import files
-from testbed.files import Written
+from skeletonhunter.diagnosis import ping_files
+from testbed.simulator.files import Written
 
 TIME_NS = 1_767_225_600_000_000_000
 
@@ -139,8 +139,9 @@ def test_links_and_components_that_no_probe_crosses_are_named(
 def test_what_agents_publish_to_a_file_is_read_with_their_heartbeats(
     command: Command, small: Written, tmp_path: Path, encoding: str
 ) -> None:
-    from probers.publish import FilePublisher
-    from schemas import codecs, topics
+    from probers.publishing.publisher import FilePublisher
+    from schemas import topics
+    from schemas.wire import codecs
 
     file = tmp_path / "agent.out"
     publisher = FilePublisher(str(file))
@@ -148,7 +149,7 @@ def test_what_agents_publish_to_a_file_is_read_with_their_heartbeats(
     kind, encode = topics.ARROW, codecs.encode_arrow
     if encoding == "ndjson":
         kind, encode = topics.NDJSON, codecs.encode_ndjson
-    for block in files.read(str(small.pings)):
+    for block in ping_files.read(str(small.pings)):
         for at in range(0, block.batch.num_rows, 512):
             publisher.publish(topics.PINGS.name, "h", encode(block.batch.slice(at, 512)), kind)
     for beat in small.heartbeats.read_bytes().splitlines():
@@ -156,9 +157,9 @@ def test_what_agents_publish_to_a_file_is_read_with_their_heartbeats(
     publisher.close(1.0)
     with file.open("ab") as more:
         more.write(b'{"topic":"skh.pings","key":"h","content-type":"appl')  # the agent was killed
-    (bad,) = [letter for block in files.read(str(file)) for letter in block.dead]
+    (bad,) = [letter for block in ping_files.read(str(file)) for letter in block.dead]
     assert "not a message of an agent" in str(bad)
-    beats = [beat for block in files.read(str(file)) for beat in block.beats]
+    beats = [beat for block in ping_files.read(str(file)) for beat in block.beats]
     assert len(beats) == small.beats
     said = command("diagnose", file, "--topology", small.topology)
     assert (said.code, said.out) == (0, "no incidents\n")
@@ -184,7 +185,7 @@ def test_a_line_that_is_no_message_costs_that_line(tmp_path: Path, line: str, re
     good = {"topic": "skh.pings", "key": "h", "content-type": "application/x-ndjson",
             "payload": json.dumps(ping())}  # fmt: skip
     file.write_text(f"{line}\n{json.dumps(good)}\n")
-    blocks = list(files.read(str(file)))
+    blocks = list(ping_files.read(str(file)))
     (dead,) = [letter for block in blocks for letter in block.dead]
     assert (dead.line, reason in dead.reason) == (1, True), dead.reason
     assert sum(block.batch.num_rows for block in blocks) == 1

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from skeletonhunter import demo
-from streams.tally import Tally
+from skeletonhunter.commands import demo
+from streams.windowing.record_counts import Tally
 
 pytestmark = pytest.mark.anyio
 START_S = 1_000_000

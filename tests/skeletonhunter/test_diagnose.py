@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 from command_line import Said
 
-from skeletonhunter import cli, files
+from skeletonhunter import cli
+from skeletonhunter.diagnosis import ping_files
 
 SAMPLES = Path(__file__).parents[1] / "data" / "samples.csv"
 BROKEN = Path(__file__).parents[1] / "data" / "samples-broken.csv"
@@ -156,7 +157,7 @@ def test_an_arrow_stream_may_be_larger_than_a_message_and_have_dictionaries(
         for _ in range(10):
             writer.write_batch(coded)
     assert file.stat().st_size > 16 * 1024 * 1024
-    blocks = list(files.read(str(file)))
+    blocks = list(ping_files.read(str(file)))
     assert sum(block.batch.num_rows for block in blocks) == 700_000
     assert max(block.batch.num_rows for block in blocks) <= 65_536
     assert not any(block.dead for block in blocks)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from command_line import Command, Said
 
-from testbed.files import Written
+from testbed.simulator.files import Written
 
 WORK = {
     "component": "tor:x", "from": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z",

@@ -13,7 +13,7 @@ import pytest
 import typer
 from command_line import Command
 
-from probers import agent
+from probers.agent import main
 from schemas import crash_report
 from skeletonhunter import cli
 
@@ -109,9 +109,9 @@ def test_an_internal_error_of_the_agent_is_70_too(
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr(agent, "publish_to", fail)
+    monkeypatch.setattr(main, "publish_to", fail)
     monkeypatch.setenv("SKH_PROBE_KEY", "x" * 32)
-    code = agent.main(["--ping-list", "x", "--publish", "file:-", "--node-sn", "h"])
+    code = main.main(["--ping-list", "x", "--publish", "file:-", "--node-sn", "h"])
     said = capsys.readouterr().err
     assert code == crash_report.INTERNAL_ERROR == 70
     assert said.startswith("skeletonhunter-agent: internal error: ZeroDivisionError: a defect; ")

@@ -11,10 +11,10 @@ import pytest
 from schemas import signing, topics
 from schemas.signing import HostKey, KeyRing
 from skeletonhunter import cli, settings
+from skeletonhunter.commands.stream import stream_config
 from skeletonhunter.errors import BadInput, BadSettings
 from skeletonhunter.senders import key_ring
-from skeletonhunter.stream import stream_config
-from streams.sender_keys import KeyRingFile, SenderKeysError
+from streams.admission.sender_keys import KeyRingFile, SenderKeysError
 
 MASTER = "ab" * 32
 

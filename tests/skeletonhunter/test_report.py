@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from schemas.incident import Incident
-from skeletonhunter.report import explained, share, significance
+from schemas.documents.incident import Incident
+from skeletonhunter.diagnosis.report import explained, share, significance
 
 INCIDENT = Incident(
     incident_id="i1", version=1, state="open", fabric="f", component="rnic:r", kind="rnic",

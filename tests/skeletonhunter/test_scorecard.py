@@ -10,31 +10,22 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from evaluation.scorecard import intervals, plan, records, runner, summary, tuned_baselines
+from evaluation.scorecard.page import render
+from evaluation.scorecard.page.goals import goals
+from evaluation.scorecard.records import FalseRow, FaultRow, PathRow, PipelineRow, Row, Run
+from evaluation.scorecard.trials import calibration, paths, pipeline
 from localizer import strategies
 from localizer.evidence import Blame, Evidence
-from schemas.components import kind_of
+from schemas.component_ids import kind_of
 from skeletonhunter import cli
-from skeletonhunter.scorecard import (
-    calibration,
-    intervals,
-    path_trials,
-    pipeline_trials,
-    plan,
-    records,
-    render,
-    runner,
-    summary,
-    swept,
-)
-from skeletonhunter.scorecard.goals import goals
-from skeletonhunter.scorecard.records import FalseRow, FaultRow, PathRow, PipelineRow, Row, Run
-from testbed import published, scenario
+from testbed.scenarios import published, scenario
 
 RUN = Run(
     commit="abc123", sources="d1g35t", machine="a machine", started="2026-01-02T03:04:05Z",
     command="skeletonhunter check scorecard", quick=False, final=True, jobs=2,
     seeds={"path": (5000, 5001), "pipeline": (6000, 6000)},
-    parameters={"localizer.judge.loss": {"SURPRISE": "0.01"}}, wall_s=60.0,
+    parameters={"localizer.verdicts.loss": {"SURPRISE": "0.01"}}, wall_s=60.0,
 )  # fmt: skip
 
 
@@ -97,7 +88,7 @@ def test_every_strategy_meets_every_setting_on_twenty_final_seeds() -> None:
     for setting in published.SETTINGS:
         units = [u for u in plan.units(plan.Wish()) if (u.part, u.name) == ("path", setting)]
         assert [unit.seed for unit in units] == list(range(5000, 5020))
-        names = (*strategies.names(), *swept.names())
+        names = (*strategies.names(), *tuned_baselines.names())
         assert all(unit.strategies == names for unit in units)
 
 
@@ -163,16 +154,16 @@ def test_swept_parameters_are_chosen_on_tuning_seeds(monkeypatch: pytest.MonkeyP
         return real(setting, seed)
 
     monkeypatch.setattr(published, "trial", trial)
-    swept.chosen.cache_clear()
-    best = swept.chosen("detector")
-    assert sorted(drawn) == list(swept.TUNED_ON)
-    assert best.keys() == {name.removesuffix(", swept") for name in swept.names()}
+    tuned_baselines.chosen.cache_clear()
+    best = tuned_baselines.chosen("detector")
+    assert sorted(drawn) == list(tuned_baselines.TUNED_ON)
+    assert best.keys() == {name.removesuffix(", swept") for name in tuned_baselines.names()}
     assert plan.DEFAULT not in best
 
 
 def test_a_swept_strategy_is_no_worse_than_the_shipped_one_where_it_was_swept() -> None:
     names = ["netbouncer", "netbouncer, swept"]
-    rows = [row for seed in swept.TUNED_ON for row in path_trials.run("detector", seed, names)]
+    rows = [row for seed in tuned_baselines.TUNED_ON for row in paths.run("detector", seed, names)]
     shipped, tuned = (sum(row.f1 for row in rows[way::2]) for way in (0, 1))
     assert tuned > shipped
 
@@ -188,14 +179,14 @@ def test_strategies_are_given_the_same_draw_and_a_failing_one_scores_nothing(
 
     real = strategies.get("vote007")
     monkeypatch.setattr(strategies, "get", lambda name: real if name == "vote007" else fails)
-    good, bad = path_trials.run("detector", 1000, ["vote007", "fails"])
+    good, bad = paths.run("detector", 1000, ["vote007", "fails"])
     assert good.f1 > 0
     assert good.bad == bad.bad > 0
     assert (bad.f1, bad.error) == (0.0, "ArithmeticError: no such luck")
 
 
 def test_a_small_cluster_goes_through_the_whole_pipeline() -> None:
-    row = pipeline_trials.run("small", 1000, plan.DEFAULT)
+    row = pipeline.run("small", 1000, plan.DEFAULT)
     (link,) = row.faults
     assert kind_of(link.component) == "link"
     assert link.found
@@ -206,7 +197,7 @@ def test_a_small_cluster_goes_through_the_whole_pipeline() -> None:
 
 
 def test_clean_input_is_simulated_for_as_long_as_asked() -> None:
-    row = pipeline_trials.run("clean", 1000, plan.DEFAULT, 12)
+    row = pipeline.run("clean", 1000, plan.DEFAULT, 12)
     assert (row.clean, row.simulated_s, row.faults) == (True, 12, [])
     assert sum(row.p_values["loss 5 s"]) > 100
 
@@ -217,7 +208,7 @@ def test_an_rnic_looks_like_its_link_and_a_spine_like_nothing_else() -> None:
     one = {
         kind: next(n for n in names if kind_of(n) == kind) for kind in ("rnic", "spine", "agent")
     }
-    sizes = pipeline_trials.class_sizes(simulation, list(one.values()))
+    sizes = pipeline.class_sizes(simulation, list(one.values()))
     assert sizes == [2, 1, 1]
 
 

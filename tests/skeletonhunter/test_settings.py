@@ -8,8 +8,8 @@ import pytest
 from command_line import Command
 
 from skeletonhunter import settings
+from skeletonhunter.commands.settings import markdown
 from skeletonhunter.errors import BadSettings
-from skeletonhunter.settings_page import markdown
 
 ROOT = Path(__file__).parents[2]
 #: As kubelet writes them for a Service skh-api with the ports 80 (named http) and 53/UDP.

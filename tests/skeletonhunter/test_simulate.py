@@ -9,7 +9,7 @@ import msgspec
 import pyarrow.parquet as parquet
 import pytest
 
-from schemas.placement import Placement
+from schemas.documents.placement import Placement
 from skeletonhunter.cli import main
 
 SCENARIO = """

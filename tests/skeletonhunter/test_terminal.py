@@ -12,12 +12,14 @@ import pytest
 from command_line import Command
 from rich.console import Console
 
-from probers import log
-from schemas.incident import Incident, decode_incident, encode
+from probers.agent import log
+from schemas.documents.incident import Incident, decode_incident, encode
 from schemas.printable import printable, printable_lines
-from skeletonhunter import cli, demo_screen, report, terminal
+from skeletonhunter import cli, terminal
+from skeletonhunter.diagnosis import report
+from skeletonhunter.embedded import demo_screen
 from skeletonhunter.errors import BadInput
-from testbed.files import Written
+from testbed.simulator.files import Written
 
 #: Clears the screen (ESC, and C1's CSI), rings, overwrites the line, turns the text round, hides.
 EVIL = "a\x1b[2J\x9b2J\x07\r\u202e\u2066\u200b\x7fz"

@@ -10,17 +10,17 @@ from confluent_kafka import Producer
 from ping_samples import START_S as EPOCH_S
 from ping_samples import batch, ping
 
-from localizer.engine import Localizer
+from localizer.localizer import Localizer
 from schemas import topics
-from schemas.incident import Incident, decode_incident
-from skeletonhunter.broker import EmbeddedBroker
-from streams import restore
-from streams.localise import Localise
-from streams.messages import InMessage, OutMessage
-from streams.notices import Notice, Notices
-from streams.partition import PartitionWorker
-from streams.publish import Publisher
-from streams.reread import WindowsReader
+from schemas.documents.incident import Incident, decode_incident
+from streams.kafka.embedded_broker import EmbeddedBroker
+from streams.kafka.messages import InMessage, OutMessage
+from streams.kafka.publisher import Publisher
+from streams.localize import restore
+from streams.localize.operator_feed import Notice, Notices
+from streams.localize.reread import WindowsReader
+from streams.localize.stage import Localise
+from streams.windowing.partition import PartitionWorker
 
 START_S = EPOCH_S + 50  # BAD_S later, the localisers forget what is old
 SECONDS, BAD_S, WAIT_S = 64, 30, 42  # the error comes at BAD_S; at WAIT_S the repair is awaited

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streams.panes import NO_RTT, Pane, Pings, Window
+from streams.windowing.panes import NO_RTT, Pane, Pings, Window
 
 START_S = 1_780_000_000
 SECOND = 1_000_000_000

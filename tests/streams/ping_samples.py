@@ -6,8 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from schemas import codecs, topics
-from streams.messages import InMessage
+from schemas import topics
+from schemas.wire import codecs
+from streams.kafka.messages import InMessage
 
 START_S = 1_780_000_000
 

@@ -7,19 +7,20 @@ from typing import Any
 import pytest
 from ping_samples import START_S, batch, message, ping
 
-from schemas import heartbeat, signing, topics
-from schemas.batches import decode_all
-from schemas.heartbeat import Heartbeat
+from schemas import signing, topics
+from schemas.documents import heartbeat
+from schemas.documents.heartbeat import Heartbeat
+from schemas.documents.placement import Placement
+from schemas.documents.topology import Container, Endpoint, Host, Rnic, Topology
 from schemas.limits import LIMITS
-from schemas.placement import Placement
 from schemas.signing import KeyRing, Refused
-from schemas.topology import Container, Endpoint, Host, Rnic, Topology
-from streams.admission import FUTURE_S, Admission
-from streams.messages import InMessage
-from streams.ownership import Ownership
-from streams.partition import PartitionWorker
-from streams.sink_batch import Batcher, Message
-from streams.sink_rows import Place
+from schemas.wire.batches import decode_all
+from streams.admission.admission import FUTURE_S, Admission
+from streams.admission.ownership import Ownership
+from streams.kafka.messages import InMessage
+from streams.sink.batch import Batcher, Message
+from streams.sink.rows import Place
+from streams.windowing.partition import PartitionWorker
 
 RING = KeyRing({"k1": b"m" * 32})
 PINGS, BEATS = topics.PINGS.name, topics.HEARTBEATS.name

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from schemas import topics, windows
-from streams.alignment import Aligner, Confluence, Stage
-from streams.messages import OutMessage
-from streams.patience import PATIENCE_S
-from streams.reading import Reading
+from schemas import topics
+from schemas.wire import window_chunks
+from streams.kafka.messages import OutMessage
+from streams.merge.consumer_progress import Reading
+from streams.merge.output_merger import Aligner, Confluence, Stage
+from streams.merge.stall_detector import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 NAME = topics.PINGS.name
@@ -20,7 +21,10 @@ P, Q = (NAME, 0), (NAME, 1)
 def said(*ends: int, size: int = 1) -> list[OutMessage]:
     return [
         OutMessage(
-            topics.WINDOWS.name, b"f", b"x" * size, windows.Header("pane", "f", e - 1, e).to_kafka()
+            topics.WINDOWS.name,
+            b"f",
+            b"x" * size,
+            window_chunks.Header("pane", "f", e - 1, e).to_kafka(),
         )
         for e in ends
     ]

@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from schemas import topics, windows
-from skeletonhunter.broker import EmbeddedBroker
-from streams.app import StreamConfig, StreamWorker
+from schemas import topics
+from schemas.wire import window_chunks
+from streams.kafka.embedded_broker import EmbeddedBroker
+from streams.worker import StreamConfig, StreamWorker
 
 START_S = 1_780_000_000
 COMMIT_S = 2.0
@@ -23,9 +24,9 @@ def heartbeat(second: int) -> tuple[dict[str, bytes], bytes]:
         "fabric": "f1", "node_sn": "h1", "time": second * 10**9, "alive": True,
         "cpu_steal": 0.0, "scheduling_delay_us": 0.0,
     }  # fmt: skip
-    header = windows.Header("heartbeats", "f1", second, second + 1)
-    batch = pa.RecordBatch.from_pylist([beat], windows.HEARTBEATS)
-    return dict(header.to_kafka()), windows.encode(batch)
+    header = window_chunks.Header("heartbeats", "f1", second, second + 1)
+    batch = pa.RecordBatch.from_pylist([beat], window_chunks.HEARTBEATS)
+    return dict(header.to_kafka()), window_chunks.encode(batch)
 
 
 def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:

@@ -10,15 +10,17 @@ import pyarrow as pa
 import pytest
 from ping_samples import START_S, content_type, message, ping, table
 
-from schemas import codecs, migrate, topics
-from schemas.codecs import Reject
+from schemas import topics
+from schemas.wire import codecs
+from schemas.wire.codecs import Reject
+from store import migrate
+from store.client import Store, open_store
 from streams import dead_letters
-from streams.messages import InMessage, OutMessage
-from streams.partition import PartitionWorker
-from streams.sink_batch import Batcher, Message
-from streams.sink_letters import DeadLetter
-from streams.sink_rows import Place
-from streams.store import Store, open_store
+from streams.kafka.messages import InMessage, OutMessage
+from streams.sink.batch import Batcher, Message
+from streams.sink.dead_letters import DeadLetter
+from streams.sink.rows import Place
+from streams.windowing.partition import PartitionWorker
 
 BAD_ROW = {**ping(), "dial": "perhaps", "src_zone_id": "z" * 4000, "dst_zone_id": "z" * 4000}
 

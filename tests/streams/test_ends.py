@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from schemas import topics
-from streams.ends import Ends
+from streams.merge.end_offsets import Ends
 
 pytestmark = pytest.mark.anyio
 NAME = topics.PINGS.name

@@ -12,15 +12,16 @@ import pytest
 from fabric_runs import START_S, Event, Recorder, Run, Told, said
 from worker_samples import worker_of
 
-from localizer.engine import Localizer
-from schemas import metrics, windows
-from schemas.incident import Incident
-from schemas.maintenance import Maintenance
-from schemas.placement import Placement
+from localizer.localizer import Localizer
+from schemas import metrics
+from schemas.documents.incident import Incident
+from schemas.documents.maintenance import Maintenance
+from schemas.documents.placement import Placement
+from schemas.wire import window_chunks
 from streams import counters
-from streams.localise import Localise
-from streams.messages import InMessage, OutMessage
-from streams.notices import Notice
+from streams.kafka.messages import InMessage, OutMessage
+from streams.localize.operator_feed import Notice
+from streams.localize.stage import Localise
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,9 @@ def test_offsets_move_while_a_fabric_is_not_judged() -> None:
         acked: list[int] = []
         for offset in range(0, 2000, 2):
             for more, name in enumerate(("bad", "good")):
-                header = windows.Header("punctuation", name, START_S + offset, START_S + offset)
+                header = window_chunks.Header(
+                    "punctuation", name, START_S + offset, START_S + offset
+                )
                 at_ms = (START_S + offset) * 1000
                 message = InMessage(offset + more, at_ms, b"", dict(header.to_kafka()))
                 await stage.take(Event(message, acked))
@@ -105,7 +108,7 @@ def test_a_bad_document_costs_itself_only(undisturbed: Run) -> None:
     async def story() -> None:
         outbox = Recorder(SimpleNamespace(send=_nothing))  # type: ignore[arg-type]
         stage = Localise(outbox, lambda _: Picky(), read, Told(*docs))
-        header = windows.Header("punctuation", "bad", START_S, START_S)
+        header = window_chunks.Header("punctuation", "bad", START_S, START_S)
         message = InMessage(0, START_S * 1000, b"", dict(header.to_kafka()))
         await stage.take(Event(message, []))
         [fabric] = stage.fabrics
@@ -150,7 +153,7 @@ async def _never(_: float) -> None:
 
 
 def _punctuation(offset: int, fabric: str = "bad") -> InMessage:
-    header = windows.Header("punctuation", fabric, START_S + offset, START_S + offset)
+    header = window_chunks.Header("punctuation", fabric, START_S + offset, START_S + offset)
     return InMessage(offset, (START_S + offset) * 1000, b"", dict(header.to_kafka()))
 
 

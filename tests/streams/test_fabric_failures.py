@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 from fabric_runs import BAD_S, SECONDS, START_S, WAIT_S, Run, said
 
-import localizer.engine
-from localizer import judge
-from localizer.assemble import Assembler
+import localizer.localizer
+from localizer import verdicts
+from localizer.second_batch import Assembler
 from localizer.state import FabricState
-from schemas import topics, windows
-from schemas.incident import Incident
-from streams import fabrics, restore
-from streams.app import StreamConfig, StreamWorker
-from streams.messages import OutMessage
+from schemas import topics
+from schemas.documents.incident import Incident
+from schemas.wire import window_chunks
+from streams.kafka.messages import OutMessage
+from streams.localize import fabric as fabrics
+from streams.localize import restore
+from streams.worker import StreamConfig, StreamWorker
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +63,15 @@ class Raising:
         return self.real(*args, **more)
 
 
-def _chunk(_: Any, header: windows.Header, *__: Any) -> bool:
+def _chunk(_: Any, header: window_chunks.Header, *__: Any) -> bool:
     return header.fabric == "bad" and header.end_s == START_S + BAD_S + 1
 
 
-def _decoded() -> Callable[[windows.Kind, bytes], bool]:
+def _decoded() -> Callable[[window_chunks.Kind, bytes], bool]:
     """The pane of the bad fabric after BAD_S others; its rows do not say which second they are."""
-    real, seen = windows.decode, [0]
+    real, seen = window_chunks.decode, [0]
 
-    def when(kind: windows.Kind, raw: bytes) -> bool:
+    def when(kind: window_chunks.Kind, raw: bytes) -> bool:
         if kind == "pane":
             seen[0] += real(kind, raw).column("fabric")[0].as_py() == "bad"
         return seen[0] == BAD_S + 1
@@ -82,16 +84,16 @@ def _second(state: FabricState, at: int, *_: Any) -> bool:
 
 
 STAGES: dict[str, tuple[Any, str, Callable[..., bool]]] = {
-    "decode": (windows, "decode", _decoded()),
+    "decode": (window_chunks, "decode", _decoded()),
     "assembler": (Assembler, "add", _chunk),
     "punctuation": (Assembler, "punctuate", _chunk),
     "taking a second in": (FabricState, "take", lambda s, f: at_bad_second(s, f.second)),
-    "silence": (judge, "silent", _second),
-    "scopes": (judge, "dead", _second),
-    "reachability": (judge, "reachability", _second),
-    "drift": (judge, "drift", _second),
-    "latency": (judge, "latency", _second),
-    "suppression": (judge, "told", lambda s, _, at: at_bad_second(s, at)),
+    "silence": (verdicts, "silent", _second),
+    "scopes": (verdicts, "dead", _second),
+    "reachability": (verdicts, "reachability", _second),
+    "drift": (verdicts, "drift", _second),
+    "latency": (verdicts, "latency", _second),
+    "suppression": (verdicts, "told", lambda s, _, at: at_bad_second(s, at)),
     "impact": (localizer.engine, "impact", lambda s, _: s.fabric == "bad"),
     "incidents": (
         localizer.engine.IncidentBook, "step",

@@ -10,9 +10,9 @@ from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 from confluent_kafka import Consumer, TopicPartition
 
 from schemas import topics
-from skeletonhunter.broker import EmbeddedBroker
-from streams import header_names
-from streams.sink import _plain
+from streams.kafka import header_names
+from streams.kafka.embedded_broker import EmbeddedBroker
+from streams.sink.sink import _plain
 
 pytestmark = pytest.mark.anyio
 

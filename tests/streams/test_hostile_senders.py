@@ -12,11 +12,12 @@ import pytest
 from pane_samples import SECOND
 from ping_samples import START_S, message, ping
 
-from schemas import topics, windows
-from streams.messages import InMessage, OutMessage
-from streams.partition import PartitionWorker
-from streams.quota import Quota
-from streams.source_clocks import SourceClocks
+from schemas import topics
+from schemas.wire import window_chunks
+from streams.kafka.messages import InMessage, OutMessage
+from streams.windowing.partition import PartitionWorker
+from streams.windowing.path_quota import Quota
+from streams.windowing.source_clocks import SourceClocks
 
 YEAR_S = 365 * 24 * 3600
 
@@ -43,9 +44,9 @@ def judged(out: list[OutMessage]) -> int:
     found = 0
     for each in out:
         if each.topic == topics.WINDOWS.name:
-            header = windows.Header.from_kafka(dict(each.headers))
+            header = window_chunks.Header.from_kafka(dict(each.headers))
             if header.kind == "pane":
-                rows = windows.decode("pane", each.value)
+                rows = window_chunks.decode("pane", each.value)
                 host = np.array(rows.column("src_node_sn").to_pylist())
                 honest_rows = np.char.startswith(host.astype(str), "h")
                 found += int(rows.column("records").to_numpy()[honest_rows].sum())
@@ -166,9 +167,9 @@ def test_a_backlog_after_a_long_pause_lands_on_its_own_paths(gap_s: int, togethe
     out += worker.finish()
     records: Counter[tuple[int, str]] = Counter()
     for each in out:
-        header = windows.Header.from_kafka(dict(each.headers))
+        header = window_chunks.Header.from_kafka(dict(each.headers))
         if header.kind == "pane":
-            for row in windows.decode("pane", each.value).to_pylist():
+            for row in window_chunks.decode("pane", each.value).to_pylist():
                 records[header.start_s - START_S, row["src_node_sn"]] += row["records"]
     seconds = {*range(60), *range(gap_s, gap_s + 60, 3), *range(60 + gap_s, 100 + gap_s)}
     wanted = {(s, f"h{h}"): 1 for s in seconds for h in range(1, 7)}
@@ -207,7 +208,7 @@ def test_a_fabric_that_leaves_a_partition_is_said_to_be_idle_there() -> None:
     stays = [ping(s + 0.25, src="h5") for s in range(2000)]
     worker = run([message(0, [row]) for row in [*first, *stays]])
     last = [
-        windows.Header.from_kafka(dict(each.headers))
+        window_chunks.Header.from_kafka(dict(each.headers))
         for each in published(worker)
         if dict(each.headers).get("fabric") == b"leaves"
     ][-1]
@@ -224,7 +225,7 @@ def test_long_names_make_more_chunks_and_none_is_too_large_for_the_broker() -> N
     ]  # fmt: skip
     worker = PartitionWorker(0, epoch=1)
     out = worker.step([message(0, rows)]) + worker.finish()
-    assert max(len(each.value) for each in out) <= windows.MAX_CHUNK_BYTES
+    assert max(len(each.value) for each in out) <= window_chunks.MAX_CHUNK_BYTES
     assert judged(out) == len(rows)
 
 

@@ -9,16 +9,16 @@ from typing import Any
 import pyarrow as pa
 from ping_samples import START_S, batch, ping
 
-from localizer.engine import Localizer
-from schemas import windows
-from schemas.incident import Incident
-from schemas.maintenance import Maintenance
-from schemas.placement import Placement
-from schemas.times import rfc3339
-from skeletonhunter.offline import Offline
-from streams.localise import MEMORY_S, STOPPED_OPEN_S, STOPPED_S, Localise
-from streams.messages import InMessage, OutMessage
-from streams.notices import Notices
+from localizer.localizer import Localizer
+from schemas.documents.incident import Incident
+from schemas.documents.maintenance import Maintenance
+from schemas.documents.placement import Placement
+from schemas.documents.times import rfc3339
+from schemas.wire import window_chunks
+from streams.kafka.messages import InMessage, OutMessage
+from streams.localize.operator_feed import Notices
+from streams.localize.stage import MEMORY_S, STOPPED_OPEN_S, STOPPED_S, Localise
+from streams.replay import Offline
 
 
 class Silent(Notices):
@@ -55,7 +55,7 @@ class Story:
         self.reads += 1
         return []
 
-    async def say(self, at: float, fabric: str, kind: windows.Kind = "heartbeats") -> None:
+    async def say(self, at: float, fabric: str, kind: window_chunks.Kind = "heartbeats") -> None:
         second = START_S + int(at)
         value = b""
         if kind == "heartbeats":
@@ -63,8 +63,10 @@ class Story:
                 "fabric": fabric, "node_sn": "h1", "time": second * 10**9, "alive": True,
                 "cpu_steal": 0.0, "scheduling_delay_us": 0.0,
             }  # fmt: skip
-            value = windows.encode(pa.RecordBatch.from_pylist([beat], windows.HEARTBEATS))
-        header = windows.Header(kind, fabric, second, second, watermark_ms=second * 1000)
+            value = window_chunks.encode(
+                pa.RecordBatch.from_pylist([beat], window_chunks.HEARTBEATS)
+            )
+        header = window_chunks.Header(kind, fabric, second, second, watermark_ms=second * 1000)
         self.offset += 1
         message: Any = InMessage(self.offset, second * 1000, value, dict(header.to_kafka()))
         seen = SimpleNamespace(

@@ -12,20 +12,22 @@ import pyarrow as pa
 import pytest
 from ping_samples import START_S, message, ping
 
-from localizer.engine import Findings
-from schemas import heartbeat, topics, windows
-from schemas.heartbeat import Heartbeat
-from schemas.incident import Incident
-from schemas.maintenance import Maintenance
-from schemas.placement import Placement
-from streams import records
-from streams.alignment import Confluence
+from localizer.localizer import Findings
+from schemas import topics
+from schemas.documents import heartbeat
+from schemas.documents.heartbeat import Heartbeat
+from schemas.documents.incident import Incident
+from schemas.documents.maintenance import Maintenance
+from schemas.documents.placement import Placement
+from schemas.wire import window_chunks
 from streams.heartbeats import Heartbeats
 from streams.ingest import Ingest
-from streams.localise import MEMORY_S, Localise
-from streams.messages import InMessage, OutMessage
-from streams.notices import Notices
-from streams.reading import Extent, Reading
+from streams.kafka.messages import InMessage, OutMessage
+from streams.localize.operator_feed import Notices
+from streams.localize.stage import MEMORY_S, Localise
+from streams.merge.consumer_progress import Extent, Reading
+from streams.merge.output_merger import Confluence
+from streams.windowing import records
 
 pytestmark = pytest.mark.anyio
 
@@ -67,7 +69,7 @@ def minute(first: int = 0, last: int = 60) -> list[InMessage]:
 
 def judged_panes(outbox: Outbox) -> list[int]:
     found = [
-        windows.Header.from_kafka(dict(o.headers))
+        window_chunks.Header.from_kafka(dict(o.headers))
         for o in outbox.sent
         if o.topic == topics.WINDOWS.name
     ]
@@ -103,7 +105,7 @@ async def test_reading_again_from_the_commit_begins_a_higher_epoch() -> None:
     stage = Ingest(Confluence(outbox))
     await feed(stage, minute(), acked)
     await feed(stage, minute(first=20), acked)
-    epochs = [windows.Header.from_kafka(dict(o.headers)).epoch for o in outbox.sent]
+    epochs = [window_chunks.Header.from_kafka(dict(o.headers)).epoch for o in outbox.sent]
     assert len(set(epochs)) == 2
     assert epochs == sorted(epochs)
     tally = stage.tally
@@ -188,7 +190,7 @@ async def test_heartbeats_are_gathered_per_fabric_and_bad_ones_are_dead_letters(
     chunks = [o for o in outbox.sent if o.topic == topics.WINDOWS.name]
     assert [dict(o.headers)["offset"] for o in letters] == [b"4", b"5"]
     assert [o.key for o in chunks] == [b"f0", b"f1", b"f0", b"f1"], "one a second and fabric"
-    rows = [windows.decode("heartbeats", each.value) for each in chunks]
+    rows = [window_chunks.decode("heartbeats", each.value) for each in chunks]
     assert [r.column("node_sn").to_pylist() for r in rows] == [["h0"], ["h1"], ["h2"], ["h3"]]
     assert acked == [(2, offset) for offset in range(6)]
     assert (stage.received, stage.dead_lettered) == (6, 2)
@@ -243,7 +245,7 @@ class Scribe:
         assert not [*documents], "nobody said anything"
 
     def observe(
-        self, header: windows.Header, batch: pa.RecordBatch | None, body: bytes = b""
+        self, header: window_chunks.Header, batch: pa.RecordBatch | None, body: bytes = b""
     ) -> Findings:
         assert (batch is None) == (header.kind == "punctuation")
         self.seen.append((header.kind, header.end_s, body))
@@ -257,7 +259,7 @@ def make_scribe(fabric: str) -> Any:
 
 def windows_messages(count: int) -> list[InMessage]:
     """What a stage before says: panes and punctuations, as they lie in the topic."""
-    from streams.partition import PartitionWorker
+    from streams.windowing.partition import PartitionWorker
 
     worker = PartitionWorker(0, epoch=1)
     out = [o for m in minute(last=count) for o in worker.step([m])] + worker.finish()
@@ -303,7 +305,7 @@ async def test_what_the_detectors_have_forgotten_is_acknowledged() -> None:
     messages = windows_messages(400)
     for each in messages:
         await stage.take(Event(each, 0, acked))
-    last = windows.Header.from_kafka(messages[max(acked)[1]].headers)
+    last = window_chunks.Header.from_kafka(messages[max(acked)[1]].headers)
     assert START_S + 400 - MEMORY_S - 5 < last.end_s < START_S + 400 - MEMORY_S + 1
 
 
@@ -314,7 +316,7 @@ async def test_a_message_that_is_not_ours_is_a_dead_letter() -> None:
         return []
 
     stage = Localise(outbox, make_scribe, read_incidents, Quiet())
-    headers = windows.Header("pane", "f1", 1, 2).to_kafka()
+    headers = window_chunks.Header("pane", "f1", 1, 2).to_kafka()
     for offset, wrong in enumerate(({}, dict(headers))):
         await stage.take(Event(InMessage(offset, START_S * 1000, b"junk", wrong), 0, acked))
     assert [o.topic for o in outbox.sent] == [topics.DEAD_LETTER.name] * 2
@@ -351,7 +353,7 @@ async def test_partitions_that_have_more_to_read_are_waited_for() -> None:
     panes = judged_panes(outbox)
     assert panes == sorted(panes)
     assert len(panes) == 2 * 57
-    kinds = [windows.Header.from_kafka(dict(o.headers)) for o in outbox.sent]
+    kinds = [window_chunks.Header.from_kafka(dict(o.headers)) for o in outbox.sent]
     at = next(i for i, h in enumerate(kinds) if h.kind == "heartbeats")
     assert kinds[at - 1].end_s <= START_S + 51 <= kinds[at + 1].end_s
     assert acked
@@ -366,9 +368,9 @@ async def test_a_heartbeat_of_a_clock_far_ahead_does_not_hold_up_those_of_others
         raw = heartbeat.encode(Heartbeat(f"h{offset}", at_s * 10**9, fabric="f1"))
         await stage.take(Event(InMessage(offset, START_S * 1000, raw, {}), 0, acked))
     await stage.flush()
-    ends = [windows.Header.from_kafka(dict(out.headers)).end_s for out in outbox.sent]
+    ends = [window_chunks.Header.from_kafka(dict(out.headers)).end_s for out in outbox.sent]
     assert max(ends) <= START_S + 62
-    beats = [windows.decode("heartbeats", out.value).to_pylist() for out in outbox.sent]
+    beats = [window_chunks.decode("heartbeats", out.value).to_pylist() for out in outbox.sent]
     assert {row["time"] // 10**9 for rows in beats for row in rows} == {
         START_S, START_S + 1, START_S + year_s,
     }  # fmt: skip

@@ -11,15 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ping_samples import START_S, batch, content_type, message, ping
 
-from schemas import topics, windows
-from streams.messages import InMessage, OutMessage
-from streams.partition import PartitionWorker
+from schemas import topics
+from schemas.wire import window_chunks
+from streams.kafka.messages import InMessage, OutMessage
+from streams.windowing.partition import PartitionWorker
 
 HOUR_S = 3600
 
 
-def headers(out: OutMessage) -> windows.Header:
-    return windows.Header.from_kafka(dict(out.headers))
+def headers(out: OutMessage) -> window_chunks.Header:
+    return window_chunks.Header.from_kafka(dict(out.headers))
 
 
 def panes(out: list[OutMessage]) -> dict[int, int]:
@@ -27,7 +28,7 @@ def panes(out: list[OutMessage]) -> dict[int, int]:
     found: dict[int, int] = {}
     for each in out:
         if each.topic == topics.WINDOWS.name and headers(each).kind == "pane":
-            rows = windows.decode("pane", each.value)
+            rows = window_chunks.decode("pane", each.value)
             second = headers(each).start_s - START_S
             found[second] = found.get(second, 0) + sum(rows.column("records").to_pylist())
     return found
@@ -96,7 +97,7 @@ def test_a_pane_is_cut_into_chunks_per_fabric_and_the_header_counts_them() -> No
     assert [(h.fabric, h.chunk, h.chunks) for h in found] == [
         ("f1", 0, 2), ("f1", 1, 2), ("f2", 0, 1),
     ]  # fmt: skip
-    assert all(len(each.value) <= windows.MAX_CHUNK_BYTES for each in out)
+    assert all(len(each.value) <= window_chunks.MAX_CHUNK_BYTES for each in out)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_a_route_is_published_with_the_pane_of_its_second() -> None:
     kinds = [(headers(o).kind, headers(o).start_s - START_S) for o in out]
     assert kinds.index(("routes", 0)) == kinds.index(("pane", 0)) + 1
     (chunk,) = (o for o in out if headers(o).kind == "routes")
-    assert windows.decode("routes", chunk.value).column("hops").to_pylist() == [["a", None]]
+    assert window_chunks.decode("routes", chunk.value).column("hops").to_pylist() == [["a", None]]
     assert worker.tally.routes == 1
     assert_sums(worker)
 

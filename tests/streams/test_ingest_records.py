@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from ping_samples import START_S, batch, ping
 
-from streams import records
-from streams.panes import NO_RTT
-from streams.paths import PathTable
-from streams.sources import Sources
+from streams.admission.senders import Sources
+from streams.windowing import records
+from streams.windowing.panes import NO_RTT
+from streams.windowing.path_table import PathTable
 
 
 def taken_apart(*rows: dict[str, Any]) -> records.Records:

@@ -23,20 +23,23 @@ from test_notices import Broker, placed, worked_on
 from test_sink_batch import ANOMALY, INCIDENT, RECORD, ndjson, window
 from test_sink_batch import message as on_topic
 
-from localizer.engine import Localizer
-from schemas import codecs, heartbeat, migrate, topics, windows
-from schemas.heartbeat import Heartbeat
-from schemas.incident import Incident, encode
-from streams import restore
-from streams.alignment import Confluence
+from localizer.localizer import Localizer
+from schemas import topics
+from schemas.documents import heartbeat
+from schemas.documents.heartbeat import Heartbeat
+from schemas.documents.incident import Incident, encode
+from schemas.wire import codecs, window_chunks
+from store import migrate
+from store.client import Store, open_store
 from streams.heartbeats import Heartbeats
-from streams.localise import Localise
-from streams.messages import InMessage
-from streams.notices import Notices
-from streams.partition import PartitionWorker
-from streams.sink_batch import Batcher, Message
-from streams.sink_rows import Place
-from streams.store import Store, open_store
+from streams.kafka.messages import InMessage
+from streams.localize import restore
+from streams.localize.operator_feed import Notices
+from streams.localize.stage import Localise
+from streams.merge.output_merger import Confluence
+from streams.sink.batch import Batcher, Message
+from streams.sink.rows import Place
+from streams.windowing.partition import PartitionWorker
 
 ROWS = [ping(), ping(0.1, task_type="TRACEROUTE", route='["tor-1",null]'), ping(0.2, latency=7.5)]
 ROWS[2]["extra_stats"] = '{"sent": 4, "lost": 1}'
@@ -99,7 +102,7 @@ def test_heartbeats_go_on(bad: list[bytes]) -> None:
         await stage.flush()
         assert [offset for _, offset in acked] == list(range(len(bad) + 1))
         beats = [o for o in outbox.sent if o.topic == topics.WINDOWS.name]
-        rows = [windows.decode("heartbeats", each.value) for each in beats]
+        rows = [window_chunks.decode("heartbeats", each.value) for each in beats]
         found = [row for each in rows for row in each.to_pylist()]
         assert len(found) + stage.dead_lettered == len(bad) + 1
         assert any((r["node_sn"], r["time"]) == ("h1", START_S * 10**9) for r in found)
@@ -108,7 +111,7 @@ def test_heartbeats_go_on(bad: list[bytes]) -> None:
 
 
 header_changes = st.dictionaries(
-    st.sampled_from([*windows.Header._fields, "unknown"]), header_values, max_size=3
+    st.sampled_from([*window_chunks.Header._fields, "unknown"]), header_values, max_size=3
 )
 
 
@@ -235,7 +238,9 @@ def test_incidents_are_restored_though_others_are_none(broker: Broker) -> None:
         assert not any(each.incident_id.startswith(LOCALISER_TIMES) for each in found)
         localizer = Localizer()
         localizer.restore([each for each in found if each.fabric == good.fabric])
-        localizer.observe(windows.Header("punctuation", good.fabric, 5, 5, watermark_ms=5000), None)
+        localizer.observe(
+            window_chunks.Header("punctuation", good.fabric, 5, 5, watermark_ms=5000), None
+        )
 
     asyncio.run(story())
 

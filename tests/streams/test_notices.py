@@ -12,18 +12,18 @@ import msgspec
 import pytest
 from worker_samples import worker_of
 
-from localizer.engine import Findings, Localizer
-from localizer.maintenance import Cause
+from localizer.localizer import Findings, Localizer
+from localizer.suppression.maintenance import Cause
 from schemas import metrics, topics
-from schemas.incident import Incident
-from schemas.maintenance import Maintenance
-from schemas.placement import Placement, State
-from schemas.windows import Header
-from skeletonhunter.broker import EmbeddedBroker
+from schemas.documents.incident import Incident
+from schemas.documents.maintenance import Maintenance
+from schemas.documents.placement import Placement, State
+from schemas.wire.window_chunks import Header
 from streams import counters
-from streams.localise import Localise
-from streams.messages import OutMessage
-from streams.notices import Notice, Notices
+from streams.kafka.embedded_broker import EmbeddedBroker
+from streams.kafka.messages import OutMessage
+from streams.localize.operator_feed import Notice, Notices
+from streams.localize.stage import Localise
 
 
 def placed(box: str, state: State, fabric: str = "f1") -> Placement:

@@ -10,16 +10,18 @@ import pytest
 from ping_samples import START_S, message, ping
 from test_ingest_agents import Event, Outbox, Quiet, Scribe, judged_panes, minute
 
-from localizer.engine import Localizer
-from schemas import heartbeat, topics, windows
-from schemas.heartbeat import Heartbeat
-from schemas.incident import Incident
-from streams.alignment import Confluence
+from localizer.localizer import Localizer
+from schemas import topics
+from schemas.documents import heartbeat
+from schemas.documents.heartbeat import Heartbeat
+from schemas.documents.incident import Incident
+from schemas.wire import window_chunks
 from streams.heartbeats import Heartbeats
 from streams.ingest import Ingest
-from streams.localise import Localise
-from streams.messages import InMessage, OutMessage
-from streams.reading import Reading
+from streams.kafka.messages import InMessage, OutMessage
+from streams.localize.stage import Localise
+from streams.merge.consumer_progress import Reading
+from streams.merge.output_merger import Confluence
 
 pytestmark = pytest.mark.anyio
 IDLE_TICKS = 5  # idle_s at one a second
@@ -53,8 +55,8 @@ class House:
             self.now_s += 1
             await self.stage.tick()
 
-    def said(self, partition: int) -> list[windows.Header]:
-        found = [windows.Header.from_kafka(dict(o.headers)) for o in self.outbox.sent]
+    def said(self, partition: int) -> list[window_chunks.Header]:
+        found = [window_chunks.Header.from_kafka(dict(o.headers)) for o in self.outbox.sent]
         return [header for header in found if header.partition == partition]
 
 
@@ -163,7 +165,7 @@ async def test_lag_is_the_age_of_what_was_judged_last_while_there_is_more() -> N
         outbox, lambda fabric: Scribe(fabric),  # type: ignore[arg-type,return-value]  # a fake
         no_incidents, Quiet(), Reading(ask_ends=ask), lambda: now_s,
     )  # fmt: skip
-    header = windows.Header("punctuation", "f1", START_S, START_S)
+    header = window_chunks.Header("punctuation", "f1", START_S, START_S)
     said = InMessage(0, (START_S + 60) * 1000, b"", dict(header.to_kafka()))
     await stage.take(Event(said, 0, acked))
     for _ in range(2):
@@ -183,7 +185,9 @@ async def test_what_waits_within_a_localiser_is_lag() -> None:
     for partition in (0, 1):
         await house.take(partition, pings(partition, 0, 60))
     for out in house.outbox.sent:
-        last.setdefault(windows.Header.from_kafka(dict(out.headers)).partition, []).append(out)
+        last.setdefault(window_chunks.Header.from_kafka(dict(out.headers)).partition, []).append(
+            out
+        )
     for at in range(max(map(len, last.values()))):
         for partition, until in ((0, len(last[0])), (1, len(last[1]) // 2)):
             if at < until:

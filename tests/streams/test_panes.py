@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pane_samples import START_S, Ping, pings, plain
 
-from streams.panes import close_pane, close_window, features
+from streams.windowing.panes import close_pane, close_window, features
 
 records = st.builds(
     Ping,

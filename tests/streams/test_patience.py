@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.patience import PATIENCE_S, STEP_S, Key, Patience, Standing
+from streams.merge.stall_detector import PATIENCE_S, STEP_S, Key, Patience, Standing
 
 P: Key = ("t", 0)
 Q: Key = ("t", 1)

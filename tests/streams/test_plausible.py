@@ -8,13 +8,13 @@ import pytest
 from ping_samples import START_S
 from test_ingest_agents import Event, Outbox, Quiet, windows_messages
 
-from localizer.engine import Localizer
+from localizer.localizer import Localizer
 from schemas import topics
-from schemas.incident import Incident
-from schemas.windows import Header, WindowsError
-from streams.localise import Localise
-from streams.messages import InMessage
-from streams.plausible import MOST_AHEAD_S, check_times
+from schemas.documents.incident import Incident
+from schemas.wire.window_chunks import Header, WindowsError
+from streams.kafka.messages import InMessage
+from streams.localize.plausible_times import MOST_AHEAD_S, check_times
+from streams.localize.stage import Localise
 
 pytestmark = pytest.mark.anyio
 YEAR_S = 365 * 86_400

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from streams.reading import Extent, Reading
+from streams.merge.consumer_progress import Extent, Reading
 
 pytestmark = pytest.mark.anyio
 

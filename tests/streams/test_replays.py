@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.signing import Claim
-from streams.replays import Replays
+from streams.admission.replays import Replays
 
 NOW_S = 1_780_000_000
 

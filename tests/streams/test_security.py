@@ -9,8 +9,8 @@ from pathlib import Path
 import faust
 import pytest
 
-from streams import broker, security
 from streams.errors import BrokerUnreachable, UnusableKafkaOption
+from streams.kafka import admin, security
 
 SCRAM = {
     "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "skh",
@@ -81,7 +81,7 @@ def test_what_faust_cannot_do_is_an_error_for_all_clients(
     changed: dict[str, str], names: str
 ) -> None:
     with pytest.raises(UnusableKafkaOption) as why:
-        broker.check(SCRAM | changed | {"bootstrap.servers": "127.0.0.1:1"})
+        admin.check(SCRAM | changed | {"bootstrap.servers": "127.0.0.1:1"})
     assert names in str(why.value)
     assert "\n" not in str(why.value)
     assert "s3cret" not in str(why.value)
@@ -89,10 +89,10 @@ def test_what_faust_cannot_do_is_an_error_for_all_clients(
 
 def test_an_option_that_librdkafka_does_not_know_is_named() -> None:
     with pytest.raises(UnusableKafkaOption, match=r"no\.such"):
-        broker.check({"no.such": "1", "bootstrap.servers": "127.0.0.1:1"})
+        admin.check({"no.such": "1", "bootstrap.servers": "127.0.0.1:1"})
 
 
 def test_a_broker_that_is_not_there_is_said_before_any_handshake(pair: Path) -> None:
     options = SCRAM | {"ssl.ca.location": str(pair / "one.pem"), "bootstrap.servers": "127.0.0.1:1"}
     with pytest.raises(BrokerUnreachable, match=r"127\.0\.0\.1:1"):
-        broker.check(options, timeout_s=2.0)
+        admin.check(options, timeout_s=2.0)

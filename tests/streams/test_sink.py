@@ -14,12 +14,13 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from test_sink_batch import ANOMALY, INCIDENT, RECORD, Message, ndjson, window
 
-from schemas import migrate, topics
-from schemas.incident import encode
-from streams.sink import Sink
-from streams.sink_batch import TOPICS, Limits
-from streams.sink_rows import Place
-from streams.store import Store, StoreRefused, StoreUnavailable, open_store
+from schemas import topics
+from schemas.documents.incident import encode
+from store import migrate
+from store.client import Store, StoreRefused, StoreUnavailable, open_store
+from streams.sink.batch import TOPICS, Limits
+from streams.sink.rows import Place
+from streams.sink.sink import Sink
 
 
 @pytest.fixture

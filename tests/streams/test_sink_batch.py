@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas import topics, windows
-from schemas.codecs import Reject
-from schemas.incident import Anomaly, Incident, encode
+from schemas import topics
+from schemas.documents.incident import Anomaly, Incident, encode
+from schemas.wire import window_chunks
+from schemas.wire.codecs import Reject
 from streams import dead_letters
-from streams.sink_batch import Batcher, Limits, Message
-from streams.sink_letters import DeadLetter
-from streams.sink_rows import Place
+from streams.sink.batch import Batcher, Limits, Message
+from streams.sink.dead_letters import DeadLetter
+from streams.sink.rows import Place
 
 RECORD = {
     "agent_type": "underlay", "dial": "success", "src_ip": "10.0.0.1", "dst_ip": "10.0.0.2",
@@ -51,11 +52,11 @@ def ndjson(*records: Mapping[str, object], offset: int = 0) -> Message:
 
 
 def window(kind: str = "window", path_id: int = 5, pod: str = "p1", offset: int = 0) -> Message:
-    header = windows.Header("window", "f1", start_s=1_767_225_600, end_s=1_767_225_630)
+    header = window_chunks.Header("window", "f1", start_s=1_767_225_600, end_s=1_767_225_630)
     row = {"path_id": path_id, "records": 30, "src_pod": pod, "src_port": 1, "dst_port": 2}
-    batch = pa.RecordBatch.from_pylist([row], windows.WINDOW)
+    batch = pa.RecordBatch.from_pylist([row], window_chunks.WINDOW)
     headers = dict(header.to_kafka()) | {"kind": kind.encode()}
-    return Message(Place("skh.windows", 0, offset), windows.encode(batch), headers)
+    return Message(Place("skh.windows", 0, offset), window_chunks.encode(batch), headers)
 
 
 def test_records_of_many_messages_become_one_table_that_knows_its_offsets() -> None:

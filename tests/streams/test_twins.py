@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from schemas import heartbeat
-from schemas.heartbeat import Heartbeat
-from streams.twins import MIN_RETURNS, RECENT_S, Twins
+from schemas.documents import heartbeat
+from schemas.documents.heartbeat import Heartbeat
+from streams.admission.twins import MIN_RETURNS, RECENT_S, Twins
 
 START = 1_700_000_000 * 10**9
 

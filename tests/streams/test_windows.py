@@ -14,8 +14,8 @@ from ping_samples import batch
 from ping_samples import ping as record
 
 from schemas import identity
-from streams.paths import PathTable
-from streams.windows import Closed, Timing, Windower
+from streams.windowing.path_table import PathTable
+from streams.windowing.windower import Closed, Timing, Windower
 
 HOUR_S = 3600.0
 LATENESS_S = Timing().lateness_s

@@ -6,11 +6,11 @@ from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
-from streams.admission import Admission
-from streams.localise import Localise
-from streams.notices import Notices
-from streams.tally import Tally
-from streams.twins import Twins
+from streams.admission.admission import Admission
+from streams.admission.twins import Twins
+from streams.localize.operator_feed import Notices
+from streams.localize.stage import Localise
+from streams.windowing.record_counts import Tally
 
 
 def worker_of(stage: Localise, notices: Notices) -> Any:

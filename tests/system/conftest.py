@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from probers.relay import Headers, Relay
-from schemas import heartbeat, topics
-from testbed.fabric import Fabric, Plan, missing
-from testbed.fabric.agents import start_agents
+from probers.publishing.relay import Headers, Relay
+from schemas import topics
+from schemas.documents import heartbeat
+from testbed.netns import Fabric, Plan, missing
+from testbed.netns.probes.agents import start_agents
 
 Row = dict[str, Any]
 

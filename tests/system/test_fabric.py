@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from probers.relay import Relay
-from testbed.fabric import Fabric, FabricError, Plan, machine, missing
-from testbed.fabric.agents import start_agents
+from probers.publishing.relay import Relay
+from testbed.netns import Fabric, FabricError, Plan, machine, missing
+from testbed.netns.probes.agents import start_agents
 
 if TYPE_CHECKING:
     from conftest import Collected, Row, Site

@@ -14,11 +14,13 @@ import msgspec
 import pytest
 from confluent_kafka import Consumer
 
-from schemas import codecs, topics, topology
+from schemas import topics
+from schemas.documents import topology
+from schemas.wire import codecs
 from skeletonhunter import cli
-from skeletonhunter.broker import EmbeddedBroker
-from testbed.fabric import machine, missing
-from testbed.fabric.state import State, Store
+from streams.kafka.embedded_broker import EmbeddedBroker
+from testbed.netns import machine, missing
+from testbed.netns.state import State, Store
 
 needs_root = pytest.mark.skipif(
     bool(missing()), reason=f"a namespace fabric needs {', '.join(missing())}"
@@ -303,7 +305,7 @@ def test_without_any_fabric_status_says_so(fabric: Command) -> None:
 
 
 def test_a_state_is_read_back_as_it_was_written(tmp_path: Path) -> None:
-    from testbed.fabric import Plan
+    from testbed.netns import Plan
 
     state = State(name="a", plan=Plan(), builder=machine.Process(1, 2), created_ns=3)
     store = Store(tmp_path)

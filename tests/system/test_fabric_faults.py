@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from testbed.fabric import Fabric, FabricError, Fault, FaultError, Plan, faults, machine, missing
+from testbed.netns import Fabric, FabricError, Fault, FaultError, Plan, machine, missing
+from testbed.netns.faults import actions
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
@@ -222,10 +223,10 @@ def test_a_fault_that_stays_after_its_removal_is_an_error(
     fabric: Fabric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = fabric.create(fault("network", "loss", UPLINK, percent=5.0))
-    action = faults.ACTIONS["network", "loss"]
+    action = actions.ACTIONS["network", "loss"]
     forgetful = action._replace(undo=lambda fabric, fault: None)
     with monkeypatch.context() as broken:
-        broken.setitem(faults.ACTIONS, ("network", "loss"), forgetful)
+        broken.setitem(actions.ACTIONS, ("network", "loss"), forgetful)
         with pytest.raises(FabricError, match="is still there after its removal: nft table"):
             fabric.destroy(made)
     assert made.fault_id in fabric.faults, "it is not forgotten either"

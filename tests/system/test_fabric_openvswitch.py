@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from testbed.fabric import Fabric, FabricError, Fault, Plan, machine, missing, openvswitch
+from testbed.netns import Fabric, FabricError, Fault, Plan, machine, missing, openvswitch
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
@@ -77,9 +77,9 @@ def test_a_flow_that_was_taken_away_by_hand_is_noticed(fabric: Fabric) -> None:
 
 
 def traces(fabric: Fabric, fault: Fault) -> list[str]:
-    from testbed.fabric import faults
+    from testbed.netns.faults import actions
 
-    return faults.traces(fabric, fault)
+    return actions.traces(fabric, fault)
 
 
 def test_frames_circle_while_the_table_sends_them_back(fabric: Fabric) -> None:

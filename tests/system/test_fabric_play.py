@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from skeletonhunter.fabric_player import Player, Result, table
-from testbed import score, truth
-from testbed.fabric import machine, missing
-from testbed.fabric.scenes import scenes
+from evaluation.fabric_suite.player import Player, Result, table
+from testbed.netns import machine, missing
+from testbed.netns.fault_suite import scenes
+from testbed.scoring import score, truth
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
 

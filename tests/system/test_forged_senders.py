@@ -15,19 +15,22 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from localizer.engine import Localizer
-from schemas import codecs, heartbeat, incident, signing, topics, windows
-from schemas.heartbeat import Heartbeat
+from localizer.localizer import Localizer
+from schemas import signing, topics
+from schemas.documents import heartbeat, incident
+from schemas.documents.heartbeat import Heartbeat
+from schemas.documents.topology import Topology
 from schemas.signing import HostKey, KeyRing
-from schemas.topology import Topology
-from streams.admission import Admission
-from streams.alignment import Confluence
+from schemas.wire import codecs, window_chunks
+from streams.admission.admission import Admission
+from streams.admission.ownership import Ownership
 from streams.heartbeats import Heartbeats
 from streams.ingest import Ingest
-from streams.messages import InMessage, OutMessage
-from streams.ownership import Ownership
-from testbed import publish, scenario
-from testbed.simulator import Second
+from streams.kafka.messages import InMessage, OutMessage
+from streams.merge.output_merger import Confluence
+from testbed.scenarios import scenario
+from testbed.simulator import publish
+from testbed.simulator.simulator import Second
 
 PINGS, BEATS = topics.PINGS.name, topics.HEARTBEATS.name
 START_NS = 1_780_000_000 * 10**9
@@ -122,13 +125,13 @@ class Run:
             if out.topic == topics.DEAD_LETTER.name:
                 self.letters.append(dict(out.headers))
                 continue
-            header = windows.Header.from_kafka(dict(out.headers))
+            header = window_chunks.Header.from_kafka(dict(out.headers))
             self.fabrics.add(header.fabric)
             if header.fabric != self._fabric:
                 continue
             batch = None
             if header.kind != "punctuation":
-                batch = windows.decode(header.kind, out.value)
+                batch = window_chunks.decode(header.kind, out.value)
             body = out.value if batch is None else b""
             self._say(self._localizer.observe(header, batch, body).incidents)
 

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from schemas.components import component, link
-from testbed.fabric import Fabric, Plan, missing
-from testbed.fabric.agents import start_agents
+from schemas.component_ids import component, link
+from testbed.netns import Fabric, Plan, missing
+from testbed.netns.probes.agents import start_agents
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
 

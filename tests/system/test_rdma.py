@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from probers.rdma_probe import QpAddress, parse_address
-from probers.wire import KEY_VARIABLE
-from testbed.fabric import Fabric, Plan
-from testbed.fabric import missing as fabric_missing
-from testbed.guest import Guest, GuestError
-from testbed.guest import missing as guest_missing
-from testbed.guest.attach import attach, configure, launcher
-from testbed.guest.kernel import kernel
-from testbed.guest.roce import spine_between
+from probers.net.packet import KEY_VARIABLE
+from probers.rdma.packet import QpAddress, parse_address
+from testbed.netns import Fabric, Plan
+from testbed.netns import missing as fabric_missing
+from testbed.rdma_vm import Guest, GuestError
+from testbed.rdma_vm import missing as guest_missing
+from testbed.rdma_vm.attach import attach, configure, launcher
+from testbed.rdma_vm.kernel import kernel
+from testbed.rdma_vm.roce import spine_between
 
 pytestmark = [pytest.mark.rdma, pytest.mark.slow]
 
-PROBER = "python3 -m probers.rdma_ping"
+PROBER = "python3 -m probers.rdma.ping"
 KEY = f"{KEY_VARIABLE}=everybody-in-this-test-has-it"
 PAIRS = 12  # of queue pairs across the fabric
 LINK = ("tor-0", "spine-1")

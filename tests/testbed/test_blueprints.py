@@ -9,12 +9,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from schemas import topology as topology_document
-from testbed import blueprints, clos, lingjun, network, scenario
-from testbed.blueprints import DocumentSpec
-from testbed.clos import ClosSpec
-from testbed.lingjun import LingjunSpec
-from testbed.scenario import ScenarioError
+from schemas.documents import topology as topology_document
+from testbed.scenarios import scenario
+from testbed.scenarios.scenario import ScenarioError
+from testbed.simulator import network
+from testbed.topologies import clos, fabric_sources, lingjun
+from testbed.topologies.clos import ClosSpec
+from testbed.topologies.fabric_sources import DocumentSpec
+from testbed.topologies.lingjun import LingjunSpec
 
 START_NS = 1_800_000_000_000_000_000
 TABLE = "ip,DSW,PSW,ASW\nh1,G6,P1,S1\nh2,G6,P2,S1\nh3,G6,P2,S2\n"
@@ -60,7 +62,7 @@ def test_jobs_are_placed_on_a_document_that_has_none(tmp_path: Path) -> None:
     document = clos.build(ClosSpec(hosts=8, rails=2, hosts_per_segment=4), seed=3)
     empty = msgspec.structs.replace(document, containers=[])
     (tmp_path / "t.json").write_bytes(msgspec.json.encode(empty))
-    made = blueprints.build(DocumentSpec(topology=str(tmp_path / "t.json"), hosts_per_job=4), 1)
+    made = fabric_sources.build(DocumentSpec(topology=str(tmp_path / "t.json"), hosts_per_job=4), 1)
     assert len(made.containers) == 8
     assert len({box.job for box in made.containers}) == 2
 

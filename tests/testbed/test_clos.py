@@ -9,10 +9,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from schemas import topology as topology_document
-from schemas.components import kind_of, link
-from testbed import clos, network, skeleton
-from testbed.clos import ClosSpec
+from schemas.component_ids import kind_of, link
+from schemas.documents import topology as topology_document
+from testbed.simulator import network
+from testbed.topologies import clos
+from testbed.topologies.clos import ClosSpec
+from testbed.workload import skeleton
 
 SMALL = ClosSpec(
     name="t", hosts=16, rails=2, hosts_per_segment=4, aggs=2, pods=2, spines=2, hosts_per_job=8

@@ -7,11 +7,11 @@ from collections import Counter
 import msgspec
 import pytest
 
-from schemas import topology
-from schemas.components import link_ends
-from testbed.fabric import overlay, places
-from testbed.fabric.places import PlaceError
-from testbed.fabric.plan import Plan
+from schemas.component_ids import link_ends
+from schemas.documents import topology
+from testbed.netns.plan import overlay, places
+from testbed.netns.plan.places import PlaceError
+from testbed.netns.plan.plan import Plan
 
 TWO_TIERS = Plan(hosts=8, nics=2, hosts_per_tor=4, spines=2, containers=2)
 THREE_TIERS = Plan(hosts=8, nics=2, hosts_per_tor=2, spines=2, aggs=2, pods=2, containers=1)

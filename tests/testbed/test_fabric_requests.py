@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.fabric import Fabric, Fault, FaultError, PlaceError, Plan, faults, issues
-from testbed.fabric.scenes import PLAN, hard_scenes, scenes
-from testbed.fabric.wire import corrupted
+from testbed.netns import Fabric, Fault, FaultError, PlaceError, Plan
+from testbed.netns.fault_suite import PLAN, hard_scenes, scenes
+from testbed.netns.faults import actions, issues
+from testbed.netns.faults.packet_shaper import corrupted
 
 LINK = "link:spine:spine-0|tor:tor-1"
 
@@ -42,13 +43,13 @@ def test_a_fault_that_makes_no_sense_is_refused_in_one_line(
     fabric: Fabric, fault: Fault, complaint: str
 ) -> None:
     with pytest.raises(FaultError, match=complaint) as refused:
-        faults.check(fabric, fault)
+        actions.check(fabric, fault)
     assert "\n" not in str(refused.value)
 
 
 def test_a_fault_at_a_component_that_is_not_there_is_refused(fabric: Fabric) -> None:
     with pytest.raises(PlaceError, match="no component 'spine:spine-7' here"):
-        faults.check(fabric, Fault(target="network", action="down", at="spine:spine-7"))
+        actions.check(fabric, Fault(target="network", action="down", at="spine:spine-7"))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_what_probes_cannot_see_is_no_truth() -> None:
 def test_the_play_has_eighteen_issue_types_that_can_all_be_made() -> None:
     fabric = Fabric(PLAN)
     for scene in (*scenes(), *hard_scenes()):
-        faults.check(fabric, scene.fault)
+        actions.check(fabric, scene.fault)
     names = {issues.issue_type(scene.fault) for scene in scenes()} - {None}
     assert len(names) == 18, "all of the catalogue but gpu_direct_rdma_error"
 

@@ -8,9 +8,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from schemas import topology as topology_document
-from testbed import fat_tree, network, skeleton
-from testbed.fat_tree import FatTreeSpec
+from schemas.documents import topology as topology_document
+from testbed.simulator import network
+from testbed.topologies import fat_tree
+from testbed.topologies.fat_tree import FatTreeSpec
+from testbed.workload import skeleton
 
 K8 = fat_tree.build(FatTreeSpec(k=8), seed=1)
 

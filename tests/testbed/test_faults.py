@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from schemas.components import link_ends
-from testbed import clos
-from testbed.clos import ClosSpec
-from testbed.conditions import Conditions, candidates, conditions
-from testbed.faults import Direction, Fault, FaultError, check
-from testbed.healthy import Noise, job_burst, queue_level
-from testbed.mixing import F64
-from testbed.simulator import Simulation
-from testbed.skeleton import OVERLAY
+from schemas.component_ids import link_ends
+from testbed.faults.kinds import Direction, Fault, FaultError, check
+from testbed.simulator.baseline import Noise, job_burst, queue_level
+from testbed.simulator.counter_rng import F64
+from testbed.simulator.fault_effects import Conditions, candidates, conditions
+from testbed.simulator.simulator import Simulation
+from testbed.topologies import clos
+from testbed.topologies.clos import ClosSpec
+from testbed.workload.skeleton import OVERLAY
 
 SPEC = ClosSpec(
     name="t", hosts=16, rails=2, hosts_per_segment=4, aggs=2, pods=2, spines=2, hosts_per_job=16

@@ -13,10 +13,10 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from testbed.guest import boot, clock, cpio, image, kernel
-from testbed.guest.boot import Guest, Nic
-from testbed.guest.kernel import GuestError
-from testbed.guest.roce import source_port
+from testbed.rdma_vm import boot, clock, cpio, image, kernel
+from testbed.rdma_vm.boot import Guest, Nic
+from testbed.rdma_vm.kernel import GuestError
+from testbed.rdma_vm.roce import source_port
 
 # --- the root file system ------------------------------------------------------------------------
 

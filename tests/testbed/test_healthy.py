@@ -6,12 +6,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from testbed import clos
-from testbed.clos import ClosSpec
-from testbed.healthy import Noise, job_burst, link_loss
-from testbed.records import plain
-from testbed.simulator import SECOND_NS, Simulation
-from testbed.skeleton import OVERLAY
+from testbed.simulator.baseline import Noise, job_burst, link_loss
+from testbed.simulator.records import plain
+from testbed.simulator.simulator import SECOND_NS, Simulation
+from testbed.topologies import clos
+from testbed.topologies.clos import ClosSpec
+from testbed.workload.skeleton import OVERLAY
 
 START_NS = 1_800_000_000 * SECOND_NS
 SPEC = ClosSpec(

@@ -7,11 +7,11 @@ from typing import get_args
 
 import pytest
 
-from schemas.components import KINDS as COMPONENT_KINDS
-from schemas.incident import Layer, Symptom
-from testbed import issue_types
-from testbed.faults import KINDS
-from testbed.issue_types import PUBLISHED, TABLE, IssueType
+from schemas.component_ids import KINDS as COMPONENT_KINDS
+from schemas.documents.incident import Layer, Symptom
+from testbed.faults import issue_types
+from testbed.faults.issue_types import PUBLISHED, TABLE, IssueType
+from testbed.faults.kinds import KINDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "issue-types.md"
 
@@ -44,5 +44,5 @@ def test_only_an_error_of_gpu_direct_rdma_leaves_probes_untouched() -> None:
 
 def test_the_page_is_the_table() -> None:
     assert PAGE.read_text() == issue_types.markdown(), (
-        "run: python -m testbed.issue_types > docs/issue-types.md"
+        "run: python -m testbed.faults.issue_types > docs/issue-types.md"
     )

@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.placement import Placement
-from schemas.times import seconds_of
-from testbed import clos, layout_truth
-from testbed.churn import deal
-from testbed.clos import ClosSpec
-from testbed.jobs import JobsPlan, Schedule
-from testbed.plans import FaultPlan, place
-from testbed.simulator import SECOND_NS, Simulation
-from testbed.skeleton import NEVER
+from schemas.documents.placement import Placement
+from schemas.documents.times import seconds_of
+from testbed.faults.fault_plans import FaultPlan, place
+from testbed.simulator.simulator import SECOND_NS, Simulation
+from testbed.topologies import clos
+from testbed.topologies.clos import ClosSpec
+from testbed.workload import layout_truth
+from testbed.workload.churn import deal
+from testbed.workload.jobs import JobsPlan, Schedule
+from testbed.workload.skeleton import NEVER
 
 START_NS = 1_800_000_000 * SECOND_NS
 FABRIC = clos.build(ClosSpec(name="t", hosts=24, rails=2, hosts_per_segment=6, aggs=2), 1)

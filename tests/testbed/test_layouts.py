@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.layouts import KINDS, Layout, fit, pairs, ranks
+from testbed.workload.layouts import KINDS, Layout, fit, pairs, ranks
 
 
 def talks(layout: Layout) -> dict[tuple[int, int], str]:

@@ -9,14 +9,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from schemas.components import kind_of, link_ends
-from testbed import arrivals, clos, fat_tree
-from testbed.arrivals import Arrivals
-from testbed.clos import ClosSpec
-from testbed.fat_tree import FatTreeSpec
-from testbed.faults import KINDS, NETWORK_KINDS
-from testbed.plans import FaultPlan, PlanError, arrival_plan, place
-from testbed.simulator import Simulation
+from schemas.component_ids import kind_of, link_ends
+from testbed.faults import arrivals
+from testbed.faults.arrivals import Arrivals
+from testbed.faults.fault_plans import FaultPlan, PlanError, arrival_plan, place
+from testbed.faults.kinds import KINDS, NETWORK_KINDS
+from testbed.simulator.simulator import Simulation
+from testbed.topologies import clos, fat_tree
+from testbed.topologies.clos import ClosSpec
+from testbed.topologies.fat_tree import FatTreeSpec
 
 CLOS = Simulation(
     clos.build(ClosSpec(hosts=32, rails=4, hosts_per_segment=8, hosts_per_job=16), 1),

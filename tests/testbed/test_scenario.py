@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from schemas.components import kind_of
-from testbed import scenario
-from testbed.faults import NETWORK_KINDS
-from testbed.records import plain
-from testbed.scenario import ScenarioError
+from schemas.component_ids import kind_of
+from testbed.faults.kinds import NETWORK_KINDS
+from testbed.scenarios import scenario
+from testbed.scenarios.scenario import ScenarioError
+from testbed.simulator.records import plain
 
 START_NS = 1_800_000_000_000_000_000
 

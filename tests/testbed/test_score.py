@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from schemas.times import rfc3339, seconds_of
-from testbed import score as scoring
-from testbed.score import Claim, ScoreError, score
-from testbed.truth import Truth, TruthError, load
+from schemas.documents.times import rfc3339, seconds_of
+from testbed.scoring import score as scoring
+from testbed.scoring.score import Claim, ScoreError, score
+from testbed.scoring.truth import Truth, TruthError, load
 
 TOR = "tor:asw-1"
 RNIC = "rnic:10.0.0.1"

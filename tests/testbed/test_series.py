@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localizer.detectors import lone
-from testbed import series
+from localizer.detectors import single_series
+from testbed.scoring import series
 
 DATA = Path(__file__).parents[1] / "data" / "nab" / "ec2_request_latency_system_failure.csv"
 OUTCOME = series.check(DATA, DATA.with_suffix(".windows.json"))
@@ -32,19 +32,19 @@ def test_an_alarm_comes_with_the_first_bad_window() -> None:
 
 
 def test_a_quiet_series_scores_about_one() -> None:
-    score = lone.scores(np.random.default_rng(1).normal(45, 2, 1000))
+    score = single_series.scores(np.random.default_rng(1).normal(45, 2, 1000))
     assert np.isnan(score[:65]).all()
     assert np.nanmedian(score) == pytest.approx(1.1, abs=0.15)
 
 
 def test_a_series_too_short_to_have_a_past_has_no_score() -> None:
-    assert np.isnan(lone.scores(np.full(40, 45.0))).all()
+    assert np.isnan(single_series.scores(np.full(40, 45.0))).all()
 
 
 def test_alarms_are_told_once() -> None:
     score = np.ones(50)
     score[[10, 11, 14, 30]] = 9.0
-    assert lone.alarms(score).tolist() == [10, 30]
+    assert single_series.alarms(score).tolist() == [10, 30]
 
 
 @pytest.mark.parametrize(

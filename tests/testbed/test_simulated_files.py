@@ -10,13 +10,16 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from schemas import codecs, heartbeat, ping, topics, topology
-from skeletonhunter.files import read
-from testbed import clos, files, publish, records, sinks
-from testbed.clos import ClosSpec
-from testbed.faults import Fault
-from testbed.simulator import SECOND_NS, Simulation
-from testbed.truth import load as load_truths
+from schemas import topics
+from schemas.documents import heartbeat, ping, topology
+from schemas.wire import codecs
+from skeletonhunter.diagnosis.ping_files import read
+from testbed.faults.kinds import Fault
+from testbed.scoring.truth import load as load_truths
+from testbed.simulator import files, publish, records, sinks
+from testbed.simulator.simulator import SECOND_NS, Simulation
+from testbed.topologies import clos
+from testbed.topologies.clos import ClosSpec
 
 START_NS = 1_800_000_000 * SECOND_NS
 SPEC = ClosSpec(name="t", hosts=8, rails=2, hosts_per_segment=4, aggs=0, hosts_per_job=8)

@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas import ping
-from schemas.components import link_ends
-from testbed import clos, publish, records
-from testbed.clos import ClosSpec
-from testbed.conditions import candidates
-from testbed.faults import KINDS, Fault, FaultError, check
-from testbed.healthy import Noise
-from testbed.simulator import SECOND_NS, Simulation
-from testbed.skeleton import OVERLAY
+from schemas.component_ids import link_ends
+from schemas.documents import ping
+from testbed.faults.kinds import KINDS, Fault, FaultError, check
+from testbed.simulator import publish, records
+from testbed.simulator.baseline import Noise
+from testbed.simulator.fault_effects import candidates
+from testbed.simulator.simulator import SECOND_NS, Simulation
+from testbed.topologies import clos
+from testbed.topologies.clos import ClosSpec
+from testbed.workload.skeleton import OVERLAY
 
 START_NS = 1_800_000_000 * SECOND_NS
 SPEC = ClosSpec(

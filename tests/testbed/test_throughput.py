@@ -8,14 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from schemas import throughput as schema
-from testbed import clos, files
-from testbed.churn import deal
-from testbed.clos import ClosSpec
-from testbed.jobs import JobsPlan
-from testbed.layouts import ranks
-from testbed.simulator import SECOND_NS, Simulation
-from testbed.throughput import LINE_RATE, Throughput
+from schemas.documents import throughput as schema
+from testbed.simulator import files
+from testbed.simulator.simulator import SECOND_NS, Simulation
+from testbed.topologies import clos
+from testbed.topologies.clos import ClosSpec
+from testbed.workload.churn import deal
+from testbed.workload.jobs import JobsPlan
+from testbed.workload.layouts import ranks
+from testbed.workload.throughput import LINE_RATE, Throughput
 
 START_NS = 1_800_000_000 * SECOND_NS
 FABRIC = clos.build(ClosSpec(name="t", hosts=24, rails=2, hosts_per_segment=6, aggs=2), 1)

@@ -8,9 +8,9 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import NamedTuple
 
-from skeletonhunter.offline import Offline
-from testbed import scenario
-from testbed.score import score, to_text
+from streams.replay import Offline
+from testbed.scenarios import scenario
+from testbed.scoring.score import score, to_text
 
 START_NS = 1_780_000_000 * 10**9
 

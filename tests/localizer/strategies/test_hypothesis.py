@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from localizer.evidence import Evidence, Matrices
-from localizer.likelihood.candidates import TUNNELLED, candidates
-from localizer.strategies.hypothesis import hypothesis
-from testbed import published
+from localizer.strategies.hypothesis.candidates import TUNNELLED, candidates
+from localizer.strategies.hypothesis.strategy import hypothesis
+from testbed.scenarios import published
 from tests.contracts.evidence_samples import column_of, fabric, late, lossy
 
 

@@ -9,9 +9,9 @@ import pytest
 from scipy import sparse
 
 from localizer.evidence import Evidence, Matrices
-from localizer.likelihood.candidates import BOTH, candidates
-from localizer.likelihood.loss import LossRows
-from localizer.likelihood.rows import Hit
+from localizer.strategies.hypothesis.candidates import BOTH, candidates
+from localizer.strategies.hypothesis.loss import LossRows
+from localizer.strategies.hypothesis.rows import Hit
 
 PATHS, CLASSES, SENT = 20, 7, 20
 HITS = [Hit(0, 0.4), Hit(3, 0.1), Hit(5, 0.8, 0.5)]

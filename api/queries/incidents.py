@@ -1,0 +1,109 @@
+"""The api's questions to ClickHouse. Values travel as parameters; the text is fixed fragments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from api.documents import IncidentDetail, Summary
+from api.queries.database import Store
+from api.queries.filters import LISTED, ORDERS
+from schemas.documents.incident import Incident, decode_incident
+
+if TYPE_CHECKING:
+    from api.queries.filters import Filters
+
+_LONGEST_ID: Final = 100  # of an incident that the api can be asked for [characters]
+
+
+class Found(NamedTuple):
+    """A page of incidents.
+
+    counts    state -> severity -> how many match the filters other than these two
+    explains  incident_id -> how many others it explains, where any
+    """
+
+    items: list[Incident]
+    counts: dict[str, dict[str, int]]
+    explains: dict[str, int]
+
+
+def find(store: Store, filters: Filters) -> Found:
+    """The incidents that match, in the order asked for, each in its last version."""
+    facets, values = filters.where(without=("state", "severity"))
+    counted = store.rows(
+        f"SELECT state, severity, count() AS n FROM incidents_latest WHERE {facets}"  # noqa: S608  # fixed fragments
+        " GROUP BY state, severity ORDER BY state, severity",
+        values,
+    )
+    counts: dict[str, dict[str, int]] = {}
+    for row in counted:
+        counts.setdefault(row["state"], {})[row["severity"]] = int(row["n"])
+    where, values = filters.where()
+    order = ORDERS[filters.order]
+    # Documents are long: they are read for this page only, not sorted with all the others.
+    page = (
+        f"SELECT incident_id, version FROM incidents_latest WHERE {where}"  # noqa: S608  # fixed fragments
+        f" ORDER BY {order} LIMIT {{limit:UInt32}} OFFSET {{offset:UInt32}}"
+    )
+    rows = store.rows(
+        f"SELECT document FROM incidents FINAL WHERE (incident_id, version) IN ({page})"  # noqa: S608  # as above
+        f" ORDER BY {order}",
+        {**values, "limit": filters.limit, "offset": filters.offset},
+    )
+    items = _documents(rows)
+    return Found(items, counts, _explains(store, items))
+
+
+def _explains(store: Store, items: list[Incident]) -> dict[str, int]:
+    ids = [each.incident_id for each in items if len(each.incident_id) <= _LONGEST_ID]
+    if not ids:
+        return {}
+    rows = store.rows(
+        "SELECT parent, count() AS n FROM incidents_latest"
+        " WHERE parent IN {ids:Array(String)} GROUP BY parent ORDER BY parent",
+        {"ids": ids},
+    )
+    return {row["parent"]: int(row["n"]) for row in rows}
+
+
+def get(store: Store, incident_id: str) -> IncidentDetail | None:
+    """All that is kept about one incident, or None when there is none of this id."""
+    wanted = {"id": incident_id}
+    versions = _documents(
+        store.rows(
+            "SELECT document FROM incidents FINAL WHERE incident_id = {id:String} ORDER BY version",
+            wanted,
+        )
+    )
+    if not versions:
+        return None
+    children = store.rows(
+        "SELECT document FROM incidents_latest"
+        " WHERE parent = {id:String} ORDER BY opened_at, incident_id LIMIT 1000",
+        wanted,
+    )
+    return IncidentDetail(incident=versions[-1], versions=versions, children=_documents(children))
+
+
+def summary(store: Store) -> Summary:
+    """What is being watched just now."""
+    counts = store.rows(
+        "SELECT state = 'resolved' AS resolved, severity, count() AS n"  # noqa: S608  # fixed
+        f" FROM incidents_latest WHERE {LISTED} GROUP BY resolved, severity ORDER BY severity"
+    )
+    watched = store.rows(
+        "SELECT uniqExact(path_id) AS paths FROM path_windows WHERE ingested_at > now() - 300"
+    )
+    newest = store.rows(
+        "SELECT dateDiff('second', max(ingested_at), now()) AS age, count() AS n FROM path_windows"
+    )
+    return Summary(
+        paths_watched=int(watched[0]["paths"]),
+        active={row["severity"]: int(row["n"]) for row in counts if not row["resolved"]},
+        resolved=sum(int(row["n"]) for row in counts if row["resolved"]),
+        stored_age_s=max(int(newest[0]["age"]), 0) if newest[0]["n"] else None,
+    )
+
+
+def _documents(rows: list[dict[str, Any]]) -> list[Incident]:
+    return [decode_incident(row["document"].encode()) for row in rows]

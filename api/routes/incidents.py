@@ -1,0 +1,73 @@
+"""GET /api/v1/incidents, /api/v1/incidents/{id}, /api/v1/summary."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
+
+from api.documents import IncidentDetail, IncidentPage, Problem, Summary, answer, described
+from api.queries import incidents as queries
+from api.queries.database import Database
+from api.queries.filters import Filters
+
+_BUSY = described(503, Problem)
+
+
+def router(database: Database) -> APIRouter:
+    """The routes that answer from ``database``."""
+    routes = APIRouter(prefix="/api/v1", tags=["incidents"])
+
+    @routes.get(
+        "/incidents",
+        response_model=None,
+        responses={**described(200, IncidentPage), **_BUSY},
+        summary="Incidents that match, each in its last version, and how many there are",
+    )
+    async def incidents(request: Request, filters: Annotated[Filters, Query()]) -> Response:
+        if filters.since and filters.until and filters.since >= filters.until:
+            raise HTTPException(422, [_mistake("since", "since must be before until")])
+        found = await database.ask(lambda store: queries.find(store, filters))
+        total = filters.chosen(found.counts)
+        after = filters.offset + len(found.items)
+        more = after < total and found.items
+        url = request.url.include_query_params(offset=after) if more else None
+        return answer(
+            IncidentPage(
+                items=found.items,
+                total=total,
+                limit=filters.limit,
+                offset=filters.offset,
+                next=f"{url.path}?{url.query}" if url else None,
+                counts=found.counts,
+                explains=found.explains,
+            )
+        )
+
+    @routes.get(
+        "/incidents/{incident_id}",
+        response_model=None,
+        responses={**described(200, IncidentDetail), **described(404, Problem), **_BUSY},
+        summary="One incident with its history and the incidents that it explains",
+    )
+    async def incident(incident_id: Annotated[str, Path(max_length=100)]) -> Response:
+        found = await database.ask(lambda store: queries.get(store, incident_id))
+        if found is None:
+            return answer(Problem(f"there is no incident {incident_id!r}"), 404)
+        return answer(found)
+
+    @routes.get(
+        "/summary",
+        response_model=None,
+        responses={**described(200, Summary), **_BUSY},
+        summary="How many paths are watched and how many incidents are active",
+    )
+    async def summary() -> Response:
+        return answer(await database.ask(queries.summary))
+
+    return routes
+
+
+def _mistake(name: str, message: str) -> dict[str, Any]:
+    """In the form that FastAPI gives to its own findings."""
+    return {"loc": ["query", name], "msg": message, "type": "value_error"}

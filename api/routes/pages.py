@@ -1,0 +1,50 @@
+"""The page for people at /, and the description of the API at /docs.
+
+FastAPI's own /docs loads Swagger from a CDN; a cluster's management network often has no Internet,
+and a page that runs foreign scripts has no place there. Ours is one small script over
+/openapi.json. Any Swagger or Redoc elsewhere can read /openapi.json as well.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from fastapi import APIRouter, Response
+
+_FOLDER: Final = Path(__file__).parents[1] / "page"
+_TYPES: Final = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+_FILES: Final = {
+    "/": "index.html",
+    "/docs": "docs.html",
+    "/page/page.css": "page.css",
+    "/page/page.js": "page.js",
+    "/page/view.js": "view.js",
+    "/page/detail.js": "detail.js",
+    "/page/docs.js": "docs.js",
+}
+_HEADERS: Final = {
+    # Nothing but our own files runs or loads; text of an incident can at worst look odd.
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
+    " connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none';"
+    " frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-cache",
+}
+
+
+def router() -> APIRouter:
+    """The files of ``page/``, read once."""
+    routes = APIRouter(include_in_schema=False)
+    for url, name in _FILES.items():
+        file = _FOLDER / name
+        _add(routes, url, file.read_bytes(), _TYPES[file.suffix])
+    return routes
+
+
+def _add(routes: APIRouter, url: str, content: bytes, media_type: str) -> None:
+    async def page() -> Response:  # no thread: a full thread pool must not hide the page
+        return Response(content, media_type=f"{media_type}; charset=utf-8", headers=_HEADERS)
+
+    routes.add_api_route(url, page, methods=["GET"], response_class=Response)

@@ -1,0 +1,288 @@
+"""The measurements of ``bench``, one a process; prints one JSON object.
+
+Rates are records per second of CPU time (user and system, all threads), i.e. per core, so that a
+busy machine does not change them much.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from evaluation.bench.input import SECOND, START_NS, busy, messages
+from evaluation.bench.scale import LARGE, LARGEST, scale
+from evaluation.bench.simulate import simulate
+from schemas import topics
+from schemas.wire import codecs
+from schemas.wire.batches import decode_all
+from streams.worker import StreamConfig, StreamWorker
+from testbed.faults.kinds import Fault
+from testbed.simulator.simulator import Second, Simulation
+from testbed.topologies.clos import ClosSpec, build
+
+_GOAL: Final = 300_000  # records/s/core, end to end, 512 a message
+_WARM_S, _MEASURED_S = 8, 15  # simulated seconds: paths are new only once
+_LAG: Final = 320  # messages under way: the embedded broker forgets what waits for long
+
+
+def batched(items: list[Any], size: int) -> Iterator[list[Any]]:
+    """Slices of ``size`` (itertools has it from Python 3.12 on)."""
+    rest = iter(items)
+    while part := list(islice(rest, size)):
+        yield part
+
+
+def decode(size: int, content_type: str, seconds: int) -> dict[str, Any]:
+    """Payloads -> checked batches, 64 messages at a time as the stream worker does."""
+    simulation = busy()
+    payloads = [
+        (payload, content_type)
+        for _, sent in messages(map(simulation.second, range(2, 2 + seconds)), size, content_type)
+        for _, payload in sent
+    ]
+    decode_all(payloads[:64])
+    return _rate(lambda: sum(decode_all(part).batch.num_rows for part in batched(payloads, 64)))
+
+
+def panes() -> dict[str, Any]:
+    """Checked batches -> chunks of skh.windows."""
+    from streams.windowing.partition import PartitionWorker
+
+    simulation, worker = busy(), PartitionWorker(0, 0)
+
+    def feed(second: Second, at: int) -> None:
+        worker.feed(codecs.conform(second.pings).batch, at, second.start_ns + SECOND)
+
+    for at in range(_WARM_S):
+        feed(simulation.second(at), at)
+    ready = [simulation.second(at) for at in range(_WARM_S, _WARM_S + 2 * _MEASURED_S)]
+
+    def work() -> int:
+        for second in ready:
+            feed(second, second.index)
+        return sum(second.pings.num_rows for second in ready)
+
+    return _rate(work, repeats=1)
+
+
+def detect() -> dict[str, Any]:
+    """Time to judge one second of 10,000 paths while five faults last."""
+    from streams.replay import Offline
+
+    spec = ClosSpec(name="bench", hosts=64, rails=4, hosts_per_segment=16, hosts_per_job=16)
+    simulation = Simulation(build(spec, 2), seed=2, start_ns=START_NS, targets=10)
+    topology = simulation.topology
+    up = topology.links[0]
+    faults = [
+        Fault(kind="rnic_down", component=f"rnic:{topology.hosts[3].rnics[1].real_ip}", start_s=45),
+        Fault(kind="tor_loss", component=f"tor:{topology.hosts[20].rnics[2].asw}", start_s=45),
+        Fault(kind="link_loss", component=_link(up[0], up[1]), start_s=45, magnitude=0.1),
+        Fault(kind="vswitch_latency", component="vswitch:" + topology.hosts[40].node_sn,
+              start_s=45, magnitude=30.0),
+        Fault(kind="rnic_down", component=f"rnic:{topology.hosts[60].rnics[3].real_ip}",
+              start_s=45),
+    ]  # fmt: skip
+    simulation = simulation.with_faults(faults)
+    offline = Offline(topology=topology)
+    for second in simulation.seconds(75):
+        offline.feed(
+            codecs.conform(second.pings).batch, second.heartbeats, second.start_ns + SECOND
+        )
+    worst = sorted(offline.judging_s[48:])  # judged while the faults last
+    median, most = worst[len(worst) // 2] * 1e3, worst[-1] * 1e3
+    return {
+        "figure": f"{median:.0f} ms a second's pane (worst {most:.0f} ms), {offline.paths:,} paths",
+        "goal": "< 200 ms", "missed": median >= 200, **_memory(),
+    }  # fmt: skip
+
+
+def _link(a: str, b: str) -> str:
+    from schemas.component_ids import component, link
+
+    return link(component("tor", a), component("agg", b))
+
+
+def end_to_end(size: int, content_type: str, measured_s: int) -> dict[str, Any]:
+    """skh.pings -> windows -> incidents through the embedded broker, paced by the reader's lag.
+
+    CPU time is that of the worker and the broker; the agents are a process of their own.
+    """
+    from streams.event_loop import run
+    from streams.kafka.embedded_broker import EmbeddedBroker
+
+    broker = EmbeddedBroker()
+    command = [sys.executable, "-m", "evaluation.bench.producer", broker.bootstrap, str(size),
+               content_type, str(_WARM_S + measured_s)]  # fmt: skip
+    agents = subprocess.Popen(  # noqa: S603 — our own module
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    )
+    try:
+        records, cpu_s, wall_s = run_through(broker.bootstrap, agents, size, run)
+    finally:
+        agents.kill()
+        agents.wait()
+    rate = records / cpu_s
+    result: dict[str, Any] = {
+        "figure": f"{rate:,.0f} records/s/core ({records / wall_s:,.0f} records/s in all)"
+    }
+    if size == 512 and content_type == topics.ARROW:
+        result |= {"goal": f">= {_GOAL:,}", "missed": rate < _GOAL}
+    return {**result, **_memory()}
+
+
+def run_through(
+    bootstrap: str, agents: subprocess.Popen[str], size: int,
+    run: Callable[[Coroutine[Any, Any, int]], int],
+) -> tuple[int, float, float]:  # fmt: skip
+    """(records, CPU seconds, seconds) from _WARM_S on; exits when one record was lost."""
+    assert agents.stdin is not None  # noqa: S101 — we asked for pipes
+    assert agents.stdout is not None  # noqa: S101
+    marks = [int(mark) for mark in agents.stdout.readline().split()]
+    spent = [0.0, 0.0]
+
+    async def main() -> int:
+        worker = StreamWorker(StreamConfig(bootstrap, topology=busy().topology))
+        await worker.start()
+
+        def read() -> int:
+            return worker.ingest.tally.messages
+
+        def judged() -> int:
+            return worker.localise.judged_s("bench") or 0
+
+        sent = 0
+        try:
+            for second, mark in enumerate(marks):
+                if second == _WARM_S:  # all paths are known and judged
+                    await _until(read, sent)
+                    await _until(judged, START_NS // SECOND + _WARM_S - 4)
+                    spent[:] = [-time.process_time(), -time.monotonic()]
+                while sent < mark:
+                    part = min(mark - sent, _LAG // 2)
+                    await asyncio.to_thread(_send, agents, part)
+                    sent += part
+                    await _until(read, sent - _LAG // 2)
+            await _until(judged, START_NS // SECOND + len(marks) - 4)
+            spent[:] = [spent[0] + time.process_time(), spent[1] + time.monotonic()]
+            tally = worker.ingest.tally
+        finally:
+            await worker.stop()
+        if tally.gaps or tally.dead_lettered or tally.late:
+            sys.stderr.write(f"records were lost: {tally}\n")
+            return 1
+        return 0
+
+    if run(main()):
+        sys.exit(1)
+    return size * (marks[-1] - marks[_WARM_S - 1]), spent[0], spent[1]
+
+
+def _send(agents: subprocess.Popen[str], count: int) -> None:
+    assert agents.stdin is not None  # noqa: S101 — as above
+    assert agents.stdout is not None  # noqa: S101
+    agents.stdin.write(f"{count}\n")
+    agents.stdin.flush()
+    agents.stdout.readline()
+
+
+async def _until(reached: Callable[[], int], goal: int) -> None:
+    """Let the worker, which shares our event loop, go on until it has come so far."""
+    deadline = time.monotonic() + 60
+    while reached() < goal:
+        if time.monotonic() > deadline:
+            raise TimeoutError("the worker did not get there within 60 s")
+        await asyncio.sleep(0.01)  # counters have no event to wait for
+
+
+def agent(seconds: int = 20) -> dict[str, Any]:
+    """CPU share and memory of one agent that probes and answers on loopback (Linux)."""
+    import msgspec
+
+    from controller.pinglist import same_rail
+    from schemas.documents.topology import Host, Rnic, Topology
+
+    host = Host("bench", [Rnic(f"127.0.0.{10 + rail}", rail) for rail in range(3)])
+    document = same_rail(Topology(hosts=[host]), ports_per_pair=22)["bench"]
+    with tempfile.TemporaryDirectory() as place:
+        pings, key, out = (Path(place) / name for name in ("list.json", "key", "out"))
+        pings.write_bytes(msgspec.json.encode(document))
+        key.touch(mode=0o600)  # the agent refuses a key that others can read
+        key.write_text("0" * 32)
+        command = [sys.executable, "-m", "probers.agent.main", "--ping-list", str(pings),
+                   "--publish", f"file:{out}", "--key-file", str(key),
+                   "--node-sn", "bench"]  # fmt: skip
+        running = subprocess.Popen(command, stderr=subprocess.DEVNULL)  # noqa: S603 — our own
+        try:
+            time.sleep(5)  # routes are traced first
+            before, records = _cpu_s(running.pid), _records(out)
+            time.sleep(seconds)
+            spent, sent = _cpu_s(running.pid) - before, _records(out) - records
+            status = Path(f"/proc/{running.pid}/status").read_text()
+        finally:
+            running.terminate()
+            running.wait(10)
+    rss_kb = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
+    return {
+        "figure": f"{100 * spent / seconds:.1f} % of a core at {sent / seconds:.0f} records/s",
+        "rss_mb": int(rss_kb) / 1024,
+    }
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _records(path: Path) -> int:
+    """Ping records in what a ``file:`` publisher wrote."""
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    payloads = [
+        (base64.b64decode(line["payload"]), line["content-type"])
+        for line in lines
+        if line["topic"] == topics.PINGS.name
+    ]
+    return int(decode_all(payloads).batch.num_rows)
+
+
+def _rate(work: Callable[[], int], repeats: int = 3) -> dict[str, Any]:
+    best = 0.0
+    for _ in range(repeats):
+        started = time.process_time()
+        records = work()
+        best = max(best, records / (time.process_time() - started))
+    return {"figure": f"{best:,.0f} records/s/core", **_memory()}
+
+
+def _memory() -> dict[str, float]:
+    return {"rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+STAGES: Final[dict[str, Callable[[], dict[str, Any]]]] = {
+    "decode-arrow-512": lambda: decode(512, topics.ARROW, 4),
+    "decode-arrow-64": lambda: decode(64, topics.ARROW, 4),
+    "decode-ndjson": lambda: decode(512, topics.NDJSON, 2),
+    "panes": panes,
+    "detect": detect,
+    "end-to-end-arrow-512": lambda: end_to_end(512, topics.ARROW, _MEASURED_S),
+    "end-to-end-arrow-64": lambda: end_to_end(64, topics.ARROW, _MEASURED_S),
+    "end-to-end-ndjson": lambda: end_to_end(512, topics.NDJSON, 5),
+    "agent": agent,
+    "scale-100k": lambda: scale(LARGE, goal_ms=300, goal_mb=2048),
+    "scale-1m": lambda: scale(LARGEST, goal_ms=5000, faulty_s=12),
+    "simulate-parquet": lambda: {**simulate("parquet"), **_memory()},
+    "simulate-arrow": lambda: {**simulate("arrow"), **_memory()},
+}
+
+if __name__ == "__main__":
+    print(json.dumps(STAGES[sys.argv[1]]()))

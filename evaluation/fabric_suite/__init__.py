@@ -1,0 +1,1 @@
+"""evaluation.fabric_suite."""

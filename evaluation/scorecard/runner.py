@@ -1,0 +1,146 @@
+"""Runs the units of a plan on several processes; what was done before is not done again."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from evaluation.scorecard import records
+from evaluation.scorecard.plan import Unit, key, rounds
+from evaluation.scorecard.records import PathRow, RecordsError, Row, Run
+
+#: One core a process, or two of them would fight for both.
+_SINGLE: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def work(unit: Unit) -> list[Row]:
+    """One unit, in whatever process."""
+    from evaluation.scorecard.trials import paths, pipeline
+
+    if unit.part == "path":
+        return [*paths.run(unit.name, unit.seed, unit.strategies)]
+    return [
+        pipeline.run(unit.name, unit.seed, strategy, unit.duration_s)
+        for strategy in unit.strategies
+    ]
+
+
+def run(
+    units: Sequence[Unit],
+    how: Run,
+    journal: Path,
+    *,
+    jobs: int,
+    limit_min: float | None = None,
+    tell: Callable[[str], None],
+) -> list[Row]:
+    """All rows, those of the journal too if it is of the same code.
+
+    journal    rows are appended to it as they come; a run that was stopped goes on from there
+    limit_min  no unit begins later than this; None: all of them do
+    tell       takes a line of progress
+    """
+    lengths = {each: unit.duration_s for unit in units for each in unit.keys}
+    done = [row for row in _resume(journal, how, tell) if _as_long(row, lengths.get(key(row)))]
+    have = {key(row) for row in done}
+    left = [unit for unit in units if not unit.keys <= have]
+    rows = [row for row in done if key(row) in lengths]
+    progress = _Progress(units, left, jobs)
+    if done:
+        tell(f"{len(units) - len(left)} of {len(units)} trials are in {journal}")
+    with journal.open("ab") as file:
+        for unit, found in _all(rounds(left), jobs, limit_min):
+            fresh = [row for row in found if key(row) not in have]
+            file.write(b"".join(msgspec.json.encode(row) + b"\n" for row in fresh))
+            file.flush()
+            rows += fresh
+            tell(progress.line(unit, found))
+    return sorted(rows, key=records.order)
+
+
+def _all(
+    units: Sequence[Unit], jobs: int, limit_min: float | None
+) -> Iterator[tuple[Unit, list[Row]]]:
+    """Results as they come."""
+    ends = float("inf") if limit_min is None else time.monotonic() + 60 * limit_min
+    if jobs == 1:
+        for unit in units:
+            if time.monotonic() < ends:
+                yield unit, work(unit)
+        return
+    for name in _SINGLE:
+        os.environ.setdefault(name, "1")
+    ahead = iter(units)
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        busy = {pool.submit(work, unit): unit for unit in islice(ahead, jobs)}
+        while busy:
+            done, _ = wait(busy, return_when=FIRST_COMPLETED)
+            for future in done:
+                unit = busy.pop(future)
+                if time.monotonic() < ends:
+                    busy |= {
+                        pool.submit(work, following): following for following in islice(ahead, 1)
+                    }
+                yield unit, future.result()
+
+
+def _resume(journal: Path, how: Run, tell: Callable[[str], None]) -> list[Row]:
+    """Rows of an unfinished run of the same code; otherwise the journal begins anew."""
+    if journal.exists():
+        try:
+            before, rows = records.read(journal)
+        except RecordsError:
+            tell(f"{journal} cannot be read and begins anew")
+        else:
+            if before.sources == how.sources:
+                _cut(journal)
+                return rows
+            tell(f"{journal} is of other code and begins anew")
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    journal.write_bytes(msgspec.json.encode(how) + b"\n")
+    return []
+
+
+def _as_long(row: Row, duration_s: int | None) -> bool:
+    """Whether a trial was simulated for as long as is wished now."""
+    return isinstance(row, PathRow) or duration_s in (None, row.simulated_s)
+
+
+def _cut(journal: Path) -> None:
+    """Drop a last line that was cut off when the run was stopped."""
+    raw = journal.read_bytes()
+    if not raw.endswith(b"\n"):
+        journal.write_bytes(raw[: raw.rfind(b"\n") + 1])
+
+
+class _Progress:
+    """How far, and how long still: what is left at the pace so far."""
+
+    def __init__(self, every: Sequence[Unit], left: Iterable[Unit], jobs: int) -> None:
+        self._total = len(every)
+        self._cost_left = {id(unit): unit.cost_s for unit in left}
+        self._done = self._total - len(self._cost_left)
+        self._cost_done = 0.0
+        self._jobs = jobs
+        self._started = time.monotonic()
+
+    def line(self, unit: Unit, rows: Sequence[Row]) -> str:
+        """After a unit: its place, its time, and the time that is left."""
+        self._done += 1
+        self._cost_done += self._cost_left.pop(id(unit))
+        spent = time.monotonic() - self._started
+        left_s = spent / self._cost_done * sum(self._cost_left.values())
+        who = unit.strategies[0] if len(unit.strategies) == 1 else f"{len(rows)} strategies"
+        cpu = sum(row.seconds for row in rows)
+        return (
+            f"[{self._done}/{self._total}] {unit.part} {unit.name} seed {unit.seed}, {who}: "
+            f"{cpu:.1f} s; about {left_s / 60:.0f} min left"
+        )

@@ -1,0 +1,156 @@
+"""A scenario, simulated and judged by the code that the stream workers run -> what was found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from evaluation.scorecard.records import FalseRow, FaultRow, PipelineRow
+from evaluation.scorecard.trials.calibration import Collector
+from localizer.state import Options
+from schemas.documents.incident import Incident
+from schemas.documents.times import seconds_of
+from schemas.wire import codecs
+from streams.replay import Offline
+from testbed.scenarios import scenario
+from testbed.scoring.reported_incidents import likeliest_type
+from testbed.scoring.score import GRACE_S, Score, score
+from testbed.scoring.truth import NOT_NETWORK, Truth
+from testbed.simulator.simulator import Simulation
+
+START_NS: Final = 1_780_000_000 * 10**9
+_SECOND_NS: Final = 10**9
+
+
+def run(name: str, seed: int, strategy: str, duration_s: int | None = None) -> PipelineRow:
+    """Simulate, judge, score; ``duration_s`` instead of the scenario's own."""
+    began = time.process_time()
+    plan = scenario.load(name)
+    length = duration_s or plan.duration_s
+    simulation = plan.simulation(seed=seed, start_ns=START_NS)
+    truths = simulation.truths(length)
+    collector = Collector(seed)
+    # A container that goes does lose probes, told or not: only a network at rest obeys the null.
+    at_rest = plan.clean and len(simulation.placements(0)) == len(simulation.placements())
+    options = Options(strategy=strategy, on_p=collector.hear if at_rest else None)
+    offline = Offline(topology=simulation.topology, options=options)
+    newest: dict[str, Incident] = {}
+    error = None
+    try:
+        for second in simulation.seconds(length):
+            batch = codecs.conform(second.pings).batch
+            arrival_ns = second.start_ns + _SECOND_NS
+            placed = simulation.placements(second.index)
+            found = offline.feed(batch, second.heartbeats, arrival_ns, placed).incidents
+            newest |= {incident.incident_id: incident for incident in found}
+        newest |= {each.incident_id: each for each in offline.finish().incidents}
+    except Exception as why:  # a pipeline that falls over has found nothing, and others go on
+        error, newest = f"{type(why).__name__}: {why}", {}
+    incidents = list(newest.values())
+    result = score(truths, incidents)
+    judging_ms = 1e3 * np.array(offline.judging_s or [0.0])
+    return PipelineRow(
+        scenario=name, seed=seed, strategy=strategy, clean=plan.clean,
+        simulated_s=length,
+        records=offline.tally.records, paths=offline.paths,
+        seconds=round(time.process_time() - began, 3),
+        judging_ms=(round(float(np.median(judging_ms)), 1), round(float(judging_ms.max()), 1)),
+        faults=_faults(simulation, truths, incidents, result), false=_false(result, newest),
+        p_values=collector.histograms, error=error,
+    )  # fmt: skip
+
+
+def class_sizes(simulation: Simulation, components: Sequence[str]) -> list[int]:
+    """How many components each is one of that no probe tells apart; 1 for agents and hosts.
+
+    Counted on the true routes of all five-tuples, so it owes nothing to what was diagnosed. Columns
+    are compared by a random projection: unequal ones collide with a probability near 2^-50.
+    """
+    network, paths = simulation.network, simulation.paths
+    weight = np.random.default_rng(0).random(len(paths)) + 0.5
+    prints = np.zeros(len(network.components) + 1)
+    for route in (paths.forward, paths.reply):
+        for hop in route.T:  # -1, no component, falls on the spare last one
+            prints += np.bincount(
+                np.where(hop < 0, len(prints) - 1, hop), weights=weight, minlength=len(prints)
+            )
+    prints = np.round(prints[:-1], 6)
+    sizes = []
+    for name in components:
+        mine = prints[network.index[name]] if name in network.index else 0.0
+        sizes.append(int((prints == mine).sum()) if mine > 0 else 1)
+    return sizes
+
+
+def misnamed(truths: Sequence[Truth], incidents: Sequence[Incident]) -> dict[int, int]:
+    """Which missed fault which false incident was raised for: same family, right time, one to one.
+
+    truths, incidents  those that did not match; returns indices of truths -> of incidents
+    """
+    fits = np.zeros((len(truths), len(incidents)))
+    for i, truth in enumerate(truths):
+        for j, incident in enumerate(incidents):
+            same = (truth.symptom in NOT_NETWORK) == (incident.symptom in NOT_NETWORK)
+            detected = seconds_of(incident.detected_at)
+            fits[i, j] = same and (
+                seconds_of(truth.start)
+                <= detected
+                <= (float("inf") if truth.end is None else seconds_of(truth.end) + GRACE_S)
+            )
+    rows, columns = linear_sum_assignment(fits, maximize=True)
+    return {int(i): int(j) for i, j in zip(rows, columns, strict=True) if fits[i, j]}
+
+
+def _faults(
+    simulation: Simulation, truths: Sequence[Truth], incidents: Sequence[Incident], result: Score
+) -> list[FaultRow]:
+    known = {incident.incident_id: incident for incident in incidents}
+    matched = {match.truth: match for match in result.matched}
+    strays = [known[name] for name, _, _ in result.false]
+    instead = {
+        result.missed[i]: strays[j] for i, j in misnamed(result.missed, strays).items()
+    }  # a truth is its own key: no two faults share component and time
+    injected = {(fault.component, float(fault.start_s)): fault for fault in simulation.faults}
+    rows = []
+    for truth, size in zip(
+        truths, class_sizes(simulation, [truth.component for truth in truths]), strict=True
+    ):
+        match = matched.get(truth)
+        incident = known[match.incident_id] if match else instead.get(truth)
+        fault = injected[truth.component, _since(truth.start)]
+        rows.append(
+            FaultRow(
+                label=truth.issue_type or fault.kind, effect=fault.signature.effect,
+                component=truth.component, issue_type=truth.issue_type, symptom=truth.symptom,
+                layer=truth.layer, direction=truth.direction, magnitude=truth.magnitude,
+                start_s=_since(truth.start),
+                end_s=None if truth.end is None else _since(truth.end),
+                class_size=size, found=match is not None, top1=match is not None and match.top1,
+                noticed=incident is not None, seconds=match.seconds if match else None,
+                named=incident.component if incident else None,
+                said_type=likeliest_type(incident) if incident else None,
+                said_direction=incident.direction if incident else None,
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _false(result: Score, newest: dict[str, Incident]) -> list[FalseRow]:
+    strays = [newest[name] for name, _, _ in result.false]
+    taken = set(misnamed(result.missed, strays).values())
+    rows = [
+        FalseRow(
+            component=each.component, symptom=each.symptom, at_s=_since(each.detected_at),
+            misnamed=number in taken,
+        )
+        for number, each in enumerate(strays)
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: (row.at_s, row.component))
+
+
+def _since(time: str) -> float:
+    return round(seconds_of(time) - START_NS / _SECOND_NS, 3)

@@ -1,0 +1,107 @@
+"""How probable it is that a verdict names the culprit: the product of what is known, capped. Pure.
+
+    confidence = min(cap, P(the class explains it) x P(the component, given the class))
+
+The first factor weighs the class against every other that could stand in its place (the strategy's
+likelihoods, ``Blame.classes``), the second the members of the tie set against each other. The cap
+is what finite experience supports: after n verdicts of a kind, k of them right, the next one is
+right with a probability of (k + 1/2) / (n + 1), which is below 1 however many there were.
+
+Source  Jeffreys' prior for a share: posterior mean of Beta(k + 1/2, n - k + 1/2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from localizer.verdicts.verdict import Verdict
+from schemas.component_ids import TIER_KIND, kind_of
+from schemas.documents.incident import Symptom
+
+Trials = tuple[int, int]  # right ones, of all
+
+#: Verdicts in docs/scorecard/results.jsonl by what they name and say, those that the default
+#: strategy gave while nothing else was broken and while something was. No lossy switch was ever
+#: among several faults there, so those that were named by mistake count against all of them.
+TRIALS: Final[dict[tuple[str, Symptom], tuple[Trials, Trials]]] = {
+    ("agent", "agent_down"): ((70, 70), (70, 70)),
+    ("agent", "agent_starved"): ((50, 50), (50, 50)),
+    ("agent", "clock_skewed"): ((50, 50), (50, 50)),
+    ("container", "unconnectivity"): ((20, 20), (35, 35)),
+    ("host", "high_latency"): ((40, 40), (77, 77)),
+    ("link", "loss"): ((140, 140), (289, 298)),
+    ("link", "unconnectivity"): ((40, 40), (47, 47)),
+    ("rnic", "high_latency"): ((40, 40), (81, 81)),
+    ("rnic", "loss"): ((40, 40), (51, 56)),
+    ("rnic", "unconnectivity"): ((120, 120), (134, 134)),
+    ("switch", "high_latency"): ((20, 20), (32, 32)),
+    ("switch", "loss"): ((40, 40), (40, 70)),
+    ("switch", "unconnectivity"): ((45, 45), (27, 27)),
+    ("vswitch", "high_latency"): ((85, 85), (112, 112)),
+}
+#: What is not among them counts like so few, all right.
+UNTRIED: Final[Trials] = (5, 5)
+#: Probability that a class is right if the strategy does not weigh it against others: the share of
+#: right verdicts of such strategies in the same results.
+UNWEIGHED: Final = 0.7
+#: Verdicts of the same results whose component no probe tells from others of its tie set: how often
+#: the first member was the culprit, of how many.
+FIRST_RIGHT: Final[dict[tuple[str, Symptom], tuple[int, int]]] = {
+    ("container", "unconnectivity"): (55, 55), ("rnic", "high_latency"): (121, 121),
+    ("rnic", "loss"): (38, 91), ("rnic", "unconnectivity"): (242, 254),
+    ("vswitch", "high_latency"): (197, 197),
+}  # fmt: skip
+#: What the catalogue's weights are worth beside them [verdicts].
+BELIEF: Final = 20.0
+
+
+def jeffreys(right: float, trials: float) -> float:
+    """Posterior mean of a share."""
+    return (right + 0.5) / (trials + 1.0)
+
+
+def cap(kind: str, symptom: Symptom, *, alone: bool = True) -> float:
+    """The most that may be claimed of a verdict on this kind of component.
+
+    alone  nothing else is broken at the time
+    """
+    group = "switch" if kind in TIER_KIND.values() else kind
+    at_rest, among_others = TRIALS.get((group, symptom), (UNTRIED, UNTRIED))
+    return jeffreys(*(at_rest if alone else among_others))
+
+
+def of_class(classes: Mapping[int, float] | None, column: int) -> float:
+    """Probability of a class by the strategy's own weighing."""
+    return UNWEIGHED if classes is None else classes.get(column, 0.0)
+
+
+def by_rule(kind: str, symptom: Symptom, witnesses: int) -> float:
+    """Of a verdict that a rule gives: so many observers agree, and none of them counts twice."""
+    return min(cap(kind, symptom), jeffreys(witnesses, witnesses))
+
+
+def share_out(verdict: Verdict, members: Mapping[str, float]) -> None:
+    """Divide what the verdict says of its class among the members of the tie set.
+
+    members  probability of each member, given that it is one of them
+    Afterwards ``confidence`` is that of the component; with several members, the evidence holds
+    the probability of each (``tie_set_probability``).
+    """
+    known = min(verdict.confidence, cap(verdict.kind, verdict.symptom, alone=verdict.alone))
+    members = _with_experience(verdict, members)
+    each = {name: round(known * share, 4) for name, share in members.items()}
+    verdict.confidence = known * members[verdict.component]
+    if len(each) > 1:
+        verdict.evidence["tie_set_probability"] = each
+
+
+def _with_experience(verdict: Verdict, members: Mapping[str, float]) -> Mapping[str, float]:
+    """The shares of a tie set after what trials showed: a Beta prior, updated."""
+    if len(members) == 1:
+        return members
+    first = verdict.tie_set[0]
+    right, trials = FIRST_RIGHT.get((kind_of(first), verdict.symptom), (0, 0))
+    share = (BELIEF * members[first] + right) / (BELIEF + trials)
+    others = (1.0 - share) / max(1.0 - members[first], 1e-9)
+    return {name: share if name == first else each * others for name, each in members.items()}

@@ -1,0 +1,69 @@
+"""What a verdict means for people: whom it hits, and the bad paths behind its incident."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.incidents.tracked_incident import Impact
+from localizer.state import FabricState
+from localizer.verdicts.verdict import Verdict
+from schemas.documents.incident import Anomaly, Incident, Severity
+from schemas.documents.times import rfc3339
+
+I64 = npt.NDArray[np.int64]
+
+MOST_ANOMALIES = 200  # per incident document
+
+
+def impact(state: FabricState, verdict: Verdict) -> Impact:
+    """Whom it hits: P0 a job's traffic, severely; P1 a job's traffic; P2 neither."""
+    boxes: set[str] = set()
+    tenants: set[str] = set()
+    paths = state.index.paths
+    rows = verdict.bad[state.layer[verdict.bad] == 1]
+    overlay = len(rows) > 0
+    for field, names in (
+        ("src_node_id", boxes), ("dst_node_id", boxes), ("src_tenant_id", tenants),
+    ):  # fmt: skip
+        texts = paths.table(field).texts
+        names |= {texts[code] for code in np.unique(paths.column(field)[rows]).tolist()}
+    placed = [state.jobs[box] for box in boxes if box in state.jobs]
+    jobs = sorted({job for job, _ in placed} - {""})
+    tenants |= {tenant for _, tenant in placed}
+    severe = verdict.symptom == "unconnectivity" or (
+        verdict.symptom == "loss" and verdict.effect >= 0.05
+    )
+    severity: Severity = "P2"
+    if verdict.family != "agent" and (jobs or overlay):
+        severity = "P0" if severe else "P1"
+    return Impact(severity, jobs, sorted(tenants - {""}))
+
+
+def anomalies(state: FabricState, second: int, incident: Incident, bad: I64) -> list[Anomaly]:
+    """The bad paths behind a document, at most MOST_ANOMALIES."""
+    length = 30 if incident.symptom == "high_latency" else 5
+    sent = state.history.total("sent", second, length)
+    lost = state.history.total("lost", second, length)
+    out = []
+    for row in bad[:MOST_ANOMALIES].tolist():
+        path = state.index.paths[row]
+        excess = None
+        if state.shift is not None and incident.symptom == "high_latency":
+            excess = round(float(state.shift.excess_us[row]), 3)
+        out.append(
+            Anomaly(
+                fabric=state.fabric, path_id=f"{path.path_id:016x}",
+                layer="overlay" if path.layer == "overlay" else "underlay",
+                symptom=incident.symptom, src_node_sn=path.src_node_sn,
+                src_real_ip=path.src_real_ip, src_ip=path.src_ip,
+                dst_node_sn=path.dst_node_sn, dst_real_ip=path.dst_real_ip,
+                dst_ip=path.dst_ip, src_port=path.src_port, dst_port=path.dst_port,
+                window_start=rfc3339((second + 1 - length) * 10**9),
+                window_end=rfc3339((second + 1) * 10**9),
+                sent=int(sent[row]), lost=int(lost[row]),
+                loss_rate=round(float(lost[row]) / max(1, int(sent[row])), 6),
+                latency_excess_us=excess, incident_id=incident.incident_id,
+            )
+        )  # fmt: skip
+    return out

@@ -1,0 +1,100 @@
+"""What the paths of a verdict show of its issue type."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.detectors import flapping
+from localizer.explanation.confidence import share_out
+from localizer.explanation.issue_types import SLOW_PATH_US, Signs, likely, of_members, stated
+from localizer.state import FabricState
+from localizer.verdicts.verdict import I64, Verdict
+from schemas.component_ids import kind_of
+
+F64 = npt.NDArray[np.float64]
+
+#: From this share of a path's traversals on, a blamed component takes the whole path with it.
+OWNS = 0.5
+#: Paths between rnics of one host are hit by themselves if they are so many times as late as those
+#: that leave it: what slows the whole host slows them once, or once at each end.
+MUCH_LATER = 2.0
+
+
+def name_type(state: FabricState, verdict: Verdict, share: F64, sent: I64,
+              excess_us: F64 | None) -> None:  # fmt: skip
+    """Write the issue types that it may be into the verdict, with their probabilities.
+
+    share      (P,) of each path's traversals that cross the component; 0: may not speak
+    excess_us  (P,) latency above the path's own past; None where it is not known
+    """
+    speak = (share >= OWNS) & (sent > 0)
+    layers = state.layer[verdict.bad] == 1
+    below = speak & (state.layer == 0)
+    overlay = bool(layers.all()) if layers.any() and below.any() else None
+    late = verdict.symptom == "high_latency"
+    signs = Signs(
+        flapping=_by_turns(state, verdict, share, excess_us),
+        some="share_of_five_tuples" in verdict.evidence and not overlay,
+        overlay=overlay,
+        slow=verdict.effect >= SLOW_PATH_US if late else None,
+        inside=None if excess_us is None else _inside(state, verdict, share, excess_us),
+    )
+    types = likely(verdict.tie_set, verdict.symptom, signs)
+    verdict.issue_type = stated(types)
+    share_out(verdict, of_members(verdict.tie_set, verdict.symptom, signs))
+    if signs.flapping is not None:
+        verdict.evidence["flapping"] = signs.flapping
+    if types:
+        verdict.evidence["issue_types"] = {name: round(p, 3) for name, p in types[:4]}
+
+
+def _inside(state: FabricState, verdict: Verdict, share: F64, excess_us: F64) -> bool | None:
+    """Whether the rnics of a host are late to each other more than to others."""
+    if kind_of(verdict.component) != "host":
+        return None
+    speak = share >= OWNS
+    within = state.src == state.dst
+    if not (speak & within).any() or not (speak & ~within).any():
+        return None
+    inner, outer = (float(np.median(excess_us[speak & side])) for side in (within, ~within))
+    return inner > MUCH_LATER * max(outer, 0.0)
+
+
+def _by_turns(
+    state: FabricState, verdict: Verdict, share: F64, excess_us: F64 | None
+) -> bool | None:
+    """Whether the trouble comes and goes; None where it cannot be said."""
+    if verdict.symptom != "high_latency":
+        return _lossy_by_turns(state, verdict, share)
+    return None if excess_us is None else _late_by_turns(state, verdict)
+
+
+def _lossy_by_turns(state: FabricState, verdict: Verdict, share: F64) -> bool | None:
+    """Whether losses come and go, over all that the ring of panes holds.
+
+    All paths that cross it for certain are asked, for the five-tuples of the bad ones may be
+    probed in its bad seconds only; but where it spares some five-tuples, the bad ones alone.
+    """
+    rows = np.zeros(len(share), bool)
+    rows[verdict.bad] = True
+    if "share_of_five_tuples" not in verdict.evidence:
+        rows |= share >= 1.0
+    sent, lost = (
+        np.array([int(state.history.line(name, s)[rows].sum()) for s in _ring(state)])
+        for name in ("sent", "lost")
+    )
+    return flapping.losses(sent, lost)
+
+
+def _late_by_turns(state: FabricState, verdict: Verdict) -> bool | None:
+    """Whether the bad paths are late, in time, and late again."""
+    rtt = np.stack([state.history.rtt_us(second)[verdict.bad] for second in _ring(state)])
+    heard = rtt > 0
+    over = np.where(heard, rtt - state.latency.reference[verdict.bad], 0.0).sum(axis=1)
+    count = heard.sum(axis=1)
+    return flapping.lateness(over / np.maximum(count, 1), count)
+
+
+def _ring(state: FabricState) -> range:
+    return range(state.newest_s - state.history.seconds + 1, state.newest_s + 1)

@@ -1,0 +1,167 @@
+"""Which of the 19 published issue types it may be, and how likely.
+
+Naive Bayes over what probes can see: kind and symptom rule types out, the other signs shift the
+odds. The odds are the catalogue's words put into numbers, not frequencies learnt from data; a type
+that leaves no sign on probes (gpu_direct_rdma_error) is never proposed.
+
+Source  the catalogue of SkeletonHunter (SIGCOMM 2025), table of issue types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from schemas.component_ids import kind_of
+from schemas.documents.incident import Symptom
+
+_SWITCH: Final = ("tor", "agg", "spine")
+#: Added latency from which traffic looks as if it went through a kernel [us].
+SLOW_PATH_US: Final = 35.0
+#: Odds that a type shows as loss where the catalogue says unconnectivity, or the other way round:
+#: what flaps lets nothing through for seconds.
+OTHERWISE: Final = 0.2
+#: A type is said if it is more probable than this, and so many times as probable as the next one.
+CLEAR: Final = 0.5
+CLEARLY: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type of the catalogue.
+
+    kinds, symptom  where it is, and what it does
+    weight          odds against the others of the same kind and symptom, all signs apart
+    flapping, some, overlay, slow, inside    probability that losses come and go; that only some
+                    five-tuples are hit; that the underlay is spared; that the added latency is
+                    large; that paths between rnics of one host are hit far more than
+                    those that leave it
+    """
+
+    kinds: tuple[str, ...]
+    symptom: Symptom
+    weight: float = 1.0
+    flapping: float = 0.05
+    some: float = 0.1
+    overlay: float = 0.1
+    slow: float = 0.3
+    inside: float = 0.02
+
+
+TYPES: Final[dict[str, Type]] = {
+    "crc_error": Type(("link", "rnic"), "loss"),
+    "switch_port_down": Type(("link",), "unconnectivity"),
+    "switch_port_flapping": Type(("link",), "loss", flapping=0.9),
+    "switch_offline": Type(_SWITCH, "unconnectivity"),
+    "rnic_hardware_failure": Type(("rnic",), "unconnectivity", 0.8),
+    "rnic_firmware_not_responding": Type(("rnic",), "high_latency", some=0.8),
+    "rnic_port_down": Type(("rnic",), "unconnectivity"),
+    "rnic_port_flapping": Type(("rnic",), "loss", 1.5, flapping=0.9),
+    "offloading_failure": Type(("rnic",), "high_latency", overlay=0.9),
+    "bond_error": Type(("rnic",), "unconnectivity", 0.5),
+    "rnic_gid_change": Type(("rnic", "host"), "unconnectivity", 0.5),
+    "pcie_nic_error": Type(("host",), "high_latency", some=0.5, inside=0.9),
+    "not_using_rdma": Type(("vswitch",), "high_latency", overlay=0.95, slow=0.9),
+    "repetitive_flow_offloading": Type(("vswitch",), "high_latency", flapping=0.9, overlay=0.95),
+    "suboptimal_flow_offloading": Type(("vswitch",), "high_latency", some=0.9, overlay=0.95),
+    "container_crash": Type(("container", "vswitch"), "unconnectivity", overlay=0.95),
+    "hugepage_misconfiguration": Type(("host",), "high_latency"),
+    "congestion_control_disabled": Type(_SWITCH, "high_latency", flapping=0.4),
+}  # fmt: skip
+
+#: What is in no catalogue (a switch that loses a third of its packets, say) may look like anything.
+NONE: Final = "none of the catalogue"
+_NONE: Final = Type((), "loss", 0.6, flapping=0.2, some=0.4, overlay=0.2, slow=0.3, inside=0.1)
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What was seen; None where it cannot be said."""
+
+    flapping: bool | None = None
+    some: bool | None = None
+    overlay: bool | None = None
+    slow: bool | None = None
+    inside: bool | None = None
+
+
+def likely(tie_set: Sequence[str], symptom: Symptom, signs: Signs) -> list[tuple[str, float]]:
+    """Types and their probabilities, likeliest first; empty where the catalogue has none.
+
+    One of them is NONE.
+
+    tie_set  component ids, likeliest first: later members count for half
+    """
+    odds = {}
+    kinds = [kind_of(name) for name in tie_set]
+    for name, known in TYPES.items():
+        places = [n for n, kind in enumerate(kinds) if kind in known.kinds]
+        if (known.symptom == "high_latency") != (symptom == "high_latency") or not places:
+            continue
+        there = 1.0 if places[0] == 0 else 0.5
+        odds[name] = there * _odds(known, signs) * (1.0 if known.symptom == symptom else OTHERWISE)
+    if odds:
+        odds[NONE] = _odds(_NONE, signs)
+    total = sum(odds.values())
+    return sorted(((n, w / total) for n, w in odds.items()), key=lambda pair: -pair[1])
+
+
+def stated(types: Sequence[tuple[str, float]]) -> str | None:
+    """The type that is clear enough to be said without the others; None where none is.
+
+    types  and their probabilities, likeliest first
+    """
+    if not types or types[0][0] == NONE:
+        return None
+    (name, likely), *others = types
+    clear = likely > CLEAR and likely >= CLEARLY * max((p for _, p in others), default=0.0)
+    return name if clear else None
+
+
+def of_members(tie_set: Sequence[str], symptom: Symptom, signs: Signs) -> dict[str, float]:
+    """Probability of each member of a tie set to be the culprit, given that one of them is.
+
+    A member is as likely as the types, and what is in no catalogue, that its kind may have.
+    """
+    odds = {}
+    for name in tie_set:
+        types = [
+            known for known in TYPES.values()
+            if kind_of(name) in known.kinds
+            and (known.symptom == "high_latency") == (symptom == "high_latency")
+        ]  # fmt: skip
+        odds[name] = _odds(_NONE, signs) + sum(
+            (1.0 if kind_of(name) == known.kinds[0] else 0.5)
+            * (1.0 if known.symptom == symptom else OTHERWISE)
+            * _odds(known, signs)
+            for known in types
+        )
+    total = sum(odds.values())
+    return {name: each / total for name, each in odds.items()}
+
+
+def likeliest_first(tie_set: Sequence[str], symptom: Symptom) -> list[str]:
+    """Components that no probe tells apart, by how much in the catalogue does this to their kind.
+
+    Stable: where the catalogue has nothing to say, the order stays.
+    """
+
+    def worth(name: str) -> float:
+        return sum(
+            known.weight * (1.0 if kind_of(name) == known.kinds[0] else 0.5)
+            for known in TYPES.values()
+            if kind_of(name) in known.kinds and known.symptom == symptom
+        )
+
+    return sorted(tie_set, key=worth, reverse=True)
+
+
+def _odds(known: Type, signs: Signs) -> float:
+    weight = known.weight
+    for sign in Signs.__slots__:
+        seen = getattr(signs, sign)
+        if seen is not None:
+            chance = getattr(known, sign)
+            weight *= chance if seen else 1.0 - chance
+    return weight

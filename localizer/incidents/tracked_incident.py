@@ -1,0 +1,113 @@
+"""One trouble under suspicion, from its first document to its last. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from localizer.explanation.confidence import cap
+from localizer.verdicts.verdict import I64, Verdict
+from schemas.component_ids import kind_of
+from schemas.documents.incident import SMALLEST_P, Incident, Severity, State
+from schemas.documents.times import rfc3339, seconds_of
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """Whom a verdict hits."""
+
+    severity: Severity
+    jobs: list[str]
+    tenants: list[str]
+
+
+@dataclass(slots=True)
+class Case:
+    """What the incident book knows of an incident; times in seconds since the epoch.
+
+    bad       rows of all paths that were bad so far
+    strayed   seconds in which the same paths spoke for another component
+    typed_by  effect of the verdict that told the issue type
+    """
+
+    incident_id: str
+    verdict: Verdict
+    opened_s: int
+    detected_s: float
+    last_bad_s: int
+    bad: I64
+    version: int = 0
+    state: State = "open"
+    parent: str | None = None
+    written_s: int = 0
+    closed_s: int | None = None
+    strayed: int = 0
+    typed_by: float = 0.0
+    severity: Severity = "P2"
+    jobs: list[str] = field(default_factory=list)
+    tenants: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, doc: Incident) -> Case:
+        """What a former process wrote; its bad paths are not known."""
+        verdict = Verdict(
+            doc.component, doc.tie_set, doc.layer, doc.symptom,
+            max(doc.p_value, SMALLEST_P), _below_one(doc),
+            np.empty(0, np.int64), doc.paths_total, _whole(doc.opened_at),
+            issue_type=doc.issue_type, evidence=doc.evidence,
+        )  # fmt: skip
+        updated, effect = _whole(doc.updated_at), doc.evidence.get("effect")
+        return cls(
+            doc.incident_id, verdict, _whole(doc.opened_at), _whole(doc.detected_at),
+            updated, verdict.bad, doc.version, doc.state, doc.parent, updated,
+            None if doc.closed_at is None else _whole(doc.closed_at),
+            typed_by=effect if isinstance(effect, float) else 0.0,
+            severity=doc.severity, jobs=doc.jobs, tenants=doc.tenants,
+        )  # fmt: skip
+
+    def weigh(self, impact: Impact) -> None:
+        """Add whom it hits; it never becomes milder."""
+        self.severity = min(self.severity, impact.severity)  # "P0" < "P1"
+        self.jobs = sorted({*self.jobs, *impact.jobs})
+        self.tenants = sorted({*self.tenants, *impact.tenants})
+
+    def document(self, fabric: str, second: int, strategy: str) -> Incident:
+        """The next version of its document."""
+        self.version += 1
+        self.written_s = second
+        verdict = self.verdict
+        return Incident(
+            incident_id=self.incident_id, version=self.version, state=self.state,
+            fabric=fabric, component=verdict.component, kind=kind_of(verdict.component),
+            layer=verdict.layer, symptom=verdict.symptom, issue_type=verdict.issue_type,
+            direction=verdict.direction,
+            opened_at=_utc(self.opened_s), detected_at=_utc(self.detected_s),
+            updated_at=_utc(second),
+            closed_at=None if self.closed_s is None else _utc(self.closed_s),
+            severity=self.severity, confidence=round(verdict.confidence, 4),
+            p_value=verdict.p_value, tie_set=_component_first(verdict), parent=self.parent,
+            paths_bad=len(self.bad) or len(verdict.bad), paths_total=verdict.total,
+            jobs=self.jobs, tenants=self.tenants, strategy=strategy,
+            evidence=verdict.evidence,
+        )  # fmt: skip
+
+
+def _below_one(doc: Incident) -> float:
+    """Former releases were certain of everything."""
+    return doc.confidence if doc.confidence < 1.0 else cap(doc.kind, doc.symptom)
+
+
+def _component_first(verdict: Verdict) -> list[str]:
+    """A tie set keeps its order; what untraced routes add to it comes after the component."""
+    if not verdict.possible:
+        return verdict.tie_set
+    return [verdict.component, *(name for name in verdict.tied if name != verdict.component)]
+
+
+def _utc(seconds: float) -> str:
+    return rfc3339(round(seconds * 1e3) * 1_000_000)
+
+
+def _whole(text: str) -> int:
+    return int(seconds_of(text))

@@ -1,0 +1,112 @@
+"""How likely a path's losses are.
+
+A probe survives path i with probability s = (1 - p0) prod_c (1 - q_c)^m_ic, p0 the healthy loss of
+a round trip and m_ic in {0, 1, 2} how often probe and answer cross component c; the path's
+likelihood is s^(sent - lost) (1 - s)^lost. Damage is -ln of the product. Paths that lost nothing
+need no atoms: whatever else they cross, a candidate changes their likelihood by
+(1 - q)^(m sent), so they are only counted.
+
+Source  the binomial model of NetBouncer (NSDI 2019) and Deepview (NSDI 2018).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from localizer.evidence import F64, I64, Evidence
+from localizer.strategies.hypothesis.candidates import Candidates
+from localizer.strategies.hypothesis.rows import Grid, Rows
+
+#: What the learnt background is worth against the window's own losses [probes], and the highest
+#: loss of a round trip that may still be a healthy network's.
+BELIEF: Final = 1e4
+LOSSIEST: Final = 5e-3
+#: A healthy component may lose so many times its fair share of the background.
+UNEVEN: Final = 3.0
+#: Share by which the background must change for everything to be computed anew.
+CHANGED: Final = 0.15
+_STEPS: Final = 14
+_EM_STEPS: Final = 4
+_HIGH: Final = np.array([0.7, 0.9, 0.999])
+_PARTIAL: Final = tuple(
+    grid.ravel() for grid in np.meshgrid([0.4, 0.8, 0.999], [0.75, 0.6, 0.5, 0.4, 0.3, 0.2, 0.12])
+)
+
+
+class LossRows(Rows):
+    """The paths that lost something; those that did not are counted by what they sent."""
+
+    def __init__(self, evidence: Evidence, choices: Candidates) -> None:
+        lossy = np.flatnonzero((evidence.sent > 0) & (evidence.lost > 0))
+        super().__init__(choices, choices.of_paths(evidence, lossy), len(lossy))
+        self._lost = evidence.lost[lossy].astype(np.float64)
+        self._answered = evidence.sent[lossy] - self._lost
+        self._sent = float(evidence.sent.sum())
+        self._told = evidence.background
+        self.background = _first_guess(evidence)
+        clean = (evidence.sent > 0) & (evidence.lost == 0)
+        sent, kind = np.unique(evidence.sent, return_inverse=True)
+        self._counts, self._share, kind = choices.of_kinds(evidence, np.where(clean, kind, -1))
+        self._kind_sent = sent[kind].astype(np.float64)
+        #: Crossings of a round trip, on average: each may lose its part of the background.
+        crossed = evidence.crossings.pooled(np.ones(len(evidence.sent))).sum()
+        self._length = max(1.0, 2.0 * float(crossed) / len(evidence.sent))
+
+    def grid(self) -> Grid:
+        healthy = min(UNEVEN * self.background / self._length, 0.02)
+        low = np.geomspace(1.3 * healthy, 0.5, _STEPS - 1)
+        sizes = np.concatenate([[healthy], low, _HIGH, [0.999, 0.999]])
+        shares = np.concatenate([np.ones(_STEPS + len(_HIGH)), [0.5, 0.25]])
+        return Grid(sizes, shares, (_PARTIAL[0], _PARTIAL[1]))
+
+    def near(self, size: float) -> F64:
+        return np.minimum(super().near(size), 0.9995)
+
+    def damage(self, sizes: F64) -> F64:
+        return -np.log1p(-sizes)
+
+    def log_f(self, rows: I64, damage: F64) -> F64:
+        survive = np.log1p(-self.background) - damage
+        broken = np.log(-np.expm1(np.minimum(survive, -1e-12)))
+        out: F64 = self._answered[rows, None] * survive + self._lost[rows, None] * broken
+        return out
+
+    def bulk(self, sizes: F64, shares: F64) -> F64:
+        return np.asarray(self._counts @ self._each(slice(None), sizes, shares))
+
+    def bulk_of(self, which: int, sizes: F64, shares: F64) -> F64:
+        here = slice(self._counts.indptr[which], self._counts.indptr[which + 1])
+        each = self._each(self._counts.indices[here], sizes, shares)
+        gain: F64 = self._counts.data[here] @ each
+        return gain
+
+    def _each(self, at: I64 | slice, sizes: F64, shares: F64) -> F64:
+        """(n, G) what one clean path of some sorts says of a candidate."""
+        hit = self._share[at, None] * shares
+        one = self._kind_sent[at, None] * np.log1p(-sizes)
+        out: F64 = np.log1p(np.minimum(hit, 0.9999999) * np.expm1(one))
+        return np.where(hit == 1, one, out)  # exact, however small
+
+    def learn(self) -> bool:
+        """The background that fits what no culprit explains, by a few steps of EM."""
+        before = self.background
+        for _ in range(_EM_STEPS):
+            posterior, damage = self.posterior()
+            survive = np.log1p(-self.background) - damage
+            part = np.minimum((posterior * self.background / -np.expm1(survive)).sum(axis=1), 1.0)
+            lost = float(part @ self._lost) + self._told * BELIEF
+            self.background = min(lost / (self._sent + BELIEF), LOSSIEST)
+        return abs(self.background - before) > CHANGED * before
+
+
+def _first_guess(evidence: Evidence) -> float:
+    """Loss of the median class, faults included: it comes down as they are found."""
+    sent = evidence.crossings.pooled(evidence.sent)
+    lost = evidence.crossings.pooled(evidence.lost)
+    order = np.argsort(lost / np.maximum(sent, 1e-9))
+    middle = order[int(np.searchsorted(np.cumsum(sent[order]), 0.5 * sent.sum()))]
+    every = float(evidence.sent.sum())
+    rate = lost[middle] / max(sent[middle], 1e-9) * every + evidence.background * BELIEF
+    return float(min(rate / (every + BELIEF), LOSSIEST))

@@ -1,0 +1,241 @@
+"""Paths as mixtures over the routes that they may take: what loss and latency have in common.
+
+Where a path's route is known, how often it crosses a culprit is a number. Where it is not, that
+number is random but the same for all probes of the five-tuple, so the path is a mixture of a few
+*atoms*: (weight, damage), damage being what all culprits together do to it if the route is so. A
+fault that hits only a share of the five-tuples is a mixture of the same kind.
+
+Source  Flock (CoNEXT 2023) for the mixture over ECMP paths; atoms, so that several faults on one
+        unknown route fit together, are ours.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from localizer.evidence import F64, I64
+from localizer.strategies.hypothesis.candidates import Candidates, Entries, by_candidate
+from localizer.strategies.hypothesis.mixture import log_sum, mixed, thinned
+
+Bool = npt.NDArray[np.bool_]
+
+#: Atoms kept per path: those with the highest posterior weight.
+MOST_ATOMS: Final = 12
+_NEVER: Final = -1e30  # logarithm of no weight
+
+
+@dataclass(slots=True)
+class Hit:
+    """A chosen culprit: what a crossing of it does, and the share of five-tuples that it hits."""
+
+    which: int
+    size: float
+    share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Sizes and shares of five-tuples (G,) at which a candidate is tried.
+
+    sizes, shares    the first is what still counts as healthy; shares below 1 come last
+    partial          sizes and shares that a chosen one is tried at as well
+    """
+
+    sizes: F64
+    shares: F64
+    partial: tuple[F64, F64]
+
+
+class _Crossing(NamedTuple):
+    """How a hit's paths cross it, those hit by a share of five-tuples less likely."""
+
+    sure: Bool  # (n,) so often for sure,
+    times: F64  # (n,) namely
+    chances: F64  # (n, 2 or 3) ln probability of never, once, twice
+
+
+class Rows(ABC):
+    """R paths with their own atoms; others may be counted by sorts (see ``bulk``)."""
+
+    def __init__(self, choices: Candidates, entries: Entries, paths: int) -> None:
+        self.choices = choices
+        self.entries = entries
+        self.paths = paths
+        self._order, self._first = by_candidate(entries, len(choices))
+        self._at = entries.row[self._order]
+        self._sort, first = _sorts(entries)
+        self._sorts = Entries(*(getattr(entries, name)[first] for name in Entries.__slots__))
+        self._start = np.searchsorted(self._sorts.row, np.arange(paths + 1))
+        self._members = sparse.csr_array(
+            (np.ones(len(entries.row)), entries.which[order := np.argsort(self._sort)],
+             np.searchsorted(self._sort[order], np.arange(len(first) + 1))),
+            shape=(len(first), len(choices)),
+        )  # fmt: skip
+        self._weight = np.zeros((paths, 1))  # logarithms
+        self._damage = np.zeros((paths, 1))
+        self._crossings: dict[tuple[int, float], _Crossing] = {}
+
+    @abstractmethod
+    def grid(self) -> Grid:
+        """Where candidates are tried, now."""
+
+    @abstractmethod
+    def log_f(self, rows: I64, damage: F64) -> F64:
+        """(n, m) ln likelihood of some paths, were their damage so (n, m)."""
+
+    @abstractmethod
+    def damage(self, sizes: F64) -> F64:
+        """(G,) damage of one crossing, for each size."""
+
+    @abstractmethod
+    def bulk(self, sizes: F64, shares: F64) -> F64:
+        """(K, G) log-likelihood ratio of each candidate from paths that are only counted."""
+
+    @abstractmethod
+    def bulk_of(self, which: int, sizes: F64, shares: F64) -> F64:
+        """(G,) the same for one candidate."""
+
+    def learn(self) -> bool:
+        """Adapt what is believed of the healthy network; whether that changed anything."""
+        return False
+
+    def near(self, size: float) -> F64:
+        """Sizes to try when a chosen one is fitted again."""
+        return size * np.array([0.0, 0.3, 0.6, 0.8, 0.9, 1.0, 1.1, 1.25, 1.6])
+
+    def of(self, which: int) -> I64:
+        """Entries of a candidate."""
+        return self._order[self._first[which] : self._first[which + 1]]
+
+    def touched(self, which: int) -> I64:
+        """Paths that a candidate may be on."""
+        return self._at[self._first[which] : self._first[which + 1]]
+
+    def sorts(self, entries: I64) -> I64:
+        """(n,) of which sort each entry is; what is alike in a path is of one sort."""
+        sort: I64 = self._sort[entries]
+        return sort
+
+    def members(self, sorts: I64) -> sparse.csr_array:
+        """(n, K) which candidates are of each sort."""
+        members: sparse.csr_array = self._members[sorts]
+        return members
+
+    def sorts_of(self, rows: I64) -> I64:
+        """Sorts of some paths: ECMP alternatives by the hundred make a handful of them."""
+        count = self._start[rows + 1] - self._start[rows]
+        first = np.repeat(self._start[rows] - np.concatenate([[0], np.cumsum(count)[:-1]]), count)
+        return first + np.arange(int(count.sum()))
+
+    def gain(self, sorts: I64, sizes: F64, shares: F64) -> F64:
+        """(n, G) log-likelihood ratio of each sort's path, were a candidate of that sort bad."""
+        rows, back = np.unique(self._sorts.row[sorts], return_inverse=True)
+        crossed = self.damage(sizes)
+        likely = self._log(rows, np.concatenate([[0.0], crossed, 2 * crossed]))
+        one, two = np.split(likely[:, 1:] - likely[:, :1], 2, axis=1)
+        return mixed(self._sorts.once[sorts], self._sorts.twice[sorts], one, two, shares, back)
+
+    def total(self) -> float:
+        """ln likelihood of all paths that have atoms."""
+        return float(self._log(np.arange(self.paths), np.zeros(1)).sum())
+
+    def rebuild(self, rows: I64, hits: list[Hit]) -> None:
+        """Set the atoms of some paths to what ``hits`` make them."""
+        self._weight[rows], self._damage[rows] = _NEVER, 0.0
+        self._weight[rows, 0] = 0.0
+        wanted = np.zeros(self.paths, bool)
+        wanted[rows] = True
+        for hit in hits:
+            mine = np.flatnonzero(wanted[self.touched(hit.which)])
+            if len(mine):
+                self._split(mine, hit)
+
+    def split(self, hit: Hit) -> None:
+        """Let one more hit change the atoms of its paths."""
+        self._split(np.arange(len(self.touched(hit.which))), hit)
+
+    def saved(self, rows: I64) -> tuple[F64, F64]:
+        """The atoms of some paths, for ``load``."""
+        return self._weight[rows], self._damage[rows]
+
+    def load(self, rows: I64, atoms: tuple[F64, F64]) -> None:
+        """Set the atoms of some paths to what they were."""
+        width = atoms[0].shape[1]
+        self._weight[rows, width:] = _NEVER
+        self._weight[rows, :width], self._damage[rows, :width] = atoms
+
+    def posterior(self) -> tuple[F64, F64]:
+        """(R, M) weight of each atom given what was measured, and its damage."""
+        likely = self._weight + self.log_f(np.arange(self.paths), self._damage)
+        return np.exp(likely - log_sum(likely)[:, None]), self._damage
+
+    def _split(self, mine: I64, hit: Hit) -> None:
+        """Split the atoms of some of a hit's paths; ``mine`` are indices into ``touched``."""
+        crossing, place = self._crossing(hit), self.touched(hit.which)[mine]
+        crossed = float(self.damage(np.array([hit.size]))[0])
+        sure = crossing.sure[mine]
+        if sure.any():
+            at = place[sure]
+            self._damage[at] += crossed * crossing.times[mine[sure], None]
+            place, mine = place[~sure], mine[~sure]
+        if not len(mine):
+            return
+        weight, damage = self._live(place)
+        chances = crossing.chances[mine]
+        ways, rows = chances.shape[1], np.arange(len(place))[:, None]
+        weight = (weight[:, None, :] + chances[:, :, None]).reshape(len(place), -1)
+        damage = (damage[:, None, :] + crossed * np.arange(ways)[:, None]).reshape(len(place), -1)
+        weight = np.maximum(weight, _NEVER)
+        best = np.argsort(-(weight + self.log_f(place, damage)), axis=1)[:, :MOST_ATOMS]
+        size = best.shape[1]
+        if size > self._weight.shape[1]:
+            more = size - self._weight.shape[1]
+            self._weight = np.pad(self._weight, ((0, 0), (0, more)), constant_values=_NEVER)
+            self._damage = np.pad(self._damage, ((0, 0), (0, more)))
+        self.load(place, (weight[rows, best], damage[rows, best]))
+
+    def _live(self, rows: I64) -> tuple[F64, F64]:
+        """(n, m) weights and damages of the atoms that some paths have; the likeliest come first,
+        those without weight last."""
+        weight = self._weight[rows]
+        used = max(int((weight > _NEVER / 2).sum(axis=1).max(initial=1)), 1)
+        return weight[:, :used], self._damage[rows, :used]
+
+    def _crossing(self, hit: Hit) -> _Crossing:
+        known = self._crossings.get((hit.which, hit.share))
+        if known is None:
+            entries = self.of(hit.which)
+            once, twice = thinned(self.entries.once[entries], self.entries.twice[entries],
+                                   hit.share)  # fmt: skip
+            chances = np.stack([1 - once - twice, once, twice][: 3 if twice.any() else 2], axis=1)
+            with np.errstate(divide="ignore"):
+                logs = np.maximum(np.log(np.maximum(chances, 0.0)), _NEVER)
+            known = _Crossing((chances == 1).any(axis=1), once + 2 * twice, logs)
+            self._crossings[hit.which, hit.share] = known
+        return known
+
+    def _log(self, rows: I64, more: F64) -> F64:
+        """(n, G) ln likelihood of paths if their damage grows by ``more`` (G,)."""
+        weight, damage = self._live(rows)
+        if weight.shape[1] == 1:
+            return self.log_f(rows, damage + more) + weight
+        atoms = damage[:, :, None] + more
+        likely = self.log_f(rows, atoms.reshape(len(rows), -1)).reshape(atoms.shape)
+        return log_sum(weight[:, :, None] + likely)
+
+
+def _sorts(entries: Entries) -> tuple[I64, I64]:
+    """Sort of each entry, and an entry of each sort: those of a path that it crosses alike.
+
+    Sorts are numbered by path, as entries are."""
+    _, once = np.unique(entries.once, return_inverse=True)
+    values, twice = np.unique(entries.twice, return_inverse=True)
+    alike = (entries.row * (once.max(initial=0) + 1) + once) * max(len(values), 1) + twice
+    _, first, sort = np.unique(alike, return_index=True, return_inverse=True)
+    return sort, first

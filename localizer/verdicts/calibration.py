@@ -1,0 +1,49 @@
+"""P-values of every test that a second makes, for whoever asks: are they what they claim to be?
+
+``Options.on_p`` is called with them; without it nothing is computed. On clean data p-values are
+uniform or larger. Counts are discrete, so for a QQ plot take ``above + u * (p - above)`` with u
+uniform on [0, 1), which is exactly uniform under the null hypothesis.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.baselines import peer_groups
+from localizer.detectors import loss
+from localizer.detectors.latency import QUIETEST
+from localizer.state import FabricState, PValues
+from localizer.verdicts import quorum
+
+Bool = npt.NDArray[np.bool_]
+
+WINDOWS_S = (5, 30)
+
+
+def tell(state: FabricState, at: int, judged: Bool) -> None:
+    """Hand over the p-values of this second.
+
+    judged  (P,) paths that may speak
+    """
+    ask = state.options.on_p
+    if ask is None:
+        return
+    groups, background = state.classes(), state.background
+    for length in WINDOWS_S:
+        sent, lost = (
+            groups.pooled(state.history.total(name, at, length) * judged)
+            for name in ("sent", "lost")
+        )
+        p, above = (
+            loss.upper_tail(k, sent, background.rate, background.dispersion)
+            for k in (lost, lost + 1.0)
+        )
+        ask(PValues(f"loss {length} s", at, p, np.minimum(above, p), sent * background.rate))
+    if state.shift is not None:
+        valid = state.shift.valid & judged
+        vote = quorum.per_pair(state.pair, valid)
+        crowd = peer_groups.of(state.src, state.dst, state.layer == 1)
+        p = peer_groups.tail(groups.woven, crowd, vote, state.shift.flagged & valid)
+        votes = groups.pooled(vote)
+        ask(PValues("latency 30 s", at, p, p, votes * QUIETEST))

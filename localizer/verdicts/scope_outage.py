@@ -1,0 +1,159 @@
+"""A pod or a whole fabric falls silent at once: one verdict instead of one a host.
+
+Heartbeats travel apart from the probed network, so hosts that neither beat nor probe are without
+power, without their management network, or stopped by one hand. Hosts that said goodbye do not
+count, nor do fabrics whose agents send no heartbeats: there, silence may be the end of a job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.detectors.silence import Hosts, observers
+from localizer.explanation.confidence import by_rule
+from localizer.state import FabricState
+from localizer.verdicts.silence import unanswered
+from localizer.verdicts.verdict import Verdict
+from schemas.component_ids import component, kind_of
+from schemas.documents.incident import Layer, Symptom
+
+Bool = npt.NDArray[np.bool_]
+F64 = npt.NDArray[np.float64]
+
+FEWEST_HOSTS = 3
+POD_SHARE = 0.5  # of a pod's hosts must fall silent
+FABRIC_SHARE = 0.8  # of a fabric's,
+AT_ONCE_S = 15.0  # within so long of each other
+BACK_SHARE = 0.5  # of the hosts speak again: it is over
+UNSEEN_S = 30.0  # hosts that nobody else probes must be silent for so long
+MOST_LIT = 0.2  # of them may still answer somebody
+RECENT_S = 3600  # hosts not heard of for so long are not missed
+
+
+class Dead(NamedTuple):
+    """verdicts of this second; covered (H,) hosts that they or a verdict to come speak for."""
+
+    verdicts: list[Verdict]
+    covered: Bool
+
+
+def dead(state: FabricState, at: int, hosts: Hosts) -> Dead:
+    """Scopes whose hosts are silent together; remembers them until half of the hosts are back."""
+    covered = np.zeros(len(state.hosts), bool)
+    if not (hosts.doubtful | hosts.silent).any() and not state.dead_scopes:
+        return Dead([], covered)
+    life = state.hosts.life(at)
+    counted = life.beats & ~life.goodbye
+    mute = hosts.silent & (life.probed_s < at - 3)
+    fading = (hosts.silent | hosts.doubtful) & (life.probed_s < at - 1)
+    found: list[tuple[str, Bool]] = []
+    for scope, members, share in _scopes(state):
+        members = members & counted
+        before = scope in state.dead_scopes
+        if not before:
+            members &= life.last_s > at - RECENT_S
+        count = int(members.sum())
+        if count < FEWEST_HOSTS:
+            state.dead_scopes.discard(scope)
+            continue
+        least = max(FEWEST_HOSTS, share * count)
+        gone = members & mute
+        seen = _seen(state, at, gone) if gone.any() else "lit"
+        if seen == "lit":  # they answer others: what is stuck is the way of their reports to us
+            state.dead_scopes.discard(scope)
+            continue
+        if before and gone.sum() >= BACK_SHARE * count:
+            found.append((scope, gone))
+        elif (
+            not before
+            and _at_once(life.last_s, gone) >= least
+            and (seen == "dark" or at - np.median(life.last_s[gone]) >= UNSEEN_S)
+        ):
+            state.dead_scopes.add(scope)
+            found.append((scope, gone))
+        else:
+            state.dead_scopes.discard(scope)
+            if not before and _at_once(life.last_s, members & fading) >= least:
+                covered |= members & fading  # too early to say: wait for the others
+            continue
+        covered |= gone
+        if scope.startswith("fabric:"):
+            break  # its pods are silent because it is
+    verdicts = [_verdict(state, at, scope, gone, life.last_s) for scope, gone in found]
+    return Dead(verdicts, covered)
+
+
+def vanished(state: FabricState, at: int) -> Verdict | None:
+    """The whole fabric, when nothing at all arrives any more: no second will be judged for it.
+
+    at  newest second that was judged
+    """
+    life = state.hosts.life(at + 60)  # heartbeats run ahead of panes
+    counted = life.beats & ~life.goodbye & (life.last_s > at - AT_ONCE_S)
+    if counted.sum() < FEWEST_HOSTS or (life.last_s[counted] > at + AT_ONCE_S / 2).any():
+        return None  # agents are alive, though nobody probes: not silence
+    state.dead_scopes.add(component("fabric", state.fabric))
+    return _verdict(state, at, component("fabric", state.fabric), counted, life.last_s)
+
+
+def _seen(state: FabricState, at: int, gone: Bool) -> str:
+    """How those that are not gone find the gone: lit (they answer), dark (or refused), unseen."""
+    count = len(state.hosts)
+    sent, lost, refused = (state.history.total(n, at, 3) for n in ("sent", "lost", "refused"))
+    towards = gone[state.dst] & ~gone[state.src] & (sent > 0)
+    fails = towards & ((lost >= sent) | (refused > 0))
+    claims = observers(state.dst, state.src, towards & ~fails, count)[gone]
+    denials = observers(state.dst, state.src, fails, count)[gone]
+    # One host's word is not enough to call another alive when more find it dark.
+    lit = (claims > 1) | ((claims == 1) & (denials <= 1))
+    if lit.sum() > MOST_LIT * gone.sum():
+        return "lit"
+    dark = ~lit & (denials > 0)
+    return "dark" if dark.sum() >= BACK_SHARE * gone.sum() else "unseen"
+
+
+def _scopes(state: FabricState) -> Iterator[tuple[str, Bool, float]]:
+    # Objects: an array of texts would give each of them the room of the longest.
+    pods = np.array([state.pods.get(name, "") for name in state.hosts.names], object)
+    named = sorted({pod for pod in pods.tolist() if pod})
+    if len(named) != 1:
+        yield component("fabric", state.fabric), np.ones(len(pods), bool), FABRIC_SHARE
+    for pod in named:
+        yield component("pod", pod), pods == pod, POD_SHARE
+
+
+def _at_once(last_s: F64, gone: Bool) -> int:
+    """How many of them were last heard of at about the same time."""
+    if not gone.any():
+        return 0
+    return int((np.abs(last_s[gone] - np.median(last_s[gone])) <= AT_ONCE_S).sum())
+
+
+def _verdict(state: FabricState, at: int, scope: str, gone: Bool, last_s: F64) -> Verdict:
+    count = len(state.hosts)
+    sent, lost = (state.history.total(name, at, 3) for name in ("sent", "lost"))
+    towards = gone[state.dst] & ~gone[state.src] & (sent > 0)
+    dark = observers(state.dst, state.src, towards & (lost >= sent), count)[gone]
+    off = bool((dark > 0).mean() >= BACK_SHARE)
+    bad = np.flatnonzero(towards & (lost > 0))
+    names = [state.hosts.names[host] for host in np.flatnonzero(gone)]
+    first_s = int(np.median(last_s[gone])) + 1
+    symptom: Symptom = "host_down" if off else "agent_down"
+    layer: Layer = "host" if off else "agent"
+    others = "the probes of others to them time out" if off else "nobody else finds them dark"
+    text = (
+        f"{len(names)} hosts of {scope} fell silent at once: no heartbeats and no probes since "
+        f"{first_s - at - 1:+d} s; {others}"
+    )
+    p = unanswered(state, at, towards)
+    sure = by_rule(kind_of(scope), symptom, len(names))
+    state.history.erase(state.touches(gone))
+    return Verdict(
+        scope, [scope], layer, symptom, p, sure, bad, len(bad), min(first_s, at + 1),
+        evidence={"text": text, "hosts": len(names), "host_names": names[:20]},
+        covers=frozenset(component(kind, name) for name in names for kind in ("host", "agent")),
+    )  # fmt: skip

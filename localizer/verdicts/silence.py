@@ -1,0 +1,121 @@
+"""Silence -> agent_down, host_down, agent_starved, clock_skewed, by the decision table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.baselines.clocks import LASTING_S
+from localizer.detectors import loss
+from localizer.detectors.silence import Hosts, observers
+from localizer.explanation.confidence import by_rule
+from localizer.state import FabricState
+from localizer.verdicts.common import corrected
+from localizer.verdicts.verdict import I64, Verdict
+from schemas.component_ids import component, kind_of
+from schemas.documents.incident import Layer, Symptom
+
+Bool = npt.NDArray[np.bool_]
+
+RNICS_AT_ONCE = 2
+#: For so long one host's answers from a silent one may contradict what all others see.
+CONTRADICTED_S = 8.0
+
+
+def silent(state: FabricState, at: int, hosts: Hosts, covered: Bool) -> list[Verdict]:
+    """agent_down and host_down, by the decision table.
+
+    covered  (H,) hosts that are spoken for: they fell silent with their whole pod
+    """
+    if not (hosts.silent & ~covered).any():
+        return []
+    count = len(state.hosts)
+    sent, lost, refused = (state.history.total(n, at, 3) for n in ("sent", "lost", "refused"))
+    to_silent = hosts.silent[state.dst] & ~hosts.silent[state.src]
+    refusers = observers(state.dst, state.src, to_silent & (refused > 0), count)
+    dark = observers(state.dst, state.src, to_silent & (sent > 0) & (lost >= sent), count)
+    lit = observers(state.dst, state.src, to_silent & (lost < sent), count)
+    # One host that claims to be answered for longer than a death takes to be seen by all vetoes
+    # nothing while the others agree.
+    lasting = at + 1.0 - state.hosts.life(at).last_s >= CONTRADICTED_S
+    allowed = np.where(lasting, 1, 0)
+    verdicts = []
+    for host in np.flatnonzero(hosts.silent & ~covered):
+        name = state.hosts.names[host]
+        bad = np.flatnonzero((state.dst == host) & to_silent & ((refused > 0) | (lost > 0)))
+        heard = f"no heartbeat from {name} for 3 s"
+        if refusers[host] >= state.options.observers:
+            text = (
+                f"{heard}, and its kernel refuses the probes of {refusers[host]} hosts: "
+                "the network delivers them, the agent is gone"
+            )
+            who = component("agent", name)
+            p = unanswered(state, at, (state.dst == host) & to_silent)
+            verdicts.append(
+                _about_host(who, "agent", "agent_down", bad, at - 2, text, p, refusers[host])
+            )
+        elif dark[host] >= state.options.observers and lit[host] <= allowed[host]:
+            rnics = len({state.index.paths[row].dst_real_ip for row in bad.tolist()})
+            if rnics < state.hosts.rnics(int(host)):
+                continue
+            text = (
+                f"{heard}, and the probes of {dark[host]} hosts to all of its {rnics} rnics "
+                "time out in every layer"
+            )
+            who = component("host", name)
+            p = unanswered(state, at, (state.dst == host) & to_silent)
+            verdicts.append(_about_host(who, "host", "host_down", bad, at - 2, text, p, dark[host]))
+            state.history.erase(state.touches(np.arange(count) == host))
+    return verdicts
+
+
+def starved(state: FabricState, at: int, hosts: Hosts) -> Iterator[Verdict]:
+    """Several rnics of one host time out together while its CPU is withheld."""
+    lost = state.history.total("lost", at, 3)
+    for host in np.flatnonzero(hosts.starved):
+        rows = np.flatnonzero(((state.src == host) | (state.dst == host)) & (lost > 0))
+        rnics = {
+            p.src_real_ip if state.src[row] == host else p.dst_real_ip
+            for row in rows.tolist()
+            for p in (state.index.paths[row],)
+        }
+        if len(rnics) >= min(RNICS_AT_ONCE, state.hosts.rnics(int(host))) and len(rows) >= 3:
+            name = state.hosts.names[host]
+            text = (
+                f"{len(rnics)} rnics of {name} time out together while its heartbeat reports "
+                "a starved CPU: the prober is late, not the network"
+            )
+            who = component("agent", name)
+            p = unanswered(state, at, (state.src == host) | (state.dst == host))
+            yield _about_host(who, "agent", "agent_starved", rows, at, text, p, len(rows))
+
+
+def skewed_clock(at: int, name: str, by: float) -> Verdict:
+    text = f"the clock of {name} is {by:+.1f} s off the median of its peers; not judged"
+    who = component("agent", name)
+    none = np.empty(0, np.int64)
+    return _about_host(who, "agent", "clock_skewed", none, at, text, 1.0, LASTING_S)
+
+
+def unanswered(state: FabricState, at: int, rows: Bool) -> float:
+    """P-value of so many failures of the last 3 s on some paths, if the network were healthy.
+
+    A refusal counts as a failure. Corrected for the hosts that it could have been; 1 where there
+    were no probes.
+    """
+    sent, lost, refused = (
+        float(state.history.total(name, at, 3)[rows].sum()) for name in ("sent", "lost", "refused")
+    )
+    failed, background = np.array([min(lost + refused, sent)]), state.background
+    p = loss.upper_tail(failed, np.array([sent]), background.rate, background.dispersion)
+    return corrected(float(p[0]), max(1, len(state.hosts)))
+
+
+def _about_host(who: str, layer: Layer, symptom: Symptom, bad: I64, first_s: int, text: str,
+                p: float, witnesses: int) -> Verdict:  # fmt: skip
+    sure = by_rule(kind_of(who), symptom, int(witnesses))
+    return Verdict(
+        who, [who], layer, symptom, p, sure, bad, len(bad), first_s, evidence={"text": text}
+    )

@@ -1,0 +1,217 @@
+"""A very small HTTP server for an agent's health: one thread, bounded in every respect.
+
+One request a connection, GET only, no body. The standard library's server keeps a thread for each
+connection and waits for slow ones without a bound.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import threading
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from time import monotonic
+from typing import Final, NamedTuple
+
+from probers.agent.log import say
+from probers.agent.threads import describe
+
+MAX_CONNECTIONS: Final = 16
+MAX_HEAD_BYTES: Final = 4096
+DEADLINE_S: Final = 2.0  # for a whole request and its answer
+_RETRY_S: Final = 5.0
+
+
+class Page(NamedTuple):
+    """An HTTP answer."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+#: From a path and what the server has counted to the page that is there.
+Answer = Callable[[str, Counter[str]], Page]
+
+
+@dataclass(slots=True)
+class _Client:
+    until: float
+    head: bytes = b""
+    answer: memoryview | None = None
+
+
+class HealthServer:
+    """Serves ``host:port`` in a thread of its own.
+
+    An address that cannot be bound is said once and tried again every few seconds: the agent does
+    not depend on it being looked at.
+    """
+
+    def __init__(self, host: str, port: int, answer: Answer) -> None:
+        self._host, self._port, self._answer = host, port, answer
+        #: served, refused (too many, too slow, no request), failed (a defect of ours)
+        self.counts: Counter[str] = Counter()
+        self._clients: dict[socket.socket, _Client] = {}
+        self._selector = selectors.DefaultSelector()
+        self._ear, self._bell = socket.socketpair()
+        self._bell.setblocking(False)
+        self._selector.register(self._ear, selectors.EVENT_READ)
+        self._server: socket.socket | None = None
+        self._bind_at = 0.0
+        self._said = False
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="health", daemon=True)
+
+    @property
+    def port(self) -> int:
+        """The port that is served, 0 while none is."""
+        server = self._server
+        return 0 if server is None else int(server.getsockname()[1])
+
+    def start(self) -> HealthServer:
+        """Bind and serve."""
+        self._bind(monotonic())
+        self._thread.start()
+        return self
+
+    def close(self) -> None:
+        """Answer nothing more."""
+        self._stopping = True
+        self._bell.send(b"!")
+        if self._thread.is_alive():
+            self._thread.join(5.0)
+        for connection in list(self._clients):
+            self._drop(connection)
+        self._unbind()
+        self._selector.close()
+        self._ear.close()
+        self._bell.close()
+
+    def _bind(self, now: float) -> None:
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        server = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            server.bind((self._host, self._port))
+            server.listen(MAX_CONNECTIONS)
+            server.setblocking(False)
+            self._selector.register(server, selectors.EVENT_READ)
+        except OSError as why:
+            server.close()
+            self._bind_at = now + _RETRY_S
+            if not self._said:
+                say("error", "health-not-served", at=f"{self._host}:{self._port}",
+                    why=why.strerror or why, retry=f"every {_RETRY_S:g} s")  # fmt: skip
+            self._said = True
+            return
+        self._server, self._said = server, False
+
+    def _unbind(self) -> None:
+        if self._server is not None:
+            self._selector.unregister(self._server)
+            self._server.close()
+            self._server = None
+
+    def _run(self) -> None:
+        while not self._stopping:
+            try:
+                self._turn()
+            except Exception as why:  # a defect here must not end what watches over the agent
+                self.counts["failed"] += 1
+                say("error", "health-failed", why=describe(why))
+                threading.Event().wait(0.1)  # it may come again at once
+
+    def _turn(self) -> None:
+        waits = [client.until for client in self._clients.values()]
+        waits += [self._bind_at] if self._server is None else []
+        now = monotonic()
+        timeout = max(0.0, min(waits) - now) if waits else None
+        events = self._selector.select(timeout)
+        now = monotonic()
+        if self._server is None and now >= self._bind_at:
+            self._bind(now)
+        for key, _ in events:
+            if key.fileobj is self._server:
+                self._accept(now)
+            elif isinstance(key.fileobj, socket.socket) and key.fileobj in self._clients:
+                try:
+                    self._serve(key.fileobj)
+                except OSError:
+                    self._drop(key.fileobj, "refused")
+                except Exception as why:  # costs this request, not the next ones
+                    say("error", "health-failed", why=describe(why))
+                    self._drop(key.fileobj, "failed")
+        for connection, client in list(self._clients.items()):
+            if client.until <= now:
+                self._drop(connection, "refused")
+
+    def _accept(self, now: float) -> None:
+        server = self._server
+        if server is None:
+            return
+        try:
+            connection, _ = server.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        except OSError:  # out of file descriptors: listen again when there are some
+            self.counts["refused"] += 1
+            self._unbind()
+            self._bind_at = now + _RETRY_S
+            return
+        if len(self._clients) >= MAX_CONNECTIONS:
+            self._drop(next(iter(self._clients)), "refused")  # the oldest: it is slow
+        connection.setblocking(False)
+        self._clients[connection] = _Client(now + DEADLINE_S)
+        self._selector.register(connection, selectors.EVENT_READ)
+
+    def _serve(self, connection: socket.socket) -> None:
+        client = self._clients[connection]
+        if client.answer is None:
+            with suppress(BlockingIOError):
+                data = connection.recv(MAX_HEAD_BYTES + 1 - len(client.head))
+                if not data:
+                    self._drop(connection, "refused")
+                    return
+                client.head += data
+            if len(client.head) > MAX_HEAD_BYTES:
+                client.answer = memoryview(_encode(Page(431, "text/plain", b"too long\n")))
+            elif b"\r\n\r\n" in client.head or b"\n\n" in client.head:
+                client.answer = memoryview(_encode(self._page(client.head)))
+            else:
+                return
+            self._selector.modify(connection, selectors.EVENT_WRITE)
+        with suppress(BlockingIOError):
+            client.answer = client.answer[connection.send(client.answer) :]
+        if not client.answer:
+            self.counts["served"] += 1
+            self._drop(connection)
+
+    def _page(self, head: bytes) -> Page:
+        method, _, rest = head.partition(b"\n")[0].decode("latin-1").strip().partition(" ")
+        path, _, version = rest.partition(" ")
+        if not version.startswith("HTTP/1."):
+            return Page(400, "text/plain", b"not HTTP/1\n")
+        if method != "GET":
+            return Page(405, "text/plain", b"GET only\n")
+        return self._answer(path.partition("?")[0], self.counts)
+
+    def _drop(self, connection: socket.socket, counted: str = "") -> None:
+        if counted:
+            self.counts[counted] += 1
+        del self._clients[connection]
+        self._selector.unregister(connection)
+        connection.close()
+
+
+def _encode(page: Page) -> bytes:
+    head = (
+        f"HTTP/1.1 {page.status} {HTTPStatus(page.status).phrase}\r\n"
+        f"Content-Type: {page.content_type}\r\nContent-Length: {len(page.body)}\r\n"
+        "Connection: close\r\nCache-Control: no-store\r\n\r\n"
+    )
+    return head.encode("latin-1") + page.body

@@ -1,0 +1,68 @@
+"""Many records -> one message: an Arrow stream by nanoarrow, or NDJSON.
+
+Only columns that hold something are written; strings are plain (nanoarrow writes no dictionaries;
+Kafka's compression takes care of repetition).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+import nanoarrow as na
+from nanoarrow.ipc import StreamWriter
+
+from probers.publishing.record import Record
+from schemas import topics
+from schemas.documents.ping import COLUMNS, EXTRA_STATS
+
+Encode = Callable[[Sequence[Record]], bytes]
+
+_ARROW_TYPES: Final = {
+    "string": na.string(),
+    "float64": na.float64(),
+    "int64": na.int64(),
+    "int32": na.int32(),
+}
+_TYPES: Final = {column.name: _ARROW_TYPES[column.type] for column in (*COLUMNS, *EXTRA_STATS)}
+_TO_JSON: Final = msgspec.json.Encoder()
+
+
+def to_arrow(records: Sequence[Record]) -> bytes:
+    """An Arrow IPC stream with one batch; a column that no record fills is left out."""
+    children = []
+    fields = {}
+    for name, kind in _TYPES.items():
+        values = [record.get(name) for record in records]
+        if any(value is not None for value in values):
+            fields[name] = kind
+            children.append(na.c_array(values, kind))
+    batch = na.c_array_from_buffers(
+        na.struct(fields), length=len(records), buffers=[None], children=children
+    )
+    out = io.BytesIO()
+    with StreamWriter.from_writable(out) as writer:
+        writer.write_array(batch)
+    return out.getvalue()
+
+
+def to_ndjson(records: Sequence[Record]) -> bytes:
+    """One JSON object a line; extra_stats' keys inside ``extra_stats``, as text readers expect."""
+    return b"".join(_TO_JSON.encode(_nested(record)) + b"\n" for record in records)
+
+
+ENCODINGS: Final[dict[str, tuple[str, Encode]]] = {
+    "arrow": (topics.ARROW, to_arrow),
+    "ndjson": (topics.NDJSON, to_ndjson),
+}
+_EXTRA_NAMES: Final = tuple(column.name for column in EXTRA_STATS)
+
+
+def _nested(record: Record) -> dict[str, object]:
+    row: dict[str, object] = {name: value for name, value in record.items() if value is not None}
+    extra = {name: row.pop(name) for name in _EXTRA_NAMES if name in row}
+    if extra:
+        row["extra_stats"] = _TO_JSON.encode(extra).decode()
+    return row

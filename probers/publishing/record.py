@@ -1,0 +1,78 @@
+"""What was measured -> the ping record: its columns and, typed, the keys of extra_stats."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from statistics import median
+
+from probers.agent.ping_list import Endpoint, Target
+from probers.net.five_tuple import FiveTuple, Value
+from probers.probing.traceroute import Trace
+from probers.probing.udp import Burst
+
+Record = dict[str, Value]
+
+
+def common_columns(fabric: str, node_sn: str, own: Endpoint, target: Target) -> Record:
+    """Columns that every record of ``own`` -> ``target`` has; empty ones are left out."""
+    columns: Record = {
+        "agent_type": own.layer,
+        "dscp": target.dscp,
+        "src_idc": fabric,
+        "dst_idc": fabric,
+        "src_node_sn": node_sn,
+        "dst_node_sn": target.node_sn,
+    }
+    for name in ("ip", "real_ip", "node_id", "asw", "dsw", "pod", "tenant_id"):
+        columns[f"src_{name}"] = getattr(own, name)
+        columns[f"dst_{name}"] = getattr(target, name)
+    return {name: value for name, value in columns.items() if value != ""}
+
+
+def ping_record(burst: Burst, cpu_steal: float) -> Record:
+    """One UDP_PING record. ``latency`` is the median of the burst; loss_rate is null when our own
+    kernel refused to send, because then nothing was learnt about the network."""
+    rtts = sorted(trip.rtt_us for trip in burst.trips)
+    record = _start(burst.flow, "UDP_PING", burst.dial, burst.sent_at, burst.started)
+    record["loss_rate"] = burst.lost / burst.sent if burst.sent else None
+    record["sent"], record["lost"] = burst.sent, burst.lost
+    record["cpu_steal"] = round(cpu_steal, 4)
+    if not rtts:
+        return record
+    record["latency"] = round(median(rtts), 3)
+    record["prober_delay_us"] = round(median(trip.prober_us for trip in burst.trips), 3)
+    delays = [trip.responder_us for trip in burst.trips if trip.responder_us is not None]
+    if delays:
+        record["responder_delay_us"] = round(median(delays), 3)
+    record["timestamp"] = "kernel" if all(trip.kernel for trip in burst.trips) else "user"
+    if burst.size > 1:
+        record["p50_us"] = record["latency"]
+        record["p99_us"] = round(rtts[max(0, -(-99 * len(rtts) // 100) - 1)], 3)
+        record["jitter_us"] = _jitter_us([trip.rtt_us for trip in burst.trips])
+    return record
+
+
+def trace_record(trace: Trace) -> Record:
+    """One TRACEROUTE record. Its route is whole only when dial is success or refused."""
+    record = _start(trace.flow, "TRACEROUTE", trace.dial, trace.sent_at, trace.started)
+    record["route"] = json.dumps(trace.hops, separators=(",", ":"))
+    if trace.dial == "success" and trace.rtt_us is not None:
+        record["latency"] = round(trace.rtt_us, 3)
+        record["timestamp"] = "user"
+    return record
+
+
+def _start(flow: FiveTuple, task: str, dial: str, sent_at: int, started: int) -> Record:
+    record = dict(flow.columns)
+    record["src_port"], record["dst_port"] = flow.src[1], flow.dst[1]
+    record["task_type"], record["dial"] = task, dial
+    record["ping_time"], record["task_start_time"] = sent_at, started
+    return record
+
+
+def _jitter_us(rtts: list[float]) -> float | None:
+    if len(rtts) < 2:
+        return None
+    steps = [abs(b - a) for a, b in pairwise(rtts)]
+    return round(sum(steps) / len(steps), 3)

@@ -1,0 +1,96 @@
+"""What is known of a site (fabrics, hosts, components), and whether a document speaks of it.
+
+A document that names nothing known would change nothing, and its author would not learn why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.component_ids import TIER_KIND, component, kind_of, link, link_ends
+from schemas.documents.decoding import nearest
+from schemas.documents.maintenance import Maintenance
+from schemas.documents.placement import Placement
+from schemas.documents.topology import Topology
+
+_SWITCHES = tuple(TIER_KIND.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Names that documents may refer to.
+
+    fabrics     of the records
+    components  ids, from the topology and the records
+    hops        names on traced routes, of switches whose tier is unknown
+    complete    links are all in ``components``; else any two known ends may be joined
+    """
+
+    fabrics: frozenset[str]
+    components: frozenset[str]
+    hops: frozenset[str] = frozenset()
+    complete: bool = False
+
+    def has(self, component_id: str) -> bool:
+        """Whether a component is known; a link without a topology by its ends."""
+        if component_id in self.components:
+            return True
+        kind, _, name = component_id.partition(":")
+        if kind == "link" and not self.complete:
+            try:
+                return all(self.has(end) for end in link_ends(component_id))
+            except ValueError:
+                return False
+        return kind in _SWITCHES and name in self.hops
+
+    def foreign(self, fabric: str) -> str | None:
+        """Why a document of that fabric concerns none of the records; None when it does."""
+        if fabric in self.fabrics:
+            return None
+        return f"fabric {fabric!r} is none of the records'; {nearest(fabric, sorted(self.fabrics))}"
+
+    def unknown_component(self, document: Maintenance) -> str | None:
+        """Why a document of a known fabric covers nothing; None when its component is known."""
+        if self.has(document.component):
+            return None
+        kind = kind_of(document.component)
+        same = [each for each in self.components if kind_of(each) == kind]
+        return (
+            f"component {document.component!r} is neither in the records nor in the topology; "
+            f"{nearest(document.component, same) if same else f'no {kind} is known'}"
+        )
+
+    def unknown_host(self, document: Placement) -> str | None:
+        """Why a placement speaks of no host that is known; None when it does."""
+        if document.state == "gone" or self.has(component("host", document.node_sn)):
+            return None
+        hosts = [each.partition(":")[2] for each in self.components if kind_of(each) == "host"]
+        return (
+            f"container {document.node_id!r} is on host {document.node_sn!r}, which is neither in "
+            f"the records nor in the topology; {nearest(document.node_sn, hosts)}"
+        )
+
+
+def of_topology(topology: Topology) -> set[str]:
+    """Ids of everything that a topology holds, what belongs to each host and pod included."""
+    ids = {component("fabric", topology.fabric)}
+    kinds = {switch.id: TIER_KIND[switch.tier] for switch in topology.switches}
+    ids |= {component(kind, name) for name, kind in kinds.items()}
+    for host in topology.hosts:
+        ids |= of_host(host.node_sn)
+        for rnic in host.rnics:
+            own = component("rnic", rnic.real_ip)
+            ids.add(own)
+            if rnic.asw:
+                ids.add(link(own, component(kinds[rnic.asw], rnic.asw)))
+    ids |= {
+        link(component(kinds[a], a), component(kinds[b], b)) for a, b in topology.links
+    }  # fmt: skip
+    ids |= {component("container", box.node_id) for box in topology.containers}
+    pods = {host.pod for host in topology.hosts} | {switch.pod for switch in topology.switches}
+    return ids | {component("pod", pod) for pod in pods if pod}
+
+
+def of_host(node_sn: str) -> set[str]:
+    """Ids of a host and of what it has one of."""
+    return {component(kind, node_sn) for kind in ("host", "agent", "vswitch")}

@@ -1,0 +1,51 @@
+"""skh.maintenance: somebody works on a component, so what it does then is no incident.
+
+A second document for the same component and ``from`` counts instead of the first.
+A file of them (``diagnose --maintenance``) is NDJSON or a JSON array.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from schemas.component_ids import KINDS
+from schemas.documents.decoding import decode
+from schemas.documents.ping import DEFAULT_FABRIC
+from schemas.documents.times import seconds_of
+
+
+class Maintenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A component and everything in it, from ``from`` until ``until`` (RFC 3339, event time).
+
+    component  its id; ``host:h1`` covers the host's rnics, vswitch, containers and agent as well,
+               ``tor:a1`` its links, ``pod:p1`` its hosts, ``fabric:f1`` all
+    reason     shown with what is suppressed
+    """
+
+    component: str
+    start: str = msgspec.field(name="from")
+    until: str
+    reason: str
+    fabric: str = DEFAULT_FABRIC
+
+    def __post_init__(self) -> None:
+        kind, _, name = self.component.partition(":")
+        if kind not in KINDS or not name:
+            raise ValueError(
+                f"maintenance: {self.component!r} is no component id; "
+                f"write kind:name with a kind of {', '.join(KINDS)}"
+            )
+        if not self.fabric:
+            raise ValueError(f"maintenance of {self.component}: fabric is empty; leave it out")
+        if not self.reason.strip():
+            raise ValueError(f"maintenance of {self.component}: reason is empty; say why")
+        if not seconds_of(self.start) < seconds_of(self.until):
+            raise ValueError(
+                f"maintenance of {self.component}: from {self.start} is not before "
+                f"until {self.until}"
+            )
+
+
+def parse(raw: bytes) -> Maintenance:
+    """One document; raises DocumentError (a ValueError) in one line."""
+    return decode(raw, Maintenance)

@@ -1,0 +1,49 @@
+"""skh.placement: where a container runs and what for; compacted by container.
+
+Only a ``ready`` container is judged: while it is starting, draining or gone, or for a host that it
+has left, its probes say nothing about the network. One that no document names counts as ready.
+A file of them (``diagnose --placement``) is NDJSON or a JSON array.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from schemas.documents.decoding import decode
+from schemas.documents.ping import DEFAULT_FABRIC
+from schemas.documents.times import seconds_of
+from schemas.documents.topology import Endpoint
+
+State = Literal["starting", "ready", "draining", "gone"]
+
+
+class Placement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A container from ``valid_from`` on (RFC 3339 UTC), until the next document of its node_id."""
+
+    node_id: str
+    node_sn: str
+    state: State
+    valid_from: str
+    fabric: str = DEFAULT_FABRIC
+    job: str = ""
+    tenant: str = ""
+    endpoints: list[Endpoint] = []
+
+    def __post_init__(self) -> None:
+        if not self.node_id or "|" in self.node_id:
+            raise ValueError(f"placement: node_id {self.node_id!r} is empty or holds '|'")
+        if not self.node_sn and self.state != "gone":
+            raise ValueError(f"placement of {self.node_id}: node_sn is empty; name its host")
+        if not self.fabric:
+            raise ValueError(f"placement of {self.node_id}: fabric is empty; leave it out")
+        try:
+            seconds_of(self.valid_from)
+        except ValueError as why:
+            raise ValueError(f"placement of {self.node_id}: valid_from: {why}") from None
+
+
+def parse(raw: bytes) -> Placement:
+    """One document; raises DocumentError (a ValueError) in one line."""
+    return decode(raw, Placement)

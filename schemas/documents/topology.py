@@ -1,0 +1,137 @@
+"""skh.topology and topology.json: the static fabric and what is placed on it.
+
+A document is checked as a whole when it is read, so that the localiser never meets a name that
+is not defined. A field that is not known is an error: misspelt, it would count as absent.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from schemas.documents.decoding import DocumentError, decode
+from schemas.documents.ping import DEFAULT_FABRIC
+
+
+class TopologyError(ValueError):
+    """The document is not a topology; the message says where and what to do."""
+
+
+class Rnic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An rnic of a host: its underlay address, rail (rank in the host) and access switch."""
+
+    real_ip: str
+    rail: int = 0
+    asw: str = ""
+
+
+class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A GPU host."""
+
+    node_sn: str
+    rnics: list[Rnic]
+    pod: str = ""
+
+
+class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A switch; ``addresses`` are its interfaces as traceroute shows them."""
+
+    id: str
+    tier: Literal["asw", "psw", "dsw"]
+    pod: str = ""
+    addresses: list[str] = []
+
+
+class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """(container, rnic): the container's address and the rnic behind it."""
+
+    ip: str
+    real_ip: str
+
+
+class Container(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A container placed on a host, with the training job and tenant it works for."""
+
+    node_id: str
+    node_sn: str
+    job: str = ""
+    tenant: str = ""
+    endpoints: list[Endpoint] = []
+
+
+class Topology(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One fabric. ``links`` joins switch ids; links of rnics follow from ``asw``."""
+
+    version: int = 1
+    fabric: str = DEFAULT_FABRIC
+    hosts: list[Host] = []
+    switches: list[Switch] = []
+    links: list[tuple[str, str]] = []
+    containers: list[Container] = []
+
+
+def parse(raw: bytes, where: str = "topology") -> Topology:
+    """Read and check a document; raises TopologyError with one line: where, what, remedy."""
+    try:
+        topology = decode(raw, Topology)
+    except DocumentError as why:
+        raise TopologyError(f"{where}: {why}; see schemas/json/topology.schema.json") from why
+    _check(topology, where)
+    return topology
+
+
+def load(path: Path) -> Topology:
+    """Read a file; raises TopologyError also when it cannot be read."""
+    try:
+        raw = path.read_bytes()
+    except OSError as why:
+        raise TopologyError(f"{path}: {why.strerror}; give a readable topology.json") from why
+    return parse(raw, str(path))
+
+
+def _check(topology: Topology, where: str) -> None:
+    def fail(what: str) -> None:
+        raise TopologyError(f"{where}: {what}")
+
+    if topology.version != 1:
+        fail(f"version {topology.version} is not known; this release reads version 1")
+    if not any(host.rnics for host in topology.hosts):
+        fail("no host with an rnic, so that no probe can be placed on it; list them in hosts")
+    if not topology.fabric:
+        fail("fabric is empty; leave the field out for 'default'")
+    switches = {switch.id for switch in topology.switches}
+    if len(switches) != len(topology.switches):
+        fail("two switches have the same id; ids are unique within a fabric")
+    for a, b in topology.links:
+        for end in (a, b):
+            if end not in switches:
+                fail(f"link [{a}, {b}] names switch {end!r}, which is not in switches; add it")
+    hosts: set[str] = set()
+    rnics: set[str] = set()
+    for host in topology.hosts:
+        if host.node_sn in hosts:
+            fail(f"host {host.node_sn!r} appears twice; merge the entries")
+        hosts.add(host.node_sn)
+        for rnic in host.rnics:
+            if rnic.real_ip in rnics:
+                fail(f"rnic {rnic.real_ip!r} appears twice; an rnic belongs to one host")
+            rnics.add(rnic.real_ip)
+            if rnic.asw and rnic.asw not in switches:
+                fail(
+                    f"rnic {rnic.real_ip} names asw {rnic.asw!r}, which is not in switches; add it"
+                )
+    boxes: set[str] = set()
+    for box in topology.containers:
+        if box.node_id in boxes:
+            fail(f"container {box.node_id!r} appears twice; merge the entries")
+        boxes.add(box.node_id)
+        if box.node_sn not in hosts:
+            fail(f"container {box.node_id!r} names host {box.node_sn!r}, not in hosts; add it")
+        for endpoint in box.endpoints:
+            if endpoint.real_ip not in rnics:
+                fail(f"container {box.node_id!r} names rnic {endpoint.real_ip!r}, not in hosts")
+    for name in [*switches, *hosts, *rnics, *boxes]:
+        if not name or "|" in name:
+            fail(f"name {name!r} is empty or holds '|', which separates the ends of a link")

@@ -1,0 +1,274 @@
+"""skh.windows: what the windower says to the localiser and to the sink, as Arrow chunks.
+
+Five kinds of message share the topic (header ``kind``):
+
+pane          counts of one closed second per five-tuple path
+window        latency features of one closed 30 s window per five-tuple path
+routes        hops of traceroutes that closed with a pane
+heartbeats    agent health, forwarded
+punctuation   {partition, watermark, idle}: time has passed, even where nothing was sent
+
+A chunk describes its paths in full (dictionary-encoded, so a name is written once per chunk):
+whoever reads one message understands it without having read another.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from schemas.limits import LIMITS, Limits
+from schemas.wire import arrow_columns, arrow_frames
+
+Kind = Literal["pane", "window", "routes", "heartbeats", "punctuation"]
+
+#: Who the path is: enough to place it in the fabric. Order is the wire order.
+PATH_STRINGS: Final = (
+    "fabric", "layer", "task_type",
+    "src_node_id", "src_ip", "src_real_ip", "src_node_sn", "src_asw", "src_dsw", "src_pod",
+    "dst_node_id", "dst_ip", "dst_real_ip", "dst_node_sn", "dst_asw", "dst_dsw", "dst_pod",
+    "src_tenant_id",
+)  # fmt: skip
+_NAME: Final = pa.dictionary(pa.int32(), pa.string())
+PATH_FIELDS: Final = [
+    pa.field("path_id", pa.uint64()),
+    *(pa.field(name, _NAME) for name in PATH_STRINGS),
+    pa.field("src_port", pa.int32()),
+    pa.field("dst_port", pa.int32()),
+]
+#: records: ping records judged; sent/lost/refused: probes. A refused probe was answered by the
+#: peer's kernel: the network delivered it, so it is not lost. rtt_* over answered probes.
+COUNT_FIELDS: Final = [
+    pa.field("records", pa.uint32()),
+    pa.field("sent", pa.uint32()),
+    pa.field("lost", pa.uint32()),
+    pa.field("refused", pa.uint32()),
+    pa.field("rtt_count", pa.uint32()),
+    pa.field("rtt_mean_us", pa.float32()),
+]
+FEATURE_FIELDS: Final = [
+    pa.field(f"rtt_{name}_us", pa.float32()) for name in ("p25", "p50", "p75", "min", "std", "max")
+]
+PANE: Final = pa.schema([*PATH_FIELDS, *COUNT_FIELDS])
+WINDOW: Final = pa.schema([*PATH_FIELDS, *COUNT_FIELDS, *FEATURE_FIELDS])
+ROUTES: Final = pa.schema(
+    [
+        pa.field("fabric", pa.string()),
+        pa.field("layer", pa.string()),
+        pa.field("src_ip", pa.string()),
+        pa.field("dst_ip", pa.string()),
+        pa.field("src_port", pa.int32()),
+        pa.field("dst_port", pa.int32()),
+        pa.field("hops", pa.list_(pa.string())),  # null for a silent hop
+    ]
+)
+HEARTBEATS: Final = pa.schema(
+    [
+        pa.field("fabric", pa.string()),
+        pa.field("node_sn", pa.string()),
+        pa.field("time", pa.int64()),
+        pa.field("alive", pa.bool_()),
+        pa.field("cpu_steal", pa.float32()),
+        pa.field("scheduling_delay_us", pa.float32()),
+    ]
+)
+_SCHEMAS: Final = {"pane": PANE, "window": WINDOW, "routes": ROUTES, "heartbeats": HEARTBEATS}
+MAX_CHUNK_BYTES: Final = 512 * 1024
+_CHUNK_ROWS: Final = 4096
+_OVERHEAD_BYTES: Final = 16 * 1024  # of the stream's schema and frames, at most
+_SMALL_BYTES: Final = 4 * 1024  # of a dictionary that is not worth compacting
+_END_S: Final = 2**32  # 2106: ClickHouse's seconds end there
+#: Columns that a localiser counts with; the others may be null or no number.
+_WHOLE: Final = (*(field.name for field in (*PATH_FIELDS, *COUNT_FIELDS[:-1])), "fabric", "node_sn",
+                 "time", "alive", "layer", "src_ip", "dst_ip", "hops")  # fmt: skip
+
+
+class WindowsError(ValueError):
+    """A message on skh.windows is not what this release writes."""
+
+
+class Header(NamedTuple):
+    """Everything about a chunk but its rows.
+
+    start_s, end_s  the pane or window is [start_s, end_s) in seconds since the epoch
+    partition       of skh.pings that it was made from; epoch: rises with each (re)assignment
+    chunk, chunks   this is chunk 0..chunks-1 of the pane
+    watermark_ms    of the partition when it was written; idle: the partition has no live source
+    """
+
+    kind: Kind
+    fabric: str
+    start_s: int = 0
+    end_s: int = 0
+    partition: int = 0
+    epoch: int = 0
+    chunk: int = 0
+    chunks: int = 1
+    watermark_ms: int = 0
+    idle: bool = False
+
+    def to_kafka(self) -> list[tuple[str, bytes]]:
+        """Kafka headers, all text."""
+        return [
+            (name, str(int(value) if isinstance(value, bool) else value).encode())
+            for name, value in self._asdict().items()
+        ]
+
+    @classmethod
+    def from_kafka(cls, headers: dict[str, bytes]) -> Header:
+        """Inverse of to_kafka; raises WindowsError when a header is missing or not a number."""
+        try:
+            text = {name: headers[name].decode() for name in cls._fields}
+            kind = text.pop("kind")
+            fabric = text.pop("fabric")
+            numbers = {name: int(value) for name, value in text.items()}
+        except (KeyError, ValueError) as why:
+            told = str(why)[:200]
+            raise WindowsError(f"skh.windows: bad header {told}; was it written by us?") from why
+        if kind not in (*_SCHEMAS, "punctuation"):
+            raise WindowsError(f"skh.windows: kind {kind[:60]!r} is not known to this release")
+        idle = bool(numbers.pop("idle"))
+        header = cls(kind=kind, fabric=fabric, idle=idle, **numbers)  # type: ignore[arg-type]  # kind was checked
+        if (name := header._impossible()) is not None:
+            raise WindowsError(f"skh.windows: bad header {name}: no pane or window has this")
+        return header
+
+    def _impossible(self) -> str | None:
+        """The first field with a value that no writer has, or None."""
+        possible = {
+            "fabric": len(self.fabric.encode()) <= LIMITS.name_bytes,
+            "start_s": 0 <= self.start_s < _END_S,
+            "end_s": self.start_s <= self.end_s < _END_S,
+            "partition": 0 <= self.partition < 2**31,
+            "epoch": 0 <= self.epoch < 2**63,
+            "chunks": 0 < self.chunks <= LIMITS.chunks,
+            "chunk": 0 <= self.chunk < self.chunks,
+            "watermark_ms": 0 <= self.watermark_ms < 1000 * _END_S,
+        }
+        return next((name for name, right in possible.items() if not right), None)
+
+
+def encode(batch: pa.RecordBatch) -> bytes:
+    """One Arrow IPC stream; compression is Kafka's business."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def decode(kind: Kind, raw: bytes, limits: Limits = LIMITS) -> pa.RecordBatch:
+    """Rows of a chunk, validated in full; raises WindowsError, whatever the bytes are."""
+    try:
+        frames = arrow_frames.walk(raw, limits)
+        if frames.rows > limits.chunk_rows:
+            raise WindowsError(f"skh.windows: a chunk of {frames.rows} rows")
+        with pa.ipc.open_stream(pa.py_buffer(raw)) as reader:
+            if reader.schema != _SCHEMAS[kind]:
+                raise WindowsError(
+                    f"skh.windows: columns of this {kind} chunk are not this release's"
+                )
+            batch = reader.read_next_batch()
+        batch.validate(full=True)
+        _check_texts(kind, batch, limits.may_expand_to(len(raw)), limits)
+    except WindowsError:
+        raise
+    except Exception as why:  # whatever Arrow has for bytes that its authors never saw
+        told = " ".join(str(why).split())[:300]
+        raise WindowsError(f"skh.windows: corrupt {kind} chunk: {told}") from why
+    return batch
+
+
+def encode_chunks(batch: pa.RecordBatch) -> list[bytes]:
+    """The batch as one or more chunks of at most MAX_CHUNK_BYTES, in order; never empty.
+
+    Rows of ordinary names take about 100 B; where names are long, chunks hold fewer rows, and only
+    the names that their own rows use.
+    """
+    return [
+        raw
+        for start in range(0, max(batch.num_rows, 1), _CHUNK_ROWS)
+        for raw in _encode_within(batch.slice(start, _CHUNK_ROWS))
+    ]
+
+
+def _encode_within(batch: pa.RecordBatch) -> list[bytes]:
+    if batch.nbytes > MAX_CHUNK_BYTES - _OVERHEAD_BYTES:
+        batch = _compact(batch)  # costs more than it saves where names are few
+    raw = encode(batch)
+    if len(raw) <= MAX_CHUNK_BYTES or batch.num_rows <= 1:
+        return [raw]
+    half = batch.num_rows // 2
+    return [*_encode_within(batch.slice(0, half)), *_encode_within(batch.slice(half))]
+
+
+def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows; large dictionaries with only the names that the rows use."""
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type) and column.dictionary.nbytes > _SMALL_BYTES:
+            codes = column.indices.to_numpy(zero_copy_only=False)
+            used = np.zeros(len(column.dictionary), bool)
+            used[codes] = True
+            place = (np.cumsum(used) - 1).astype(np.int32)
+            names = column.dictionary.take(pa.array(np.flatnonzero(used)))
+            column = pa.DictionaryArray.from_arrays(place[codes], names)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _check_texts(kind: Kind, batch: pa.RecordBatch, most: int, limits: Limits) -> None:
+    """What a reader expands must not be much larger than the chunk, nor a name than a name."""
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        values = column
+        if pa.types.is_dictionary(column.type):
+            most -= arrow_columns.decoded_bytes(column)
+            values = column.dictionary
+        elif pa.types.is_list(column.type):
+            values = column.flatten()
+        if most < 0:
+            raise WindowsError(f"skh.windows: names of this {kind} chunk expand too much: {name}")
+        if not arrow_columns.text_like(values.type):
+            continue
+        lengths = arrow_columns.text_lengths(values)
+        if len(lengths) and int(lengths.max()) > limits.name_bytes:
+            raise WindowsError(f"skh.windows: {name} is longer than {limits.name_bytes} B")
+
+
+def check_whole(kind: Kind, batch: pa.RecordBatch) -> None:
+    """What a localiser relies on in a decoded chunk; raises WindowsError."""
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if name in _WHOLE and column.null_count:
+            raise WindowsError(f"skh.windows: {name} is null in this {kind} chunk")
+    if kind not in ("pane", "window") or not batch.num_rows:
+        return
+    sent = batch.column("sent").to_numpy()
+    for name in ("lost", "refused"):
+        if (batch.column(name).to_numpy() > sent).any():
+            raise WindowsError(f"skh.windows: more probes {name} than sent in this {kind} chunk")
+
+
+class _Body(msgspec.Struct):
+    """What readers of a punctuation look at; writers may say more."""
+
+    skewed: dict[str, float] = {}
+
+
+_body_decoder: Final = msgspec.json.Decoder(_Body)
+
+
+def check_body(raw: bytes, limits: Limits = LIMITS) -> None:
+    """The body of a punctuation: empty or JSON; raises WindowsError, whatever the bytes are."""
+    if len(raw) > limits.punctuation_bytes:
+        raise WindowsError(f"skh.windows: a punctuation of {len(raw)} B")
+    if not raw:
+        return
+    try:
+        body = _body_decoder.decode(raw)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as why:
+        told = " ".join(str(why).split())[:300]
+        raise WindowsError(f"skh.windows: bad punctuation: {told}") from why
+    if any(len(name) > limits.name_bytes for name in body.skewed):
+        raise WindowsError(f"skh.windows: a host's name is longer than {limits.name_bytes} B")

@@ -1,0 +1,105 @@
+"""``skeletonhunter bench``: records a second and core of each stage, and memory, here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from skeletonhunter import terminal
+
+#: Name -> what it measures; each runs in a process of its own, so that memory is its own too.
+MEASURES: Final = {
+    "decode-arrow-512": "decode and check, Arrow, 512 records a message",
+    "decode-arrow-64": "decode and check, Arrow, 64 records a message",
+    "decode-ndjson": "decode and check, NDJSON, 512 records a message",
+    "panes": "panes, 30 s windows with features, chunks (decoded input)",
+    "detect": "localiser: detection and incidents, 10,000 paths, 5 faults",
+    "end-to-end-arrow-512": "broker to incidents, Arrow, 512 records a message",
+    "end-to-end-arrow-64": "broker to incidents, Arrow, 64 records a message",
+    "end-to-end-ndjson": "broker to incidents, NDJSON, 512 records a message",
+    "agent": "skeletonhunter-agent on loopback, some 128 probes and answers a second",
+    "scale-100k": "localiser: a second of 100,000 paths x 20,000 components, one core",
+    "simulate-parquet": "simulator to Parquet, 32,768 rnics x 16 targets, both layers",
+    "simulate-arrow": "simulator to an Arrow stream, the same",
+}
+#: Measured only when asked for: it takes minutes, and gigabytes.
+LARGEST: Final = {"scale-1m": "localiser: a second of 1,000,000 paths x 100,000 components"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``bench``."""
+
+    @app.command(epilog="Example: skeletonhunter bench --only detect --only panes")
+    def bench(
+        only: Annotated[
+            list[str] | None, typer.Option(help=f"One of {', '.join(MEASURES)}; repeatable.")
+        ] = None,
+        out: Annotated[Path | None, typer.Option(help="Write the table to this file too.")] = None,
+        scale: Annotated[
+            bool, typer.Option(help="A million paths too: some minutes, and some GB.")
+        ] = False,
+    ) -> int:
+        """Measure and print a table; exit code 1 when a goal is missed or a record was lost."""
+        from skeletonhunter.errors import BadInput
+
+        measures = MEASURES | LARGEST
+        wanted = (only or list(MEASURES)) + list(LARGEST) * scale
+        if unknown := [name for name in wanted if name not in measures]:
+            raise BadInput(f"--only {unknown[0]}: choose of {', '.join(measures)}")
+        rows, code = [], 0
+        for name in wanted:
+            terminal.echo(f"{name} ...", err=True)
+            run = subprocess.run(  # noqa: S603 — our own module, in a fresh process
+                [sys.executable, "-m", "evaluation.bench.stages", name],
+                capture_output=True, text=True, check=False, env=_environment(name),
+            )  # fmt: skip
+            if run.returncode:
+                terminal.echo(run.stderr[-2000:], err=True)
+                rows.append(f"| {measures[name]} | failed | | |")
+                code = 1
+                continue
+            result = json.loads(run.stdout.splitlines()[-1])
+            goal = result.get("goal", "")
+            if result.get("missed"):
+                code = 1
+                goal += " **missed**"
+            memory = f"{result['rss_mb']:.0f} MB"
+            rows.append(f"| {measures[name]} | {result['figure']} | {goal} | {memory} |")
+        table = "\n".join([f"Machine: {machine()}", "", *_HEAD, *rows, ""])
+        terminal.echo(table)
+        if out is not None:
+            out.write_text(table)
+        return code
+
+
+_HEAD: Final = ["| stage | measured | goal | peak RSS |", "|---|---|---|---|"]
+
+
+def _environment(name: str) -> dict[str, str]:
+    """What is said of one core is measured on one: no threads of the linear algebra."""
+    import os
+
+    alone = {"OPENBLAS_NUM_THREADS": "1"} if name.startswith("scale-") else {}
+    return {**os.environ, **alone}
+
+
+def machine() -> str:
+    """Processor, cores, kernel and Python, as a table's reader wants to know."""
+    import os
+    import platform
+
+    release = platform.release().partition("-")[0]
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = names[0].partition(":")[2].strip() if names else model
+    return (
+        f"{model}, {os.cpu_count()} cores, {platform.system()} {release}, "
+        f"Python {platform.python_version()}"
+    )

@@ -1,0 +1,147 @@
+"""``skeletonhunter fabric fault``: break something at a component id, and mend it, verified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from skeletonhunter import terminal
+from skeletonhunter.errors import BadInput
+
+if TYPE_CHECKING:
+    from testbed.netns.faults.fault import Fault
+    from testbed.netns.state import State
+
+_DIRECTORY = Path("/run/skeletonhunter")
+_State = Annotated[Path, typer.Option("--state", help="Where fabrics are remembered.")]
+_Name = Annotated[str | None, typer.Option(help="Which fabric; the only one, if there is one.")]
+
+
+def register(fabric: typer.Typer) -> None:
+    """Add ``fault``."""
+    fault = typer.Typer(help="Faults in a standing fabric.", no_args_is_help=True)
+    fabric.add_typer(fault, name="fault")
+
+    @fault.callback()
+    def root() -> None:
+        pass
+
+    fault.command(
+        epilog="Example: skeletonhunter fabric fault create network loss --percent 5 "
+        "--at 'link:spine:spine-1|tor:tor-0'"
+    )(create)
+    fault.command(epilog="Example: skeletonhunter fabric fault destroy f1")(destroy)
+    fault.command(name="list", epilog="Example: skeletonhunter fabric fault list")(show)
+
+
+def create(
+    target: Annotated[str, typer.Argument(help="network, vswitch, process or cpu")],
+    action: Annotated[
+        str,
+        typer.Argument(
+            help="network: loss drop blackhole corrupt duplicate reorder delay down flap mtu "
+            "address; vswitch: missing-flow loop; process: kill; cpu: load"
+        ),
+    ],
+    at: Annotated[str, typer.Option(help="Component id: tor:tor-0, rnic:10.1.0.1, link:…|…")],
+    percent: Annotated[float | None, typer.Option(help="Of packets, or of time (cpu).")] = None,
+    time: Annotated[float | None, typer.Option(help="Delay in each direction [ms].")] = None,
+    time_us: Annotated[float | None, typer.Option(help="The same [us].")] = None,
+    offset: Annotated[float | None, typer.Option(help="Delay varies by so much [ms].")] = None,
+    share: Annotated[float | None, typer.Option(help="Of five-tuples, 0..1.")] = None,
+    period: Annotated[float | None, typer.Option(help="Of flapping and load [s].")] = None,
+    mtu: Annotated[int | None, typer.Option(help="Largest packet [bytes].")] = None,
+    destination: Annotated[
+        str | None, typer.Option(help="drop: only packets from or to this address.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="address: have this one instead; none, if not given.")
+    ] = None,
+    direction: Annotated[str, typer.Option(help="On a link: both, a>b or b>a.")] = "both",
+    issue_type: Annotated[
+        str | None, typer.Option(help="What truth.json calls it, instead of the usual name.")
+    ] = None,
+    name: _Name = None,
+    state: _State = _DIRECTORY,
+) -> int:
+    """Make a fault and read back that it is there; prints its id."""
+    from skeletonhunter.commands.fabric.lifecycle import told
+    from testbed.netns.faults import issues
+    from testbed.netns.faults.fault import Fault
+    from testbed.netns.state import Store
+
+    if time is not None and time_us is not None:
+        raise BadInput("--time and --time-us: give one of them")
+    fault = Fault(
+        target=target, action=action, at=at, percent=percent, share=share, period_s=period,
+        time_us=time * 1e3 if time is not None else time_us,
+        offset_us=None if offset is None else offset * 1e3,
+        mtu=mtu, destination=destination, address=address, direction=direction,
+        issue_type=issue_type,
+    )  # fmt: skip
+    store = Store(state)
+    with told(), store.change(store.only(name)) as (known, fabric):
+        fabric.create(fault)
+        if made := issues.truth(fault, fabric.topology.fabric):
+            known.truths[fault.fault_id] = made
+        _write_truth(known)
+    terminal.echo(str(fault))
+    return 0
+
+
+def destroy(
+    fault_id: Annotated[str, typer.Argument(help="An id that `fault list` shows, or all.")],
+    name: _Name = None,
+    state: _State = _DIRECTORY,
+) -> int:
+    """Undo a fault and read back that it is gone; fails when something of it stays."""
+    import msgspec
+
+    from skeletonhunter.commands.fabric.lifecycle import told
+    from testbed.netns.faults import issues
+    from testbed.netns.state import Store
+
+    store = Store(state)
+    with told(), store.change(store.only(name)) as (known, fabric):
+        for fault in _chosen(list(fabric.faults.values()), fault_id):
+            fabric.destroy(fault)
+            if made := known.truths.get(fault.fault_id):
+                known.truths[fault.fault_id] = msgspec.structs.replace(made, end=issues.now())
+            _write_truth(known)
+            terminal.echo(f"{fault} is gone")
+    return 0
+
+
+def show(name: _Name = None, state: _State = _DIRECTORY) -> int:
+    """Show the faults that last, and whether they are really in place."""
+    from skeletonhunter.commands.fabric.lifecycle import told
+    from testbed.netns.faults import actions
+    from testbed.netns.state import Store
+
+    store = Store(state)
+    with told():
+        fabric = store.load(store.only(name)).fabric()
+        for fault in fabric.faults.values():
+            seen = actions.traces(fabric, fault)
+            terminal.echo(f"{fault}: {'; '.join(seen[:3]) or 'NOT in place'}")
+    return 0
+
+
+def _chosen(there: list[Fault], fault_id: str) -> list[Fault]:
+    if fault_id == "all":
+        return there[::-1]
+    chosen = [fault for fault in there if fault.fault_id == fault_id]
+    if not chosen:
+        known = ", ".join(fault.fault_id for fault in there) or "none"
+        raise BadInput(f"no fault {fault_id!r}; there: {known}")
+    return chosen
+
+
+def _write_truth(state: State) -> None:
+    """truth.json beside the agents' records, for ``check score``."""
+    from testbed.scoring import truth
+
+    if state.out:
+        (Path(state.out) / "truth.json").write_bytes(truth.encode(list(state.truths.values())))

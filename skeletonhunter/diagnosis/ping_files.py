@@ -1,0 +1,208 @@
+"""Files of ping records -> validated batches, and a dead letter for each invalid line.
+
+The formats of the wire, told by their content: CSV (with or without a BOM), NDJSON, a JSON array,
+an Arrow stream, Parquet; and what an agent's ``--publish file:`` writes, with its heartbeats. Text
+is read in blocks of whole lines, so that neither a large file nor a line without an end costs more
+memory than a block.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from io import BufferedReader
+from pathlib import Path
+from typing import Final, cast
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from schemas import topics
+from schemas.documents.heartbeat import Heartbeat
+from schemas.wire import codecs
+from schemas.wire import csv as csv_codec
+from schemas.wire.codecs import CodecError, Decoded, Reject
+from skeletonhunter.diagnosis import agent_output
+from skeletonhunter.errors import BadInput
+
+BLOCK_BYTES: Final = 4 * 1024 * 1024
+LONGEST_LINE: Final = 1024 * 1024
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that is none: where it stood, what was wrong, and the bytes."""
+
+    file: str
+    line: int  # 1-based; for binary formats the row
+    column: str | None
+    reason: str
+    raw: bytes
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some records of a file, and heartbeats where the file has them too."""
+
+    batch: pa.RecordBatch
+    dead: list[DeadLetter]
+    beats: list[Heartbeat] = field(default_factory=list)
+
+
+def read(path: str) -> Iterator[Block]:
+    """All records of a file, or of standard input when path is ``-``; raises BadInput."""
+    try:
+        if path == "-":
+            yield from _read(cast(BufferedReader, sys.stdin.buffer), "stdin")
+        else:
+            with Path(path).open("rb") as file:
+                yield from _read(file, path)
+    except OSError as why:
+        raise BadInput(f"{path}: {why.strerror or why}; give a readable file") from why
+    except CodecError as why:
+        raise BadInput(f"{path}: {why}") from why
+
+
+def _read(file: BufferedReader, name: str) -> Iterator[Block]:
+    start = file.peek(64)
+    if start.startswith(_BOM):
+        file.read(len(_BOM))
+        start = start[len(_BOM) :]
+    if not start.strip():
+        raise BadInput(f"{name}: no ping records; the file is empty")
+    if start[:4] == b"PAR1":
+        yield from _parquet(file, name)
+    elif start[:4] == b"\xff\xff\xff\xff":
+        yield from _arrow(file, name)
+    elif start.lstrip()[:1] == b"[":
+        yield from _rows(codecs.decode(_all(file, name), topics.JSON), name)
+    elif agent_output.begins_like(start):
+        yield from _messages(file, name)
+    else:
+        yield from _text(file, name, is_json=start.lstrip()[:1] == b"{")
+
+
+def _all(file: BufferedReader, name: str) -> bytes:
+    raw = file.read(codecs.MAX_MESSAGE_BYTES + 1)
+    if len(raw) > codecs.MAX_MESSAGE_BYTES:
+        raise BadInput(
+            f"{name}: a JSON array may have {codecs.MAX_MESSAGE_BYTES} B; "
+            "use Parquet, Arrow, NDJSON or CSV for more"
+        )
+    return raw
+
+
+def _rows(decoded: Decoded, name: str) -> Iterator[Block]:
+    yield Block(decoded.batch, [_letter(name, 1, reject) for reject in decoded.rejects])
+
+
+def _arrow(file: BufferedReader, name: str) -> Iterator[Block]:
+    """Batch by batch, each validated in full before use: a corrupt one would crash the process."""
+    row = 1
+    try:
+        with pa.ipc.open_stream(file) as reader:
+            _ = reader.schema.names  # a name that is no UTF-8 shows only when it is asked for
+            for batch in reader:
+                batch.validate(full=True)
+                for at in range(0, batch.num_rows, codecs.MAX_ROWS):
+                    decoded = codecs.conform(batch.slice(at, codecs.MAX_ROWS))
+                    yield Block(decoded.batch, [_letter(name, row, r) for r in decoded.rejects])
+                    row += min(codecs.MAX_ROWS, batch.num_rows - at)
+    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, MemoryError) as why:
+        told = " ".join(str(why).split())[:200] or "a length in it is not true"
+        raise BadInput(f"{name}: corrupt Arrow stream: {told}") from why
+
+
+def _parquet(file: BufferedReader, name: str) -> Iterator[Block]:
+    if not file.seekable():
+        raise BadInput(f"{name}: Parquet cannot be read from a pipe; give the file's name")
+    row = 1
+    try:
+        for batch in parquet.ParquetFile(file).iter_batches(batch_size=codecs.MAX_ROWS):
+            decoded = codecs.conform(batch)
+            yield Block(decoded.batch, [_letter(name, row, each) for each in decoded.rejects])
+            row += batch.num_rows
+    except pa.ArrowException as why:
+        raise BadInput(f"{name}: corrupt Parquet: {' '.join(str(why).split())[:200]}") from why
+
+
+def _text(file: BufferedReader, name: str, *, is_json: bool) -> Iterator[Block]:
+    header: bytes | None = None
+    for number, lines in _blocks(file):
+        if lines is None:
+            reason = f"line is longer than {LONGEST_LINE} B"
+            if header is None and not is_json:
+                raise BadInput(f"{name}:{number}: {reason}; it is neither CSV nor NDJSON")
+            yield Block(csv_codec.empty(), [DeadLetter(name, number, None, reason, b"")])
+        elif is_json:
+            yield _block(codecs.decode(b"".join(lines), topics.NDJSON), name, number)
+        else:
+            if header is None:
+                header, lines, number = lines[0], lines[1:], number + 1
+                csv_codec.header_names(header)
+            if lines:
+                yield _block(csv_codec.decode_csv(b"".join(lines), header=header), name, number)
+
+
+def _messages(file: BufferedReader, name: str) -> Iterator[Block]:
+    """Lines of an agent; a line that is no message costs all of its records, unknown how many."""
+    for number, lines in _blocks(file):
+        if lines is None:
+            reason = f"line is longer than {LONGEST_LINE} B"
+            yield Block(csv_codec.empty(), [DeadLetter(name, number, None, reason, b"")])
+            continue
+        beats: list[Heartbeat] = []
+        for line, raw in enumerate(lines, number):
+            if not raw.strip():
+                continue
+            try:
+                found = agent_output.read(raw)
+            except agent_output.MessageError as why:
+                yield Block(csv_codec.empty(), [DeadLetter(name, line, None, str(why), raw)])
+                continue
+            if isinstance(found, Heartbeat):
+                beats.append(found)
+            else:
+                dead = [
+                    DeadLetter(name, line, each.column, f"record {each.row + 1}: {each.reason}",
+                               each.raw)
+                    for each in found.rejects
+                ]  # fmt: skip
+                yield Block(found.batch, dead)
+        yield Block(csv_codec.empty(), [], beats)
+
+
+def _block(decoded: Decoded, name: str, first_line: int) -> Block:
+    return Block(decoded.batch, [_letter(name, first_line, reject) for reject in decoded.rejects])
+
+
+def _letter(name: str, first_line: int, reject: Reject) -> DeadLetter:
+    line = first_line + reject.row
+    return DeadLetter(name, line, reject.column, reject.reason, reject.raw)
+
+
+def _blocks(file: BufferedReader) -> Iterator[tuple[int, list[bytes] | None]]:
+    """(number of the first line, whole lines); None stands for one line over the limit."""
+    number, lines, size = 1, list[bytes](), 0
+    while line := file.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+            if lines:
+                yield number, lines
+            number, lines, size = number + len(lines), [], 0
+            while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+                pass
+            yield number, None
+            number += 1
+            continue
+        lines.append(line)
+        size += len(line)
+        if size >= BLOCK_BYTES or len(lines) >= codecs.MAX_ROWS:
+            yield number, lines
+            number, lines, size = number + len(lines), [], 0
+    if lines:
+        yield number, lines

@@ -1,0 +1,231 @@
+"""Everything in one process: broker, database, stream worker, sink, page and API, relay."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from confluent_kafka import Consumer
+from fastapi import FastAPI
+
+from api import serving
+from probers.publishing.relay import Relay
+from schemas.documents.topology import Topology
+from skeletonhunter.errors import DirectoryInUse
+from skeletonhunter.web import make_api
+from store import client, migrate
+from streams.admission.admission import Admission
+from streams.admission.ownership import Ownership
+from streams.admission.sender_keys import KeyRingFile
+from streams.kafka.embedded_broker import EmbeddedBroker
+from streams.sink.sink import Sink
+from streams.worker import StreamConfig, StreamWorker
+
+#: Longer paths do not fit into a socket address (108 bytes with the closing zero on Linux).
+_MAX_SOCKET_PATH: Final = 100
+#: The broker ends with the process; that its clients lose it then is no news.
+_QUIET: Final = {"log_level": 2}
+
+
+@dataclass(frozen=True)
+class House:
+    """What an embedded installation is told.
+
+    data      directory of the database, the probe key and, unless ``relay`` says, the socket
+    sender_keys  when given, senders must sign unless unsigned_senders
+    port      of the page and API; when it is taken, a free one is chosen; 0: any free one
+    """
+
+    data: Path
+    host: str = "127.0.0.1"
+    port: int = 8765
+    relay: Path | None = None
+    topology: Topology | None = None
+    strategy: str = "hypothesis"
+    false_per_week: float = 1.0
+    lateness_s: float = 2.0
+    names: tuple[str, ...] = ()
+    sender_keys: KeyRingFile | None = None
+    unsigned_senders: bool = False
+
+
+class Embedded:
+    """Starts and stops the house; an async context manager.
+
+    Once started: ``bootstrap`` (Kafka protocol), ``url`` (page and API), ``relay_path`` (agents),
+    ``key_path`` (probe key), ``broker``, ``worker``, ``sink``. ``wait`` returns why the house fell
+    down by itself.
+    """
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self.data = house.data
+        self.relay_path = house.relay or house.data / "relay.sock"
+        self.key_path = house.data / "probe.key"
+        self.port_was_taken = False
+        self._stop_sink = threading.Event()
+        self._sink_thread: threading.Thread | None = None
+        self._sink_failed: asyncio.Future[BaseException | None]
+        self._stack = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Embedded:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Start everything; what was started is stopped again when something cannot start."""
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _start(self) -> None:
+        house = self.house
+        house.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._stack.callback(_lock(house.data))
+        _make_key(self.key_path)
+        if len(str(self.relay_path)) > _MAX_SOCKET_PATH:
+            self.relay_path = self.relay_path.resolve()
+        url = f"chdb:{house.data / 'chdb'}"
+        api_store = await asyncio.to_thread(client.open_store, url)
+        self._stack.callback(api_store.close)
+        await asyncio.to_thread(migrate.migrate, api_store)
+        self.broker = await asyncio.to_thread(EmbeddedBroker)
+        self.bootstrap = self.broker.bootstrap
+        self._start_sink(url)
+        self.worker = StreamWorker(worker_config(house, self.bootstrap))
+        self._stack.push_async_callback(self.worker.stop)
+        await self.worker.start()
+        await self._start_api(make_api(api_store, self.sink, self.worker, names=house.names))
+        relay = Relay(self.relay_path, self.broker.produce)
+        relay.start()
+        self._stack.callback(relay.close)
+
+    def _start_sink(self, url: str) -> None:
+        sink_store = client.open_store(url)
+        self._stack.callback(sink_store.close)
+        house = self.house
+        ownership = None if house.sender_keys is None else Ownership(house.topology)
+        self.sink = Sink(
+            sink_store,
+            {"bootstrap.servers": self.bootstrap, **_QUIET},
+            admission=Admission(
+                house.sender_keys, unsigned=house.unsigned_senders, ownership=ownership
+            ),
+            ownership=ownership,
+        )
+        loop = asyncio.get_running_loop()
+        self._sink_failed = loop.create_future()
+
+        def run() -> None:
+            failed: BaseException | None = None
+            try:
+                self.sink.run(self._stop_sink)
+            except BaseException as why:  # reported by wait(), whatever it is
+                failed = why
+            loop.call_soon_threadsafe(_settle, self._sink_failed, failed)
+
+        self._sink_thread = threading.Thread(target=run, name="sink", daemon=True)
+        self._sink_thread.start()
+        self._stack.push_async_callback(self._end_sink)
+
+    async def _end_sink(self) -> None:
+        self._stop_sink.set()
+        if self._sink_thread is not None:
+            await asyncio.to_thread(self._sink_thread.join, 30)
+
+    async def _start_api(self, api: FastAPI) -> None:
+        listener, self.port_was_taken = serving.listen(self.house.host, self.house.port)
+        host, port = listener.getsockname()[:2]
+        self.url = f"http://{host}:{port}/"
+        server = serving.Server(serving.config(api))
+        answering = asyncio.create_task(server.serve(sockets=[listener]))
+
+        async def end() -> None:
+            server.should_exit = True
+            await answering
+            listener.close()
+
+        self._stack.push_async_callback(end)
+
+    async def wait(self) -> BaseException:
+        """Waits until a part fails by itself and returns why."""
+        died = asyncio.create_task(self.worker.wait())
+        parts: set[asyncio.Future[Any]] = {died, self._sink_failed}
+        await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+        if self._sink_failed.done() and (why := self._sink_failed.result()) is not None:
+            return why
+        return self.worker.crashed or RuntimeError("the stream worker stopped by itself")
+
+    async def stop(self) -> None:
+        """Stop in the opposite order of starting; what the sink has read is stored."""
+        await self._stack.aclose()
+
+    def consumer(self, *names: str, group: str = "skh-watch") -> Consumer:
+        """A consumer at the beginning of some topics, for the demo, benchmarks and tests."""
+        consumer = Consumer({
+            "bootstrap.servers": self.bootstrap, "group.id": group,
+            "auto.offset.reset": "earliest", "enable.auto.commit": False, "fetch.wait.max.ms": 50,
+        })  # fmt: skip
+        consumer.subscribe(list(names))
+        return consumer
+
+
+def worker_config(house: House, bootstrap: str) -> StreamConfig:
+    """The stream worker's configuration in a house."""
+    from localizer.state import Options
+    from streams.windowing.windower import Timing
+
+    return StreamConfig(
+        bootstrap,
+        kafka=_QUIET,
+        fetch_wait_ms=20,
+        topology=house.topology,
+        sender_keys=house.sender_keys,
+        unsigned_senders=house.unsigned_senders,
+        timing=Timing(lateness_s=house.lateness_s),
+        options=Options(
+            strategy=house.strategy,
+            false_per_week=house.false_per_week,
+            lateness_s=house.lateness_s,
+        ),
+    )
+
+
+def _lock(data: Path) -> Callable[[], None]:
+    """Claims the directory for this process; raises DirectoryInUse. Returns what gives it back."""
+    file = (data / "lock").open("a")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise DirectoryInUse(data) from None
+    return file.close
+
+
+def _make_key(path: Path) -> None:
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_hex(32) + "\n")
+
+
+def _settle(future: asyncio.Future[BaseException | None], value: BaseException | None) -> None:
+    if not future.done():
+        future.set_result(value)

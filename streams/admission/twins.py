@@ -1,0 +1,106 @@
+"""Two agents in one name: a cloned machine, or a process forgotten when it was replaced."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Final
+
+from schemas.documents.heartbeat import Heartbeat
+
+_log = logging.getLogger(__name__)
+
+_SECOND: Final = 1_000_000_000
+#: So many returns of an instance that another had replaced, none later than RECENT_S after the
+#: one before, are no restart.
+MIN_RETURNS: Final = 3
+RECENT_S: Final = 60
+_MAX_AGENTS: Final = 65_536  # remembered; what senders call themselves must not fill our memory
+_MAX_INSTANCES: Final = 8  # remembered of one agent
+
+_Who = tuple[str, str, str]  # fabric, node_sn, scope
+
+
+@dataclass(slots=True)
+class _Name:
+    """Which instances have beaten in one name, the newest last, and how often one came back.
+
+    current      whose heartbeat came last
+    changed_at   first heartbeat of the newest instance [ns]; returned_at: the last return
+    """
+
+    instances: list[str]
+    current: str
+    changed_at: int
+    returns: int = 0
+    returned_at: int = 0
+    said: bool = False
+
+
+class Twins:
+    """Sees instances that take turns in one (fabric, node_sn, scope).
+
+    A restart replaces an instance once and for all; only those that live at the same time come
+    back after each other. Late messages of an agent that has ended do not count: they were written
+    before its successor's first one. Agents that do not say who they are (``instance`` empty) are
+    left out, and so are twins whose clocks differ by more than their life together.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        """``clock`` [s] says for how long twins have not been seen any more."""
+        self._clock = clock
+        self._names: OrderedDict[_Who, _Name] = OrderedDict()
+        self._twins: OrderedDict[_Who, float] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Names that are remembered."""
+        return len(self._names)
+
+    def see(self, beat: Heartbeat) -> None:
+        """Take one heartbeat, in the order of arrival."""
+        if not beat.instance:
+            return
+        who = (beat.fabric, beat.node_sn, beat.scope)
+        name = self._names.get(who)
+        if name is None:
+            self._names[who] = _Name([beat.instance], beat.instance, beat.time)
+            if len(self._names) > _MAX_AGENTS:
+                self._names.popitem(last=False)
+            return
+        self._names.move_to_end(who)
+        if beat.instance not in name.instances:
+            name.instances = [*name.instances, beat.instance][-_MAX_INSTANCES:]
+            name.current, name.changed_at = beat.instance, beat.time
+        elif beat.instance != name.current and beat.time > name.changed_at:
+            self._returned(who, name, beat)
+
+    def _returned(self, who: _Who, name: _Name, beat: Heartbeat) -> None:
+        if beat.time - name.returned_at > RECENT_S * _SECOND:
+            name.returns, name.said = 0, False
+        name.returns, name.returned_at = name.returns + 1, beat.time
+        other, name.current = name.current, beat.instance
+        if name.returns < MIN_RETURNS:
+            return
+        self._twins[who] = self._clock()
+        self._twins.move_to_end(who)
+        if len(self._twins) > _MAX_AGENTS:
+            self._twins.popitem(last=False)
+        if not name.said:
+            name.said = True
+            fabric, node_sn, scope = who
+            _log.warning(
+                "two agents send heartbeats as %s of fabric %s%s: instances %s and %s; "
+                "is the machine a clone, or an old agent still running?",
+                node_sn, fabric, f" ({scope})" if scope else "", other, name.current,
+            )  # fmt: skip
+
+    @property
+    def count(self) -> int:
+        """Names in which agents have taken turns within the last RECENT_S."""
+        oldest = self._clock() - RECENT_S
+        while self._twins and next(iter(self._twins.values())) < oldest:
+            self._twins.popitem(last=False)
+        return len(self._twins)

@@ -1,0 +1,130 @@
+"""Kafka's topics as schemas.topics says: made, asked for, looked at."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from schemas import topics
+from schemas.topics import Topic
+from streams.errors import BrokerRefused, BrokerUnreachable, UnusableKafkaOption
+from streams.kafka import security
+
+_TIMEOUT_S: Final = 10.0
+_REFUSED: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})  # noqa: SLF001 — names
+_quiet: Final = logging.getLogger("skeletonhunter.kafka")
+
+
+class TopicState(NamedTuple):
+    """A topic of ours and the partitions that the broker has for it; 0: it is missing."""
+
+    topic: Topic
+    partitions: int
+
+
+def check_reachable(bootstrap: str, timeout_s: float = 5.0) -> None:
+    """Raises BrokerUnreachable when none of the addresses accepts a connection."""
+    why = "no address given"
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout_s).close()
+        except ValueError:
+            why = f"{address!r} is not host:port"
+        except OSError as error:
+            why = str(error.strerror or error)
+        else:
+            return
+    raise BrokerUnreachable(bootstrap, why)
+
+
+def check(kafka: Mapping[str, Any], timeout_s: float = 10.0) -> None:
+    """Reach a broker as all clients will, with its security settings.
+
+    Raises BrokerUnreachable, BrokerRefused (wrong password, certificate not trusted), and
+    UnusableKafkaOption for settings that not all of our clients can use.
+    """
+    bootstrap = str(kafka["bootstrap.servers"])
+    security.credentials(kafka)
+    refused: list[str] = []
+
+    def failed(error: KafkaError) -> None:
+        if error.code() in _REFUSED:
+            refused.append(error.str())
+
+    settings: dict[str, Any] = {**kafka, "error_cb": failed, "log_level": 0}
+    try:
+        client = AdminClient(settings, logger=_quiet)
+    except KafkaException as why:  # librdkafka does not know it, or cannot read a file
+        raise UnusableKafkaOption("librdkafka:", why.args[0].str()) from None
+    check_reachable(bootstrap, timeout_s)
+    if security.protocol(kafka) == "PLAINTEXT":
+        return
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            client.list_topics(timeout=1.0)
+        except KafkaException as why:
+            client.poll(0)  # hands over why
+            if refused:
+                raise BrokerRefused(bootstrap, refused[0]) from None
+            if time.monotonic() > deadline:
+                raise BrokerUnreachable(bootstrap, str(why.args[0])) from None
+        else:
+            return
+
+
+def state(kafka: Mapping[str, Any]) -> list[TopicState]:
+    """Every topic of ours as the broker has it. Asking for one topic may create it; this asks for
+    all at once, which does not.
+    """
+    try:
+        found = _admin(kafka).list_topics(timeout=_TIMEOUT_S).topics
+    except KafkaException as why:
+        raise BrokerUnreachable(str(kafka["bootstrap.servers"]), str(why.args[0])) from why
+    return [
+        TopicState(topic, len(found[topic.name].partitions) if topic.name in found else 0)
+        for topic in topics.ALL
+    ]
+
+
+def create(kafka: Mapping[str, Any]) -> list[Topic]:
+    """Make the topics that are missing and say which; the broker's default replication counts."""
+    missing = [each.topic for each in state(kafka) if not each.partitions]
+    wanted = [
+        NewTopic(
+            topic.name,
+            num_partitions=topic.partitions,
+            replication_factor=-1,
+            config={
+                "cleanup.policy": "compact" if topic.compacted else "delete",
+                # Arrival, not the sender's clock: the windower asks which sources still live.
+                "message.timestamp.type": "LogAppendTime",
+            },
+        )
+        for topic in missing
+    ]
+    made = []
+    if wanted:
+        admin = _admin(kafka)  # its end would be the end of the futures
+        futures = admin.create_topics(wanted, operation_timeout=_TIMEOUT_S)
+        for topic in missing:
+            try:
+                futures[topic.name].result()
+            except KafkaException as why:
+                if why.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+            else:
+                made.append(topic)
+    return made
+
+
+def _admin(kafka: Mapping[str, Any]) -> AdminClient:
+    return AdminClient(dict(kafka), logger=_quiet)

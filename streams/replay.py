@@ -1,0 +1,157 @@
+"""Records in, incidents out, without services: what ``diagnose`` and the trials run.
+
+It is the very same code as in the stream workers (PartitionWorker, Localizer), joined by a list in
+the place of skh.windows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from localizer.localizer import Findings, Localizer
+from localizer.state import Options
+from localizer.suppression.maintenance import Suppressed
+from schemas import topics
+from schemas.documents.heartbeat import Heartbeat
+from schemas.documents.maintenance import Maintenance
+from schemas.documents.placement import Placement
+from schemas.documents.topology import Topology
+from schemas.wire import window_chunks
+from streams.heartbeats import chunks
+from streams.kafka.messages import OutMessage
+from streams.localize.stage import STOPPED_OPEN_S, STOPPED_S
+from streams.replay_coverage import Judged
+from streams.windowing.partition import PartitionWorker
+from streams.windowing.record_counts import Tally
+
+
+class Offline:
+    """One partition and its localisers, one per fabric."""
+
+    def __init__(self, *, topology: Topology | None = None, options: Options | None = None) -> None:
+        self._worker = PartitionWorker(partition=0, epoch=0)
+        self._topology = topology
+        self.options = options or Options()
+        self._localizers: dict[str, Localizer] = {}
+        self._measured_s: dict[str, int] = {}  # newest second of a fabric with anything in it
+        self._suppressed: list[Suppressed] = []  # in fabrics that were forgotten
+        self._placements: list[Placement] = []
+        self._maintenance: list[Maintenance] = []
+        self._offset = 0
+        self.judged: dict[str, Judged] = {}  # by fabric
+        self.dead_letters: list[OutMessage] = []
+        self.judging_s: list[float] = []  # time that the localiser took for each feed
+
+    def place(self, documents: Iterable[Placement]) -> None:
+        """Learn where containers run and how they are; at any time, for any time."""
+        new = list(documents)
+        self._placements += new
+        for localizer in self._localizers.values():
+            localizer.place(new)
+
+    def maintain(self, documents: Iterable[Maintenance]) -> None:
+        """Learn what is being worked on; at any time, for any time."""
+        new = list(documents)
+        self._maintenance += new
+        for localizer in self._localizers.values():
+            localizer.maintain(new)
+
+    @property
+    def suppressed(self) -> list[Suppressed]:
+        """What was not told of, and why."""
+        now = [each for one in self._localizers.values() for each in one.suppressed]
+        return [*self._suppressed, *now]
+
+    @property
+    def tally(self) -> Tally:
+        """Where every record went."""
+        return self._worker.tally
+
+    @property
+    def paths(self) -> int:
+        """Paths watched."""
+        return sum(localizer.paths for localizer in self._localizers.values())
+
+    def feed(
+        self,
+        batch: pa.RecordBatch,
+        beats: Iterable[Heartbeat],
+        arrival_ns: int,
+        placements: Iterable[Placement] = (),
+    ) -> Findings:
+        """Take records accepted by ``schemas.wire.codecs``, heartbeats of the same time and news
+        of containers.
+        """
+        self.place(placements)
+        found = Findings()
+        self.judging_s.append(0.0)
+        by_fabric: dict[str, list[Heartbeat]] = {}
+        for beat in beats:
+            by_fabric.setdefault(beat.fabric, []).append(beat)
+        for fabric, group in by_fabric.items():
+            self._deliver(chunks(0, fabric, group), found)
+        self._deliver(self._worker.feed(batch, self._offset, arrival_ns), found)
+        self._offset += 1
+        return found
+
+    def finish(self) -> Findings:
+        """End of the input: closes and judges everything."""
+        found = Findings()
+        self._deliver(self._worker.finish(), found)
+        for fabric, localizer in self._localizers.items():
+            _add(found, localizer.finish())
+            self.judged[fabric].look(localizer, last=True)
+        return found
+
+    def _deliver(self, messages: list[OutMessage], found: Findings) -> None:
+        for message in messages:
+            if message.topic != topics.WINDOWS.name:
+                self.dead_letters.append(message)
+                continue
+            header = window_chunks.Header.from_kafka(dict(message.headers))
+            localizer = self._localizers.get(header.fabric)
+            if header.kind != "punctuation":
+                self._measured_s[header.fabric] = header.end_s
+            else:
+                self._forget_stopped(header.end_s)
+                if header.fabric not in self._localizers:
+                    continue
+            if localizer is None:
+                topology = self._topology
+                if topology is not None and topology.fabric != header.fabric:
+                    topology = None  # a document speaks of its own fabric only
+                localizer = Localizer(topology=topology, options=self.options)
+                localizer.place(self._placements)
+                localizer.maintain(self._maintenance)
+                self._localizers[header.fabric] = localizer
+            before, chunk = localizer.judged_s, None
+            started = time.perf_counter()
+            if header.kind == "punctuation":
+                _add(found, localizer.observe(header, None, message.value))
+            else:
+                chunk = window_chunks.decode(header.kind, message.value)
+                _add(found, localizer.observe(header, chunk))
+            self.judging_s[-1:] = [sum(self.judging_s[-1:]) + time.perf_counter() - started]
+            judged = self.judged.setdefault(header.fabric, Judged())
+            if header.kind == "pane" and chunk is not None:
+                judged.pane(header.end_s - 1, chunk)
+            elif localizer.judged_s != before:
+                judged.look(localizer)
+
+    def _forget_stopped(self, second: int) -> None:
+        """Forget fabrics of which nothing is measured any more, as a stream worker does."""
+        for fabric, localizer in list(self._localizers.items()):
+            kept_s = STOPPED_OPEN_S if localizer.open_incidents else STOPPED_S
+            idle_s = second - self._measured_s.get(fabric, second)
+            if len(self._localizers) > 1 and idle_s > kept_s:
+                self._suppressed += localizer.suppressed
+                del self._localizers[fabric]
+                self._measured_s.pop(fabric, None)
+
+
+def _add(to: Findings, more: Findings) -> None:
+    to.incidents += more.incidents
+    to.anomalies += more.anomalies

@@ -1,0 +1,53 @@
+"""What a windower remembers between steps: paths, and the hosts and senders behind them. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from streams.admission.senders import Senders, Sources
+from streams.windowing.path_quota import PathQuota, Quota
+from streams.windowing.path_table import I32, PathTable
+from streams.windowing.windower import Windower
+
+_SENDER_CHARS: Final = 256  # of a sender's name that tell senders apart
+
+
+class PathMemory:
+    """Everything of a partition that is numbered by path, source host or sender."""
+
+    def __init__(self, quota: Quota) -> None:
+        self.table = PathTable()
+        self.quota = PathQuota(quota)
+        self.sources = Sources()
+        self._senders = Senders()
+
+    def senders(self, names: Iterable[str]) -> I32:
+        """(n,) code of each sender."""
+        codes = self._senders.codes(name[:_SENDER_CHARS] for name in names)
+        self.quota.know(int(codes.max(initial=-1)))
+        return codes
+
+    def forget(self, before_s: int, windower: Windower) -> None:
+        """Drop paths that were not probed since, but for those in open panes, and with them the
+        texts, hosts and senders that nothing else refers to. No index may be in use meanwhile.
+        """
+        moved = self.table.forget(before_s, windower.held_paths())
+        clocks = windower.clocks
+        if moved is not None:
+            windower.reindex(moved)
+            self.quota.reindex(moved)
+            clocks.reindex(self.sources.forget(moved))
+        senders = self._senders.keep(np.union1d(self.quota.senders, clocks.senders))
+        self.quota.reindex_senders(senders, self.table)
+        clocks.reindex_senders(senders)
+
+    def sizes(self) -> dict[str, int]:
+        """How much is remembered [count]."""
+        return {
+            **self.table.sizes(),
+            "sources": len(self.sources.names),
+            "senders": len(self._senders.names),
+        }

@@ -1,0 +1,218 @@
+"""The windower of one partition: ping records in, closed panes and windows out. Pure.
+
+Time is event time. The watermark is the median over live senders of each one's newest event, less
+the lateness, so that one wrong clock cannot blind its neighbours. Arrival time (the Kafka
+message's time stamp, or the ping time of a merged file) is an argument and decides two things:
+which sources still live, and which event times are too far ahead to be true. The same records
+therefore close the same panes live, replayed or from a file.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from streams.windowing.panes import I32, Pane, Pings, Window, close_pane, close_window
+from streams.windowing.source_clocks import SECOND as SECOND  # the stages take it from here
+from streams.windowing.source_clocks import SourceClocks
+
+
+@dataclass(slots=True)
+class Counts:
+    """Where every record went: records = judged + late + duplicate + held; dead letters apart.
+
+    late   too old for an open pane, or from a clock more than ``skew_s`` off the median
+    ahead  of the late: beyond the broker's time + ``skew_s``
+    """
+
+    records: int = 0
+    judged: int = 0
+    late: int = 0
+    duplicate: int = 0
+    ahead: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Constants of the windows [s]; design: lateness 2, windows of 30 every 5, skew 5."""
+
+    lateness_s: float = 2.0
+    window_s: int = 30
+    hop_s: int = 5
+    skew_s: float = 5.0
+    idle_s: float = 5.0
+    startup_s: float = 3.0  # nothing closes before one source spans this: others must be heard
+
+
+@dataclass(slots=True)
+class Closed:
+    """What one step closed, in order of time."""
+
+    panes: list[Pane] = field(default_factory=list)
+    windows: list[Window] = field(default_factory=list)
+
+
+class Windower:
+    """Holds open panes of one partition and closes them as the watermark passes."""
+
+    def __init__(self, timing: Timing = Timing()) -> None:
+        self._timing = timing
+        self.counts = Counts()
+        self.watermark_ns = 0
+        self._clocks = SourceClocks(timing.skew_s, timing.idle_s)
+        self._open: defaultdict[int, list[Pings]] = defaultdict(list)
+        self._kept: dict[int, Pane] = {}  # closed panes that windows still need
+        self._first_offset: dict[int, int] = {}  # second -> lowest offset seen for it
+        self._next_s: int | None = None  # the oldest second that can still be open
+        self._next_offset = 0
+        self._next_window_s = 0
+
+    def ingest(self, pings: Pings, arrival_ns: int, sender: I32 | None = None) -> None:
+        """Put records into their panes.
+
+        pings       records of any sources and times, in any order
+        arrival_ns  when the newest of them arrived [ns]; must not run backwards by much
+        sender      (n,) code of who sent each record; None: each source speaks for itself
+        """
+        if not len(pings):
+            return
+        self.counts.records += len(pings)
+        self._clocks.tick(arrival_ns)
+        self._next_offset = max(self._next_offset, int(pings.offset.max()) + 1)
+        self._clocks.hear(pings.source, pings.time_ns, sender)
+        second = pings.time_ns // SECOND
+        inside = allowed = self._clocks.allowed(pings.time_ns)
+        if self._next_s is not None:
+            inside = (second >= self._next_s) & (pings.time_ns <= self._clocks.future_ns)
+        if not inside.all():
+            self.counts.late += int((~inside).sum())
+            self.counts.ahead += int((~allowed).sum())
+            pings, second = pings.take(inside), second[inside]
+        for s in np.unique(second):
+            part = pings.take(second == s)
+            self._open[int(s)].append(part)
+            low = int(part.offset.min())
+            self._first_offset[int(s)] = min(low, self._first_offset.get(int(s), low))
+
+    def skewed(self) -> dict[int, float]:
+        """See ``SourceClocks.skewed``."""
+        return self._clocks.skewed()
+
+    def tick(self, now_ns: int) -> None:
+        """Wall-clock punctuation: time has passed though nothing may have arrived."""
+        self._clocks.tick(now_ns)
+
+    @property
+    def idle(self) -> bool:
+        """No live source: the localiser need not wait for this partition."""
+        return self._clocks.idle
+
+    def close(self, *, end_of_input: bool = False) -> Closed:
+        """Close what the watermark has passed, or everything at the end of input."""
+        closed = Closed()
+        if self._next_s is None and not self._start(end_of_input=end_of_input):
+            return closed
+        assert self._next_s is not None  # noqa: S101 — _start set it
+        if end_of_input:
+            self._purge_future()
+            newest = max(self._open, default=self._next_s - 1)
+            self.watermark_ns = max(self.watermark_ns, (newest + 1) * SECOND)
+        elif self.idle:  # everyone fell silent: nothing can still be on its way
+            newest = max(self._open, default=self._next_s - 1)
+            self.watermark_ns = max(self.watermark_ns, (newest + 1) * SECOND)
+        else:
+            mark = self._clocks.median_ns - int(self._timing.lateness_s * SECOND)
+            # Clocks ahead of the broker, honest or not, close nothing that may still arrive.
+            self.watermark_ns = max(self.watermark_ns, min(mark, self._clocks.arrival_ns))
+        until_s = self.watermark_ns // SECOND
+        for s in sorted(s for s in self._open if s < until_s):
+            self._close_windows(s, closed)
+            pane, duplicates = close_pane(s, self._open.pop(s))
+            self.counts.duplicate += duplicates
+            self.counts.judged += int(pane.records.sum())
+            self._kept[s] = pane
+            self._next_s = s + 1
+            closed.panes.append(pane)
+        self._close_windows(until_s, closed)
+        self._next_s = max(self._next_s, until_s)
+        return closed
+
+    def _start(self, *, end_of_input: bool) -> bool:
+        if not self._open:
+            return False
+        if self._clocks.span_ns < self._timing.startup_s * SECOND and not end_of_input:
+            return False
+        # By where sources begin, not where they are by now: a large first batch is not late.
+        past_s = (self._clocks.first_ns - int(self._timing.skew_s * SECOND)) // SECOND
+        self._next_s = min(self._open) if end_of_input else max(
+            past_s, min((s for s in self._open if s >= past_s), default=past_s)
+        )  # fmt: skip
+        for s in [s for s in self._open if s < self._next_s]:
+            self._drop(s)
+        if not end_of_input:
+            self._purge_future()
+        self._next_window_s = (self._next_s // self._timing.hop_s + 1) * self._timing.hop_s
+        return True
+
+    def _purge_future(self) -> None:
+        limit_s = self._clocks.future_ns // SECOND
+        for s in [s for s in self._open if s > limit_s]:
+            self._drop(s)
+
+    def _drop(self, second: int) -> None:
+        self.counts.late += sum(len(part) for part in self._open.pop(second))
+        self._first_offset.pop(second, None)
+
+    def _close_windows(self, before_s: int, closed: Closed) -> None:
+        """Close windows that end at or before ``before_s``; an empty stretch closes none."""
+        timing = self._timing
+        while self._next_window_s <= before_s:
+            end_s = self._next_window_s
+            start_s = max(end_s - timing.window_s, 0)  # no second lies before 1970
+            panes = [self._kept[s] for s in range(start_s, end_s) if s in self._kept]
+            if panes:
+                closed.windows.append(close_window(start_s, end_s, panes))
+                self._next_window_s += timing.hop_s
+            else:
+                rest = before_s // timing.hop_s * timing.hop_s
+                self._next_window_s = max(rest, end_s) + timing.hop_s
+            self._forget(self._next_window_s - timing.window_s)
+
+    def _forget(self, before_s: int) -> None:
+        for s in [s for s in self._kept if s < before_s]:
+            del self._kept[s]
+            self._first_offset.pop(s, None)
+
+    def needed_offset(self) -> int:
+        """Lowest offset that open panes and windows still need: what a commit may say."""
+        needed = [
+            self._first_offset[s] for s in (*self._open, *self._kept) if s in self._first_offset
+        ]
+        return min(needed, default=self._next_offset)
+
+    def held(self) -> int:
+        """Records in open panes."""
+        return sum(len(part) for parts in self._open.values() for part in parts)
+
+    def held_paths(self) -> I32:
+        """Indices of paths in open and kept panes: none of them may be forgotten."""
+        held = [part.path for parts in self._open.values() for part in parts]
+        held += [pane.path for pane in self._kept.values()]
+        return np.unique(np.concatenate(held)) if held else np.empty(0, np.int32)
+
+    def reindex(self, moved: I32) -> None:
+        """Follow PathTable.forget; every path that is still held must have been kept."""
+        for s, parts in self._open.items():
+            self._open[s] = [replace(part, path=moved[part.path]) for part in parts]
+        for s, pane in self._kept.items():
+            low = np.uint64(0xFFFFFFFF)
+            path = moved[(pane.samples >> np.uint64(32)).astype(np.int32)]
+            samples = (path.astype(np.uint64) << np.uint64(32)) | (pane.samples & low)
+            self._kept[s] = replace(pane, path=moved[pane.path], samples=samples)
+
+    @property
+    def clocks(self) -> SourceClocks:
+        """Clocks of the source hosts; they follow when sources or senders are renumbered."""
+        return self._clocks

@@ -1,0 +1,227 @@
+"""The faults of the real fabric: what they are called, where they can be, what they need.
+
+Every one is read back from the kernel after it was made, and again after it was undone: a fault
+that stays although its removal reported success is the chief complaint about such tools.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from ipaddress import AddressValueError, IPv4Address
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from schemas.component_ids import kind_of
+from testbed.netns.faults import (
+    filters,
+    link_faults,
+    process_faults,
+    shaped_packets,
+    vswitch_entries,
+)
+from testbed.netns.faults.fault import Fault, FaultError
+from testbed.netns.machine import FabricError
+from testbed.netns.plan import places
+
+if TYPE_CHECKING:
+    from testbed.netns.fabric import Fabric
+
+_SWITCH: Final = places.SWITCHES
+_CABLE: Final = ("link", "rnic", "host", "container")
+_PACKETS: Final = (*_SWITCH, *_CABLE, "vswitch")
+_PULLED: Final = (*_SWITCH, *_CABLE)
+
+Change = Callable[["Fabric", Fault], None]
+Look = Callable[["Fabric", Fault], list[str]]
+
+
+class Action(NamedTuple):
+    """A fault that can be asked for.
+
+    on       kinds of component; needs, takes: options that must and may be given
+    symptom  what the pipeline should say, when it is not known from the options
+    """
+
+    on: tuple[str, ...]
+    needs: tuple[str, ...]
+    takes: tuple[str, ...]
+    symptom: str
+    make: Change
+    undo: Change
+    traces: Look
+
+
+def _drops(symptom: str, needs: tuple[str, ...], *takes: str) -> Action:
+    takes = (*takes, "direction")
+    return Action(_PACKETS, needs, takes, symptom, filters.make, filters.undo, filters.traces)
+
+
+def _wires(symptom: str, needs: tuple[str, ...], *takes: str) -> Action:
+    takes = (*takes, "share", "percent", "direction")
+    return Action(
+        _PACKETS,
+        needs,
+        takes,
+        symptom,
+        shaped_packets.make,
+        shaped_packets.undo,
+        shaped_packets.traces,
+    )
+
+
+ACTIONS: Final[dict[tuple[str, str], Action]] = {
+    ("network", "loss"): _drops("loss", ("percent",), "share"),
+    ("network", "drop"): _drops("unconnectivity", (), "destination"),
+    ("network", "blackhole"): _drops("unconnectivity", ("share",)),
+    ("network", "corrupt"): _wires("loss", ("percent",)),
+    ("network", "duplicate"): _wires("none", ("percent",)),
+    ("network", "reorder"): _wires("none", ("percent",), "time_us"),
+    ("network", "delay"): _wires("high_latency", ("time_us",), "offset_us"),
+    ("network", "down"): Action(
+        _PULLED, (), (), "unconnectivity",
+        link_faults.pull, link_faults.plug, link_faults.missing_links
+    ),
+    ("network", "flap"): Action(
+        _PULLED, (), ("period_s",), "loss",
+        link_faults.flap, link_faults.plug, link_faults.missing_links
+    ),
+    ("network", "mtu"): Action(
+        (*_SWITCH, "link", "rnic", "host"), ("mtu",), (), "none",
+        link_faults.set_mtu, link_faults.reset_mtu, link_faults.changed_mtu,
+    ),
+    ("network", "address"): Action(
+        ("rnic", "host"), (), ("address",), "unconnectivity",
+        link_faults.take_address, link_faults.give_address, link_faults.wrong_address,
+    ),
+    ("vswitch", "missing-flow"): Action(
+        ("vswitch",), (), (), "unconnectivity",
+        vswitch_entries.forget, vswitch_entries.remember, vswitch_entries.wrong_entries,
+    ),
+    ("vswitch", "loop"): Action(
+        ("vswitch",), (), (), "unconnectivity",
+        vswitch_entries.loop, vswitch_entries.remember, vswitch_entries.wrong_entries,
+    ),
+    ("process", "kill"): Action(
+        ("agent", "container"), (), (), "agent_down",
+        process_faults.kill, process_faults.revive, process_faults.dead
+    ),
+    ("cpu", "load"): Action(
+        ("agent",), ("percent",), ("period_s",), "agent_starved",
+        process_faults.starve, process_faults.feed, process_faults.halted,
+    ),
+}  # fmt: skip
+
+_ALONE: Final = {
+    *(("network", action) for action in ("down", "flap", "address", "mtu")),
+    ("vswitch", "missing-flow"), ("vswitch", "loop"), ("process", "kill"), ("cpu", "load"),
+}  # fmt: skip
+_OPTIONS: Final = ("percent", "time_us", "offset_us", "share", "period_s", "mtu", "destination",
+                   "address")  # fmt: skip
+_SPELT: Final = {"time_us": "--time or --time-us", "offset_us": "--offset", "period_s": "--period"}
+_REORDERED_US: Final = 10_000.0
+
+
+def check(fabric: Fabric, fault: Fault) -> Action:
+    """The action; raises FaultError or PlaceError, one line, unless it can be made here."""
+    action = ACTIONS.get((fault.target, fault.action))
+    name = f"{fault.target} {fault.action}"
+    if action is None:
+        known = ", ".join(" ".join(each) for each in ACTIONS)
+        raise FaultError(f"no fault {name!r}; there are {known}")
+    places.check(fabric.plan, fault.at)
+    if kind_of(fault.at) not in action.on:
+        kinds = ", ".join(f"{kind}:" for kind in action.on)
+        raise FaultError(f"{name} at {fault.at}: it can be put on {kinds} only")
+    for option in _OPTIONS:
+        given, spelt = getattr(fault, option) is not None, _SPELT.get(option, f"--{option}")
+        if option in action.needs and not given:
+            raise FaultError(f"{name}: say how much by {spelt}")
+        if given and option not in (*action.needs, *action.takes):
+            raise FaultError(f"{name}: takes no {spelt}")
+    _check_amounts(name, fault)
+    if fault.direction != "both":
+        if "direction" not in action.takes or kind_of(fault.at) != "link":
+            raise FaultError(f"{name} at {fault.at}: only packets on a link have a direction")
+        if fault.direction not in ("a>b", "b>a"):
+            raise FaultError(f"{name}: direction {fault.direction!r}; give both, a>b or b>a")
+    return action
+
+
+def _check_amounts(name: str, fault: Fault) -> None:
+    if fault.percent is not None and not 0 < fault.percent <= 100:
+        raise FaultError(f"{name} of {fault.percent:g} %: give more than 0 and at most 100")
+    if fault.target == "cpu" and fault.percent == 100:
+        raise FaultError(f"{name} of 100 %: that is process kill; give less")
+    if fault.share is not None and not 0 < fault.share <= 1:
+        raise FaultError(f"{name}: share {fault.share:g}; give more than 0 and at most 1")
+    if fault.time_us is not None and not 0 < fault.time_us <= 10e6:
+        raise FaultError(f"{name} by {fault.time_us:g} us: give more than 0 and at most 10 s")
+    if fault.offset_us is not None and not 0 <= fault.offset_us <= (fault.time_us or 0):
+        raise FaultError(f"{name}: offset {fault.offset_us:g} us; give 0 up to the time")
+    if fault.period_s is not None and not 0.2 <= fault.period_s <= 3600:
+        raise FaultError(f"{name}: period {fault.period_s:g} s; give 0.2 up to 3600")
+    if fault.mtu is not None and not 68 <= fault.mtu <= 65535:
+        raise FaultError(f"{name}: mtu {fault.mtu}; give 68 up to 65535")
+    for address in (fault.destination, fault.address):
+        if address is not None:
+            try:
+                IPv4Address(address)
+            except AddressValueError:
+                raise FaultError(f"{name}: {address!r} is not an IPv4 address") from None
+
+
+def _check_alone(fabric: Fabric, fault: Fault) -> None:
+    """What changes a state of the component itself does not share it: undone one by one, the first
+    would take the others with it."""
+    for other in fabric.faults.values():
+        both = {(each.target, each.action) for each in (fault, other)}
+        if other.at == fault.at and not both.isdisjoint(_ALONE):
+            raise FaultError(f"{fault}: {other} is there already; destroy that first")
+
+
+def create(fabric: Fabric, fault: Fault) -> Fault:
+    """Make it and read it back; raises FaultError, PlaceError or FabricError, then nothing stays.
+
+    The fault is in ``fabric.faults`` while it lasts.
+    """
+    action = check(fabric, fault)
+    if fault.action == "reorder" and fault.time_us is None:
+        fault.time_us = _REORDERED_US
+    fabric.last_fault += 1
+    fault.fault_id = f"f{fabric.last_fault}"
+    _check_alone(fabric, fault)
+    fault.started_ns = time.time_ns()
+    try:
+        action.make(fabric, fault)
+        if not action.traces(fabric, fault):
+            raise FabricError(f"{fault} is not in place after it was made")
+    except BaseException:
+        with suppress(FabricError):  # the first error is the one to tell
+            action.undo(fabric, fault)
+        raise
+    fabric.faults[fault.fault_id] = fault
+    return fault
+
+
+def destroy(fabric: Fabric, fault: Fault) -> None:
+    """Undo it and read back that it is gone; raises FabricError when something stays."""
+    action = ACTIONS[fault.target, fault.action]
+    action.undo(fabric, fault)
+    if left := action.traces(fabric, fault):
+        raise FabricError(f"{fault} is still there after its removal: {'; '.join(left)}")
+    fabric.faults.pop(fault.fault_id, None)
+
+
+def traces(fabric: Fabric, fault: Fault) -> list[str]:
+    """What shows that the fault is there."""
+    return ACTIONS[fault.target, fault.action].traces(fabric, fault)
+
+
+def symptom(fault: Fault) -> str:
+    """What should be seen: a symptom of incidents, or none."""
+    if fault.target == "process" and kind_of(fault.at) == "container":
+        return "unconnectivity"
+    if fault.action == "loss" and fault.percent == 100:
+        return "unconnectivity"
+    return ACTIONS[fault.target, fault.action].symptom

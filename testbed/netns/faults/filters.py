@@ -1,0 +1,88 @@
+"""Packets that vanish: nft rules where a component is entered. loss, drop, blackhole."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from schemas.component_ids import kind_of
+from testbed.netns import machine
+from testbed.netns.faults.fault import Fault
+from testbed.netns.plan import places
+
+if TYPE_CHECKING:
+    from testbed.netns.fabric import Fabric
+
+_CHAIN = """\
+  chain {hook}{number} {{
+    type filter hook {hook} device "{device}" priority 0; policy accept;
+{rules}
+  }}"""
+
+
+def make(fabric: Fabric, fault: Fault) -> None:
+    """Put the rules in place."""
+    left, entered = places.one_way(fabric.plan, fault.at, fault.direction)
+    ports, hook = entered, "ingress"
+    if fabric.plan.vswitch == "ovs" and kind_of(fault.at) in ("vswitch", "container"):
+        ports, hook = left, "egress"  # Open vSwitch takes frames before rules at an entrance do
+    matches = [f"{select(fault)} "]
+    if fault.destination:
+        matches = [f"ip {way} {fault.destination} {select(fault)} " for way in ("saddr", "daddr")]
+    rules = [f"    meta protocol ip {match}counter drop" for match in matches]
+    for node, devices in places.by_node(ports).items():
+        load(fabric, fault, node, hook, [(device, rules) for device in devices])
+
+
+def load(
+    fabric: Fabric, fault: Fault, node: str, hook: str, chains: list[tuple[str, list[str]]]
+) -> None:
+    """One table of this fault in a node's namespace: rules for each device."""
+    text = "\n".join(
+        _CHAIN.format(hook=hook, number=number, device=device, rules="\n".join(rules))
+        for number, (device, rules) in enumerate(chains)
+    )
+    fault.tables.append(node)
+    machine.nft(fabric.namespace(node), f"table netdev {fault.table} {{\n{text}\n}}")
+
+
+def select(fault: Fault) -> str:
+    """The nft expression for the packets that are hit."""
+    parts = []
+    if fault.share is not None and fault.share < 1:
+        seed = int.from_bytes(fault.fault_id.encode()[-4:].rjust(4, b"\0"))
+        five_tuple = "ip saddr . ip daddr . th sport . th dport"
+        parts.append("meta l4proto { tcp, udp }")
+        parts.append(f"jhash {five_tuple} mod 10000 seed {seed:#x} {_below(fault.share)}")
+    if fault.percent is not None and fault.percent < 100:
+        parts.append(f"numgen random mod 10000 {_below(fault.percent / 100)}")
+    return " ".join(parts)
+
+
+def _below(share: float) -> str:
+    return f"<= {max(1, round(share * 10_000)) - 1}"
+
+
+def undo(fabric: Fabric, fault: Fault) -> None:
+    """Remove the tables."""
+    for node in list(fault.tables):
+        if fault.table in machine.nft(fabric.namespace(node), "list tables"):
+            machine.nft(fabric.namespace(node), f"delete table netdev {fault.table}")
+
+
+def traces(fabric: Fabric, fault: Fault) -> list[str]:
+    """Tables of this fault, read back."""
+    return [
+        f"nft table {fault.table} in {node}"
+        for node in fault.tables
+        if fault.table in machine.nft(fabric.namespace(node), "list tables")
+    ]
+
+
+def hit(fabric: Fabric, fault: Fault) -> int:
+    """Packets that the rules have met so far."""
+    total = 0
+    for node in fault.tables:
+        text = machine.nft(fabric.namespace(node), f"list table netdev {fault.table}")
+        total += sum(int(number) for number in re.findall(r"counter packets (\d+)", text))
+    return total

@@ -1,0 +1,118 @@
+"""A bump in the wire: frames that are late, doubled or broken. Runs inside one namespace.
+
+This kernel has no netem. nft hands the frames that are to be hit, where they leave an interface, to
+a tap device (``fwd to``); this process reads them there and sends them out of the same interface
+later, with a mark that lets them pass. Offloaded checksums and segments travel along in the
+virtio header, so that TCP and VXLAN survive. Without the process the device is gone, and the
+frames with it.
+
+    python -m testbed.netns.faults.packet_shaper '{"devices": {"nic0": "wf1x0"}, "time_us": 3000}'
+"""
+
+from __future__ import annotations
+
+import fcntl
+import heapq
+import json
+import os
+import random
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Final
+
+MARK: Final = 0x5CA7
+_TUNSETIFF, _TUNSETOFFLOAD = 0x400454CA, 0x400454D0
+_TAP, _NO_PI, _VNET_HDR = 0x0002, 0x1000, 0x4000
+_OFFLOADS = 0x01 | 0x02 | 0x04  # checksum, TSO over IPv4 and IPv6
+_SOL_PACKET, _PACKET_VNET_HDR, _SO_MARK = 263, 15, 36
+_HEADERS: Final = 10 + 14 + 20  # virtio, Ethernet, IPv4
+_LARGEST: Final = 70_000
+
+Frame = bytes
+
+
+class Side:
+    """An interface: frames come from its tap and leave by it."""
+
+    def __init__(self, device: str, tap: str) -> None:
+        self.tap = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+        flags = _TAP | _NO_PI | _VNET_HDR
+        fcntl.ioctl(self.tap, _TUNSETIFF, struct.pack("16sH22x", tap.encode(), flags))
+        fcntl.ioctl(self.tap, _TUNSETOFFLOAD, _OFFLOADS)
+        subprocess.run(["ip", "link", "set", tap, "up"], check=True)  # noqa: S603, S607  # fixed list
+        self._out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        self._out.setsockopt(_SOL_PACKET, _PACKET_VNET_HDR, 1)
+        self._out.setsockopt(socket.SOL_SOCKET, _SO_MARK, MARK)
+        self._out.bind((device, 0))
+
+    def read(self) -> list[Frame]:
+        """All frames that wait."""
+        frames = []
+        try:
+            while True:
+                frames.append(os.read(self.tap, _LARGEST))
+        except BlockingIOError:
+            return frames
+
+    def send(self, frame: Frame) -> None:
+        """Send a frame; one that the interface does not take (it may be down) is lost."""
+        try:
+            self._out.send(frame)
+        except OSError:
+            return
+
+
+def corrupted(frame: Frame, random_below: Callable[[int], int]) -> Frame:
+    """The frame with one bit of its payload flipped, and no word that its checksum be good."""
+    broken = bytearray(frame)
+    if len(broken) > _HEADERS:
+        # Not before the transport header: a broken address would be another fault.
+        place = _HEADERS + random_below(len(broken) - _HEADERS)
+        broken[place] ^= 1 << random_below(8)
+    broken[:10] = bytes(10)
+    return bytes(broken)
+
+
+def run(
+    devices: dict[str, str], *, time_us: float, offset_us: float, copies: int, broken: bool
+) -> None:
+    """Serve until killed. devices: interface -> tap; copies: of each frame."""
+    chance = random.Random()  # noqa: S311  # guards nothing
+    sides = {side.tap: side for side in (Side(*names) for names in devices.items())}
+    poll = select.poll()
+    for tap in sides:
+        poll.register(tap, select.POLLIN)
+    waiting: list[tuple[float, int, Side, Frame]] = []
+    number = 0
+    print("ready", flush=True)
+    while True:
+        left_ms = max(0.0, (waiting[0][0] - time.monotonic()) * 1e3) if waiting else None
+        for tap, _ in poll.poll(left_ms):
+            side = sides[tap]
+            now = time.monotonic()
+            for frame in side.read():
+                late_us = time_us + chance.uniform(-offset_us, offset_us)
+                what = corrupted(frame, chance.randrange) if broken else frame
+                for _ in range(copies):
+                    number += 1
+                    heapq.heappush(waiting, (now + max(0.0, late_us) / 1e6, number, side, what))
+        now = time.monotonic()
+        while waiting and waiting[0][0] <= now:
+            _, _, side, frame = heapq.heappop(waiting)
+            side.send(frame)
+
+
+if __name__ == "__main__":
+    told = json.loads(sys.argv[1])
+    run(
+        told["devices"],
+        time_us=told.get("time_us", 0.0),
+        offset_us=told.get("offset_us", 0.0),
+        copies=told.get("copies", 1),
+        broken=told.get("broken", False),
+    )

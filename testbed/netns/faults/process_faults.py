@@ -1,0 +1,93 @@
+"""Processes that die or get no processor: process kill, cpu load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from schemas.component_ids import kind_of
+from testbed.netns import machine
+from testbed.netns.faults import link_faults
+from testbed.netns.faults.fault import Fault, FaultError
+
+if TYPE_CHECKING:
+    from testbed.netns.fabric import Fabric
+    from testbed.netns.probes.agents import Agent
+
+_PERIOD_S: Final = 2.0
+_STARVE: Final = """\
+while :; do
+  kill -STOP {pids}; sleep {without}
+  kill -CONT {pids}; sleep {rest}
+done 2>/dev/null"""
+
+
+def hurt(fabric: Fabric, fault: Fault) -> list[Agent]:
+    """The agents that a fault is about: a container's own; of a host, all that speak in its name,
+    sidecars too, for they all send its heartbeat."""
+    kind, _, name = fault.at.partition(":")
+    if kind == "container":
+        return [agent for node, agent in fabric.agents.items() if node == name]
+    return [agent for agent in fabric.agents.values() if agent.node_sn == name]
+
+
+def kill(fabric: Fabric, fault: Fault) -> None:
+    """SIGKILL; a container loses its network too, as its namespace goes with it."""
+    victims = hurt(fabric, fault)
+    if kind_of(fault.at) == "container":
+        link_faults.pull(fabric, fault)
+    elif not victims:
+        raise FaultError(f"{fault}: no agent runs there; start the fabric with --agents")
+    fault.victims = [agent.process for agent in victims]
+    machine.end(fault.victims, now=True)
+
+
+def revive(fabric: Fabric, fault: Fault) -> None:
+    """Start them again."""
+    if kind_of(fault.at) == "container":
+        link_faults.plug(fabric, fault)
+    for agent in hurt(fabric, fault):
+        if not machine.alive(agent.process):
+            fabric.restart(agent)
+
+
+def dead(fabric: Fabric, fault: Fault) -> list[str]:
+    """Agents that do not run."""
+    found = [
+        f"agent in {agent.node} does not run"
+        for agent in hurt(fabric, fault)
+        if not machine.alive(agent.process)
+    ]
+    if kind_of(fault.at) == "container":
+        found += link_faults.missing_links(fabric, fault)
+    return found
+
+
+def starve(fabric: Fabric, fault: Fault) -> None:
+    """Halt them for ``percent`` of each period, as a CPU quota does."""
+    victims = hurt(fabric, fault)
+    if not victims:
+        raise FaultError(f"{fault}: no agent runs there; start the fabric with --agents")
+    fault.victims = [agent.process for agent in victims]
+    period = fault.period_s or _PERIOD_S
+    without = period * (fault.percent or 100.0) / 100
+    script = _STARVE.format(
+        pids=" ".join(str(victim.pid) for victim in fault.victims),
+        without=f"{without:.3f}",
+        rest=f"{period - without:.3f}",
+    )
+    node = victims[0].node
+    fault.helpers = [fabric.helper(node, ["sh", "-c", script]).process]
+
+
+def feed(fabric: Fabric, fault: Fault) -> None:
+    """Let them run."""
+    machine.end(fault.helpers, now=True)
+    machine.resume(fault.victims)
+
+
+def halted(fabric: Fabric, fault: Fault) -> list[str]:
+    """The helper that halts them; agents that are halted."""
+    found = [f"process {helper.pid}" for helper in fault.helpers if machine.alive(helper)]
+    return found + [
+        f"process {victim.pid} is halted" for victim in fault.victims if machine.stopped(victim)
+    ]

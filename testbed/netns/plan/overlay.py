@@ -1,0 +1,104 @@
+"""Per-tenant overlays: one VXLAN per tenant and rail, between the hosts' vSwitches. Pure.
+
+A vSwitch is a Linux bridge with a VXLAN port whose tunnel end is the NIC of its rail. Nothing is
+learnt: each vSwitch is told the tunnel end of every container of the tenant, as the control plane
+of a cluster does it, so that a missing entry is a fault one can make. Tenants have networks of
+their own numbers (VNI) and bridges, so they cannot reach each other, not even on one host.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from testbed.netns.plan.plan import Plan
+
+_FIRST_VNI: Final = 100
+_MOST_RAILS: Final = 16
+FLOOD: Final = "00:00:00:00:00:00"  # broadcasts: every other tunnel end has a copy
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A tenant's network on one rail, as one host sees it."""
+
+    host: int
+    tenant: int
+    nic: int
+
+    @property
+    def vni(self) -> int:
+        """VXLAN network identifier."""
+        return _FIRST_VNI + self.tenant * _MOST_RAILS + self.nic
+
+    @property
+    def bridge(self) -> str:
+        """The vSwitch's name."""
+        return f"br{self.tenant}n{self.nic}"
+
+    @property
+    def tunnel(self) -> str:
+        """Its VXLAN port."""
+        return f"vx{self.tenant}n{self.nic}"
+
+
+def segments(plan: Plan, host: int) -> list[Segment]:
+    """Every vSwitch of a host: one per tenant that has containers, and rail."""
+    tenants = min(plan.tenants, plan.containers)
+    return [Segment(host, t, n) for t, n in product(range(tenants), range(plan.nics))]
+
+
+def links(plan: Plan, host: int) -> list[str]:
+    """Lines for ``ip -batch`` that make a host's vSwitches."""
+    from testbed.netns.plan.plan import OVERLAY_MTU
+
+    lines: list[str] = []
+    for here in segments(plan, host):
+        ports = [f"c{c}n{here.nic}" for c in containers(plan, here.tenant)]
+        linux = plan.vswitch == "bridge"  # else Open vSwitch takes the ports when it is started
+        master = f"master {here.bridge} " if linux else ""
+        lines += [
+            f"link add {here.tunnel} type vxlan id {here.vni} dstport 4789 nolearning "
+            f"local {plan.nic_address(host, here.nic)}",
+            *([f"link add {here.bridge} type bridge", f"link set {here.bridge} up"] * linux),
+            f"link set {here.tunnel} mtu {OVERLAY_MTU} {master}up",
+            *(f"link set {port} {master}up" for port in ports),
+        ]
+        if linux:
+            off = "type bridge_slave learning off"
+            lines += [f"link set {port} {off}" for port in (*ports, here.tunnel)]
+    return lines
+
+
+def entries(plan: Plan, here: Segment) -> list[tuple[str, str]]:
+    """(hardware address, tunnel end) of what lies behind a tunnel; FLOOD once per other host."""
+    ends = [(h, plan.nic_address(h, here.nic)) for h in range(plan.hosts) if h != here.host]
+    return [(FLOOD, end) for _, end in ends] + [
+        (plan.container_mac(h, c, here.nic), end)
+        for h, end in ends
+        for c in containers(plan, here.tenant)
+    ]
+
+
+def forwarding(plan: Plan, host: int) -> list[str]:
+    """Lines for ``bridge -batch`` that tell a host's vSwitches where everybody is."""
+    lines: list[str] = []
+    for here in segments(plan, host):
+        known = entries(plan, here)
+        lines += [f"fdb append {mac} dev {here.tunnel} dst {end} self permanent"
+                  for mac, end in known]  # fmt: skip
+        if plan.vswitch != "bridge":
+            continue
+        lines += [f"fdb replace {mac} dev {here.tunnel} master static"
+                  for mac, _ in known if mac != FLOOD]  # fmt: skip
+        for c in containers(plan, here.tenant):
+            mac = plan.container_mac(host, c, here.nic)
+            lines.append(f"fdb replace {mac} dev c{c}n{here.nic} master static")
+    return lines
+
+
+def containers(plan: Plan, tenant: int) -> list[int]:
+    """Numbers of a tenant's containers on every host."""
+    return [c for c in range(plan.containers) if plan.tenant_of(c) == tenant]

@@ -1,0 +1,197 @@
+"""Fabrics that outlive the command that built them: one JSON file each."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from testbed.netns import machine
+from testbed.netns.fabric import Fabric, machine_lacks
+from testbed.netns.faults.fault import Fault
+from testbed.netns.machine import FabricError, Process
+from testbed.netns.plan.plan import Plan
+from testbed.netns.probes.agents import Agent
+from testbed.scoring.truth import Truth
+
+DIRECTORY: Final = Path("/run/skeletonhunter")
+_NAME: Final = re.compile(r"[a-z][a-z0-9]{0,14}")
+_SETTLING_S: Final = 0.3  # what a killed command started may go on for a moment
+
+
+class State(msgspec.Struct, kw_only=True):
+    """What is remembered of a fabric.
+
+    builder    the command that builds it; built: whether it came to its end
+    collector  the relay that takes the agents' records; out: directory of what it writes
+    truths     what was broken, as testbed.scoring.truth has it; by fault id
+    """
+
+    name: str
+    plan: Plan
+    builder: Process
+    created_ns: int
+    built: bool = False
+    faults: list[Fault] = []
+    last_fault: int = 0
+    agents: list[Agent] = []
+    collector: Process | None = None
+    out: str = ""
+    truths: dict[str, Truth] = {}
+
+    @property
+    def half(self) -> bool:
+        """It was never finished, and nobody is at it any more."""
+        return not self.built and not machine.alive(self.builder)
+
+    def fabric(self) -> Fabric:
+        """The fabric that stands there."""
+        fabric = Fabric(self.plan, name=self.name)
+        fabric.faults = {fault.fault_id: fault for fault in self.faults}
+        fabric.last_fault = self.last_fault
+        fabric.agents = {agent.node: agent for agent in self.agents}
+        return fabric
+
+    def take(self, fabric: Fabric) -> None:
+        """Remember what the fabric is like now."""
+        self.faults = list(fabric.faults.values())
+        self.last_fault = fabric.last_fault
+        self.agents = list(fabric.agents.values())
+
+
+class Store:
+    """The state files of a directory. Raises FabricError, one line, where something is amiss."""
+
+    def __init__(self, directory: Path = DIRECTORY) -> None:
+        self.directory = directory
+
+    def path(self, name: str) -> Path:
+        """Where a fabric is remembered."""
+        return self.directory / f"{name}.json"
+
+    def names(self) -> list[str]:
+        """All fabrics of this directory."""
+        return sorted(path.stem for path in self.directory.glob("*.json"))
+
+    def load(self, name: str) -> State:
+        """One of them."""
+        try:
+            return msgspec.json.decode(self.path(name).read_bytes(), type=State)
+        except FileNotFoundError:
+            known = ", ".join(self.names()) or "none"
+            raise FabricError(
+                f"no fabric {name!r} in {self.directory} (there: {known}); skeletonhunter fabric up"
+            ) from None
+        except (OSError, msgspec.MsgspecError) as why:
+            raise FabricError(
+                f"{self.path(name)}: {why}; skeletonhunter fabric down {name}"
+            ) from why
+
+    def only(self, name: str | None) -> str:
+        """The name, or that of the only fabric there is."""
+        known = self.names()
+        if name is not None:
+            return name
+        if len(known) != 1:
+            raise FabricError(
+                f"{len(known)} fabrics in {self.directory} ({', '.join(known) or 'none'}); "
+                "say which by --name, or build one with skeletonhunter fabric up"
+            )
+        return known[0]
+
+    def save(self, state: State) -> None:
+        """Write it whole or not at all."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            fresh = self.directory / f".{state.name}"
+            fresh.write_bytes(msgspec.json.format(msgspec.json.encode(state)))
+            fresh.replace(self.path(state.name))
+        except OSError as why:
+            raise FabricError(f"{self.directory}: {why.strerror}; give another --state") from why
+
+    @contextmanager
+    def change(self, name: str) -> Iterator[tuple[State, Fabric]]:
+        """A fabric to be changed, by one command at a time; saved also when that failed."""
+        with self._locked():
+            state = self.load(name)
+            if not state.built:
+                raise FabricError(
+                    f"fabric {name!r} is not built; skeletonhunter fabric down {name}"
+                )
+            fabric = state.fabric()
+            try:
+                yield state, fabric
+            finally:
+                state.take(fabric)
+                self.save(state)
+
+    def build(self, name: str, plan: Plan) -> tuple[State, Fabric]:
+        """Make a fabric; raises FabricError also when there is one of this name already."""
+        if not _NAME.fullmatch(name):
+            raise FabricError(
+                f"name {name!r}: give a small letter, then up to 14 letters or digits"
+            )
+        machine_lacks(plan)
+        myself = machine.process(os.getpid())
+        fabric = Fabric(plan, name=name)
+        if myself is None:  # it is running this line
+            raise FabricError("cannot read /proc")
+        with self._locked():
+            if self.path(name).exists() or machine.present(fabric.prefix):
+                raise FabricError(
+                    f"fabric {name!r} exists already; skeletonhunter fabric down {name}, "
+                    "or give another --name"
+                )
+            state = State(name=name, plan=plan, builder=myself, created_ns=time.time_ns())
+            self.save(state)
+        try:
+            fabric.build()
+        except BaseException:
+            self.path(name).unlink(missing_ok=True)
+            raise
+        state.built = True
+        self.save(state)
+        return state, fabric
+
+    def remove(self, name: str) -> int:
+        """Take a fabric down, also what is left of one whose command was killed; returns how many
+        namespaces went. Raises FabricError when there is none, or something stays."""
+        machine_lacks(Plan())
+        prefix = f"{machine.PREFIX}-{name}-"
+        known = self.path(name).exists()
+        if not _NAME.fullmatch(name) or not (known or machine.present(prefix)):
+            self.load(name)
+        state: State | None = None
+        with suppress(FabricError):  # a file that cannot be read is no reason to let things stand
+            state = self.load(name) if known else None
+        if state is not None and not state.built and machine.alive(state.builder):
+            raise FabricError(f"fabric {name!r} is being built by process {state.builder.pid}")
+        gone = 0
+        while left := machine.present(prefix):
+            gone += len(left)
+            machine.remove(left)
+            if state is None or not state.built:
+                time.sleep(_SETTLING_S)
+        if state is not None:
+            machine.end([agent.process for agent in state.agents])
+            machine.end([state.collector] if state.collector else [])
+        self.path(name).unlink(missing_ok=True)
+        return gone
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            file = (self.directory / "lock").open("a")
+        except OSError as why:
+            raise FabricError(f"{self.directory}: {why.strerror}; give another --state") from why
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield

@@ -1,0 +1,197 @@
+"""Starts a guest and talks to its shell over the serial line.
+
+The machine is emulated (TCG): a stock kernel comes up in some seconds everywhere, also where there
+is no KVM or a nested one that does not work. A boot that hangs is ended and tried again, once.
+"""
+
+from __future__ import annotations
+
+import queue
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Final, NamedTuple
+
+from testbed.rdma_vm.clock import counter_khz
+from testbed.rdma_vm.image import build
+from testbed.rdma_vm.kernel import GuestError, kernel
+
+_MEMORY_MB: Final = 512
+_CORES: Final = 2  # with one, whoever polls a completion queue keeps the driver from filling it
+_TRIES: Final = 2
+_LAST_LINES: Final = 5
+#: tsc=reliable: the other clocks of the emulated machine tick in steps of 4 ms (see ``clock``).
+_KERNEL_LINE: Final = "console=ttyS0 panic=-1 quiet loglevel=0 tsc=reliable"
+
+Launch = Callable[..., "subprocess.Popen[bytes]"]
+
+
+class Nic(NamedTuple):
+    """A virtual NIC: the tap device that is its cable's other end, and its hardware address."""
+
+    tap: str
+    mac: str
+
+
+class Said(NamedTuple):
+    """What a command printed, and its exit code."""
+
+    lines: list[str]
+    code: int
+
+
+def _launch(argv: Sequence[str], **popen: Any) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(argv, **popen)  # noqa: S603  # our own argument list
+
+
+class Guest:
+    """A running guest; a context manager. It ends with this process, however that ends.
+
+    with Guest() as guest:
+        guest.run("network pair")
+        print(guest.run("ibv_devices").lines)
+
+    nics        cabled to tap devices, which exist where ``launch`` starts processes
+    launch      as subprocess.Popen; a fabric's ``popen`` puts the guest into a host's network
+    patience_s  for one boot
+    """
+
+    def __init__(
+        self,
+        nics: Sequence[Nic] = (),
+        *,
+        launch: Launch = _launch,
+        cache: Path | None = None,
+        patience_s: float = 90.0,
+    ) -> None:
+        self._nics, self._launch, self._cache = tuple(nics), launch, cache
+        self._patience_s = patience_s
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._heard: list[str] = []
+        self._count = 0
+        #: Boots that hung or died before the one that runs.
+        self.failed_boots = 0
+        #: From the start of the process to the shell [s].
+        self.up_after_s = 0.0
+
+    def __enter__(self) -> Guest:
+        guest_kernel = kernel(self._cache)
+        # Nameless from the start: nothing of it can stay behind.
+        with tempfile.TemporaryFile() as image:
+            build(guest_kernel, image)
+            image.flush()
+            for _ in range(_TRIES):
+                try:
+                    self._boot(guest_kernel.image, image.fileno())
+                except GuestError as why:
+                    self.close()
+                    self.failed_boots += 1
+                    failure = why
+                except BaseException:
+                    self.close()
+                    raise
+                else:
+                    return self
+        raise failure
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def run(self, command: str, within_s: float = 30.0) -> Said:
+        """Run a line of shell and wait for its end; raises GuestError when it takes too long."""
+        if self._process is None or self._process.stdin is None or "\n" in command:
+            raise GuestError(f"cannot run {command!r}: one line, in a guest that runs")
+        self._count += 1
+        try:
+            self._process.stdin.write(f"{self._count} {command}\n".encode())
+            self._process.stdin.flush()
+        except BrokenPipeError as why:
+            raise GuestError(f"the guest is gone; its last words: {self._last_words()}") from why
+        lines = self._until(f"skh-end {self._count} ", within_s, command)
+        return Said(lines[:-1], int(lines[-1].split()[2]))
+
+    def close(self) -> None:
+        """End the machine; a machine without disks has nothing to save."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        if process.stdin is not None:
+            with suppress(BrokenPipeError):  # what it was told last, it will not read any more
+                process.stdin.close()
+
+    def _boot(self, kernel_image: Path, initrd: int) -> None:
+        begin = time.monotonic()
+        self._lines, self._heard = queue.SimpleQueue(), []
+        self._process = self._launch(
+            _machine(kernel_image, f"/proc/self/fd/{initrd}", self._nics),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            pass_fds=(initrd,),
+        )  # fmt: skip
+        reader = threading.Thread(
+            target=_read, args=(self._process.stdout, self._lines), daemon=True
+        )
+        reader.start()
+        said = self._until("skh-ready ", self._patience_s, "the boot")
+        self.up_after_s = time.monotonic() - begin
+        if warnings := [line for line in said if line.startswith("skh-warning ")]:
+            raise GuestError(f"{warnings[0]}; is modules.txt right for this kernel?")
+
+    def _until(self, prefix: str, within_s: float, what: str) -> list[str]:
+        """Lines up to the one that begins so."""
+        give_up_at = time.monotonic() + within_s
+        lines: list[str] = []
+        while not (lines and lines[-1].startswith(prefix)):
+            try:
+                line = self._lines.get(timeout=max(0.0, give_up_at - time.monotonic()))
+            except queue.Empty:
+                raise GuestError(
+                    f"{what}: no end after {within_s:g} s; the guest's last words: "
+                    f"{self._last_words()}"
+                ) from None
+            if line is None:
+                raise GuestError(f"{what}: the guest ended; last words: {self._last_words()}")
+            self._heard = [*self._heard[1 - _LAST_LINES :], line]
+            lines.append(line)
+        return lines
+
+    def _last_words(self) -> str:
+        return " | ".join(self._heard) or "none"
+
+
+def _machine(kernel_image: Path, initrd: str, nics: Sequence[Nic]) -> list[str]:
+    khz = counter_khz()
+    line = _KERNEL_LINE + (f" tsc_early_khz={khz}" if khz else "")
+    cables = []
+    for number, nic in enumerate(nics):
+        cables += [
+            "-netdev", f"tap,id=net{number},ifname={nic.tap},script=no,downscript=no",
+            "-device", f"virtio-net-device,netdev=net{number},mac={nic.mac}",
+        ]  # fmt: skip
+    return [
+        "setpriv", "--pdeathsig", "KILL",
+        "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-M", "microvm",
+        "-smp", str(_CORES), "-m", str(_MEMORY_MB), "-display", "none", "-monitor", "none",
+        "-serial", "stdio", "-no-reboot", "-nodefaults", "-no-user-config",
+        "-kernel", str(kernel_image), "-initrd", initrd, "-append", line, *cables,
+    ]  # fmt: skip
+
+
+def _read(serial: IO[bytes], lines: queue.SimpleQueue[str | None]) -> None:
+    """Hand over what the guest prints, line by line, and None at its end."""
+    with serial:
+        for raw in serial:
+            lines.put(raw.decode(errors="replace").strip("\r\n"))
+    lines.put(None)

@@ -1,0 +1,153 @@
+"""The guest's root file system, put together from this machine's own packages. No root needed.
+
+Everything is looked up at each run, so there is nothing that could be stale; it takes about a
+second.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from testbed.rdma_vm import cpio
+from testbed.rdma_vm.kernel import GuestError, Kernel, run
+
+_HERE: Final = Path(__file__).parent
+_PROBERS: Final = _HERE.parent.parent / "probers"
+#: Tools of the guest by package; /usr/sbin may not be in a user's search path.
+_TOOLS: Final = {
+    "busybox": "busybox-static",
+    "ip": "iproute2",
+    "rdma": "iproute2",
+    "ibv_devices": "ibverbs-utils",
+    "ibv_rc_pingpong": "ibverbs-utils",
+}
+#: Tools that only this machine needs.
+_MAKERS: Final = {
+    "qemu-system-x86_64": "qemu-system-x86",
+    "modprobe": "kmod",
+    "depmod": "kmod",
+    "dpkg": "dpkg",
+    "setpriv": "util-linux",
+    "ldd": "libc-bin",
+}
+_SEARCH: Final = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/bin", "/sbin"])
+_PYTHON: Final = Path("/usr/bin/python3")
+_PYVERBS: Final = Path("/usr/lib/python3/dist-packages/pyverbs")
+_DRIVER: Final = Path("/etc/libibverbs.d/rxe.driver")
+#: Of Python's library: large, and nothing of it runs in the guest.
+_LEFT_OUT: Final = {
+    "test", "idlelib", "tkinter", "lib2to3", "ensurepip", "distutils", "pydoc_data", "unittest",
+    "turtledemo", "sqlite3", "curses", "dbm", "venv", "xmlrpc", "wsgiref", "asyncio", "xml",
+}  # fmt: skip
+_SCRIPTS: Final = ("init", "network")
+
+
+def missing() -> list[str]:
+    """What this machine lacks to build and run a guest; empty when nothing does."""
+    lacks = []
+    if platform.system() != "Linux" or platform.machine() != "x86_64":
+        lacks.append("Linux on x86-64, because the guest runs this machine's own programs")
+    for tool, package in (_TOOLS | _MAKERS).items():
+        if _which(tool) is None:
+            lacks.append(f"{tool} (apt install {package})")
+    for path, package in (
+        (_PYTHON, "python3"),
+        (_PYVERBS, "python3-pyverbs"),
+        (_DRIVER, "ibverbs-providers"),
+    ):
+        if not path.exists():
+            lacks.append(f"{path} (apt install {package})")
+    return lacks
+
+
+def build(guest_kernel: Kernel, out: BinaryIO) -> None:
+    """Write the root file system as the kernel takes it; raises GuestError."""
+    if lacks := missing():
+        raise GuestError(f"an RDMA guest needs {', '.join(lacks)}")
+    for piece in cpio.pack(_entries(guest_kernel)):
+        out.write(piece)
+
+
+def _entries(guest_kernel: Kernel) -> Iterator[cpio.Entry]:
+    for top in ("bin", "sbin", "lib", "lib64"):
+        if (link := Path("/", top)).is_symlink():
+            yield cpio.symlink(top, str(link.readlink()))
+    for name in ("proc", "sys", "dev", "tmp", "run", "root"):
+        yield cpio.directory(name)
+    for name in _SCRIPTS:
+        yield cpio.file(name, (_HERE / name).read_bytes(), executable=True)
+    for module in guest_kernel.modules:
+        yield cpio.file(f"modules/{module.name}", module.read_bytes())
+    for source in own_sources():
+        yield _copy(source, f"skh/{source.parent.name}/{source.name}")
+    yield from _system()
+
+
+def own_sources() -> list[Path]:
+    """The RDMA engine, and what it imports of ours."""
+    shared = [*map(_prober, _SHARED), *(_PROBERS.parent / "schemas" / f"{n}.py" for n in _SCHEMAS)]
+    return sorted([*_PROBERS.glob("rdma*.py"), *shared])
+
+
+#: What the RDMA engine imports of the agent and of schemas; standard library only.
+_SHARED: Final = ("__init__", "wire", "responder")
+_SCHEMAS: Final = ("__init__", "printable")
+
+
+def _prober(name: str) -> Path:
+    return _PROBERS / f"{name}.py"
+
+
+def _system() -> Iterator[cpio.Entry]:
+    """Tools, Python with pyverbs, soft-RoCE's provider, and the libraries that all these load."""
+    tools = [Path(found) for tool in _TOOLS if (found := _which(tool))]
+    python = _PYTHON.resolve()
+    library = Path("/usr/lib", python.name)
+    providers = [*Path("/usr/lib").glob("*-linux-gnu/libibverbs/librxe-*.so")]
+    trees = [*_tree(library), *_tree(_PYVERBS)]
+    yield cpio.symlink("usr/bin/python3", python.name)
+    binaries = [*tools, python, *providers, *(path for path in trees if path.suffix == ".so")]
+    static = [path for path in tools if path.name == "busybox"]
+    libraries = _libraries(path for path in binaries if path not in static)
+    for path in [*binaries, *trees, _DRIVER, *libraries]:
+        yield _copy(path)
+
+
+def _tree(top: Path) -> Iterator[Path]:
+    for where, folders, names in os.walk(top):
+        folders[:] = sorted(
+            name for name in folders if name not in _LEFT_OUT and not name.startswith("config-")
+        )
+        yield from (
+            Path(where, name) for name in sorted(names) if not name.endswith((".opt-1.pyc", ".a"))
+        )
+
+
+def _libraries(binaries: Iterable[Path]) -> Iterator[Path]:
+    """All libraries of these binaries, and the loader."""
+    said = run(["ldd", *map(str, binaries)])
+    if lost := re.search(r"\S+ => not found", said):
+        raise GuestError(f"{lost[0]}; apt install --fix-broken")
+    yield from sorted({Path(found) for found in re.findall(r"(/\S+) \(0x", said)})
+    # Python loads it by name when a thread ends.
+    yield from Path("/usr/lib").glob("*-linux-gnu/libgcc_s.so.1")
+
+
+def _copy(source: Path, path: str | None = None) -> cpio.Entry:
+    """A file with what it holds; where a directory above it is a link, under its real name."""
+    place = path or str(source.parent.resolve() / source.name).removeprefix("/")
+    status = source.stat()
+    return cpio.file(
+        place, source.read_bytes(), executable=bool(status.st_mode & 0o111),
+        mtime=int(status.st_mtime),
+    )  # fmt: skip
+
+
+def _which(tool: str) -> str | None:
+    return shutil.which(tool, path=_SEARCH)

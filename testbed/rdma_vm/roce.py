@@ -1,0 +1,40 @@
+"""Which way soft-RoCE's packets take through a namespace fabric."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from probers.rdma.packet import QpAddress
+from testbed.netns import Fabric
+from testbed.netns.machine import call
+from testbed.rdma_vm.kernel import GuestError
+
+ROCE_PORT: Final = 4791
+_FIRST_SOURCE_PORT: Final = 0xC000
+_SOURCE_PORT_BITS: Final = 14
+_GOLDEN_RATIO: Final = 0x61C88647
+
+
+def source_port(qpn: int) -> int:
+    """The UDP source port of everything that a soft-RoCE queue pair sends: the number hashed to 14
+    bits by Linux's hash_32 (multiplication by the golden ratio), from 49152 on."""
+    return _FIRST_SOURCE_PORT + (qpn * _GOLDEN_RATIO % 2**32 >> 32 - _SOURCE_PORT_BITS)
+
+
+def spine_between(fabric: Fabric, source: QpAddress, target: QpAddress) -> str:
+    """The spine that packets from one queue pair to another cross, asked of the source's ToR:
+    the kernel there answers with the very hash that it forwards by."""
+    cable = next(c for c in fabric.plan.cables() if c.lower[2] == source.ip)
+    tor, port, _ = cable.upper
+    said = call(
+        [
+            "ip", "-n", fabric.namespace(tor), "route", "get", target.ip, "from", source.ip,
+            "iif", port, "ipproto", "udp", "sport", str(source_port(source.qpn)),
+            "dport", str(ROCE_PORT),
+        ]
+    )  # fmt: skip
+    found = re.search(r" dev spine(\d+) ", said)
+    if found is None:
+        raise GuestError(f"{tor} sends what is for {target.ip} to no spine: {said.strip()}")
+    return f"spine-{found[1]}"

@@ -1,0 +1,142 @@
+"""Scenarios: what to simulate and what to break, as TOML; places are chosen by the seed."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from testbed.faults.arrivals import Arrivals, draw
+from testbed.faults.fault_plans import FaultPlan, arrival_plan, place
+from testbed.simulator.baseline import Noise
+from testbed.simulator.simulator import Simulation
+from testbed.topologies import fabric_sources
+from testbed.topologies.clos import ClosSpec
+from testbed.topologies.fabric_sources import Fabric
+from testbed.workload.churn import deal
+from testbed.workload.jobs import JobsPlan
+from testbed.workload.probe_schedule import Shape
+
+__all__ = ["FaultPlan", "Probing", "Scenario", "ScenarioError", "load", "names", "place"]
+_SUFFIX = ".toml"
+
+
+class ScenarioError(ValueError):
+    """The scenario cannot be read or does not fit its fabric; one line."""
+
+
+class Probing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ping list: destinations per endpoint, five-tuples per pair, layers that are probed.
+
+    traced    share of the underlay's five-tuples whose routes traceroutes tell
+    skeleton  "ring": ``targets`` hosts on the job's ring; "layout": those whom the job's layout
+              makes an endpoint talk to, however many
+    """
+
+    targets: int = 8
+    ports_per_pair: int = 2
+    layers: tuple[Literal["overlay", "underlay"], ...] = ("overlay", "underlay")
+    traced: float = 1.0
+    skeleton: Shape = "ring"
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a file holds; ``proves`` says in a paragraph what it is good for.
+
+    fabric    with ``kind`` = clos (when absent), fat_tree, lingjun or document
+    jobs      who runs where and when, instead of the fabric's own placement
+    faults    planned ones; arrivals: random ones besides
+    """
+
+    proves: str
+    duration_s: int
+    fabric: Fabric = ClosSpec()
+    probing: Probing = Probing()
+    noise: Noise = Noise()
+    jobs: JobsPlan | None = None
+    faults: list[FaultPlan] = []
+    arrivals: Arrivals | None = None
+
+    def __post_init__(self) -> None:
+        if self.duration_s < 1:
+            raise ValueError(f"duration_s is {self.duration_s}; give at least 1")
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is ever broken, so that every incident is false."""
+        return not self.faults and self.arrivals is None
+
+    def simulation(self, *, seed: int, start_ns: int) -> Simulation:
+        """Build the fabric and choose the faults' places; raises ScenarioError."""
+        try:
+            topology, schedule = fabric_sources.build(self.fabric, seed), None
+            if self.jobs is not None:
+                topology, schedule = deal(topology, self.jobs, self.duration_s, seed)
+            simulation = Simulation(
+                topology,
+                seed=seed,
+                start_ns=start_ns,
+                targets=self.probing.targets,
+                ports_per_pair=self.probing.ports_per_pair,
+                layers=self.probing.layers,
+                traced=self.probing.traced,
+                noise=self.noise,
+                schedule=schedule,
+                skeleton=self.probing.skeleton,
+            )
+            plans = list(self.faults)
+            if self.arrivals is not None:
+                plans += map(arrival_plan, draw(self.arrivals, self.duration_s, seed))
+            return simulation.with_faults(place(plans, simulation, seed))
+        except ValueError as why:
+            raise ScenarioError(str(why)) from why
+
+
+def load(source: str | Path) -> Scenario:
+    """Read a file, or one of the shipped scenarios by name; raises ScenarioError (one line)."""
+    try:
+        if str(source) in names():
+            raw = (_shipped() / f"{source}{_SUFFIX}").read_bytes()
+        else:
+            raw = Path(source).read_bytes()
+    except OSError as why:
+        raise ScenarioError(
+            f"scenario {str(source)!r}: {why.strerror}; "
+            f"give a TOML file or one of {', '.join(names())}"
+        ) from why
+    try:
+        plan = _parse(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as why:
+        raise ScenarioError(f"scenario {source}: {' '.join(str(why).split())}") from why
+    if str(source) in names():
+        return plan
+    beside = fabric_sources.beside(plan.fabric, Path(source).parent)
+    return msgspec.structs.replace(plan, fabric=beside)
+
+
+def _parse(raw: bytes) -> Scenario:
+    """A fabric that does not say its kind is a Clos."""
+    document = msgspec.toml.decode(raw)
+    fabric = document.get("fabric")
+    if isinstance(fabric, dict):
+        kind = fabric.setdefault("kind", "clos")
+        if kind not in fabric_sources.KINDS:
+            raise msgspec.ValidationError(
+                f"no fabric of kind {kind!r}; choose one of {', '.join(fabric_sources.KINDS)}"
+            )
+    return msgspec.convert(document, Scenario)
+
+
+def names() -> list[str]:
+    """Scenarios that come with the package."""
+    return sorted(
+        entry.name.removesuffix(_SUFFIX)
+        for entry in _shipped().iterdir()
+        if entry.name.endswith(_SUFFIX)
+    )
+
+
+def _shipped() -> resources.abc.Traversable:
+    return resources.files("testbed") / "scenarios"

@@ -1,0 +1,72 @@
+"""How the agents themselves fare: heartbeats, and moments without CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.documents.heartbeat import Heartbeat
+from testbed.simulator.counter_rng import F64, mix, uniform
+from testbed.simulator.fault_effects import Conditions
+from testbed.simulator.network import Network
+
+#: Share of probes to or from a starved rnic that miss their time-out, and of rnics that starve.
+STARVED_LOSS: Final = 0.7
+_STARVED_RNICS: Final = 0.75
+
+
+class Moment(NamedTuple):
+    """A host whose agent got no CPU for this second, and the rnics (R,) whose probes show it."""
+
+    host: int
+    rnics: NDArray[np.bool_]
+
+
+def starved_moments(network: Network, now: Conditions, seed: int, second: int) -> list[Moment]:
+    """The starved agents' hosts that have such a moment in this second; at least two rnics each."""
+    out = []
+    for host, moments in now.starved:
+        if uniform(seed, 21, host, second)[0] < moments:
+            own = np.flatnonzero(network.rnic_host == host)
+            order = own[np.argsort(mix(seed, 22, second, own))]
+            hit = np.zeros(len(network.rnic_host), np.bool_)
+            hit[order[: max(2, round(_STARVED_RNICS * len(own)))]] = True
+            out.append(Moment(host, hit))
+    return out
+
+
+def heartbeats(
+    network: Network,
+    now: Conditions,
+    start_ns: int,
+    clock_ns: NDArray[np.int64],
+    moments: Sequence[Moment],
+    seed: int,
+    rng: np.random.Generator,
+) -> list[Heartbeat]:
+    """One heartbeat of every agent that lives, in the second that begins at ``start_ns``.
+
+    clock_ns  (H,) clock offsets of healthy hosts; the conditions may add to them
+    """
+    hosts = len(network.hosts)
+    steal: F64 = rng.random(hosts) * 0.02
+    delay_us: F64 = 30.0 + 100.0 * rng.random(hosts) ** 4
+    for moment in moments:
+        steal[moment.host] = 0.5 + 20.0 * steal[moment.host]
+        delay_us[moment.host] = 50_000.0 + 3000.0 * delay_us[moment.host]
+    phase = (uniform(seed, 23, np.arange(hosts)) * 0.9e9).astype(np.int64)
+    times = start_ns + phase + clock_ns + now.clock_ns
+    return [
+        Heartbeat(
+            node_sn=name,
+            time=int(times[host]),
+            fabric=network.topology.fabric,
+            cpu_steal=round(float(steal[host]), 4),
+            scheduling_delay_us=round(float(delay_us[host]), 1),
+        )
+        for host, name in enumerate(network.hosts)
+        if not now.silent[host]
+    ]

@@ -1,0 +1,244 @@
+"""One second of a training cluster's probes after another, from a seed.
+
+``Simulation.second(i)`` is a pure function of the simulation and i: seconds may be generated in
+any order or in parallel, and the same seed gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from schemas.documents.heartbeat import Heartbeat
+from schemas.documents.placement import Placement
+from schemas.documents.topology import Topology
+from testbed.faults.kinds import Fault, check, truth
+from testbed.scoring.truth import Truth
+from testbed.simulator.agents import STARVED_LOSS, Moment, heartbeats, starved_moments
+from testbed.simulator.baseline import Noise, queue_level
+from testbed.simulator.fault_effects import Conditions
+from testbed.simulator.network import Network
+from testbed.simulator.network import build as build_network
+from testbed.simulator.records import REFUSED, SUCCESS, TIMEOUT, Measured
+from testbed.workload.jobs import Schedule, resting
+from testbed.workload.port_epoch import HOUR_S, Hour, build_hour
+from testbed.workload.probe_schedule import Shape
+from testbed.workload.probe_schedule import skeleton as pinged
+from testbed.workload.skeleton import Paths, paths
+
+SECOND_NS: Final = 1_000_000_000
+_JITTER_NS: Final = 10_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Second:
+    """What all agents say about one second.
+
+    index       seconds since the simulation began; start_ns: the same since the epoch
+    pings       records by source host, string columns dictionary-encoded (``records.plain``
+                undoes that); columns named in schemas/documents/ping.py, and sent, lost, timestamp
+    heartbeats  of the agents that live
+    """
+
+    index: int
+    start_ns: int
+    pings: pa.RecordBatch
+    heartbeats: list[Heartbeat]
+
+
+class Simulation:
+    """A fabric, its jobs' probes, and faults.
+
+    topology          any fabric whose rnics have access switches; jobs of its containers probe
+    faults            checked against the fabric (FaultError, NetworkError)
+    start_ns          event time of second 0 [ns since the epoch]
+    targets           same-rail destinations of an endpoint within its job
+    ports_per_pair    five-tuples of a pair, probed in turn: one probe a second per pair and layer
+    layers            that are probed; traced: share of five-tuples whose routes are told
+    schedule          the jobs' containers, which must be the topology's, and when they come and go;
+                      None = the topology's containers, there all the time
+    skeleton          "ring": ``targets`` destinations on the job's ring; "layout": those that the
+                      job's layout makes it talk to, however many
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        faults: Sequence[Fault] = (),
+        *,
+        seed: int,
+        start_ns: int,
+        targets: int = 8,
+        ports_per_pair: int = 2,
+        layers: Sequence[str] = ("overlay", "underlay"),
+        traced: float = 1.0,
+        noise: Noise | None = None,
+        schedule: Schedule | None = None,
+        skeleton: Shape = "ring",
+    ) -> None:
+        if targets < 1 or ports_per_pair < 1:
+            raise ValueError("targets and ports_per_pair are counts of at least 1")
+        if not layers or not 0 <= traced <= 1:
+            raise ValueError("probing: give at least one layer, and traced as a share 0..1")
+        self.topology = topology
+        self.network: Network = build_network(topology)
+        self.seed = seed
+        self.start_ns = start_ns
+        self.targets = targets
+        self.ports_per_pair = ports_per_pair
+        self.layers = tuple(layers)
+        self.traced = traced
+        self.noise = noise or Noise()
+        self.schedule = schedule or resting(topology)
+        if tuple(topology.containers) != self.schedule.containers:
+            raise ValueError("the schedule's containers are not the topology's; deal them together")
+        self._said: dict[int, list[Placement]] | None = None
+        self._skeleton = None
+        if schedule is not None or skeleton != "ring":
+            self._skeleton = pinged(
+                self.network, self.schedule, shape=skeleton, targets=targets, seed=seed
+            )
+        self._hours: dict[int, Hour] = {}
+        for fault in faults:
+            check(fault, self.network)
+        self.faults: tuple[Fault, ...] = tuple(faults)
+
+    def with_faults(self, faults: Sequence[Fault]) -> Simulation:
+        """The same simulation with these faults instead; shares everything that is constant."""
+        for fault in faults:
+            check(fault, self.network)
+        other = copy.copy(self)
+        other.faults = tuple(faults)
+        return other
+
+    @property
+    def paths(self) -> Paths:
+        """Five-tuple paths of the first hour."""
+        return self._hour(0).paths
+
+    def truths(self, duration_s: int | None = None) -> list[Truth]:
+        """The faults that start before ``duration_s``, as truth.json tells them."""
+        fabric = self.topology.fabric
+        return [
+            truth(fault, fabric, self.start_ns, duration_s)
+            for fault in self.faults
+            if duration_s is None or fault.start_s < duration_s
+        ]
+
+    def placements(self, second: int | None = None) -> list[Placement]:
+        """What the controller says of containers in one second, or ever, in order of time; all
+        that run from the beginning are said to be ready in second 0."""
+        if self._said is None:
+            self._said = {}
+            for at, document in self.schedule.placements(self.topology.fabric, self.start_ns):
+                self._said.setdefault(at, []).append(document)
+        if second is not None:
+            return list(self._said.get(second, ()))
+        return [document for part in self._said.values() for document in part]
+
+    def seconds(self, duration_s: int) -> Iterator[Second]:
+        """Seconds 0 .. duration_s - 1 in order."""
+        return map(self.second, range(duration_s))
+
+    def second(self, index: int) -> Second:
+        """All records that are published and heartbeats sent in one second."""
+        hour = self._hour(index // HOUR_S)
+        now = hour.now(self.network, self.faults, index)
+        start_ns = self.start_ns + index * SECOND_NS
+        rng = self._rng(20, index)
+        moments = starved_moments(self.network, now, self.seed, index)
+        late = hour.baseline.late
+        pings = self._records(hour, index, rng, ~late if late.any() else None)
+        if late.any() and index >= self.noise.late_s:
+            before = index - self.noise.late_s
+            old = self._records(hour, before, self._rng(27, before), late)
+            pings = pa.concat_batches([pings, old])
+        return Second(
+            index,
+            start_ns,
+            pings,
+            heartbeats(
+                self.network, now, start_ns, hour.baseline.clock_ns, moments, self.seed, rng
+            ),
+        )
+
+    def _records(
+        self, hour: Hour, index: int, rng: np.random.Generator, hosts: NDArray[np.bool_] | None
+    ) -> pa.RecordBatch:
+        """What ``hosts`` (H,) have to say of a second, all of them when None."""
+        now = hour.now(self.network, self.faults, index)
+        rows = hour.due(now, index)
+        if hosts is not None:
+            rows = rows[hosts[hour.templates.host[rows]]]
+        moments = starved_moments(self.network, now, self.seed, index)
+        measured = self._measure(hour, now, rows, index, moments, rng)
+        return hour.templates.batch(rows, measured, self.start_ns + index * SECOND_NS)
+
+    def _rng(self, purpose: int, index: int) -> np.random.Generator:
+        return np.random.Generator(
+            np.random.SFC64(np.random.SeedSequence([self.seed, purpose, index]))
+        )
+
+    def _measure(
+        self,
+        hour: Hour,
+        now: Conditions,
+        rows: NDArray[np.int64],
+        index: int,
+        moments: list[Moment],
+        rng: np.random.Generator,
+    ) -> Measured:
+        count = len(rows)
+        path = hour.templates.path[rows]
+        log_rtt = hour.baseline.log_median_at(path, index, self.start_ns / SECOND_NS)
+        log_rtt += self.noise.rtt_sigma * rng.standard_normal(count, np.float32)
+        keep = now.keep[path]
+        trace = hour.templates.trace[rows]
+        if trace.any():  # three probes a hop: one answer is enough
+            keep = np.where(trace, 1 - (1 - keep) ** 3, keep)
+        passed = hour.baseline.burst_keep_at(path, index)
+        arrived = rng.random(count) < (keep if passed is None else keep * passed)
+        for moment in moments:
+            slow = moment.rnics[hour.paths.src_rnic[path]] | moment.rnics[hour.paths.dst_rnic[path]]
+            arrived &= ~(slow & (rng.random(count, np.float32) < STARVED_LOSS))
+        watch = hour.paths.watch
+        if watch is not None:
+            arrived &= index < watch.dies_s[path]
+        dial = np.where(arrived, SUCCESS, TIMEOUT).astype(np.int8)
+        if now.refused.any():
+            dial[arrived & now.refused[path] & ~trace] = REFUSED
+        host = hour.templates.host[rows]
+        clock = hour.baseline.clock_ns + now.clock_ns
+        sent_at = self.start_ns + index * SECOND_NS + hour.paths.phase_ns[path] + clock[host]
+        sent_at += (rng.random(count, np.float32) * _JITTER_NS).astype(np.int64)
+        queues = 0.0
+        if now.queue_us is not None:
+            queues = queue_level(self.noise, self.seed, hour.baseline.jobs, index)
+        return Measured(
+            dial, np.round(now.slowed(np.exp(log_rtt), path, index, queues), 3), sent_at
+        )
+
+    def _hour(self, hour: int) -> Hour:
+        if hour not in self._hours:
+            for old in [key for key in self._hours if key != 0]:
+                del self._hours[old]
+            drawn = paths(
+                self.network,
+                targets=self.targets,
+                ports_per_pair=self.ports_per_pair,
+                seed=self.seed,
+                hour=hour,
+                layers=self.layers,
+                given=self._skeleton,
+            )
+            self._hours[hour] = build_hour(
+                self.network, drawn, self.noise, self.seed, turns=self.ports_per_pair,
+                traced=self.traced,
+            )  # fmt: skip
+        return self._hours[hour]

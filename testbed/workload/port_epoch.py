@@ -1,0 +1,91 @@
+"""One hour of a simulation: source ports, and so paths, stay the same; who probes when follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.faults.kinds import Fault
+from testbed.simulator.baseline import Baseline, Noise, baseline
+from testbed.simulator.counter_rng import mix, uniform
+from testbed.simulator.fault_effects import Conditions, conditions
+from testbed.simulator.network import Network
+from testbed.simulator.records import Templates, templates
+from testbed.workload.skeleton import Paths
+
+HOUR_S: Final = 3600
+_TRACE_PERIOD_S: Final = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Hour:
+    """Everything that is constant while source ports do not change.
+
+    turns         templates of pings, by the turn of their five-tuple
+    first_traces  templates of the traceroutes of the first seconds, each once
+    traces        the same by second of every later minute
+    """
+
+    paths: Paths
+    baseline: Baseline
+    templates: Templates
+    turns: list[NDArray[np.int64]]
+    first_traces: list[NDArray[np.int64]]
+    traces: list[NDArray[np.int64]]
+    _states: dict[tuple[Fault, ...], Conditions] = field(default_factory=dict)
+
+    def due(self, now: Conditions, index: int) -> NDArray[np.int64]:
+        """(N,) templates that are due in a second: the pings of this turn, then traceroutes."""
+        into = index % HOUR_S
+        pings = self.turns[index % len(self.turns)]
+        if not now.probing.all():
+            pings = pings[now.probing[pings]]
+        watch = self.paths.watch
+        if watch is not None:
+            pings = pings[watch.due(pings, index)]
+        if into < len(self.first_traces):
+            traces = self.first_traces[into]
+        elif into >= _TRACE_PERIOD_S:
+            traces = self.traces[into % _TRACE_PERIOD_S]
+        else:
+            return pings
+        if now.silent.any():
+            traces = traces[~now.silent[self.templates.host[traces]]]
+        return np.concatenate([pings, traces])
+
+    def now(self, network: Network, faults: Sequence[Fault], index: int) -> Conditions:
+        """What the faults that are active in a second make of the network."""
+        active = tuple(fault for fault in faults if fault.active(index))
+        if active not in self._states:
+            if len(self._states) > 64:
+                self._states.clear()
+            self._states[active] = conditions(network, self.paths, self.baseline.log_keep, active)
+        return self._states[active]
+
+
+def build_hour(
+    network: Network, drawn: Paths, noise: Noise, seed: int, *, turns: int, traced: float
+) -> Hour:
+    """Lay out who probes when.
+
+    drawn   five-tuple paths of this hour
+    turns   five-tuples of a pair, probed in turn; traced: share of them whose routes are told
+    """
+    coded = templates(network, drawn)
+    traces = np.flatnonzero(coded.trace)
+    if traced < 1:
+        traces = traces[uniform(seed, 26, coded.path[traces]) < traced]
+    slot = mix(seed, 24, traces) % np.uint64(_TRACE_PERIOD_S)
+    every = np.arange(len(drawn))
+    return Hour(
+        paths=drawn,
+        baseline=baseline(network, drawn, noise, seed),
+        templates=coded,
+        turns=[every[drawn.turn == turn] for turn in range(turns)],
+        first_traces=[traces[slot % np.uint64(2) == half] for half in (0, 1)],
+        traces=[traces[slot == second] for second in range(_TRACE_PERIOD_S)],
+    )
