@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from localizer.fabric.factored_incidence import Woven
+from localizer.fabric.factored_incidence import FactoredIncidence
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -51,7 +51,7 @@ class Crossings(Protocol):
         """(n, len(columns)) along + i against of some paths and classes."""
 
     def tally(self, kind: I64, columns: I64) -> tuple[I64, F64, Bool, F64]:
-        """How often paths of each kind (P,; -1: none) cross some classes; see ``Woven.tally``."""
+        """How often paths of each kind (P,; -1: none) cross some classes; see ``tally``."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,10 @@ class Matrices:
     tunnels: Bool | None = None
 
     @cached_property
-    def _woven(self) -> Woven:
-        return Woven.of(self.incidence if self.along is None else self.along, self.against)
+    def _woven(self) -> FactoredIncidence:
+        return FactoredIncidence.of(
+            self.incidence if self.along is None else self.along, self.against
+        )
 
     def pooled(self, values: F64 | I64 | Bool) -> F64:
         """See ``Crossings``."""
@@ -139,7 +141,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Blame:
+class Attribution:
     """A class that a strategy holds for guilty.
 
     column   column of the incidence

@@ -1,4 +1,4 @@
-"""skh.windows -> incidents and anomalies: the localiser as one object. Pure.
+"""skh.windows -> incidents and anomalies: the localizer as one object. Pure.
 
 Its state is a function of the messages it has been given, in their order, so a replay of the topic
 gives the same incidents. ``verdicts.second`` holds the rules that one second is judged by.
@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from localizer.baselines.clocks import ClockWatch
 from localizer.explanation.impact import anomalies, impact
-from localizer.incidents.tracked_incident import Case
-from localizer.incidents.tracker import IncidentBook
-from localizer.second_batch import Assembler, Frame
+from localizer.incidents.tracked_incident import TrackedIncident
+from localizer.incidents.tracker import IncidentTracker
+from localizer.second_batch import Assembler, SecondBatch
 from localizer.state import FabricState, Options
 from localizer.suppression import filters
 from localizer.suppression.maintenance import Cause, Suppressed
@@ -39,13 +39,13 @@ FORGET_AFTER_S = 900  # a five-tuple not probed, a host not heard of for so long
 
 
 class Punctuation(msgspec.Struct):
-    """Body of a punctuation that the localiser reads; windowers may say more."""
+    """Body of a punctuation that the localizer reads; windowers may say more."""
 
     skewed: dict[str, float] = {}
 
 
 @dataclass(slots=True)
-class Findings:
+class LocalizerOutput:
     """What changed: whole incident documents, and the bad paths behind those that opened."""
 
     incidents: list[Incident] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Localizer:
         self._topology = topology
         self._assembler = Assembler()
         self._state: FabricState | None = None
-        self._book: IncidentBook | None = None
+        self._book: IncidentTracker | None = None
         self._restored: list[Incident] = []
         self._clocks = ClockWatch()
         self._placements: list[Placement] = []  # heard before the first message
@@ -75,7 +75,7 @@ class Localizer:
         """
         about_network = [each for each in incidents if each.kind != "pipeline"]
         for each in about_network:
-            Case.of(each)
+            TrackedIncident.of(each)
         self._restored = [*self._restored, *about_network]
 
     def place(self, documents: Iterable[Placement]) -> None:
@@ -156,7 +156,9 @@ class Localizer:
         """Newest second that has been judged [s since the epoch]; None before the first."""
         return self._assembler.judged_s
 
-    def observe(self, header: Header, batch: pa.RecordBatch | None, body: bytes = b"") -> Findings:
+    def observe(
+        self, header: Header, batch: pa.RecordBatch | None, body: bytes = b""
+    ) -> LocalizerOutput:
         """Take one message of skh.windows, in topic order.
 
         batch  rows of a chunk; None for a punctuation, whose JSON is ``body``
@@ -173,23 +175,23 @@ class Localizer:
                 self._miss_everyone(findings)
             return findings
         if batch is None:
-            return Findings()
+            return LocalizerOutput()
         if header.kind == "heartbeats":
             state.take_heartbeats(batch)
         elif header.kind == "routes":
             state.take_routes(batch)
         else:
             self._assembler.add(header, batch)
-        return Findings()
+        return LocalizerOutput()
 
-    def finish(self) -> Findings:
+    def finish(self) -> LocalizerOutput:
         """Judge what is left: the input has ended."""
         return self._judge_all(self._assembler.finish())
 
     def _of(self, fabric: str) -> FabricState:
         if self._state is None:
             self._state = FabricState(fabric, self._topology, self.options)
-            self._book = IncidentBook(
+            self._book = IncidentTracker(
                 fabric, lateness_s=self.options.lateness_s, strategy=self.options.strategy
             )
             self._book.restore(self._restored)
@@ -198,13 +200,13 @@ class Localizer:
             self._restored, self._placements, self._maintenance = [], [], []
         return self._state
 
-    def _judge_all(self, frames: object) -> Findings:
-        findings = Findings()
+    def _judge_all(self, frames: object) -> LocalizerOutput:
+        findings = LocalizerOutput()
         for frame in frames:  # type: ignore[attr-defined]  # an iterator of Frame
             self._judge(frame, findings)
         return findings
 
-    def _miss_everyone(self, findings: Findings) -> None:
+    def _miss_everyone(self, findings: LocalizerOutput) -> None:
         """Nothing arrives any more, so no second will be judged: the last one has to speak."""
         state, book, at = self._state, self._book, self._assembler.judged_s
         if state is None or book is None or at is None:
@@ -212,12 +214,12 @@ class Localizer:
         verdict = scope_outage.vanished(state, at)
         if verdict is None:
             return
-        seen = filters.told(state, [verdict], at)
+        seen = filters.reported(state, [verdict], at)
         self._vanished = verdict if seen else None
         told = book.step(at + IDLE_S, [(each, impact(state, each)) for each in seen], close=False)
         findings.incidents += [incident for incident, _ in told]
 
-    def _judge(self, frame: Frame, findings: Findings) -> None:
+    def _judge(self, frame: SecondBatch, findings: LocalizerOutput) -> None:
         state, book = self._state, self._book
         assert state is not None  # noqa: S101 — a frame comes from a message, which made both
         assert book is not None  # noqa: S101
@@ -244,7 +246,7 @@ class Localizer:
         if frame.second % FORGET_EVERY_S == 0 or late:
             self._forget(state, book, frame.second)
 
-    def _forget(self, state: FabricState, book: IncidentBook, second: int) -> None:
+    def _forget(self, state: FabricState, book: IncidentTracker, second: int) -> None:
         """Drop what has not been heard of for long; a few times in each quarter of an hour."""
         self._forgot_s, self._since = second, 0
         keep = state.history.last_seen >= second - FORGET_AFTER_S

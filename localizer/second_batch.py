@@ -23,7 +23,7 @@ IDLE_S = 900  # a partition that is idle and so far behind is not waited for; it
 
 
 @dataclass(slots=True)
-class Frame:
+class SecondBatch:
     """Everything about one second: its panes, and the windows that end with it."""
 
     second: int
@@ -107,18 +107,18 @@ class Assembler:
         """Nobody probes any more, in any partition."""
         return bool(self._watermark) and all(idle for _, idle in self._watermark.values())
 
-    def ready(self) -> Iterator[Frame]:
+    def ready(self) -> Iterator[SecondBatch]:
         """Frames of all seconds that every partition has passed."""
         marks = [seconds for seconds, idle in self._watermark.values() if not idle]
         if not marks and self._watermark:  # all idle: what they said last is final
             marks = [max(seconds for seconds, _ in self._watermark.values())]
         yield from self._until(min(marks, default=0))
 
-    def finish(self) -> Iterator[Frame]:
+    def finish(self) -> Iterator[SecondBatch]:
         """All that is left, at the end of the input."""
         yield from self._until(max(self._panes, default=-1) + 1)
 
-    def _until(self, watermark_s: int) -> Iterator[Frame]:
+    def _until(self, watermark_s: int) -> Iterator[SecondBatch]:
         if self.judged_s is None:
             if not self._panes or watermark_s <= min(self._panes):
                 return
@@ -135,4 +135,4 @@ class Assembler:
             windows = self._windows.pop(second + 1, [])
             for old in [end for end in self._windows if end <= second]:
                 self.repeated += len(self._windows.pop(old))
-            yield Frame(second, self._panes.pop(second, []), windows, jumped)
+            yield SecondBatch(second, self._panes.pop(second, []), windows, jumped)

@@ -1,4 +1,4 @@
-"""What the localiser remembers of one fabric: paths, their places, counts, latencies, hosts."""
+"""What the localizer remembers of one fabric: paths, their places, counts, latencies, hosts."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from localizer.baselines.pane_history import History
+from localizer.baselines.pane_history import PaneHistory
 from localizer.baselines.source_weights import bounded
 from localizer.detectors.alarm_budget import AlarmBudget
 from localizer.detectors.drift import DriftMemory
-from localizer.detectors.latency import FEATURES, LatencyMemory, Shift, comparable
-from localizer.detectors.loss import Background
+from localizer.detectors.latency import FEATURES, LatencyDeviation, LatencyMemory, comparable
+from localizer.detectors.loss import LossBaseline
 from localizer.detectors.silence import HostMemory
 from localizer.fabric.incidence import Incidence
-from localizer.fabric.key_index import Growing, KeyIndex, joined
+from localizer.fabric.key_index import GrowableArray, KeyIndex, joined
 from localizer.fabric.observability import Classes, classes
 from localizer.fabric.path_table import PathIndex, Paths
-from localizer.second_batch import Frame
-from localizer.suppression.maintenance import Account, Calendar
+from localizer.second_batch import SecondBatch
+from localizer.suppression.maintenance import MaintenanceWindows, SuppressionLog
 from localizer.suppression.placement import Placements
 from schemas.component_ids import component
 from schemas.documents.placement import Placement
@@ -54,7 +54,7 @@ class PValues(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Parameters of the localiser.
+    """Parameters of the localizer.
 
     strategy             registered name
     false_per_week       alarm budget per fabric [incidents]
@@ -82,23 +82,25 @@ class FabricState:
         self.budget = AlarmBudget(options.false_per_week)
         self.index = PathIndex()
         self.incidence = Incidence(topology)
-        self.history = History()
+        self.history = PaneHistory()
         self.latency = LatencyMemory()
         self.drift = DriftMemory()
-        self.background = Background()
+        self.background = LossBaseline()
         self.hosts = HostMemory()
-        self._ends = Growing(np.int32, 2)
-        self._layer = Growing(np.int8)
-        self._pair = Growing(np.int64)
-        self.shift: Shift | None = None  # of the window that ends with this second, if one does
+        self._ends = GrowableArray(np.int32, 2)
+        self._layer = GrowableArray(np.int8)
+        self._pair = GrowableArray(np.int64)
+        self.shift: LatencyDeviation | None = (
+            None  # of the window that ends with this second, if one does
+        )
         self.suspects: set[str] = set()  # components of open incidents about reachability
         self._pairs = {"ends": KeyIndex(), "layer": KeyIndex()}
         self._classes: Classes | None = None
         self._classes_of = (0, 0)  # version of the incidence, second
         self.newest_s = 0
         self.placements = Placements()
-        self.calendar = Calendar()
-        self.account = Account()
+        self.calendar = MaintenanceWindows()
+        self.account = SuppressionLog()
         self._given_pods = {h.node_sn: h.pod for h in (topology.hosts if topology else ()) if h.pod}
         self.pods = dict(self._given_pods)
         self.dead_scopes: set[str] = set()  # pods and fabrics that fell silent as a whole
@@ -129,13 +131,13 @@ class FabricState:
         """(P,) code of (endpoint pair, layer)."""
         return self._pair.now
 
-    def take(self, frame: Frame) -> None:
+    def take(self, frame: SecondBatch) -> None:
         """Write a frame into the memories."""
         if frame.jumped:
             self.history.clear()
             self.latency.clear()
         self.newest_s = frame.second
-        counts: dict[str, list[npt.NDArray[np.uint32]]] = {n: [] for n in History.FIELDS}
+        counts: dict[str, list[npt.NDArray[np.uint32]]] = {n: [] for n in PaneHistory.FIELDS}
         rows: list[I64] = [np.empty(0, np.int64)]
         rtt: list[npt.NDArray[np.float32]] = [np.empty(0, np.float32)]
         rows += self._rows(frame.panes)
@@ -151,7 +153,7 @@ class FabricState:
         self.hosts.probed(frame.second, source)
         self.shift = self._judge_latency(frame) if frame.windows else None
 
-    def _judge_latency(self, frame: Frame) -> Shift:
+    def _judge_latency(self, frame: SecondBatch) -> LatencyDeviation:
         parts = list(zip(self._rows(frame.windows), frame.windows, strict=True))
         ends = (frame.second - third * THIRD_S for third in range(3))
         whole = np.logical_and.reduce([self.history.heard(end, THIRD_S) for end in ends])

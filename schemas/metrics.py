@@ -108,7 +108,7 @@ STREAM_MISSING: Final = Metric(
 )  # fmt: skip
 STREAM_REPEATED: Final = Metric(
     "skh_stream_chunks_repeated_total", "counter",
-    "Chunks of panes and windows that the localiser did not use: they were there already (after a "
+    "Chunks of panes and windows that the localizer did not use: they were there already (after a "
     "restart), or came after their second had been judged",
 )  # fmt: skip
 STREAM_DEAD_LETTERS: Final = Metric(
@@ -136,7 +136,7 @@ STREAM_FABRIC_FAILING: Final = Metric(
 )  # fmt: skip
 STREAM_LOCALIZER_SIZE: Final = Metric(
     "skh_localizer_size", "gauge",
-    "Things that the localisers of this stream worker remember, by what", ("what",),
+    "Things that the localizers of this stream worker remember, by what", ("what",),
 )  # fmt: skip
 STREAM_COMMIT_STALLED: Final = Metric(
     "skh_stream_commit_stalled",
@@ -159,7 +159,7 @@ STREAM_EARLY: Final = Metric(
     "Messages published before slower partitions had come as far, because no more may wait",
 )
 STREAM_FINDINGS: Final = Metric(
-    "skh_stream_findings_total", "counter", "Documents published by the localiser", ("kind",)
+    "skh_stream_findings_total", "counter", "Documents published by the localizer", ("kind",)
 )
 STREAM_REFUSED: Final = Metric(
     "skh_stream_refused_total", "counter",

@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from schemas.documents.incident import Incident
-from streams.replay import Offline
+from streams.replay import Replay
 from testbed.scenarios import scenario
 
 HERE: Final = Path(__file__).parent.parent
@@ -43,7 +43,7 @@ def documents(name: str, seed: int) -> list[Incident]:
     """All versions of all incidents of a simulated cluster, in the order in which they came."""
     plan = scenario.load(name)
     simulation = plan.simulation(seed=seed, start_ns=START_NS)
-    offline = Offline(topology=simulation.topology)
+    offline = Replay(topology=simulation.topology)
     found = []
     for second in simulation.seconds(plan.duration_s):
         placed = simulation.placements(second.index)

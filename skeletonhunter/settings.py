@@ -104,7 +104,7 @@ class Settings(BaseSettings):
     )
     strategy: str = Field(
         default="hypothesis",
-        description="registered localisation strategy",
+        description="registered localization strategy",
         json_schema_extra=_read_by("up", "stream"),
     )
     false_per_week: float = Field(

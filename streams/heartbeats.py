@@ -18,9 +18,9 @@ from streams import dead_letters
 from streams.admission.admission import Admission
 from streams.admission.twins import Twins
 from streams.kafka.messages import InMessage, OutMessage
-from streams.merge.consumer_progress import Reading
-from streams.merge.output_merger import Confluence, Stage
-from streams.merge.pending_acks import Held, in_message
+from streams.merge.consumer_progress import ConsumerProgress
+from streams.merge.output_merger import OutputMerger, Stage
+from streams.merge.pending_acks import PendingAcks, in_message
 from streams.windowing.windower import SECOND
 
 _FLUSH_S: Final = 0.5
@@ -38,23 +38,23 @@ class _Lane:
         default_factory=lambda: defaultdict(list)
     )  # second, fabric
     letters: list[OutMessage] = field(default_factory=list)
-    held: list[Held] = field(default_factory=list)
+    held: list[PendingAcks] = field(default_factory=list)
     front_s: int = 0
 
 
 class Heartbeats:
-    """Gathers heartbeats for half a second and forwards them to their fabric's localiser."""
+    """Gathers heartbeats for half a second and forwards them to their fabric's localizer."""
 
     def __init__(
         self,
-        confluence: Confluence,
+        confluence: OutputMerger,
         *,
-        reading: Reading | None = None,
+        reading: ConsumerProgress | None = None,
         admission: Admission | None = None,
     ) -> None:
         self._confluence = confluence
         self._admission = admission or Admission()
-        self._reading = reading or Reading()
+        self._reading = reading or ConsumerProgress()
         self._lanes: dict[int, _Lane] = {}
         self._lock = asyncio.Lock()
         self.received = self.dead_lettered = 0
@@ -71,7 +71,7 @@ class Heartbeats:
             self._lanes[partition] = _Lane()
         lane = self._lanes[partition]
         self._read(partition, lane, in_message(event))
-        lane.held.append(Held(offset, event))
+        lane.held.append(PendingAcks(offset, event))
         if len(lane.held) >= _BATCH:
             await self.flush()
 
@@ -170,7 +170,10 @@ def chunks(
 
 
 def attach(
-    app: faust.App, confluence: Confluence, reading: Reading, admission: Admission | None = None
+    app: faust.App,
+    confluence: OutputMerger,
+    reading: ConsumerProgress,
+    admission: Admission | None = None,
 ) -> Heartbeats:
     """Make the agent of skh.heartbeats; returns the stage for its counts."""
     inbox = app.topic(

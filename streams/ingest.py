@@ -16,11 +16,11 @@ from schemas import topics
 from streams import dead_letters
 from streams.admission.admission import Admission
 from streams.kafka.messages import InMessage, OutMessage
-from streams.merge.consumer_progress import Reading
-from streams.merge.output_merger import Confluence, Stage
-from streams.merge.pending_acks import Held, acknowledge, in_message
+from streams.merge.consumer_progress import ConsumerProgress
+from streams.merge.output_merger import OutputMerger, Stage
+from streams.merge.pending_acks import PendingAcks, acknowledge, in_message
 from streams.windowing.partition import PartitionWorker
-from streams.windowing.record_counts import Tally
+from streams.windowing.record_counts import RecordCounts
 from streams.windowing.windower import SECOND, Timing
 
 #: Messages are judged together, so that the cost per call of numpy and Arrow is shared.
@@ -40,7 +40,7 @@ class _Lane:
     worker: PartitionWorker
     pending: list[InMessage] = field(default_factory=list)
     pending_bytes: int = 0
-    held: deque[Held] = field(default_factory=deque)
+    held: deque[PendingAcks] = field(default_factory=deque)
     quiet: int = 0  # ticks in a row that found it read to its end and nothing new
     arrival_s: float = 0.0  # newest message's
 
@@ -54,20 +54,20 @@ class Ingest:
 
     def __init__(
         self,
-        confluence: Confluence,
+        confluence: OutputMerger,
         timing: Timing | None = None,
         *,
         clock_ns: Callable[[], int] = time.time_ns,
-        reading: Reading | None = None,
+        reading: ConsumerProgress | None = None,
         admission: Admission | None = None,
     ) -> None:
         self._confluence = confluence
         self._admission = admission
         self._timing = timing or Timing()
         self._clock_ns = clock_ns
-        self._reading = reading or Reading()
+        self._reading = reading or ConsumerProgress()
         self._lanes: dict[int, _Lane] = {}
-        self._retired = Tally()
+        self._retired = RecordCounts()
         self._epoch = 0
         self.failures = 0  # times that windowing failed by a defect; only rises
         #: Age of the newest message read of the slowest partition that has more [s]; 0: none has.
@@ -76,7 +76,7 @@ class Ingest:
         confluence.join(Stage(topics.PINGS.name, self._reading, self._front_s, self._left_out))
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> RecordCounts:
         """Sum over all partitions since the process started; what was re-read counts again."""
         total = self._retired
         for lane in self._lanes.values():
@@ -102,7 +102,7 @@ class Ingest:
         incoming = incoming._replace(time_ms=self._arrival_ms(event.message, incoming.time_ms))
         lane.pending.append(incoming)
         lane.pending_bytes += len(incoming.value)
-        lane.held.append(Held(offset, event))
+        lane.held.append(PendingAcks(offset, event))
         lane.quiet, lane.arrival_s = 0, incoming.time_ms / 1000
         if len(lane.pending) >= _BATCH_MESSAGES or lane.pending_bytes >= _BATCH_BYTES:
             await self.flush()
@@ -234,8 +234,8 @@ class Ingest:
 
 def attach(
     app: faust.App,
-    confluence: Confluence,
-    reading: Reading,
+    confluence: OutputMerger,
+    reading: ConsumerProgress,
     timing: Timing | None = None,
     admission: Admission | None = None,
 ) -> Ingest:
@@ -269,5 +269,7 @@ def attach(
     return stage
 
 
-def _sum(a: Tally, b: Tally) -> Tally:
-    return Tally(*(getattr(a, each.name) + getattr(b, each.name) for each in fields(Tally)))
+def _sum(a: RecordCounts, b: RecordCounts) -> RecordCounts:
+    return RecordCounts(
+        *(getattr(a, each.name) + getattr(b, each.name) for each in fields(RecordCounts))
+    )

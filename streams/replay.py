@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from localizer.localizer import Findings, Localizer
+from localizer.localizer import Localizer, LocalizerOutput
 from localizer.state import Options
 from localizer.suppression.maintenance import Suppressed
 from schemas import topics
@@ -25,11 +25,11 @@ from streams.kafka.messages import OutMessage
 from streams.localize.stage import STOPPED_OPEN_S, STOPPED_S
 from streams.replay_coverage import Judged
 from streams.windowing.partition import PartitionWorker
-from streams.windowing.record_counts import Tally
+from streams.windowing.record_counts import RecordCounts
 
 
-class Offline:
-    """One partition and its localisers, one per fabric."""
+class Replay:
+    """One partition and its localizers, one per fabric."""
 
     def __init__(self, *, topology: Topology | None = None, options: Options | None = None) -> None:
         self._worker = PartitionWorker(partition=0, epoch=0)
@@ -43,7 +43,7 @@ class Offline:
         self._offset = 0
         self.judged: dict[str, Judged] = {}  # by fabric
         self.dead_letters: list[OutMessage] = []
-        self.judging_s: list[float] = []  # time that the localiser took for each feed
+        self.judging_s: list[float] = []  # time that the localizer took for each feed
 
     def place(self, documents: Iterable[Placement]) -> None:
         """Learn where containers run and how they are; at any time, for any time."""
@@ -66,7 +66,7 @@ class Offline:
         return [*self._suppressed, *now]
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> RecordCounts:
         """Where every record went."""
         return self._worker.tally
 
@@ -81,12 +81,12 @@ class Offline:
         beats: Iterable[Heartbeat],
         arrival_ns: int,
         placements: Iterable[Placement] = (),
-    ) -> Findings:
+    ) -> LocalizerOutput:
         """Take records accepted by ``schemas.wire.codecs``, heartbeats of the same time and news
         of containers.
         """
         self.place(placements)
-        found = Findings()
+        found = LocalizerOutput()
         self.judging_s.append(0.0)
         by_fabric: dict[str, list[Heartbeat]] = {}
         for beat in beats:
@@ -97,16 +97,16 @@ class Offline:
         self._offset += 1
         return found
 
-    def finish(self) -> Findings:
+    def finish(self) -> LocalizerOutput:
         """End of the input: closes and judges everything."""
-        found = Findings()
+        found = LocalizerOutput()
         self._deliver(self._worker.finish(), found)
         for fabric, localizer in self._localizers.items():
             _add(found, localizer.finish())
             self.judged[fabric].look(localizer, last=True)
         return found
 
-    def _deliver(self, messages: list[OutMessage], found: Findings) -> None:
+    def _deliver(self, messages: list[OutMessage], found: LocalizerOutput) -> None:
         for message in messages:
             if message.topic != topics.WINDOWS.name:
                 self.dead_letters.append(message)
@@ -152,6 +152,6 @@ class Offline:
                 self._measured_s.pop(fabric, None)
 
 
-def _add(to: Findings, more: Findings) -> None:
+def _add(to: LocalizerOutput, more: LocalizerOutput) -> None:
     to.incidents += more.incidents
     to.anomalies += more.anomalies

@@ -26,11 +26,11 @@ from streams.kafka import security, transport
 from streams.kafka.fetch import PARTITION_BYTES
 from streams.kafka.publisher import Publisher
 from streams.localize import restore, stage
-from streams.localize.operator_feed import Notices
+from streams.localize.operator_feed import OperatorFeed
 from streams.localize.reread import WindowsReader
-from streams.merge.consumer_progress import SETTLED_S, Extent, Reading
-from streams.merge.end_offsets import Ends
-from streams.merge.output_merger import Confluence
+from streams.merge.consumer_progress import SETTLED_S, ConsumerProgress, OffsetRange
+from streams.merge.end_offsets import EndOffsets
+from streams.merge.output_merger import OutputMerger
 from streams.windowing.windower import Timing
 
 
@@ -72,8 +72,8 @@ class StreamWorker:
         self.config = config
         self.publisher = Publisher(config.bootstrap, config.kafka)
         self.app = build(config)
-        self.confluence = confluence = Confluence(self.publisher)
-        self._ends = Ends(self._kafka())
+        self.confluence = confluence = OutputMerger(self.publisher)
+        self._ends = EndOffsets(self._kafka())
         ownership = Ownership(config.topology)
         self.admission = Admission(
             config.sender_keys, unsigned=config.unsigned_senders, ownership=ownership
@@ -85,9 +85,9 @@ class StreamWorker:
         self.heartbeats = heartbeats.attach(
             self.app, confluence, self._reading(topics.HEARTBEATS), self.admission
         )
-        self.notices = Notices(self._kafka(), ownership.hear)
+        self.notices = OperatorFeed(self._kafka(), ownership.hear)
         self.refused: Counter[str] = Counter()
-        self.localise = stage.attach(
+        self.localize = stage.attach(
             self.app,
             self.publisher,
             self._localizer,
@@ -100,7 +100,7 @@ class StreamWorker:
     @property
     def lag_s(self) -> float:
         """How far judging is behind what the brokers have, beyond the lateness [s]."""
-        return self.ingest.lag_s + self.localise.lag_s
+        return self.ingest.lag_s + self.localize.lag_s
 
     @property
     def catching_up(self) -> bool:
@@ -109,7 +109,7 @@ class StreamWorker:
         """
         if self.ingest.lag_s < SETTLED_S:
             self._pings.settle()
-        return self._pings.catching_up or self.localise.catching_up
+        return self._pings.catching_up or self.localize.catching_up
 
     @property
     def commit_stalled(self) -> int:
@@ -127,15 +127,15 @@ class StreamWorker:
     async def _read_incidents(self) -> list[Incident]:
         return await restore.read_incidents(self._kafka(), self.refused)
 
-    def _reading(self, topic: Topic) -> Reading:
-        async def extents() -> dict[int, Extent]:
+    def _reading(self, topic: Topic) -> ConsumerProgress:
+        async def extents() -> dict[int, OffsetRange]:
             assigned = {tp.partition for tp in self.app.consumer.assignment()
                         if tp.topic == topic.name}  # fmt: skip
             return await restore.read_extents(
                 self._kafka(), self.config.group, topic.name, assigned
             )
 
-        return Reading(
+        return ConsumerProgress(
             extents,
             lambda p: self.app.consumer.highwater(faust.types.TP(topic.name, p)),
             lambda partitions: self._ends.ask(topic.name, partitions),
@@ -165,7 +165,7 @@ class StreamWorker:
             return "the stream worker has crashed"
         if not self.app.started or self.app.rebalancing or not self.app.consumer.assignment():
             return "the stream worker has no partitions yet"
-        if failing := self.localise.failing():
+        if failing := self.localize.failing():
             return "; ".join(f"fabric {name}: {why}" for name, why in sorted(failing.items()))
         return None
 

@@ -1,4 +1,4 @@
-"""The localiser at scale: chunks of skh.windows of a large rail Clos, made without a simulator.
+"""The localizer at scale: chunks of skh.windows of a large rail Clos, made without a simulator.
 
 Every endpoint probes the next ones of its job on its rail, in both layers, one five-tuple a pair
 and one probe a second. Underlay five-tuples are traced both ways; overlay routes are unknown.
@@ -43,7 +43,7 @@ LARGE: Final = Scale(hosts=896, targets=7)  # 100,000 paths, 20,000 components
 LARGEST: Final = Scale(hosts=4480, targets=14)  # 1,000,000 paths, 100,000 components
 
 
-class Fleet:
+class SyntheticCluster:
     """The paths of a fabric by columns; ``chunks`` says what their probes met."""
 
     def __init__(self, scale: Scale, seed: int = 1) -> None:
@@ -227,7 +227,7 @@ def scale(
     size: Scale, *, goal_ms: int, goal_mb: int | None = None, faulty_s: int = _FAULTY_S
 ) -> dict[str, Any]:
     """CPU time to judge a second: quiet, with five faults, and when 10,000 paths are new."""
-    fleet = Fleet(size)
+    fleet = SyntheticCluster(size)
     localizer = Localizer(topology=fleet.topology)
     routes = list(fleet.routes())
     spent: dict[str, list[float]] = {"quiet": [], "faulty": [], "new": []}

@@ -78,7 +78,7 @@ def panes() -> dict[str, Any]:
 
 def detect() -> dict[str, Any]:
     """Time to judge one second of 10,000 paths while five faults last."""
-    from streams.replay import Offline
+    from streams.replay import Replay
 
     spec = ClosSpec(name="bench", hosts=64, rails=4, hosts_per_segment=16, hosts_per_job=16)
     simulation = Simulation(build(spec, 2), seed=2, start_ns=START_NS, targets=10)
@@ -94,7 +94,7 @@ def detect() -> dict[str, Any]:
               start_s=45),
     ]  # fmt: skip
     simulation = simulation.with_faults(faults)
-    offline = Offline(topology=topology)
+    offline = Replay(topology=topology)
     for second in simulation.seconds(75):
         offline.feed(
             codecs.conform(second.pings).batch, second.heartbeats, second.start_ns + SECOND
@@ -159,7 +159,7 @@ def run_through(
             return worker.ingest.tally.messages
 
         def judged() -> int:
-            return worker.localise.judged_s("bench") or 0
+            return worker.localize.judged_s("bench") or 0
 
         sent = 0
         try:

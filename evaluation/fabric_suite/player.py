@@ -25,7 +25,7 @@ from schemas.documents import heartbeat
 from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.incident import Incident
 from schemas.wire import batches
-from streams.replay import Offline
+from streams.replay import Replay
 from testbed.netns import Fabric, FabricError
 from testbed.netns.fault_suite import PLAN, Scene
 from testbed.netns.faults import actions, issues
@@ -95,7 +95,7 @@ class Player:
         self._stack = ExitStack()
         self._newest: dict[str, Incident] = {}
         self.fabric = Fabric(PLAN)
-        self.pipeline = Offline(topology=self.fabric.topology)
+        self.pipeline = Replay(topology=self.fabric.topology)
 
     def __enter__(self) -> Player:
         with ExitStack() as stack:

@@ -87,7 +87,7 @@ def key(row: Row) -> tuple[str, str, int, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PlanRequest:
     """What the command line asks for; None: what the plan says.
 
     only        parts, settings or scenarios; seeds: of every part; seeds_from: first seed
@@ -114,7 +114,7 @@ class UnknownName(ValueError):
     """A part, setting, scenario or strategy that is not there; one line."""
 
 
-def units(wish: Wish) -> list[Unit]:
+def units(wish: PlanRequest) -> list[Unit]:
     """All trials of a scorecard; raises UnknownName."""
     known = {*FINAL, *published.SETTINGS, *scenario.names()}
     _check("--only", wish.only, known)
@@ -156,14 +156,14 @@ def cost_s(name: str) -> float:
     return TRIAL_S + a_second * length + float(alarms.sum())
 
 
-def first_seed(part: Part, wish: Wish) -> int:
+def first_seed(part: Part, wish: PlanRequest) -> int:
     """A quick run is for those who develop, so it leaves the final seeds alone."""
     if wish.seeds_from is not None:
         return wish.seeds_from
     return QUICK_FROM if wish.quick else FINAL[part]
 
 
-def seeds_of(part: Part, wish: Wish, name: str) -> range:
+def seeds_of(part: Part, wish: PlanRequest, name: str) -> range:
     """Seeds of one setting or scenario with faults."""
     first = first_seed(part, wish)
     if wish.seeds is not None:
@@ -173,7 +173,7 @@ def seeds_of(part: Part, wish: Wish, name: str) -> range:
     return range(first, first + FEWER.get(name, SEEDS))
 
 
-def _path(wish: Wish, chosen: tuple[str, ...]) -> list[Unit]:
+def _path(wish: PlanRequest, chosen: tuple[str, ...]) -> list[Unit]:
     """Baselines are swept as well, but where somebody is in a hurry or asks for certain ones."""
     if not (wish.quick or wish.strategies):
         chosen = (*chosen, *tuned_baselines.names())
@@ -185,7 +185,7 @@ def _path(wish: Wish, chosen: tuple[str, ...]) -> list[Unit]:
     ]
 
 
-def _pipeline(wish: Wish, name: str, chosen: tuple[str, ...]) -> list[Unit]:
+def _pipeline(wish: PlanRequest, name: str, chosen: tuple[str, ...]) -> list[Unit]:
     cost = cost_s(name)
     if wish.quick and cost > QUICK_COST_S and name not in wish.only:
         return []
@@ -202,7 +202,7 @@ def _pipeline(wish: Wish, name: str, chosen: tuple[str, ...]) -> list[Unit]:
     return out
 
 
-def _clean(wish: Wish, name: str) -> list[Unit]:
+def _clean(wish: PlanRequest, name: str) -> list[Unit]:
     """The default strategy only: an alarm is the detectors' doing, whoever would name it."""
     length = QUICK_CLEAN_S if wish.quick else CLEAN_S
     a_second = (cost_s(name) - TRIAL_S) / scenario.load(name).duration_s
@@ -220,7 +220,7 @@ def _clean(wish: Wish, name: str) -> list[Unit]:
     ]
 
 
-def _wanted(wish: Wish, part: Part, name: str) -> bool:
+def _wanted(wish: PlanRequest, part: Part, name: str) -> bool:
     return not wish.only or part in wish.only or name in wish.only
 
 

@@ -42,7 +42,7 @@ def commit() -> str:
 
 
 def parameters() -> dict[str, dict[str, str]]:
-    """Constants of every module of the localiser, and its options: all that could be tuned."""
+    """Constants of every module of the localizer, and its options: all that could be tuned."""
     options = {field.name: repr(field.default) for field in dataclasses.fields(Options)}
     out = {"localizer.state.Options": options}
     for found in pkgutil.walk_packages(localizer.__path__, "localizer."):

@@ -66,7 +66,7 @@ class FaultFigures:
 
     recall      found, of all that probes can show
     noticed     found or misnamed, of the same
-    naming      found, of those noticed: SkeletonHunter calls it localisation accuracy
+    naming      found, of those noticed: SkeletonHunter calls it localization accuracy
     top1        named itself, of all
     single      named itself, of the network's faults that no other component looks like
     typed       issue type said rightly, of those found that have one

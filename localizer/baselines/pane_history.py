@@ -11,7 +11,7 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 
-class History:
+class PaneHistory:
     """Counts of the last ``seconds`` panes per path, 0 where nothing was sent.
 
     The ring holds running sums (modulo 2^32), so that the count of any stretch of seconds is one

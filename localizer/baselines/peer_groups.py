@@ -13,7 +13,7 @@ from scipy import sparse, special
 from scipy.sparse.csgraph import connected_components
 
 from localizer.detectors.latency import QUIETEST
-from localizer.fabric.factored_incidence import Woven
+from localizer.fabric.factored_incidence import FactoredIncidence
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -55,7 +55,9 @@ def apart(excess_us: F64, crowd: I64, speaks: Bool) -> F64:
     return out
 
 
-def tail(woven: Woven, crowd: I64, vote: F64, moved: Bool, quietest: float = QUIETEST) -> F64:
+def tail(
+    woven: FactoredIncidence, crowd: I64, vote: F64, moved: Bool, quietest: float = QUIETEST
+) -> F64:
     """P(so many votes moved) if a component's paths moved as often as others of their crowds.
 
     woven      (P, C) which path crosses which component

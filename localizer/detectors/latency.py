@@ -51,7 +51,7 @@ BURSTS = 8  # and that have met the bursts of its jobs
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class LatencyDeviation:
     """One window against the past, per path.
 
     valid      (P,) there was something to compare
@@ -104,7 +104,7 @@ class LatencyMemory:
         past = [each for line in self._ring.values() for each in line]
         return sum(each.nbytes for each in (*past, *lines))
 
-    def judge(self, end_s: int, features: F32, layer: npt.NDArray[np.int8]) -> Shift:
+    def judge(self, end_s: int, features: F32, layer: npt.NDArray[np.int8]) -> LatencyDeviation:
         """Compare a window and remember it.
 
         end_s     end of the window [s]
@@ -135,7 +135,7 @@ class LatencyMemory:
             self._ring[end_s] = _Line(features.astype(np.float32), flagged)
         for old in [at for at in self._ring if at < end_s - LOOK_BACK * self.window_s]:
             del self._ring[old]
-        return Shift(valid, excess, noise, flagged, lof)
+        return LatencyDeviation(valid, excess, noise, flagged, lof)
 
     def _summarise(self, end_s: int, paths: int) -> _Summary:
         """The references of a window that ends with ``end_s``: it changes every 30 s only."""

@@ -15,7 +15,7 @@ MATERIAL = 0.004
 CLEANEST = 2e-4
 
 
-class Background:
+class LossBaseline:
     """Healthy loss of a round trip and its over-dispersion, learnt from unalarmed panes.
 
     rate        mean loss probability [1], exponentially forgetting
@@ -70,7 +70,7 @@ def pooled(incidence: sparse.csr_array, values: I64 | F64) -> F64:
     return np.asarray(incidence.T @ values.astype(np.float64)).ravel()
 
 
-def alarming(sent: F64, lost: F64, background: Background, level: float) -> npt.NDArray[np.bool_]:
+def alarming(sent: F64, lost: F64, background: LossBaseline, level: float) -> npt.NDArray[np.bool_]:
     """(C,) components whose pooled loss is both significant and material."""
     out: npt.NDArray[np.bool_] = lost / np.maximum(sent, 1e-9) - background.rate > MATERIAL
     p = upper_tail(lost[out], sent[out], background.rate, background.dispersion)

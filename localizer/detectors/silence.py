@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from localizer.fabric.key_index import Growing
+from localizer.fabric.key_index import GrowableArray
 from localizer.fabric.path_table import Path
 
 Bool = npt.NDArray[np.bool_]
@@ -45,7 +45,7 @@ class Hosts:
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class LastSeen:
     """(H,) when hosts were last heard of."""
 
     last_s: npt.NDArray[np.float64]  # newest heartbeat or own probe [s], -inf: never
@@ -65,7 +65,9 @@ class HostMemory:
         self._dead: set[int] = set()  # said so itself: alive = false
         self._rnics: dict[int, set[str]] = {}
         self._silent_s: dict[int, int] = {}  # host -> newest second in which it was silent
-        self._own = Growing(np.int64, fill=-(10**9))  # newest second with an own probe, per host
+        self._own = GrowableArray(
+            np.int64, fill=-(10**9)
+        )  # newest second with an own probe, per host
 
     def __len__(self) -> int:
         return len(self.names)
@@ -142,7 +144,7 @@ class HostMemory:
         self._rnics = {new[code]: rnics for code, rnics in self._rnics.items() if code in new}
         self._silent_s = {new[code]: at for code, at in self._silent_s.items() if code in new}
 
-    def life(self, second: int) -> Life:
+    def life(self, second: int) -> LastSeen:
         """Newest signs of life up to the end of a second."""
         count, now = len(self.names), second + 1.0 + EARLY_S
         last = np.where(self._sent > 0, self._sent + 1.0, -np.inf)
@@ -151,7 +153,7 @@ class HostMemory:
             beats[code] = True
             last[code] = max([last[code], *(t for t in times if t <= now)])
         goodbye[list(self._dead)] = True
-        return Life(last, self._sent, beats, goodbye)
+        return LastSeen(last, self._sent, beats, goodbye)
 
     def state(self, second: int) -> Hosts:
         """State at the end of a second, by what was said about that second.

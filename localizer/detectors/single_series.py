@@ -1,7 +1,7 @@
 """The short-term effect score on a single series, where no other paths can be asked. Pure.
 
 The geometry is that of a path: windows of the seven features against the ten disjoint windows
-before. What the localiser decides by pooling paths has to be decided here by the score alone, so
+before. What the localizer decides by pooling paths has to be decided here by the score alone, so
 its cut is high, and a change for the better counts as well.
 """
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from localizer.detectors.latency import Shift
+from localizer.detectors.latency import LatencyDeviation
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -26,7 +26,9 @@ FEWEST = 2  # answers within RECENT_S
 QUIETEST = 0.02  # share of healthy paths that may look so, and at the height of bursts more
 
 
-def spike(rtt_us: F32, reference: F32, ceiling: F32, layer: npt.NDArray[np.int8]) -> Shift | None:
+def spike(
+    rtt_us: F32, reference: F32, ceiling: F32, layer: npt.NDArray[np.int8]
+) -> LatencyDeviation | None:
     """Paths that are slow in each of the newest seconds; None where hardly any is.
 
     rtt_us              (S, P) mean round trip in each of the newest seconds [us], 0: no answer
@@ -48,7 +50,9 @@ def spike(rtt_us: F32, reference: F32, ceiling: F32, layer: npt.NDArray[np.int8]
         here = valid & (layer == code)
         crowd = 1.4826 * np.median(np.abs(excess[here] - np.median(excess[here])))
         noise[here] = np.maximum(noise[here], crowd)
-    return Shift(valid, excess, noise, flagged, np.full(len(valid), np.nan, np.float32), QUIETEST)
+    return LatencyDeviation(
+        valid, excess, noise, flagged, np.full(len(valid), np.nan, np.float32), QUIETEST
+    )
 
 
 def rate_ratio_p(recent: tuple[int, int], before: tuple[int, int]) -> float:

@@ -7,7 +7,13 @@ import numpy.typing as npt
 
 from localizer.detectors import flapping
 from localizer.explanation.confidence import share_out
-from localizer.explanation.issue_types import SLOW_PATH_US, Signs, likely, of_members, stated
+from localizer.explanation.issue_types import (
+    SLOW_PATH_US,
+    IssueFeatures,
+    likely,
+    of_members,
+    stated,
+)
 from localizer.state import FabricState
 from localizer.verdicts.verdict import I64, Verdict
 from schemas.component_ids import kind_of
@@ -33,7 +39,7 @@ def name_type(state: FabricState, verdict: Verdict, share: F64, sent: I64,
     below = speak & (state.layer == 0)
     overlay = bool(layers.all()) if layers.any() and below.any() else None
     late = verdict.symptom == "high_latency"
-    signs = Signs(
+    signs = IssueFeatures(
         flapping=_by_turns(state, verdict, share, excess_us),
         some="share_of_five_tuples" in verdict.evidence and not overlay,
         overlay=overlay,

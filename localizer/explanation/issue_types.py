@@ -28,7 +28,7 @@ CLEARLY: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Type:
+class IssueTypeModel:
     """A type of the catalogue.
 
     kinds, symptom  where it is, and what it does
@@ -49,34 +49,40 @@ class Type:
     inside: float = 0.02
 
 
-TYPES: Final[dict[str, Type]] = {
-    "crc_error": Type(("link", "rnic"), "loss"),
-    "switch_port_down": Type(("link",), "unconnectivity"),
-    "switch_port_flapping": Type(("link",), "loss", flapping=0.9),
-    "switch_offline": Type(_SWITCH, "unconnectivity"),
-    "rnic_hardware_failure": Type(("rnic",), "unconnectivity", 0.8),
-    "rnic_firmware_not_responding": Type(("rnic",), "high_latency", some=0.8),
-    "rnic_port_down": Type(("rnic",), "unconnectivity"),
-    "rnic_port_flapping": Type(("rnic",), "loss", 1.5, flapping=0.9),
-    "offloading_failure": Type(("rnic",), "high_latency", overlay=0.9),
-    "bond_error": Type(("rnic",), "unconnectivity", 0.5),
-    "rnic_gid_change": Type(("rnic", "host"), "unconnectivity", 0.5),
-    "pcie_nic_error": Type(("host",), "high_latency", some=0.5, inside=0.9),
-    "not_using_rdma": Type(("vswitch",), "high_latency", overlay=0.95, slow=0.9),
-    "repetitive_flow_offloading": Type(("vswitch",), "high_latency", flapping=0.9, overlay=0.95),
-    "suboptimal_flow_offloading": Type(("vswitch",), "high_latency", some=0.9, overlay=0.95),
-    "container_crash": Type(("container", "vswitch"), "unconnectivity", overlay=0.95),
-    "hugepage_misconfiguration": Type(("host",), "high_latency"),
-    "congestion_control_disabled": Type(_SWITCH, "high_latency", flapping=0.4),
+TYPES: Final[dict[str, IssueTypeModel]] = {
+    "crc_error": IssueTypeModel(("link", "rnic"), "loss"),
+    "switch_port_down": IssueTypeModel(("link",), "unconnectivity"),
+    "switch_port_flapping": IssueTypeModel(("link",), "loss", flapping=0.9),
+    "switch_offline": IssueTypeModel(_SWITCH, "unconnectivity"),
+    "rnic_hardware_failure": IssueTypeModel(("rnic",), "unconnectivity", 0.8),
+    "rnic_firmware_not_responding": IssueTypeModel(("rnic",), "high_latency", some=0.8),
+    "rnic_port_down": IssueTypeModel(("rnic",), "unconnectivity"),
+    "rnic_port_flapping": IssueTypeModel(("rnic",), "loss", 1.5, flapping=0.9),
+    "offloading_failure": IssueTypeModel(("rnic",), "high_latency", overlay=0.9),
+    "bond_error": IssueTypeModel(("rnic",), "unconnectivity", 0.5),
+    "rnic_gid_change": IssueTypeModel(("rnic", "host"), "unconnectivity", 0.5),
+    "pcie_nic_error": IssueTypeModel(("host",), "high_latency", some=0.5, inside=0.9),
+    "not_using_rdma": IssueTypeModel(("vswitch",), "high_latency", overlay=0.95, slow=0.9),
+    "repetitive_flow_offloading": IssueTypeModel(
+        ("vswitch",), "high_latency", flapping=0.9, overlay=0.95
+    ),
+    "suboptimal_flow_offloading": IssueTypeModel(
+        ("vswitch",), "high_latency", some=0.9, overlay=0.95
+    ),
+    "container_crash": IssueTypeModel(("container", "vswitch"), "unconnectivity", overlay=0.95),
+    "hugepage_misconfiguration": IssueTypeModel(("host",), "high_latency"),
+    "congestion_control_disabled": IssueTypeModel(_SWITCH, "high_latency", flapping=0.4),
 }  # fmt: skip
 
 #: What is in no catalogue (a switch that loses a third of its packets, say) may look like anything.
 NONE: Final = "none of the catalogue"
-_NONE: Final = Type((), "loss", 0.6, flapping=0.2, some=0.4, overlay=0.2, slow=0.3, inside=0.1)
+_NONE: Final = IssueTypeModel(
+    (), "loss", 0.6, flapping=0.2, some=0.4, overlay=0.2, slow=0.3, inside=0.1
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
+class IssueFeatures:
     """What was seen; None where it cannot be said."""
 
     flapping: bool | None = None
@@ -86,7 +92,9 @@ class Signs:
     inside: bool | None = None
 
 
-def likely(tie_set: Sequence[str], symptom: Symptom, signs: Signs) -> list[tuple[str, float]]:
+def likely(
+    tie_set: Sequence[str], symptom: Symptom, signs: IssueFeatures
+) -> list[tuple[str, float]]:
     """Types and their probabilities, likeliest first; empty where the catalogue has none.
 
     One of them is NONE.
@@ -119,7 +127,7 @@ def stated(types: Sequence[tuple[str, float]]) -> str | None:
     return name if clear else None
 
 
-def of_members(tie_set: Sequence[str], symptom: Symptom, signs: Signs) -> dict[str, float]:
+def of_members(tie_set: Sequence[str], symptom: Symptom, signs: IssueFeatures) -> dict[str, float]:
     """Probability of each member of a tie set to be the culprit, given that one of them is.
 
     A member is as likely as the types, and what is in no catalogue, that its kind may have.
@@ -157,9 +165,9 @@ def likeliest_first(tie_set: Sequence[str], symptom: Symptom) -> list[str]:
     return sorted(tie_set, key=worth, reverse=True)
 
 
-def _odds(known: Type, signs: Signs) -> float:
+def _odds(known: IssueTypeModel, signs: IssueFeatures) -> float:
     weight = known.weight
-    for sign in Signs.__slots__:
+    for sign in IssueFeatures.__slots__:
         seen = getattr(signs, sign)
         if seen is not None:
             chance = getattr(known, sign)

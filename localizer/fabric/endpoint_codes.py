@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from localizer.fabric.key_index import Growing, KeyIndex, joined
+from localizer.fabric.key_index import GrowableArray, KeyIndex, joined
 from localizer.fabric.path_table import Paths
 from localizer.fabric.segments import ENDS
-from localizer.fabric.switch_graph import Routes
+from localizer.fabric.switch_graph import SwitchGraph
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 
-class PlaceCodes:
+class EndpointCodes:
     """Codes are given once and never change; the lists say what each stands for.
 
     end_of   (4, E) host, rnic, container and access switch: codes of the paths' tables, -1 for none
@@ -23,10 +23,10 @@ class PlaceCodes:
              name, as codes of the paths' table
     """
 
-    def __init__(self, routes: Routes) -> None:
-        self.end_of = Growing(np.int32, len(ENDS))
-        self.both_of = Growing(np.int32, 2)
-        self.way_of = Growing(np.int32, 4)
+    def __init__(self, routes: SwitchGraph) -> None:
+        self.end_of = GrowableArray(np.int32, len(ENDS))
+        self.both_of = GrowableArray(np.int32, 2)
+        self.way_of = GrowableArray(np.int32, 4)
         self._routes = routes
         self._keys = {name: KeyIndex() for name in ("host", "box", "end", "both", "tors", "dsws")}
         self._ways = KeyIndex()

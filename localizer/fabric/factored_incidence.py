@@ -27,7 +27,7 @@ _BLOCK = 65_536  # rows that are written out at once
 
 
 @dataclass(frozen=True)
-class Woven:
+class FactoredIncidence:
     """Rows over columns: row p is the sum over j of the part ``slots[j, p]``.
 
     slots  (W, P) numbers of parts, 0 for none
@@ -38,7 +38,9 @@ class Woven:
     parts: sparse.csr_array
 
     @classmethod
-    def of(cls, along: sparse.csr_array, against: sparse.csr_array | None = None) -> Woven:
+    def of(
+        cls, along: sparse.csr_array, against: sparse.csr_array | None = None
+    ) -> FactoredIncidence:
         """Any matrix: each row a part of its own."""
         both = along + 1j * (along if against is None else against)
         empty = sparse.csr_array((1, along.shape[1]), dtype=complex)
@@ -60,9 +62,9 @@ class Woven:
         """(C, Q) the same, the other way round."""
         return sparse.csr_array(self._mean.T)
 
-    def select(self, columns: I64) -> Woven:
+    def select(self, columns: I64) -> FactoredIncidence:
         """Some of the columns."""
-        some = Woven(self.slots, self.parts[:, columns].tocsr())
+        some = FactoredIncidence(self.slots, self.parts[:, columns].tocsr())
         some.__dict__["holders"] = self.holders  # the same paths have the same parts
         return some
 

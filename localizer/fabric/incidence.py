@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy import sparse
 
-from localizer.fabric.endpoint_codes import PlaceCodes
-from localizer.fabric.factored_incidence import Woven
-from localizer.fabric.key_index import Growing, KeyIndex, joined
+from localizer.fabric.endpoint_codes import EndpointCodes
+from localizer.fabric.factored_incidence import FactoredIncidence
+from localizer.fabric.key_index import GrowableArray, KeyIndex, joined
 from localizer.fabric.path_table import Path, Paths, Tables, new_tables
-from localizer.fabric.segments import BACK, BOTH, HERE, OUT, PartMaker
-from localizer.fabric.switch_graph import Routes
-from localizer.fabric.traced_routes import Flow, Flows
+from localizer.fabric.segments import BACK, BOTH, HERE, OUT, SegmentBuilder
+from localizer.fabric.switch_graph import SwitchGraph
+from localizer.fabric.traced_routes import Flow, TracedRoutes
 from localizer.fabric.untraced_links import Traces
 from schemas.documents.topology import Topology
 
@@ -39,35 +39,35 @@ class Incidence:
 
     def __init__(self, topology: Topology | None) -> None:
         self._topology = topology
-        self.routes = Routes(topology)
+        self.routes = SwitchGraph(topology)
         self.version = 0  # rises whenever a row or column changes
         self._tables: Tables = new_tables()
-        self._flows = Flows(self.routes)
+        self._flows = TracedRoutes(self.routes)
         # Per path: codes of its ends (or of both jointly, if they share something), way and flows.
-        self._ends = Growing(np.int32, 3, fill=-1)
-        self._way = Growing(np.int32, fill=-1)
-        self._flow = Growing(np.int64, 2)
-        self._slots = Growing(np.int32, 2)
+        self._ends = GrowableArray(np.int32, 3, fill=-1)
+        self._way = GrowableArray(np.int32, fill=-1)
+        self._flow = GrowableArray(np.int64, 2)
+        self._slots = GrowableArray(np.int32, 2)
         self._stale = np.empty(0, np.int64)  # rows whose slots are to be written
         self._edges = 0
         self._renamed = 0
         self._dropped = 0  # rows since columns were last made anew
         self._gone = 0  # rows since everything was
         self._hops = KeyIndex()
-        self._codes = PlaceCodes(self.routes)
+        self._codes = EndpointCodes(self.routes)
         self._begin()
 
     def _begin(self) -> None:
         """No parts and no columns; everything is made again when it is met."""
-        self._maker = PartMaker(self.routes)
+        self._maker = SegmentBuilder(self.routes)
         self._forget_parts()
 
     def _forget_parts(self) -> None:
         self._maker.forget()
-        self._part_of_end = Growing(np.int32, fill=-1)
-        self._part_of_both = Growing(np.int32, fill=-1)
-        self._parts_of_way = {flavour: Growing(np.int32, 3, fill=-1) for flavour in range(3)}
-        self._parts_of_hop = Growing(np.int32, 2, fill=-1)
+        self._part_of_end = GrowableArray(np.int32, fill=-1)
+        self._part_of_both = GrowableArray(np.int32, fill=-1)
+        self._parts_of_way = {flavour: GrowableArray(np.int32, 3, fill=-1) for flavour in range(3)}
+        self._parts_of_hop = GrowableArray(np.int32, 2, fill=-1)
         self._stale = np.arange(len(self._way))
 
     def __len__(self) -> int:
@@ -173,7 +173,7 @@ class Incidence:
             "routes_waiting": self._flows.waiting,
         }
 
-    def woven(self) -> Woven:
+    def woven(self) -> FactoredIncidence:
         """Rows as sums of parts; a view that later calls of ``add`` and ``learn_*`` change."""
         if self.routes.renamed > self._renamed:  # the columns have other names now
             self._renamed = self.routes.renamed
@@ -186,7 +186,7 @@ class Incidence:
         if len(self._stale):
             self._write(self._stale)
             self._stale = np.empty(0, np.int64)
-        return Woven(self._slots.now, self._maker.matrix())
+        return FactoredIncidence(self._slots.now, self._maker.matrix())
 
     @property
     def components(self) -> list[str]:
@@ -226,7 +226,7 @@ class Incidence:
     def _write(self, rows: I64) -> None:
         most = self._flows.longest
         if len(self._slots.now) != 2 + 2 * most:
-            self._slots = Growing(np.int32, 2 + 2 * most)
+            self._slots = GrowableArray(np.int32, 2 + 2 * most)
             rows = np.arange(len(self))
         self._slots.grow(len(self))
         table = self._slots.now

@@ -89,7 +89,7 @@ def joined(high: npt.NDArray[Any], low: npt.NDArray[Any]) -> U64:
     return key
 
 
-class Growing:
+class GrowableArray:
     """An array that grows along its last axis at amortised cost."""
 
     def __init__(self, dtype: npt.DTypeLike, rows: int | None = None, fill: int = 0) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from localizer.fabric.factored_incidence import Woven
+from localizer.fabric.factored_incidence import FactoredIncidence
 from localizer.fabric.segments import PREFERENCE, preference
 from schemas.component_ids import kind_of
 
@@ -30,7 +30,7 @@ class Classes:
     """
 
     def __init__(
-        self, members: list[list[str]], directed: Bool, tunnels: Bool, woven: Woven
+        self, members: list[list[str]], directed: Bool, tunnels: Bool, woven: FactoredIncidence
     ) -> None:
         self.members, self.directed, self.tunnels, self.woven = members, directed, tunnels, woven
 
@@ -52,7 +52,7 @@ class Classes:
         return self.woven.rows(rows, columns)
 
     def tally(self, kind: I64, columns: I64) -> tuple[I64, F64, Bool, F64]:
-        """How often paths of each kind cross some classes; see ``Woven.tally``."""
+        """How often paths of each kind cross some classes; see ``FactoredIncidence.tally``."""
         return self.woven.tally(kind, columns)
 
     @property
@@ -80,7 +80,7 @@ class Classes:
 
 
 def classes(
-    woven: Woven,
+    woven: FactoredIncidence,
     components: list[str],
     live: Bool,
     kinds: npt.NDArray[np.int8] | None = None,

@@ -1,4 +1,4 @@
-"""Rows of skh.windows chunks as paths: the localiser's own index of them, by columns.
+"""Rows of skh.windows chunks as paths: the localizer's own index of them, by columns.
 
 A path is described by 18 names; a million of them as Python objects would be gigabytes. Names are
 written once in tables, a path holds their codes, and a ``Path`` is made where a person reads one.
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from localizer.fabric.key_index import Growing, KeyIndex
+from localizer.fabric.key_index import GrowableArray, KeyIndex
 from schemas.wire.window_chunks import PATH_STRINGS
 
 Bool = npt.NDArray[np.bool_]
@@ -62,7 +62,7 @@ class Path(NamedTuple):
         return self.layer, self.dst_ip, self.src_ip, self.dst_port, self.src_port
 
 
-class Names:
+class StringTable:
     """Texts, each written once: text -> code and back."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Names:
         return np.array([codes[text] for text in many], np.int32)
 
 
-Tables = dict[str, Names]
+Tables = dict[str, StringTable]
 
 
 def table_of(field: str) -> str:
@@ -150,7 +150,7 @@ class Paths(Sequence[Path]):
         codes: I32 = self.codes[self._ROW[field]]
         return codes
 
-    def table(self, field: str) -> Names:
+    def table(self, field: str) -> StringTable:
         """The table of one field's codes."""
         return self.tables[table_of(field)]
 
@@ -172,7 +172,7 @@ class Paths(Sequence[Path]):
 
 def new_tables() -> Tables:
     """Empty tables for all fields."""
-    return {table_of(field): Names() for field in PATH_STRINGS}
+    return {table_of(field): StringTable() for field in PATH_STRINGS}
 
 
 class PathIndex:
@@ -181,9 +181,9 @@ class PathIndex:
     def __init__(self) -> None:
         self.tables = new_tables()
         self._keys = KeyIndex()
-        self._ids = Growing(np.uint64)
-        self._codes = Growing(np.int32, len(PATH_STRINGS))
-        self._ports = Growing(np.int32, 2)
+        self._ids = GrowableArray(np.uint64)
+        self._codes = GrowableArray(np.int32, len(PATH_STRINGS))
+        self._ports = GrowableArray(np.int32, 2)
         self._lately: dict[tuple[int, ...], tuple[U64, I64]] = {}
         self._remembered = 0
         self._used = 0  # texts that paths had when that was last counted
@@ -283,7 +283,7 @@ def _sign(ids: U64) -> tuple[int, ...]:
     return (len(ids), *(int(i) for i in (ids[[0, -1]] if len(ids) else ())))
 
 
-def _coded(column: Any, at: I64, names: Names) -> I32:
+def _coded(column: Any, at: I64, names: StringTable) -> I32:
     """(n,) some values of a dictionary column by the codes of a table."""
     if column.null_count:
         column = column.cast(pa.string()).fill_null("").dictionary_encode()

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from localizer.fabric.key_index import Growing, KeyIndex, joined
+from localizer.fabric.key_index import GrowableArray, KeyIndex, joined
 from localizer.fabric.path_table import Tables
-from localizer.fabric.switch_graph import Routes, Way
+from localizer.fabric.switch_graph import EcmpPath, SwitchGraph
 from schemas.component_ids import component, kind_of, link
 
 I32 = npt.NDArray[np.int32]
@@ -34,7 +34,7 @@ _Shares = dict[int, tuple[float, float]]  # column -> along, against
 _Crossed = tuple[dict[int, float], dict[tuple[int, int], float]]  # switches, links travelled
 
 
-class PartTable:
+class SegmentTable:
     """Parts, numbered from 1; part 0 is empty."""
 
     def __init__(self) -> None:
@@ -77,26 +77,26 @@ class PartTable:
         return last
 
 
-class PartMaker:
+class SegmentBuilder:
     """Makes parts, and the columns (``components``) that they speak of."""
 
-    def __init__(self, routes: Routes) -> None:
+    def __init__(self, routes: SwitchGraph) -> None:
         self._routes = routes
         self.components: list[str] = []
         self._kinds = bytearray()
         self._column: dict[str, int] = {}
         self._links: dict[tuple[int, int], tuple[int, bool]] = {}
         self._ends = KeyIndex()
-        self._end_columns = Growing(np.int32)
+        self._end_columns = GrowableArray(np.int32)
         self.forget()
 
     def forget(self) -> None:
         """Drop the parts, not the columns: the ways of the fabric are others now."""
-        self._parts = PartTable()
+        self._parts = SegmentTable()
         self._lie: dict[tuple[int, int], int] = {}
-        self._lies: list[tuple[Way, Way]] = []  # between two ToRs, there and back
+        self._lies: list[tuple[EcmpPath, EcmpPath]] = []  # between two ToRs, there and back
         self._made = [KeyIndex() for _ in range(3)]  # by flavour
-        self._made_parts = [Growing(np.int32) for _ in range(3)]
+        self._made_parts = [GrowableArray(np.int32) for _ in range(3)]
 
     @property
     def kinds(self) -> npt.NDArray[np.int8]:
@@ -109,7 +109,7 @@ class PartMaker:
         return len(self._parts)
 
     def matrix(self) -> sparse.csr_array:
-        """(Q, C) of all parts, as in ``PartTable``."""
+        """(Q, C) of all parts, as in ``SegmentTable``."""
         return self._parts.matrix(len(self.components))
 
     def always(self, ends: I32, tables: Tables) -> I32:

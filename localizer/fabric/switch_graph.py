@@ -29,7 +29,7 @@ MOST_LEARNT, LEARNT_PER_TOR = 512, 32
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class EcmpPath:
     """What one traversal between two ToRs a -> b crosses, besides a and b themselves.
 
     number  the same for all pairs of ToRs between which the same ``nodes`` and ``links`` lie
@@ -44,10 +44,10 @@ class Way:
     links: dict[tuple[int, int], float] = field(default_factory=dict)
 
 
-NOTHING = Way(0)  # in between
+NOTHING = EcmpPath(0)  # in between
 
 
-class Routes:
+class SwitchGraph:
     """The switch graph of one fabric, or what the records let us guess of it.
 
     ``switches`` names them; a switch's number is its place there.
@@ -63,7 +63,7 @@ class Routes:
         self._joined: set[tuple[int, int]] = set()
         self.learnt = 0  # switches that only traceroutes name
         self.refused = 0  # hops that were not believed, because too many were
-        self._ways: dict[tuple[object, ...], Way | None] = {}
+        self._ways: dict[tuple[object, ...], EcmpPath | None] = {}
         self._twin: dict[int, int] = {}
         self._twins: dict[frozenset[int], int] = {}
         self._numbered = 0
@@ -191,7 +191,7 @@ class Routes:
             return None  # an unlisted hop in a known fabric is no switch of it
         return self._device(hop)
 
-    def adopt(self, other: Routes, used: Iterable[int]) -> dict[int, int]:
+    def adopt(self, other: SwitchGraph, used: Iterable[int]) -> dict[int, int]:
         """Take over some switches of another graph of this fabric: its numbers -> ours."""
         number = {old: self._switch(other.switches[old], other._name_of[old]) for old in used}
         if not self.given:
@@ -239,7 +239,7 @@ class Routes:
             shares[link(self.switches[u], self.switches[v])] = share
         return shares
 
-    def way(self, a: int, b: int, src_dsw: str, dst_dsw: str) -> Way:
+    def way(self, a: int, b: int, src_dsw: str, dst_dsw: str) -> EcmpPath:
         """The ECMP alternatives between two access switches; -1 for one that is not known.
 
         src_dsw, dst_dsw  distribution switches that the records name, where the graph says nothing
@@ -287,12 +287,12 @@ class Routes:
         self._numbered += 1
         return self._numbered
 
-    def _guess(self, src_dsw: str, dst_dsw: str) -> Way:
+    def _guess(self, src_dsw: str, dst_dsw: str) -> EcmpPath:
         spines = {self._spine(dsw) for dsw in (src_dsw, dst_dsw) if dsw}
         nodes = dict.fromkeys(spines, 1.0)
         if src_dsw and src_dsw == dst_dsw:
-            return Way(self._new_number(), nodes, nodes, nodes)
-        return Way(self._new_number(), nodes=nodes)
+            return EcmpPath(self._new_number(), nodes, nodes, nodes)
+        return EcmpPath(self._new_number(), nodes=nodes)
 
     def _spine(self, dsw: str) -> int:
         if not self.given:
@@ -311,13 +311,13 @@ class Routes:
                     queue.append(near)
         return distance
 
-    def _shortest(self, a: int, b: int) -> Way | None:
+    def _shortest(self, a: int, b: int) -> EcmpPath | None:
         """Equal split at each switch over the next hops on shortest paths, as ECMP does."""
         distance = self._distances(b)
         if a not in distance:
             return None
         flow: defaultdict[int, float] = defaultdict(float, {a: 1.0})
-        way = Way(self._new_number())
+        way = EcmpPath(self._new_number())
         layer = {a}
         while layer:
             following: set[int] = set()

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from localizer.fabric.key_index import Growing, KeyIndex, joined
-from localizer.fabric.path_table import Names, Paths, Tables
-from localizer.fabric.switch_graph import MOST_HOPS, Routes
+from localizer.fabric.key_index import GrowableArray, KeyIndex, joined
+from localizer.fabric.path_table import Paths, StringTable, Tables
+from localizer.fabric.switch_graph import MOST_HOPS, SwitchGraph
 
 Bool = npt.NDArray[np.bool_]
 I32 = npt.NDArray[np.int32]
@@ -28,15 +28,15 @@ _UNPLACED, _FORSAKEN = -2, -3
 _HOPS = 5  # up two tiers and down again; the table widens for longer routes
 
 
-class Flows:
+class TracedRoutes:
     """Requests and replies of all paths, each with its route if that is known."""
 
-    def __init__(self, routes: Routes) -> None:
+    def __init__(self, routes: SwitchGraph) -> None:
         self._routes = routes
         self._pairs = KeyIndex()
         self._keys = KeyIndex()
-        self._tors = Growing(np.int32, 2, fill=_UNPLACED)  # numbers of the access switches
-        self._hops = Growing(np.int32, _HOPS, fill=-1)  # numbers of the switches
+        self._tors = GrowableArray(np.int32, 2, fill=_UNPLACED)  # numbers of the access switches
+        self._hops = GrowableArray(np.int32, _HOPS, fill=-1)  # numbers of the switches
         self._early: dict[int, list[str | None]] = {}
         self._news: list[int] = []
 
@@ -166,7 +166,7 @@ class Flows:
         self._hops.grow(len(self))
         return flows, known >= 0
 
-    def _coded(self, column: Any, names: Names) -> I32:
+    def _coded(self, column: Any, names: StringTable) -> I32:
         """(n,) texts by their codes in a table; -1 for a new one when too many five-tuples wait."""
         coded = column.dictionary_encode()
         texts = coded.dictionary.to_pylist()
@@ -202,7 +202,7 @@ class Flows:
     def _set(self, flows: I64, routes: I32) -> bool:
         """Routes (L, n) as of now; returns whether any is another than before."""
         if len(routes) > self.longest:
-            wider = Growing(np.int32, len(routes), fill=-1)
+            wider = GrowableArray(np.int32, len(routes), fill=-1)
             wider.grow(len(self))[: self.longest] = self._hops.now
             self._hops = wider
         padded = np.full((self.longest, len(flows)), -1, np.int32)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from localizer.fabric.switch_graph import Routes
+from localizer.fabric.switch_graph import SwitchGraph
 from schemas.component_ids import TIER_KIND, component, kind_of, link, link_ends
 
 Bool = npt.NDArray[np.bool_]
@@ -97,7 +97,7 @@ def missing(traces: Traces, crosses: Bool, overlay: Bool) -> tuple[int, int]:
 
 
 def possible(
-    routes: Routes, traces: Traces, trouble: Trouble, component: str, known: set[str]
+    routes: SwitchGraph, traces: Traces, trouble: Trouble, component: str, known: set[str]
 ) -> list[str]:
     """Ids of components that may be the cause as well as the one that is named.
 
@@ -126,7 +126,7 @@ def possible(
 
 
 def _candidates(
-    routes: Routes, traces: Traces, unsure: Bool, hurt: I64
+    routes: SwitchGraph, traces: Traces, unsure: Bool, hurt: I64
 ) -> Iterator[tuple[str, Bool, Bool]]:
     """Id, (P,) paths that cross it for certain, (P,) paths that may: likelier ones first."""
     names = routes.switches

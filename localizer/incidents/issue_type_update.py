@@ -12,7 +12,7 @@ FADED, FAR_WEAKER = 0.5, 0.25
 _EVIDENCE = ("issue_types", "flapping")  # that goes with the issue type
 
 
-def surer(known: Verdict, new: Verdict, effect: float, *, worse: bool) -> bool:
+def should_replace(known: Verdict, new: Verdict, effect: float, *, worse: bool) -> bool:
     """Whether a new verdict on the same trouble tells its issue type better than the known one.
 
     effect  of the verdict that told the known type

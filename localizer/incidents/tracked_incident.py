@@ -23,7 +23,7 @@ class Impact:
 
 
 @dataclass(slots=True)
-class Case:
+class TrackedIncident:
     """What the incident book knows of an incident; times in seconds since the epoch.
 
     bad       rows of all paths that were bad so far
@@ -49,7 +49,7 @@ class Case:
     tenants: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, doc: Incident) -> Case:
+    def of(cls, doc: Incident) -> TrackedIncident:
         """What a former process wrote; its bad paths are not known."""
         verdict = Verdict(
             doc.component, doc.tie_set, doc.layer, doc.symptom,

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from localizer.incidents import issue_type_update
-from localizer.incidents.tracked_incident import Case, Impact
+from localizer.incidents.tracked_incident import Impact, TrackedIncident
 from localizer.verdicts.verdict import I64, Family, Verdict
 from schemas.component_ids import device
 from schemas.documents.incident import Incident
@@ -33,21 +33,21 @@ INSIDE = 0.8  # share of bad paths that makes one cause explain another,
 TOGETHER_S, BACK_S = 5, 25
 
 
-class IncidentBook:
+class IncidentTracker:
     """All open and lately closed incidents of one fabric."""
 
     def __init__(self, fabric: str, *, lateness_s: float, strategy: str) -> None:
         self._fabric = fabric
         self._lateness_s = lateness_s
         self._strategy = strategy
-        self._cases: list[Case] = []
+        self._cases: list[TrackedIncident] = []
         self._pending: dict[tuple[Family, str], tuple[int, int, int]] = {}
         self.silent_until_s = -1  # seconds that a former process has already spoken about
 
     def restore(self, incidents: list[Incident]) -> None:
         """Take over what a former process wrote (newest versions); it is not written again."""
         for doc in incidents:
-            case = Case.of(doc)
+            case = TrackedIncident.of(doc)
             self._cases.append(case)
             self.silent_until_s = max(self.silent_until_s, case.written_s)
 
@@ -59,7 +59,7 @@ class IncidentBook:
         seen   the verdicts of this second that are still bad now, strongest first
         close  whether calm may close incidents: not where nothing could be heard
         """
-        changed: list[Case] = []
+        changed: list[TrackedIncident] = []
         matched: set[str] = set()
         for verdict, impact in seen:
             for case in self._absorb(second, verdict, impact, matched):
@@ -79,7 +79,7 @@ class IncidentBook:
             for case in changed
         ]
 
-    def _adopt(self, verdict: Verdict) -> list[Case]:
+    def _adopt(self, verdict: Verdict) -> list[TrackedIncident]:
         """Open incidents that a wider cause explains become its children."""
         if not verdict.covers:
             return []
@@ -119,7 +119,7 @@ class IncidentBook:
 
     def _absorb(
         self, second: int, verdict: Verdict, impact: Impact, matched: set[str]
-    ) -> list[Case]:
+    ) -> list[TrackedIncident]:
         family = verdict.family
         mine = [c for c in self._cases if c.verdict.family == family]
         same = [
@@ -157,7 +157,7 @@ class IncidentBook:
             if case.strayed < STRAYED:
                 return []
             return self._rename(second, [case], verdict, impact, matched)
-        case = Case(
+        case = TrackedIncident(
             self._identify(verdict), verdict, verdict.first_s,
             second + 1 + self._lateness_s, second, verdict.bad,
             typed_by=verdict.effect,
@@ -177,8 +177,13 @@ class IncidentBook:
         )  # fmt: skip
 
     def _refresh(
-        self, second: int, case: Case, verdict: Verdict, impact: Impact, matched: set[str]
-    ) -> list[Case]:
+        self,
+        second: int,
+        case: TrackedIncident,
+        verdict: Verdict,
+        impact: Impact,
+        matched: set[str],
+    ) -> list[TrackedIncident]:
         matched.add(case.incident_id)
         reopened = case.state == "resolved"
         case.last_bad_s, case.strayed = second, 0
@@ -191,7 +196,7 @@ class IncidentBook:
         kept = case.verdict.component  # the name stays unless a wider cause explains it
         due = second - case.written_s >= UPDATE_S and (grown or case.state == "open")
         found_it = case.verdict.lone_witness and not verdict.lone_witness
-        better = issue_type_update.surer(case.verdict, verdict, case.typed_by, worse=worse)
+        better = issue_type_update.should_replace(case.verdict, verdict, case.typed_by, worse=worse)
         retyped = better and issue_type_update.retyped(case.verdict, verdict)
         if renamed := _new_name(case.verdict, verdict):
             kept = renamed
@@ -221,8 +226,13 @@ class IncidentBook:
         return [case]
 
     def _rename(
-        self, second: int, cases: list[Case], verdict: Verdict, impact: Impact, matched: set[str]
-    ) -> list[Case]:
+        self,
+        second: int,
+        cases: list[TrackedIncident],
+        verdict: Verdict,
+        impact: Impact,
+        matched: set[str],
+    ) -> list[TrackedIncident]:
         """The first case becomes the wider cause, the others its children."""
         first, *rest = cases
         first.verdict = replace(verdict, first_s=first.opened_s)
@@ -246,7 +256,7 @@ class IncidentBook:
         verdict.first_s = min(first_s, verdict.first_s)
         return times
 
-    def _finished(self, second: int, case: Case) -> bool:
+    def _finished(self, second: int, case: TrackedIncident) -> bool:
         if second - case.last_bad_s < CLEAR_S[case.verdict.family]:
             return False
         return second > self.silent_until_s
@@ -285,7 +295,7 @@ def _traced(known: Verdict, new: Verdict) -> bool:
     return open_before and (not open_now or {*new.possible} < {*known.possible})
 
 
-def _begins_later(second: int, verdict: Verdict, case: Case) -> bool:
+def _begins_later(second: int, verdict: Verdict, case: TrackedIncident) -> bool:
     """Whether a wider slowness is younger than what it would explain."""
     known_from = max(case.opened_s, second - BACK_S)
     return verdict.family == "latency" and verdict.first_s > known_from + TOGETHER_S

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from localizer.evidence import F64, I64, Blame, Bool, Evidence
+from localizer.evidence import F64, I64, Attribution, Bool, Evidence
 
 CLIP = 12.0  # noise units
 SURE = 1e-9  # a share this close to 0 or 1 is one
@@ -37,7 +37,7 @@ class Crossing:
     column: I64
     way: I64
 
-    def blames(self, evidence: Evidence, chosen: Iterable[int]) -> list[Blame]:
+    def blames(self, evidence: Evidence, chosen: Iterable[int]) -> list[Attribution]:
         """Blames of the chosen suspects in their order, one a class, with what is seen of each.
 
         A path speaks for the first suspect on it, in the measure in which it crosses it.
@@ -52,21 +52,23 @@ class Crossing:
         return merged(sizes, np.ones(len(sizes)), latency=evidence.latency)
 
 
-def merged(found: list[tuple[int, int, float]], p_value: F64, *, latency: bool) -> list[Blame]:
+def merged(
+    found: list[tuple[int, int, float]], p_value: F64, *, latency: bool
+) -> list[Attribution]:
     """One blame a class of (class, way, effect): the first stands, a second direction adds to it.
 
     effect  of crossing it in that direction, or both ways if it has none; loss [1] or time [us]
     """
-    blames: dict[int, Blame] = {}
+    blames: dict[int, Attribution] = {}
     for (column, way, effect), p in zip(found, p_value.tolist(), strict=True):
         before = blames.get(column)
         if before is None:
-            blames[column] = Blame(column, effect, p, DIRECTIONS[way])
+            blames[column] = Attribution(column, effect, p, DIRECTIONS[way])
         else:
             total = before.effect + effect
             if not latency:
                 total -= before.effect * effect
-            blames[column] = Blame(column, total, min(before.p_value, p), "both")
+            blames[column] = Attribution(column, total, min(before.p_value, p), "both")
     return list(blames.values())
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import linalg, sparse, stats
 from statsmodels.stats.multitest import multipletests
 
-from localizer.evidence import F64, I64, Blame, Bool, Evidence
+from localizer.evidence import F64, I64, Attribution, Bool, Evidence
 from localizer.strategies.crossing import clipped, crossing, merged
 from localizer.strategies.registry import strategy, vary
 
@@ -56,12 +56,12 @@ SWEEP = tuple(
 
 
 @strategy("deepview")
-def deepview(evidence: Evidence) -> list[Blame]:
+def deepview(evidence: Evidence) -> list[Attribution]:
     """Classes whose log survival is below the mean of all, strongest first."""
     return blame(evidence, Parameters())
 
 
-def blame(evidence: Evidence, parameters: Parameters) -> list[Blame]:
+def blame(evidence: Evidence, parameters: Parameters) -> list[Attribution]:
     """Deepview with other parameters."""
     share, column, way = _suspects(evidence)
     response, weight, spread = _response(evidence, by_variance=parameters.by_variance)

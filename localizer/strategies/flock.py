@@ -24,7 +24,7 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from localizer.evidence import F64, I64, Blame, Evidence
+from localizer.evidence import F64, I64, Attribution, Evidence
 from localizer.strategies.crossing import crossing
 from localizer.strategies.registry import strategy, vary
 
@@ -51,12 +51,12 @@ SWEEP = (ACTIVE, *(
 
 
 @strategy("flock")
-def flock(evidence: Evidence) -> list[Blame]:
+def flock(evidence: Evidence) -> list[Attribution]:
     """Classes in the order in which the search took them."""
     return blame(evidence, KNOWN)
 
 
-def blame(evidence: Evidence, parameters: Parameters) -> list[Blame]:
+def blame(evidence: Evidence, parameters: Parameters) -> list[Attribution]:
     """Flock with other parameters."""
     seen = crossing(evidence)
     odds = log_odds(evidence.sent, evidence.lost, parameters)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from localizer.evidence import Blame, Evidence
+from localizer.evidence import Attribution, Evidence
 from localizer.strategies.crossing import column_of, observed
 from localizer.strategies.registry import strategy
 
@@ -22,7 +22,7 @@ TIE = 1e-6  # shares are sums of fractions
 
 
 @strategy("intersection")
-def intersection(evidence: Evidence) -> list[Blame]:
+def intersection(evidence: Evidence) -> list[Attribution]:
     """The classes that most bad paths cross."""
     told = (evidence.sent > 0).astype(np.float64)
     count = np.asarray(evidence.incidence.T @ (evidence.bad * told))
@@ -32,6 +32,6 @@ def intersection(evidence: Evidence) -> list[Blame]:
     tied = np.flatnonzero(count >= top - TIE)
     paths = np.asarray(evidence.incidence.T @ told)[tied]
     return [
-        Blame(int(c), observed(evidence, column_of(evidence.incidence, int(c)), told), 1.0)
+        Attribution(int(c), observed(evidence, column_of(evidence.incidence, int(c)), told), 1.0)
         for c in tied[np.lexsort((tied, paths))]
     ]

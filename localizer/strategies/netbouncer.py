@@ -28,7 +28,7 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from localizer.evidence import F64, Blame, Bool, Evidence
+from localizer.evidence import F64, Attribution, Bool, Evidence
 from localizer.strategies.crossing import Crossing, column_of, crossing
 from localizer.strategies.registry import strategy, vary
 
@@ -55,12 +55,12 @@ SWEEP = (KNOWN, ACTIVE, *(
 
 
 @strategy("netbouncer")
-def netbouncer(evidence: Evidence) -> list[Blame]:
+def netbouncer(evidence: Evidence) -> list[Attribution]:
     """Bad devices, then links by estimated loss; parameters by whether all routes are known."""
     return blame(evidence, KNOWN if crossing(evidence).known.all() else ACTIVE)
 
 
-def blame(evidence: Evidence, parameters: Parameters) -> list[Blame]:
+def blame(evidence: Evidence, parameters: Parameters) -> list[Attribution]:
     """NetBouncer with other parameters."""
     seen = crossing(evidence, ways=True)
     told = evidence.sent > 0

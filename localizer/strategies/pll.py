@@ -5,7 +5,7 @@
 3. In each part the link that explains most losses is taken, its lossy paths are explained, and so
    on until no link explains any. Ties go to the higher hit ratio, then to fewer paths.
 
-Source     Peng et al., deTector (ATC 2017), packet loss localisation.
+Source     Peng et al., deTector (ATC 2017), packet loss localization.
 Chosen by us  Probes are source-routed there. Here a route that is not known counts with the share
            of its ECMP ways that cross, and stays unexplained with the remaining share. A path is
            lossy when the detector calls it bad: the paper filters ordinary losses before as well.
@@ -21,7 +21,7 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from localizer.evidence import F64, I64, Blame, Evidence
+from localizer.evidence import F64, I64, Attribution, Evidence
 from localizer.strategies.crossing import clipped, crossing
 from localizer.strategies.registry import strategy, vary
 
@@ -42,12 +42,12 @@ SWEEP = tuple(Parameters(r / 20, ways) for r in range(1, 20) for ways in (False,
 
 
 @strategy("pll")
-def pll(evidence: Evidence) -> list[Blame]:
+def pll(evidence: Evidence) -> list[Attribution]:
     """Classes by the losses that they explain."""
     return blame(evidence, PUBLISHED)
 
 
-def blame(evidence: Evidence, parameters: Parameters) -> list[Blame]:
+def blame(evidence: Evidence, parameters: Parameters) -> list[Attribution]:
     """PLL with other parameters."""
     seen = crossing(evidence, ways=parameters.ways)
     told = evidence.sent > 0

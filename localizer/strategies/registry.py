@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from localizer.errors import LocalizerError, UnknownStrategy
-from localizer.evidence import Blame, Evidence
+from localizer.evidence import Attribution, Evidence
 
-Strategy = Callable[[Evidence], list[Blame]]
+Strategy = Callable[[Evidence], list[Attribution]]
 
 _registry: dict[str, Strategy] = {}
 _variants: dict[str, dict[str, Strategy]] = {}

@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from localizer.evidence import F64, Blame, Evidence
+from localizer.evidence import F64, Attribution, Evidence
 from localizer.strategies.crossing import column_of, crossing
 from localizer.strategies.registry import strategy, vary
 
@@ -31,12 +31,12 @@ MOST = 1024
 
 
 @strategy("vote007")
-def vote(evidence: Evidence) -> list[Blame]:
+def vote(evidence: Evidence) -> list[Attribution]:
     """Classes in the order in which they are blamed."""
     return blame(evidence, THRESHOLD)
 
 
-def blame(evidence: Evidence, threshold: float) -> list[Blame]:
+def blame(evidence: Evidence, threshold: float) -> list[Attribution]:
     """007 with another threshold: the share of all votes that a link needs [1]."""
     seen = crossing(evidence)
     told = evidence.sent > 0

@@ -40,7 +40,7 @@ def unready(state: FabricState, at: int) -> Bool:
     return rows
 
 
-def told(state: FabricState, verdicts: list[Verdict], at: int) -> list[Verdict]:
+def reported(state: FabricState, verdicts: list[Verdict], at: int) -> list[Verdict]:
     """The verdicts on what nobody works on; the others are put on the account."""
     if not verdicts or not len(state.calendar):
         return verdicts

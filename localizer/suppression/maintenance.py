@@ -37,7 +37,7 @@ class _Window(NamedTuple):
     reason: str
 
 
-class Calendar:
+class MaintenanceWindows:
     """Maintenance windows of one fabric."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ def _around(component: str, holders: dict[str, set[str]]) -> set[str]:
     return out.union(*(holders.get(each, set()) for each in out))
 
 
-class Account:
+class SuppressionLog:
     """Counts what was suppressed.
 
     seconds  in which a component would have been told of, summed over components, by cause

@@ -1,4 +1,4 @@
-"""Which containers may speak: the localiser's copy of skh.placement."""
+"""Which containers may speak: the localizer's copy of skh.placement."""
 
 from __future__ import annotations
 

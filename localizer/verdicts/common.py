@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from localizer.evidence import Blame
+from localizer.evidence import Attribution
 from localizer.explanation import confidence, explain
 from localizer.explanation.issue_features import name_type
 from localizer.explanation.issue_types import likeliest_first
@@ -31,7 +31,7 @@ def suspects(groups: Classes, names: set[str]) -> Bool:
     return np.array([not names.isdisjoint(members) for members in groups.members], bool)
 
 
-def owners(groups: Classes, blames: list[Blame], *, latency: bool) -> npt.NDArray[np.int64]:
+def owners(groups: Classes, blames: list[Attribution], *, latency: bool) -> npt.NDArray[np.int64]:
     """(P,) which of the blames explains most of each path's trouble; -1 where none crosses it."""
     if not blames:
         return np.full(groups.paths, -1)
@@ -41,7 +41,8 @@ def owners(groups: Classes, blames: list[Blame], *, latency: bool) -> npt.NDArra
     return np.where(part.max(axis=0) > 0, part.argmax(axis=0), -1)
 
 
-def verdict_on(groups: Classes, blame: Blame, symptom: Symptom, bad: I64, p: float, size: float,
+def verdict_on(
+    groups: Classes, blame: Attribution, symptom: Symptom, bad: I64, p: float, size: float,
                first_s: int, *, alone: bool) -> Verdict:  # fmt: skip
     """A verdict on a class, named by its likeliest member; its confidence is that of the class.
 
@@ -71,7 +72,7 @@ def corrected(p: float, tests: int) -> float:
     return min(1.0, max(SMALLEST_P, p * tests))
 
 
-def direct(verdict: Verdict, blame: Blame, groups: Classes) -> None:
+def direct(verdict: Verdict, blame: Attribution, groups: Classes) -> None:
     """Which way a link hurts, and which share of the five-tuples on it."""
     if blame.direction in ("a>b", "b>a") and groups.directed[blame.column]:
         verdict.direction = "a>b" if blame.direction == "a>b" else "b>a"

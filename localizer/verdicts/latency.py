@@ -43,7 +43,7 @@ def latency(state: FabricState, at: int, judged: Bool) -> list[Verdict]:
     return verdicts
 
 
-def _sudden(state: FabricState, at: int) -> detector.Shift | None:
+def _sudden(state: FabricState, at: int) -> detector.LatencyDeviation | None:
     memory, paths = state.latency, len(state.index)
     if len(memory.reference) < paths:
         return None  # paths joined since the last window: the next one is near
@@ -52,7 +52,7 @@ def _sudden(state: FabricState, at: int) -> detector.Shift | None:
 
 
 def _shifted(
-    state: FabricState, at: int, shift: detector.Shift, judged: Bool, left: Bool,
+    state: FabricState, at: int, shift: detector.LatencyDeviation, judged: Bool, left: Bool,
     length: int, every_s: float,
 ) -> list[Verdict]:  # fmt: skip
     """Verdicts on one set of shifts; takes the paths that they explain out of ``left``.

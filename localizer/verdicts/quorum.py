@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from localizer.detectors.loss import Background, upper_tail
+from localizer.detectors.loss import LossBaseline, upper_tail
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -14,7 +14,7 @@ I64 = npt.NDArray[np.int64]
 
 
 def enough(
-    source: I32, lost: I64, sent: I64, rows: Bool, background: Background, least: int
+    source: I32, lost: I64, sent: I64, rows: Bool, background: LossBaseline, least: int
 ) -> bool:
     """Whether ``least`` source hosts saw losses, and the evidence stands without the loudest one.
 

@@ -34,18 +34,18 @@ MOST_LIT = 0.2  # of them may still answer somebody
 RECENT_S = 3600  # hosts not heard of for so long are not missed
 
 
-class Dead(NamedTuple):
+class ScopeOutages(NamedTuple):
     """verdicts of this second; covered (H,) hosts that they or a verdict to come speak for."""
 
     verdicts: list[Verdict]
     covered: Bool
 
 
-def dead(state: FabricState, at: int, hosts: Hosts) -> Dead:
+def dead(state: FabricState, at: int, hosts: Hosts) -> ScopeOutages:
     """Scopes whose hosts are silent together; remembers them until half of the hosts are back."""
     covered = np.zeros(len(state.hosts), bool)
     if not (hosts.doubtful | hosts.silent).any() and not state.dead_scopes:
-        return Dead([], covered)
+        return ScopeOutages([], covered)
     life = state.hosts.life(at)
     counted = life.beats & ~life.goodbye
     mute = hosts.silent & (life.probed_s < at - 3)
@@ -84,7 +84,7 @@ def dead(state: FabricState, at: int, hosts: Hosts) -> Dead:
         if scope.startswith("fabric:"):
             break  # its pods are silent because it is
     verdicts = [_verdict(state, at, scope, gone, life.last_s) for scope, gone in found]
-    return Dead(verdicts, covered)
+    return ScopeOutages(verdicts, covered)
 
 
 def vanished(state: FabricState, at: int) -> Verdict | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from localizer.state import FabricState
-from localizer.suppression.filters import told, unready
+from localizer.suppression.filters import reported, unready
 from localizer.verdicts import calibration
 from localizer.verdicts.drift import drift
 from localizer.verdicts.latency import latency
@@ -43,4 +43,4 @@ def second(
     verdicts += drift(state, at, judged & ~hungry)
     # A burst that a whole window averages out fills one that has only just begun.
     verdicts += latency(state, at, judged & ~hungry & ~state.touches(hosts.short))
-    return told(state, verdicts, at)
+    return reported(state, verdicts, at)

@@ -1,4 +1,4 @@
-"""What the localiser holds to be true in one second."""
+"""What the localizer holds to be true in one second."""
 
 from __future__ import annotations
 

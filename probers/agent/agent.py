@@ -25,13 +25,13 @@ from probers.health import counters
 from probers.health.heartbeat import CpuSteal, heartbeat
 from probers.net.five_tuple import FiveTuple
 from probers.net.responder import Responder
-from probers.net.socket_pool import MAX_SOCKETS, Doors
+from probers.net.socket_pool import MAX_SOCKETS, SocketPool
 from probers.probing.loop import Call, Loop
 from probers.probing.reply_tracer import ReplyRoutes
 from probers.probing.schedule import Schedule
 from probers.probing.traceroute import Tracer
 from probers.probing.udp import UdpEngine
-from probers.publishing.batcher import Outbox
+from probers.publishing.batcher import Batcher
 from probers.publishing.publisher import Publisher
 from probers.publishing.record import ping_record, trace_record
 from schemas import topics
@@ -69,8 +69,10 @@ class Agent:
         self.responder = Responder(
             options.key, rate=options.answer_rate, burst=2 * options.answer_rate
         )
-        self.doors = Doors(self.loop, options.key, self.responder, options.max_rate, max_sockets)
-        self._outbox = Outbox(self.loop, publisher, options.node_sn, options.encoding)
+        self.doors = SocketPool(
+            self.loop, options.key, self.responder, options.max_rate, max_sockets
+        )
+        self._outbox = Batcher(self.loop, publisher, options.node_sn, options.encoding)
         self.engine = UdpEngine(
             self.loop,
             self.doors,

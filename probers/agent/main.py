@@ -15,7 +15,7 @@ from probers.agent.descriptor_limits import raise_file_limit, shares
 from probers.agent.log import say
 from probers.agent.options import Options, UsageError
 from probers.agent.ping_list import PingList, PingListError, check_owner
-from probers.agent.poller import Watch
+from probers.agent.poller import PingListPoller
 from probers.agent.threads import ThreadDeaths
 from probers.health.pages import Pages
 from probers.health.server import HealthServer
@@ -77,7 +77,7 @@ def _serve(options: Options, publisher: Publisher) -> int:
     def check(document: PingList, where: str) -> None:
         check_owner(document, where, options.node_sn, options.fabric)
 
-    watch = Watch(
+    watch = PingListPoller(
         options.ping_list,
         check,
         agent.offer,

@@ -18,7 +18,7 @@ _REPEAT_S: Final = 60.0  # between two log lines while it goes on failing
 Check = Callable[[PingList, str], None]
 
 
-class Watch:
+class PingListPoller:
     """Reads again every ``interval_s``; reports a list when it has changed, and None when it has
     failed MAX_FAILURES times in a row. Both calls are made in the watch's own thread, or, when a
     reading does not return, in the thread that calls ``tick``."""

@@ -8,7 +8,7 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 from probers.agent.log import lines_lost
-from probers.agent.poller import Watch
+from probers.agent.poller import PingListPoller
 from probers.publishing.relay import Relay
 from schemas import metrics
 from schemas.metrics import Metric, Sample
@@ -53,7 +53,7 @@ def of_agent(agent: Agent) -> Iterator[Sample]:
     yield Sample(metrics.AGENT_LOOP_ERRORS, agent.loop.errors)
 
 
-def of_threads(watch: Watch, relays: Sequence[Relay]) -> Iterator[Sample]:
+def of_threads(watch: PingListPoller, relays: Sequence[Relay]) -> Iterator[Sample]:
     """Of what runs in other threads; may be called in any."""
     yield from _by_label(
         metrics.AGENT_LIST, watch.counts, ("read", "failed", "hanging", "unexpected")

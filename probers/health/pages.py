@@ -8,7 +8,7 @@ from time import monotonic_ns
 from typing import Final
 
 from probers.agent.agent import Agent
-from probers.agent.poller import Watch
+from probers.agent.poller import PingListPoller
 from probers.health import counters, exposition
 from probers.health.server import Page
 from probers.publishing.relay import Relay
@@ -27,7 +27,7 @@ class Pages:
     def __init__(
         self,
         agent: Agent,
-        watch: Watch,
+        watch: PingListPoller,
         relays: Sequence[Relay] = (),
         now_ns: Callable[[], int] = monotonic_ns,
     ) -> None:

@@ -13,14 +13,14 @@ from probers.net import packet
 from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Address, Datagram, Key
 from probers.net.responder import RateLimit, Responder
-from probers.net.udp_socket import Door, Icmp, Received
+from probers.net.udp_socket import Icmp, Received, UdpSocket
 from probers.probing.loop import Loop
 
 #: Sockets at most, however many the system allows: eight NICs with 512 source ports each.
 MAX_SOCKETS: Final = 4096
 
 
-class Asker(Protocol):
+class ReplyHandler(Protocol):
     """Someone who asks. Each question ends in at most one of ``replied``, ``refused`` and
     ``withdrawn`` (its socket was closed: nothing will be known about it)."""
 
@@ -31,12 +31,12 @@ class Asker(Protocol):
 
 
 class _Question(NamedTuple):
-    asker: Asker
+    asker: ReplyHandler
     flow: FiveTuple
     nonce: int
 
 
-class Doors:
+class SocketPool:
     """Opens, watches and closes sockets; the only place that sends.
 
     ``max_rate`` bounds the questions a second of the whole agent and ``max_sockets`` its sockets,
@@ -53,7 +53,7 @@ class Doors:
     ) -> None:
         self._loop, self._key, self._responder = loop, key, responder
         self.max_sockets = max_sockets
-        self._doors: dict[Address, Door] = {}
+        self._doors: dict[Address, UdpSocket] = {}
         self._waiting: dict[int, _Question] = {}
         self._newest: dict[tuple[Address, Address], int] = {}
         self._unstamped: set[int] = set()
@@ -70,7 +70,7 @@ class Doors:
     def __len__(self) -> int:
         return len(self._doors)
 
-    def open(self, address: Address) -> Door:
+    def open(self, address: Address) -> UdpSocket:
         """The socket bound to ``address``, opened when there is none; raises OSError, EMFILE when
         ``max_sockets`` are open."""
         door = self._doors.get(address)
@@ -83,10 +83,10 @@ class Doors:
             self.unopened.pop(address, None)
         return door
 
-    def _open(self, address: Address) -> Door:
+    def _open(self, address: Address) -> UdpSocket:
         if len(self._doors) >= self.max_sockets:
             raise OSError(errno.EMFILE, "the agent's bound on sockets is reached")
-        door = Door(*address, self.devices.get(address[0], ""))
+        door = UdpSocket(*address, self.devices.get(address[0], ""))
         try:
             self._loop.watch(door.fileno(), lambda: self._ready(door))
         except OSError:  # an unwatched socket would turn every answer into a loss
@@ -121,7 +121,7 @@ class Doors:
 
     def ask(
         self,
-        asker: Asker,
+        asker: ReplyHandler,
         sequence: int,
         flow: FiveTuple,
         kind: int,
@@ -159,7 +159,7 @@ class Doors:
         self._waiting.pop(sequence, None)
         self._unstamped.discard(sequence)
 
-    def _ready(self, door: Door) -> None:
+    def _ready(self, door: UdpSocket) -> None:
         received = door.receive()
         if received is None:
             while self._take_error(door):
@@ -169,7 +169,7 @@ class Doors:
         else:
             self._respond(door, received)
 
-    def _respond(self, door: Door, received: Received) -> None:
+    def _respond(self, door: UdpSocket, received: Received) -> None:
         verdict = self._responder.answer(
             received.data, received.peer, door.address, received.at_ns, time_ns(), monotonic_ns()
         )
@@ -180,7 +180,7 @@ class Doors:
             except OSError:
                 self.counts["unsendable"] += 1
 
-    def _hear(self, door: Door, received: Received) -> None:
+    def _hear(self, door: UdpSocket, received: Received) -> None:
         reply = packet.unpack(received.data)
         question = self._waiting.get(reply.sequence)
         if (
@@ -198,7 +198,7 @@ class Doors:
         if self._waiting.pop(reply.sequence, None) is not None:
             question.asker.replied(reply.sequence, reply, received)
 
-    def _take_error(self, door: Door) -> bool:
+    def _take_error(self, door: UdpSocket) -> bool:
         error = door.next_error()
         if error is None:
             return False

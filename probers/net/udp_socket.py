@@ -59,7 +59,7 @@ class Icmp(NamedTuple):
     code: int
 
 
-class Door:
+class UdpSocket:
     """One UDP socket bound to (ip, port): asks from there, or answers there."""
 
     def __init__(self, ip: str, port: int, device: str = "") -> None:

@@ -15,7 +15,7 @@ from typing import Final
 from probers.net import packet
 from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Address, Datagram
-from probers.net.socket_pool import Doors
+from probers.net.socket_pool import SocketPool
 from probers.net.udp_socket import PORT_UNREACHABLE, TIME_EXCEEDED, UNREACHABLE, Icmp, Received
 from probers.probing.loop import Deadlines, Loop
 
@@ -49,7 +49,7 @@ class Tracer:
     def __init__(
         self,
         loop: Loop,
-        doors: Doors,
+        doors: SocketPool,
         done: Callable[[Trace], None],
         *,
         hop_timeout_s: float = 0.3,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from probers.net import packet
 from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Datagram
-from probers.net.socket_pool import Doors
+from probers.net.socket_pool import SocketPool
 from probers.net.udp_socket import PORT_UNREACHABLE, UNREACHABLE, Icmp, Received
 from probers.probing.loop import Deadlines, Loop
 
@@ -80,7 +80,7 @@ class UdpEngine:
     def __init__(
         self,
         loop: Loop,
-        doors: Doors,
+        doors: SocketPool,
         done: Callable[[Burst], None],
         *,
         timeout_s: float = 0.5,

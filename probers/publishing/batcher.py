@@ -15,7 +15,7 @@ MAX_RECORDS: Final = 512
 FLUSH_NS: Final = 400_000_000  # after the first record of a message
 
 
-class Outbox:
+class Batcher:
     """A record leaves at most 0.5 s after it was put in."""
 
     def __init__(self, loop: Loop, publisher: Publisher, node_sn: str, encoding: str) -> None:

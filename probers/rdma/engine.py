@@ -59,7 +59,7 @@ class Port(Protocol):
 
 
 @dataclass(slots=True)
-class Tally:
+class ProbeCounts:
     """How the probes of one queue pair to another fared."""
 
     own: QpAddress
@@ -76,7 +76,7 @@ class Tally:
 
 @dataclass(slots=True)
 class _Probe:
-    tally: Tally
+    tally: ProbeCounts
     question: Datagram
     t1: int
     number: int = -1
@@ -103,7 +103,7 @@ class RdmaProber:
         self._probes: dict[int, _Probe] = {}  # by sequence, oldest first
         self._leaving: dict[int, _Probe] = {}  # by message number, until its send completion
         self._sequence = 0
-        self.tallies: dict[tuple[int, QpAddress], Tally] = {}
+        self.tallies: dict[tuple[int, QpAddress], ProbeCounts] = {}
         #: Messages that answer no question of ours, or not with our key.
         self.strangers = 0
 
@@ -122,7 +122,7 @@ class RdmaProber:
         host that is new to it: let it do so before probes are under way."""
         source = self._port.addresses[own]
         self._port.prepare(target)  # before the probe's clock starts: it is not the network's time
-        tally = self.tallies.setdefault((own, target), Tally(source, target))
+        tally = self.tallies.setdefault((own, target), ProbeCounts(source, target))
         self._sequence += 1
         question = Datagram(
             packet.PROBE, self._sequence, self._now(), self._wall(),

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from probers.net.packet import KEY_VARIABLE, Key
 from probers.net.responder import Responder
-from probers.rdma.engine import RdmaProber, RdmaResponder, Tally
+from probers.rdma.engine import ProbeCounts, RdmaProber, RdmaResponder
 from probers.rdma.packet import QpAddress, parse_address
 from probers.rdma.verbs import RdmaError, VerbsPort
 from schemas.printable import printable
@@ -95,7 +95,7 @@ def _ping(
     port.close()
 
 
-def _summary(tally: Tally) -> dict[str, Any]:
+def _summary(tally: ProbeCounts) -> dict[str, Any]:
     line: dict[str, Any] = {
         "src": str(tally.own), "dst": str(tally.target), "sent": tally.sent, "lost": tally.lost,
         "whole": sum(trip.whole for trip in tally.trips),

@@ -1,6 +1,6 @@
 """skh.topology and topology.json: the static fabric and what is placed on it.
 
-A document is checked as a whole when it is read, so that the localiser never meets a name that
+A document is checked as a whole when it is read, so that the localizer never meets a name that
 is not defined. A field that is not known is an error: misspelt, it would count as absent.
 """
 

@@ -1,4 +1,4 @@
-"""skh.windows: what the windower says to the localiser and to the sink, as Arrow chunks.
+"""skh.windows: what the windower says to the localizer and to the sink, as Arrow chunks.
 
 Five kinds of message share the topic (header ``kind``):
 
@@ -81,7 +81,7 @@ _CHUNK_ROWS: Final = 4096
 _OVERHEAD_BYTES: Final = 16 * 1024  # of the stream's schema and frames, at most
 _SMALL_BYTES: Final = 4 * 1024  # of a dictionary that is not worth compacting
 _END_S: Final = 2**32  # 2106: ClickHouse's seconds end there
-#: Columns that a localiser counts with; the others may be null or no number.
+#: Columns that a localizer counts with; the others may be null or no number.
 _WHOLE: Final = (*(field.name for field in (*PATH_FIELDS, *COUNT_FIELDS[:-1])), "fabric", "node_sn",
                  "time", "alive", "layer", "src_ip", "dst_ip", "hops")  # fmt: skip
 
@@ -238,7 +238,7 @@ def _check_texts(kind: Kind, batch: pa.RecordBatch, most: int, limits: Limits) -
 
 
 def check_whole(kind: Kind, batch: pa.RecordBatch) -> None:
-    """What a localiser relies on in a decoded chunk; raises WindowsError."""
+    """What a localizer relies on in a decoded chunk; raises WindowsError."""
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if name in _WHOLE and column.null_count:
             raise WindowsError(f"skh.windows: {name} is null in this {kind} chunk")

@@ -18,17 +18,17 @@ MEASURES: Final = {
     "decode-arrow-64": "decode and check, Arrow, 64 records a message",
     "decode-ndjson": "decode and check, NDJSON, 512 records a message",
     "panes": "panes, 30 s windows with features, chunks (decoded input)",
-    "detect": "localiser: detection and incidents, 10,000 paths, 5 faults",
+    "detect": "localizer: detection and incidents, 10,000 paths, 5 faults",
     "end-to-end-arrow-512": "broker to incidents, Arrow, 512 records a message",
     "end-to-end-arrow-64": "broker to incidents, Arrow, 64 records a message",
     "end-to-end-ndjson": "broker to incidents, NDJSON, 512 records a message",
     "agent": "skeletonhunter-agent on loopback, some 128 probes and answers a second",
-    "scale-100k": "localiser: a second of 100,000 paths x 20,000 components, one core",
+    "scale-100k": "localizer: a second of 100,000 paths x 20,000 components, one core",
     "simulate-parquet": "simulator to Parquet, 32,768 rnics x 16 targets, both layers",
     "simulate-arrow": "simulator to an Arrow stream, the same",
 }
 #: Measured only when asked for: it takes minutes, and gigabytes.
-LARGEST: Final = {"scale-1m": "localiser: a second of 1,000,000 paths x 100,000 components"}
+LARGEST: Final = {"scale-1m": "localizer: a second of 1,000,000 paths x 100,000 components"}
 
 
 def register(app: typer.Typer) -> None:

@@ -111,7 +111,7 @@ def register(app: typer.Typer) -> None:
         from evaluation.scorecard.records import RecordsError
         from skeletonhunter.commands import scorecard as command
 
-        wish = plan.Wish(
+        wish = plan.PlanRequest(
             quick=quick, only=tuple(only or ()), seeds=seeds, seeds_from=seeds_from,
             strategies=tuple(strategies or ()), clean_hours=clean_hours,
         )  # fmt: skip

@@ -17,7 +17,7 @@ from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
     from schemas.documents.incident import Incident
-    from skeletonhunter.embedded.runtime import Embedded
+    from skeletonhunter.embedded.runtime import EmbeddedRuntime
     from testbed.scoring.score import Score
     from testbed.simulator.simulator import Second, Simulation
 
@@ -62,14 +62,14 @@ def register(app: typer.Typer) -> None:
         if plan.duration_s > duration * _FASTEST:
             least = plan.duration_s / _FASTEST
             raise BadInput(f"--duration {duration:g}: {scenario} needs at least {least:.0f} s")
-        show = Show(simulation, plan.duration_s, duration)
+        show = DemoState(simulation, plan.duration_s, duration)
         running.log_to_stderr("ERROR")
         with tempfile.TemporaryDirectory(prefix="skeletonhunter-") as data:
             return event_loop.run(_play(show, Path(data), port, strategy, headless))
 
 
 @dataclass
-class Show:
+class DemoState:
     """What has happened so far, in event time."""
 
     simulation: Simulation
@@ -98,20 +98,20 @@ class Show:
         return score(self.simulation.truths(int(self.now_s)), self.incidents.values())
 
 
-async def _play(show: Show, data: Path, port: int, strategy: str, headless: bool) -> int:
+async def _play(show: DemoState, data: Path, port: int, strategy: str, headless: bool) -> int:
     from skeletonhunter.embedded.demo_screen import Lines, Screen
-    from skeletonhunter.embedded.runtime import Embedded, House
+    from skeletonhunter.embedded.runtime import EmbeddedRuntime, RuntimeOptions
     from testbed.scoring.score import to_text
 
-    house = House(data, port=port, topology=show.simulation.topology, strategy=strategy)
+    house = RuntimeOptions(data, port=port, topology=show.simulation.topology, strategy=strategy)
     started = time.monotonic()
-    async with Embedded(house) as place:
+    async with EmbeddedRuntime(house) as place:
         screen = Lines(show) if headless else Screen(show)
         with screen:
             screen.begin(place.url, time.monotonic() - started)
             reading = asyncio.create_task(_read(show, place, screen.incident))
             try:
-                watch = Watch(show, place)
+                watch = WorkerProgress(show, place)
                 if not (
                     await _feed(show, place, watch, screen.tick)
                     # But for the lateness, and a second's rest.
@@ -128,32 +128,32 @@ async def _play(show: Show, data: Path, port: int, strategy: str, headless: bool
     return 0 if show.score().perfect else 1
 
 
-def _account(show: Show, place: Embedded) -> str:
+def _account(show: DemoState, place: EmbeddedRuntime) -> str:
     """How much was played how fast, and what nobody judged."""
     said = f"{show.records:,} records judged at {show.speed:.1f} x event time"
     if show.slowed_s >= 1:
         said += f"; the show waited {show.slowed_s:.0f} s for the judge"
     worker = place.worker
-    missing = worker.ingest.tally.gaps + worker.heartbeats.missing + worker.localise.missing
+    missing = worker.ingest.tally.gaps + worker.heartbeats.missing + worker.localize.missing
     if missing:
         said += f"; the broker forgot {missing:,} messages before they were read"
     return said
 
 
-class Watch:
+class WorkerProgress:
     """Sees how far the worker has come. Slow is not stuck: as long as it does anything, wait."""
 
-    def __init__(self, show: Show, place: Embedded) -> None:
+    def __init__(self, show: DemoState, place: EmbeddedRuntime) -> None:
         self._show = show
         self._place = place
 
     def look(self) -> tuple[int, ...]:
         """Note the newest second judged; returns what changes while the worker does anything."""
         show, worker = self._show, self._place.worker
-        judged_s = worker.localise.judged_s(show.simulation.topology.fabric)
+        judged_s = worker.localize.judged_s(show.simulation.topology.fabric)
         if judged_s:  # 0: no second yet
             show.judged_s = judged_s + 1 - show.simulation.start_ns / _SECOND
-        return (judged_s or 0, worker.localise.messages, worker.ingest.tally.messages)
+        return (judged_s or 0, worker.localize.messages, worker.ingest.tally.messages)
 
     async def until(self, second: float, tick: Callable[[], None]) -> bool:
         """Wait until event time up to ``second`` is judged; False when the worker stands still."""
@@ -169,7 +169,9 @@ class Watch:
         return True
 
 
-async def _feed(show: Show, place: Embedded, watch: Watch, tick: Callable[[], None]) -> bool:
+async def _feed(
+    show: DemoState, place: EmbeddedRuntime, watch: WorkerProgress, tick: Callable[[], None]
+) -> bool:
     """Publish each simulated second as the agents would, at the show's speed or as fast as the
     worker can; False when that stands still.
     """
@@ -189,7 +191,7 @@ async def _feed(show: Show, place: Embedded, watch: Watch, tick: Callable[[], No
     return True
 
 
-def _publish(place: Embedded, second: Second) -> None:
+def _publish(place: EmbeddedRuntime, second: Second) -> None:
     from schemas import topics
     from schemas.documents import heartbeat
     from testbed.simulator.publish import messages
@@ -201,7 +203,7 @@ def _publish(place: Embedded, second: Second) -> None:
         place.broker.produce(topics.HEARTBEATS.name, beat.node_sn, {}, heartbeat.encode(beat))
 
 
-async def _read(show: Show, place: Embedded, tell: Callable[[Incident], None]) -> None:
+async def _read(show: DemoState, place: EmbeddedRuntime, tell: Callable[[Incident], None]) -> None:
     """Follow skh.incidents."""
     from schemas import topics
     from schemas.documents.incident import decode_incident

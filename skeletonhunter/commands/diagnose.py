@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from schemas.documents.incident import Incident
     from skeletonhunter.diagnosis.coverage import Coverage
     from skeletonhunter.diagnosis.inputs import Given
-    from streams.replay import Offline
+    from streams.replay import Replay
 
 _SECOND: Final = 1_000_000_000
 _SHOWN: Final = 10
@@ -72,14 +72,14 @@ def register(app: typer.Typer) -> None:
         from skeletonhunter.commands.up import known_strategy
         from skeletonhunter.diagnosis import inputs
         from skeletonhunter.diagnosis.report import as_json, as_table, explained, not_enough
-        from streams.replay import Offline
+        from streams.replay import Replay
 
         options = Options(strategy=known_strategy(strategy, "--strategy"))
         given = inputs.read(
             files, topology=topology, heartbeats=heartbeats, placement=placement,
             maintenance=maintenance,
         )  # fmt: skip
-        offline = Offline(topology=given.topology, options=options)
+        offline = Replay(topology=given.topology, options=options)
         incidents = _judge(offline, given)
         coverage = _coverage(offline, given)
         if explain is not None:
@@ -103,7 +103,7 @@ def register(app: typer.Typer) -> None:
         return int(any(each.kind not in ("agent", "pipeline") for each in incidents))
 
 
-def _judge(offline: Offline, given: Given) -> list[Incident]:
+def _judge(offline: Replay, given: Given) -> list[Incident]:
     """Merge by ping_time and judge second by second; incidents in their last version."""
     import numpy as np
     import pyarrow as pa
@@ -132,7 +132,7 @@ def _judge(offline: Offline, given: Given) -> list[Incident]:
     return sorted(newest.values(), key=lambda each: (each.opened_at, each.incident_id))
 
 
-def _coverage(offline: Offline, given: Given) -> Coverage:
+def _coverage(offline: Replay, given: Given) -> Coverage:
     from skeletonhunter.diagnosis.coverage import Coverage
 
     tally, dead = offline.tally, len(given.dead)
@@ -143,7 +143,7 @@ def _coverage(offline: Offline, given: Given) -> Coverage:
     return Coverage(records, offline.judged, given.topology, offline.options)
 
 
-def _account(offline: Offline, given: Given, coverage: Coverage, output: str) -> None:
+def _account(offline: Replay, given: Given, coverage: Coverage, output: str) -> None:
     """Where every record went and what was judged, on stderr."""
     said = [f"suppressed: {s.component} for {s.seconds} s: {s.reason}" for s in offline.suppressed]
     lines = _first(said, "suppressed")

@@ -17,7 +17,7 @@ from skeletonhunter.commands.bench import machine
 
 
 def scorecard(
-    wish: plan.Wish,
+    wish: plan.PlanRequest,
     page: Path,
     *,
     jobs: int,
@@ -57,7 +57,7 @@ def scorecard(
     return "\n".join([*lines, f"written to {page}"])
 
 
-def describe(wish: plan.Wish, units: Sequence[plan.Unit], jobs: int) -> records.Run:
+def describe(wish: plan.PlanRequest, units: Sequence[plan.Unit], jobs: int) -> records.Run:
     """How this run is made."""
     seeds: dict[str, tuple[int, int]] = {}
     for unit in units:

@@ -14,7 +14,7 @@ from skeletonhunter.errors import BadInput, CommandError, DependencyUnreachable
 
 if TYPE_CHECKING:
     from schemas.documents.topology import Topology
-    from skeletonhunter.embedded.runtime import Embedded, House
+    from skeletonhunter.embedded.runtime import EmbeddedRuntime, RuntimeOptions
 
 
 _THIS_HOST: Final = "this-host"
@@ -54,14 +54,14 @@ def house(
     port: int | None = None,
     data: Path | None = None,
     topology: Path | None = None,
-) -> House:
+) -> RuntimeOptions:
     """Settings and what the command line says instead."""
-    from skeletonhunter.embedded.runtime import House
+    from skeletonhunter.embedded.runtime import RuntimeOptions
     from skeletonhunter.senders import key_ring
     from skeletonhunter.settings import Settings
 
     assert isinstance(config, Settings)  # noqa: S101 — typed loosely to keep imports late
-    return House(
+    return RuntimeOptions(
         data=data or config.data,
         host=config.api_host,
         port=config.api_port if port is None else port,
@@ -98,14 +98,14 @@ def read_topology(path: Path | None) -> Topology | None:
         raise BadInput(str(why)) from why
 
 
-async def _up(wanted: House) -> int:
+async def _up(wanted: RuntimeOptions) -> int:
     from probers.publishing.relay import RelayError
     from skeletonhunter import lag
-    from skeletonhunter.embedded.runtime import Embedded
+    from skeletonhunter.embedded.runtime import EmbeddedRuntime
     from skeletonhunter.running import until_stopped
     from store.client import StoreError
 
-    place = Embedded(wanted)
+    place = EmbeddedRuntime(wanted)
     try:
         await place.start()
     except (RelayError, OSError) as why:
@@ -151,7 +151,7 @@ def _own_ping_list(data: Path) -> Path:
     return path
 
 
-def _own_sender_key(place: Embedded) -> str:
+def _own_sender_key(place: EmbeddedRuntime) -> str:
     """The option with this host's key, made from the ring when senders must sign."""
     if place.house.sender_keys is None:
         return ""
@@ -161,7 +161,7 @@ def _own_sender_key(place: Embedded) -> str:
     return f" --sender-key-file {path}"
 
 
-def _announce(place: Embedded) -> None:
+def _announce(place: EmbeddedRuntime) -> None:
     if place.port_was_taken:
         terminal.echo(f"port {place.house.port} is taken; another one was chosen")
     terminal.echo(

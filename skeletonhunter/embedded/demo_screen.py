@@ -18,14 +18,14 @@ from skeletonhunter.lag import LagNotice
 from skeletonhunter.terminal import shown
 
 if TYPE_CHECKING:
-    from skeletonhunter.commands.demo import Show
+    from skeletonhunter.commands.demo import DemoState
     from testbed.scoring.truth import Truth
 
 _SECOND: Final = 1_000_000_000
 _TELL_S: Final = 30.0  # of event time, which runs several times as fast
 
 
-def since_start(show: Show, time: str) -> float:
+def since_start(show: DemoState, time: str) -> float:
     """Event seconds since the beginning of the show."""
     return datetime.fromisoformat(time).timestamp() - show.simulation.start_ns / _SECOND
 
@@ -33,7 +33,7 @@ def since_start(show: Show, time: str) -> float:
 class Lines:
     """One line an event, as it happens."""
 
-    def __init__(self, show: Show) -> None:
+    def __init__(self, show: DemoState) -> None:
         self._show = show
         self._console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
         self._injected = 0
@@ -81,7 +81,7 @@ class Lines:
 class Screen:
     """A table that lives: what was broken, what was blamed, after how many seconds."""
 
-    def __init__(self, show: Show) -> None:
+    def __init__(self, show: DemoState) -> None:
         self._show = show
         self._url = ""
         console = Console(markup=False, emoji=False)

@@ -36,7 +36,7 @@ _QUIET: Final = {"log_level": 2}
 
 
 @dataclass(frozen=True)
-class House:
+class RuntimeOptions:
     """What an embedded installation is told.
 
     data      directory of the database, the probe key and, unless ``relay`` says, the socket
@@ -57,7 +57,7 @@ class House:
     unsigned_senders: bool = False
 
 
-class Embedded:
+class EmbeddedRuntime:
     """Starts and stops the house; an async context manager.
 
     Once started: ``bootstrap`` (Kafka protocol), ``url`` (page and API), ``relay_path`` (agents),
@@ -65,7 +65,7 @@ class Embedded:
     down by itself.
     """
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: RuntimeOptions) -> None:
         self.house = house
         self.data = house.data
         self.relay_path = house.relay or house.data / "relay.sock"
@@ -76,7 +76,7 @@ class Embedded:
         self._sink_failed: asyncio.Future[BaseException | None]
         self._stack = contextlib.AsyncExitStack()
 
-    async def __aenter__(self) -> Embedded:
+    async def __aenter__(self) -> EmbeddedRuntime:
         await self.start()
         return self
 
@@ -188,7 +188,7 @@ class Embedded:
         return consumer
 
 
-def worker_config(house: House, bootstrap: str) -> StreamConfig:
+def worker_config(house: RuntimeOptions, bootstrap: str) -> StreamConfig:
     """The stream worker's configuration in a house."""
     from localizer.state import Options
     from streams.windowing.windower import Timing

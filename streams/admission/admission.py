@@ -27,7 +27,7 @@ from streams.admission.replays import Replays
 from streams.kafka.messages import InMessage
 
 #: How far a sender's clock may be ahead of the broker's. Clocks that are wrong by hours (a time
-#: zone in a real-time clock) are for the localiser to name; beyond a day a time is no clock's.
+#: zone in a real-time clock) are for the localizer to name; beyond a day a time is no clock's.
 FUTURE_S: Final = 86_400
 _NS: Final = 1_000_000_000
 

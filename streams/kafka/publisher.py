@@ -13,7 +13,7 @@ from streams.errors import PublishError
 from streams.kafka.messages import OutMessage
 
 
-class Outbox(Protocol):
+class MessageProducer(Protocol):
     """Where a stage puts what it has to say; tests pass a list in disguise."""
 
     async def send(self, messages: Sequence[OutMessage]) -> None:

@@ -1,6 +1,6 @@
 """One fabric as a stream worker judges it: an error is its own, and it recovers from it.
 
-The first error makes a fresh localiser at once: incidents and notices come from their topics, the
+The first error makes a fresh localizer at once: incidents and notices come from their topics, the
 detectors' memory from reading the last minutes of skh.windows again, beside the consumer that reads
 on. A message that fails twice is a dead letter and is left out from then on. While there are more
 errors the attempts wait longer and longer, and after a few they begin behind the message that
@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final
 
-from localizer.localizer import Findings, Localizer
+from localizer.localizer import Localizer, LocalizerOutput
 from localizer.suppression.maintenance import Cause
 from schemas import topics
 from schemas.documents import incident
@@ -28,7 +28,7 @@ from schemas.wire import window_chunks
 from streams import dead_letters
 from streams.errors import BrokerUnreachable, PublishError
 from streams.kafka.messages import InMessage, OutMessage
-from streams.kafka.publisher import Outbox
+from streams.kafka.publisher import MessageProducer
 from streams.localize.failures import Failure, PipelineIncident
 from streams.localize.operator_feed import Notice
 from streams.localize.reread import OpenReader
@@ -44,14 +44,14 @@ Sleep = Callable[[float], Awaitable[None]]
 class Services:
     """What fabrics need of the worker around them.
 
-    make            a localiser of a fabric, without any memory
+    make            a localizer of a fabric, without any memory
     read_incidents  the newest documents of skh.incidents, all fabrics; known: placements and
                     maintenance so far; open_reader: skh.windows again, or None where there is none
     """
 
     def __init__(
         self,
-        outbox: Outbox,
+        outbox: MessageProducer,
         make: Callable[[str], Localizer],
         read_incidents: Callable[[], Awaitable[list[Incident]]],
         known: Callable[[], list[Notice]],
@@ -89,8 +89,8 @@ class Fabric:
         self._poison: set[int] = set()
         self._suspect = -1
         self._taken = -1  # newest offset that came, judged or not
-        self._judged = -1  # newest offset that the localiser has
-        self._news: list[Notice] = []  # for the localiser that is being made
+        self._judged = -1  # newest offset that the localizer has
+        self._news: list[Notice] = []  # for the localizer that is being made
         self._repair: asyncio.Task[None] | None = None
         self._sized_s = 0
 
@@ -103,7 +103,7 @@ class Fabric:
 
     @property
     def repairing(self) -> bool:
-        """A fresh localiser is being made."""
+        """A fresh localizer is being made."""
         return self._repair is not None
 
     @property
@@ -116,13 +116,13 @@ class Fabric:
     def begin(
         self, incidents: Sequence[Incident], message: InMessage, start: int
     ) -> list[OutMessage]:
-        """Make the localiser, before its first message."""
+        """Make the localizer, before its first message."""
         out: list[OutMessage] = []
         at_s = message.time_ms // 1000
         try:
             self.localizer = self._fresh(incidents, at_s, out)
         except Exception as why:  # whatever it is, it must not stop the other fabrics
-            out += self._note("making its localiser", why, "no message", at_s)
+            out += self._note("making its localizer", why, "no message", at_s)
             self._attempts += 1
             self._repair = asyncio.create_task(self._rebuild(min(start, message.offset)))
         return out
@@ -193,7 +193,7 @@ class Fabric:
 
     def _observe(
         self, localizer: Localizer, header: window_chunks.Header, value: bytes
-    ) -> tuple[Findings, list[OutMessage]]:
+    ) -> tuple[LocalizerOutput, list[OutMessage]]:
         batch = None
         if header.kind == "punctuation":
             window_chunks.check_body(value)
@@ -287,7 +287,7 @@ class Fabric:
                     out += self._note(f"taking over a {what}", why, where, seen_s)
 
     async def _rebuild(self, start: int) -> None:
-        """Until a fresh localiser has read as far as messages have come."""
+        """Until a fresh localizer has read as far as messages have come."""
         while True:
             wait_s = min(_MOST_WAIT_S, 2.0 ** (self._attempts - 2)) if self._attempts > 1 else 0.0
             await self._services.sleep(wait_s)
@@ -301,9 +301,9 @@ class Fabric:
                 self._attempts += 1
             except PublishError:
                 raise  # the worker's own: see ``take``
-            except Exception as why:  # making a localiser, or reading: of this fabric alone
+            except Exception as why:  # making a localizer, or reading: of this fabric alone
                 at_s = int(self.arrival_s)
-                out = self._note("making its localiser", why, "no message", at_s)
+                out = self._note("making its localizer", why, "no message", at_s)
                 self._attempts += 1
                 await self._services.outbox.send(out)
 
@@ -363,8 +363,8 @@ def _of(doc: Incident) -> OutMessage:
     return OutMessage(topics.INCIDENTS.name, doc.incident_id.encode(), incident.encode(doc), [])
 
 
-def messages(findings: Findings) -> list[OutMessage]:
-    """What a localiser found, as messages."""
+def messages(findings: LocalizerOutput) -> list[OutMessage]:
+    """What a localizer found, as messages."""
     anomalies = [
         OutMessage(topics.ANOMALIES.name, each.path_id.encode(), incident.encode(each), [])
         for each in findings.anomalies
@@ -373,7 +373,7 @@ def messages(findings: Findings) -> list[OutMessage]:
 
 
 def sizes(fabrics: Iterable[Fabric]) -> Counter[str]:
-    """How much all localisers remember, by what."""
+    """How much all localizers remember, by what."""
     total: Counter[str] = Counter()
     for each in fabrics:
         total.update(each.sizes)

@@ -1,4 +1,4 @@
-"""skh.placement, skh.maintenance -> the localisers: what people and the controller say of a fabric.
+"""skh.placement, skh.maintenance -> the localizers: what people and the controller say of a fabric.
 
 Every worker reads both topics whole and follows them: whichever partition a document is in, the
 fabric that it speaks of may be judged here.
@@ -34,7 +34,7 @@ _KEPT: Final = 8
 #: Dead letters that wait to be published, and documents that had one in this process [count].
 _MOST_LETTERS: Final = 64
 _MOST_LETTERED: Final = 65_536
-#: What is over is kept for so long, as localisers do, and looked for so often [s of event time].
+#: What is over is kept for so long, as localizers do, and looked for so often [s of event time].
 _KEPT_S: Final = 3600
 _FORGET_EVERY_S: Final = 60
 
@@ -45,7 +45,7 @@ _KINDS: Final[dict[str, type[Notice]]] = {
 }
 
 
-class Notices:
+class OperatorFeed:
     """Both topics from their beginning, and what is added to them. For one event loop."""
 
     def __init__(

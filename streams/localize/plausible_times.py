@@ -1,4 +1,4 @@
-"""Which times on skh.windows a localiser may believe.
+"""Which times on skh.windows a localizer may believe.
 
 Its time runs forward only: after a pane or punctuation of next year it would take everything of
 this year for late. A wrong clock of our own must not stop it either. So a time ahead of our clock

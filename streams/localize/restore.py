@@ -1,7 +1,7 @@
 """What a stage asks the broker when it starts: incidents so far, and how much there is to read.
 
 skh.incidents is compacted: a document that is none stays there for ever, and every start reads it.
-So each is checked in full before a localiser sees it, and what is wrong is left out and counted;
+So each is checked in full before a localizer sees it, and what is wrong is left out and counted;
 the sink, which reads the same topic, makes a dead letter of it.
 """
 
@@ -21,7 +21,7 @@ from schemas.documents.incident import Incident, read_incident
 from streams.errors import BrokerUnreachable
 from streams.kafka.fetch import FETCH
 from streams.localize.plausible_times import MOST_AHEAD_S
-from streams.merge.consumer_progress import Extent
+from streams.merge.consumer_progress import OffsetRange
 
 _log = logging.getLogger(__name__)
 _TIMEOUT_S: Final = 10.0
@@ -45,21 +45,21 @@ async def read_incidents(
 
 async def read_extents(
     kafka: Mapping[str, Any], group: str, topic: str, partitions: set[int]
-) -> dict[int, Extent]:
+) -> dict[int, OffsetRange]:
     """Where a group goes on in some partitions, and where they end now."""
     return await asyncio.to_thread(_read_extents, dict(kafka), group, topic, partitions)
 
 
 def _read_extents(
     kafka: dict[str, Any], group: str, topic: str, partitions: set[int]
-) -> dict[int, Extent]:
+) -> dict[int, OffsetRange]:
     consumer = Consumer({**kafka, "group.id": group, "log_level": 4})
     out = {}
     try:
         asked = [TopicPartition(topic, partition) for partition in sorted(partitions)]
         for at in consumer.committed(asked, timeout=_TIMEOUT_S) if asked else ():
             low, high = consumer.get_watermark_offsets(at, timeout=_TIMEOUT_S)
-            out[at.partition] = Extent(max(at.offset, low, 0), max(high, 0))
+            out[at.partition] = OffsetRange(max(at.offset, low, 0), max(high, 0))
     finally:
         consumer.close()
     return out

@@ -21,12 +21,12 @@ from schemas.documents.times import seconds_of
 from schemas.wire import window_chunks
 from streams import dead_letters
 from streams.kafka.messages import InMessage, OutMessage
-from streams.kafka.publisher import Outbox
+from streams.kafka.publisher import MessageProducer
 from streams.localize.fabric import Fabric, Services, Sleep, sizes
-from streams.localize.operator_feed import Notices
+from streams.localize.operator_feed import OperatorFeed
 from streams.localize.plausible_times import check_times
 from streams.localize.reread import OpenReader
-from streams.merge.consumer_progress import SETTLED_S, Reading
+from streams.merge.consumer_progress import SETTLED_S, ConsumerProgress
 from streams.merge.pending_acks import in_message
 
 _log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ STOPPED_OPEN_S: Final = 86_400.0
 RESOLVED_S: Final = 3600.0
 _MOST_STOPPED: Final = 10_000
 
-#: Makes the localiser of a fabric; restored incidents are handed to it before its first message.
+#: Makes the localizer of a fabric; restored incidents are handed to it before its first message.
 MakeLocalizer = Callable[[str], Localizer]
 #: Reads skh.incidents from its beginning to its present end.
 ReadIncidents = Callable[[], Awaitable[list[Incident]]]
@@ -66,27 +66,27 @@ class _Lane:
     arrival_s: float = 0.0  # newest message's
 
 
-class Localise:
+class LocalizeStage:
     """Gives every message to its fabric, in order, and publishes what that finds.
 
-    Messages within the localiser's memory are not acknowledged, so a restart reads them again and
+    Messages within the localizer's memory are not acknowledged, so a restart reads them again and
     its detectors are as they were; incidents that are open come back from skh.incidents, and
     what people and the controller say is read from its beginning.
     """
 
     def __init__(
         self,
-        outbox: Outbox,
+        outbox: MessageProducer,
         make: MakeLocalizer,
         read_incidents: ReadIncidents,
-        notices: Notices,
-        reading: Reading | None = None,
+        notices: OperatorFeed,
+        reading: ConsumerProgress | None = None,
         clock_s: Callable[[], float] = time.time,
         open_reader: OpenReader | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._outbox = outbox
-        self._reading = reading or Reading()
+        self._reading = reading or ConsumerProgress()
         self._clock_s = clock_s
         self._notices = notices
         self._services = Services(
@@ -182,7 +182,7 @@ class Localise:
     def _lag_s(self, partition: int) -> float:
         lane = self._lanes[partition]
         behind_s = self._clock_s() - lane.arrival_s if self._reading.behind(partition) else 0.0
-        waiting_s = (  # within a localiser, for other partitions
+        waiting_s = (  # within a localizer, for other partitions
             fabric.newest_s - fabric.judged_s - 1
             for fabric in lane.fabrics.values()
             if fabric.judged_s is not None and fabric.newest_s
@@ -275,7 +275,7 @@ class Localise:
 
 
 def _recent(incidents: list[Incident]) -> list[Incident]:
-    """Those that a localiser may still need: open ones, and of each fabric the last hour's."""
+    """Those that a localizer may still need: open ones, and of each fabric the last hour's."""
     newest: dict[str, float] = {}
     updated: list[float] = []
     for each in incidents:
@@ -299,7 +299,7 @@ def _cancel(lane: _Lane) -> None:
 
 
 def _stopped(fabric: Fabric, now_s: float) -> bool:
-    """Whether nothing is measured in it for so long that its localiser is in the way."""
+    """Whether nothing is measured in it for so long that its localizer is in the way."""
     if fabric.repairing or fabric.localizer is None:
         return False
     idle_s = now_s - fabric.arrival_s
@@ -308,21 +308,21 @@ def _stopped(fabric: Fabric, now_s: float) -> bool:
 
 def attach(
     app: faust.App,
-    outbox: Outbox,
+    outbox: MessageProducer,
     make: MakeLocalizer,
     read_incidents: ReadIncidents,
-    notices: Notices,
-    reading: Reading,
+    notices: OperatorFeed,
+    reading: ConsumerProgress,
     open_reader: OpenReader | None = None,
-) -> Localise:
+) -> LocalizeStage:
     """Make the agent of skh.windows; returns the stage for its counts."""
     inbox = app.topic(
         topics.WINDOWS.name, key_serializer="raw", value_serializer="raw", value_type=bytes
     )
-    stage = Localise(outbox, make, read_incidents, notices, reading, open_reader=open_reader)
+    stage = LocalizeStage(outbox, make, read_incidents, notices, reading, open_reader=open_reader)
 
     @app.agent(inbox, name="streams.localize.stage")
-    async def localise(stream: Any) -> AsyncIterator[None]:
+    async def localize(stream: Any) -> AsyncIterator[None]:
         async for event in stream.noack().events():
             await stage.take(event)
             yield None

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 SETTLED_S: Final = 5.0  # a stage that is less late has caught up after a start or a rebalance
 
 
-class Extent(NamedTuple):
+class OffsetRange(NamedTuple):
     """What a partition holds for us when it is assigned: from ``start`` up to before ``end``."""
 
     start: int
@@ -16,14 +16,14 @@ class Extent(NamedTuple):
 
 
 #: Extents of the assigned partitions, asked once after each assignment.
-ReadExtents = Callable[[], Awaitable[dict[int, Extent]]]
+ReadExtents = Callable[[], Awaitable[dict[int, OffsetRange]]]
 #: Where a partition ended at the consumer's last fetch.
 Highwater = Callable[[int], "int | None"]
 #: Where partitions end now, asked of the broker; those that it cannot say are absent.
 AskEnds = Callable[[Collection[int]], Awaitable[dict[int, int]]]
 
 
-async def no_extents() -> dict[int, Extent]:
+async def no_extents() -> dict[int, OffsetRange]:
     """Where nobody can be asked: what is not known is taken to be read."""
     return {}
 
@@ -33,7 +33,7 @@ async def no_ends(partitions: Collection[int]) -> dict[int, int]:
     return dict.fromkeys(partitions, 0)
 
 
-class Reading:
+class ConsumerProgress:
     """Offsets of one topic in one assignment."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Reading:
         self._read_extents = read_extents
         self._highwater = highwater
         self._ask_ends = ask_ends
-        self._extents: dict[int, Extent] | None = None
+        self._extents: dict[int, OffsetRange] | None = None
         self._seen: dict[int, int] = {}
         self._ends: dict[int, int] = {}
         self._mute: set[int] = set()  # the broker could not say where they end
@@ -129,5 +129,5 @@ class Reading:
         for some in (self._mute, self._came):
             some.clear()
 
-    def _extent(self, partition: int) -> Extent:
-        return (self._extents or {}).get(partition, Extent(0, 0))
+    def _extent(self, partition: int) -> OffsetRange:
+        return (self._extents or {}).get(partition, OffsetRange(0, 0))

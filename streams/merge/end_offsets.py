@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 _TIMEOUT_S: Final = 2.0
 
 
-class Ends:
+class EndOffsets:
     """Asks on a connection of its own, so that no fetch and no commit waits for the answer."""
 
     def __init__(self, kafka: Mapping[str, Any]) -> None:

@@ -22,9 +22,9 @@ from typing import Final, NamedTuple
 
 from schemas import topics
 from streams.kafka.messages import OutMessage
-from streams.kafka.publisher import Outbox
-from streams.merge.consumer_progress import Reading
-from streams.merge.stall_detector import Key, Patience, Standing
+from streams.kafka.publisher import MessageProducer
+from streams.merge.consumer_progress import ConsumerProgress
+from streams.merge.stall_detector import Key, PartitionProgress, StallDetector
 
 _log = logging.getLogger(__name__)
 #: Payload that may wait; some minutes of a fabric with 10,000 paths.
@@ -51,7 +51,7 @@ class Release:
     early: int = 0
 
 
-class Aligner:
+class EventTimeMerge:
     """Holds the messages of several partitions; each partition's stay in their order. Pure."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
@@ -105,25 +105,25 @@ class Stage(NamedTuple):
     """
 
     topic: str
-    reading: Reading
+    reading: ConsumerProgress
     front_s: Callable[[int], int]
     left_out: Callable[[int], None]
 
 
-class Confluence:
+class OutputMerger:
     """Where the stages of one worker that write skh.windows flow together."""
 
     def __init__(
         self,
-        outbox: Outbox,
+        outbox: MessageProducer,
         clock_s: Callable[[], float] = time.monotonic,
         most_bytes: int = MOST_BYTES,
     ) -> None:
         self._outbox = outbox
         self._clock_s = clock_s
-        self._aligner = Aligner(most_bytes)
+        self._aligner = EventTimeMerge(most_bytes)
         self._stages: dict[str, Stage] = {}
-        self._patience = Patience()
+        self._patience = StallDetector()
         self._lock = asyncio.Lock()
         self.early = 0  # messages published before their time; only rises
 
@@ -142,11 +142,11 @@ class Confluence:
         return self._aligner.bytes
 
     def put(self, key: Key, messages: Sequence[OutMessage], done: Callable[[], None]) -> None:
-        """See ``Aligner.put``."""
+        """See ``EventTimeMerge.put``."""
         self._aligner.put(key, messages, done)
 
     def forget(self, topic: str, partition: int | None = None) -> None:
-        """See ``Aligner.forget``."""
+        """See ``EventTimeMerge.forget``."""
         self._aligner.forget(topic, partition)
 
     async def publish(self) -> None:
@@ -160,7 +160,7 @@ class Confluence:
 
     def _until_s(self) -> int | None:
         standings = {
-            (stage.topic, partition): Standing(
+            (stage.topic, partition): PartitionProgress(
                 stage.reading.position(partition),
                 stage.reading.end(partition),
                 stage.reading.behind(partition),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from streams.kafka.messages import InMessage
 
 
-class Held(NamedTuple):
+class PendingAcks(NamedTuple):
     """An event and its offset; its payload has been dropped."""
 
     offset: int
@@ -32,7 +32,7 @@ def in_message(event: Any) -> InMessage:
     return out
 
 
-def acknowledge(held: deque[Held], before: int) -> None:
+def acknowledge(held: deque[PendingAcks], before: int) -> None:
     """Let Faust commit up to ``before``."""
     while held and held[0].offset < before:
         held.popleft().event.ack()

@@ -21,7 +21,7 @@ STEP_S: Final = 0.5
 Key = tuple[str, int]  # topic, partition
 
 
-class Standing(NamedTuple):
+class PartitionProgress(NamedTuple):
     """A partition of this worker.
 
     position  offset of the next message to come; end: one past the last that the broker has
@@ -46,14 +46,14 @@ class _Wait:
 
 
 @dataclass(slots=True)
-class Patience:
+class StallDetector:
     """Remembers who came when; ``stuck`` are left out until they come again."""
 
     stuck: set[Key] = field(default_factory=set)
     _waits: dict[Key, _Wait] = field(default_factory=dict)
     _positions: dict[Key, int] = field(default_factory=dict)
 
-    def look(self, now_s: float, standings: Mapping[Key, Standing]) -> list[Key]:
+    def look(self, now_s: float, standings: Mapping[Key, PartitionProgress]) -> list[Key]:
         """Take note of where everybody is; returns those who have become stuck just now.
 
         now_s      any clock that does not run back [s]

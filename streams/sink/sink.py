@@ -28,7 +28,7 @@ from schemas import metrics, topics
 from store.client import StoreUnavailable
 from streams import dead_letters
 from streams.kafka.fetch import FETCH
-from streams.localize.operator_feed import Notices
+from streams.localize.operator_feed import OperatorFeed
 from streams.sink.batch import TOPICS, Batch, Batcher, Limits, Message
 from streams.sink.rows import Place
 
@@ -85,7 +85,7 @@ class Sink:
         self._retry_s = retry_s
         self._clock = clock
         self._batcher = Batcher(limits, admission=admission)
-        self._notices = None if ownership is None else Notices(kafka, ownership.hear)
+        self._notices = None if ownership is None else OperatorFeed(kafka, ownership.hear)
         self._lost = False
         self._trouble: str | None = None
         self._assigned = False

@@ -19,7 +19,7 @@ from streams.kafka.messages import OutMessage
 from streams.windowing.panes import I32, Pane, Window
 from streams.windowing.path_table import PathTable
 from streams.windowing.records import Route
-from streams.windowing.windower import Closed
+from streams.windowing.windower import ClosedBatch
 
 _COUNTS = ("records", "sent", "lost", "refused", "rtt_count")
 _FEATURES = ("p25", "p50", "p75", "min", "std", "max")
@@ -66,7 +66,7 @@ class Writer:
         return out
 
     def write(
-        self, closed: Closed, routes: list[tuple[int, list[Route]]], now: Punctuation
+        self, closed: ClosedBatch, routes: list[tuple[int, list[Route]]], now: Punctuation
     ) -> list[OutMessage]:
         """Everything that one step closed, second by second, and what time it is after it."""
         self._until_s = now.until_s

@@ -25,9 +25,9 @@ from streams.windowing.chunk_writer import Punctuation, Writer
 from streams.windowing.panes import I64, Pings
 from streams.windowing.path_memory import PathMemory
 from streams.windowing.path_quota import Quota
-from streams.windowing.record_counts import Tally
+from streams.windowing.record_counts import RecordCounts
 from streams.windowing.traced_routes import RouteBook
-from streams.windowing.windower import SECOND, Closed, Timing, Windower
+from streams.windowing.windower import SECOND, ClosedBatch, Timing, Windower
 
 DEFAULT_TIMING: Final = Timing()
 DEFAULT_QUOTA: Final = Quota()
@@ -106,7 +106,9 @@ class PartitionWorker:
         until_s = self._windower.watermark_ns // SECOND
         self._said = ()
         skewed = self._by_fabric(self._windower.skewed())
-        return self._writer.write(Closed(), [], Punctuation(until_s, True, skewed, self._counts()))
+        return self._writer.write(
+            ClosedBatch(), [], Punctuation(until_s, True, skewed, self._counts())
+        )
 
     def finish(self) -> list[OutMessage]:
         """End of a file: closes everything."""
@@ -123,9 +125,9 @@ class PartitionWorker:
         return min(needed, self._routes.needed_offset(following))
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> RecordCounts:
         counts, routes = self._windower.counts, self._routes
-        return Tally(
+        return RecordCounts(
             messages=self._messages,
             records=counts.records + routes.records + self._dead,
             judged=counts.judged + routes.judged,

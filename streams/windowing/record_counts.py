@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Tally:
+class RecordCounts:
     """Where everything went: records = judged + late + duplicate + dead_lettered + held.
 
     records   rows seen, good or bad; a message that cannot be read counts as one

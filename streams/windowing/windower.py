@@ -47,7 +47,7 @@ class Timing:
 
 
 @dataclass(slots=True)
-class Closed:
+class ClosedBatch:
     """What one step closed, in order of time."""
 
     panes: list[Pane] = field(default_factory=list)
@@ -106,12 +106,12 @@ class Windower:
 
     @property
     def idle(self) -> bool:
-        """No live source: the localiser need not wait for this partition."""
+        """No live source: the localizer need not wait for this partition."""
         return self._clocks.idle
 
-    def close(self, *, end_of_input: bool = False) -> Closed:
+    def close(self, *, end_of_input: bool = False) -> ClosedBatch:
         """Close what the watermark has passed, or everything at the end of input."""
-        closed = Closed()
+        closed = ClosedBatch()
         if self._next_s is None and not self._start(end_of_input=end_of_input):
             return closed
         assert self._next_s is not None  # noqa: S101 — _start set it
@@ -165,7 +165,7 @@ class Windower:
         self.counts.late += sum(len(part) for part in self._open.pop(second))
         self._first_offset.pop(second, None)
 
-    def _close_windows(self, before_s: int, closed: Closed) -> None:
+    def _close_windows(self, before_s: int, closed: ClosedBatch) -> None:
         """Close windows that end at or before ``before_s``; an empty stretch closes none."""
         timing = self._timing
         while self._next_window_s <= before_s:

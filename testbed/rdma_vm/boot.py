@@ -38,7 +38,7 @@ class Nic(NamedTuple):
     mac: str
 
 
-class Said(NamedTuple):
+class CommandResult(NamedTuple):
     """What a command printed, and its exit code."""
 
     lines: list[str]
@@ -108,7 +108,7 @@ class Guest:
     ) -> None:
         self.close()
 
-    def run(self, command: str, within_s: float = 30.0) -> Said:
+    def run(self, command: str, within_s: float = 30.0) -> CommandResult:
         """Run a line of shell and wait for its end; raises GuestError when it takes too long."""
         if self._process is None or self._process.stdin is None or "\n" in command:
             raise GuestError(f"cannot run {command!r}: one line, in a guest that runs")
@@ -119,7 +119,7 @@ class Guest:
         except BrokenPipeError as why:
             raise GuestError(f"the guest is gone; its last words: {self._last_words()}") from why
         lines = self._until(f"skh-end {self._count} ", within_s, command)
-        return Said(lines[:-1], int(lines[-1].split()[2]))
+        return CommandResult(lines[:-1], int(lines[-1].split()[2]))
 
     def close(self) -> None:
         """End the machine; a machine without disks has nothing to save."""

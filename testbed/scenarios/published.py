@@ -1,4 +1,4 @@
-"""The settings that published localisers were judged in, one trial at a time.
+"""The settings that published localizers were judged in, one trial at a time.
 
 A trial is evidence as a strategy gets it, with the links that really are bad. All settings are
 k-ary fat-trees probed with round trips; what the papers leave open is said in the setting.
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from localizer.evidence import Blame, Evidence, Matrices
+from localizer.evidence import Attribution, Evidence, Matrices
 from schemas.component_ids import component, link
 
 F64 = npt.NDArray[np.float64]
@@ -125,7 +125,7 @@ def trial(setting: str | Setting, seed: int) -> Trial:
     )
 
 
-def score(drawn: Trial, blames: Iterable[Blame]) -> tuple[float, float, float]:
+def score(drawn: Trial, blames: Iterable[Attribution]) -> tuple[float, float, float]:
     """Precision (1 when nothing is blamed), recall (1 when nothing failed) and F1 of the links."""
     blamed = {blame.column for blame in blames}
     right = [column for column in blamed if drawn.bad.intersection(drawn.members[column])]

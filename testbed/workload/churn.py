@@ -16,7 +16,7 @@ import numpy as np
 
 from schemas.documents.topology import Container, Host, Topology
 from testbed.topologies.clos import overlay_endpoints
-from testbed.workload.jobs import JobsPlan, Life, Phase, Schedule, layout_of
+from testbed.workload.jobs import ContainerLifetime, JobsPlan, Phase, Schedule, layout_of
 from testbed.workload.layouts import Layout
 from testbed.workload.skeleton import NEVER
 
@@ -46,7 +46,7 @@ class _Dealer:
     hosts: list[Host]
     rng: np.random.Generator
     containers: list[Container] = field(default_factory=list)
-    lives: list[Life] = field(default_factory=list)
+    lives: list[ContainerLifetime] = field(default_factory=list)
     phases: list[Phase] = field(default_factory=list)
     free_from: dict[int, int] = field(default_factory=dict)
     jobs: list[_Job] = field(default_factory=list)
@@ -64,7 +64,7 @@ class _Dealer:
         self.containers.append(
             Container(_name(index), where.node_sn, job, tenant, overlay_endpoints(where, index))
         )
-        self.lives.append(Life(starting_s, ready_s))
+        self.lives.append(ContainerLifetime(starting_s, ready_s))
         self.free_from[host] = NEVER
         return index
 

@@ -1,9 +1,9 @@
 """Tenants' jobs on a fabric: which container runs where, when, and in which position of its job.
 
 A schedule is drawn once, by the seed, for the whole simulation. It says when each container
-starts, gets ready, drains, stops answering and is gone (``Life``), and of each job the spans of
-time in which its layout does not change (``Phase``). Everything else follows from it: placement
-documents, who pings whom, throughput.
+starts, gets ready, drains, stops answering and is gone (``ContainerLifetime``), and of each job the
+spans of time in which its layout does not change (``Phase``). Everything else follows from it:
+placement documents, who pings whom, throughput.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class JobsPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"jobs: churn is {self.churn} a minute; give 0 or more")
 
 
-class Life(NamedTuple):
+class ContainerLifetime(NamedTuple):
     """Seconds of the simulation at which a container changes; NEVER = not within it.
 
     A container answers in [ready_s, dies_s). ``draining_s`` is NEVER for one that exits of its
@@ -95,7 +95,7 @@ class Schedule:
     """Every container that ever runs (C), their lives in the same order, and the jobs' phases."""
 
     containers: tuple[Container, ...]
-    lives: tuple[Life, ...]
+    lives: tuple[ContainerLifetime, ...]
     phases: tuple[Phase, ...]
     refresh_s: int = 10
 
@@ -144,7 +144,7 @@ def resting(topology: Topology, *, tp: int = 0, pp: int = 1, ep: int = 1) -> Sch
             jobs.setdefault(box.job, []).append(index)
     return Schedule(
         tuple(topology.containers),
-        tuple(Life(-1, 0) for _ in topology.containers),
+        tuple(ContainerLifetime(-1, 0) for _ in topology.containers),
         tuple(
             Phase(
                 job,

@@ -15,7 +15,7 @@ from scipy import sparse
 from localizer import strategies
 from localizer.detectors.loss import MATERIAL
 from localizer.errors import LocalizerError, UnknownStrategy
-from localizer.evidence import Blame, Evidence, Matrices
+from localizer.evidence import Attribution, Evidence, Matrices
 
 every_strategy = pytest.mark.parametrize("name", strategies.names())
 #: Those that know chance from a cause; the others leave that to whoever calls them.
@@ -90,11 +90,11 @@ CASES = {
 every_case = pytest.mark.parametrize("case", CASES)
 
 
-def blames(name: str, evidence: Evidence) -> list[Blame]:
+def blames(name: str, evidence: Evidence) -> list[Attribution]:
     return strategies.get(name)(evidence)
 
 
-def named(found: list[Blame]) -> list[str]:
+def named(found: list[Attribution]) -> list[str]:
     return [fabric()[0].members[blame.column][0] for blame in found]
 
 
@@ -125,7 +125,7 @@ def test_the_order_of_paths_and_classes_does_not_matter(name: str, case: str, se
     columns = rng.permutation(evidence.incidence.shape[1])
     known = blames(name, evidence)
     found = blames(name, permuted(evidence, rows, columns))
-    again = [Blame(int(columns[b.column]), b.effect, b.p_value) for b in found]
+    again = [Attribution(int(columns[b.column]), b.effect, b.p_value) for b in found]
     assert sorted(b.column for b in again) == sorted(b.column for b in known)
     effects = {b.column: b for b in known}
     for blame in again:
@@ -253,7 +253,7 @@ def test_two_simultaneous_culprits_are_both_found_and_nobody_else(
         assert {b.column for b in found} == {column_of(one) for one in pair}, named(found)
 
 
-def noise(name: str, windows: int = 200) -> list[Blame]:
+def noise(name: str, windows: int = 200) -> list[Attribution]:
     return [blame for seed in range(windows) for blame in blames(name, lossy([], seed))]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from localizer.fabric.path_table import Path
-from localizer.localizer import Findings, Localizer
+from localizer.localizer import Localizer, LocalizerOutput
 from schemas.documents.incident import Incident
 from schemas.documents.topology import Container, Endpoint, Host, Rnic, Switch, Topology
 from schemas.wire import window_chunks
@@ -219,8 +219,8 @@ def punctuation(second: int, partition: int = 0, *, idle: bool = False) -> Heade
     )
 
 
-def observe(localizer: Localizer, messages: Iterable[Message]) -> Findings:
-    found = Findings()
+def observe(localizer: Localizer, messages: Iterable[Message]) -> LocalizerOutput:
+    found = LocalizerOutput()
     for header, batch, body in messages:
         more = localizer.observe(header, batch, body)
         found.incidents += more.incidents

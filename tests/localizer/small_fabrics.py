@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from drawings import newest
 
 from schemas.documents.incident import Incident
-from streams.replay import Offline
+from streams.replay import Replay
 from testbed.faults.kinds import Fault
 from testbed.simulator.fault_effects import candidates
 from testbed.simulator.simulator import Second, Simulation
@@ -62,7 +62,7 @@ def broken(spec: ClosSpec, seed: int, plans: Sequence[Plan]) -> Simulation:
 def every_version(
     simulation: Simulation, upto: int, tracing: Tracing = always, *, document: bool = True
 ) -> list[Incident]:
-    judge = Offline(topology=simulation.topology if document else None)
+    judge = Replay(topology=simulation.topology if document else None)
     found: list[Incident] = []
     for second in simulation.seconds(upto):
         pings = _traced(second, tracing)

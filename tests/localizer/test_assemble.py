@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from drawings import START_S, punctuation
 
-from localizer.second_batch import JUMP_S, Assembler, Frame
+from localizer.second_batch import JUMP_S, Assembler, SecondBatch
 from schemas.wire.window_chunks import Header, Kind
 
 
@@ -24,14 +24,14 @@ def chunk(
     return header, pa.RecordBatch.from_pydict({"name": [name]})
 
 
-def names(frame: Frame) -> list[str]:
+def names(frame: SecondBatch) -> list[str]:
     return sorted(b.column(0)[0].as_py() for b in (*frame.panes, *frame.windows))
 
 
 class Join:
     def __init__(self) -> None:
         self.assembler = Assembler()
-        self.frames: list[Frame] = []
+        self.frames: list[SecondBatch] = []
 
     def add(self, *chunks: tuple[Header, pa.RecordBatch]) -> Join:
         for header, batch in chunks:

@@ -12,8 +12,8 @@ from scipy import stats
 from small_fabrics import TWO_TIERS, Tracing, always, broken, every_version, last_versions, never
 
 from localizer.explanation.confidence import TRIALS, by_rule, cap, jeffreys, share_out
-from localizer.explanation.issue_types import Signs, of_members
-from localizer.incidents.tracked_incident import Case
+from localizer.explanation.issue_types import IssueFeatures, of_members
+from localizer.incidents.tracked_incident import TrackedIncident
 from localizer.verdicts.common import corrected
 from localizer.verdicts.verdict import Verdict
 from schemas.documents.incident import SMALLEST_P, Incident, Symptom
@@ -32,7 +32,7 @@ def verdict(tie_set: list[str], symptom: Symptom = "unconnectivity", *, alone: b
 
 def test_of_two_that_no_probe_tells_apart_neither_is_certain() -> None:
     one = verdict(RNIC)
-    share_out(one, of_members(RNIC, one.symptom, Signs()))
+    share_out(one, of_members(RNIC, one.symptom, IssueFeatures()))
     each = one.evidence["tie_set_probability"]
     assert isinstance(each, dict)
     assert each.keys() == {*RNIC}
@@ -43,7 +43,7 @@ def test_of_two_that_no_probe_tells_apart_neither_is_certain() -> None:
 
 def test_lost_packets_are_as_likely_the_cable_s_as_the_rnic_s() -> None:
     one = verdict(RNIC, "loss")
-    share_out(one, of_members(RNIC, "loss", Signs()))
+    share_out(one, of_members(RNIC, "loss", IssueFeatures()))
     assert 0.35 < one.confidence < 0.6
 
 
@@ -93,7 +93,7 @@ def test_a_p_value_is_never_zero(p: float) -> None:
 def test_what_a_former_release_was_certain_of_is_not_certain_any_more() -> None:
     (incident,) = last_versions(story(900, always, document=True))[:1]
     old = msgspec.structs.replace(incident, confidence=1.0, p_value=0.0)
-    again = Case.of(old).document("sim", 0, "hypothesis")
+    again = TrackedIncident.of(old).document("sim", 0, "hypothesis")
     assert again.confidence < 1.0
     assert again.p_value == SMALLEST_P
 

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from localizer.fabric.factored_incidence import Woven
+from localizer.fabric.factored_incidence import FactoredIncidence
 from localizer.fabric.incidence import Incidence
 from localizer.fabric.key_index import KeyIndex
 from localizer.fabric.observability import classes
 from localizer.fabric.path_table import Path, PathIndex, Paths
-from localizer.fabric.switch_graph import Routes
+from localizer.fabric.switch_graph import SwitchGraph
 from schemas.component_ids import component, link
 from schemas.documents.topology import Topology
 from schemas.wire import window_chunks
@@ -115,7 +115,7 @@ def by_hand(
     topology: Topology, paths: list[Path], known: dict[tuple[object, ...], list[str]]
 ) -> list[dict[str, tuple[float, float]]]:
     """The rows of an incidence, one path after another; known: request -> its switches."""
-    routes = Routes(topology)
+    routes = SwitchGraph(topology)
     rows = []
     for p in paths:
         row: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
@@ -303,7 +303,7 @@ def test_sums_columns_and_fingerprints_through_parts_are_those_of_the_matrix(
     dense = rng.integers(0, 3, (7, columns)) / 4.0
     dense[0] = 0.0
     dense[:, rng.integers(columns)] = dense[:, 0]
-    woven = Woven(
+    woven = FactoredIncidence(
         rng.integers(0, 7, (3, paths), dtype=np.int32),
         sparse.csr_array(dense + 1j * dense[:, ::-1]),
     )

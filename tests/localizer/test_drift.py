@@ -136,7 +136,7 @@ def test_after_a_hole_of_an_hour_nothing_is_compared_with_before() -> None:
     assert memory.close(late + PERIOD_S, CROWD) == []
 
 
-# --- through the localiser -------------------------------------------------------------------
+# --- through the localizer -------------------------------------------------------------------
 
 CLUSTER = Cluster(hosts=8)
 FIRST_S = -START_S % PERIOD_S

@@ -1,4 +1,4 @@
-"""Nothing in a localiser grows with time: a day of churn, and a storm of invented switches."""
+"""Nothing in a localizer grows with time: a day of churn, and a storm of invented switches."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_route_of_a_hundred_thousand_hops_is_not_believed() -> None:
     assert localizer.sizes()["switches"] < 20
 
 
-def test_what_is_remembered_judges_as_a_new_localiser_does() -> None:
+def test_what_is_remembered_judges_as_a_new_localizer_does() -> None:
     """After the tables are written anew, the same paths cross the same components."""
     old = Localizer()
     for number in range(1, 60):

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localizer.baselines.pane_history import History
+from localizer.baselines.pane_history import PaneHistory
 
 SECONDS = 6
 
 
-def put(history: History, second: int, lost: list[int]) -> None:
+def put(history: PaneHistory, second: int, lost: list[int]) -> None:
     rows = np.arange(len(lost))
     none = np.zeros(len(lost), np.uint32)
     history.put(
@@ -37,7 +37,7 @@ def put(history: History, second: int, lost: list[int]) -> None:
 def test_a_stretch_of_seconds_holds_what_was_written_in_them(
     story: list[tuple[str, int, list[int]]], length: int
 ) -> None:
-    history, now = History(SECONDS), 1000
+    history, now = PaneHistory(SECONDS), 1000
     by_hand: list[dict[int, int]] = []  # per path: second -> lost
     for what, number, lost in story:
         if what == "put":
@@ -64,13 +64,13 @@ def test_a_stretch_of_seconds_holds_what_was_written_in_them(
 
 
 def test_more_seconds_than_the_ring_holds_are_not_to_be_had() -> None:
-    history = History(SECONDS)
+    history = PaneHistory(SECONDS)
     with pytest.raises(ValueError, match="7 s asked for; the ring holds 6"):
         history.total("lost", 1000, SECONDS + 1)
 
 
 def test_a_path_without_an_answer_has_no_round_trip() -> None:
-    history = History(SECONDS)
+    history = PaneHistory(SECONDS)
     history.grow(2)
     put(history, 1000, [0])
     put(history, 1001, [])
@@ -80,7 +80,7 @@ def test_a_path_without_an_answer_has_no_round_trip() -> None:
 
 
 def test_a_path_is_heard_in_a_stretch_in_which_a_probe_was_answered() -> None:
-    history = History(SECONDS)
+    history = PaneHistory(SECONDS)
     history.grow(3)
     put(history, 1000, [0, 4, 3])
     put(history, 1001, [4, 4, 4])

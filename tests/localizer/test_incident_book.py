@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from localizer.incidents.tracked_incident import Impact
-from localizer.incidents.tracker import CLEAR_S, REOPEN_S, UPDATE_S, IncidentBook
+from localizer.incidents.tracker import CLEAR_S, REOPEN_S, UPDATE_S, IncidentTracker
 from localizer.verdicts.verdict import Verdict
 from schemas.documents.incident import Incident, Symptom
 from schemas.documents.times import rfc3339
@@ -35,8 +35,8 @@ def verdict(
 
 
 class Story:
-    def __init__(self, book: IncidentBook | None = None) -> None:
-        self.book = book or IncidentBook("f1", lateness_s=2.0, strategy="hypothesis")
+    def __init__(self, book: IncidentTracker | None = None) -> None:
+        self.book = book or IncidentTracker("f1", lateness_s=2.0, strategy="hypothesis")
         self.written: list[Incident] = []
 
     def second(self, at: int, *seen: Verdict, impact: Impact = P2) -> list[Incident]:
@@ -342,7 +342,7 @@ def test_a_case_follows_its_paths_when_they_are_renumbered() -> None:
 
 
 def restored(documents: list[Incident]) -> Story:
-    book = IncidentBook("f1", lateness_s=2.0, strategy="hypothesis")
+    book = IncidentTracker("f1", lateness_s=2.0, strategy="hypothesis")
     book.restore(documents)
     return Story(book)
 

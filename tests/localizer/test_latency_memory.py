@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from localizer.detectors.latency import FEWEST, LatencyMemory, Shift, comparable
+from localizer.detectors.latency import FEWEST, LatencyDeviation, LatencyMemory, comparable
 
 PATHS = 40
 LAYER = np.zeros(PATHS, np.int8)
@@ -28,12 +28,12 @@ class Story:
         self.rng = np.random.default_rng(seed)
         self.end_s = 1000
 
-    def window(self, added_us: object = 0.0) -> Shift:
+    def window(self, added_us: object = 0.0) -> LatencyDeviation:
         self.end_s += 5
         value = BASE + self.rng.normal(0, 0.2, PATHS) + added_us
         return self.memory.judge(self.end_s, features(value), LAYER)
 
-    def minutes(self, count: int, added_us: object = 0.0) -> list[Shift]:
+    def minutes(self, count: int, added_us: object = 0.0) -> list[LatencyDeviation]:
         return [self.window(added_us) for _ in range(12 * count)]
 
 

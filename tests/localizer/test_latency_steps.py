@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from schemas.documents.incident import Incident
-from streams.replay import Offline
+from streams.replay import Replay
 from testbed.faults.kinds import Fault
 from testbed.simulator.baseline import Noise
 from testbed.simulator.fault_effects import candidates
@@ -25,7 +25,7 @@ def simulation(seed: int, noise: Noise | None = None) -> Simulation:
 
 
 def found(simulated: Simulation, seconds: int) -> list[Incident]:
-    judge = Offline(topology=simulated.topology)
+    judge = Replay(topology=simulated.topology)
     opened: dict[str, Incident] = {}
     for second in simulated.seconds(seconds):
         said = judge.feed(second.pings, second.heartbeats, second.start_ns + 10**9)

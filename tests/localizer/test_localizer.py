@@ -1,4 +1,4 @@
-"""The localiser as one object, on a cluster small enough to draw."""
+"""The localizer as one object, on a cluster small enough to draw."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def test_a_worker_that_takes_over_from_the_commit_changes_no_incident(
 
 
 @pytest.mark.parametrize("share", [0.35, 0.55, 0.85])
-def test_a_localiser_that_restarts_changes_no_incident(
+def test_a_localizer_that_restarts_changes_no_incident(
     told: Told, lanes: list[list[Lane]], share: float
 ) -> None:
     said = in_turn(lanes)

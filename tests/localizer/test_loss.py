@@ -12,7 +12,7 @@ from localizer.detectors.alarm_budget import WEEK_S, AlarmBudget
 from localizer.detectors.loss import (
     CLEANEST,
     MATERIAL,
-    Background,
+    LossBaseline,
     alarming,
     pooled,
     upper_tail,
@@ -80,10 +80,10 @@ def test_an_empty_fabric_divides_by_nothing() -> None:
 # --- the background ---------------------------------------------------------------------------
 
 
-def learnt(rate: float, *, seconds: int = 3000, clump: int = 1, seed: int = 7) -> Background:
+def learnt(rate: float, *, seconds: int = 3000, clump: int = 1, seed: int = 7) -> LossBaseline:
     """Panes of 50 components with 2,000 probes each; losses come ``clump`` at a time."""
     rng = np.random.default_rng(seed)
-    background = Background()
+    background = LossBaseline()
     each = np.full(50, 2000.0)
     for _ in range(seconds):
         lost = clump * rng.binomial(2000, rate / clump, 50).astype(float)
@@ -96,7 +96,7 @@ def test_it_learns_the_loss_of_healthy_panes() -> None:
 
 
 def test_it_is_never_believed_to_be_cleaner_than_clean() -> None:
-    assert Background().rate == CLEANEST
+    assert LossBaseline().rate == CLEANEST
     assert learnt(0.0).rate == CLEANEST
 
 
@@ -128,13 +128,13 @@ def test_an_alarm_needs_significance_and_size() -> None:
         40.0,  # both
         1.0,  # large, but chance
     ])  # fmt: skip
-    assert alarming(sent, lost, Background(), 1e-9).tolist() == [False, True, False]
+    assert alarming(sent, lost, LossBaseline(), 1e-9).tolist() == [False, True, False]
 
 
 def test_clean_weather_spends_no_more_than_its_budget() -> None:
     """200 components for an hour of panes: the budget allows 1/672 of an alarm; none may come."""
     rng = np.random.default_rng(3)
-    background, level = Background(), AlarmBudget().level(200, 1.0)
+    background, level = LossBaseline(), AlarmBudget().level(200, 1.0)
     sent = np.full(200, 500.0)
     alarms = 0
     for _ in range(3600):
@@ -156,7 +156,7 @@ def enough(rows: list[tuple[int, int, int]], least: int = 3) -> bool:
     """rows: (source host, lost, answered)."""
     source, lost, answered = (I([row[n] for row in rows]) for n in range(3))
     every = np.ones(len(rows), bool)
-    return quorum.enough(source, lost, lost + answered, every, Background(), least)
+    return quorum.enough(source, lost, lost + answered, every, LossBaseline(), least)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), min_size=1, max_size=30))

@@ -17,7 +17,7 @@ from localizer.baselines.source_weights import MOST_HOST, bounded
 from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.incident import Incident
 from schemas.documents.times import seconds_of
-from streams.replay import Offline
+from streams.replay import Replay
 from testbed.faults.kinds import Fault
 from testbed.simulator.fault_effects import candidates
 from testbed.simulator.simulator import Second, Simulation
@@ -69,7 +69,7 @@ def _simulated(kind: str, where: str, magnitude: float, begin: int, end: int) ->
 def story(
     simulation: Simulation, upto: int, attack: Attack | None = None, beats: Beats | None = None
 ) -> list[Incident]:
-    judge = Offline(topology=simulation.topology)
+    judge = Replay(topology=simulation.topology)
     found: list[Incident] = []
     for second in simulation.seconds(upto):
         said = [

@@ -8,7 +8,7 @@ from drawings import Cluster, Path, Second, Weather, newest, observe
 from localizer.explanation.issue_types import CLEAR, CLEARLY, NONE
 from localizer.localizer import Localizer
 from schemas.documents.incident import Incident
-from streams.replay import Offline
+from streams.replay import Replay
 from testbed.faults.kinds import Fault
 from testbed.simulator.fault_effects import candidates
 from testbed.simulator.simulator import Simulation
@@ -89,7 +89,7 @@ def test_what_slows_a_host_is_told_by_where_and_when(
     simulated = quiet.with_faults(
         [Fault(kind=kind, component=place, start_s=310, end_s=340, magnitude=added_us)]
     )
-    judge = Offline(topology=simulated.topology)
+    judge = Replay(topology=simulated.topology)
     said: list[Incident] = []
     for second in simulated.seconds(360):
         now = judge.feed(second.pings, second.heartbeats, second.start_ns + 10**9)

@@ -12,7 +12,7 @@ from agent_site import Site
 
 from probers.net.packet import Key
 from probers.net.responder import Responder
-from probers.net.socket_pool import Doors
+from probers.net.socket_pool import SocketPool
 from probers.probing.loop import Loop
 from probers.publishing.relay import Relay
 
@@ -33,8 +33,8 @@ def loop() -> Iterator[Loop]:
 
 
 @pytest.fixture
-def doors(loop: Loop, key: Key) -> Iterator[Doors]:
-    made = Doors(loop, key, Responder(key), max_rate=10_000)
+def doors(loop: Loop, key: Key) -> Iterator[SocketPool]:
+    made = SocketPool(loop, key, Responder(key), max_rate=10_000)
     yield made
     made.keep_only(())
 

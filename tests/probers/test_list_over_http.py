@@ -16,7 +16,7 @@ from raw_server import Handler, drips, hangs, ok, sends, serving
 from probers.agent import ping_list, poller
 from probers.agent.fetch import fetch
 from probers.agent.ping_list import PingList, PingListError
-from probers.agent.poller import MAX_FAILURES, Watch
+from probers.agent.poller import MAX_FAILURES, PingListPoller
 
 Until = Callable[[Callable[[], bool]], None]
 
@@ -66,7 +66,7 @@ class Reader:
     def __init__(self, url: str, deadline_s: float = 5.0) -> None:
         self.lists: list[PingList | None] = []
         self.complaints: list[str] = []
-        self.watch = Watch(
+        self.watch = PingListPoller(
             url,
             lambda document, where: ping_list.check_owner(document, where, "host-1", None),
             self.lists.append,

@@ -15,7 +15,7 @@ import pytest
 from probers.agent import ping_list
 from probers.agent.fetch import fetch
 from probers.agent.ping_list import PingList, PingListError
-from probers.agent.poller import MAX_FAILURES, Watch
+from probers.agent.poller import MAX_FAILURES, PingListPoller
 
 ENDPOINT = {"ip": "10.0.0.1", "real_ip": "10.0.0.1", "layer": "underlay"}
 TARGET = {
@@ -105,7 +105,7 @@ class Reports:
     def __init__(self, location: str) -> None:
         self.lists: list[PingList | None] = []
         self.complaints: list[str] = []
-        self.watch = Watch(
+        self.watch = PingListPoller(
             location, lambda *_: None, self.lists.append, self.complaints.append, interval_s=60
         )
 

@@ -15,7 +15,7 @@ from probers.health.heartbeat import CpuSteal
 from probers.net.five_tuple import FiveTuple
 from probers.probing.loop import Loop
 from probers.probing.schedule import Schedule
-from probers.publishing.batcher import FLUSH_NS, Outbox
+from probers.publishing.batcher import FLUSH_NS, Batcher
 from probers.publishing.publisher import Publisher, publish_to
 
 Until = Callable[[Callable[[], bool]], None]
@@ -57,7 +57,7 @@ def test_records_leave_within_half_a_second_or_when_a_message_is_full(
 ) -> None:
     publisher: Publisher = publish_to(f"file:{tmp_path / 'out'}")
     publisher.connect(1.0)
-    outbox = Outbox(loop, publisher, "host-1", "ndjson")
+    outbox = Batcher(loop, publisher, "host-1", "ndjson")
     begin = time.monotonic()
     outbox.put({"dial": "timeout", "ping_time": 1})
     assert outbox.published == 0

@@ -23,8 +23,8 @@ from probers.agent.probe_plan import fit
 from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Address, Key
 from probers.net.responder import Responder
-from probers.net.socket_pool import MAX_SOCKETS, Doors
-from probers.net.udp_socket import Door
+from probers.net.socket_pool import MAX_SOCKETS, SocketPool
+from probers.net.udp_socket import UdpSocket
 from probers.probing.loop import Loop
 from probers.probing.traceroute import Trace, Tracer
 from probers.probing.udp import Burst, UdpEngine
@@ -100,7 +100,7 @@ def test_a_list_that_is_too_long_loses_ports_before_it_loses_targets() -> None:
 
 
 def test_the_bound_on_sockets_holds_whatever_is_asked(loop: Loop, key: Key) -> None:
-    bounded = Doors(loop, key, Responder(key), max_rate=10_000, max_sockets=3)
+    bounded = SocketPool(loop, key, Responder(key), max_rate=10_000, max_sockets=3)
     bursts: list[Burst] = []
     engine = UdpEngine(loop, bounded, bursts.append)
     for flow in flows(5, targets=1):
@@ -118,7 +118,7 @@ def test_the_bound_on_sockets_holds_whatever_is_asked(loop: Loop, key: Key) -> N
 
 
 def test_a_port_that_another_process_has_is_counted_and_the_others_work(
-    doors: Doors, loop: Loop, run_until: Until
+    doors: SocketPool, loop: Loop, run_until: Until
 ) -> None:
     bursts: list[Burst] = []
     engine = UdpEngine(loop, doors, bursts.append)
@@ -138,7 +138,7 @@ def test_a_port_that_another_process_has_is_counted_and_the_others_work(
 
 
 def test_probes_and_traces_without_descriptors_are_errors_and_recover(
-    doors: Doors, loop: Loop, run_until: Until
+    doors: SocketPool, loop: Loop, run_until: Until
 ) -> None:
     bursts: list[Burst] = []
     traces: list[Trace] = []
@@ -161,7 +161,7 @@ def test_probes_and_traces_without_descriptors_are_errors_and_recover(
 
 
 def test_queued_traces_that_fail_at_once_do_not_recurse(
-    loop: Loop, doors: Doors, run_until: Until
+    loop: Loop, doors: SocketPool, run_until: Until
 ) -> None:
     traces: list[Trace] = []
     tracer = Tracer(loop, doors, traces.append, at_once=1, hop_timeout_s=0.01, tries=1)
@@ -177,7 +177,7 @@ def test_queued_traces_that_fail_at_once_do_not_recurse(
 
 @pytest.mark.parametrize("number", [errno.ENOBUFS, errno.ENOMEM, errno.EPERM])
 def test_a_kernel_that_refuses_to_send_is_counted_by_its_reason(
-    doors: Doors, loop: Loop, monkeypatch: pytest.MonkeyPatch, number: int
+    doors: SocketPool, loop: Loop, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     bursts: list[Burst] = []
     engine = UdpEngine(loop, doors, bursts.append)
@@ -186,14 +186,14 @@ def test_a_kernel_that_refuses_to_send_is_counted_by_its_reason(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(Door, "send", refuse)
+    monkeypatch.setattr(UdpSocket, "send", refuse)
     engine.probe(FiveTuple(source, ("127.0.0.1", 9)))
     assert [(burst.dial, burst.sent, burst.lost) for burst in bursts] == [("error", 0, 0)]
     assert doors.counts == {f"send-{errno.errorcode[number]}": 1}
 
 
 def test_a_socket_that_cannot_be_watched_is_closed_and_not_used(
-    doors: Doors, loop: Loop, monkeypatch: pytest.MonkeyPatch
+    doors: SocketPool, loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its answers would never be read, and every probe from it would be a loss."""
 
@@ -207,7 +207,7 @@ def test_a_socket_that_cannot_be_watched_is_closed_and_not_used(
 
 
 def test_probes_whose_socket_is_closed_are_neither_answered_nor_lost(
-    doors: Doors, loop: Loop, run_until: Until
+    doors: SocketPool, loop: Loop, run_until: Until
 ) -> None:
     bursts: list[Burst] = []
     traces: list[Trace] = []

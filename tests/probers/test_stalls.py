@@ -20,7 +20,7 @@ from probers.net import packet
 from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Datagram, Key
 from probers.net.responder import Responder
-from probers.net.socket_pool import Doors
+from probers.net.socket_pool import SocketPool
 from probers.net.udp_socket import Received
 from probers.probing.loop import Deadlines, Loop
 from probers.probing.schedule import Schedule
@@ -102,7 +102,7 @@ def test_an_agent_that_was_stopped_reports_no_loss_and_no_latency_of_its_own(
 
 
 def test_an_answer_that_came_while_the_loop_was_late_is_no_loss(
-    doors: Doors, loop: Loop, run_until: Until
+    doors: SocketPool, loop: Loop, run_until: Until
 ) -> None:
     """The wait has ended, the answer has been in the socket for long."""
     bursts: list[Burst] = []
@@ -117,7 +117,7 @@ def test_an_answer_that_came_while_the_loop_was_late_is_no_loss(
 
 
 def test_a_probe_that_was_in_flight_over_a_stop_is_an_error_and_no_loss(
-    doors: Doors, loop: Loop, run_until: Until
+    doors: SocketPool, loop: Loop, run_until: Until
 ) -> None:
     bursts: list[Burst] = []
     engine = UdpEngine(loop, doors, bursts.append, timeout_s=0.1)
@@ -136,7 +136,7 @@ def test_a_probe_that_was_in_flight_over_a_stop_is_an_error_and_no_loss(
 
 
 def test_a_hop_that_was_asked_over_a_stop_is_asked_again(
-    doors: Doors, loop: Loop, run_until: Until, key: Key
+    doors: SocketPool, loop: Loop, run_until: Until, key: Key
 ) -> None:
     traces: list[Trace] = []
     tracer = Tracer(loop, doors, traces.append, hop_timeout_s=0.1, tries=1)
@@ -176,7 +176,7 @@ def test_a_wait_knows_whether_the_process_ran(loop: Loop, run_until: Until) -> N
 @pytest.mark.parametrize("step", [HOUR, -HOUR, 30 * SECOND])
 @pytest.mark.parametrize("whose", ["ours", "theirs"])
 def test_a_clock_that_steps_in_the_middle_of_a_round_trip_changes_no_latency(
-    doors: Doors, loop: Loop, step: int, whose: str
+    doors: SocketPool, loop: Loop, step: int, whose: str
 ) -> None:
     """t1..t4 are wall clocks; the monotonic one says how much time can have passed at all."""
     bursts: list[Burst] = []
@@ -233,7 +233,7 @@ def test_stale_datagrams_leave_nothing_behind(key: Key) -> None:
 
 
 def test_a_flood_of_stale_datagrams_does_not_stop_the_probing(
-    doors: Doors, loop: Loop, run_until: Until, key: Key
+    doors: SocketPool, loop: Loop, run_until: Until, key: Key
 ) -> None:
     bursts: list[Burst] = []
     engine = UdpEngine(loop, doors, bursts.append, timeout_s=30.0)

@@ -12,7 +12,7 @@ from probers.net import packet
 from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Key
 from probers.net.responder import Responder
-from probers.net.socket_pool import Doors
+from probers.net.socket_pool import SocketPool
 from probers.probing.loop import Loop
 from probers.probing.traceroute import Trace, Tracer
 from probers.probing.udp import Burst, UdpEngine
@@ -29,12 +29,12 @@ def bursts() -> list[Burst]:
 
 
 @pytest.fixture
-def engine(loop: Loop, doors: Doors, bursts: list[Burst]) -> UdpEngine:
+def engine(loop: Loop, doors: SocketPool, bursts: list[Burst]) -> UdpEngine:
     return UdpEngine(loop, doors, bursts.append, timeout_s=0.1)
 
 
 @pytest.fixture
-def flow(doors: Doors) -> FiveTuple:
+def flow(doors: SocketPool) -> FiveTuple:
     """From a free port to a responder of our own."""
     source = doors.open(("127.0.0.1", 0)).address
     return FiveTuple(source, doors.open(("127.0.0.1", 0)).address, dscp=26)
@@ -127,7 +127,7 @@ def test_a_responder_with_another_key_is_a_timeout_and_says_why_on_its_side(
 ) -> None:
     other_key = Key(b"the key of another fabric")
     stranger = Responder(other_key)
-    others = Doors(loop, other_key, stranger, max_rate=100)
+    others = SocketPool(loop, other_key, stranger, max_rate=100)
     engine.probe(FiveTuple(flow.src, others.open(("127.0.0.1", 0)).address))
     run_until(lambda: bool(bursts))
     others.keep_only(())
@@ -147,7 +147,7 @@ def test_a_source_that_is_not_ours_is_an_error_and_no_loss(
 def test_the_budget_of_the_agent_is_never_exceeded(
     loop: Loop, key: Key, bursts: list[Burst], mute: packet.Address, run_until: Until
 ) -> None:
-    doors = Doors(loop, key, Responder(key), max_rate=1)
+    doors = SocketPool(loop, key, Responder(key), max_rate=1)
     engine = UdpEngine(loop, doors, bursts.append, timeout_s=0.05)
     source = doors.open(("127.0.0.1", 0)).address
     for _ in range(100):
@@ -159,7 +159,7 @@ def test_the_budget_of_the_agent_is_never_exceeded(
 
 
 def test_a_replayed_or_forged_answer_is_not_believed(
-    engine: UdpEngine, doors: Doors, flow: FiveTuple, mute: packet.Address,
+    engine: UdpEngine, doors: SocketPool, flow: FiveTuple, mute: packet.Address,
     bursts: list[Burst], run_until: Until, key: Key,
 ) -> None:  # fmt: skip
     engine.probe(FiveTuple(flow.src, mute))
@@ -171,7 +171,7 @@ def test_a_replayed_or_forged_answer_is_not_believed(
 
 
 def test_a_trace_of_a_neighbour_has_no_hops(
-    loop: Loop, doors: Doors, flow: FiveTuple, run_until: Until
+    loop: Loop, doors: SocketPool, flow: FiveTuple, run_until: Until
 ) -> None:
     traces: list[Trace] = []
     Tracer(loop, doors, traces.append).trace(flow)
@@ -181,7 +181,7 @@ def test_a_trace_of_a_neighbour_has_no_hops(
 
 
 def test_a_trace_that_nobody_answers_ends_with_one_unknown_hop(
-    loop: Loop, doors: Doors, flow: FiveTuple, mute: packet.Address, run_until: Until
+    loop: Loop, doors: SocketPool, flow: FiveTuple, mute: packet.Address, run_until: Until
 ) -> None:
     traces: list[Trace] = []
     Tracer(loop, doors, traces.append, hop_timeout_s=0.02, tries=2).trace(FiveTuple(flow.src, mute))

@@ -200,7 +200,7 @@ def test_a_punctuation_that_is_none_is_refused(body: bytes) -> None:
     window_chunks.check_body(b"")
 
 
-def test_a_chunk_without_what_a_localiser_counts_with_is_refused() -> None:
+def test_a_chunk_without_what_a_localizer_counts_with_is_refused() -> None:
     row = {"path_id": 5, "sent": 3, "lost": 1}
     with pytest.raises(WindowsError, match="is null in this pane chunk"):
         window_chunks.check_whole("pane", pa.RecordBatch.from_pylist([row], window_chunks.PANE))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.incident import Incident
 from schemas.wire import codecs
-from streams.replay import Offline
+from streams.replay import Replay
 
 START_S = 1_780_000_000
 TOGETHER_S = 15  # all hosts probe each other
@@ -48,9 +48,9 @@ def batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
 
 def judged(
     hosts: list[dict[str, str]], hops: list[str | None], *, beating: bool = True
-) -> tuple[Offline, list[Incident]]:
+) -> tuple[Replay, list[Incident]]:
     """All hosts probe and beat; then all but two leave, and those go on."""
-    offline = Offline()
+    offline = Replay()
     found: list[Incident] = []
     late = [s + more for s in range(TOGETHER_S, LATER_S, STEP_S) for more in range(3)]
     for second in (*range(TOGETHER_S), *late):
@@ -108,7 +108,7 @@ def test_hosts_without_a_pod_that_leave_are_forgotten() -> None:
 
 
 def test_one_record_of_1970_does_not_stop_a_file() -> None:
-    offline = Offline()
+    offline = Replay()
     first = row(0, plain(8), plain(9), [], ping_time=1_000_000_000)
     offline.feed(batch([first]), (), 2_000_000_000)
     for second in range(130):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skeletonhunter.commands import demo
-from streams.windowing.record_counts import Tally
+from streams.windowing.record_counts import RecordCounts
 
 pytestmark = pytest.mark.anyio
 START_S = 1_000_000
@@ -20,7 +20,7 @@ class Worker:
     def __init__(self, *, second_every: int = 0, message_every: int = 0) -> None:
         self.second_every, self.message_every = second_every, message_every
         self.looks = 0
-        self.localise = SimpleNamespace(judged_s=self.judged_s, messages=0)
+        self.localize = SimpleNamespace(judged_s=self.judged_s, messages=0)
         self.ingest = self
 
     def judged_s(self, fabric: str) -> int | None:
@@ -30,11 +30,11 @@ class Worker:
         return START_S + self.looks // self.second_every
 
     @property
-    def tally(self) -> Tally:
-        return Tally(messages=self.looks // self.message_every if self.message_every else 0)
+    def tally(self) -> RecordCounts:
+        return RecordCounts(messages=self.looks // self.message_every if self.message_every else 0)
 
 
-def watch_of(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> demo.Watch:
+def watch_of(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> demo.WorkerProgress:
     async def no_time(seconds: float) -> None:
         return None
 
@@ -42,7 +42,7 @@ def watch_of(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> demo.Watch:
     topology = SimpleNamespace(fabric="f1")
     simulation: Any = SimpleNamespace(start_ns=START_S * 10**9, topology=topology)
     place: Any = SimpleNamespace(worker=worker)
-    return demo.Watch(demo.Show(simulation, 300, 60), place)
+    return demo.WorkerProgress(demo.DemoState(simulation, 300, 60), place)
 
 
 def nothing() -> None:

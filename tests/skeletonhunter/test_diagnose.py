@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from command_line import Said
+from command_line import CommandResult
 
 from skeletonhunter import cli
 from skeletonhunter.diagnosis import ping_files
@@ -20,7 +20,7 @@ SAMPLES = Path(__file__).parents[1] / "data" / "samples.csv"
 BROKEN = Path(__file__).parents[1] / "data" / "samples-broken.csv"
 
 
-def run(*arguments: str | Path, stdin: bytes = b"") -> Said:
+def run(*arguments: str | Path, stdin: bytes = b"") -> CommandResult:
     """The command in this process, with other standard streams."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
@@ -28,14 +28,14 @@ def run(*arguments: str | Path, stdin: bytes = b"") -> Said:
         with pytest.raises(SystemExit) as left:
             cli.main(list(map(str, arguments)))
     assert isinstance(left.value.code, int)
-    return Said(left.value.code, out.getvalue(), err.getvalue())
+    return CommandResult(left.value.code, out.getvalue(), err.getvalue())
 
 
-def run_apart(*arguments: str) -> Said:
+def run_apart(*arguments: str) -> CommandResult:
     """The command in a process of its own."""
     command = [sys.executable, "-m", "skeletonhunter", *arguments]
     done = subprocess.run(command, capture_output=True, check=False, timeout=600)
-    return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def test_the_published_schema_three_records_which_are_too_few_to_judge() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Command, Said
+from command_line import Command, CommandResult
 
 from testbed.simulator.files import Written
 
@@ -37,7 +37,7 @@ def names(small: Written) -> tuple[str, str, str]:
     return document["hosts"][0]["node_sn"], tiers["asw"], tiers["dsw"]
 
 
-def refused(said: Said, *parts: str) -> None:
+def refused(said: CommandResult, *parts: str) -> None:
     assert said.code == 2, said
     assert said.out == ""
     assert said.err.count("\n") == 1, said.err

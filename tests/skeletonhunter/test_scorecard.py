@@ -16,7 +16,7 @@ from evaluation.scorecard.page.goals import goals
 from evaluation.scorecard.records import FalseRow, FaultRow, PathRow, PipelineRow, Row, Run
 from evaluation.scorecard.trials import calibration, paths, pipeline
 from localizer import strategies
-from localizer.evidence import Blame, Evidence
+from localizer.evidence import Attribution, Evidence
 from schemas.component_ids import kind_of
 from skeletonhunter import cli
 from testbed.scenarios import published, scenario
@@ -86,39 +86,41 @@ ROWS: list[Row] = [
 
 def test_every_strategy_meets_every_setting_on_twenty_final_seeds() -> None:
     for setting in published.SETTINGS:
-        units = [u for u in plan.units(plan.Wish()) if (u.part, u.name) == ("path", setting)]
+        units = [u for u in plan.units(plan.PlanRequest()) if (u.part, u.name) == ("path", setting)]
         assert [unit.seed for unit in units] == list(range(5000, 5020))
         names = (*strategies.names(), *tuned_baselines.names())
         assert all(unit.strategies == names for unit in units)
 
 
 def test_every_shipped_scenario_is_run_by_the_default_strategy() -> None:
-    run = {u.name for u in plan.units(plan.Wish()) if plan.DEFAULT in u.strategies}
+    run = {u.name for u in plan.units(plan.PlanRequest()) if plan.DEFAULT in u.strategies}
     assert run >= set(scenario.names())
 
 
 def test_final_seeds_are_not_those_that_are_tuned_on() -> None:
     tuned_on = range(1, 1100)
-    assert not [unit for unit in plan.units(plan.Wish()) if unit.seed in tuned_on]
-    assert all(unit.seed in tuned_on for unit in plan.units(plan.Wish(quick=True)))
-    developed = plan.units(plan.Wish(seeds_from=1000, only=("detector",)))
+    assert not [unit for unit in plan.units(plan.PlanRequest()) if unit.seed in tuned_on]
+    assert all(unit.seed in tuned_on for unit in plan.units(plan.PlanRequest(quick=True)))
+    developed = plan.units(plan.PlanRequest(seeds_from=1000, only=("detector",)))
     assert {unit.seed for unit in developed} == set(range(1000, 1020))
 
 
 @pytest.mark.parametrize(("quick", "minutes"), [(False, 60), (True, 5)])
 def test_the_plan_fits_its_time_on_two_cores(quick: bool, minutes: int) -> None:
-    cost_s = sum(unit.cost_s for unit in plan.units(plan.Wish(quick=quick)))
+    cost_s = sum(unit.cost_s for unit in plan.units(plan.PlanRequest(quick=quick)))
     assert cost_s / 2 / 60 < minutes * 0.95
 
 
 def test_scenarios_that_get_fewer_seeds_are_there() -> None:
     assert plan.FEWER.keys() <= set(scenario.names())
-    assert len(plan.seeds_of("pipeline", plan.Wish(), "issue_types")) == plan.SEEDS
-    assert len(plan.seeds_of("pipeline", plan.Wish(), "rail-2048")) == plan.FEWER["rail-2048"]
+    assert len(plan.seeds_of("pipeline", plan.PlanRequest(), "issue_types")) == plan.SEEDS
+    assert (
+        len(plan.seeds_of("pipeline", plan.PlanRequest(), "rail-2048")) == plan.FEWER["rail-2048"]
+    )
 
 
 def test_every_scenario_has_its_first_seed_before_any_has_its_second() -> None:
-    units = plan.rounds(plan.units(plan.Wish(strategies=(plan.DEFAULT,))))
+    units = plan.rounds(plan.units(plan.PlanRequest(strategies=(plan.DEFAULT,))))
     path = [unit.part == "path" for unit in units]
     assert path == sorted(path, reverse=True), "the cheap settings come first"
     units = units[sum(path) :]
@@ -128,9 +130,9 @@ def test_every_scenario_has_its_first_seed_before_any_has_its_second() -> None:
 
 def test_a_name_that_is_not_there_is_said_with_those_that_are() -> None:
     with pytest.raises(plan.UnknownName, match=r"--only fly: choose of .*demo"):
-        plan.units(plan.Wish(only=("fly",)))
+        plan.units(plan.PlanRequest(only=("fly",)))
     with pytest.raises(plan.UnknownName, match=r"--strategies luck: choose of .*vote007"):
-        plan.units(plan.Wish(strategies=("luck",)))
+        plan.units(plan.PlanRequest(strategies=("luck",)))
 
 
 def test_only_the_whole_plan_may_be_written_over_the_committed_page(
@@ -173,7 +175,7 @@ def test_strategies_are_given_the_same_draw_and_a_failing_one_scores_nothing(
 ) -> None:
     seen: list[Evidence] = []
 
-    def fails(evidence: Evidence) -> list[Blame]:
+    def fails(evidence: Evidence) -> list[Attribution]:
         seen.append(evidence)
         raise ArithmeticError("no such luck")
 
@@ -214,7 +216,7 @@ def test_an_rnic_looks_like_its_link_and_a_spine_like_nothing_else() -> None:
 
 @pytest.mark.slow
 def test_two_processes_come_to_the_same_rows_as_one(tmp_path: Path) -> None:
-    units = plan.units(plan.Wish(only=("detector", "small"), seeds=1, seeds_from=1000,
+    units = plan.units(plan.PlanRequest(only=("detector", "small"), seeds=1, seeds_from=1000,
                                  strategies=("vote007", plan.DEFAULT)))  # fmt: skip
     assert len(units) == 3
     told: list[str] = []
@@ -239,7 +241,7 @@ def _timeless(rows: Iterable[Row]) -> list[Row]:
 def test_a_stopped_run_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    units = plan.units(plan.Wish(only=("detector",), seeds=2, strategies=("vote007",)))
+    units = plan.units(plan.PlanRequest(only=("detector",), seeds=2, strategies=("vote007",)))
     journal, ran = tmp_path / "journal.jsonl", []
 
     def work(unit: plan.Unit) -> list[Row]:
@@ -275,7 +277,7 @@ def test_a_clean_trial_of_another_length_is_run_anew(
 def test_what_there_is_no_time_for_is_left_for_the_next_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    units = plan.units(plan.Wish(only=("detector",), seeds=2, strategies=("vote007",)))
+    units = plan.units(plan.PlanRequest(only=("detector",), seeds=2, strategies=("vote007",)))
     monkeypatch.setattr(
         runner, "work", lambda unit: [path_row("vote007", unit.seed, 1.0)]
     )  # fmt: skip

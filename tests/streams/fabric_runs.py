@@ -17,12 +17,12 @@ from streams.kafka.embedded_broker import EmbeddedBroker
 from streams.kafka.messages import InMessage, OutMessage
 from streams.kafka.publisher import Publisher
 from streams.localize import restore
-from streams.localize.operator_feed import Notice, Notices
+from streams.localize.operator_feed import Notice, OperatorFeed
 from streams.localize.reread import WindowsReader
-from streams.localize.stage import Localise
+from streams.localize.stage import LocalizeStage
 from streams.windowing.partition import PartitionWorker
 
-START_S = EPOCH_S + 50  # BAD_S later, the localisers forget what is old
+START_S = EPOCH_S + 50  # BAD_S later, the localizers forget what is old
 SECONDS, BAD_S, WAIT_S = 64, 30, 42  # the error comes at BAD_S; at WAIT_S the repair is awaited
 HOSTS = [f"h{n}" for n in range(1, 7)]
 FABRICS = ("good", "bad")
@@ -62,7 +62,7 @@ class Event:
         self._acked.append(self.message.offset)
 
 
-class Told(Notices):
+class Told(OperatorFeed):
     """What people and the controller say, without a broker."""
 
     def __init__(self, *docs: Notice) -> None:
@@ -94,7 +94,7 @@ class Recorder:
 
 
 class Run:
-    """A worker's localising stage on a broker of its own that holds the messages."""
+    """A worker's localizing stage on a broker of its own that holds the messages."""
 
     def __init__(self, messages: Sequence[OutMessage]) -> None:
         self.broker = EmbeddedBroker()
@@ -122,8 +122,8 @@ class Run:
         self.waits.append(wait_s)
         await asyncio.sleep(0)
 
-    async def judge(self, notices: Notices | None = None) -> Localise:
-        self.stage = stage = Localise(
+    async def judge(self, notices: OperatorFeed | None = None) -> LocalizeStage:
+        self.stage = stage = LocalizeStage(
             self.outbox, lambda _: Localizer(),
             lambda: restore.read_incidents(self.kafka), notices or Told(),
             open_reader=lambda p, offset: WindowsReader(self.kafka, p, offset), sleep=self.sleep,

@@ -9,8 +9,8 @@ import pytest
 from schemas import topics
 from schemas.wire import window_chunks
 from streams.kafka.messages import OutMessage
-from streams.merge.consumer_progress import Reading
-from streams.merge.output_merger import Aligner, Confluence, Stage
+from streams.merge.consumer_progress import ConsumerProgress
+from streams.merge.output_merger import EventTimeMerge, OutputMerger, Stage
 from streams.merge.stall_detector import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +39,7 @@ def nothing() -> None:
 
 
 def test_what_may_not_leave_yet_waits_and_is_weighed() -> None:
-    aligner = Aligner()
+    aligner = EventTimeMerge()
     aligner.put(P, said(1, 2, 5, size=10), nothing)
     aligner.put(Q, said(2, 3, size=10), nothing)
     assert ends(aligner.release(2).messages) == [1, 2, 2]
@@ -49,7 +49,7 @@ def test_what_may_not_leave_yet_waits_and_is_weighed() -> None:
 
 
 def test_beyond_its_bound_the_oldest_leaves_in_order_of_time_and_is_counted() -> None:
-    aligner, done = Aligner(most_bytes=25), list[str]()
+    aligner, done = EventTimeMerge(most_bytes=25), list[str]()
     aligner.put(P, said(10, 12, 14, size=10), lambda: done.append("p"))
     aligner.put(Q, said(11, 13, size=10), lambda: done.append("q"))
     released = aligner.release(5)
@@ -61,7 +61,7 @@ def test_beyond_its_bound_the_oldest_leaves_in_order_of_time_and_is_counted() ->
 
 
 def test_what_is_forgotten_weighs_nothing() -> None:
-    aligner = Aligner()
+    aligner = EventTimeMerge()
     aligner.put(P, said(1, size=10), nothing)
     aligner.put(Q, said(1, size=7), nothing)
     aligner.forget(NAME, 0)
@@ -78,9 +78,9 @@ class House:
         self.sent: list[OutMessage] = []
         self.left_out: list[int] = []
         self.ends = {0: 10, 1: 0}
-        self.reading = Reading(highwater=self.ends.get)
+        self.reading = ConsumerProgress(highwater=self.ends.get)
         self.fronts = {0: 10, 1: 10}
-        self.confluence = Confluence(self, lambda: self.now_s, most_bytes)
+        self.confluence = OutputMerger(self, lambda: self.now_s, most_bytes)
         self.confluence.join(
             Stage(NAME, self.reading, self.fronts.__getitem__, self.left_out.append)
         )

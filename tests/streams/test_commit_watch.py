@@ -36,7 +36,7 @@ def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
 def more_to_come(worker: StreamWorker) -> Any:
     """The partition of skh.windows, as it is while new messages arrive all the time."""
     consumer = worker.app.consumer
-    mine = worker.localise._reading  # noqa: SLF001 — which partition the messages are in
+    mine = worker.localize._reading  # noqa: SLF001 — which partition the messages are in
     [tp] = [
         tp for tp in consumer.assignment()
         if tp.topic == topics.WINDOWS.name and mine.position(tp.partition)
@@ -64,7 +64,7 @@ def test_held_offsets_are_no_livelock_and_a_commit_that_does_not_come_is_one(
             await worker.start()
             async with asyncio.timeout(600):
                 while True:
-                    if worker.localise.messages == 20:
+                    if worker.localize.messages == 20:
                         break
                     await asyncio.sleep(0.05)  # between two looks at a condition with a deadline
             consumer = worker.app.consumer

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from schemas import topics
-from streams.merge.end_offsets import Ends
+from streams.merge.end_offsets import EndOffsets
 
 pytestmark = pytest.mark.anyio
 NAME = topics.PINGS.name
@@ -24,7 +24,7 @@ def producer() -> Iterator[Producer]:
 
 async def test_ends_are_those_of_now(producer: Producer) -> None:
     broker = next(iter(producer.list_topics(timeout=60).brokers.values()))
-    ends = Ends({"bootstrap.servers": f"{broker.host}:{broker.port}"})
+    ends = EndOffsets({"bootstrap.servers": f"{broker.host}:{broker.port}"})
     assert await ends.ask(NAME, {0, 1}) == {0: 0, 1: 0}
     producer.produce(NAME, b"x", partition=1)
     assert producer.flush(10) == 0
@@ -34,6 +34,6 @@ async def test_ends_are_those_of_now(producer: Producer) -> None:
 
 async def test_a_partition_that_nobody_leads_is_left_out(producer: Producer) -> None:
     broker = next(iter(producer.list_topics(timeout=60).brokers.values()))
-    ends = Ends({"bootstrap.servers": f"{broker.host}:{broker.port}"})
+    ends = EndOffsets({"bootstrap.servers": f"{broker.host}:{broker.port}"})
     assert await ends.ask(NAME, {0, 99}) == {0: 0}
     ends.close()

@@ -21,7 +21,7 @@ from schemas.wire import window_chunks
 from streams import counters
 from streams.kafka.messages import InMessage, OutMessage
 from streams.localize.operator_feed import Notice
-from streams.localize.stage import Localise
+from streams.localize.stage import LocalizeStage
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_offsets_move_while_a_fabric_is_not_judged() -> None:
     """What it needs again is read again; the commit of the others does not wait for it."""
 
     async def story() -> None:
-        stage = Localise(
+        stage = LocalizeStage(
             Recorder(SimpleNamespace(send=_nothing)),  # type: ignore[arg-type]
             broken, no_incidents, Told(), sleep=never,
         )  # fmt: skip
@@ -58,7 +58,7 @@ def test_offsets_move_while_a_fabric_is_not_judged() -> None:
 
     def broken(fabric: str) -> Localizer:
         if fabric == "bad":
-            raise RuntimeError("no localiser")
+            raise RuntimeError("no localizer")
         return Localizer()
 
     asyncio.run(story())
@@ -107,7 +107,7 @@ def test_a_bad_document_costs_itself_only(undisturbed: Run) -> None:
 
     async def story() -> None:
         outbox = Recorder(SimpleNamespace(send=_nothing))  # type: ignore[arg-type]
-        stage = Localise(outbox, lambda _: Picky(), read, Told(*docs))
+        stage = LocalizeStage(outbox, lambda _: Picky(), read, Told(*docs))
         header = window_chunks.Header("punctuation", "bad", START_S, START_S)
         message = InMessage(0, START_S * 1000, b"", dict(header.to_kafka()))
         await stage.take(Event(message, []))
@@ -126,7 +126,7 @@ def test_a_bad_document_costs_itself_only(undisturbed: Run) -> None:
 def test_an_open_pipeline_incident_of_a_former_process_is_resolved(undisturbed: Run) -> None:
     async def story() -> None:
         outbox = Recorder(SimpleNamespace(send=_nothing))  # type: ignore[arg-type]
-        first = Localise(outbox, _broken, no_incidents, Told(), sleep=_never)
+        first = LocalizeStage(outbox, _broken, no_incidents, Told(), sleep=_never)
         await first.take(Event(_punctuation(0), []))
         first.forget()
         [opened] = outbox.incidents("bad")
@@ -134,7 +134,7 @@ def test_an_open_pipeline_incident_of_a_former_process_is_resolved(undisturbed: 
         async def read() -> list[Incident]:
             return [opened, *undisturbed.network("bad")]
 
-        second = Localise(outbox, lambda _: Localizer(), read, Told())
+        second = LocalizeStage(outbox, lambda _: Localizer(), read, Told())
         assert not second.failures
         for offset in range(1, 15):
             await second.take(Event(_punctuation(offset), []))
@@ -145,7 +145,7 @@ def test_an_open_pipeline_incident_of_a_former_process_is_resolved(undisturbed: 
 
 
 def _broken(_: str) -> Localizer:
-    raise RuntimeError("no localiser")
+    raise RuntimeError("no localizer")
 
 
 async def _never(_: float) -> None:
@@ -158,13 +158,13 @@ def _punctuation(offset: int, fabric: str = "bad") -> InMessage:
 
 
 def test_failures_are_counted_by_fabric_in_the_metrics() -> None:
-    def found(stage: Localise) -> Iterator[tuple[metrics.Metric, tuple[str, ...], float]]:
+    def found(stage: LocalizeStage) -> Iterator[tuple[metrics.Metric, tuple[str, ...], float]]:
         worker = worker_of(stage, Told())
         return ((each.metric, each.labels, each.value) for each in counters.samples(worker))
 
     async def story() -> None:
         outbox = Recorder(SimpleNamespace(send=_nothing))  # type: ignore[arg-type]
-        stage = Localise(outbox, _broken, no_incidents, Told(), sleep=_never)
+        stage = LocalizeStage(outbox, _broken, no_incidents, Told(), sleep=_never)
         await stage.take(Event(_punctuation(0), []))
         samples = list(found(stage))
         assert (metrics.STREAM_FABRIC_FAILURES, ("bad",), 1) in samples
@@ -195,7 +195,7 @@ def test_resolved_incidents_of_long_ago_are_not_held(undisturbed: Run) -> None:
 
     async def story() -> None:
         outbox = Recorder(SimpleNamespace(send=_nothing))  # type: ignore[arg-type]
-        stage = Localise(outbox, lambda _: Listening(), read, Told())
+        stage = LocalizeStage(outbox, lambda _: Listening(), read, Told())
         await stage.take(Event(_punctuation(0), []))
 
     asyncio.run(story())

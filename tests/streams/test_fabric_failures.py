@@ -194,10 +194,10 @@ def test_a_worker_names_the_fabric_that_it_cannot_judge_until_it_can(
         try:
             await worker.start()
             await until(lambda: "fabric bad: judging a punctuation" in (worker.not_ready() or ""))
-            await until(lambda: not any(each.repairing for each in worker.localise.fabrics))
+            await until(lambda: not any(each.repairing for each in worker.localize.fabrics))
             assert "RuntimeError: injected" in (worker.not_ready() or ""), "until it is proven"
             run.say(messages[len(early) :])
-            await until(lambda: worker.localise.messages == len(messages))
+            await until(lambda: worker.localize.messages == len(messages))
             assert worker.not_ready() is None
             docs = await restore.read_incidents(run.kafka)
             about_us = [each for each in docs if each.kind == "pipeline"]

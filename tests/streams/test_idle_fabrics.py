@@ -16,12 +16,12 @@ from schemas.documents.placement import Placement
 from schemas.documents.times import rfc3339
 from schemas.wire import window_chunks
 from streams.kafka.messages import InMessage, OutMessage
-from streams.localize.operator_feed import Notices
-from streams.localize.stage import MEMORY_S, STOPPED_OPEN_S, STOPPED_S, Localise
-from streams.replay import Offline
+from streams.localize.operator_feed import OperatorFeed
+from streams.localize.stage import MEMORY_S, STOPPED_OPEN_S, STOPPED_S, LocalizeStage
+from streams.replay import Replay
 
 
-class Silent(Notices):
+class Silent(OperatorFeed):
     """Nothing is said of placement or maintenance."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Story:
         self.made: list[str] = []
         self.acked: list[int] = []
         self.open: set[str] = set()
-        self.stage = Localise(Drain(), self.make, self.read, Silent())  # type: ignore[arg-type]
+        self.stage = LocalizeStage(Drain(), self.make, self.read, Silent())  # type: ignore[arg-type]
         self.offset = 0
 
     def make(self, fabric: str) -> Localizer:
@@ -143,7 +143,7 @@ def test_a_thousand_fabrics_that_come_and_go_leave_nothing_behind() -> None:
 
 
 def test_a_file_with_fabrics_that_come_and_go_holds_few() -> None:
-    offline = Offline()
+    offline = Replay()
     most = 0
     for number in range(40):
         at = number * 600

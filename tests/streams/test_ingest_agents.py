@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from ping_samples import START_S, message, ping
 
-from localizer.localizer import Findings
+from localizer.localizer import LocalizerOutput
 from schemas import topics
 from schemas.documents import heartbeat
 from schemas.documents.heartbeat import Heartbeat
@@ -23,10 +23,10 @@ from schemas.wire import window_chunks
 from streams.heartbeats import Heartbeats
 from streams.ingest import Ingest
 from streams.kafka.messages import InMessage, OutMessage
-from streams.localize.operator_feed import Notices
-from streams.localize.stage import MEMORY_S, Localise
-from streams.merge.consumer_progress import Extent, Reading
-from streams.merge.output_merger import Confluence
+from streams.localize.operator_feed import OperatorFeed
+from streams.localize.stage import MEMORY_S, LocalizeStage
+from streams.merge.consumer_progress import ConsumerProgress, OffsetRange
+from streams.merge.output_merger import OutputMerger
 from streams.windowing import records
 
 pytestmark = pytest.mark.anyio
@@ -86,7 +86,7 @@ async def feed(stage: Ingest, messages: list[InMessage], acked: list[tuple[int, 
 
 async def test_only_what_closed_windows_no_longer_need_is_acknowledged() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
-    await feed(Ingest(Confluence(outbox)), minute(), acked)
+    await feed(Ingest(OutputMerger(outbox)), minute(), acked)
     assert judged_panes(outbox) == list(range(57))
     assert acked, "the first windows have closed"
     assert max(acked)[1] < 57 - 25, "the next window still needs 25 seconds"
@@ -96,13 +96,13 @@ async def test_nothing_is_acknowledged_when_publishing_fails() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
     outbox.fails = True
     with pytest.raises(RuntimeError, match="broker is gone"):
-        await feed(Ingest(Confluence(outbox)), minute(), acked)
+        await feed(Ingest(OutputMerger(outbox)), minute(), acked)
     assert acked == []
 
 
 async def test_reading_again_from_the_commit_begins_a_higher_epoch() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
-    stage = Ingest(Confluence(outbox))
+    stage = Ingest(OutputMerger(outbox))
     await feed(stage, minute(), acked)
     await feed(stage, minute(first=20), acked)
     epochs = [window_chunks.Header.from_kafka(dict(o.headers)).epoch for o in outbox.sent]
@@ -115,7 +115,7 @@ async def test_reading_again_from_the_commit_begins_a_higher_epoch() -> None:
 
 async def test_a_rebalance_forgets_and_publishes_no_half_pane() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
-    stage = Ingest(Confluence(outbox))
+    stage = Ingest(OutputMerger(outbox))
     await feed(stage, minute(last=30), acked)
     before = len(acked)
     stage.forget()
@@ -127,7 +127,7 @@ async def test_a_rebalance_forgets_and_publishes_no_half_pane() -> None:
 async def test_a_clock_in_the_future_is_taken_to_have_arrived_now() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
     now_s = START_S + 10.0
-    stage = Ingest(Confluence(outbox), clock_ns=lambda: int(now_s * 1e9))
+    stage = Ingest(OutputMerger(outbox), clock_ns=lambda: int(now_s * 1e9))
     ahead = message(0, [ping(3600, src="h9")])
     rest = [m._replace(offset=m.offset + 1) for m in minute(last=12)]
     await feed(stage, [ahead, *rest], acked)
@@ -138,7 +138,7 @@ async def test_a_clock_in_the_future_is_taken_to_have_arrived_now() -> None:
 async def test_the_brokers_time_stamp_counts_whatever_the_workers_clock_says() -> None:
     """Log append time, and a worker whose clock is an hour behind: nothing is in the future."""
     outbox, acked = Outbox(), list[tuple[int, int]]()
-    stage = Ingest(Confluence(outbox), clock_ns=lambda: (START_S - 3600) * 10**9)
+    stage = Ingest(OutputMerger(outbox), clock_ns=lambda: (START_S - 3600) * 10**9)
     for each in minute(last=12):
         event = Event(each, 0, acked)
         event.message.timestamp_type = 1
@@ -152,7 +152,7 @@ async def test_a_message_that_windowing_fails_on_is_a_dead_letter_and_the_next_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
-    stage = Ingest(Confluence(outbox))
+    stage = Ingest(OutputMerger(outbox))
     real = records.split
 
     def split(batch: pa.RecordBatch, *rest: Any) -> records.Records:
@@ -178,7 +178,7 @@ async def test_a_message_that_windowing_fails_on_is_a_dead_letter_and_the_next_i
 
 async def test_heartbeats_are_gathered_per_fabric_and_bad_ones_are_dead_letters() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
-    stage = Heartbeats(Confluence(outbox))
+    stage = Heartbeats(OutputMerger(outbox))
     beats = [Heartbeat(f"h{i}", (START_S + i) * 10**9, fabric=f"f{i % 2}") for i in range(4)]
     raws = [*(heartbeat.encode(beat) for beat in beats), b'{"node_sn": "h9"}', b"\xff"]
     for offset, raw in enumerate(raws):
@@ -198,7 +198,7 @@ async def test_heartbeats_are_gathered_per_fabric_and_bad_ones_are_dead_letters(
 
 async def test_heartbeats_of_two_agents_in_one_name_are_counted_as_twins() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
-    stage = Heartbeats(Confluence(outbox))
+    stage = Heartbeats(OutputMerger(outbox))
     for offset in range(6):
         beat = Heartbeat("h1", START_S * 10**9 + offset, fabric="f1", instance="ab"[offset % 2])
         raw = heartbeat.encode(beat)
@@ -206,7 +206,7 @@ async def test_heartbeats_of_two_agents_in_one_name_are_counted_as_twins() -> No
     assert stage.twins.count == 1
 
 
-class Quiet(Notices):
+class Quiet(OperatorFeed):
     """Nobody says anything of placement or maintenance."""
 
     def __init__(self) -> None:
@@ -217,7 +217,7 @@ class Quiet(Notices):
 
 
 class Scribe:
-    """A localiser that writes down what it is given."""
+    """A localizer that writes down what it is given."""
 
     def __init__(self, fabric: str) -> None:
         self.fabric = fabric
@@ -246,14 +246,14 @@ class Scribe:
 
     def observe(
         self, header: window_chunks.Header, batch: pa.RecordBatch | None, body: bytes = b""
-    ) -> Findings:
+    ) -> LocalizerOutput:
         assert (batch is None) == (header.kind == "punctuation")
         self.seen.append((header.kind, header.end_s, body))
-        return Findings()
+        return LocalizerOutput()
 
 
 def make_scribe(fabric: str) -> Any:
-    """A fake where a localiser is wanted."""
+    """A fake where a localizer is wanted."""
     return Scribe(fabric)
 
 
@@ -283,7 +283,7 @@ async def test_each_fabric_gets_its_messages_in_order_and_its_own_past() -> None
     def make(fabric: str) -> Any:
         return made.setdefault(fabric, Scribe(fabric))
 
-    stage = Localise(outbox, make, read_incidents, Quiet())
+    stage = LocalizeStage(outbox, make, read_incidents, Quiet())
     for each in windows_messages(20):
         await stage.take(Event(each, 0, acked))
     scribe = made["f1"]
@@ -301,7 +301,7 @@ async def test_what_the_detectors_have_forgotten_is_acknowledged() -> None:
     async def read_incidents() -> list[Incident]:
         return []
 
-    stage = Localise(outbox, make_scribe, read_incidents, Quiet())
+    stage = LocalizeStage(outbox, make_scribe, read_incidents, Quiet())
     messages = windows_messages(400)
     for each in messages:
         await stage.take(Event(each, 0, acked))
@@ -315,7 +315,7 @@ async def test_a_message_that_is_not_ours_is_a_dead_letter() -> None:
     async def read_incidents() -> list[Incident]:
         return []
 
-    stage = Localise(outbox, make_scribe, read_incidents, Quiet())
+    stage = LocalizeStage(outbox, make_scribe, read_incidents, Quiet())
     headers = window_chunks.Header("pane", "f1", 1, 2).to_kafka()
     for offset, wrong in enumerate(({}, dict(headers))):
         await stage.take(Event(InMessage(offset, START_S * 1000, b"junk", wrong), 0, acked))
@@ -325,14 +325,14 @@ async def test_a_message_that_is_not_ours_is_a_dead_letter() -> None:
 
 async def test_partitions_that_have_more_to_read_are_waited_for() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
-    ends = {0: Extent(0, 60), 1: Extent(0, 60)}
+    ends = {0: OffsetRange(0, 60), 1: OffsetRange(0, 60)}
 
-    async def extents() -> dict[int, Extent]:
+    async def extents() -> dict[int, OffsetRange]:
         return ends
 
-    confluence = Confluence(outbox)
-    stage = Ingest(confluence, reading=Reading(extents))
-    beats = Heartbeats(confluence, reading=Reading())
+    confluence = OutputMerger(outbox)
+    stage = Ingest(confluence, reading=ConsumerProgress(extents))
+    beats = Heartbeats(confluence, reading=ConsumerProgress())
     for each in minute():
         await stage.take(Event(each, 0, acked))
     beat = heartbeat.encode(Heartbeat("h1", (START_S + 50) * 10**9))
@@ -361,7 +361,7 @@ async def test_partitions_that_have_more_to_read_are_waited_for() -> None:
 
 async def test_a_heartbeat_of_a_clock_far_ahead_does_not_hold_up_those_of_others() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
-    merged = Confluence(outbox)
+    merged = OutputMerger(outbox)
     stage = Heartbeats(merged)
     year_s = 365 * 86_400
     for offset, at_s in enumerate((START_S, START_S + year_s, START_S + 1)):

@@ -1,6 +1,6 @@
 """Whatever lies on a topic, the next good message is judged and the offset moves: every consumer.
 
-The stages are the real ones; what a localiser does with a message that it may believe is not asked
+The stages are the real ones; what a localizer does with a message that it may believe is not asked
 here.
 """
 
@@ -34,9 +34,9 @@ from store.client import Store, open_store
 from streams.heartbeats import Heartbeats
 from streams.kafka.messages import InMessage
 from streams.localize import restore
-from streams.localize.operator_feed import Notices
-from streams.localize.stage import Localise
-from streams.merge.output_merger import Confluence
+from streams.localize.operator_feed import OperatorFeed
+from streams.localize.stage import LocalizeStage
+from streams.merge.output_merger import OutputMerger
 from streams.sink.batch import Batcher, Message
 from streams.sink.rows import Place
 from streams.windowing.partition import PartitionWorker
@@ -96,7 +96,7 @@ def test_ingest_counts_every_record_and_judges_the_good_ones(
 def test_heartbeats_go_on(bad: list[bytes]) -> None:
     async def story() -> None:
         outbox, acked = Outbox(), list[tuple[int, int]]()
-        stage = Heartbeats(Confluence(outbox))
+        stage = Heartbeats(OutputMerger(outbox))
         for offset, raw in enumerate([*bad, BEAT]):
             await stage.take(Event(InMessage(offset, START_S * 1000, raw, {}), 0, acked))
         await stage.flush()
@@ -127,7 +127,7 @@ header_changes = st.dictionaries(
     )
 )
 @fuzzed(120)
-def test_the_localiser_hears_the_next_good_message(
+def test_the_localizer_hears_the_next_good_message(
     bad: list[tuple[InMessage, dict[str, bytes | None], bytes | None]],
 ) -> None:
     async def story() -> None:
@@ -141,7 +141,7 @@ def test_the_localiser_hears_the_next_good_message(
         async def nothing() -> list[Incident]:
             return []
 
-        stage = Localise(outbox, make, nothing, Quiet())
+        stage = LocalizeStage(outbox, make, nothing, Quiet())
         for offset, (good, changes, value) in enumerate(bad):
             headers = {**good.headers, **changes}
             raw = good.value if value is None else value
@@ -178,14 +178,14 @@ def broker() -> Broker:
 
 
 @pytest.fixture
-def notices(broker: Broker) -> Iterator[Notices]:
-    reader = Notices(broker.kafka)
+def notices(broker: Broker) -> Iterator[OperatorFeed]:
+    reader = OperatorFeed(broker.kafka)
     yield reader
     reader.close()
 
 
 def test_notices_are_read_to_the_good_one_and_bad_ones_are_dead_letters(
-    broker: Broker, notices: Notices
+    broker: Broker, notices: OperatorFeed
 ) -> None:
     good = [placed("c-good", "ready"), worked_on("tor:good")]
     put = broker._embedded.produce  # noqa: SLF001 — a broker's client, with any topic

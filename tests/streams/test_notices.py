@@ -1,4 +1,4 @@
-"""skh.placement and skh.maintenance reach the localisers; on the embedded broker."""
+"""skh.placement and skh.maintenance reach the localizers; on the embedded broker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from worker_samples import worker_of
 
-from localizer.localizer import Findings, Localizer
+from localizer.localizer import Localizer, LocalizerOutput
 from localizer.suppression.maintenance import Cause
 from schemas import metrics, topics
 from schemas.documents.incident import Incident
@@ -22,8 +22,8 @@ from schemas.wire.window_chunks import Header
 from streams import counters
 from streams.kafka.embedded_broker import EmbeddedBroker
 from streams.kafka.messages import OutMessage
-from streams.localize.operator_feed import Notice, Notices
-from streams.localize.stage import Localise
+from streams.localize.operator_feed import Notice, OperatorFeed
+from streams.localize.stage import LocalizeStage
 
 
 def placed(box: str, state: State, fabric: str = "f1") -> Placement:
@@ -66,13 +66,13 @@ def broker() -> Broker:
 
 
 @pytest.fixture
-def notices(broker: Broker) -> Iterator[Notices]:
-    reader = Notices(broker.kafka)
+def notices(broker: Broker) -> Iterator[OperatorFeed]:
+    reader = OperatorFeed(broker.kafka)
     yield reader
     reader.close()
 
 
-async def heard(notices: Notices, count: int) -> list[Notice]:
+async def heard(notices: OperatorFeed, count: int) -> list[Notice]:
     """The next news, within the test's time."""
     found: list[Notice] = []
     async with asyncio.timeout(300):
@@ -83,7 +83,7 @@ async def heard(notices: Notices, count: int) -> list[Notice]:
 
 
 def test_what_was_said_before_is_read_and_what_is_said_then_is_followed(
-    broker: Broker, notices: Notices
+    broker: Broker, notices: OperatorFeed
 ) -> None:
     async def story() -> None:
         early = [placed("c1", "starting"), placed("c2", "ready"), worked_on("tor:a1")]
@@ -99,7 +99,7 @@ def test_what_was_said_before_is_read_and_what_is_said_then_is_followed(
     asyncio.run(story())
 
 
-def test_begun_again_it_knows_the_same(broker: Broker, notices: Notices) -> None:
+def test_begun_again_it_knows_the_same(broker: Broker, notices: OperatorFeed) -> None:
     async def story() -> None:
         broker.say(placed("c1", "starting"), placed("c1", "ready"), worked_on("tor:a1"))
         await notices.begin()
@@ -116,7 +116,7 @@ def test_begun_again_it_knows_the_same(broker: Broker, notices: Notices) -> None
     [b"{", b'{"node_id": "c9"}', msgspec.json.encode(placed("c9", "gone")).replace(b"2026", b"x")],
 )
 def test_a_document_that_cannot_be_read_is_left_out(
-    broker: Broker, notices: Notices, raw: bytes
+    broker: Broker, notices: OperatorFeed, raw: bytes
 ) -> None:
     async def story() -> None:
         broker.say(raw=raw)
@@ -127,7 +127,7 @@ def test_a_document_that_cannot_be_read_is_left_out(
     asyncio.run(story())
 
 
-def test_of_a_key_that_was_deleted_nothing_is_known(broker: Broker, notices: Notices) -> None:
+def test_of_a_key_that_was_deleted_nothing_is_known(broker: Broker, notices: OperatorFeed) -> None:
     async def story() -> None:
         broker.say(placed("c1", "gone"), raw=b"", key="c1")
         await notices.begin()
@@ -168,15 +168,15 @@ async def nothing_yet() -> list[Incident]:
     return []
 
 
-def test_every_localiser_is_told_what_was_said_before_it_began_and_after(
-    broker: Broker, notices: Notices
+def test_every_localizer_is_told_what_was_said_before_it_began_and_after(
+    broker: Broker, notices: OperatorFeed
 ) -> None:
     made: dict[str, Listening] = {}
 
     def make(fabric: str) -> Localizer:
         return made.setdefault(fabric, Listening())
 
-    async def until(condition: Callable[[], bool], stage: Localise) -> None:
+    async def until(condition: Callable[[], bool], stage: LocalizeStage) -> None:
         async with asyncio.timeout(300):
             offset = 10
             while not condition():
@@ -184,7 +184,7 @@ def test_every_localiser_is_told_what_was_said_before_it_began_and_after(
 
     async def story() -> None:
         broker.say(placed("c1", "starting"))
-        stage = Localise(Drain(), make, nothing_yet, notices)
+        stage = LocalizeStage(Drain(), make, nothing_yet, notices)
         await stage.take(punctuation("f1", 0))
         assert made["f1"].told == [placed("c1", "starting")]
         broker.say(worked_on("tor:a1"))
@@ -196,7 +196,7 @@ def test_every_localiser_is_told_what_was_said_before_it_began_and_after(
     asyncio.run(story())
 
 
-def test_after_a_rebalance_everything_is_read_again(broker: Broker, notices: Notices) -> None:
+def test_after_a_rebalance_everything_is_read_again(broker: Broker, notices: OperatorFeed) -> None:
     made: list[Listening] = []
 
     def make(fabric: str) -> Localizer:
@@ -205,7 +205,7 @@ def test_after_a_rebalance_everything_is_read_again(broker: Broker, notices: Not
 
     async def story() -> None:
         broker.say(worked_on("tor:a1"))
-        stage = Localise(Drain(), make, nothing_yet, notices)
+        stage = LocalizeStage(Drain(), make, nothing_yet, notices)
         await stage.take(punctuation("f1", 0))
         stage.forget()
         await stage.take(punctuation("f1", 0))
@@ -223,16 +223,16 @@ class Withholding(Listening):
     def suppressed_s(self) -> Counter[Cause]:
         return Counter({"maintenance": self.withheld})
 
-    def observe(self, header: Header, batch: object, body: bytes = b"") -> Findings:
+    def observe(self, header: Header, batch: object, body: bytes = b"") -> LocalizerOutput:
         self.withheld += 1
-        return Findings()
+        return LocalizerOutput()
 
 
 def test_what_was_not_told_is_among_the_metrics_and_a_rebalance_does_not_lower_it(
-    notices: Notices,
+    notices: OperatorFeed,
 ) -> None:
     async def story() -> None:
-        stage = Localise(Drain(), lambda _: Withholding(), nothing_yet, notices)
+        stage = LocalizeStage(Drain(), lambda _: Withholding(), nothing_yet, notices)
         for offset in range(3):
             await stage.take(punctuation("f1", offset))
         stage.forget()

@@ -19,9 +19,9 @@ from schemas.wire import window_chunks
 from streams.heartbeats import Heartbeats
 from streams.ingest import Ingest
 from streams.kafka.messages import InMessage, OutMessage
-from streams.localize.stage import Localise
-from streams.merge.consumer_progress import Reading
-from streams.merge.output_merger import Confluence
+from streams.localize.stage import LocalizeStage
+from streams.merge.consumer_progress import ConsumerProgress
+from streams.merge.output_merger import OutputMerger
 
 pytestmark = pytest.mark.anyio
 IDLE_TICKS = 5  # idle_s at one a second
@@ -34,12 +34,12 @@ class House:
         self.outbox, self.acked = Outbox(), list[tuple[int, int]]()
         self.now_s = START_S + 60.0
         self.ends: dict[int, int | None] = {0: 0, 1: 0}  # None: its leader is down
-        self.confluence = Confluence(self.outbox, lambda: self.now_s)
-        self.reading = Reading(ask_ends=self._ask)
+        self.confluence = OutputMerger(self.outbox, lambda: self.now_s)
+        self.reading = ConsumerProgress(ask_ends=self._ask)
         self.stage = Ingest(
             self.confluence, clock_ns=lambda: int(self.now_s * 1e9), reading=self.reading
         )
-        self.beats = Heartbeats(self.confluence, reading=Reading())
+        self.beats = Heartbeats(self.confluence, reading=ConsumerProgress())
 
     async def _ask(self, partitions: Collection[int]) -> dict[int, int]:
         return {p: end for p in partitions if (end := self.ends.get(p, 0)) is not None}
@@ -138,7 +138,7 @@ async def test_a_partition_whose_leader_is_down_is_left_out_and_comes_back() -> 
 
 async def test_pings_do_not_wait_for_ever_for_heartbeats_that_do_not_come() -> None:
     house = House()
-    reading = Reading(highwater=lambda p: 100)
+    reading = ConsumerProgress(highwater=lambda p: 100)
     house.beats = Heartbeats(house.confluence, reading=reading)
     beat = heartbeat.encode(Heartbeat("h1", START_S * 10**9))
     await house.beats.take(Event(InMessage(0, 0, beat, {}), 0, house.acked))
@@ -161,9 +161,9 @@ async def test_lag_is_the_age_of_what_was_judged_last_while_there_is_more() -> N
     async def ask(partitions: Collection[int]) -> dict[int, int]:
         return dict.fromkeys(partitions, end)
 
-    stage = Localise(
+    stage = LocalizeStage(
         outbox, lambda fabric: Scribe(fabric),  # type: ignore[arg-type,return-value]  # a fake
-        no_incidents, Quiet(), Reading(ask_ends=ask), lambda: now_s,
+        no_incidents, Quiet(), ConsumerProgress(ask_ends=ask), lambda: now_s,
     )  # fmt: skip
     header = window_chunks.Header("punctuation", "f1", START_S, START_S)
     said = InMessage(0, (START_S + 60) * 1000, b"", dict(header.to_kafka()))
@@ -176,9 +176,9 @@ async def test_lag_is_the_age_of_what_was_judged_last_while_there_is_more() -> N
     assert stage.lag_s == 40
 
 
-async def test_what_waits_within_a_localiser_is_lag() -> None:
+async def test_what_waits_within_a_localizer_is_lag() -> None:
     outbox, acked = Outbox(), list[tuple[int, int]]()
-    stage = Localise(outbox, lambda fabric: Localizer(), no_incidents, Quiet())
+    stage = LocalizeStage(outbox, lambda fabric: Localizer(), no_incidents, Quiet())
     last: dict[int, list[OutMessage]] = {}
     offset = Counter[int]()
     house = House()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.merge.stall_detector import PATIENCE_S, STEP_S, Key, Patience, Standing
+from streams.merge.stall_detector import PATIENCE_S, STEP_S, Key, PartitionProgress, StallDetector
 
 P: Key = ("t", 0)
 Q: Key = ("t", 1)
@@ -14,8 +14,11 @@ class Worker:
 
     def __init__(self) -> None:
         self.now_s = 0.0
-        self.patience = Patience()
-        self.standings = {P: Standing(5, 15, True, 0), Q: Standing(100, 100, False, 50)}
+        self.patience = StallDetector()
+        self.standings = {
+            P: PartitionProgress(5, 15, True, 0),
+            Q: PartitionProgress(100, 100, False, 50),
+        }
         self.look()
 
     def look(self, after_s: float = 0.0) -> list[Key]:
@@ -26,7 +29,9 @@ class Worker:
         """The broker has ``more`` of the partition than what has come now."""
         at = self.standings[key]
         position = at.position + messages
-        self.standings[key] = Standing(position, max(at.end, position + more), more > 0, at.front_s)
+        self.standings[key] = PartitionProgress(
+            position, max(at.end, position + more), more > 0, at.front_s
+        )
 
     def without_p(self, seconds: float, every_s: float = LOOK_S) -> list[Key]:
         """Q comes anew at every look."""
@@ -86,8 +91,8 @@ def test_a_burst_does_not_use_patience_up() -> None:
 
 def test_a_backlog_that_is_read_one_partition_after_another_is_no_reason() -> None:
     worker = Worker()
-    worker.standings[Q] = Standing(0, 100_000, True, 50)
-    worker.patience = Patience()
+    worker.standings[Q] = PartitionProgress(0, 100_000, True, 50)
+    worker.patience = StallDetector()
     worker.look()
     for _ in range(999):
         worker.comes(Q, 100, more=1)
@@ -105,7 +110,7 @@ def test_a_partition_that_trickles_is_not_stuck() -> None:
 
 def test_who_has_nothing_more_to_read_is_never_stuck() -> None:
     worker = Worker()
-    worker.standings[P] = Standing(15, 15, False, 0)
+    worker.standings[P] = PartitionProgress(15, 15, False, 0)
     assert worker.without_p(60) == []
 
 
@@ -118,7 +123,8 @@ def test_who_is_stuck_alone_is_waited_for() -> None:
 def test_both_can_be_stuck_while_a_third_comes() -> None:
     worker, third = Worker(), ("heartbeats", 0)
     worker.standings = {
-        P: Standing(5, 15, True, 0), Q: Standing(7, 15, True, 0), third: Standing(1, 1, False, 9),
+        P: PartitionProgress(5, 15, True, 0), Q: PartitionProgress(7, 15, True, 0),
+        third: PartitionProgress(1, 1, False, 9),
     }  # fmt: skip
     found = []
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""What skh.windows says of the future does not stop a localiser."""
+"""What skh.windows says of the future does not stop a localizer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schemas.documents.incident import Incident
 from schemas.wire.window_chunks import Header, WindowsError
 from streams.kafka.messages import InMessage
 from streams.localize.plausible_times import MOST_AHEAD_S, check_times
-from streams.localize.stage import Localise
+from streams.localize.stage import LocalizeStage
 
 pytestmark = pytest.mark.anyio
 YEAR_S = 365 * 86_400
@@ -44,13 +44,15 @@ async def judged(
     at: int,
     clock_s: float = NOW_S,
     by_s: int = YEAR_S,
-) -> tuple[int | None, Localise]:
+) -> tuple[int | None, LocalizeStage]:
     """Newest second judged after 20 s of messages with a forged one among them."""
 
     async def nothing() -> list[Incident]:
         return []
 
-    stage = Localise(Outbox(), lambda _: Localizer(), nothing, Quiet(), clock_s=lambda: clock_s)
+    stage = LocalizeStage(
+        Outbox(), lambda _: Localizer(), nothing, Quiet(), clock_s=lambda: clock_s
+    )
     messages = windows_messages(20)
     story = [*messages[:at], forged(0, by_s, insert(messages)), *messages[at:]]
     for offset, each in enumerate(story):
@@ -60,7 +62,7 @@ async def judged(
 
 @pytest.mark.parametrize("at", [0, 1, 10])
 @pytest.mark.parametrize("kind", [punctuation, pane])
-async def test_a_message_of_next_year_does_not_blind_the_localiser(
+async def test_a_message_of_next_year_does_not_blind_the_localizer(
     kind: Callable[[list[InMessage]], InMessage], at: int
 ) -> None:
     newest_s, stage = await judged(kind, at)
@@ -97,7 +99,7 @@ async def test_a_punctuation_that_is_no_json_is_a_dead_letter() -> None:
         return []
 
     outbox = Outbox()
-    stage = Localise(outbox, lambda _: Localizer(), nothing, Quiet(), clock_s=lambda: NOW_S)
+    stage = LocalizeStage(outbox, lambda _: Localizer(), nothing, Quiet(), clock_s=lambda: NOW_S)
     messages = windows_messages(20)
     bodies = [b"{", b"\xff", b"5", b'{"skewed":{"h1":"x"}}', b"[" * 10**5]
     bad = [punctuation(messages)._replace(value=body) for body in bodies]

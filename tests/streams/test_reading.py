@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from streams.merge.consumer_progress import Extent, Reading
+from streams.merge.consumer_progress import ConsumerProgress, OffsetRange
 
 pytestmark = pytest.mark.anyio
 
@@ -24,16 +24,16 @@ class Broker:
         return {p: self.ends[p] for p in partitions if p not in self.down}
 
 
-def reading_of(broker: Broker) -> Reading:
-    async def extents() -> dict[int, Extent]:
-        return {partition: Extent(0, 1) for partition in broker.ends}
+def reading_of(broker: Broker) -> ConsumerProgress:
+    async def extents() -> dict[int, OffsetRange]:
+        return {partition: OffsetRange(0, 1) for partition in broker.ends}
 
-    return Reading(extents, ask_ends=broker.ask)
+    return ConsumerProgress(extents, ask_ends=broker.ask)
 
 
 async def test_a_partition_ends_where_the_broker_says_and_not_where_the_last_fetch_did() -> None:
     broker = Broker(p0=10)
-    reading = Reading(highwater=lambda p: 5, ask_ends=broker.ask)
+    reading = ConsumerProgress(highwater=lambda p: 5, ask_ends=broker.ask)
     reading.take(0, 4)
     assert not reading.behind(0), "as far as the last fetch knew"
     await reading.refresh()  # it has come since the last time
@@ -55,7 +55,7 @@ async def test_only_who_has_not_come_is_asked_for() -> None:
 
 
 async def test_who_comes_while_the_broker_is_asked_was_not_silent() -> None:
-    reading = Reading()
+    reading = ConsumerProgress()
 
     async def ask(partitions: Collection[int]) -> dict[int, int]:
         if partitions:
@@ -94,7 +94,7 @@ async def test_a_message_says_that_the_leader_is_back() -> None:
 
 
 def test_gaps_in_offsets_are_counted_and_reading_again_is_none() -> None:
-    reading = Reading()
+    reading = ConsumerProgress()
     assert reading.take(0, 3), "the first"
     assert not reading.take(0, 4)
     assert not reading.take(0, 8)
@@ -110,7 +110,7 @@ async def test_what_was_there_at_the_beginning_is_caught_up_with_once() -> None:
     async def ask(partitions: Collection[int]) -> dict[int, int]:
         return {partition: ends[partition] for partition in partitions}
 
-    reading = Reading(ask_ends=ask, highwater=lambda p: ends[p])
+    reading = ConsumerProgress(ask_ends=ask, highwater=lambda p: ends[p])
     assert not reading.catching_up, "nothing has come"
     reading.take(0, 0)
     await reading.refresh()

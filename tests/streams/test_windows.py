@@ -15,7 +15,7 @@ from ping_samples import ping as record
 
 from schemas import identity
 from streams.windowing.path_table import PathTable
-from streams.windowing.windower import Closed, Timing, Windower
+from streams.windowing.windower import ClosedBatch, Timing, Windower
 
 HOUR_S = 3600.0
 LATENESS_S = Timing().lateness_s
@@ -42,7 +42,7 @@ class Run:
 
     def __init__(self) -> None:
         self.windower = Windower()
-        self.closed = Closed()
+        self.closed = ClosedBatch()
 
     def feed(self, part: list[Ping], at_s: float | None = None) -> Run:
         newest = max((r.at_s for r in part), default=0.0) if at_s is None else at_s

@@ -8,18 +8,18 @@ from typing import Any
 
 from streams.admission.admission import Admission
 from streams.admission.twins import Twins
-from streams.localize.operator_feed import Notices
-from streams.localize.stage import Localise
-from streams.windowing.record_counts import Tally
+from streams.localize.operator_feed import OperatorFeed
+from streams.localize.stage import LocalizeStage
+from streams.windowing.record_counts import RecordCounts
 
 
-def worker_of(stage: Localise, notices: Notices) -> Any:
-    """One that has a localise stage and has read nothing else."""
+def worker_of(stage: LocalizeStage, notices: OperatorFeed) -> Any:
+    """One that has a localize stage and has read nothing else."""
     return SimpleNamespace(
-        localise=stage,
+        localize=stage,
         notices=notices,
         admission=Admission(),
-        ingest=SimpleNamespace(tally=Tally(), failures=0, sizes=Counter()),
+        ingest=SimpleNamespace(tally=RecordCounts(), failures=0, sizes=Counter()),
         heartbeats=SimpleNamespace(received=0, missing=0, dead_lettered=0, twins=Twins()),
         confluence=SimpleNamespace(waiting_bytes=0, stuck=0, early=0),
         refused=Counter(),

@@ -1,6 +1,6 @@
 """Malicious senders among honest ones: the incidents are those of the honest run, to the byte.
 
-Everything between Kafka and the incidents is real: Ingest, Heartbeats, the merger, the localiser.
+Everything between Kafka and the incidents is real: Ingest, Heartbeats, the merger, the localizer.
 One sender has a valid key, of a host of its own; another one has none.
 """
 
@@ -27,7 +27,7 @@ from streams.admission.ownership import Ownership
 from streams.heartbeats import Heartbeats
 from streams.ingest import Ingest
 from streams.kafka.messages import InMessage, OutMessage
-from streams.merge.output_merger import Confluence
+from streams.merge.output_merger import OutputMerger
 from testbed.scenarios import scenario
 from testbed.simulator import publish
 from testbed.simulator.simulator import Second
@@ -87,7 +87,7 @@ class Event:
 
 
 class Run:
-    """One partition of each topic, through both stages, to the localisers of all fabrics."""
+    """One partition of each topic, through both stages, to the localizers of all fabrics."""
 
     def __init__(self, log: Log, topology: Topology, admission: Admission) -> None:
         self.letters: list[dict[str, bytes]] = []
@@ -100,7 +100,7 @@ class Run:
     async def _play(self, log: Log, admission: Admission) -> None:
         now_ns = 0
         outbox = Outbox()
-        merged = Confluence(outbox)
+        merged = OutputMerger(outbox)
         ingest = Ingest(merged, clock_ns=lambda: now_ns, admission=admission)
         beats = Heartbeats(merged, admission=admission)
         offsets: Counter[str] = Counter()
@@ -219,7 +219,7 @@ class Attack:
             found = (topic, message._replace(time_ms=at_ns // 10**6))
             if topic == PINGS:
                 self._put(found, "replayed")
-            else:  # heartbeats: the localiser takes no notice
+            else:  # heartbeats: the localizer takes no notice
                 self.log.append(found)
 
 
@@ -259,5 +259,5 @@ def test_malicious_senders_change_no_incident_of_anybody_else(
 
     assert attacked.incidents == plain.incidents
     assert {k: v for k, v in guard.refused.items() if v} == dict(attack.refused)
-    assert attacked.fabrics == {topology.fabric}, "an invented fabric reaches no localiser"
+    assert attacked.fabrics == {topology.fabric}, "an invented fabric reaches no localizer"
     assert attacked.tally.judged == plain.tally.judged

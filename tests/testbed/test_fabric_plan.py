@@ -32,7 +32,7 @@ def test_no_node_has_two_interfaces_of_one_name(plan: Plan) -> None:
 
 
 @BOTH
-def test_the_topology_document_is_one_that_the_localiser_reads(plan: Plan) -> None:
+def test_the_topology_document_is_one_that_the_localizer_reads(plan: Plan) -> None:
     document = topology.parse(msgspec.json.encode(plan.topology()))
     assert len(document.links) == len(plan.switch_cables())
     assert {switch.id for switch in document.switches} == set(plan.routers())

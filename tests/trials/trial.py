@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import NamedTuple
 
-from streams.replay import Offline
+from streams.replay import Replay
 from testbed.scenarios import scenario
 from testbed.scoring.score import score, to_text
 
@@ -29,7 +29,7 @@ def run(name: str, seed: int) -> Outcome:
     """Simulate a shipped scenario and judge it."""
     plan = scenario.load(name)
     simulation = plan.simulation(seed=seed, start_ns=START_NS)
-    judge = Offline(topology=simulation.topology)
+    judge = Replay(topology=simulation.topology)
     incidents = []
     for second in simulation.seconds(plan.duration_s):
         arrival_ns = second.start_ns + 10**9

@@ -40,7 +40,7 @@ SETTINGS_SOURCE: Final = (
 
 #: Whole systems, and the fat-tree's mix of losses as others report it.
 SYSTEMS: Final = (
-    Bar("SkeletonHunter", "precision 98.2 %, recall 99.3 %, localised 95.7 %, 8 s to detect",
+    Bar("SkeletonHunter", "precision 98.2 %, recall 99.3 %, localized 95.7 %, 8 s to detect",
         "4,816 failures in six months of production", "SIGCOMM 2025, 10.1145/3718958.3750513"),
     Bar("R-Pingmesh", "157 of 157 switch problems right, 20 of 50 RNIC problems",
         "207 reports in production", "SIGCOMM 2024"),

@@ -16,8 +16,8 @@ DECADES: Final = 12
 APART_S: Final = 30
 
 
-class Told(Protocol):
-    """What the localiser's ``Options.on_p`` is given; see localizer.state.PValues."""
+class PValueRecord(Protocol):
+    """What the localizer's ``Options.on_p`` is given; see localizer.state.PValues."""
 
     @property
     def family(self) -> str: ...
@@ -41,7 +41,7 @@ class Collector:
         self._last: dict[str, int] = {}
         self._counts: dict[str, npt.NDArray[np.int64]] = {}
 
-    def hear(self, told: Told) -> None:
+    def hear(self, told: PValueRecord) -> None:
         """Take one second's tests of a family, unless it was heard less than APART_S ago."""
         if told.second - self._last.get(told.family, -APART_S) < APART_S:
             return

@@ -15,7 +15,7 @@ from localizer.state import Options
 from schemas.documents.incident import Incident
 from schemas.documents.times import seconds_of
 from schemas.wire import codecs
-from streams.replay import Offline
+from streams.replay import Replay
 from testbed.scenarios import scenario
 from testbed.scoring.reported_incidents import likeliest_type
 from testbed.scoring.score import GRACE_S, Score, score
@@ -37,7 +37,7 @@ def run(name: str, seed: int, strategy: str, duration_s: int | None = None) -> P
     # A container that goes does lose probes, told or not: only a network at rest obeys the null.
     at_rest = plan.clean and len(simulation.placements(0)) == len(simulation.placements())
     options = Options(strategy=strategy, on_p=collector.hear if at_rest else None)
-    offline = Offline(topology=simulation.topology, options=options)
+    offline = Replay(topology=simulation.topology, options=options)
     newest: dict[str, Incident] = {}
     error = None
     try:

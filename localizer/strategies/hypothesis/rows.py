@@ -31,7 +31,7 @@ _NEVER: Final = -1e30  # logarithm of no weight
 
 
 @dataclass(slots=True)
-class Hit:
+class Culprit:
     """A chosen culprit: what a crossing of it does, and the share of five-tuples that it hits."""
 
     which: int
@@ -145,7 +145,7 @@ class Rows(ABC):
         """ln likelihood of all paths that have atoms."""
         return float(self._log(np.arange(self.paths), np.zeros(1)).sum())
 
-    def rebuild(self, rows: I64, hits: list[Hit]) -> None:
+    def rebuild(self, rows: I64, hits: list[Culprit]) -> None:
         """Set the atoms of some paths to what ``hits`` make them."""
         self._weight[rows], self._damage[rows] = _NEVER, 0.0
         self._weight[rows, 0] = 0.0
@@ -156,7 +156,7 @@ class Rows(ABC):
             if len(mine):
                 self._split(mine, hit)
 
-    def split(self, hit: Hit) -> None:
+    def split(self, hit: Culprit) -> None:
         """Let one more hit change the atoms of its paths."""
         self._split(np.arange(len(self.touched(hit.which))), hit)
 
@@ -175,7 +175,7 @@ class Rows(ABC):
         likely = self._weight + self.log_f(np.arange(self.paths), self._damage)
         return np.exp(likely - log_sum(likely)[:, None]), self._damage
 
-    def _split(self, mine: I64, hit: Hit) -> None:
+    def _split(self, mine: I64, hit: Culprit) -> None:
         """Split the atoms of some of a hit's paths; ``mine`` are indices into ``touched``."""
         crossing, place = self._crossing(hit), self.touched(hit.which)[mine]
         crossed = float(self.damage(np.array([hit.size]))[0])
@@ -207,7 +207,7 @@ class Rows(ABC):
         used = max(int((weight > _NEVER / 2).sum(axis=1).max(initial=1)), 1)
         return weight[:, :used], self._damage[rows, :used]
 
-    def _crossing(self, hit: Hit) -> _Crossing:
+    def _crossing(self, hit: Culprit) -> _Crossing:
         known = self._crossings.get((hit.which, hit.share))
         if known is None:
             entries = self.of(hit.which)

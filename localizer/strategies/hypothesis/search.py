@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from localizer.evidence import F64
-from localizer.strategies.hypothesis.rows import Hit, Rows
+from localizer.strategies.hypothesis.rows import Culprit, Rows
 from localizer.strategies.hypothesis.selection import Selection
 
 #: By how many nats an alternative may be worse than the culprit to be weighed at all.
@@ -30,7 +30,7 @@ class Chosen:
              of this culprit, all other culprits being as they are
     """
 
-    hit: Hit
+    hit: Culprit
     gain: float
     classes: dict[int, float]
 
@@ -65,7 +65,7 @@ def search(rows: Rows, prior: F64, price: Callable[[int], float], most: int) -> 
     ]
 
 
-def _alternatives(state: Selection, hit: Hit, gain: float) -> dict[int, float]:
+def _alternatives(state: Selection, hit: Culprit, gain: float) -> dict[int, float]:
     """Posterior of the classes that could stand where a culprit stands, its own included.
 
     Each class is as likely as its best candidate, in whichever direction. What an open incident
@@ -90,7 +90,7 @@ def _alternatives(state: Selection, hit: Hit, gain: float) -> dict[int, float]:
     return {column: each / total for column, each in weight.items()}
 
 
-def _stand_up(state: Selection, hit: Hit, price: Callable[[int], float]) -> None:
+def _stand_up(state: Selection, hit: Culprit, price: Callable[[int], float]) -> None:
     """Each must stand up again without itself, against every other candidate."""
     state.remove(hit)
     best = state.best()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from localizer.evidence import F64, I64
-from localizer.strategies.hypothesis.rows import Hit, Rows
+from localizer.strategies.hypothesis.rows import Culprit, Rows
 
 #: Nats by which a share of five-tuples must beat the simpler "all of them".
 PARTIAL = 4.0
@@ -26,7 +26,7 @@ SHARED = 0.2
 class _Snapshot(NamedTuple):
     """Hits, the atoms that they make, and what they are worth at a price."""
 
-    hits: list[Hit]
+    hits: list[Culprit]
     atoms: tuple[F64, F64]
     worth: tuple[float, float] | None
 
@@ -44,7 +44,7 @@ class Selection:
     def __init__(self, rows: Rows, prior: F64) -> None:
         self.rows = rows
         self.prior = prior
-        self.hits: list[Hit] = []
+        self.hits: list[Culprit] = []
         self._bulks: dict[tuple[int, float, float], float] = {}
         self._worth: tuple[float, float] | None = None
         self.start_again()
@@ -72,7 +72,7 @@ class Selection:
         which = int(np.argmax(worth))
         return which, float(score[which])
 
-    def worth_of(self, hit: Hit) -> float:
+    def worth_of(self, hit: Culprit) -> float:
         """Nats that a chosen hit adds to the others, above what a healthy component could; with a
         bonus if its other direction is chosen too."""
         touched = self.rows.touched(hit.which)
@@ -87,7 +87,7 @@ class Selection:
         handicap = PARTIAL if hit.share < 1 else 0.0
         return float(gain - max(healthy, 0.0) - handicap + COMPANION * known)
 
-    def backed(self, hit: Hit, worth: list[tuple[Hit, float]], price: float) -> bool:
+    def backed(self, hit: Culprit, worth: list[tuple[Culprit, float]], price: float) -> bool:
         """Whether a hit and its twin, without the bonus that each lends the other, pay the price
         of one: two directions that explain nothing must not vouch for each other."""
         twin = int(self.rows.choices.twin[hit.which])
@@ -114,7 +114,7 @@ class Selection:
         self._worth = (price, worth)
         return worth
 
-    def _bulk_of(self, hit: Hit) -> float:
+    def _bulk_of(self, hit: Culprit) -> float:
         known = self._bulks.get((hit.which, hit.size, hit.share))
         if known is None:
             each = self.rows.bulk_of(hit.which, np.array([hit.size]), np.array([hit.share]))
@@ -131,35 +131,35 @@ class Selection:
         self.hits, self._gains, self._worth = known.hits, None, known.worth
         self.rows.load(np.arange(self.rows.paths), known.atoms)
 
-    def add(self, which: int) -> Hit:
+    def add(self, which: int) -> Culprit:
         """Choose a candidate and fit everything that it shares paths with again."""
-        hit = Hit(which, 0.5)
+        hit = Culprit(which, 0.5)
         self._insert(hit)
         if neighbours := self.neighbours(hit):
             for other in [*neighbours, hit]:
                 self.refit(other)
         return hit
 
-    def refit(self, hit: Hit) -> None:
+    def refit(self, hit: Culprit) -> None:
         """Fit the rate of a hit again, given all others."""
         self.remove(hit)
         self._adjust(hit)
         self.put_back(hit)
 
-    def remove(self, hit: Hit) -> None:
+    def remove(self, hit: Culprit) -> None:
         """Take a hit back."""
         touched = self.rows.touched(hit.which)
         self._open(touched)
         self.hits = [other for other in self.hits if other is not hit]
         self.rows.rebuild(touched, self.hits)
 
-    def put_back(self, hit: Hit) -> None:
+    def put_back(self, hit: Culprit) -> None:
         """Choose a hit as it is."""
         self._open(self.rows.touched(hit.which))
         self.hits.append(hit)
         self.rows.split(hit)
 
-    def _insert(self, hit: Hit) -> None:
+    def _insert(self, hit: Culprit) -> None:
         self._fit(hit)
         self.put_back(hit)
 
@@ -198,7 +198,7 @@ class Selection:
             gain = self.rows.gain(part, self._grid.sizes, self._grid.shares)
             gains += self.rows.members(part).T @ (sign * gain)
 
-    def neighbours(self, hit: Hit) -> list[Hit]:
+    def neighbours(self, hit: Culprit) -> list[Culprit]:
         """Hits that share so many of their paths with this one that their rates may change."""
         mine = np.zeros(self.rows.paths, bool)
         mine[self.rows.touched(hit.which)] = True
@@ -211,7 +211,7 @@ class Selection:
                 out.append(other)
         return out
 
-    def _fit(self, hit: Hit) -> None:
+    def _fit(self, hit: Culprit) -> None:
         """The likeliest size and share of a hit that is not among the chosen now."""
         sizes = self._grid.sizes[self._grid.shares == 1]
         whole = self._gain(hit, sizes, np.ones(len(sizes)))
@@ -224,13 +224,13 @@ class Selection:
             best = int(np.argmax(partial))
             hit.size, hit.share = (float(values[best]) for values in self._grid.partial)
 
-    def _adjust(self, hit: Hit) -> None:
+    def _adjust(self, hit: Culprit) -> None:
         """Fit the size of a hit again, near where it is."""
         near = self.rows.near(hit.size)
         fits = self._gain(hit, near, np.full(len(near), hit.share))
         hit.size = float(near[int(np.argmax(fits))])
 
-    def _gain(self, hit: Hit, sizes: F64, shares: F64) -> F64:
+    def _gain(self, hit: Culprit, sizes: F64, shares: F64) -> F64:
         """(G,) nats of one candidate at any sizes and shares."""
         sorts = self.rows.sorts(self.rows.of(hit.which))
         own = self.rows.gain(sorts, sizes, shares).sum(axis=0)

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from scipy import stats
 
-from localizer.evidence import F64, Blame, Evidence
+from localizer.evidence import F64, Attribution, Evidence
 from localizer.strategies.hypothesis.candidates import (
     BOTH,
     DIRECTION,
@@ -21,7 +21,7 @@ from localizer.strategies.hypothesis.candidates import (
 )
 from localizer.strategies.hypothesis.latency import ShiftRows
 from localizer.strategies.hypothesis.loss import LossRows
-from localizer.strategies.hypothesis.rows import Hit
+from localizer.strategies.hypothesis.rows import Culprit
 from localizer.strategies.hypothesis.search import Chosen, search
 from localizer.strategies.registry import strategy
 
@@ -39,12 +39,12 @@ LEAST_LATE = 0.1
 
 
 @strategy("hypothesis")
-def hypothesis(evidence: Evidence) -> list[Blame]:
+def hypothesis(evidence: Evidence) -> list[Attribution]:
     """Classes in the order of the evidence for them, with their jointly fitted effects."""
     return _latency(evidence) if evidence.latency else _reachability(evidence)
 
 
-def _reachability(evidence: Evidence) -> list[Blame]:
+def _reachability(evidence: Evidence) -> list[Attribution]:
     choices = candidates(evidence)
     if not len(choices):
         return []
@@ -53,7 +53,7 @@ def _reachability(evidence: Evidence) -> list[Blame]:
     return _blames(choices, found, _lost)
 
 
-def _latency(evidence: Evidence) -> list[Blame]:
+def _latency(evidence: Evidence) -> list[Attribution]:
     choices = candidates(evidence, LEAST_LATE, tunnels=True)
     if not len(choices):
         return []
@@ -80,8 +80,8 @@ def _prior(evidence: Evidence, choices: Candidates) -> F64:
 
 
 def _blames(
-    choices: Candidates, found: list[Chosen], effect: Callable[[list[tuple[Hit, int]]], float]
-) -> list[Blame]:
+    choices: Candidates, found: list[Chosen], effect: Callable[[list[tuple[Culprit, int]]], float]
+) -> list[Attribution]:
     """One per class: a class may have been chosen in each direction, with sizes of its own.
 
     effect  what its hits, each crossed so often, do to a path that crosses the class fully
@@ -98,16 +98,16 @@ def _blames(
         p = min(1.0, float(stats.chi2.sf(2.0 * max(parts[0].gain, 0.0), 1)) * choices.tried)
         tunnelled = all(mode == TUNNELLED for mode in modes)
         blames.append(
-            Blame(column, effect(crossed), p, direction, parts[0].hit.share, tunnelled,
+            Attribution(column, effect(crossed), p, direction, parts[0].hit.share, tunnelled,
                   parts[0].classes)
         )  # fmt: skip
     return blames
 
 
-def _lost(hits: list[tuple[Hit, int]]) -> float:
+def _lost(hits: list[tuple[Culprit, int]]) -> float:
     survive = [1.0 - hit.share * (1.0 - (1.0 - hit.size) ** times) for hit, times in hits]
     return float(1.0 - np.prod(survive))
 
 
-def _added(hits: list[tuple[Hit, int]]) -> float:
+def _added(hits: list[tuple[Culprit, int]]) -> float:
     return float(sum(times * hit.size * hit.share for hit, times in hits))

@@ -1,4 +1,4 @@
-"""The plan as the topology document that the localiser and the controller read. Pure."""
+"""The plan as the topology document that the localizer and the controller read. Pure."""
 
 from __future__ import annotations
 

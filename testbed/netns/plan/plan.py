@@ -217,7 +217,7 @@ class Plan:
         return routes(self, node)
 
     def topology(self) -> Topology:
-        """The document that the localiser and the controller read."""
+        """The document that the localizer and the controller read."""
         from testbed.netns.plan.document import topology
 
         return topology(self)

@@ -11,10 +11,10 @@ from scipy import sparse
 from localizer.evidence import Evidence, Matrices
 from localizer.strategies.hypothesis.candidates import BOTH, candidates
 from localizer.strategies.hypothesis.loss import LossRows
-from localizer.strategies.hypothesis.rows import Hit
+from localizer.strategies.hypothesis.rows import Culprit
 
 PATHS, CLASSES, SENT = 20, 7, 20
-HITS = [Hit(0, 0.4), Hit(3, 0.1), Hit(5, 0.8, 0.5)]
+HITS = [Culprit(0, 0.4), Culprit(3, 0.1), Culprit(5, 0.8, 0.5)]
 
 
 def evidence(seed: int) -> Evidence:
@@ -34,7 +34,7 @@ def evidence(seed: int) -> Evidence:
     )  # fmt: skip
 
 
-def log_likelihood(told: Evidence, rows: LossRows, hits: list[Hit], path: int) -> float:
+def log_likelihood(told: Evidence, rows: LossRows, hits: list[Culprit], path: int) -> float:
     """Over all ways in which the probe and the answer of a path may cross the hits."""
     total = 0.0
     for times in product(range(3), repeat=len(hits)):
@@ -61,7 +61,7 @@ def test_atoms_are_all_that_a_route_may_be_and_gains_are_differences(seed: int) 
     assert rows.total() == pytest.approx(likely)
     other = len(rows.choices) - 1  # the link, against its direction
     for which in (CLASSES - 2, other):
-        more = Hit(which, 0.3, 0.25)
+        more = Culprit(which, 0.3, 0.25)
         after = sum(log_likelihood(told, rows, [*HITS[:2], more], path) for path in lossy.tolist())
         sorts = rows.sorts(rows.of(which))
         gain = rows.gain(sorts, np.array([0.3]), np.array([0.25])).sum()
@@ -93,7 +93,7 @@ def test_clean_paths_are_counted_exactly(seed: int) -> None:
     got = rows.bulk(sizes, shares)
     for which in range(len(rows.choices)):
         want = [
-            sum(log_likelihood(told, rows, [Hit(which, size, share)], path) for path in clean)
+            sum(log_likelihood(told, rows, [Culprit(which, size, share)], path) for path in clean)
             for size, share in zip(sizes.tolist(), shares.tolist(), strict=True)
         ]
         assert got[which] == pytest.approx(want)

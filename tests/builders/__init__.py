@@ -1,0 +1,1 @@
+"""What several tests build: clusters, pings, evidence, services. One builder per concept."""
