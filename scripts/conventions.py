@@ -1,4 +1,4 @@
-"""Checks the conventions that no linter knows: rooms, import circles, retired words.
+"""Checks the conventions that no linter knows: rooms, import circles, retired words, paths in docs.
 
     python scripts/conventions.py [FOLDER ...]
 
@@ -52,6 +52,9 @@ WORDS: Final = {
 }  # fmt: skip
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_PATH: Final = re.compile(
+    rf"(?<![\w./-])(?:{'|'.join(PACKAGES)}|tests|scripts|docs)/[\w/]+\.(?:py|md|toml)"
+)
 _TEXTS: Final = (".md", ".toml", ".yml", ".yaml", ".sh", ".html", ".js", ".css", ".sql")
 #: Figures of past runs, names of other projects, and the list of the words themselves.
 _LEFT_OUT: Final = (
@@ -62,7 +65,7 @@ _LEFT_OUT: Final = (
 def main(folders: list[str]) -> int:
     """Checks the repository, or some folders of it; returns the exit code."""
     wanted = [HERE / folder for folder in folders] or [HERE]
-    found = [*rooms(wanted), *circles(wanted), *words(wanted)]
+    found = [*rooms(wanted), *circles(wanted), *words(wanted), *paths(wanted)]
     print("\n".join(found) or "conventions: nothing found")
     return 1 if found else 0
 
@@ -142,6 +145,15 @@ def words(wanted: list[Path]) -> Iterator[str]:
     for path in files(wanted, *_TEXTS):
         for number, line in enumerate(path.read_text().split("\n"), 1):
             yield from _of_text(path.relative_to(HERE), number, line)
+
+
+def paths(wanted: list[Path]) -> Iterator[str]:
+    """Files of ours that a page or a comment names and that do not exist."""
+    for source in files(wanted, ".py", *_TEXTS):
+        for number, line in enumerate(source.read_text().split("\n"), 1):
+            for named in _PATH.findall(line):
+                if not (HERE / named).exists():
+                    yield f"{source.relative_to(HERE)}:{number}: {named} does not exist"
 
 
 def _of_token(path: Path, token: tokenize.TokenInfo) -> Iterator[str]:
