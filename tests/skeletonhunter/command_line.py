@@ -12,7 +12,7 @@ from skeletonhunter import cli
 SECONDS = 12  # in the files of the fixture ``small``
 
 
-class Said(NamedTuple):
+class CommandResult(NamedTuple):
     """How a command ended."""
 
     code: int
@@ -26,10 +26,10 @@ class Command:
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
 
-    def __call__(self, *arguments: str | Path) -> Said:
+    def __call__(self, *arguments: str | Path) -> CommandResult:
         self._capsys.readouterr()
         with pytest.raises(SystemExit) as left:
             cli.main(list(map(str, arguments)))
         assert isinstance(left.value.code, int)
         said = self._capsys.readouterr()
-        return Said(left.value.code, said.out, said.err)
+        return CommandResult(left.value.code, said.out, said.err)

@@ -10,7 +10,7 @@ import pytest
 from fabric_runs import BAD_S, SECONDS, START_S, WAIT_S, Run, said
 
 import localizer.localizer
-from localizer import verdicts
+import localizer.verdicts.second as verdicts
 from localizer.second_batch import Assembler
 from localizer.state import FabricState
 from schemas import topics
@@ -93,10 +93,10 @@ STAGES: dict[str, tuple[Any, str, Callable[..., bool]]] = {
     "reachability": (verdicts, "reachability", _second),
     "drift": (verdicts, "drift", _second),
     "latency": (verdicts, "latency", _second),
-    "suppression": (verdicts, "told", lambda s, _, at: at_bad_second(s, at)),
-    "impact": (localizer.engine, "impact", lambda s, _: s.fabric == "bad"),
+    "suppression": (verdicts, "reported", lambda s, _, at: at_bad_second(s, at)),
+    "impact": (localizer.localizer, "impact", lambda s, _: s.fabric == "bad"),
     "incidents": (
-        localizer.engine.IncidentBook, "step",
+        localizer.localizer.IncidentTracker, "step",
         lambda b, at, *_, **__: b._fabric == "bad" and at == START_S + BAD_S,  # noqa: SLF001
     ),
     "findings": (
