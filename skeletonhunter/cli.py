@@ -27,8 +27,8 @@ from skeletonhunter.terminal import complain
 
 #: In the order of ``--help``.
 COMMANDS: Final = (
-    "demo", "diagnose", "up", "stream", "manage", "simulate", "fabric.lifecycle", "check", "bench",
-    "keys", "settings",
+    "demo", "diagnose", "up", "services", "setup.migrate", "setup.topics", "simulate",
+    "fabric.lifecycle", "check", "bench", "setup.keys", "setup.settings",
 )  # fmt: skip
 
 

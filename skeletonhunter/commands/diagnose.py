@@ -69,7 +69,7 @@ def register(app: typer.Typer) -> None:
         the coverage is false) instead of "no incidents". Exit code 2 when nothing could be judged.
         """
         from localizer.state import Options
-        from skeletonhunter.commands.up import known_strategy
+        from skeletonhunter.arguments import known_strategy
         from skeletonhunter.diagnosis import inputs
         from skeletonhunter.diagnosis.report import as_json, as_table, explained, not_enough
         from streams.replay import Replay

@@ -1,23 +1,19 @@
-"""``skeletonhunter up``: the whole house in one process."""
+"""``skeletonhunter up``: everything in one process."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 from skeletonhunter import terminal
-from skeletonhunter.errors import BadInput, CommandError, DependencyUnreachable
+from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
-    from schemas.documents.topology import Topology
     from skeletonhunter.embedded.runtime import EmbeddedRuntime, RuntimeOptions
-
-
-_THIS_HOST: Final = "this-host"
+    from skeletonhunter.settings import Settings
 
 
 def register(app: typer.Typer) -> None:
@@ -39,28 +35,28 @@ def register(app: typer.Typer) -> None:
             Path | None, typer.Option(help="The fabric; without it, it is learnt from records.")
         ] = None,
     ) -> int:
-        """Serve everything from this one process: no Kafka, no ClickHouse, no settings needed."""
-        from skeletonhunter import running, settings
+        """Run everything in this one process: no Kafka, no ClickHouse, no settings needed."""
+        from skeletonhunter import settings
+        from skeletonhunter.services.lifecycle import log_to_stderr
         from streams import event_loop
 
         config = settings.read()
-        running.log_to_stderr(config.log_level)
-        return event_loop.run(_up(house(config, relay, port, data, topology)))
+        log_to_stderr(config.log_level)
+        return event_loop.run(_serve(_options(config, relay, port, data, topology)))
 
 
-def house(
-    config: object,
-    relay: Path | None = None,
-    port: int | None = None,
-    data: Path | None = None,
-    topology: Path | None = None,
+def _options(
+    config: Settings,
+    relay: Path | None,
+    port: int | None,
+    data: Path | None,
+    topology: Path | None,
 ) -> RuntimeOptions:
-    """Settings and what the command line says instead."""
+    """The settings, overridden by what the command line gives."""
+    from skeletonhunter.arguments import known_strategy, read_topology
     from skeletonhunter.embedded.runtime import RuntimeOptions
-    from skeletonhunter.senders import key_ring
-    from skeletonhunter.settings import Settings
+    from skeletonhunter.services.sender_keys import key_ring
 
-    assert isinstance(config, Settings)  # noqa: S101 — typed loosely to keep imports late
     return RuntimeOptions(
         data=data or config.data,
         host=config.api_host,
@@ -70,108 +66,61 @@ def house(
         strategy=known_strategy(config.strategy, "SKH_STRATEGY"),
         false_per_week=config.false_per_week,
         lateness_s=config.lateness_s,
-        names=tuple(config.api_names),
+        host_names=tuple(config.api_names),
         sender_keys=key_ring(config, "127.0.0.1"),
         unsigned_senders=config.unsigned_senders == "accept",
     )
 
 
-def known_strategy(name: str, where: str) -> str:
-    """The name; raises BadInput, which says where it was given, for one that is not registered."""
-    from localizer import strategies
-    from localizer.errors import UnknownStrategy
-
-    try:
-        strategies.get(name)
-    except UnknownStrategy as why:
-        raise BadInput(f"{where}: {why}") from why
-    return name
-
-
-def read_topology(path: Path | None) -> Topology | None:
-    """The file's topology; raises BadInput."""
-    from schemas.documents.topology import TopologyError, load
-
-    try:
-        return None if path is None else load(path)
-    except TopologyError as why:
-        raise BadInput(str(why)) from why
-
-
-async def _up(wanted: RuntimeOptions) -> int:
+async def _serve(options: RuntimeOptions) -> int:
+    """Run until stopped; raises BadInput when it cannot start, else the error that stopped it."""
     from probers.publishing.relay import RelayError
-    from skeletonhunter import lag
     from skeletonhunter.embedded.runtime import EmbeddedRuntime
-    from skeletonhunter.running import until_stopped
+    from skeletonhunter.services.lag_notice import watch_lag
+    from skeletonhunter.services.lifecycle import command_error, until_stopped
     from store.client import StoreError
 
-    place = EmbeddedRuntime(wanted)
+    runtime = EmbeddedRuntime(options)
     try:
-        await place.start()
+        await runtime.start()
     except (RelayError, OSError) as why:
         raise BadInput(str(why)) from why
     except StoreError as why:
-        raise BadInput(f"{wanted.data}: {why}; is another `up` using this directory?") from why
+        raise BadInput(f"{options.data}: {why}; is another `up` using this directory?") from why
     try:
-        _announce(place)
-        telling = asyncio.create_task(
-            lag.tell(lambda: place.worker.lag_s, lambda: place.worker.catching_up, terminal.echo)
+        _announce(runtime)
+        worker = runtime.worker
+        lag = asyncio.create_task(
+            watch_lag(lambda: worker.lag_s, lambda: worker.catching_up, terminal.echo)
         )
         try:
-            why_not = await until_stopped(place.wait)
+            failure = await until_stopped(runtime.wait)
         finally:
-            telling.cancel()
+            lag.cancel()
     finally:
-        await place.stop()
-    if why_not is not None:
-        raise failure(why_not) from why_not
+        await runtime.stop()
+    if failure is not None:
+        raise command_error(failure) from failure
     terminal.echo("stopped")
     return 0
 
 
-def failure(why: BaseException) -> BaseException:
-    """A part's own end as the command's: a dependency that went away, else the bug itself."""
-    from streams.errors import StreamsError
+def _announce(runtime: EmbeddedRuntime) -> None:
+    """Print the addresses, and the command of an agent that probes this machine's loopback."""
+    from skeletonhunter.embedded.loopback_agent import NODE_SN, write_ping_list, write_sender_key
 
-    if isinstance(why, StreamsError | ConnectionError):
-        return DependencyUnreachable(str(why))
-    return why if isinstance(why, CommandError | Exception) else RuntimeError(repr(why))
-
-
-def _own_ping_list(data: Path) -> Path:
-    """A list with which an agent can be tried on this machine alone: three loopback addresses."""
-    from controller.pinglist import same_rail
-    from schemas.documents.topology import Host, Rnic, Topology
-
-    path = data / "pinglist.json"
-    if not path.exists():
-        rnics = [Rnic(f"127.0.0.{10 + rail}", rail) for rail in range(3)]
-        lists = same_rail(Topology(hosts=[Host(_THIS_HOST, rnics)]))
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(lists[_THIS_HOST])))
-    return path
-
-
-def _own_sender_key(place: EmbeddedRuntime) -> str:
-    """The option with this host's key, made from the ring when senders must sign."""
-    if place.house.sender_keys is None:
-        return ""
-    path = place.data / "sender.key"
-    path.touch(mode=0o600)
-    path.write_text(place.house.sender_keys().host_key("default", _THIS_HOST).document() + "\n")
-    return f" --sender-key-file {path}"
-
-
-def _announce(place: EmbeddedRuntime) -> None:
-    if place.port_was_taken:
-        terminal.echo(f"port {place.house.port} is taken; another one was chosen")
+    ring = runtime.options.sender_keys
+    signing = "" if ring is None else f" --sender-key-file {write_sender_key(runtime.data, ring)}"
+    if runtime.port_was_taken:
+        terminal.echo(f"port {runtime.options.port} is taken; another one was chosen")
     terminal.echo(
-        f"page      {place.url}   (API: {place.url}docs)\n"
-        f"kafka     {place.bootstrap}   (this machine only)\n"
-        f"agents    unix:{place.relay_path}\n"
-        f"data      {place.data}\n"
+        f"page      {runtime.url}   (API: {runtime.url}docs)\n"
+        f"kafka     {runtime.bootstrap}   (this machine only)\n"
+        f"agents    unix:{runtime.relay_path}\n"
+        f"data      {runtime.data}\n"
         "start an agent that probes this machine's loopback:\n"
-        f"  skeletonhunter-agent --ping-list {_own_ping_list(place.data)} \\\n"
-        f"      --publish unix:{place.relay_path} --key-file {place.key_path} \\\n"
-        f"      --node-sn {_THIS_HOST}{_own_sender_key(place)}\n"
+        f"  skeletonhunter-agent --ping-list {write_ping_list(runtime.data)} \\\n"
+        f"      --publish unix:{runtime.relay_path} --key-file {runtime.key_path} \\\n"
+        f"      --node-sn {NODE_SN}{signing}\n"
         "stop with Ctrl-C"
     )

@@ -13,7 +13,7 @@ from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
 from schemas.documents.topology import Topology
 from schemas.wire import codecs
-from skeletonhunter.commands.up import read_topology
+from skeletonhunter.arguments import read_topology
 from skeletonhunter.diagnosis import document_match, ping_files, site_documents
 from skeletonhunter.diagnosis.ping_files import DeadLetter
 from streams.windowing.records import USED

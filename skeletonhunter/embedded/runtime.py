@@ -17,31 +17,39 @@ from confluent_kafka import Consumer
 from fastapi import FastAPI
 
 from api import serving
+from localizer.state import Options as LocalizerOptions
 from probers.publishing.relay import Relay
 from schemas.documents.topology import Topology
 from skeletonhunter.errors import DirectoryInUse
-from skeletonhunter.web import make_api
+from skeletonhunter.services.http_app import make_api
 from store import client, migrate
 from streams.admission.admission import Admission
 from streams.admission.ownership import Ownership
 from streams.admission.sender_keys import KeyRingFile
 from streams.kafka.embedded_broker import EmbeddedBroker
 from streams.sink.sink import Sink
+from streams.windowing.windower import Timing
 from streams.worker import StreamConfig, StreamWorker
 
-#: Longer paths do not fit into a socket address (108 bytes with the closing zero on Linux).
+#: Longer paths do not fit into a socket address (108 bytes with the closing zero on Linux) [bytes].
 _MAX_SOCKET_PATH: Final = 100
-#: The broker ends with the process; that its clients lose it then is no news.
+#: The broker ends with the process, so that its clients' complaints about losing it say nothing.
 _QUIET: Final = {"log_level": 2}
 
 
 @dataclass(frozen=True)
 class RuntimeOptions:
-    """What an embedded installation is told.
+    """Configuration of an embedded runtime.
 
-    data      directory of the database, the probe key and, unless ``relay`` says, the socket
-    sender_keys  when given, senders must sign unless unsigned_senders
-    port      of the page and API; when it is taken, a free one is chosen; 0: any free one
+    data            directory of the database, the probe key and, without ``relay``, the socket
+    host, port      address of page and API; a port that is taken is replaced by a free one,
+                    0: any free one
+    relay           unix socket for agents; None: relay.sock in ``data``
+    topology        None: learnt from records
+    false_per_week  alarm budget: false incidents per fabric and week [count]
+    lateness_s      how long a pane waits for late records after its end [s]
+    host_names      names besides loopback under which the API answers
+    sender_keys     when given, senders must sign unless ``unsigned_senders``
     """
 
     data: Path
@@ -52,24 +60,24 @@ class RuntimeOptions:
     strategy: str = "hypothesis"
     false_per_week: float = 1.0
     lateness_s: float = 2.0
-    names: tuple[str, ...] = ()
+    host_names: tuple[str, ...] = ()
     sender_keys: KeyRingFile | None = None
     unsigned_senders: bool = False
 
 
 class EmbeddedRuntime:
-    """Starts and stops the house; an async context manager.
+    """Starts and stops all parts; an async context manager.
 
     Once started: ``bootstrap`` (Kafka protocol), ``url`` (page and API), ``relay_path`` (agents),
-    ``key_path`` (probe key), ``broker``, ``worker``, ``sink``. ``wait`` returns why the house fell
-    down by itself.
+    ``key_path`` (probe key), ``broker``, ``worker``, ``sink``. ``wait`` returns the error that
+    stopped the runtime.
     """
 
-    def __init__(self, house: RuntimeOptions) -> None:
-        self.house = house
-        self.data = house.data
-        self.relay_path = house.relay or house.data / "relay.sock"
-        self.key_path = house.data / "probe.key"
+    def __init__(self, options: RuntimeOptions) -> None:
+        self.options = options
+        self.data = options.data
+        self.relay_path = options.relay or options.data / "relay.sock"
+        self.key_path = options.data / "probe.key"
         self.port_was_taken = False
         self._stop_sink = threading.Event()
         self._sink_thread: threading.Thread | None = None
@@ -89,7 +97,10 @@ class EmbeddedRuntime:
         await self.stop()
 
     async def start(self) -> None:
-        """Start everything; what was started is stopped again when something cannot start."""
+        """Start all parts; when one cannot start, those started before are stopped.
+
+        Raises DirectoryInUse, RelayError, StoreError, OSError.
+        """
         try:
             await self._start()
         except BaseException:
@@ -97,23 +108,24 @@ class EmbeddedRuntime:
             raise
 
     async def _start(self) -> None:
-        house = self.house
-        house.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._stack.callback(_lock(house.data))
+        options = self.options
+        options.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._stack.callback(_lock(options.data))
         _make_key(self.key_path)
         if len(str(self.relay_path)) > _MAX_SOCKET_PATH:
             self.relay_path = self.relay_path.resolve()
-        url = f"chdb:{house.data / 'chdb'}"
+        url = f"chdb:{options.data / 'chdb'}"
         api_store = await asyncio.to_thread(client.open_store, url)
         self._stack.callback(api_store.close)
         await asyncio.to_thread(migrate.migrate, api_store)
         self.broker = await asyncio.to_thread(EmbeddedBroker)
         self.bootstrap = self.broker.bootstrap
         self._start_sink(url)
-        self.worker = StreamWorker(worker_config(house, self.bootstrap))
+        self.worker = StreamWorker(worker_config(options, self.bootstrap))
         self._stack.push_async_callback(self.worker.stop)
         await self.worker.start()
-        await self._start_api(make_api(api_store, self.sink, self.worker, names=house.names))
+        api = make_api(api_store, self.sink, self.worker, host_names=options.host_names)
+        await self._start_api(api)
         relay = Relay(self.relay_path, self.broker.produce)
         relay.start()
         self._stack.callback(relay.close)
@@ -121,13 +133,13 @@ class EmbeddedRuntime:
     def _start_sink(self, url: str) -> None:
         sink_store = client.open_store(url)
         self._stack.callback(sink_store.close)
-        house = self.house
-        ownership = None if house.sender_keys is None else Ownership(house.topology)
+        options = self.options
+        ownership = None if options.sender_keys is None else Ownership(options.topology)
         self.sink = Sink(
             sink_store,
             {"bootstrap.servers": self.bootstrap, **_QUIET},
             admission=Admission(
-                house.sender_keys, unsigned=house.unsigned_senders, ownership=ownership
+                options.sender_keys, unsigned=options.unsigned_senders, ownership=ownership
             ),
             ownership=ownership,
         )
@@ -152,7 +164,7 @@ class EmbeddedRuntime:
             await asyncio.to_thread(self._sink_thread.join, 30)
 
     async def _start_api(self, api: FastAPI) -> None:
-        listener, self.port_was_taken = serving.listen(self.house.host, self.house.port)
+        listener, self.port_was_taken = serving.listen(self.options.host, self.options.port)
         host, port = listener.getsockname()[:2]
         self.url = f"http://{host}:{port}/"
         server = serving.Server(serving.config(api))
@@ -166,20 +178,20 @@ class EmbeddedRuntime:
         self._stack.push_async_callback(end)
 
     async def wait(self) -> BaseException:
-        """Waits until a part fails by itself and returns why."""
-        died = asyncio.create_task(self.worker.wait())
-        parts: set[asyncio.Future[Any]] = {died, self._sink_failed}
+        """Wait until a part fails by itself; returns the error that stopped it."""
+        worker_ended = asyncio.create_task(self.worker.wait())
+        parts: set[asyncio.Future[Any]] = {worker_ended, self._sink_failed}
         await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
         if self._sink_failed.done() and (why := self._sink_failed.result()) is not None:
             return why
         return self.worker.crashed or RuntimeError("the stream worker stopped by itself")
 
     async def stop(self) -> None:
-        """Stop in the opposite order of starting; what the sink has read is stored."""
+        """Stop the parts in reverse order of starting; the sink stores what it has read."""
         await self._stack.aclose()
 
     def consumer(self, *names: str, group: str = "skh-watch") -> Consumer:
-        """A consumer at the beginning of some topics, for the demo, benchmarks and tests."""
+        """A consumer of some topics, from their beginning."""
         consumer = Consumer({
             "bootstrap.servers": self.bootstrap, "group.id": group,
             "auto.offset.reset": "earliest", "enable.auto.commit": False, "fetch.wait.max.ms": 50,
@@ -188,29 +200,26 @@ class EmbeddedRuntime:
         return consumer
 
 
-def worker_config(house: RuntimeOptions, bootstrap: str) -> StreamConfig:
-    """The stream worker's configuration in a house."""
-    from localizer.state import Options
-    from streams.windowing.windower import Timing
-
+def worker_config(options: RuntimeOptions, bootstrap: str) -> StreamConfig:
+    """The stream worker's configuration in an embedded runtime."""
     return StreamConfig(
         bootstrap,
         kafka=_QUIET,
         fetch_wait_ms=20,
-        topology=house.topology,
-        sender_keys=house.sender_keys,
-        unsigned_senders=house.unsigned_senders,
-        timing=Timing(lateness_s=house.lateness_s),
-        options=Options(
-            strategy=house.strategy,
-            false_per_week=house.false_per_week,
-            lateness_s=house.lateness_s,
+        topology=options.topology,
+        sender_keys=options.sender_keys,
+        unsigned_senders=options.unsigned_senders,
+        timing=Timing(lateness_s=options.lateness_s),
+        options=LocalizerOptions(
+            strategy=options.strategy,
+            false_per_week=options.false_per_week,
+            lateness_s=options.lateness_s,
         ),
     )
 
 
 def _lock(data: Path) -> Callable[[], None]:
-    """Claims the directory for this process; raises DirectoryInUse. Returns what gives it back."""
+    """Lock the directory for this process; raises DirectoryInUse. Returns the release."""
     file = (data / "lock").open("a")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from command_line import SECONDS, Command
+from builders.command_line import SECONDS, Command
 
 from skeletonhunter.settings import PREFIX
 from testbed.scenarios.scenario import load

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from skeletonhunter.cli import build
-from skeletonhunter.health import PORTS
+from skeletonhunter.services.health import PORTS
 from skeletonhunter.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from command_line import Command
+from builders.command_line import Command
 
 from probers.agent import main
 from schemas import crash_report

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import Command
+from builders.command_line import Command
 
 from skeletonhunter import settings
-from skeletonhunter.commands.settings import markdown
+from skeletonhunter.commands.setup.settings import markdown
 from skeletonhunter.errors import BadSettings
 
 ROOT = Path(__file__).parents[2]

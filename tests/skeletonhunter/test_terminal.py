@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from command_line import Command
+from builders.command_line import Command
 from rich.console import Console
 
 from probers.agent import log

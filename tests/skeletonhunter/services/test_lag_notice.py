@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skeletonhunter.lag import LagNotice
+from skeletonhunter.services.lag_notice import LagNotice
 
 
 def test_a_lag_is_told_of_once_and_so_is_its_end() -> None:

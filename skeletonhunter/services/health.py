@@ -1,4 +1,4 @@
-"""Liveness, readiness and metrics of a part, on a port and a thread of their own."""
+"""Liveness, readiness and metrics of a part, served on a port and a thread of their own."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ if TYPE_CHECKING:
     from api.probes import Probes
     from skeletonhunter.settings import Settings
 
-#: Where a part listens unless SKH_HEALTH_PORT says another; the page has 8765.
+#: Default of SKH_HEALTH_PORT, by part; the page has 8765.
 PORTS: Final = {"api": 8766, "stream": 8767, "sink": 8768}
 OFF: Final = -1
 
 
 @contextlib.contextmanager
 def served(config: Settings, part: str, probes: Probes) -> Iterator[str | None]:
-    """Serves /healthz, /readyz and /metrics of ``part`` meanwhile; gives the URL, None when off.
+    """Serve /healthz, /readyz and /metrics of ``part`` while the block runs.
 
-    A default port that is taken is replaced by a free one, so that many workers fit on a host; one
-    that SKH_HEALTH_PORT names is what a probe will ask, so BadInput is raised when it is taken.
+    Yields the URL, None when SKH_HEALTH_PORT is -1. A default port that is taken is replaced by a
+    free one, so that many workers fit on a host. A port that SKH_HEALTH_PORT names is the one that
+    probes ask: raises BadInput when it is taken.
     """
     from api.routes.machine import machine_app
     from api.serving import ThreadServer, listen

@@ -1,4 +1,4 @@
-"""The demo waits for a worker that is slow, and not for one that stands still."""
+"""The demo waits for a slow worker, and gives up on one that has stopped."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
-from skeletonhunter.commands import demo
+from skeletonhunter.embedded.demo_state import DemoState
+from skeletonhunter.embedded.worker_progress import STALLED_S, WorkerProgress
 from streams.windowing.record_counts import RecordCounts
 
 pytestmark = pytest.mark.anyio
 START_S = 1_000_000
+LOOKS_PER_S = 10
 
 
 class Worker:
-    """Judges a second, or reads a message, at every so many looks of the demo."""
+    """Judges a second, or reads a message, at every so many looks of the demo; 0: never."""
 
     def __init__(self, *, second_every: int = 0, message_every: int = 0) -> None:
         self.second_every, self.message_every = second_every, message_every
@@ -34,36 +36,34 @@ class Worker:
         return RecordCounts(messages=self.looks // self.message_every if self.message_every else 0)
 
 
-def watch_of(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> demo.WorkerProgress:
+def progress_of(worker: Any) -> WorkerProgress:
     async def no_time(seconds: float) -> None:
         return None
 
-    monkeypatch.setattr(demo.asyncio, "sleep", no_time)
     topology = SimpleNamespace(fabric="f1")
     simulation: Any = SimpleNamespace(start_ns=START_S * 10**9, topology=topology)
-    place: Any = SimpleNamespace(worker=worker)
-    return demo.WorkerProgress(demo.DemoState(simulation, 300, 60), place)
+    return WorkerProgress(DemoState(simulation, 300, 60), worker, sleep=no_time)
 
 
-def nothing() -> None:
-    """Nobody looks at a screen."""
+def no_screen() -> None:
+    """Stands for a screen that shows nothing."""
 
 
-async def test_a_slow_worker_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert await watch_of(Worker(second_every=250), monkeypatch).until(40, nothing)
+async def test_the_demo_waits_for_a_worker_that_judges_slowly() -> None:
+    assert await progress_of(Worker(second_every=250)).until(40, no_screen)
 
 
-async def test_a_worker_that_only_reads_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_demo_waits_for_a_worker_that_reads_and_does_not_judge_yet() -> None:
     worker = Worker(message_every=250)
 
-    def begins() -> None:
+    def begin_to_judge() -> None:
         if worker.looks == 2000:
             worker.second_every = 1
 
-    assert await watch_of(worker, monkeypatch).until(40, begins)
+    assert await progress_of(worker).until(40, begin_to_judge)
 
 
-async def test_a_worker_that_stands_still_is_given_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_demo_gives_up_on_a_worker_that_has_stopped() -> None:
     worker = Worker()
-    assert not await watch_of(worker, monkeypatch).until(40, nothing)
-    assert worker.looks == 301
+    assert not await progress_of(worker).until(40, no_screen)
+    assert worker.looks == STALLED_S * LOOKS_PER_S + 1

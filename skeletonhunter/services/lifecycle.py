@@ -1,4 +1,4 @@
-"""Running something until it fails or somebody asks it to stop."""
+"""Signals, log output and failures of a command that runs until it is stopped."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 
+from skeletonhunter.errors import CommandError, DependencyUnreachable
 from skeletonhunter.terminal import OneLine
 
 
 def stop_signals() -> asyncio.Event:
-    """Set by SIGTERM or SIGINT from now on; called before a part says that it has started."""
+    """An event that SIGTERM or SIGINT sets; call it before announcing that the part has started."""
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
@@ -22,9 +23,9 @@ def stop_signals() -> asyncio.Event:
 async def until_stopped(
     failure: Callable[[], Awaitable[BaseException | None]], stop: asyncio.Event | None = None
 ) -> BaseException | None:
-    """Waits for SIGTERM or SIGINT (returns None), or for ``failure`` (returns why).
+    """Wait for ``stop`` (returns None) or for ``failure`` (returns its error).
 
-    stop  of ``stop_signals``, where it was called before
+    stop  from ``stop_signals``; None: it is created here
     """
     stop = stop_signals() if stop is None else stop
     asked = asyncio.ensure_future(stop.wait())
@@ -39,7 +40,20 @@ async def until_stopped(
 
 
 def log_to_stderr(level: str) -> None:
-    """One line per event; the libraries below us say no more than their errors."""
+    """Log to stderr, one line per event, from ``level`` upwards."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=level, handlers=[handler])
+
+
+def command_error(why: BaseException) -> BaseException:
+    """The error that ended a part, as the command reports it.
+
+    A dependency that went away becomes DependencyUnreachable (exit code 3); any other error stays,
+    so that it ends as an internal error with its traceback.
+    """
+    from streams.errors import StreamsError
+
+    if isinstance(why, StreamsError | ConnectionError):
+        return DependencyUnreachable(str(why))
+    return why if isinstance(why, CommandError | Exception) else RuntimeError(repr(why))

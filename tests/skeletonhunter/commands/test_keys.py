@@ -11,9 +11,9 @@ import pytest
 from schemas import signing, topics
 from schemas.signing import HostKey, KeyRing
 from skeletonhunter import cli, settings
-from skeletonhunter.commands.stream import stream_config
 from skeletonhunter.errors import BadInput, BadSettings
-from skeletonhunter.senders import key_ring
+from skeletonhunter.services.sender_keys import key_ring
+from skeletonhunter.services.stream import stream_config
 from streams.admission.sender_keys import KeyRingFile, SenderKeysError
 
 MASTER = "ab" * 32

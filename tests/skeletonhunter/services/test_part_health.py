@@ -11,7 +11,7 @@ import pytest
 
 from api.probes import Probes
 from skeletonhunter.errors import BadInput
-from skeletonhunter.health import PORTS, served
+from skeletonhunter.services.health import PORTS, served
 from skeletonhunter.settings import Settings
 
 

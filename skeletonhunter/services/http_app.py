@@ -1,4 +1,4 @@
-"""The API as this process serves it: with the counters of the parts that run here too."""
+"""The HTTP applications of a process: the API, or health and metrics of a part that runs alone."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ def make_api(
     sink: Sink | None = None,
     worker: StreamWorker | None = None,
     *,
-    names: Sequence[str] = (),
+    host_names: Sequence[str] = (),
 ) -> FastAPI:
     """The API over a store.
 
-    sink, worker  when they run in this process: their counters are shown, /readyz asks them
-    names         host names besides loopback by which clients may call us
+    sink, worker  given when they run in this process: /metrics then has their counters, and
+                  /readyz asks them
+    host_names    names besides loopback under which the API answers
     """
     sources: list[metrics.Source] = []
     ready: list[Callable[[], str | None]] = []
@@ -38,14 +39,14 @@ def make_api(
     if worker is not None:
         sources.append(lambda: counters.samples(worker))
         ready.append(worker.not_ready)
-    return create_app(store, counters=sources, ready=ready, allowed_hosts=(*LOOPBACK, *names))
+    return create_app(store, counters=sources, ready=ready, allowed_hosts=(*LOOPBACK, *host_names))
 
 
 def worker_probes(worker: StreamWorker) -> Probes:
-    """What machines may ask of a stream worker that runs alone."""
+    """Health and metrics of a stream worker that runs alone."""
     return Probes([lambda: counters.samples(worker)], [worker.not_ready])
 
 
 def sink_probes(sink: Sink) -> Probes:
-    """What machines may ask of a sink that runs alone."""
+    """Health and metrics of a sink that runs alone."""
     return Probes([sink.samples], [sink.not_ready])

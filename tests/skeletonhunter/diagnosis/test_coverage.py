@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import SECONDS, Command
+from builders.command_line import SECONDS, Command
 
 from skeletonhunter.diagnosis import ping_files
 from testbed.simulator.files import Written

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from command_line import CommandResult
+from builders.command_line import CommandResult
 
 from skeletonhunter import cli
 from skeletonhunter.diagnosis import ping_files
 
-SAMPLES = Path(__file__).parents[1] / "data" / "samples.csv"
-BROKEN = Path(__file__).parents[1] / "data" / "samples-broken.csv"
+SAMPLES = Path(__file__).parents[2] / "data" / "samples.csv"
+BROKEN = Path(__file__).parents[2] / "data" / "samples-broken.csv"
 
 
 def run(*arguments: str | Path, stdin: bytes = b"") -> CommandResult:

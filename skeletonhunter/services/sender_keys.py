@@ -1,4 +1,4 @@
-"""Whether senders must sign, as settings say: outside this machine they must."""
+"""Whether senders must sign, according to the settings: for brokers of other machines they must."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _log = logging.getLogger(__name__)
 
 
 def require_keys(config: Settings, bootstrap: str) -> None:
-    """Raises BadSettings when brokers on other machines are read without a key ring, unless that
-    is asked for.
+    """Raises BadSettings when brokers of other machines are read without a key ring and
+    SKH_UNSIGNED_SENDERS does not accept unsigned messages.
     """
     if (
         config.sender_keys is None
@@ -25,23 +25,23 @@ def require_keys(config: Settings, bootstrap: str) -> None:
         and not is_loopback(bootstrap)
     ):
         raise BadSettings(
-            f"SKH_SENDER_KEYS must be set for {bootstrap}, or anybody there could send in every "
+            f"SKH_SENDER_KEYS must be set for {bootstrap}, or any client of it could send in every "
             "host's name; `skeletonhunter keys new --ring FILE` makes it, "
             "SKH_UNSIGNED_SENDERS=accept does without"
         )
 
 
 def key_ring(config: Settings, bootstrap: str) -> KeyRingFile | None:
-    """The ring that senders' signatures are held against; None: no signature is needed.
+    """The key ring that verifies senders' signatures; None: no signature is needed.
 
-    Raises what ``require_keys`` raises, and BadInput when the ring cannot be used.
+    Raises BadSettings like ``require_keys``, and BadInput when the ring cannot be used.
     """
     from streams.admission.sender_keys import KeyRingFile, SenderKeysError
 
     require_keys(config, bootstrap)
     if config.unsigned_senders == "accept":
         _log.warning(
-            "SKH_UNSIGNED_SENDERS=accept: UNSIGNED MESSAGES ARE BELIEVED; anybody who reaches %s "
+            "SKH_UNSIGNED_SENDERS=accept: UNSIGNED MESSAGES ARE BELIEVED; any client of %s "
             "can send in every host's name",
             bootstrap,
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Command, CommandResult
+from builders.command_line import Command, CommandResult
 
 from testbed.simulator.files import Written
 

@@ -1,0 +1,79 @@
+"""``stream``, ``sink``, ``api``: one part each, against Kafka and ClickHouse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from skeletonhunter.settings import Settings
+
+_KAFKA = "SKH_KAFKA=kafka:9092"
+_CLICKHOUSE = "SKH_CLICKHOUSE_URL=http://default@clickhouse:8123/default"
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``stream``, ``sink`` and ``api``."""
+
+    @app.command(epilog=f"Example: {_KAFKA} skeletonhunter stream")
+    def stream(
+        topology: Annotated[
+            Path | None, typer.Option(help="The fabric; without it, it is learnt from records.")
+        ] = None,
+    ) -> int:
+        """Judge ping records: write windows, anomalies and incidents. Several share the work."""
+        config = _settings("kafka")
+
+        from skeletonhunter.services.stream import serve, stream_config
+        from streams import event_loop
+
+        return event_loop.run(serve(config, stream_config(config, topology)))
+
+    @app.command(epilog=f"Example: {_KAFKA} {_CLICKHOUSE} skeletonhunter sink")
+    def sink(
+        topology: Annotated[
+            Path | None,
+            typer.Option(help="The fabric, as for stream: who may send for which container."),
+        ] = None,
+    ) -> int:
+        """Store records, windows, anomalies, incidents and dead letters in ClickHouse."""
+        config = _settings("kafka", "clickhouse")
+
+        from skeletonhunter.services.sink import serve
+
+        return serve(config, topology)
+
+    @app.command(epilog=f"Example: {_CLICKHOUSE} skeletonhunter api")
+    def api(
+        port: Annotated[
+            int | None, typer.Option(min=0, max=65535, help="Port of the page; 0: any free one.")
+        ] = None,
+    ) -> int:
+        """Serve the page and the HTTP API."""
+        config = _settings("clickhouse")
+
+        from skeletonhunter.services.api import serve
+        from streams import event_loop
+
+        return event_loop.run(serve(config, config.api_port if port is None else port))
+
+
+def _settings(*needs: Literal["kafka", "clickhouse"]) -> Settings:
+    """The settings of a part; where it needs Kafka, the brokers have answered once.
+
+    Raises MissingSettings, BadSettings, and ConnectionError when no broker answers.
+    """
+    from skeletonhunter import settings
+    from skeletonhunter.services.broker import check_broker
+    from skeletonhunter.services.lifecycle import log_to_stderr
+    from skeletonhunter.services.sender_keys import require_keys
+
+    config = settings.read()
+    config.require(*needs)
+    if "kafka" in needs:
+        require_keys(config, config.require_kafka())  # every part that reads Kafka reads agents
+        check_broker(config)
+    log_to_stderr(config.log_level)
+    return config

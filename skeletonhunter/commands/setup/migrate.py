@@ -1,0 +1,88 @@
+"""``skeletonhunter migrate``: the tables of ClickHouse, from numbered migrations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from skeletonhunter import terminal
+from skeletonhunter.errors import BadInput
+
+if TYPE_CHECKING:
+    from store.client import Store
+
+_EXAMPLE = "Example: SKH_CLICKHOUSE_URL=http://default@localhost:8123/default skeletonhunter"
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``migrate`` with ``plan``, ``status`` and ``apply``."""
+    migrations = typer.Typer(
+        no_args_is_help=True, rich_markup_mode=None, help="ClickHouse tables: plan, status, apply."
+    )
+    app.add_typer(migrations, name="migrate")
+
+    @migrations.command(epilog=f"{_EXAMPLE} migrate plan")
+    def plan() -> int:
+        """List the migrations that ``apply`` would apply; changes nothing."""
+        from store import migrate
+
+        with _Database() as store:
+            pending = migrate.plan(store)
+        for each in pending:
+            terminal.echo(f"would apply {each.file}")
+        terminal.echo(f"{len(pending)} pending")
+        return 0
+
+    @migrations.command(epilog=f"{_EXAMPLE} migrate status")
+    def status() -> int:
+        """List every migration and whether the database has it."""
+        from store import migrate
+
+        with _Database() as store:
+            found = migrate.status(store)
+        for each in found:
+            terminal.echo(f"{each.state:8} {each.migration.file}  {each.applied_at or ''}".rstrip())
+        return 0
+
+    @migrations.command(epilog=f"{_EXAMPLE} migrate apply")
+    def apply() -> int:
+        """Apply the pending migrations; a second run applies nothing."""
+        from store import migrate
+
+        with _Database(create=True) as store:
+            done = migrate.migrate(store)
+        for each in done:
+            terminal.echo(f"applied {each.file}")
+        terminal.echo(f"{len(done)} applied")
+        return 0
+
+
+class _Database:
+    """The configured database during one command; its errors become the command's.
+
+    create  whether a missing database is created
+    """
+
+    def __init__(self, *, create: bool = False) -> None:
+        self._create = create
+
+    def __enter__(self) -> Store:
+        from skeletonhunter import settings
+        from store.client import BadStoreUrl, open_store
+
+        try:
+            self._store = open_store(
+                settings.read().require_clickhouse(), create_database=self._create
+            )
+        except BadStoreUrl as why:
+            raise BadInput(f"SKH_CLICKHOUSE_URL: {why}") from why
+        return self._store
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        from store.client import StoreRefused
+        from store.migrate import MigrationError
+
+        self._store.close()
+        if isinstance(error, MigrationError | StoreRefused):
+            raise BadInput(str(error)) from error

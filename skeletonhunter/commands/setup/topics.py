@@ -1,0 +1,68 @@
+"""``skeletonhunter topics``: the Kafka topics, listed or created; JSON Schemas of documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skeletonhunter import terminal
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``topics``."""
+
+    @app.command(epilog="Example: SKH_KAFKA=localhost:9092 skeletonhunter topics --create")
+    def topics(
+        create: Annotated[bool, typer.Option(help="Create the topics that are missing.")] = False,
+        json_schemas: Annotated[
+            Path | None, typer.Option(help="Write the documents' JSON Schemas into this folder.")
+        ] = None,
+    ) -> int:
+        """List every Kafka topic with its key, payload, writers and readers."""
+        if json_schemas is not None:
+            _write_schemas(json_schemas)
+        elif create:
+            _create_topics()
+        else:
+            _list_topics()
+        return 0
+
+
+def _write_schemas(folder: Path) -> None:
+    from schemas.documents.json_schemas import write
+
+    for path in write(folder):
+        terminal.echo(str(path))
+
+
+def _list_topics() -> None:
+    from schemas.topics import ALL
+
+    rows = [("topic", "partitions", "key", "from", "to")]
+    for topic in ALL:
+        partitions = f"{topic.partitions}{', compacted' if topic.compacted else ''}"
+        rows.append((topic.name, partitions, topic.key, topic.producer, ", ".join(topic.consumers)))
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    for row in rows:
+        cells = [row[i].ljust(widths[i]) for i in range(4)]
+        terminal.echo("  ".join([*cells, row[4]]).rstrip())
+
+
+def _create_topics() -> None:
+    from skeletonhunter import settings
+    from skeletonhunter.services.broker import check_broker
+    from streams.kafka import admin
+
+    config = settings.read()
+    check_broker(config)
+    for topic in admin.create(config.librdkafka()):
+        terminal.echo(f"made {topic.name} ({topic.partitions} partitions)")
+    for each in admin.state(config.librdkafka()):
+        if each.partitions != each.topic.partitions:
+            terminal.echo(
+                f"{each.topic.name} has {each.partitions} partitions; "
+                f"this release expects {each.topic.partitions}",
+                err=True,
+            )

@@ -1,0 +1,114 @@
+"""Plays a simulated cluster into the embedded runtime and shows the incidents that come out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from schemas import topics
+from schemas.documents import heartbeat
+from schemas.documents.incident import Incident, decode_incident
+from skeletonhunter import terminal
+from skeletonhunter.embedded.demo_screen import Lines, Screen
+from skeletonhunter.embedded.demo_state import DemoState
+from skeletonhunter.embedded.runtime import EmbeddedRuntime, RuntimeOptions
+from skeletonhunter.embedded.worker_progress import WorkerProgress
+from testbed.scoring.score import to_text
+from testbed.simulator.publish import messages
+from testbed.simulator.simulator import Second
+
+#: Event time that the worker may be behind [s]; then the demo waits. The embedded broker drops the
+#: oldest messages of a full topic, and it holds not much more than this.
+_MOST_AHEAD_S: Final = 30.0
+#: The last event seconds are not judged: the windower waits for later ones [s].
+_UNJUDGED_S: Final = 4
+_LAST_DOCUMENTS_S: Final = 0.5
+
+
+async def play(state: DemoState, options: RuntimeOptions, *, headless: bool) -> int:
+    """Run the demo; returns 0 when every fault is found and nothing else is blamed, else 1."""
+    started = time.monotonic()
+    async with EmbeddedRuntime(options) as runtime:
+        screen: Lines | Screen = Lines(state) if headless else Screen(state)
+        with screen:
+            screen.begin(runtime.url, time.monotonic() - started)
+            following = asyncio.create_task(_follow(state, runtime, screen.incident))
+            try:
+                progress = WorkerProgress(state, runtime.worker)
+                if not (
+                    await _feed(state, runtime, progress, screen.tick)
+                    and await progress.until(state.length_s - _UNJUDGED_S, screen.tick)
+                ):
+                    terminal.echo(
+                        "the stream worker has stopped: the score covers what it has judged",
+                        err=True,
+                    )
+                await asyncio.sleep(_LAST_DOCUMENTS_S)  # incidents are on their way to us
+            finally:
+                following.cancel()
+        score = state.score()
+        terminal.echo(to_text(score))
+        terminal.echo(_summary(state, runtime))
+    return 0 if score.perfect else 1
+
+
+async def _feed(
+    state: DemoState, runtime: EmbeddedRuntime, progress: WorkerProgress, tick: Callable[[], None]
+) -> bool:
+    """Publish each simulated second as the agents would, no faster than the worker can judge.
+
+    Returns False when the worker has stopped.
+    """
+    begin = time.monotonic()
+    for second in state.simulation.seconds(state.length_s):
+        await asyncio.to_thread(_publish, runtime, second)
+        state.records += second.pings.num_rows
+        state.now_s = second.index + 1.0
+        progress.update()
+        tick()
+        ahead = begin + state.waited_s + state.now_s / state.speed - time.monotonic()
+        await asyncio.sleep(max(0.0, ahead))
+        waiting = time.monotonic()
+        if not await progress.until(state.now_s - _MOST_AHEAD_S, tick):
+            return False
+        state.waited_s += time.monotonic() - waiting
+    return True
+
+
+def _publish(runtime: EmbeddedRuntime, second: Second) -> None:
+    for message in messages(second, seed=second.index, flush_s=1.0):
+        headers = {topics.CONTENT_TYPE: topics.ARROW.encode()}
+        runtime.broker.produce(topics.PINGS.name, message.node_sn, headers, message.value)
+    for beat in second.heartbeats:
+        runtime.broker.produce(topics.HEARTBEATS.name, beat.node_sn, {}, heartbeat.encode(beat))
+
+
+async def _follow(
+    state: DemoState, runtime: EmbeddedRuntime, show: Callable[[Incident], None]
+) -> None:
+    """Read skh.incidents, until cancelled."""
+    consumer = runtime.consumer(topics.INCIDENTS.name, group="skh-demo")
+    try:
+        while True:
+            message = await asyncio.to_thread(consumer.poll, 0.2)
+            if message is None or message.error():
+                continue
+            found = decode_incident(message.value() or b"")
+            state.incidents[found.incident_id] = found
+            show(found)
+    finally:
+        await asyncio.to_thread(consumer.close)
+
+
+def _summary(state: DemoState, runtime: EmbeddedRuntime) -> str:
+    """Records and speed, time that the demo waited, and messages that were lost."""
+    text = f"{state.records:,} records played at {state.speed:.1f} x event time"
+    if state.waited_s >= 1:
+        text += f"; the demo waited {state.waited_s:.0f} s for the stream worker"
+    worker = runtime.worker
+    missing = worker.ingest.tally.gaps + worker.heartbeats.missing + worker.localize.missing
+    if missing:
+        text += f"; the broker dropped {missing:,} messages before they were read"
+    return text

@@ -1,0 +1,50 @@
+"""The API as a service: rows of ClickHouse in, page and JSON over HTTP out."""
+
+from __future__ import annotations
+
+import asyncio
+
+from api.serving import Server, listen
+from api.serving import config as server_config
+from skeletonhunter import terminal
+from skeletonhunter.errors import BadInput
+from skeletonhunter.services import health
+from skeletonhunter.services.http_app import make_api
+from skeletonhunter.services.lifecycle import stop_signals, until_stopped
+from skeletonhunter.settings import Settings
+from store.client import open_store
+
+
+async def serve(config: Settings, port: int) -> int:
+    """Serve page and API until stopped; raises BadInput when the address cannot be used.
+
+    port  0: any free one; any free one too when it is taken
+    """
+    store = await asyncio.to_thread(open_store, config.require_clickhouse(), for_reads=True)
+    app = make_api(store, host_names=config.api_names)
+    try:
+        listener, moved = listen(config.api_host, port)
+    except OSError as why:
+        raise BadInput(f"SKH_API_HOST: {config.api_host}:{port}: {why.strerror}") from why
+    if moved and port:
+        terminal.echo(f"port {port} is taken; another one was chosen")
+    stop = stop_signals()
+    server = Server(server_config(app))
+    host, bound = listener.getsockname()[:2]
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    terminal.echo(f"page http://{host}:{bound}/ from {store.name}")
+
+    async def ended() -> BaseException | None:
+        await asyncio.wait({serving})
+        return RuntimeError("the HTTP server stopped by itself")
+
+    try:
+        with health.served(config, "api", app.state.probes):
+            failure = await until_stopped(ended, stop)
+    finally:
+        server.should_exit = True
+        await serving
+        store.close()
+    if failure is not None:
+        raise failure
+    return 0
