@@ -18,8 +18,9 @@ from localizer.baselines.clocks import ClockWatch
 from localizer.explanation.impact import anomalies, impact
 from localizer.incidents.tracked_incident import TrackedIncident
 from localizer.incidents.tracker import IncidentTracker
+from localizer.options import Options
 from localizer.second_batch import Assembler, SecondBatch
-from localizer.state import FabricState, Options
+from localizer.state import FabricState
 from localizer.suppression import filters
 from localizer.suppression.maintenance import Cause, Suppressed
 from localizer.verdicts import scope_outage
@@ -192,7 +193,7 @@ class Localizer:
         if self._state is None:
             self._state = FabricState(fabric, self._topology, self.options)
             self._book = IncidentTracker(
-                fabric, lateness_s=self.options.lateness_s, strategy=self.options.strategy
+                fabric, lateness_s=self.options.timing.lateness_s, strategy=self.options.strategy
             )
             self._book.restore(self._restored)
             self.place(self._placements)

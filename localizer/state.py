@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -21,6 +17,7 @@ from localizer.fabric.incidence import Incidence
 from localizer.fabric.key_index import GrowableArray, KeyIndex, joined
 from localizer.fabric.observability import Classes, classes
 from localizer.fabric.path_table import PathIndex, Paths
+from localizer.options import Options
 from localizer.second_batch import SecondBatch
 from localizer.suppression.maintenance import MaintenanceWindows, SuppressionLog
 from localizer.suppression.placement import Placements
@@ -35,42 +32,6 @@ Bool = npt.NDArray[np.bool_]
 LIVE_S = 90  # paths probed within this time count for what probes can tell apart
 MISSED_S = 86_400  # hosts silent together with their pod are missed for so long
 THIRD_S = 10  # of a window of latency: it must have been heard in each of them
-
-
-class PValues(NamedTuple):
-    """One family of tests in one second, over C observability classes.
-
-    p         (C,) P(as much or more) under the null hypothesis
-    above     (C,) P(more): with p it brackets what a discrete count leaves open
-    expected  (C,) events expected under the null: little can be said of less than about one
-    """
-
-    family: str
-    second: int
-    p: npt.NDArray[np.float64]
-    above: npt.NDArray[np.float64]
-    expected: npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Parameters of the localizer.
-
-    strategy             registered name
-    false_per_week       alarm budget per fabric [incidents]
-    lateness_s           of the windower: detected_at = watermark at decision + lateness
-    observers            source hosts that it takes to blame the network
-    miss_everyone        a fabric whose partitions are all idle is an incident: only where nothing
-                         but a dead fabric makes them so, no replay's end and no broker's pause
-    on_p                 told the p-values of every second, to check that they are calibrated
-    """
-
-    strategy: str = "hypothesis"
-    false_per_week: float = 1.0
-    lateness_s: float = 2.0
-    observers: int = 3
-    miss_everyone: bool = False
-    on_p: Callable[[PValues], None] | None = None
 
 
 class FabricState:

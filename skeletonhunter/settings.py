@@ -15,6 +15,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from schemas import kafka_client
+from schemas.parameters.window_timing import DEFAULT_TIMING
 from skeletonhunter import kubernetes
 from skeletonhunter.errors import BadSettings, MissingSettings
 from skeletonhunter.terminal import complain
@@ -114,7 +115,7 @@ class Settings(BaseSettings):
         json_schema_extra=_read_by("up", "stream", unit="count"),
     )
     lateness_s: float = Field(
-        default=2.0,
+        default=DEFAULT_TIMING.lateness_s,
         ge=0,
         le=60,
         description="how long a pane waits for stragglers after its end",

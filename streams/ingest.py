@@ -13,6 +13,7 @@ from typing import Any, Final
 import faust
 
 from schemas import topics
+from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 from streams import dead_letters
 from streams.admission.admission import Admission
 from streams.kafka.messages import InMessage, OutMessage
@@ -21,7 +22,7 @@ from streams.merge.output_merger import OutputMerger, Stage
 from streams.merge.pending_acks import PendingAcks, acknowledge, in_message
 from streams.windowing.partition import PartitionWorker
 from streams.windowing.record_counts import RecordCounts
-from streams.windowing.windower import SECOND, Timing
+from streams.windowing.windower import SECOND
 
 #: Messages are judged together, so that the cost per call of numpy and Arrow is shared.
 _BATCH_MESSAGES: Final = 256
@@ -55,7 +56,7 @@ class Ingest:
     def __init__(
         self,
         confluence: OutputMerger,
-        timing: Timing | None = None,
+        timing: WindowTiming = DEFAULT_TIMING,
         *,
         clock_ns: Callable[[], int] = time.time_ns,
         reading: ConsumerProgress | None = None,
@@ -63,7 +64,7 @@ class Ingest:
     ) -> None:
         self._confluence = confluence
         self._admission = admission
-        self._timing = timing or Timing()
+        self._timing = timing
         self._clock_ns = clock_ns
         self._reading = reading or ConsumerProgress()
         self._lanes: dict[int, _Lane] = {}
@@ -236,7 +237,7 @@ def attach(
     app: faust.App,
     confluence: OutputMerger,
     reading: ConsumerProgress,
-    timing: Timing | None = None,
+    timing: WindowTiming = DEFAULT_TIMING,
     admission: Admission | None = None,
 ) -> Ingest:
     """Make the agent of skh.pings and its clock; returns the stage for its counts."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from localizer.localizer import Localizer, LocalizerOutput
-from localizer.state import Options
+from localizer.options import Options
 from localizer.suppression.maintenance import Suppressed
 from schemas import topics
 from schemas.documents.heartbeat import Heartbeat
@@ -32,9 +32,9 @@ class Replay:
     """One partition and its localizers, one per fabric."""
 
     def __init__(self, *, topology: Topology | None = None, options: Options | None = None) -> None:
-        self._worker = PartitionWorker(partition=0, epoch=0)
-        self._topology = topology
         self.options = options or Options()
+        self._worker = PartitionWorker(0, 0, self.options.timing)
+        self._topology = topology
         self._localizers: dict[str, Localizer] = {}
         self._measured_s: dict[str, int] = {}  # newest second of a fabric with anything in it
         self._suppressed: list[Suppressed] = []  # in fabrics that were forgotten

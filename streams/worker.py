@@ -13,7 +13,7 @@ import faust
 import mode
 
 from localizer.localizer import Localizer
-from localizer.state import Options
+from localizer.options import Options
 from schemas import topics
 from schemas.documents.incident import Incident
 from schemas.documents.topology import Topology
@@ -31,7 +31,6 @@ from streams.localize.reread import WindowsReader
 from streams.merge.consumer_progress import SETTLED_S, ConsumerProgress, OffsetRange
 from streams.merge.end_offsets import EndOffsets
 from streams.merge.output_merger import OutputMerger
-from streams.windowing.windower import Timing
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,6 @@ class StreamConfig:
     bootstrap: str
     group: str = "skh-stream"
     topology: Topology | None = None
-    timing: Timing = field(default_factory=Timing)
     options: Options = field(default_factory=Options)
     session_s: float = 10.0
     commit_s: float = 300.0
@@ -80,7 +78,7 @@ class StreamWorker:
         )
         self._pings = self._reading(topics.PINGS)
         self.ingest = ingest.attach(
-            self.app, confluence, self._pings, config.timing, self.admission
+            self.app, confluence, self._pings, config.options.timing, self.admission
         )
         self.heartbeats = heartbeats.attach(
             self.app, confluence, self._reading(topics.HEARTBEATS), self.admission

@@ -16,7 +16,7 @@ import numpy as np
 from evaluation.scorecard import tuned_baselines
 from evaluation.scorecard.records import PathRow, PipelineRow, Row
 from localizer import strategies
-from localizer.state import Options
+from localizer.options import Options
 from testbed.scenarios import published, scenario
 
 Part = Literal["path", "pipeline", "clean"]

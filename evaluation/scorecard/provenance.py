@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import localizer
-from localizer.state import Options
+from localizer.options import Options
 
 _ROOT: Final = Path(localizer.__file__).parent.parent
 #: What the figures depend on; drawing and wording are not among it.

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from localizer.baselines import peer_groups
 from localizer.detectors import loss
 from localizer.detectors.latency import QUIETEST
-from localizer.state import FabricState, PValues
+from localizer.options import PValues
+from localizer.state import FabricState
 from localizer.verdicts import quorum
 
 Bool = npt.NDArray[np.bool_]

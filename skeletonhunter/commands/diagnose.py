@@ -68,7 +68,7 @@ def register(app: typer.Typer) -> None:
         or source hosts than loss needs the result is "not enough to judge" (in JSON: "enough" of
         the coverage is false) instead of "no incidents". Exit code 2 when nothing could be judged.
         """
-        from localizer.state import Options
+        from localizer.options import Options
         from skeletonhunter.arguments import known_strategy
         from skeletonhunter.diagnosis import inputs
         from skeletonhunter.diagnosis.report import as_json, as_table, explained, not_enough

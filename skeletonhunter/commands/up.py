@@ -53,6 +53,7 @@ def _options(
     topology: Path | None,
 ) -> RuntimeOptions:
     """The settings, overridden by what the command line gives."""
+    from schemas.parameters.window_timing import WindowTiming
     from skeletonhunter.arguments import known_strategy, read_topology
     from skeletonhunter.embedded.runtime import RuntimeOptions
     from skeletonhunter.services.sender_keys import key_ring
@@ -65,7 +66,7 @@ def _options(
         topology=read_topology(topology or config.topology),
         strategy=known_strategy(config.strategy, "SKH_STRATEGY"),
         false_per_week=config.false_per_week,
-        lateness_s=config.lateness_s,
+        timing=WindowTiming(lateness_s=config.lateness_s),
         host_names=tuple(config.api_names),
         sender_keys=key_ring(config, "127.0.0.1"),
         unsigned_senders=config.unsigned_senders == "accept",

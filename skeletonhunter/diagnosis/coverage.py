@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 from localizer.detectors import drift
 from localizer.detectors.latency import LatencyMemory
 from localizer.incidents.tracker import SIGHTINGS
-from localizer.state import THIRD_S, Options
+from localizer.options import Options
+from localizer.state import THIRD_S
 from localizer.verdicts.reachability import WINDOWS_S
 from schemas.component_ids import kind_of
 from schemas.documents.known_components import of_topology

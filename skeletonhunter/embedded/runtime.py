@@ -17,9 +17,10 @@ from confluent_kafka import Consumer
 from fastapi import FastAPI
 
 from api import serving
-from localizer.state import Options as LocalizerOptions
+from localizer.options import Options as LocalizerOptions
 from probers.publishing.relay import Relay
 from schemas.documents.topology import Topology
+from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 from skeletonhunter.errors import DirectoryInUse
 from skeletonhunter.services.http_app import make_api
 from store import client, migrate
@@ -28,7 +29,6 @@ from streams.admission.ownership import Ownership
 from streams.admission.sender_keys import KeyRingFile
 from streams.kafka.embedded_broker import EmbeddedBroker
 from streams.sink.sink import Sink
-from streams.windowing.windower import Timing
 from streams.worker import StreamConfig, StreamWorker
 
 #: Longer paths do not fit into a socket address (108 bytes with the closing zero on Linux) [bytes].
@@ -47,7 +47,7 @@ class RuntimeOptions:
     relay           unix socket for agents; None: relay.sock in ``data``
     topology        None: learnt from records
     false_per_week  alarm budget: false incidents per fabric and week [count]
-    lateness_s      how long a pane waits for late records after its end [s]
+    timing          of panes and windows
     host_names      names besides loopback under which the API answers
     sender_keys     when given, senders must sign unless ``unsigned_senders``
     """
@@ -59,7 +59,7 @@ class RuntimeOptions:
     topology: Topology | None = None
     strategy: str = "hypothesis"
     false_per_week: float = 1.0
-    lateness_s: float = 2.0
+    timing: WindowTiming = DEFAULT_TIMING
     host_names: tuple[str, ...] = ()
     sender_keys: KeyRingFile | None = None
     unsigned_senders: bool = False
@@ -209,11 +209,10 @@ def worker_config(options: RuntimeOptions, bootstrap: str) -> StreamConfig:
         topology=options.topology,
         sender_keys=options.sender_keys,
         unsigned_senders=options.unsigned_senders,
-        timing=Timing(lateness_s=options.lateness_s),
         options=LocalizerOptions(
             strategy=options.strategy,
             false_per_week=options.false_per_week,
-            lateness_s=options.lateness_s,
+            timing=options.timing,
         ),
     )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from localizer.state import Options
+from localizer.options import Options
+from schemas.parameters.window_timing import WindowTiming
 from skeletonhunter import terminal
 from skeletonhunter.arguments import known_strategy, read_topology
 from skeletonhunter.services import health
@@ -14,7 +15,6 @@ from skeletonhunter.services.lag_notice import watch_lag
 from skeletonhunter.services.lifecycle import command_error, stop_signals, until_stopped
 from skeletonhunter.services.sender_keys import key_ring
 from skeletonhunter.settings import Settings
-from streams.windowing.windower import Timing
 from streams.worker import StreamConfig, StreamWorker
 
 
@@ -27,11 +27,10 @@ def stream_config(config: Settings, topology: Path | None = None) -> StreamConfi
         config.require_kafka(),
         group=config.group,
         topology=read_topology(topology or config.topology),
-        timing=Timing(lateness_s=config.lateness_s),
         options=Options(
             strategy=known_strategy(config.strategy, "SKH_STRATEGY"),
             false_per_week=config.false_per_week,
-            lateness_s=config.lateness_s,
+            timing=WindowTiming(lateness_s=config.lateness_s),
         ),
         session_s=config.session_s,
         kafka=config.kafka_settings(),

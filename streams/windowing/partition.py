@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from schemas import topics
+from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 from schemas.wire.batches import Joined, refused
 from streams import dead_letters
 from streams.admission.admission import Admission
@@ -27,9 +28,8 @@ from streams.windowing.path_memory import PathMemory
 from streams.windowing.path_quota import Quota
 from streams.windowing.record_counts import RecordCounts
 from streams.windowing.traced_routes import RouteBook
-from streams.windowing.windower import SECOND, ClosedBatch, Timing, Windower
+from streams.windowing.windower import SECOND, ClosedBatch, Windower
 
-DEFAULT_TIMING: Final = Timing()
 DEFAULT_QUOTA: Final = Quota()
 
 _EVICT_EVERY_S: Final = 300
@@ -44,7 +44,7 @@ class PartitionWorker:
         self,
         partition: int,
         epoch: int,
-        timing: Timing = DEFAULT_TIMING,
+        timing: WindowTiming = DEFAULT_TIMING,
         *,
         quota: Quota = DEFAULT_QUOTA,
         admission: Admission | None = None,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 from streams.windowing.panes import I32, Pane, Pings, Window, close_pane, close_window
 from streams.windowing.source_clocks import SECOND as SECOND  # the stages take it from here
 from streams.windowing.source_clocks import SourceClocks
@@ -34,18 +35,6 @@ class Counts:
     ahead: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """Constants of the windows [s]; design: lateness 2, windows of 30 every 5, skew 5."""
-
-    lateness_s: float = 2.0
-    window_s: int = 30
-    hop_s: int = 5
-    skew_s: float = 5.0
-    idle_s: float = 5.0
-    startup_s: float = 3.0  # nothing closes before one source spans this: others must be heard
-
-
 @dataclass(slots=True)
 class ClosedBatch:
     """What one step closed, in order of time."""
@@ -57,7 +46,7 @@ class ClosedBatch:
 class Windower:
     """Holds open panes of one partition and closes them as the watermark passes."""
 
-    def __init__(self, timing: Timing = Timing()) -> None:
+    def __init__(self, timing: WindowTiming = DEFAULT_TIMING) -> None:
         self._timing = timing
         self.counts = Counts()
         self.watermark_ns = 0

@@ -7,7 +7,7 @@ from drawings import Cluster, Second, observe
 
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
-from localizer.state import Options, PValues
+from localizer.options import Options, PValues
 
 CLUSTER = Cluster(hosts=8)
 BACKGROUND = 0.002

@@ -10,7 +10,7 @@ from drawings import FINE, START_S, Cluster, Message, Second, newest, observe, p
 from localizer import localizer as engine
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
-from localizer.state import Options
+from localizer.options import Options
 from schemas.documents.incident import Incident
 from schemas.documents.times import rfc3339
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from localizer.errors import UnknownStrategy
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
-from localizer.state import Options
+from localizer.options import Options
 from schemas.documents.incident import Incident
 from schemas.documents.times import rfc3339
 

@@ -14,11 +14,12 @@ from ping_samples import batch
 from ping_samples import ping as record
 
 from schemas import identity
+from schemas.parameters.window_timing import DEFAULT_TIMING
 from streams.windowing.path_table import PathTable
-from streams.windowing.windower import ClosedBatch, Timing, Windower
+from streams.windowing.windower import ClosedBatch, Windower
 
 HOUR_S = 3600.0
-LATENESS_S = Timing().lateness_s
+LATENESS_S = DEFAULT_TIMING.lateness_s
 
 
 def arrival_ns(at_s: float) -> int:

@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from evaluation.scorecard.records import FalseRow, FaultRow, PipelineRow
 from evaluation.scorecard.trials.calibration import Collector
-from localizer.state import Options
+from localizer.options import Options
 from schemas.documents.incident import Incident
 from schemas.documents.times import seconds_of
 from schemas.wire import codecs
