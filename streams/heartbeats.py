@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import faust
-import pyarrow as pa
 
 from schemas import topics
 from schemas.documents.heartbeat import Heartbeat
-from schemas.wire import window_chunks
 from streams import dead_letters
 from streams.admission.admission import Admission
 from streams.admission.twins import Twins
@@ -21,13 +19,13 @@ from streams.kafka.messages import InMessage, OutMessage
 from streams.merge.consumer_progress import ConsumerProgress
 from streams.merge.output_merger import OutputMerger, Stage
 from streams.merge.pending_acks import PendingAcks, in_message
+from streams.windowing.chunk_writer import heartbeat_chunks
 from streams.windowing.windower import SECOND
 
 _FLUSH_S: Final = 0.5
 _REFRESH_S: Final = 1.0
 _BATCH: Final = 4096
 _AHEAD_S: Final = 60  # of a heartbeat's clock before the broker's
-_COLUMNS: Final = window_chunks.HEARTBEATS.names
 
 
 @dataclass(slots=True)
@@ -109,7 +107,7 @@ class Heartbeats:
         held, lane.held = lane.held, []
         out, lane.letters = lane.letters, []
         for second, fabric in sorted(lane.beats):
-            out += chunks(partition, fabric, lane.beats[second, fabric], second)
+            out += heartbeat_chunks(partition, fabric, lane.beats[second, fabric], second)
         lane.beats.clear()
 
         def done() -> None:
@@ -137,36 +135,6 @@ class Heartbeats:
         self._lanes.clear()
         self._reading.forget()
         self._confluence.forget(topics.HEARTBEATS.name)
-
-
-def chunks(
-    partition: int, fabric: str, beats: list[Heartbeat], newest_s: int | None = None
-) -> list[OutMessage]:
-    """Heartbeats of one fabric as messages of skh.windows.
-
-    newest_s  what their header says at most, whatever their clocks say [s]; None: no limit
-    """
-    columns = [pa.array([getattr(beat, name) for beat in beats]) for name in _COLUMNS]
-    batch = pa.RecordBatch.from_arrays(
-        [values.cast(window_chunks.HEARTBEATS.field(i).type) for i, values in enumerate(columns)],
-        schema=window_chunks.HEARTBEATS,
-    )
-    seconds = [beat.time // SECOND for beat in beats]
-    if newest_s is not None:
-        seconds = [min(second, newest_s) for second in seconds]
-    parts = window_chunks.encode_chunks(batch)
-    header = window_chunks.Header(
-        "heartbeats", fabric, min(seconds), max(seconds) + 1, partition, chunks=len(parts)
-    )
-    return [
-        OutMessage(
-            topics.WINDOWS.name,
-            fabric.encode(),
-            part,
-            header._replace(chunk=i).to_kafka(),
-        )
-        for i, part in enumerate(parts)
-    ]
 
 
 def attach(

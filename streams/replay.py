@@ -20,10 +20,10 @@ from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
 from schemas.documents.topology import Topology
 from schemas.wire import window_chunks
-from streams.heartbeats import chunks
 from streams.kafka.messages import OutMessage
-from streams.localize.stage import STOPPED_OPEN_S, STOPPED_S
+from streams.localize.retention import idle_limit_s
 from streams.replay_coverage import Judged
+from streams.windowing.chunk_writer import heartbeat_chunks
 from streams.windowing.partition import PartitionWorker
 from streams.windowing.record_counts import RecordCounts
 
@@ -92,7 +92,7 @@ class Replay:
         for beat in beats:
             by_fabric.setdefault(beat.fabric, []).append(beat)
         for fabric, group in by_fabric.items():
-            self._deliver(chunks(0, fabric, group), found)
+            self._deliver(heartbeat_chunks(0, fabric, group), found)
         self._deliver(self._worker.feed(batch, self._offset, arrival_ns), found)
         self._offset += 1
         return found
@@ -144,9 +144,8 @@ class Replay:
     def _forget_stopped(self, second: int) -> None:
         """Forget fabrics of which nothing is measured any more, as a stream worker does."""
         for fabric, localizer in list(self._localizers.items()):
-            kept_s = STOPPED_OPEN_S if localizer.open_incidents else STOPPED_S
             idle_s = second - self._measured_s.get(fabric, second)
-            if len(self._localizers) > 1 and idle_s > kept_s:
+            if len(self._localizers) > 1 and idle_s > idle_limit_s(localizer.open_incidents):
                 self._suppressed += localizer.suppressed
                 del self._localizers[fabric]
                 self._measured_s.pop(fabric, None)

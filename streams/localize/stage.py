@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,7 +16,6 @@ from localizer.localizer import Localizer
 from localizer.suppression.maintenance import Cause
 from schemas import topics
 from schemas.documents.incident import Incident
-from schemas.documents.times import seconds_of
 from schemas.wire import window_chunks
 from streams import dead_letters
 from streams.kafka.messages import InMessage, OutMessage
@@ -26,20 +24,12 @@ from streams.localize.fabric import Fabric, Services, Sleep, sizes
 from streams.localize.operator_feed import OperatorFeed
 from streams.localize.plausible_times import check_times
 from streams.localize.reread import OpenReader
+from streams.localize.retention import LOOKBACK_S, idle_limit_s, restorable
 from streams.merge.consumer_progress import SETTLED_S, ConsumerProgress
 from streams.merge.pending_acks import in_message
 
 _log = logging.getLogger(__name__)
-#: Event time that the detectors look back: 10 windows of 30 s, and one to be sure.
-MEMORY_S: Final = 330
 _LOOK_S: Final = 1.0
-#: A fabric of which only punctuations come is forgotten after this time: its incidents have closed.
-STOPPED_S: Final = 3600.0
-#: And with open incidents after this; they come back from skh.incidents when the fabric does.
-STOPPED_OPEN_S: Final = 86_400.0
-#: Resolved incidents of a former process that are kept: some may reopen, seconds are not judged
-#: twice.
-RESOLVED_S: Final = 3600.0
 _MOST_STOPPED: Final = 10_000
 
 #: Makes the localizer of a fabric; restored incidents are handed to it before its first message.
@@ -177,7 +167,7 @@ class LocalizeStage:
                         del lane.stopped[next(iter(lane.stopped))]
         judged = [each.judged_s for each in self.fabrics]
         if judged and None not in judged:
-            self._notices.forget(min(each or 0 for each in judged) - MEMORY_S)
+            self._notices.forget(min(each or 0 for each in judged) - LOOKBACK_S)
 
     def _lag_s(self, partition: int) -> float:
         lane = self._lanes[partition]
@@ -200,7 +190,7 @@ class LocalizeStage:
             lane = self._lanes[message.partition] = _Lane()  # Faust went back to the commit
             self._restored = None
         if self._restored is None:
-            self._restored = _recent(await self._services.read_incidents())
+            self._restored = restorable(await self._services.read_incidents())
             await self._notices.begin()
         incoming = in_message(event)
         at_s = incoming.time_ms // 1000
@@ -259,9 +249,9 @@ class LocalizeStage:
         while lane.held:
             head = lane.held[0]
             fabric = lane.fabrics.get(head.fabric)
-            old = fabric is None or head.end_s < fabric.newest_s - MEMORY_S
+            old = fabric is None or head.end_s < fabric.newest_s - LOOKBACK_S
             # A fabric that fell silent must not hold back the commit of the others for ever.
-            if not old and head.fabric and head.arrival_s > now_s - 2 * MEMORY_S:
+            if not old and head.fabric and head.arrival_s > now_s - 2 * LOOKBACK_S:
                 return
             lane.held.popleft().event.ack()
 
@@ -274,25 +264,6 @@ class LocalizeStage:
         self._restored = None
 
 
-def _recent(incidents: list[Incident]) -> list[Incident]:
-    """Those that a localizer may still need: open ones, and of each fabric the last hour's."""
-    newest: dict[str, float] = {}
-    updated: list[float] = []
-    for each in incidents:
-        try:
-            at_s = seconds_of(each.updated_at)
-        except ValueError:  # what is wrong with it is said when it is taken over
-            at_s = math.inf
-        updated.append(at_s)
-        if at_s < math.inf:
-            newest[each.fabric] = max(newest.get(each.fabric, 0.0), at_s)
-    return [
-        each
-        for each, at_s in zip(incidents, updated, strict=True)
-        if each.state != "resolved" or at_s >= newest.get(each.fabric, 0.0) - RESOLVED_S
-    ]
-
-
 def _cancel(lane: _Lane) -> None:
     for fabric in lane.fabrics.values():
         fabric.cancel()
@@ -303,7 +274,7 @@ def _stopped(fabric: Fabric, now_s: float) -> bool:
     if fabric.repairing or fabric.localizer is None:
         return False
     idle_s = now_s - fabric.arrival_s
-    return idle_s > (STOPPED_S if not fabric.localizer.open_incidents else STOPPED_OPEN_S)
+    return idle_s > idle_limit_s(fabric.localizer.open_incidents)
 
 
 def attach(

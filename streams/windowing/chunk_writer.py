@@ -14,12 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from schemas import topics
+from schemas.documents.heartbeat import Heartbeat
 from schemas.wire import window_chunks
 from streams.kafka.messages import OutMessage
 from streams.windowing.panes import I32, Pane, Window
 from streams.windowing.path_table import PathTable
 from streams.windowing.records import Route
-from streams.windowing.windower import ClosedBatch
+from streams.windowing.windower import SECOND, ClosedBatch
 
 _COUNTS = ("records", "sent", "lost", "refused", "rtt_count")
 _FEATURES = ("p25", "p50", "p75", "min", "std", "max")
@@ -163,3 +164,35 @@ class Writer:
     @staticmethod
     def _message(header: window_chunks.Header, value: bytes) -> OutMessage:
         return OutMessage(topics.WINDOWS.name, header.fabric.encode(), value, header.to_kafka())
+
+
+def heartbeat_chunks(
+    partition: int, fabric: str, beats: list[Heartbeat], newest_s: int | None = None
+) -> list[OutMessage]:
+    """Heartbeats of one fabric as messages of skh.windows.
+
+    newest_s  upper limit of the times in their headers, whatever their clocks say [s]; None: none
+    """
+    columns = [
+        pa.array([getattr(beat, name) for beat in beats]) for name in window_chunks.HEARTBEATS.names
+    ]
+    batch = pa.RecordBatch.from_arrays(
+        [values.cast(window_chunks.HEARTBEATS.field(i).type) for i, values in enumerate(columns)],
+        schema=window_chunks.HEARTBEATS,
+    )
+    seconds = [beat.time // SECOND for beat in beats]
+    if newest_s is not None:
+        seconds = [min(second, newest_s) for second in seconds]
+    parts = window_chunks.encode_chunks(batch)
+    header = window_chunks.Header(
+        "heartbeats", fabric, min(seconds), max(seconds) + 1, partition, chunks=len(parts)
+    )
+    return [
+        OutMessage(
+            topics.WINDOWS.name,
+            fabric.encode(),
+            part,
+            header._replace(chunk=i).to_kafka(),
+        )
+        for i, part in enumerate(parts)
+    ]

@@ -10,8 +10,8 @@ from schemas import topics
 from schemas.documents.incident import Incident
 from schemas.documents.topology import Topology
 from schemas.wire import window_chunks
-from streams import heartbeats
 from streams.kafka.messages import InMessage, OutMessage
+from streams.windowing.chunk_writer import heartbeat_chunks
 from streams.windowing.partition import PartitionWorker
 from testbed.simulator import publish
 from testbed.simulator.simulator import Second
@@ -32,7 +32,7 @@ def judge(topology: Topology, seconds: Sequence[Second]) -> list[Incident]:
         while heard * 10**9 + seconds[0].start_ns < message.publish_ns and heard < len(seconds):
             second = next(beats)
             heard += 1
-            for out in heartbeats.chunks(0, topology.fabric, second.heartbeats):
+            for out in heartbeat_chunks(0, topology.fabric, second.heartbeats):
                 found += _observe(localizer, out)
         partition = publish.partition_of(message.node_sn, PARTITIONS)
         incoming = InMessage(

@@ -17,7 +17,8 @@ from schemas.documents.times import rfc3339
 from schemas.wire import window_chunks
 from streams.kafka.messages import InMessage, OutMessage
 from streams.localize.operator_feed import OperatorFeed
-from streams.localize.stage import MEMORY_S, STOPPED_OPEN_S, STOPPED_S, LocalizeStage
+from streams.localize.retention import IDLE_S, IDLE_WITH_INCIDENTS_S, LOOKBACK_S
+from streams.localize.stage import LocalizeStage
 from streams.replay import Replay
 
 
@@ -95,7 +96,7 @@ def test_a_fabric_that_stopped_is_forgotten_and_comes_back() -> None:
         told = Story()
         await told.say(0, "f1")
         await told.say(0, "f2")
-        for at in range(60, int(STOPPED_S) + 180, 60):
+        for at in range(60, int(IDLE_S) + 180, 60):
             await told.say(at, "f1")
             await told.say(at, "f2", "punctuation")
             await told.stage.look()
@@ -103,7 +104,7 @@ def test_a_fabric_that_stopped_is_forgotten_and_comes_back() -> None:
         assert told.stage.sizes()["fabrics"] == 1
         assert told.made == ["f1", "f2"], "its punctuations do not make it again"
         reads = told.reads
-        await told.say(STOPPED_S + 200, "f2")
+        await told.say(IDLE_S + 200, "f2")
         assert told.names() == ["f1", "f2"]
         assert told.reads == reads + 1, "it may have had incidents since"
 
@@ -115,11 +116,11 @@ def test_one_with_an_open_incident_is_kept_for_a_day() -> None:
         told = Story()
         told.open.add("f2")
         await told.say(0, "f2")
-        for at in range(0, int(STOPPED_OPEN_S) - 600, 600):
+        for at in range(0, int(IDLE_WITH_INCIDENTS_S) - 600, 600):
             await told.say(at, "f1")
         await told.stage.look()
         assert told.names() == ["f1", "f2"]
-        await told.say(STOPPED_OPEN_S + 1, "f1")
+        await told.say(IDLE_WITH_INCIDENTS_S + 1, "f1")
         await told.stage.look()
         assert told.names() == ["f1"]
 
@@ -135,8 +136,8 @@ def test_a_thousand_fabrics_that_come_and_go_leave_nothing_behind() -> None:
             await told.say(number * 60, "f")
             await told.stage.look()
             most = max(most, told.stage.sizes()["fabrics"])
-        assert most <= STOPPED_S / 60 + 3
-        assert told.stage.sizes()["messages_held"] <= 2 * (2 * MEMORY_S / 60 + 2)
+        assert most <= IDLE_S / 60 + 3
+        assert told.stage.sizes()["messages_held"] <= 2 * (2 * LOOKBACK_S / 60 + 2)
         assert max(told.acked) > told.offset - 30
 
     asyncio.run(story())
@@ -154,7 +155,7 @@ def test_a_file_with_fabrics_that_come_and_go_holds_few() -> None:
         ]
         offline.feed(batch(rows), (), (START_S + at + 1) * 10**9)
         most = max(most, len(offline._localizers))  # noqa: SLF001 — what is remembered
-    assert most <= STOPPED_S / 600 + 3
+    assert most <= IDLE_S / 600 + 3
 
 
 def test_documents_of_what_is_over_are_forgotten() -> None:

@@ -24,7 +24,8 @@ from streams.heartbeats import Heartbeats
 from streams.ingest import Ingest
 from streams.kafka.messages import InMessage, OutMessage
 from streams.localize.operator_feed import OperatorFeed
-from streams.localize.stage import MEMORY_S, LocalizeStage
+from streams.localize.retention import LOOKBACK_S
+from streams.localize.stage import LocalizeStage
 from streams.merge.consumer_progress import ConsumerProgress, OffsetRange
 from streams.merge.output_merger import OutputMerger
 from streams.windowing import records
@@ -306,7 +307,7 @@ async def test_what_the_detectors_have_forgotten_is_acknowledged() -> None:
     for each in messages:
         await stage.take(Event(each, 0, acked))
     last = window_chunks.Header.from_kafka(messages[max(acked)[1]].headers)
-    assert START_S + 400 - MEMORY_S - 5 < last.end_s < START_S + 400 - MEMORY_S + 1
+    assert START_S + 400 - LOOKBACK_S - 5 < last.end_s < START_S + 400 - LOOKBACK_S + 1
 
 
 async def test_a_message_that_is_not_ours_is_a_dead_letter() -> None:
