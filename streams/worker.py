@@ -66,7 +66,10 @@ class StreamWorker:
     crashed; ``stop`` publishes nothing more and commits what nobody needs any more.
     """
 
-    def __init__(self, config: StreamConfig) -> None:
+    def __init__(
+        self, config: StreamConfig, make_localizer: Callable[[str], Localizer] | None = None
+    ) -> None:
+        """make_localizer  of a fabric's name; None: one of the configured topology and options"""
         self.config = config
         self.publisher = Publisher(config.bootstrap, config.kafka)
         self.app = build(config)
@@ -88,7 +91,7 @@ class StreamWorker:
         self.localize = stage.attach(
             self.app,
             self.publisher,
-            self._localizer,
+            make_localizer or self._localizer,
             self._read_incidents,
             self.notices,
             self._reading(topics.WINDOWS),

@@ -173,13 +173,11 @@ def heartbeat_chunks(
 
     newest_s  upper limit of the times in their headers, whatever their clocks say [s]; None: none
     """
+    schema = window_chunks.HEARTBEATS
     columns = [
-        pa.array([getattr(beat, name) for beat in beats]) for name in window_chunks.HEARTBEATS.names
+        pa.array([getattr(beat, field.name) for beat in beats]).cast(field.type) for field in schema
     ]
-    batch = pa.RecordBatch.from_arrays(
-        [values.cast(window_chunks.HEARTBEATS.field(i).type) for i, values in enumerate(columns)],
-        schema=window_chunks.HEARTBEATS,
-    )
+    batch = pa.RecordBatch.from_arrays(columns, schema=schema)
     seconds = [beat.time // SECOND for beat in beats]
     if newest_s is not None:
         seconds = [min(second, newest_s) for second in seconds]

@@ -122,9 +122,13 @@ class Run:
         self.waits.append(wait_s)
         await asyncio.sleep(0)
 
-    async def judge(self, notices: OperatorFeed | None = None) -> LocalizeStage:
+    async def judge(
+        self,
+        notices: OperatorFeed | None = None,
+        make: Callable[[str], Localizer] = lambda _: Localizer(),
+    ) -> LocalizeStage:
         self.stage = stage = LocalizeStage(
-            self.outbox, lambda _: Localizer(),
+            self.outbox, make,
             lambda: restore.read_incidents(self.kafka), notices or Told(),
             open_reader=lambda p, offset: WindowsReader(self.kafka, p, offset), sleep=self.sleep,
         )  # fmt: skip

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Final, Literal
 
+import pyarrow as pa
 import pytest
 from fabric_runs import BAD_S, SECONDS, START_S, WAIT_S, Run, said
 
-import localizer.localizer
-import localizer.verdicts.second as verdicts
-from localizer.second_batch import Assembler
-from localizer.state import FabricState
+from localizer.localizer import Localizer, LocalizerOutput
 from schemas import topics
 from schemas.documents.incident import Incident
 from schemas.wire import window_chunks
 from streams.kafka.messages import OutMessage
-from streams.localize import fabric as fabrics
 from streams.localize import restore
 from streams.worker import StreamConfig, StreamWorker
 
@@ -42,84 +41,73 @@ def identity(docs: list[Incident]) -> set[tuple[str, str, str, str]]:
     return {(i.incident_id, i.component, i.opened_at, i.state) for i in last.values()}
 
 
-def at_bad_second(state: FabricState, at: int) -> bool:
-    return state.fabric == "bad" and at == START_S + BAD_S
+class Failing(Localizer):
+    """Raises in ``observe``, ``times`` times, where ``when`` says so.
 
+    The error comes before the message is taken in, or after it, when the localizer's state has
+    changed and what it found is lost.
+    """
 
-class Raising:
-    """Stands before a function and raises, ``times`` times, where ``when`` says so."""
+    def __init__(self, fault: Fault) -> None:
+        super().__init__()
+        self.fault = fault
 
-    def __init__(self, real: Callable[..., Any], when: Callable[..., bool], times: float) -> None:
-        self.real, self.when, self.left, self.raised = real, when, times, 0
-
-    def __get__(self, obj: Any, _: Any = None) -> Callable[..., Any]:
-        return lambda *args, **more: self(obj, *args, **more)
-
-    def __call__(self, *args: Any, **more: Any) -> Any:
-        if self.left > 0 and self.when(*args, **more):
-            self.left -= 1
-            self.raised += 1
+    def observe(
+        self, header: window_chunks.Header, batch: pa.RecordBatch | None, body: bytes = b""
+    ) -> LocalizerOutput:
+        hit = self.fault.left > 0 and self.fault.when(header)
+        if hit:
+            self.fault.left -= 1
+            self.fault.raised += 1
+        if hit and self.fault.place == "before":
             raise RuntimeError("injected,\nin two lines")
-        return self.real(*args, **more)
+        found = super().observe(header, batch, body)
+        if hit and self.fault.place == "after":
+            raise RuntimeError("injected,\nin two lines")
+        if hit:
+            found.incidents.append(UNWRITABLE)
+        return found
 
 
-def _chunk(_: Any, header: window_chunks.Header, *__: Any) -> bool:
-    return header.fabric == "bad" and header.end_s == START_S + BAD_S + 1
+@dataclass(slots=True)
+class Fault:
+    """Where and how often a localizer of the fabric ``bad`` fails."""
+
+    when: Callable[[window_chunks.Header], bool]
+    place: Literal["before", "after", "findings"] = "before"
+    left: float = 1
+    raised: int = 0
+
+    def localizer(self, fabric: str) -> Localizer:
+        return Failing(self) if fabric == "bad" else Localizer()
 
 
-def _decoded() -> Callable[[window_chunks.Kind, bytes], bool]:
-    """The pane of the bad fabric after BAD_S others; its rows do not say which second they are."""
-    real, seen = window_chunks.decode, [0]
-
-    def when(kind: window_chunks.Kind, raw: bytes) -> bool:
-        if kind == "pane":
-            seen[0] += real(kind, raw).column("fabric")[0].as_py() == "bad"
-        return seen[0] == BAD_S + 1
-
-    return when
+def bad_second(kind: window_chunks.Kind) -> Callable[[window_chunks.Header], bool]:
+    end_s = START_S + BAD_S + (kind != "window")
+    return lambda header: header.kind == kind and header.end_s == end_s
 
 
-def _second(state: FabricState, at: int, *_: Any) -> bool:
-    return at_bad_second(state, at)
+UNWRITABLE: Final = Incident(
+    incident_id="X", version=1, state="open", fabric="bad", component="tor:a1", kind="tor",
+    layer="underlay", symptom="loss", issue_type=None, direction="both", opened_at="x",
+    detected_at="x", updated_at="x", closed_at=None, severity="P1", confidence=0.9, p_value=1e-9,
+    tie_set=["tor:a1"], parent=None, paths_bad=1, paths_total=1, evidence={"not JSON": object()},
+)  # fmt: skip
 
 
-STAGES: dict[str, tuple[Any, str, Callable[..., bool]]] = {
-    "decode": (window_chunks, "decode", _decoded()),
-    "assembler": (Assembler, "add", _chunk),
-    "punctuation": (Assembler, "punctuate", _chunk),
-    "taking a second in": (FabricState, "take", lambda s, f: at_bad_second(s, f.second)),
-    "silence": (verdicts, "silent", _second),
-    "scopes": (verdicts, "dead", _second),
-    "reachability": (verdicts, "reachability", _second),
-    "drift": (verdicts, "drift", _second),
-    "latency": (verdicts, "latency", _second),
-    "suppression": (verdicts, "reported", lambda s, _, at: at_bad_second(s, at)),
-    "impact": (localizer.localizer, "impact", lambda s, _: s.fabric == "bad"),
-    "incidents": (
-        localizer.localizer.IncidentTracker, "step",
-        lambda b, at, *_, **__: b._fabric == "bad" and at == START_S + BAD_S,  # noqa: SLF001
-    ),
-    "findings": (
-        fabrics, "messages", lambda found: any(i.fabric == "bad" for i in found.incidents)
-    ),
-    "forgetting": (FabricState, "tidy", lambda s, _: s.fabric == "bad"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("place", ["before", "after", "findings"])
+@pytest.mark.parametrize("kind", ["pane", "window", "punctuation"])
 def test_an_error_costs_no_other_fabric_and_is_over_soon(
-    stage: str,
+    kind: window_chunks.Kind,
+    place: Literal["before", "after", "findings"],
     messages: list[OutMessage],
     undisturbed: Run,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    owner, name, when = STAGES[stage]
-    raising = Raising(getattr(owner, name), when, times=1)
-    monkeypatch.setattr(owner, name, raising)
+    fault = Fault(bad_second(kind), place)
     run = Run(messages)
-    done = asyncio.run(run.judge())
+    done = asyncio.run(run.judge(make=fault.localizer))
 
-    assert raising.raised == 1
+    assert fault.raised == 1
     assert run.network("good") == undisturbed.network("good")
     assert identity(run.network("bad")) == identity(undisturbed.network("bad"))
     assert run.pipeline("good") == []
@@ -128,7 +116,8 @@ def test_an_error_costs_no_other_fabric_and_is_over_soon(
         "pipeline:bad", "judging_failed", "open",
     )  # fmt: skip
     assert first.severity == "P2"
-    assert "RuntimeError: injected, in two lines" in str(first.evidence["text"])
+    error = "TypeError: Encoding" if place == "findings" else "RuntimeError: injected, in two lines"
+    assert error in str(first.evidence["text"])
     assert first.evidence["logged_at"]
     assert (last.incident_id, last.state) == (first.incident_id, "resolved")
     assert done.failures == {"bad": 1}
@@ -139,33 +128,32 @@ def test_an_error_costs_no_other_fabric_and_is_over_soon(
 
 
 def test_a_message_that_fails_twice_is_a_dead_letter_and_the_next_is_judged(
-    messages: list[OutMessage], undisturbed: Run, monkeypatch: pytest.MonkeyPatch
+    messages: list[OutMessage], undisturbed: Run
 ) -> None:
-    raising = Raising(Assembler.add, _chunk, times=float("inf"))
-    monkeypatch.setattr(Assembler, "add", raising)
+    fault = Fault(bad_second("pane"), left=math.inf)
     run = Run(messages)
-    done = asyncio.run(run.judge())
+    done = asyncio.run(run.judge(make=fault.localizer))
 
     [letter] = [each for each in run.outbox.sent if each.topic == topics.DEAD_LETTER.name]
     headers = dict(letter.headers)
     assert b"injected" in headers["reason"]
     assert headers["topic"] == topics.WINDOWS.name.encode()
     assert done.dead_lettered == 1
-    assert raising.raised == 2
+    assert fault.raised == 2
     assert run.waits == [0.0, 1.0]
     assert run.network("good") == undisturbed.network("good")
     assert run.pipeline("bad")[-1].state == "resolved"
 
 
 def test_a_stretch_of_seconds_that_cannot_be_judged_is_left_behind(
-    messages: list[OutMessage], undisturbed: Run, monkeypatch: pytest.MonkeyPatch
+    messages: list[OutMessage], undisturbed: Run
 ) -> None:
-    def bad(state: FabricState, frame: Any) -> bool:
-        return state.fabric == "bad" and 28 <= frame.second - START_S < 33
+    def bad(header: window_chunks.Header) -> bool:
+        return header.kind == "punctuation" and 28 < header.end_s - START_S <= 33
 
-    monkeypatch.setattr(FabricState, "take", Raising(FabricState.take, bad, float("inf")))
+    fault = Fault(bad, left=math.inf)
     run = Run(messages)
-    done = asyncio.run(run.judge())
+    done = asyncio.run(run.judge(make=fault.localizer))
     assert run.network("good") == undisturbed.network("good")
     assert run.pipeline("bad")[-1].state == "resolved"
     assert run.waits[:4] == [0.0, 1.0, 2.0, 4.0]
@@ -174,11 +162,10 @@ def test_a_stretch_of_seconds_that_cannot_be_judged_is_left_behind(
 
 
 def test_a_worker_names_the_fabric_that_it_cannot_judge_until_it_can(
-    messages: list[OutMessage], monkeypatch: pytest.MonkeyPatch
+    messages: list[OutMessage],
 ) -> None:
     """The whole worker: Faust, the embedded broker, skh.incidents."""
-    raising = Raising(FabricState.take, lambda s, f: at_bad_second(s, f.second), times=1)
-    monkeypatch.setattr(FabricState, "take", raising)
+    fault = Fault(bad_second("punctuation"))
     early = [m for m in messages if int(dict(m.headers)["end_s"]) < START_S + WAIT_S - 8]
 
     async def until(condition: Callable[[], bool]) -> None:
@@ -190,7 +177,8 @@ def test_a_worker_names_the_fabric_that_it_cannot_judge_until_it_can(
 
     async def story() -> None:
         run = Run(early)
-        worker = StreamWorker(StreamConfig(run.broker.bootstrap, fetch_wait_ms=20, kafka=QUIET))
+        config = StreamConfig(run.broker.bootstrap, fetch_wait_ms=20, kafka=QUIET)
+        worker = StreamWorker(config, fault.localizer)
         try:
             await worker.start()
             await until(lambda: "fabric bad: judging a punctuation" in (worker.not_ready() or ""))
