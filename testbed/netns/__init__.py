@@ -1,16 +1,18 @@
-"""A real data-centre fabric on one machine, made of Linux network namespaces.
+"""A fabric of Linux network namespaces on one machine: real packets, real faults, real agents.
 
-``plan`` (with ``routes``, ``overlay``, ``document``) says what it is, ``build`` makes it,
-``fabric`` holds it, ``agents`` run in it. ``faults`` names what can be broken: ``filters`` lose
-packets, ``wires`` delay and spoil them, ``carrier`` pulls cables and addresses, ``vswitch``
-forgets entries, ``crash`` kills and starves. ``places`` finds a component's ports; ``state``
-remembers a fabric that outlives the command that built it.
+In: a ``Plan`` (shape of the fabric) and ``Fault``s. Out: namespaces, agents' records, and the truth
+about each fault. Start with ``plan/plan.py`` (names and addresses), then ``fabric.py`` (what a
+caller uses) and ``faults/actions.py`` (the table of faults). ``machine`` runs ip, bridge and nft;
+``state`` keeps fabrics that outlive the command that built them.
 """
 
 from testbed.netns.fabric import Fabric
 from testbed.netns.faults.fault import Fault, FaultError
-from testbed.netns.machine import FabricError, missing, sweep
+from testbed.netns.machine import FabricError, missing, remove_stale
 from testbed.netns.plan.places import PlaceError
 from testbed.netns.plan.plan import Plan
 
-__all__ = ["Fabric", "FabricError", "Fault", "FaultError", "PlaceError", "Plan", "missing", "sweep"]
+__all__ = [
+    "Fabric", "FabricError", "Fault", "FaultError", "PlaceError", "Plan", "missing",
+    "remove_stale",
+]  # fmt: skip

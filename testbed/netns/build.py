@@ -9,6 +9,7 @@ from typing import Final
 from testbed.netns import machine, openvswitch
 from testbed.netns.plan import overlay
 from testbed.netns.plan.plan import OVERLAY_MTU, Cable, Plan
+from testbed.netns.plan.routes import routes
 
 _SETTINGS: Final = {
     "net/ipv4/ip_forward": "1",
@@ -41,7 +42,7 @@ def build(plan: Plan, space_of: Callable[[str], str]) -> None:
         for node, port, address in cable.ends():
             lines[node] += [f"addr add {address}/31 dev {port}", f"link set {port} up"]
     for node in (*plan.routers(), *plan.host_names()):
-        lines[node] += plan.routes(node)
+        lines[node] += routes(plan, node)
     for host, box, nic in product(range(plan.hosts), range(plan.containers), range(plan.nics)):
         cable = plan.container_cable(host, box, nic)
         node, port, address = cable.lower

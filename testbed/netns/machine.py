@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 NAMESPACES: Final = Path("/run/netns")
 PREFIX: Final = "skh"
 RUNTIME: Final = Path("/run/skh-ovs")  # sockets of daemons, by namespace; gone with it
-PATIENCE_S: Final = 5.0
+END_TIMEOUT_S: Final = 5.0
 _PACKAGES: Final = {"ip": "iproute2", "nft": "nftables", "nsenter": "util-linux"}
 _STARTED, _STATE = 19, 0  # fields of /proc/PID/stat after the command's name
 
@@ -95,7 +95,7 @@ def remove(names: Iterable[str]) -> None:
         raise FabricError(f"namespaces {', '.join(left)} are still there; ip netns del them")
 
 
-def sweep() -> list[str]:
+def remove_stale() -> list[str]:
     """Remove namespaces of fabrics that belong to a process which is gone (it was killed, or the
     power failed); returns their names. Fabrics with a name of their own are left alone."""
     stale = []
@@ -148,7 +148,7 @@ def end(processes: Iterable[Process], *, now: bool = False) -> None:
         for known in left:
             _signal(known, signal.SIGCONT)
             _signal(known, number)
-        give_up_at = time.monotonic() + PATIENCE_S
+        give_up_at = time.monotonic() + END_TIMEOUT_S
         while (left := [known for known in left if alive(known)]) and (
             time.monotonic() < give_up_at
         ):
@@ -178,6 +178,6 @@ def resume(processes: Iterable[Process]) -> None:
     known = [each for each in processes if alive(each)]
     for each in known:
         _signal(each, signal.SIGCONT)
-    give_up_at = time.monotonic() + PATIENCE_S
+    give_up_at = time.monotonic() + END_TIMEOUT_S
     while any(stopped(each) for each in known) and time.monotonic() < give_up_at:
         time.sleep(0.01)  # between two looks

@@ -13,14 +13,12 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from testbed.netns import machine
 from testbed.netns.plan import overlay
 from testbed.netns.plan.overlay import FLOOD, Segment
-
-if TYPE_CHECKING:
-    from testbed.netns.plan.plan import Plan
+from testbed.netns.plan.plan import Plan
 
 _SCHEMA: Final = Path("/usr/share/openvswitch/vswitch.ovsschema")
 _BROADCAST: Final = "priority=5,dl_dst=ff:ff:ff:ff:ff:ff,actions=FLOOD"

@@ -14,11 +14,12 @@ from typing import Final
 import msgspec
 
 from testbed.netns import machine
-from testbed.netns.fabric import Fabric, machine_lacks
+from testbed.netns.fabric import Fabric
 from testbed.netns.faults.fault import Fault
 from testbed.netns.machine import FabricError, Process
+from testbed.netns.namespaces import require_tools
 from testbed.netns.plan.plan import Plan
-from testbed.netns.probes.agents import Agent
+from testbed.netns.probes.agent import Agent
 from testbed.scoring.truth import Truth
 
 DIRECTORY: Final = Path("/run/skeletonhunter")
@@ -138,7 +139,7 @@ class Store:
             raise FabricError(
                 f"name {name!r}: give a small letter, then up to 14 letters or digits"
             )
-        machine_lacks(plan)
+        require_tools(plan)
         myself = machine.process(os.getpid())
         fabric = Fabric(plan, name=name)
         if myself is None:  # it is running this line
@@ -163,7 +164,7 @@ class Store:
     def remove(self, name: str) -> int:
         """Take a fabric down, also what is left of one whose command was killed; returns how many
         namespaces went. Raises FabricError when there is none, or something stays."""
-        machine_lacks(Plan())
+        require_tools(Plan())
         prefix = f"{machine.PREFIX}-{name}-"
         known = self.path(name).exists()
         if not _NAME.fullmatch(name) or not (known or machine.present(prefix)):

@@ -9,9 +9,11 @@ import pytest
 
 from schemas.component_ids import link_ends
 from schemas.documents import topology
+from testbed.netns.plan import document as plan_document
 from testbed.netns.plan import overlay, places
 from testbed.netns.plan.places import PlaceError
 from testbed.netns.plan.plan import Plan
+from testbed.netns.plan.routes import routes
 
 TWO_TIERS = Plan(hosts=8, nics=2, hosts_per_tor=4, spines=2, containers=2)
 THREE_TIERS = Plan(hosts=8, nics=2, hosts_per_tor=2, spines=2, aggs=2, pods=2, containers=1)
@@ -33,18 +35,18 @@ def test_no_node_has_two_interfaces_of_one_name(plan: Plan) -> None:
 
 @BOTH
 def test_the_topology_document_is_one_that_the_localizer_reads(plan: Plan) -> None:
-    document = topology.parse(msgspec.json.encode(plan.topology()))
+    document = topology.parse(msgspec.json.encode(plan_document.topology(plan)))
     assert len(document.links) == len(plan.switch_cables())
     assert {switch.id for switch in document.switches} == set(plan.routers())
 
 
 def test_a_tor_of_three_tiers_is_linked_to_the_aggs_of_its_pod_and_no_spine() -> None:
-    links = [link for link in THREE_TIERS.topology().links if "tor-5" in link]
+    links = [link for link in plan_document.topology(THREE_TIERS).links if "tor-5" in link]
     assert sorted(links) == [("tor-5", "agg-2"), ("tor-5", "agg-3")]
 
 
 def test_a_spine_of_three_tiers_reaches_a_tor_by_every_agg_of_its_pod() -> None:
-    (route,) = [line for line in THREE_TIERS.routes("spine-0") if "10.1.5.0/24" in line]
+    (route,) = [line for line in routes(THREE_TIERS, "spine-0") if "10.1.5.0/24" in line]
     assert route.count("nexthop via") == 2
 
 

@@ -172,14 +172,14 @@ def down(
     state: StateDirectory = DIRECTORY,
 ) -> int:
     """Remove fabrics without a trace, also what a killed command left behind."""
-    from testbed.netns import sweep
+    from testbed.netns import remove_stale
     from testbed.netns.state import Store
 
     store = Store(state)
     with told():
         for name in names or store.names():
             terminal.echo(f"fabric {name!r} is gone: {store.remove(name)} namespaces")
-        if not names and (stale := sweep()):
+        if not names and (stale := remove_stale()):
             terminal.echo(f"{len(stale)} namespaces of killed processes are gone")
     return 0
 

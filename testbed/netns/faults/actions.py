@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import AddressValueError, IPv4Address
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from schemas.component_ids import kind_of
 from testbed.netns.faults import (
@@ -22,18 +22,16 @@ from testbed.netns.faults import (
 )
 from testbed.netns.faults.fault import Fault, FaultError
 from testbed.netns.machine import FabricError
+from testbed.netns.namespaces import Namespaces
 from testbed.netns.plan import places
-
-if TYPE_CHECKING:
-    from testbed.netns.fabric import Fabric
 
 _SWITCH: Final = places.SWITCHES
 _CABLE: Final = ("link", "rnic", "host", "container")
 _PACKETS: Final = (*_SWITCH, *_CABLE, "vswitch")
 _PULLED: Final = (*_SWITCH, *_CABLE)
 
-Change = Callable[["Fabric", Fault], None]
-Look = Callable[["Fabric", Fault], list[str]]
+Change = Callable[[Namespaces, Fault], None]
+Look = Callable[[Namespaces, Fault], list[str]]
 
 
 class Action(NamedTuple):
@@ -122,7 +120,7 @@ _SPELT: Final = {"time_us": "--time or --time-us", "offset_us": "--offset", "per
 _REORDERED_US: Final = 10_000.0
 
 
-def check(fabric: Fabric, fault: Fault) -> Action:
+def check(fabric: Namespaces, fault: Fault) -> Action:
     """The action; raises FaultError or PlaceError, one line, unless it can be made here."""
     action = ACTIONS.get((fault.target, fault.action))
     name = f"{fault.target} {fault.action}"
@@ -171,7 +169,7 @@ def _check_amounts(name: str, fault: Fault) -> None:
                 raise FaultError(f"{name}: {address!r} is not an IPv4 address") from None
 
 
-def _check_alone(fabric: Fabric, fault: Fault) -> None:
+def _check_alone(fabric: Namespaces, fault: Fault) -> None:
     """What changes a state of the component itself does not share it: undone one by one, the first
     would take the others with it."""
     for other in fabric.faults.values():
@@ -180,7 +178,7 @@ def _check_alone(fabric: Fabric, fault: Fault) -> None:
             raise FaultError(f"{fault}: {other} is there already; destroy that first")
 
 
-def create(fabric: Fabric, fault: Fault) -> Fault:
+def create(fabric: Namespaces, fault: Fault) -> Fault:
     """Make it and read it back; raises FaultError, PlaceError or FabricError, then nothing stays.
 
     The fault is in ``fabric.faults`` while it lasts.
@@ -204,7 +202,7 @@ def create(fabric: Fabric, fault: Fault) -> Fault:
     return fault
 
 
-def destroy(fabric: Fabric, fault: Fault) -> None:
+def destroy(fabric: Namespaces, fault: Fault) -> None:
     """Undo it and read back that it is gone; raises FabricError when something stays."""
     action = ACTIONS[fault.target, fault.action]
     action.undo(fabric, fault)
@@ -213,7 +211,7 @@ def destroy(fabric: Fabric, fault: Fault) -> None:
     fabric.faults.pop(fault.fault_id, None)
 
 
-def traces(fabric: Fabric, fault: Fault) -> list[str]:
+def traces(fabric: Namespaces, fault: Fault) -> list[str]:
     """What shows that the fault is there."""
     return ACTIONS[fault.target, fault.action].traces(fabric, fault)
 

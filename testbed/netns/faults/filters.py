@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from schemas.component_ids import kind_of
 from testbed.netns import machine
 from testbed.netns.faults.fault import Fault
+from testbed.netns.namespaces import Namespaces
 from testbed.netns.plan import places
-
-if TYPE_CHECKING:
-    from testbed.netns.fabric import Fabric
 
 _CHAIN = """\
   chain {hook}{number} {{
@@ -20,7 +17,7 @@ _CHAIN = """\
   }}"""
 
 
-def make(fabric: Fabric, fault: Fault) -> None:
+def make(fabric: Namespaces, fault: Fault) -> None:
     """Put the rules in place."""
     left, entered = places.one_way(fabric.plan, fault.at, fault.direction)
     ports, hook = entered, "ingress"
@@ -35,7 +32,7 @@ def make(fabric: Fabric, fault: Fault) -> None:
 
 
 def load(
-    fabric: Fabric, fault: Fault, node: str, hook: str, chains: list[tuple[str, list[str]]]
+    fabric: Namespaces, fault: Fault, node: str, hook: str, chains: list[tuple[str, list[str]]]
 ) -> None:
     """One table of this fault in a node's namespace: rules for each device."""
     text = "\n".join(
@@ -63,14 +60,14 @@ def _below(share: float) -> str:
     return f"<= {max(1, round(share * 10_000)) - 1}"
 
 
-def undo(fabric: Fabric, fault: Fault) -> None:
+def undo(fabric: Namespaces, fault: Fault) -> None:
     """Remove the tables."""
     for node in list(fault.tables):
         if fault.table in machine.nft(fabric.namespace(node), "list tables"):
             machine.nft(fabric.namespace(node), f"delete table netdev {fault.table}")
 
 
-def traces(fabric: Fabric, fault: Fault) -> list[str]:
+def traces(fabric: Namespaces, fault: Fault) -> list[str]:
     """Tables of this fault, read back."""
     return [
         f"nft table {fault.table} in {node}"
@@ -79,7 +76,7 @@ def traces(fabric: Fabric, fault: Fault) -> list[str]:
     ]
 
 
-def hit(fabric: Fabric, fault: Fault) -> int:
+def dropped(fabric: Namespaces, fault: Fault) -> int:
     """Packets that the rules have met so far."""
     total = 0
     for node in fault.tables:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from schemas.component_ids import kind_of
 from testbed.netns import machine
 from testbed.netns.faults import link_faults
 from testbed.netns.faults.fault import Fault, FaultError
-
-if TYPE_CHECKING:
-    from testbed.netns.fabric import Fabric
-    from testbed.netns.probes.agents import Agent
+from testbed.netns.namespaces import Namespaces
+from testbed.netns.probes import agents as agent_processes
+from testbed.netns.probes.agent import Agent
 
 _PERIOD_S: Final = 2.0
 _STARVE: Final = """\
@@ -21,7 +20,7 @@ while :; do
 done 2>/dev/null"""
 
 
-def hurt(fabric: Fabric, fault: Fault) -> list[Agent]:
+def hurt(fabric: Namespaces, fault: Fault) -> list[Agent]:
     """The agents that a fault is about: a container's own; of a host, all that speak in its name,
     sidecars too, for they all send its heartbeat."""
     kind, _, name = fault.at.partition(":")
@@ -30,7 +29,7 @@ def hurt(fabric: Fabric, fault: Fault) -> list[Agent]:
     return [agent for agent in fabric.agents.values() if agent.node_sn == name]
 
 
-def kill(fabric: Fabric, fault: Fault) -> None:
+def kill(fabric: Namespaces, fault: Fault) -> None:
     """SIGKILL; a container loses its network too, as its namespace goes with it."""
     victims = hurt(fabric, fault)
     if kind_of(fault.at) == "container":
@@ -41,16 +40,16 @@ def kill(fabric: Fabric, fault: Fault) -> None:
     machine.end(fault.victims, now=True)
 
 
-def revive(fabric: Fabric, fault: Fault) -> None:
+def revive(fabric: Namespaces, fault: Fault) -> None:
     """Start them again."""
     if kind_of(fault.at) == "container":
         link_faults.plug(fabric, fault)
     for agent in hurt(fabric, fault):
         if not machine.alive(agent.process):
-            fabric.restart(agent)
+            agent_processes.start(fabric, agent)
 
 
-def dead(fabric: Fabric, fault: Fault) -> list[str]:
+def dead(fabric: Namespaces, fault: Fault) -> list[str]:
     """Agents that do not run."""
     found = [
         f"agent in {agent.node} does not run"
@@ -62,7 +61,7 @@ def dead(fabric: Fabric, fault: Fault) -> list[str]:
     return found
 
 
-def starve(fabric: Fabric, fault: Fault) -> None:
+def starve(fabric: Namespaces, fault: Fault) -> None:
     """Halt them for ``percent`` of each period, as a CPU quota does."""
     victims = hurt(fabric, fault)
     if not victims:
@@ -79,13 +78,13 @@ def starve(fabric: Fabric, fault: Fault) -> None:
     fault.helpers = [fabric.helper(node, ["sh", "-c", script]).process]
 
 
-def feed(fabric: Fabric, fault: Fault) -> None:
+def feed(fabric: Namespaces, fault: Fault) -> None:
     """Let them run."""
     machine.end(fault.helpers, now=True)
     machine.resume(fault.victims)
 
 
-def halted(fabric: Fabric, fault: Fault) -> list[str]:
+def halted(fabric: Namespaces, fault: Fault) -> list[str]:
     """The helper that halts them; agents that are halted."""
     found = [f"process {helper.pid}" for helper in fault.helpers if machine.alive(helper)]
     return found + [

@@ -8,20 +8,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 from testbed.netns import machine
 from testbed.netns.faults import filters
 from testbed.netns.faults.fault import Fault
 from testbed.netns.faults.packet_shaper import MARK
 from testbed.netns.machine import FabricError
+from testbed.netns.namespaces import Namespaces
 from testbed.netns.plan import places
 
-if TYPE_CHECKING:
-    from testbed.netns.fabric import Fabric
 
-
-def make(fabric: Fabric, fault: Fault) -> None:
+def make(fabric: Namespaces, fault: Fault) -> None:
     """Start a wire in each namespace, then lead the chosen packets over it."""
     left, _ = places.one_way(fabric.plan, fault.at, fault.direction)
     for node, devices in places.by_node(left).items():
@@ -51,13 +48,13 @@ def make(fabric: Fabric, fault: Fault) -> None:
         filters.load(fabric, fault, node, "egress", chains)
 
 
-def undo(fabric: Fabric, fault: Fault) -> None:
+def undo(fabric: Namespaces, fault: Fault) -> None:
     """First the rules, so that nothing is led to a wire that is gone; then the wires."""
     filters.undo(fabric, fault)
     machine.end(fault.helpers, now=True)
 
 
-def traces(fabric: Fabric, fault: Fault) -> list[str]:
+def traces(fabric: Namespaces, fault: Fault) -> list[str]:
     """Rules, wires and their devices, read back."""
     found = filters.traces(fabric, fault)
     found += [f"process {helper.pid}" for helper in fault.helpers if machine.alive(helper)]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from testbed.netns import machine, openvswitch
 from testbed.netns.faults import filters
 from testbed.netns.faults.fault import Fault
+from testbed.netns.namespaces import Namespaces
 from testbed.netns.plan import overlay
-
-if TYPE_CHECKING:
-    from testbed.netns.fabric import Fabric
 
 #: A frame that circles for ever would take a whole processor: one of so many rounds is its last.
 _ROUNDS: Final = 8
@@ -23,7 +21,7 @@ def host_of(fault: Fault) -> int:
     return int(fault.at.rpartition("-")[2])
 
 
-def forget(fabric: Fabric, fault: Fault) -> None:
+def forget(fabric: Namespaces, fault: Fault) -> None:
     """Take away the tunnel ends (in Open vSwitch, the flows): what leaves for other hosts has no
     next hop."""
     plan, host = fabric.plan, host_of(fault)
@@ -34,7 +32,7 @@ def forget(fabric: Fabric, fault: Fault) -> None:
         openvswitch.write(_space(fabric, host), here, openvswitch.local_only(plan, here))
 
 
-def loop(fabric: Fabric, fault: Fault) -> None:
+def loop(fabric: Namespaces, fault: Fault) -> None:
     """Every container elsewhere is said to be behind the host's own tunnel end, so that a frame
     for it comes back to the same vSwitch again and again."""
     plan, host = fabric.plan, host_of(fault)
@@ -67,7 +65,7 @@ def loop(fabric: Fabric, fault: Fault) -> None:
     filters.load(fabric, fault, f"host-{host}", hook, chains)
 
 
-def remember(fabric: Fabric, fault: Fault) -> None:
+def remember(fabric: Namespaces, fault: Fault) -> None:
     """The plan's entries again."""
     host = host_of(fault)
     space = _space(fabric, host)
@@ -81,7 +79,7 @@ def remember(fabric: Fabric, fault: Fault) -> None:
     filters.undo(fabric, fault)
 
 
-def wrong_entries(fabric: Fabric, fault: Fault) -> list[str]:
+def wrong_entries(fabric: Namespaces, fault: Fault) -> list[str]:
     """Differences between a host's vSwitches and the plan."""
     host = host_of(fault)
     space = _space(fabric, host)
@@ -106,7 +104,7 @@ def wrong_entries(fabric: Fabric, fault: Fault) -> list[str]:
     return found
 
 
-def _space(fabric: Fabric, host: int) -> str:
+def _space(fabric: Namespaces, host: int) -> str:
     return fabric.namespace(f"host-{host}")
 
 
@@ -115,7 +113,7 @@ def _hairpin(space: str, device: str) -> bool:
     return bool(json.loads(shown)[0]["linkinfo"]["info_slave_data"]["hairpin"])
 
 
-def _flush(fabric: Fabric, host: int) -> None:
+def _flush(fabric: Namespaces, host: int) -> None:
     space = _space(fabric, host)
     lines = []
     for here in overlay.segments(fabric.plan, host):

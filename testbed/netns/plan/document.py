@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from schemas.documents.topology import Container, Endpoint, Host, Rnic, Switch, Topology
-
-if TYPE_CHECKING:
-    from testbed.netns.plan.plan import Plan
+from testbed.netns.plan.plan import Plan
 
 _TIER: Final[dict[str, Literal["asw", "psw", "dsw"]]] = {"tor": "asw", "agg": "psw", "spine": "dsw"}
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from testbed.netns.plan.plan import Plan
+from testbed.netns.plan.plan import OVERLAY_MTU, Plan
 
 _FIRST_VNI: Final = 100
 _MOST_RAILS: Final = 16
@@ -52,8 +51,6 @@ def segments(plan: Plan, host: int) -> list[Segment]:
 
 def links(plan: Plan, host: int) -> list[str]:
     """Lines for ``ip -batch`` that make a host's vSwitches."""
-    from testbed.netns.plan.plan import OVERLAY_MTU
-
     lines: list[str] = []
     for here in segments(plan, host):
         ports = [f"c{c}n{here.nic}" for c in containers(plan, here.tenant)]

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from schemas.component_ids import component, link
-from schemas.documents.topology import Topology
 
 OVERLAY_MTU = 1450
 _MOST_SWITCHES = 120  # of a tier below the spines: addresses of their cables end in 2 x number
@@ -209,18 +208,6 @@ class Plan:
         kind = node.partition("-")[0]
         lower = component("rnic", address) if kind == "host" else component(kind, node)
         return link(component(upper.partition("-")[0], upper), lower)
-
-    def routes(self, node: str) -> list[str]:
-        """Lines for ``ip -batch`` in the node's namespace, once its links are up."""
-        from testbed.netns.plan.routes import routes
-
-        return routes(self, node)
-
-    def topology(self) -> Topology:
-        """The document that the localizer and the controller read."""
-        from testbed.netns.plan.document import topology
-
-        return topology(self)
 
 
 def _between(above: str, upper: int, below: str, lower: int, net: str) -> Cable:

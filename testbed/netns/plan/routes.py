@@ -8,10 +8,9 @@ from going back up for ever.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from testbed.netns.plan.plan import Plan
+from testbed.netns.plan.plan import Plan
 
 _LOCAL_PREFERENCE: Final = 100
 _NIC_PREFERENCE: Final = 10
