@@ -1,7 +1,7 @@
-"""Stable 64-bit identities of paths and endpoints, computed for whole columns at once.
+"""Stable 64-bit ids of five-tuple paths, computed for whole columns at once.
 
-A path id must be the same on every machine, in every release and every language that cares to
-compute it. Definition: each text is hashed by BLAKE2b with an 8-byte digest, read as a
+A path id is the same on every machine, in every release and every programming language.
+Definition: each text is hashed by BLAKE2b with an 8-byte digest, read as a
 little-endian unsigned integer; each port is its own value; the fields are folded in order by
 ``h = mix(h xor field)`` from h = 0, where mix is the finaliser of splitmix64.
 """
@@ -17,41 +17,46 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas.documents.ping import DEFAULT_FABRIC
-from schemas.wire.codecs import column
+from schemas.wire.ping_columns import column
 
 U64 = npt.NDArray[np.uint64]
 
-_CACHE_LIMIT = 4_000_000
-_CACHE_CHARS = 64 * 1024 * 1024
-_cache: dict[str, int] = {}
-_size = {"chars": 0}
+
+class TextHashes:
+    """64-bit hashes of texts, cached up to a bound: a flood of new names must not fill the memory.
+
+    max_texts, max_chars  the cache is emptied when it holds as many texts or characters [count]
+    """
+
+    def __init__(self, max_texts: int = 4_000_000, max_chars: int = 64 * 1024 * 1024) -> None:
+        self.cached: dict[str, int] = {}
+        self.chars = 0
+        self._max_texts = max_texts
+        self._max_chars = max_chars
+
+    def of(self, text: str) -> int:
+        """The hash of one text."""
+        value = self.cached.get(text)
+        if value is None:
+            value = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+            if len(self.cached) >= self._max_texts or self.chars >= self._max_chars:
+                self.cached.clear()
+                self.chars = 0
+            self.cached[text] = value
+            self.chars += len(text)
+        return value
 
 
-def text_hash(text: str) -> int:
-    """64-bit hash of one text."""
-    value = _cache.get(text)
-    if value is None:
-        value = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
-        if len(_cache) >= _CACHE_LIMIT or _size["chars"] >= _CACHE_CHARS:
-            _cache.clear()  # a flood of new names must not eat the memory
-            _size["chars"] = 0
-        _cache[text] = value
-        _size["chars"] += len(text)
-    return value
-
-
-def remembered_chars() -> int:
-    """Characters of all names whose hashes are remembered."""
-    return _size["chars"]
+_hashes = TextHashes()
 
 
 def column_hash(values: pa.Array) -> U64:
-    """(rows,) hash of each text of a column without nulls; cheap where values repeat."""
+    """(rows,) hash of each text of a column without nulls; each distinct text is hashed once."""
     if not pa.types.is_dictionary(values.type):
         values = values.dictionary_encode()
     texts = values.dictionary.to_pylist()
-    known = list(map(_cache.get, texts))  # nearly always all of them; a call each would be felt
-    table = np.array(list(map(text_hash, texts)) if None in known else known, np.uint64)
+    known = list(map(_hashes.cached.get, texts))  # nearly always all: faster than a call for each
+    table = np.array(list(map(_hashes.of, texts)) if None in known else known, np.uint64)
     if len(table) == 1:
         return np.full(len(values), table[0], np.uint64)
     hashes: U64 = table[values.indices.to_numpy(zero_copy_only=False)]
@@ -59,7 +64,7 @@ def column_hash(values: pa.Array) -> U64:
 
 
 def mix(h: U64) -> U64:
-    """Finaliser of splitmix64 (Steele, Lea, Flood 2014): each input bit reaches each output bit."""
+    """Finaliser of splitmix64 (Steele, Lea, Flood 2014): each input bit affects each output bit."""
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return h ^ (h >> np.uint64(31))
@@ -74,7 +79,7 @@ def fold(fields: list[U64]) -> U64:
 
 
 def filled(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """A text column of the record with its documented stand-in where it is empty."""
+    """(rows,) a text column of the record, with its documented substitute where it is empty."""
     if name == "fabric":
         values = column(batch, "src_idc", "")
         return _or(values, lambda: pa.scalar(DEFAULT_FABRIC))
@@ -96,7 +101,7 @@ IDENTITY = ("fabric", "layer", "task_type", "src_node_id", "src_ip", "dst_node_i
 
 
 def path_ids(batch: pa.RecordBatch) -> U64:
-    """(rows,) path_id of each ping record of a batch that ``codecs`` accepted."""
+    """(rows,) path_id of each ping record that ``wire.codecs`` accepted."""
     hashes = [column_hash(filled(batch, name)) for name in IDENTITY]
     ports = [
         column(batch, name, 0).to_numpy(zero_copy_only=False).astype(np.uint64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from schemas import topics
-from schemas.wire.codecs import Reject
+from schemas.wire.rejects import Reject
 from streams.kafka.messages import OutMessage
 
 #: Below a broker's usual limit of 1 MB per message; the header ``bytes`` keeps the true size.

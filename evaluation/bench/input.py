@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from schemas import topics
 from schemas.wire import codecs
+from schemas.wire.ping_columns import concat
 from testbed.simulator.records import plain
 from testbed.simulator.simulator import Second, Simulation
 from testbed.topologies.clos import ClosSpec, build
@@ -48,7 +49,7 @@ def messages(
             host = str(names[start])
             mine = rows.slice(start, end - start)
             if host in rest:
-                mine = codecs.concat([rest.pop(host), mine])
+                mine = concat([rest.pop(host), mine])
             whole = mine.num_rows // size * size
             out += [(host, encode(mine.slice(at, size))) for at in range(0, whole, size)]
             if whole < mine.num_rows:

@@ -1,14 +1,14 @@
 """Many messages of ping records -> one validated batch.
 
 Checking a batch costs nearly the same for 50 rows as for 5,000. Readers of skh.pings therefore
-gather messages for some milliseconds and check them together; what is wrong is still said of the
-message and row where it was, and what one message does to the joint work costs that message only.
+gather messages for some milliseconds and check them together. Errors still name the message and row
+where they are, and a message that makes the joint check fail costs that message only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,25 +18,28 @@ import pyarrow as pa
 from schemas import topics
 from schemas.limits import LIMITS, Limits
 from schemas.wire import codecs, rejects
-from schemas.wire.bad_rows import Faults
 from schemas.wire.cardinality import beyond_limits
-from schemas.wire.codecs import CodecError, Parsed, Reject
+from schemas.wire.decoded import CodecError, Parsed, one_line
+from schemas.wire.ping_columns import concat, no_rows, row_as_json
+from schemas.wire.rejects import Reject
+from schemas.wire.row_errors import RowErrors
 
 I64 = npt.NDArray[np.int64]
+Check = Callable[[Parsed, Limits], tuple[pa.RecordBatch, RowErrors]]
 
-#: Plain values of messages that are checked together [B]: they are in memory twice meanwhile.
+#: Plain values of messages that are checked together [B]; checking holds them in memory twice.
 _TOGETHER_BYTES: Final = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Good rows of several messages, and what was wrong with the others.
+    """Good rows of several messages, rejected rows, and unreadable messages.
 
     batch    good rows, in the order of the messages
     message  (rows,) index of the message that each row came in
-    row      (rows,) its position in that message, bad rows counted
-    rejects  (index of the message, the row's reject); rows of a message beyond the first few bad
-             ones share a reject, whose ``count`` says how many they are
+    row      (rows,) position of each row in that message, bad rows counted
+    rejects  (index of the message, reject); the bad rows of a message after the first few share
+             one reject, whose ``count`` is their number
     errors   (index of the message, why it cannot be read at all)
     """
 
@@ -48,15 +51,16 @@ class Joined:
 
     @property
     def bad(self) -> int:
-        """Records that are none: bad rows, and a message that cannot be read counts as one."""
-        return len(self.errors) + rejects.rows(reject for _, reject in self.rejects)
+        """Bad records [count]; a message that cannot be read counts as one."""
+        return len(self.errors) + rejects.count_rows(reject for _, reject in self.rejects)
 
 
 class BadRow(NamedTuple):
-    """A good record that a reader cannot use.
+    """A valid record that a reader cannot use.
 
-    row   of the batch; column: the offending one, if one is
-    rule  the reason without the value: what alike rows share
+    row     position in the batch
+    column  the offending column, or None
+    rule    the reason without the value; equal for rows rejected by the same rule
     """
 
     row: int
@@ -68,7 +72,7 @@ class BadRow(NamedTuple):
 def refused(
     batch: pa.RecordBatch, message: I64, row: I64, bad: Sequence[BadRow], limits: Limits = LIMITS
 ) -> list[tuple[int, Reject]]:
-    """Rejects of some rows of a decoded batch: of each message a few in full, one for the rest.
+    """Rejects of some rows of a decoded batch: a few of each message in full, one for the others.
 
     batch, message, row  as in Joined
     returns              (index of the message, reject), in order
@@ -80,7 +84,7 @@ def refused(
     for index in sorted(by_message):
         rows = by_message[index]
         for each in rows[: limits.letters]:
-            raw = codecs.row_bytes(batch, each.row)
+            raw = row_as_json(batch, each.row)
             reject = Reject(int(row[each.row]), each.column, each.reason, raw, rule=each.rule)
             out.append((index, rejects.excerpt(reject, limits)))
         if rest := rows[limits.letters :]:
@@ -90,7 +94,7 @@ def refused(
 
 
 class _Part(NamedTuple):
-    """What messages that were checked together gave."""
+    """Result of messages that were checked together; fields as in Joined."""
 
     batch: pa.RecordBatch
     message: I64
@@ -104,11 +108,17 @@ class _Found:
     errors: list[tuple[int, CodecError]] = field(default_factory=list)
 
 
-def decode_all(messages: Sequence[tuple[bytes, str]], limits: Limits = LIMITS) -> Joined:
-    """Read messages, each (payload, content-type); never raises for what they hold."""
+def decode_all(
+    messages: Sequence[tuple[bytes, str]], limits: Limits = LIMITS, *, check: Check = codecs.check
+) -> Joined:
+    """Read messages, each (payload, content-type); no content of a message raises.
+
+    check  rows of several messages of one schema -> the rows in the record's types, and the bad
+           ones; whatever it raises costs only the messages that it raises it for
+    """
     found = _Found()
-    alike: list[tuple[int, Parsed]] = []  # Arrow batches of one schema, not yet checked
-    alike_bytes = 0
+    same_schema: list[tuple[int, Parsed]] = []  # Arrow batches, not yet checked
+    group_bytes = 0
 
     for index, (raw, content_type) in enumerate(messages):
         try:
@@ -116,24 +126,24 @@ def decode_all(messages: Sequence[tuple[bytes, str]], limits: Limits = LIMITS) -
         except CodecError as why:
             found.errors.append((index, why))
             continue
-        except Exception as why:  # whatever a library has for bytes that its authors never saw
-            found.errors.append((index, _unforeseen(why)))
+        except Exception as why:  # libraries raise errors of any type for corrupt bytes
+            found.errors.append((index, _unexpected(why)))
             continue
         joins = content_type == topics.ARROW and parsed.lines is None
-        if alike and not (
+        if same_schema and not (
             joins
-            and alike_bytes < _TOGETHER_BYTES
-            and alike[0][1].batch.schema.equals(parsed.batch.schema)
+            and group_bytes < _TOGETHER_BYTES
+            and same_schema[0][1].batch.schema.equals(parsed.batch.schema)
         ):
-            _check(alike, found, limits)
-            alike, alike_bytes = [], 0
+            _check(same_schema, found, limits, check)
+            same_schema, group_bytes = [], 0
         if joins:
-            alike.append((index, parsed))
-            alike_bytes += parsed.bytes
+            same_schema.append((index, parsed))
+            group_bytes += parsed.bytes
         else:
-            _check([(index, parsed)], found, limits)
-    if alike:
-        _check(alike, found, limits)
+            _check([(index, parsed)], found, limits, check)
+    if same_schema:
+        _check(same_schema, found, limits, check)
     return _joined(found)
 
 
@@ -142,74 +152,72 @@ def _joined(found: _Found) -> Joined:
     parts = [part for part in found.parts if part.batch.num_rows]
     errors = sorted(found.errors, key=lambda error: error[0])
     if not parts:
-        return Joined(codecs.nothing(), np.empty(0, np.int64), np.empty(0, np.int64), bad, errors)
-    batch = codecs.concat([part.batch for part in parts])
+        return Joined(no_rows(), np.empty(0, np.int64), np.empty(0, np.int64), bad, errors)
+    batch = concat([part.batch for part in parts])
     message = np.concatenate([part.message for part in parts])
     return Joined(batch, message, np.concatenate([part.row for part in parts]), bad, errors)
 
 
-def _check(group: list[tuple[int, Parsed]], found: _Found, limits: Limits) -> None:
+def _check(group: list[tuple[int, Parsed]], found: _Found, limits: Limits, check: Check) -> None:
     """Check messages of one schema together; when that fails, halve them until one is left."""
     try:
-        found.parts.append(_together(group, limits))
+        found.parts.append(_check_together(group, limits, check))
         return
-    except Exception as why:  # anything: one message must not take the others along
+    except Exception as why:  # of any type: the other messages are still to be checked
         if len(group) == 1:
-            error = why if isinstance(why, CodecError) else _unforeseen(why)
+            error = why if isinstance(why, CodecError) else _unexpected(why)
             found.errors.append((group[0][0], error))
             return
     half = len(group) // 2
-    _check(group[:half], found, limits)
-    _check(group[half:], found, limits)
+    _check(group[:half], found, limits, check)
+    _check(group[half:], found, limits, check)
 
 
-def _unforeseen(why: Exception) -> CodecError:
-    text = " ".join(str(why).split())[:300]
-    error = CodecError(f"cannot be read: {type(why).__name__}: {text}")
+def _unexpected(why: Exception) -> CodecError:
+    error = CodecError(f"cannot be read: {type(why).__name__}: {one_line(why)}")
     error.__cause__ = why
     return error
 
 
-def _together(group: list[tuple[int, Parsed]], limits: Limits) -> _Part:
-    if len(group) == 1:
-        parsed = group[0][1]
-    else:
-        parsed = Parsed(codecs.concat([each.batch for _, each in group]))
+def _check_together(group: list[tuple[int, Parsed]], limits: Limits, check: Check) -> _Part:
+    parsed = group[0][1]
+    if len(group) > 1:
+        parsed = Parsed(concat([each.batch for _, each in group]))
     size = np.array([each.batch.num_rows for _, each in group])
     start = np.cumsum(size) - size
-    typed, faults = codecs.check(parsed, limits)
-    beyond_limits(typed, faults, start, size, limits)
+    typed, row_errors = check(parsed, limits)
+    beyond_limits(typed, row_errors, start, size, limits)
     bad: list[tuple[int, Reject]] = []
-    for place, (index, each) in enumerate(group):
-        first = int(start[place])
-        rows = np.flatnonzero(faults.bad[first : first + int(size[place])]) + first
+    for position, (index, each) in enumerate(group):
+        first = int(start[position])
+        rows = np.flatnonzero(row_errors.bad[first : first + int(size[position])]) + first
         if len(rows) or each.rejects:
-            bad += [(index, r) for r in _rejects(parsed, each, faults, rows, first, limits)]
+            bad += [(index, r) for r in _rejects(parsed, each, row_errors, rows, first, limits)]
     message = np.repeat(np.array([index for index, _ in group], np.int64), size)
     row = np.arange(len(message)) - np.repeat(start, size)
     if parsed.origin is not None:
         row = parsed.origin
-    if faults.any():
-        good = ~faults.bad
+    if row_errors.any():
+        good = ~row_errors.bad
         typed, message, row = typed.filter(pa.array(good)), message[good], row[good]
     return _Part(typed, message, row, bad)
 
 
 def _rejects(
-    parsed: Parsed, own: Parsed, faults: Faults, rows: I64, first: int, limits: Limits
+    parsed: Parsed, own: Parsed, row_errors: RowErrors, rows: I64, first: int, limits: Limits
 ) -> list[Reject]:
-    """Of one message: its first bad rows in full, one reject for the rest.
+    """Rejects of one message: its first bad rows in full, one reject for the others.
 
     own    the message as it was parsed; ``rows`` of ``parsed`` are its bad rows, from ``first`` on
     """
-    if own.rejects or own.origin is not None:  # text: rows of both kinds, in the order of its lines
-        every = [*own.rejects, *(codecs.reject_of(parsed, faults, int(row)) for row in rows)]
+    if own.rejects or own.origin is not None:  # text: both kinds of rejects, in order of lines
+        every = [*own.rejects, *(codecs.reject_of(parsed, row_errors, int(row)) for row in rows)]
         return rejects.capped(every, limits)
     shown = [
-        rejects.moved(codecs.reject_of(parsed, faults, int(row)), int(row) - first)
+        replace(codecs.reject_of(parsed, row_errors, int(row)), row=int(row) - first)
         for row in rows[: limits.letters]
     ]
     shown = rejects.capped(shown, limits)
     if len(rest := rows[limits.letters :]):
-        shown.append(rejects.summary(int(rest[0]) - first, faults.rules(rest)))
+        shown.append(rejects.summary(int(rest[0]) - first, row_errors.rules(rest)))
     return shown

@@ -1,4 +1,7 @@
-"""How many sources, fabrics and seconds one message may speak of: each costs every reader more."""
+"""Limits on the distinct source hosts, fabrics and seconds of one message.
+
+Each of them costs every reader: a fabric a message of skh.windows a second, a second a pane.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from schemas.limits import Limits
-from schemas.wire.bad_rows import Faults
+from schemas.wire.row_errors import RowErrors
 
 I64 = npt.NDArray[np.int64]
 _SECOND = 1_000_000_000
-_SOURCE = ("src_node_sn", "src_real_ip", "src_ip")  # the first that a record has names its host
+_SOURCE = ("src_node_sn", "src_real_ip", "src_ip")  # the first column present names the host
 
 
 def beyond_limits(
-    batch: pa.RecordBatch, faults: Faults, start: I64, size: I64, limits: Limits
+    batch: pa.RecordBatch, errors: RowErrors, start: I64, size: I64, limits: Limits
 ) -> None:
-    """Mark the rows that name one source, fabric or second too many for their message.
+    """Mark the rows whose source, fabric or second is one too many for their message.
 
     batch        rows of several messages, typed as records
     start, size  (messages,) first row and number of rows of each
@@ -27,17 +30,17 @@ def beyond_limits(
     times = seconds.fill_null(0).to_numpy(zero_copy_only=False) // _SECOND
     fabrics = _codes(batch, "src_idc") if "src_idc" in names else None
     sources: I64 | None = None
-    for place in np.flatnonzero(size > min(limits.fabrics, limits.seconds, limits.sources)):
-        rows = slice(int(start[place]), int(start[place] + size[place]))
+    for index in np.flatnonzero(size > min(limits.fabrics, limits.seconds, limits.sources)):
+        rows = slice(int(start[index]), int(start[index] + size[index]))
         ours = times[rows]
-        if size[place] > limits.seconds and ours.max() - ours.min() >= limits.seconds:
-            _mark(ours, rows, limits.seconds, "ping_time", "seconds", batch, faults)
+        if size[index] > limits.seconds and ours.max() - ours.min() >= limits.seconds:
+            _mark(ours, rows, limits.seconds, "ping_time", "seconds", batch, errors)
         if fabrics is not None and int(fabrics.max()) >= limits.fabrics:
-            _mark(fabrics[rows], rows, limits.fabrics, "src_idc", "fabrics", batch, faults)
-        if size[place] > limits.sources:
+            _mark(fabrics[rows], rows, limits.fabrics, "src_idc", "fabrics", batch, errors)
+        if size[index] > limits.sources:
             if sources is None:
                 sources = _codes(batch, next(name for name in _SOURCE if name in names))
-            _mark(sources[rows], rows, limits.sources, "src_ip", "source hosts", batch, faults)
+            _mark(sources[rows], rows, limits.sources, "src_ip", "source hosts", batch, errors)
 
 
 def _codes(batch: pa.RecordBatch, name: str) -> I64:
@@ -49,15 +52,15 @@ def _codes(batch: pa.RecordBatch, name: str) -> I64:
 
 def _mark(
     values: I64, rows: slice, most: int, column: str, what: str, batch: pa.RecordBatch,
-    faults: Faults,
+    errors: RowErrors,
 ) -> None:  # fmt: skip
     """Rows whose value is not among the first ``most`` distinct ones of the good rows."""
-    good = ~faults.bad[rows]
+    good = ~errors.bad[rows]
     distinct, first = np.unique(values[good], return_index=True)
     if len(distinct) <= most:
         return
-    among = distinct[np.argsort(first)[:most]]
-    mask = np.zeros(len(faults.bad), bool)
-    mask[rows] = good & ~np.isin(values, among)
+    allowed = distinct[np.argsort(first)[:most]]
+    mask = np.zeros(len(errors.bad), bool)
+    mask[rows] = good & ~np.isin(values, allowed)
     rule = f"{{value}} is one too many: a message may name {most} {what}"
-    faults.add_where(mask, column, rule, batch.column(column))
+    errors.add_where(mask, column, rule, batch.column(column))

@@ -1,4 +1,4 @@
-"""Rows of JSON text -> values of known names; what is not a row of a record says why."""
+"""JSON text (NDJSON or an array of objects) -> columns of known names, not yet checked."""
 
 from __future__ import annotations
 
@@ -7,41 +7,70 @@ from collections.abc import Mapping
 from typing import Final
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from schemas.limits import LIMITS, Limits
+from schemas.wire.decoded import CodecError, Parsed, one_line
+from schemas.wire.ping_columns import KNOWN, NUMBERS
 from schemas.wire.rejects import Reject
 
 _decoder: Final = msgspec.json.Decoder(dict[str, object])
 _NO_OBJECT: Final = "not a JSON object"
+_TOO_MANY: Final = "message holds more than {} rows; split it"
 
 
-def read(
-    lines: list[bytes], known: Mapping[str, object], limits: Limits = LIMITS
-) -> tuple[list[dict[str, object]], list[int], list[Reject]]:
-    """Values of the lines that are objects, the lines' numbers, and why the others are none."""
+def parse_ndjson(raw: bytes, limits: Limits = LIMITS) -> Parsed:
+    """Rows of one JSON object per line, not yet checked as records; raises CodecError."""
+    if raw.count(b"\n") > limits.rows:  # a newline after the last row begins no further row
+        raise CodecError(_TOO_MANY.format(limits.rows))
+    return _parse_lines(raw.split(b"\n"), limits)
+
+
+def parse_json_array(raw: bytes, limits: Limits = LIMITS) -> Parsed:
+    """Rows of a JSON array of objects, not yet checked as records; raises CodecError."""
+    if raw.count(b",") > max(limits.rows, len(raw) // limits.json_commas):
+        raise CodecError(_TOO_MANY.format(limits.rows))  # splitting it would cost too much memory
+    try:
+        rows = msgspec.json.decode(raw, type=list[msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:
+        raise CodecError(f"not a JSON array: {one_line(why)}") from why
+    if len(rows) > limits.rows:
+        raise CodecError(_TOO_MANY.format(limits.rows))
+    return _parse_lines([bytes(row) for row in rows], limits)
+
+
+def _parse_lines(lines: list[bytes], limits: Limits) -> Parsed:
+    if len(lines) > limits.rows + (not lines or not lines[-1].strip()):
+        raise CodecError(_TOO_MANY.format(limits.rows))
     rows: list[dict[str, object]] = []
-    numbers: list[int] = []
+    origin: list[int] = []
     rejects: list[Reject] = []
     for number, line in enumerate(lines):
         if not line.strip():
             continue
-        found = one(line, known, limits)
+        found = parse_object(line, KNOWN, limits)
         if isinstance(found, str):
             rule = found.partition(": ")[0]
             rejects.append(Reject(number, None, found, line, rule=rule))
         else:
             rows.append(found)
-            numbers.append(number)
-    return rows, numbers, rejects
+            origin.append(number)
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = [array([row.get(name) for row in rows], number=name in NUMBERS) for name in names]
+    if names:
+        batch = pa.RecordBatch.from_arrays(columns, list(names))
+    else:  # a batch without columns would have no rows
+        batch = pa.RecordBatch.from_arrays([pa.nulls(len(rows), pa.string())], ["dial"])
+    return Parsed(batch, np.array(origin, np.int64), lines, rejects)
 
 
-def one(
+def parse_object(
     line: bytes, known: Mapping[str, object], limits: Limits = LIMITS
 ) -> dict[str, object] | str:
-    """Values of one object by known name, or why it is none.
+    """Values of one JSON object by known name, or why it is none.
 
-    Arrays and objects become JSON text at once: as Python objects they take twenty times as much.
+    Arrays and objects become JSON text at once: as Python objects they take 20 times the memory.
     """
     if len(line) > limits.line_bytes:
         return f"a row of more than {limits.line_bytes} B"
@@ -53,14 +82,14 @@ def one(
         row = _decoder.decode(line)
         return {name: _flat(value) for name, value in row.items() if name in known}
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as why:
-        return f"{_NO_OBJECT}: {' '.join(str(why).split())[:300]}"
+        return f"{_NO_OBJECT}: {one_line(why)}"
 
 
 def array(values: list[object], *, number: bool) -> pa.Array:
-    """A column as JSON gave it; mixed types become text, which is cast row by row.
+    """A column of JSON values; mixed types become text, which is cast row by row later.
 
-    number  the record has a number here: then whole numbers must not become floats because of a
-            neighbour, for a time in ns needs all its digits
+    number  the record has a number here: integers beside floats become text as well, because a
+            time in ns as a float loses digits
     """
     if number and {*map(type, values)} >= {int, float}:
         return _texts(values)

@@ -1,7 +1,8 @@
-"""What makes a row a ping record: casts and row checks over Arrow columns, with reasons."""
+"""The rules of a ping record, applied to whole Arrow columns: casts, lengths, values, routes."""
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 import msgspec
@@ -11,8 +12,8 @@ import pyarrow.compute as pc
 
 from schemas.documents import ping
 from schemas.limits import LIMITS, Limits
-from schemas.wire.arrow_columns import as_naive, text_lengths
-from schemas.wire.bad_rows import Faults
+from schemas.wire.arrow.columns import as_naive, text_lengths
+from schemas.wire.row_errors import RowErrors
 
 _CAST_EACH: Final = 32
 _TRACEROUTE: Final = "TRACEROUTE"
@@ -20,10 +21,10 @@ _TEXTS: Final = ("route", "extra_stats")
 _route_decoder: Final = msgspec.json.Decoder(list[str | None])
 
 
-def cast(column: pa.Array, target: pa.DataType, name: str, faults: Faults) -> pa.Array:
-    """The column in the record's type; empty text is null; what does not fit marks its row.
+def cast(column: pa.Array, target: pa.DataType, name: str, errors: RowErrors) -> pa.Array:
+    """The column in the record's type. Empty text is null; a value that does not fit marks its row.
 
-    column  plain or nested, as ``arrow_columns`` and the text formats give it
+    column  plain or nested, as ``arrow.columns`` and the text formats give it
     """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -35,8 +36,6 @@ def cast(column: pa.Array, target: pa.DataType, name: str, faults: Faults) -> pa
         pa.types.is_nested(column.type) or pa.types.is_boolean(column.type)
     ):
         # Producers may send route and extra_stats as arrays and objects rather than as text.
-        import json
-
         values = column.to_pylist()
         texts = [None if v is None else json.dumps(v, default=str) for v in values]
         return pa.array(texts, target)
@@ -47,28 +46,28 @@ def cast(column: pa.Array, target: pa.DataType, name: str, faults: Faults) -> pa
         column = pc.utf8_trim_whitespace(column.cast(pa.string()))
         if not pa.types.is_string(target):
             column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-    parts = _cast_parts(column, 0, len(column), target, name, faults)
+    parts = _cast_parts(column, 0, len(column), target, name, errors)
     return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
 
 
 def _cast_parts(
-    column: pa.Array, first: int, end: int, target: pa.DataType, name: str, faults: Faults
+    column: pa.Array, first: int, end: int, target: pa.DataType, name: str, errors: RowErrors
 ) -> list[pa.Array]:
-    """Halves what does not fit, so that a few bad values do not slow down all the others."""
+    """Halve a range that does not fit, so that few values are cast one by one."""
     try:
         return [column[first:end].cast(target)]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         if end - first <= _CAST_EACH:
-            return [_cast_each(column, first, end, target, name, faults)]
+            return [_cast_each(column, first, end, target, name, errors)]
     half = (first + end) // 2
     return [
-        *_cast_parts(column, first, half, target, name, faults),
-        *_cast_parts(column, half, end, target, name, faults),
+        *_cast_parts(column, first, half, target, name, errors),
+        *_cast_parts(column, half, end, target, name, errors),
     ]
 
 
 def _cast_each(
-    column: pa.Array, first: int, end: int, target: pa.DataType, name: str, faults: Faults
+    column: pa.Array, first: int, end: int, target: pa.DataType, name: str, errors: RowErrors
 ) -> pa.Array:
     out: list[object] = []
     wrong = np.zeros(len(column), bool)
@@ -81,7 +80,7 @@ def _cast_each(
         except (pa.ArrowException, ArithmeticError, ValueError, TypeError, LookupError):
             wrong[row] = True
         out.append(fitted)
-    faults.add_where(wrong, name, "{value} is not " + _article(target), column)
+    errors.add_where(wrong, name, "{value} is not " + _article(target), column)
     return pa.array(out, target)
 
 
@@ -94,7 +93,7 @@ def _article(target: pa.DataType) -> str:
 
 
 def check_lengths(
-    columns: dict[str, pa.Array], faults: Faults, limits: Limits = LIMITS
+    columns: dict[str, pa.Array], errors: RowErrors, limits: Limits = LIMITS
 ) -> dict[str, pa.Array]:
     """Mark rows with a text over its limit; returns the columns with null in its place."""
     out = {}
@@ -107,59 +106,59 @@ def check_lengths(
         if int(lengths.max()) <= most:
             continue
         long = pa.array(lengths > most)
-        faults.add_where(pc.and_(long, values.is_valid()), name, f"longer than {most} B", values)
+        errors.add_where(pc.and_(long, values.is_valid()), name, f"longer than {most} B", values)
         out[name] = pc.if_else(long, pa.scalar(None, pa.string()), values)
     return out
 
 
-def check_rows(columns: dict[str, pa.Array], faults: Faults, limits: Limits = LIMITS) -> None:
-    """Apply the record's rules; repairs what the rules allow (latency without success is null)."""
+def check_rows(columns: dict[str, pa.Array], errors: RowErrors, limits: Limits = LIMITS) -> None:
+    """Mark the rows that break a rule; set ``latency`` to null where dial is not success."""
     for name in ping.REQUIRED:
         values = columns[name]
         empty = pc.is_null(values)
         if pa.types.is_string(values.type):
             empty = pc.or_kleene(empty, pc.equal(values, "")).fill_null(True)
         if empty.true_count:
-            faults.add_where(empty, name, "is required and missing", values)
+            errors.add_where(empty, name, "is required and missing", values)
     for name, allowed in (
         ("task_type", ping.TASK_TYPES),
         ("agent_type", ping.LAYERS),
         ("dial", ping.DIALS),
     ):
-        columns[name] = _one_of(columns[name], allowed, name, faults)
-    _check_range(columns, "ping_time", 1, 2**63 - 1, faults, "is not ns since the epoch")
+        columns[name] = _one_of(columns[name], allowed, name, errors)
+    _check_range(columns, "ping_time", 1, 2**63 - 1, errors, "is not ns since the epoch")
     for port in ("src_port", "dst_port"):
-        _check_range(columns, port, 0, 65_535, faults, "is not a port (0..65535)")
-    _check_range(columns, "dscp", 0, 63, faults, "is not a DSCP (0..63)")
-    _check_range(columns, "loss_rate", 0.0, 1.0, faults, "is not a share (0..1)")
-    _check_range(columns, "latency", 0.0, 3.6e9, faults, "is not a round trip in us (0..1 h)")
-    _check_range(columns, "sent", 0, 1_000_000, faults, "is not a count of probes")
-    _check_range(columns, "lost", 0, 1_000_000, faults, "is not a count of probes")
+        _check_range(columns, port, 0, 65_535, errors, "is not a port (0..65535)")
+    _check_range(columns, "dscp", 0, 63, errors, "is not a DSCP (0..63)")
+    _check_range(columns, "loss_rate", 0.0, 1.0, errors, "is not a share (0..1)")
+    _check_range(columns, "latency", 0.0, 3.6e9, errors, "is not a round trip in us (0..1 h)")
+    _check_range(columns, "sent", 0, 1_000_000, errors, "is not a count of probes")
+    _check_range(columns, "lost", 0, 1_000_000, errors, "is not a count of probes")
     if "sent" in columns and "lost" in columns:
         more = pc.greater(columns["lost"], columns["sent"]).fill_null(False)
         if more.true_count:
-            faults.add_where(more, "lost", "{value} is more than was sent", columns["lost"])
+            errors.add_where(more, "lost", "{value} is more than was sent", columns["lost"])
     if "latency" in columns and columns["latency"].null_count < len(columns["latency"]):
         answered = pc.equal(columns["dial"], "success").fill_null(False)
         if answered.true_count < len(answered):
-            nothing = pa.scalar(None, pa.float64())
-            columns["latency"] = pc.if_else(answered, columns["latency"], nothing)
+            no_latency = pa.scalar(None, pa.float64())
+            columns["latency"] = pc.if_else(answered, columns["latency"], no_latency)
     if "route" in columns:
-        _check_routes(columns["route"], columns["task_type"], faults, limits)
+        _check_routes(columns["route"], columns["task_type"], errors, limits)
 
 
-def _check_routes(route: pa.Array, task_type: pa.Array, faults: Faults, limits: Limits) -> None:
+def _check_routes(route: pa.Array, task_type: pa.Array, errors: RowErrors, limits: Limits) -> None:
     """A traceroute's route is an array of names; other records' routes are not read."""
     traced = pc.and_kleene(pc.equal(task_type, _TRACEROUTE), route.is_valid()).fill_null(False)
     if not traced.true_count:
         return
-    rows = np.flatnonzero(traced.to_numpy(zero_copy_only=False) & ~faults.bad)
-    texts = route.take(pa.array(rows)).dictionary_encode()  # many take the same way
+    rows = np.flatnonzero(traced.to_numpy(zero_copy_only=False) & ~errors.bad)
+    texts = route.take(pa.array(rows)).dictionary_encode()  # many rows have the same route
     reasons = [_wrong_route(text, limits) for text in texts.dictionary.to_pylist()]
     if any(reasons):
-        for row, at in zip(rows.tolist(), texts.indices.to_pylist(), strict=True):
-            if (reason := reasons[at]) is not None:
-                faults.add(row, "route", reason)
+        for row, code in zip(rows.tolist(), texts.indices.to_pylist(), strict=True):
+            if (reason := reasons[code]) is not None:
+                errors.add(row, "route", reason)
 
 
 def _wrong_route(text: str, limits: Limits) -> str | None:
@@ -176,27 +175,27 @@ def _wrong_route(text: str, limits: Limits) -> str | None:
     return None
 
 
-def _one_of(values: pa.Array, allowed: tuple[str, ...], name: str, faults: Faults) -> pa.Array:
+def _one_of(values: pa.Array, allowed: tuple[str, ...], name: str, errors: RowErrors) -> pa.Array:
     known = pa.array(allowed)
     unknown = pc.and_(pc.invert(pc.is_in(values, value_set=known)), pc.is_valid(values))
     if not unknown.true_count:
         return values
-    # Case is forgiven (RDMA_Ping); anything else names the row.
+    # Case is ignored (RDMA_Ping); any other difference marks the row.
     fold = pc.utf8_lower if allowed[0].islower() else pc.utf8_upper
     folded = fold(values)
     unknown = pc.and_(pc.invert(pc.is_in(folded, value_set=known)), pc.is_valid(values))
-    faults.add_where(unknown, name, "{value} is unknown; known: " + ", ".join(allowed), values)
+    errors.add_where(unknown, name, "{value} is unknown; known: " + ", ".join(allowed), values)
     return folded
 
 
 def _check_range(
-    columns: dict[str, pa.Array], name: str, low: float, high: float, faults: Faults, reason: str
+    columns: dict[str, pa.Array], name: str, low: float, high: float, errors: RowErrors, reason: str
 ) -> None:
     values = columns.get(name)
     if values is None or values.null_count == len(values):
         return
-    # NaN compares false with everything, so ask what is inside the range rather than outside.
+    # NaN compares false with everything: invert what is inside the range.
     inside = pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
     outside = pc.invert(inside.fill_null(True))
     if outside.true_count:
-        faults.add_where(outside, name, "{value} " + reason, values)
+        errors.add_where(outside, name, "{value} " + reason, values)

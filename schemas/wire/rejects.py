@@ -1,4 +1,4 @@
-"""What is said about rows that are no records: a few in full, the rest counted in one more."""
+"""Rejected rows: the first few of a message in full, the others counted in one summary."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MOST_RULES = 8
 class Reject:
     """A row that is not a ping record, or a summary of several.
 
-    row     0-based position in the message or block; of a summary that of its first row
-    column  the offending column, if one is
-    reason  one line: what was wrong, with which value
-    raw     the row's bytes, as near to what was sent as the format allows; a summary has none
-    count   rows that this speaks of
-    size    bytes of the row before ``raw`` was cut; None: it was not
-    rule    the reason without the value: what alike rejects share
+    row     0-based position in the message or block; of a summary, of its first row
+    column  the offending column, or None
+    reason  one line: what is wrong, with which value
+    raw     the row's bytes, as close to what was sent as the format allows; empty in a summary
+    count   rejected rows that this stands for [count]
+    size    size of the row before ``raw`` was cut [B]; None: it was not cut
+    rule    the reason without the value; equal for rows rejected by the same rule
     """
 
     row: int
@@ -42,17 +42,17 @@ def summary(row: int, rules: Iterable[tuple[str, int]]) -> Reject:
     rows: Counter[str] = Counter()
     for rule, count in rules:
         rows[rule] += count
-    often = sorted(rows.items(), key=lambda each: (-each[1], each[0]))
-    named = [f"{count} x {rule[:100]}" for rule, count in often[:_MOST_RULES]]
-    if len(often) > _MOST_RULES:
-        named.append(f"{sum(count for _, count in often[_MOST_RULES:])} x other reasons")
+    ranked = sorted(rows.items(), key=lambda each: (-each[1], each[0]))
+    named = [f"{count} x {rule[:100]}" for rule, count in ranked[:_MOST_RULES]]
+    if len(ranked) > _MOST_RULES:
+        named.append(f"{sum(count for _, count in ranked[_MOST_RULES:])} x other reasons")
     total = rows.total()
     reason = f"and {total} more rows of this message from this one on: {'; '.join(named)}"
     return Reject(row, None, reason, b"", total)
 
 
 def excerpt(reject: Reject, limits: Limits = LIMITS) -> Reject:
-    """The reject with no more of the row's bytes than a dead letter keeps."""
+    """The reject with its bytes cut to what a dead letter holds."""
     if len(reject.raw) <= limits.excerpt_bytes:
         return reject
     size = len(reject.raw) if reject.size is None else reject.size
@@ -60,7 +60,7 @@ def excerpt(reject: Reject, limits: Limits = LIMITS) -> Reject:
 
 
 def capped(rejects: list[Reject], limits: Limits = LIMITS) -> list[Reject]:
-    """The first rejects of a message in full, and a summary of the others."""
+    """The first rejects of a message in full, in order of rows, and a summary of the others."""
     rejects = sorted(rejects, key=lambda reject: reject.row)
     shown = [excerpt(reject, limits) for reject in rejects[: limits.letters]]
     if rest := rejects[limits.letters :]:
@@ -70,11 +70,6 @@ def capped(rejects: list[Reject], limits: Limits = LIMITS) -> list[Reject]:
     return shown
 
 
-def rows(rejects: Iterable[Reject]) -> int:
-    """Rows that rejects speak of."""
+def count_rows(rejects: Iterable[Reject]) -> int:
+    """Number of rejected rows, those in summaries included."""
     return sum(reject.count for reject in rejects)
-
-
-def moved(reject: Reject, row: int) -> Reject:
-    """The same of another row number."""
-    return replace(reject, row=row)

@@ -1,4 +1,4 @@
-"""skh.windows: what the windower says to the localizer and to the sink, as Arrow chunks.
+"""skh.windows: what the windower sends to the localizer and to the sink, as Arrow chunks.
 
 Five kinds of message share the topic (header ``kind``):
 
@@ -6,10 +6,10 @@ pane          counts of one closed second per five-tuple path
 window        latency features of one closed 30 s window per five-tuple path
 routes        hops of traceroutes that closed with a pane
 heartbeats    agent health, forwarded
-punctuation   {partition, watermark, idle}: time has passed, even where nothing was sent
+punctuation   {partition, watermark, idle}: event time has advanced, with or without records
 
-A chunk describes its paths in full (dictionary-encoded, so a name is written once per chunk):
-whoever reads one message understands it without having read another.
+A chunk describes its paths in full (dictionary-encoded, so a name is written once per chunk): a
+message is understood without any other.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.limits import LIMITS, Limits
-from schemas.wire import arrow_columns, arrow_frames
+from schemas.wire.arrow import columns as arrow_columns
+from schemas.wire.arrow.frames import walk
+from schemas.wire.decoded import one_line
 
 Kind = Literal["pane", "window", "routes", "heartbeats", "punctuation"]
 
-#: Who the path is: enough to place it in the fabric. Order is the wire order.
+#: Texts that identify a path and place it in the fabric, in the order of the wire.
 PATH_STRINGS: Final = (
     "fabric", "layer", "task_type",
     "src_node_id", "src_ip", "src_real_ip", "src_node_sn", "src_asw", "src_dsw", "src_pod",
@@ -39,8 +41,8 @@ PATH_FIELDS: Final = [
     pa.field("src_port", pa.int32()),
     pa.field("dst_port", pa.int32()),
 ]
-#: records: ping records judged; sent/lost/refused: probes. A refused probe was answered by the
-#: peer's kernel: the network delivered it, so it is not lost. rtt_* over answered probes.
+#: records: ping records counted; sent, lost, refused: probes [count]. A refused probe was answered
+#: by the peer's kernel: the network delivered it, so it is not lost. rtt_*: over answered probes.
 COUNT_FIELDS: Final = [
     pa.field("records", pa.uint32()),
     pa.field("sent", pa.uint32()),
@@ -78,25 +80,29 @@ HEARTBEATS: Final = pa.schema(
 _SCHEMAS: Final = {"pane": PANE, "window": WINDOW, "routes": ROUTES, "heartbeats": HEARTBEATS}
 MAX_CHUNK_BYTES: Final = 512 * 1024
 _CHUNK_ROWS: Final = 4096
-_OVERHEAD_BYTES: Final = 16 * 1024  # of the stream's schema and frames, at most
-_SMALL_BYTES: Final = 4 * 1024  # of a dictionary that is not worth compacting
-_END_S: Final = 2**32  # 2106: ClickHouse's seconds end there
-#: Columns that a localizer counts with; the others may be null or no number.
-_WHOLE: Final = (*(field.name for field in (*PATH_FIELDS, *COUNT_FIELDS[:-1])), "fabric", "node_sn",
-                 "time", "alive", "layer", "src_ip", "dst_ip", "hops")  # fmt: skip
+_OVERHEAD_BYTES: Final = 16 * 1024  # schema and frames of a stream, upper bound
+_SMALL_BYTES: Final = 4 * 1024  # a smaller dictionary is not worth compacting
+_END_S: Final = 2**32  # year 2106, the end of ClickHouse's DateTime
+#: Columns in which the localizer allows no null.
+_NOT_NULL: Final = frozenset({
+    *(field.name for field in (*PATH_FIELDS, *COUNT_FIELDS[:-1])),
+    "fabric", "node_sn", "time", "alive", "layer", "src_ip", "dst_ip", "hops",
+})  # fmt: skip
 
 
 class WindowsError(ValueError):
-    """A message on skh.windows is not what this release writes."""
+    """A message on skh.windows is not one that this release writes."""
 
 
 class Header(NamedTuple):
-    """Everything about a chunk but its rows.
+    """The Kafka headers of a message on skh.windows.
 
-    start_s, end_s  the pane or window is [start_s, end_s) in seconds since the epoch
-    partition       of skh.pings that it was made from; epoch: rises with each (re)assignment
-    chunk, chunks   this is chunk 0..chunks-1 of the pane
-    watermark_ms    of the partition when it was written; idle: the partition has no live source
+    start_s, end_s  the pane or window is [start_s, end_s) [s since the epoch]
+    partition       of skh.pings whose records were counted
+    epoch           rises with each assignment of that partition to a worker
+    chunk, chunks   index of this chunk, 0..chunks-1, and number of chunks of the pane
+    watermark_ms    event-time watermark of the partition when this was written [ms since the epoch]
+    idle            the partition has no live source
     """
 
     kind: Kind
@@ -126,19 +132,19 @@ class Header(NamedTuple):
             fabric = text.pop("fabric")
             numbers = {name: int(value) for name, value in text.items()}
         except (KeyError, ValueError) as why:
-            told = str(why)[:200]
-            raise WindowsError(f"skh.windows: bad header {told}; was it written by us?") from why
+            what = str(why)[:200]
+            raise WindowsError(f"skh.windows: bad header {what}; was it written by us?") from why
         if kind not in (*_SCHEMAS, "punctuation"):
             raise WindowsError(f"skh.windows: kind {kind[:60]!r} is not known to this release")
         idle = bool(numbers.pop("idle"))
         header = cls(kind=kind, fabric=fabric, idle=idle, **numbers)  # type: ignore[arg-type]  # kind was checked
-        if (name := header._impossible()) is not None:
+        if (name := header._invalid_field()) is not None:
             raise WindowsError(f"skh.windows: bad header {name}: no pane or window has this")
         return header
 
-    def _impossible(self) -> str | None:
-        """The first field with a value that no writer has, or None."""
-        possible = {
+    def _invalid_field(self) -> str | None:
+        """Name of the first field whose value no writer sends, or None."""
+        valid = {
             "fabric": len(self.fabric.encode()) <= LIMITS.name_bytes,
             "start_s": 0 <= self.start_s < _END_S,
             "end_s": self.start_s <= self.end_s < _END_S,
@@ -148,11 +154,11 @@ class Header(NamedTuple):
             "chunk": 0 <= self.chunk < self.chunks,
             "watermark_ms": 0 <= self.watermark_ms < 1000 * _END_S,
         }
-        return next((name for name, right in possible.items() if not right), None)
+        return next((name for name, is_valid in valid.items() if not is_valid), None)
 
 
 def encode(batch: pa.RecordBatch) -> bytes:
-    """One Arrow IPC stream; compression is Kafka's business."""
+    """One uncompressed Arrow IPC stream (Kafka compresses)."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
@@ -160,9 +166,9 @@ def encode(batch: pa.RecordBatch) -> bytes:
 
 
 def decode(kind: Kind, raw: bytes, limits: Limits = LIMITS) -> pa.RecordBatch:
-    """Rows of a chunk, validated in full; raises WindowsError, whatever the bytes are."""
+    """Rows of a chunk, validated in full; raises WindowsError for any other bytes."""
     try:
-        frames = arrow_frames.walk(raw, limits)
+        frames = walk(raw, limits)
         if frames.rows > limits.chunk_rows:
             raise WindowsError(f"skh.windows: a chunk of {frames.rows} rows")
         with pa.ipc.open_stream(pa.py_buffer(raw)) as reader:
@@ -175,17 +181,16 @@ def decode(kind: Kind, raw: bytes, limits: Limits = LIMITS) -> pa.RecordBatch:
         _check_texts(kind, batch, limits.may_expand_to(len(raw)), limits)
     except WindowsError:
         raise
-    except Exception as why:  # whatever Arrow has for bytes that its authors never saw
-        told = " ".join(str(why).split())[:300]
-        raise WindowsError(f"skh.windows: corrupt {kind} chunk: {told}") from why
+    except Exception as why:  # Arrow raises errors of any type for corrupt bytes
+        raise WindowsError(f"skh.windows: corrupt {kind} chunk: {one_line(why)}") from why
     return batch
 
 
 def encode_chunks(batch: pa.RecordBatch) -> list[bytes]:
-    """The batch as one or more chunks of at most MAX_CHUNK_BYTES, in order; never empty.
+    """The batch as one or more chunks of at most MAX_CHUNK_BYTES, in order.
 
-    Rows of ordinary names take about 100 B; where names are long, chunks hold fewer rows, and only
-    the names that their own rows use.
+    Rows with names of usual length take about 100 B. Where names are long, chunks hold fewer rows,
+    and only the names that their own rows use. A batch without rows is one chunk without rows.
     """
     return [
         raw
@@ -196,7 +201,7 @@ def encode_chunks(batch: pa.RecordBatch) -> list[bytes]:
 
 def _encode_within(batch: pa.RecordBatch) -> list[bytes]:
     if batch.nbytes > MAX_CHUNK_BYTES - _OVERHEAD_BYTES:
-        batch = _compact(batch)  # costs more than it saves where names are few
+        batch = _compact(batch)  # only now: it costs more than it saves where names are few
     raw = encode(batch)
     if len(raw) <= MAX_CHUNK_BYTES or batch.num_rows <= 1:
         return [raw]
@@ -205,22 +210,22 @@ def _encode_within(batch: pa.RecordBatch) -> list[bytes]:
 
 
 def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows; large dictionaries with only the names that the rows use."""
+    """The same rows; large dictionaries reduced to the names that the rows use."""
     columns = []
     for column in batch.columns:
         if pa.types.is_dictionary(column.type) and column.dictionary.nbytes > _SMALL_BYTES:
             codes = column.indices.to_numpy(zero_copy_only=False)
             used = np.zeros(len(column.dictionary), bool)
             used[codes] = True
-            place = (np.cumsum(used) - 1).astype(np.int32)
+            new_code = (np.cumsum(used) - 1).astype(np.int32)
             names = column.dictionary.take(pa.array(np.flatnonzero(used)))
-            column = pa.DictionaryArray.from_arrays(place[codes], names)
+            column = pa.DictionaryArray.from_arrays(new_code[codes], names)
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _check_texts(kind: Kind, batch: pa.RecordBatch, most: int, limits: Limits) -> None:
-    """What a reader expands must not be much larger than the chunk, nor a name than a name."""
+    """Bound the size of a chunk's texts once decoded, and the length of each name."""
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         values = column
         if pa.types.is_dictionary(column.type):
@@ -238,9 +243,12 @@ def _check_texts(kind: Kind, batch: pa.RecordBatch, most: int, limits: Limits) -
 
 
 def check_whole(kind: Kind, batch: pa.RecordBatch) -> None:
-    """What a localizer relies on in a decoded chunk; raises WindowsError."""
+    """Check what the localizer relies on: no nulls, no more probes lost than sent.
+
+    Raises WindowsError.
+    """
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if name in _WHOLE and column.null_count:
+        if name in _NOT_NULL and column.null_count:
             raise WindowsError(f"skh.windows: {name} is null in this {kind} chunk")
     if kind not in ("pane", "window") or not batch.num_rows:
         return
@@ -251,7 +259,7 @@ def check_whole(kind: Kind, batch: pa.RecordBatch) -> None:
 
 
 class _Body(msgspec.Struct):
-    """What readers of a punctuation look at; writers may say more."""
+    """The field of a punctuation that readers use; further fields are ignored."""
 
     skewed: dict[str, float] = {}
 
@@ -260,7 +268,7 @@ _body_decoder: Final = msgspec.json.Decoder(_Body)
 
 
 def check_body(raw: bytes, limits: Limits = LIMITS) -> None:
-    """The body of a punctuation: empty or JSON; raises WindowsError, whatever the bytes are."""
+    """Check the body of a punctuation, which is empty or JSON; raises WindowsError."""
     if len(raw) > limits.punctuation_bytes:
         raise WindowsError(f"skh.windows: a punctuation of {len(raw)} B")
     if not raw:
@@ -268,7 +276,6 @@ def check_body(raw: bytes, limits: Limits = LIMITS) -> None:
     try:
         body = _body_decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as why:
-        told = " ".join(str(why).split())[:300]
-        raise WindowsError(f"skh.windows: bad punctuation: {told}") from why
+        raise WindowsError(f"skh.windows: bad punctuation: {one_line(why)}") from why
     if any(len(name) > limits.name_bytes for name in body.skewed):
         raise WindowsError(f"skh.windows: a host's name is longer than {limits.name_bytes} B")

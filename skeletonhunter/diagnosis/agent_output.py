@@ -17,7 +17,7 @@ from schemas import topics
 from schemas.documents import heartbeat
 from schemas.documents.heartbeat import Heartbeat
 from schemas.wire import codecs
-from schemas.wire.codecs import CodecError, Decoded
+from schemas.wire.decoded import CodecError, Decoded
 
 #: How a line begins, in any order of its fields; no ping record has a field of these names.
 _BEGIN: Final = re.compile(rb'\s*\{\s*"(?:topic|key|content-type|payload)"\s*:')

@@ -12,7 +12,7 @@ from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
 from schemas.documents.topology import Topology
-from schemas.wire import codecs
+from schemas.wire.ping_columns import concat
 from skeletonhunter.arguments import read_topology
 from skeletonhunter.diagnosis import document_match, ping_files, site_documents
 from skeletonhunter.diagnosis.ping_files import DeadLetter
@@ -62,7 +62,7 @@ def read(
                 batches.append(block.batch.select(wanted))
     beats, given.bad_beats = site_documents.read_heartbeats(heartbeats)
     if batches:
-        given.records = codecs.concat(batches)
+        given.records = concat(batches)
         batches.clear()
         known = document_match.known_of(given.records, fabric)
         document_match.check_topology(fabric, topology, known)

@@ -20,9 +20,12 @@ from pyarrow import parquet
 
 from schemas import topics
 from schemas.documents.heartbeat import Heartbeat
+from schemas.limits import LIMITS
 from schemas.wire import codecs
-from schemas.wire import csv as csv_codec
-from schemas.wire.codecs import CodecError, Decoded, Reject
+from schemas.wire.csv_rows import header_names
+from schemas.wire.decoded import CodecError, Decoded
+from schemas.wire.ping_columns import no_rows
+from schemas.wire.rejects import Reject
 from skeletonhunter.diagnosis import agent_output
 from skeletonhunter.errors import BadInput
 
@@ -88,10 +91,10 @@ def _read(file: BufferedReader, name: str) -> Iterator[Block]:
 
 
 def _all(file: BufferedReader, name: str) -> bytes:
-    raw = file.read(codecs.MAX_MESSAGE_BYTES + 1)
-    if len(raw) > codecs.MAX_MESSAGE_BYTES:
+    raw = file.read(LIMITS.message_bytes + 1)
+    if len(raw) > LIMITS.message_bytes:
         raise BadInput(
-            f"{name}: a JSON array may have {codecs.MAX_MESSAGE_BYTES} B; "
+            f"{name}: a JSON array may have {LIMITS.message_bytes} B; "
             "use Parquet, Arrow, NDJSON or CSV for more"
         )
     return raw
@@ -109,10 +112,10 @@ def _arrow(file: BufferedReader, name: str) -> Iterator[Block]:
             _ = reader.schema.names  # a name that is no UTF-8 shows only when it is asked for
             for batch in reader:
                 batch.validate(full=True)
-                for at in range(0, batch.num_rows, codecs.MAX_ROWS):
-                    decoded = codecs.conform(batch.slice(at, codecs.MAX_ROWS))
+                for at in range(0, batch.num_rows, LIMITS.rows):
+                    decoded = codecs.conform(batch.slice(at, LIMITS.rows))
                     yield Block(decoded.batch, [_letter(name, row, r) for r in decoded.rejects])
-                    row += min(codecs.MAX_ROWS, batch.num_rows - at)
+                    row += min(LIMITS.rows, batch.num_rows - at)
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, MemoryError) as why:
         told = " ".join(str(why).split())[:200] or "a length in it is not true"
         raise BadInput(f"{name}: corrupt Arrow stream: {told}") from why
@@ -123,7 +126,7 @@ def _parquet(file: BufferedReader, name: str) -> Iterator[Block]:
         raise BadInput(f"{name}: Parquet cannot be read from a pipe; give the file's name")
     row = 1
     try:
-        for batch in parquet.ParquetFile(file).iter_batches(batch_size=codecs.MAX_ROWS):
+        for batch in parquet.ParquetFile(file).iter_batches(batch_size=LIMITS.rows):
             decoded = codecs.conform(batch)
             yield Block(decoded.batch, [_letter(name, row, each) for each in decoded.rejects])
             row += batch.num_rows
@@ -138,15 +141,15 @@ def _text(file: BufferedReader, name: str, *, is_json: bool) -> Iterator[Block]:
             reason = f"line is longer than {LONGEST_LINE} B"
             if header is None and not is_json:
                 raise BadInput(f"{name}:{number}: {reason}; it is neither CSV nor NDJSON")
-            yield Block(csv_codec.empty(), [DeadLetter(name, number, None, reason, b"")])
+            yield Block(no_rows(), [DeadLetter(name, number, None, reason, b"")])
         elif is_json:
             yield _block(codecs.decode(b"".join(lines), topics.NDJSON), name, number)
         else:
             if header is None:
                 header, lines, number = lines[0], lines[1:], number + 1
-                csv_codec.header_names(header)
+                header_names(header)
             if lines:
-                yield _block(csv_codec.decode_csv(b"".join(lines), header=header), name, number)
+                yield _block(codecs.decode_csv(b"".join(lines), header=header), name, number)
 
 
 def _messages(file: BufferedReader, name: str) -> Iterator[Block]:
@@ -154,7 +157,7 @@ def _messages(file: BufferedReader, name: str) -> Iterator[Block]:
     for number, lines in _blocks(file):
         if lines is None:
             reason = f"line is longer than {LONGEST_LINE} B"
-            yield Block(csv_codec.empty(), [DeadLetter(name, number, None, reason, b"")])
+            yield Block(no_rows(), [DeadLetter(name, number, None, reason, b"")])
             continue
         beats: list[Heartbeat] = []
         for line, raw in enumerate(lines, number):
@@ -163,7 +166,7 @@ def _messages(file: BufferedReader, name: str) -> Iterator[Block]:
             try:
                 found = agent_output.read(raw)
             except agent_output.MessageError as why:
-                yield Block(csv_codec.empty(), [DeadLetter(name, line, None, str(why), raw)])
+                yield Block(no_rows(), [DeadLetter(name, line, None, str(why), raw)])
                 continue
             if isinstance(found, Heartbeat):
                 beats.append(found)
@@ -174,7 +177,7 @@ def _messages(file: BufferedReader, name: str) -> Iterator[Block]:
                     for each in found.rejects
                 ]  # fmt: skip
                 yield Block(found.batch, dead)
-        yield Block(csv_codec.empty(), [], beats)
+        yield Block(no_rows(), [], beats)
 
 
 def _block(decoded: Decoded, name: str, first_line: int) -> Block:
@@ -201,7 +204,7 @@ def _blocks(file: BufferedReader) -> Iterator[tuple[int, list[bytes] | None]]:
             continue
         lines.append(line)
         size += len(line)
-        if size >= BLOCK_BYTES or len(lines) >= codecs.MAX_ROWS:
+        if size >= BLOCK_BYTES or len(lines) >= LIMITS.rows:
             yield number, lines
             number, lines, size = number + len(lines), [], 0
     if lines:

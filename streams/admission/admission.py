@@ -20,7 +20,7 @@ from schemas.documents import heartbeat
 from schemas.documents.heartbeat import Heartbeat
 from schemas.signing import BAD_SIGNATURE, FOREIGN_RECORD, FUTURE, Claim, KeyRing, Refused
 from schemas.wire.batches import BadRow, Joined, decode_all, refused
-from schemas.wire.codecs import CodecError
+from schemas.wire.decoded import CodecError
 from streams.admission.foreign import foreign
 from streams.admission.ownership import Ownership
 from streams.admission.replays import Replays

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 
 from schemas import identity
 from schemas.documents.incident import Anomaly, read_incident
-from schemas.wire import codecs, window_chunks
+from schemas.wire import window_chunks
 from schemas.wire.batches import I64
+from schemas.wire.ping_columns import concat
 
 _TIME: Final = pa.timestamp("us", "UTC")
 _SECONDS: Final = pa.timestamp("s", "UTC")
@@ -160,7 +161,7 @@ def pings(parts: Sequence[tuple[pa.RecordBatch, list[Place], I64]]) -> pa.Table:
     Done once for a whole insert: names are dictionary-encoded, because ClickHouse stores them so
     and takes them three times as fast that way.
     """
-    batch = codecs.concat([batch for batch, _, _ in parts])
+    batch = concat([batch for batch, _, _ in parts])
     columns: dict[str, pa.Array] = {"path_id": pa.array(identity.path_ids(batch))}
     for name, values in zip(batch.schema.names, batch.columns, strict=True):
         if name == "latency":

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from schemas import identity
 from schemas.wire import window_chunks
-from schemas.wire.codecs import column
+from schemas.wire.ping_columns import column
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]

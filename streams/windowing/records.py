@@ -15,7 +15,7 @@ from schemas import identity
 from schemas.documents import ping
 from schemas.wire import window_chunks
 from schemas.wire.batches import BadRow
-from schemas.wire.codecs import column
+from schemas.wire.ping_columns import column
 from streams.admission.senders import Sources
 from streams.windowing.panes import I32, I64, NO_RTT, U32, U64, Pings
 from streams.windowing.path_quota import PathQuota

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
-from schemas.wire.codecs import MAX_ROWS
+from schemas.limits import LIMITS
 from testbed.simulator.records import plain
 
 #: Rows of a Parquet row group, and of an Arrow batch: as many as a reader of messages accepts.
 _GROUP_ROWS: Final = 1 << 20
-_BATCH_ROWS: Final = MAX_ROWS
+_BATCH_ROWS: Final = LIMITS.rows
 
 
 class Sink(Protocol):

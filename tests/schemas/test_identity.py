@@ -1,4 +1,4 @@
-"""path_id is one number for one five-tuple path: everywhere, for ever, for everybody."""
+"""path_id: one stable number for each five-tuple path."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from builders.record_formats import BARE, FULL, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from record_samples import BARE, FULL, table
 
 from schemas import identity
 from schemas.documents import ping
+from schemas.identity import TextHashes
 from schemas.wire import codecs
 
 
@@ -22,7 +23,7 @@ def path_id(row: dict[str, Any]) -> int:
 
 
 def reference(row: dict[str, Any]) -> int:
-    """The definition, told with Python's own integers."""
+    """The definition in Python's own integers."""
     mask = 2**64 - 1
 
     def mix(h: int) -> int:
@@ -30,14 +31,14 @@ def reference(row: dict[str, Any]) -> int:
         h = ((h ^ (h >> 27)) * 0x94D049BB133111EB) & mask
         return h ^ (h >> 31)
 
-    def box(end: str) -> str:
-        """The container; where it is not named, its host, its rnic, its address."""
+    def container(end: str) -> str:
+        """The container id, else the host, else the rnic, else the address."""
         names = (f"{end}_node_id", f"{end}_node_sn", f"{end}_real_ip", f"{end}_ip")
         return next(str(row[name]) for name in names if row.get(name))
 
     texts = [
         row.get("src_idc") or "default", row["agent_type"], row["task_type"],
-        box("src"), row["src_ip"], box("dst"), row["dst_ip"],
+        container("src"), row["src_ip"], container("dst"), row["dst_ip"],
     ]  # fmt: skip
     fields = [int.from_bytes(blake2b(t.encode(), digest_size=8).digest(), "little") for t in texts]
     h = 0
@@ -53,7 +54,7 @@ def reference(row: dict[str, Any]) -> int:
         (FULL, 0x00BABA4A2ED2D87D),
     ],
 )
-def test_the_number_of_a_known_path_never_changes(row: dict[str, Any], known: int) -> None:
+def test_the_id_of_a_known_path_never_changes(row: dict[str, Any], known: int) -> None:
     assert f"{path_id(row):016x}" == f"{known:016x}"
 
 
@@ -73,7 +74,7 @@ names = st.text(max_size=6) | st.none()
     )
 )
 @settings(deadline=None, max_examples=100)
-def test_it_follows_the_written_definition(changed: dict[str, Any]) -> None:
+def test_a_path_id_follows_the_written_definition(changed: dict[str, Any]) -> None:
     row = {**FULL, **changed}
     assert path_id(row) == reference(row)
 
@@ -86,7 +87,7 @@ FIELDS = {
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_every_field_of_the_identity_matters(name: str) -> None:
+def test_a_path_id_depends_on_every_field_of_the_identity(name: str) -> None:
     assert path_id({**FULL, name: FIELDS[name]}) != path_id(FULL)
 
 
@@ -98,11 +99,11 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_nothing_else_does(name: str) -> None:
+def test_a_path_id_depends_on_no_other_field(name: str) -> None:
     assert path_id({**FULL, name: OTHERS[name]}) == path_id(FULL)
 
 
-def test_direction_matters() -> None:
+def test_the_two_directions_of_a_path_have_different_ids() -> None:
     swapped = {
         {"src": "dst", "dst": "src"}.get(name[:3], name[:3]) + name[3:]: value
         for name, value in FULL.items()
@@ -119,14 +120,14 @@ def test_direction_matters() -> None:
         (("node_id", "node_sn", "real_ip"), "ip"),
     ],
 )
-def test_who_has_no_container_is_known_by_host_then_rnic_then_address(
+def test_an_endpoint_without_container_is_identified_by_host_then_rnic_then_address(
     missing: tuple[str, ...], stands_in: str
 ) -> None:
     row = {**FULL, **{f"src_{name}": None for name in missing}}
     assert path_id(row) == path_id({**FULL, "src_node_id": FULL[f"src_{stands_in}"]})
 
 
-def test_no_fabric_is_the_default_fabric() -> None:
+def test_an_empty_fabric_is_the_default_fabric() -> None:
     assert path_id({**FULL, "src_idc": ""}) == path_id({**FULL, "src_idc": ping.DEFAULT_FABRIC})
 
 
@@ -146,7 +147,7 @@ rows = st.lists(
 
 @given(rows=rows, order=st.randoms())
 @settings(deadline=None, max_examples=60)
-def test_order_of_columns_and_dictionary_encoding_do_not_matter(
+def test_path_ids_do_not_depend_on_column_order_or_dictionary_encoding(
     rows: list[dict[str, Any]], order: Any
 ) -> None:
     batch = codecs.conform(table(rows)).batch
@@ -162,7 +163,7 @@ def test_order_of_columns_and_dictionary_encoding_do_not_matter(
     assert identity.path_ids(batch).tolist() == [reference(row) for row in rows]
 
 
-def test_a_million_paths_have_a_million_numbers() -> None:
+def test_a_million_paths_have_a_million_different_ids() -> None:
     ports = pa.array(list(range(1000)) * 1000, pa.int32())
     others = pa.array([n // 1000 for n in range(1_000_000)], pa.int32())
     one = codecs.conform(table([BARE])).batch
@@ -171,11 +172,17 @@ def test_a_million_paths_have_a_million_numbers() -> None:
     assert len(set(identity.path_ids(batch).tolist())) == 1_000_000
 
 
-def test_a_flood_of_names_does_not_keep_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identity, "_CACHE_LIMIT", 100)
-    monkeypatch.setattr(identity, "_cache", cache := {})
-    known = identity.text_hash("host-1")
+def test_text_hashes_are_cached_up_to_a_number_of_texts() -> None:
+    hashes = TextHashes(max_texts=100)
+    known = hashes.of("host-1")
     for n in range(1000):
-        identity.text_hash(f"flood-{n}")
-    assert len(cache) <= 100
-    assert identity.text_hash("host-1") == known
+        hashes.of(f"flood-{n}")
+    assert len(hashes.cached) <= 100
+    assert hashes.of("host-1") == known
+
+
+def test_text_hashes_are_cached_up_to_a_number_of_characters() -> None:
+    hashes = TextHashes(max_chars=100_000)
+    for number in range(100):
+        hashes.of("n" * 4096 + str(number))
+    assert 0 < hashes.chars <= 100_000 + 4100

@@ -8,11 +8,12 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pytest
+from builders.record_formats import encode_csv
 from ping_samples import START_S, content_type, message, ping, table
 
 from schemas import topics
 from schemas.wire import codecs
-from schemas.wire.codecs import Reject
+from schemas.wire.rejects import Reject
 from store import migrate
 from store.client import Store, open_store
 from streams import dead_letters
@@ -37,7 +38,7 @@ MANY = {
     "a message of 2 MB that is none": (b"x" * 2_000_000, topics.ARROW, 1),
     "a content-type of 400 kB": (b"x", "t" * 400_000, 1),
     "a column of 100 kB": (
-        codecs.encode_csv(codecs.conform(table([ping()])).batch).partition(b"\n")[0]
+        encode_csv(codecs.conform(table([ping()])).batch).partition(b"\n")[0]
         + b"," + b"c" * 100_000 + b"\n" + b"," * 100 + b"\n",
         topics.CSV, 1,
     ),

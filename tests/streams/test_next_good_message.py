@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
+from builders.record_formats import encode_csv
 from corpus import CONTENT_TYPES, anything, fuzzed, header_values
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,7 +50,7 @@ GOOD_PINGS = (
     msgspec.json.encode(ROWS[0]),
     b"\n".join(map(msgspec.json.encode, ROWS)),
     msgspec.json.encode(ROWS),
-    codecs.encode_csv(codecs.conform(table(ROWS)).batch),
+    encode_csv(codecs.conform(table(ROWS)).batch),
 )
 BEAT = heartbeat.encode(
     Heartbeat("h1", START_S * 10**9, cpu_steal=0.5, scheduling_delay_us=3.0, version="1")

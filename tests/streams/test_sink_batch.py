@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from schemas import topics
 from schemas.documents.incident import Anomaly, Incident, encode
 from schemas.wire import window_chunks
-from schemas.wire.codecs import Reject
+from schemas.wire.rejects import Reject
 from streams import dead_letters
 from streams.sink.batch import Batcher, Limits, Message
 from streams.sink.dead_letters import DeadLetter

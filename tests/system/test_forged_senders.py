@@ -22,6 +22,8 @@ from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.topology import Topology
 from schemas.signing import HostKey, KeyRing
 from schemas.wire import codecs, window_chunks
+from schemas.wire.arrow.stream import parse_arrow
+from schemas.wire.ping_columns import TYPES
 from streams.admission.admission import Admission
 from streams.admission.ownership import Ownership
 from streams.heartbeats import Heartbeats
@@ -148,7 +150,7 @@ class Attack:
         self._fabric = fabric
         self._key = RING.host_key(fabric, EVIL)
         hosts = sorted({beat.node_sn for second in seconds for beat in second.heartbeats})
-        rows = codecs.read_arrow(next(m.value for topic, m in log if topic == PINGS)).slice(0, 20)
+        rows = parse_arrow(next(m.value for topic, m in log if topic == PINGS)).batch.slice(0, 20)
         for second in seconds[60::5]:
             at_ns = second.start_ns + SECOND // 2
             for number, host in enumerate(hosts[:8]):
@@ -226,7 +228,7 @@ class Attack:
 def _with(rows: pa.RecordBatch, changed: dict[str, Any]) -> pa.RecordBatch:
     table = pa.Table.from_batches([rows])
     for name, value in changed.items():
-        typed = pa.array([value] * len(table), codecs.column_type(name))
+        typed = pa.array([value] * len(table), TYPES[name])
         at = table.schema.get_field_index(name)
         table = table.append_column(name, typed) if at < 0 else table.set_column(at, name, typed)
     return table.combine_chunks().to_batches()[0]

@@ -12,6 +12,7 @@ import pytest
 
 from schemas import topics
 from schemas.documents import heartbeat, ping, topology
+from schemas.limits import LIMITS
 from schemas.wire import codecs
 from skeletonhunter.diagnosis.ping_files import read
 from testbed.faults.kinds import Fault
@@ -138,5 +139,5 @@ def test_a_second_is_written_in_batches_that_readers_of_messages_accept(tmp_path
         sink.close()
     with pa.ipc.open_stream(str(tmp_path / "arrow")) as reader:
         sizes = [part.num_rows for part in reader]
-    assert sum(sizes) == batch.num_rows > codecs.MAX_ROWS >= max(sizes)
+    assert sum(sizes) == batch.num_rows > LIMITS.rows >= max(sizes)
     assert pa.parquet.ParquetFile(tmp_path / "parquet").num_row_groups == 1

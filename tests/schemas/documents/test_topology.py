@@ -1,4 +1,4 @@
-"""topology.json is checked as a whole, so that nobody meets a name that nobody defined."""
+"""topology.json: checked as a whole, so that every name that it uses is defined."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_good_document_meets_its_json_schema() -> None:
     jsonschema.validate(good(), json_schemas.schema("topology"))
 
 
-def test_what_is_not_said_has_a_default() -> None:
+def test_an_absent_field_has_its_default() -> None:
     read = parse({"hosts": [{"node_sn": "h1", "rnics": [{"real_ip": "r1"}]}]})
     assert (read.version, read.fabric, read.hosts[0].rnics[0].asw) == (1, "default", "")
 
@@ -153,7 +153,7 @@ def test_a_bad_document_is_refused_in_one_line_that_says_where_and_what(
 @pytest.mark.parametrize(
     "raw", [b"", b"[]", b"null", b"{", b'{"fabric":"\xff"}', b'{"x":' + b"[" * 5000 + b"]" * 5000]
 )
-def test_what_is_no_document_is_refused(raw: bytes) -> None:
+def test_bytes_that_are_no_topology_are_refused(raw: bytes) -> None:
     with pytest.raises(TopologyError, match=r"t\.json: "):
         topology.parse(raw, "t.json")
 

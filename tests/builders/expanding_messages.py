@@ -1,4 +1,4 @@
-"""Small messages that want much: memory, rows, columns, dead letters. Built here, never stored."""
+"""Small messages that expand to much memory, many rows, columns or dead letters."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pyarrow as pa
-from record_samples import BARE, csv, ndjson
 
+from builders.record_formats import BARE, csv, ndjson
 from schemas import topics
-from schemas.wire import arrow_frames, window_chunks
+from schemas.wire import window_chunks
+from schemas.wire.arrow import frames
 
 ROWS: Final = 65_536
 
@@ -31,7 +32,7 @@ def constant(value: Any, rows: int = ROWS) -> pa.Array:
 
 
 def records(rows: int = ROWS, **columns: pa.Array) -> dict[str, pa.Array]:
-    """Columns of records that say the same."""
+    """Columns of equal records."""
     return {name: constant(value, rows) for name, value in BARE.items()} | columns
 
 
@@ -67,10 +68,10 @@ def overlapping(columns: int = 44, text_bytes: int = 1024 * 1024) -> bytes:
     names = [f"src_{n}" for n in range(columns)]
     names[:4] = ["src_zone_id", "dst_zone_id", "src_pod", "dst_pod"]
     raw = bytearray(stream({name: pa.array(["x" * text_bytes]) for name in names}))
-    start, _ = arrow_frames.walk(bytes(raw)).batches[0]
+    start, _ = frames.walk(bytes(raw)).batches[0]
     root = start + 8
     table = root + struct.unpack_from("<I", raw, root)[0]
-    slot = arrow_frames._slot  # noqa: SLF001 — a corrupt stream has no writer
+    slot = frames.field_position
     header = slot(raw, table, 2)
     header += struct.unpack_from("<I", raw, header)[0]
     vector = slot(raw, header, 2)

@@ -1,7 +1,9 @@
-"""Ping records for tests of what travels."""
+"""Ping records and their bytes in each format of the wire."""
 
 from __future__ import annotations
 
+import csv as csv_module
+import io
 import json
 from collections.abc import Callable
 from typing import Any, Final
@@ -9,8 +11,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from schemas import topics
+from schemas.documents import ping
 from schemas.wire import codecs
-from schemas.wire.codecs import Decoded
+from schemas.wire.decoded import Decoded
 
 TIME_NS: Final = 1_733_989_200_251_122_334
 
@@ -60,6 +63,18 @@ def arrow(*rows: dict[str, Any]) -> bytes:
 
 def json_array(*rows: dict[str, Any]) -> bytes:
     return json.dumps(rows).encode()
+
+
+def encode_csv(batch: pa.RecordBatch) -> bytes:
+    """Decoded records as samples.csv has them: UTF-8 with a BOM and a header of the 45 columns."""
+    extras = [column.name for column in ping.EXTRA_STATS]
+    out = io.StringIO()
+    writer = csv_module.DictWriter(out, ping.NAMES, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in batch.to_pylist():
+        stats = {name: row[name] for name in extras if row.get(name) is not None}
+        writer.writerow({**row, "extra_stats": json.dumps(stats) if stats else ""})
+    return b"\xef\xbb\xbf" + out.getvalue().encode()
 
 
 #: content-type -> how to write rows in it.

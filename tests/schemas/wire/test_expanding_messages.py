@@ -1,4 +1,4 @@
-"""Small messages that want much: each is a dead letter, and the good one after it is read."""
+"""Small messages that expand: each is a dead letter, and the good message after it is read."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bombs import MESSAGES, chunk
-from record_samples import BARE, arrow
+from builders.expanding_messages import MESSAGES, chunk
+from builders.record_formats import BARE, arrow
 
-MOST_GROWN = 512 * 2**20
-READER = Path(__file__).with_name("bomb_reader.py")
+MAX_GROWTH_BYTES = 512 * 2**20
+READER = Path(__file__).with_name("message_reader.py")
 
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What a reader says of each bomb; all of them in one process, one after another."""
-    folder = tmp_path_factory.mktemp("bombs")
+    """Result of each message; one process reads all of them, one after another."""
+    folder = tmp_path_factory.mktemp("messages")
     (folder / "good").write_bytes(arrow(BARE))
     names = []
     for number, (content_type, make) in enumerate(MESSAGES.values()):
@@ -45,36 +45,38 @@ def outcome(outcomes: dict[str, dict[str, Any]], file: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_a_bomb_is_a_dead_letter_and_the_next_message_is_read(
+def test_an_expanding_message_is_a_dead_letter_and_the_next_message_is_read(
     outcomes: dict[str, dict[str, Any]], name: str
 ) -> None:
-    said = outcome(outcomes, str([*MESSAGES].index(name)))
-    assert (said["rows"], said["good"]) == (0, 1), said
-    assert said["bad"] >= 1
-    assert said["grown"] < MOST_GROWN, said
-    assert said["letters"] <= 17, "a few in full, one for the rest"
-    assert said["letter_bytes"] < 1_000_000, "a broker takes each of them"
-    assert "Error" not in said["why"], "foreseen, not caught by chance"
+    result = outcome(outcomes, str([*MESSAGES].index(name)))
+    assert (result["rows"], result["good"]) == (0, 1), result
+    assert result["bad"] >= 1
+    assert result["grown"] < MAX_GROWTH_BYTES, result
+    assert result["letters"] <= 17, "a few in full, one for the rest"
+    assert result["letter_bytes"] < 1_000_000, "a broker takes each of them"
+    assert "Error" not in result["why"], "a limit refused it, not an unexpected error"
 
 
 @pytest.mark.parametrize("kind", ["pane", "window"])
-def test_a_bomb_on_skh_windows_is_refused(outcomes: dict[str, dict[str, Any]], kind: str) -> None:
-    said = outcome(outcomes, kind)
-    assert said["rows"] == 0
-    assert said["grown"] < MOST_GROWN
-    assert "expand" in said["why"]
+def test_an_expanding_chunk_of_skh_windows_is_refused(
+    outcomes: dict[str, dict[str, Any]], kind: str
+) -> None:
+    result = outcome(outcomes, kind)
+    assert result["rows"] == 0
+    assert result["grown"] < MAX_GROWTH_BYTES
+    assert "expand" in result["why"]
 
 
-def test_all_bombs_together_leave_the_process_alive(
+def test_a_process_that_reads_all_expanding_messages_survives(
     outcomes: dict[str, dict[str, Any]],
 ) -> None:
     assert outcomes["process"] == {"code": 0, "stderr": ""}
 
 
-def test_rows_are_counted_one_by_one_though_their_letters_are_not(
+def test_every_bad_row_is_counted_although_most_share_a_dead_letter(
     outcomes: dict[str, dict[str, Any]],
 ) -> None:
     for name in ("lines of digits", "lines of empty objects", "lines of text", "lines of commas"):
-        said = outcome(outcomes, str([*MESSAGES].index(name)))
-        assert said["bad"] == 65_536, name
-        assert said["why"].startswith("and 65520 more rows of this message"), said["why"]
+        result = outcome(outcomes, str([*MESSAGES].index(name)))
+        assert result["bad"] == 65_536, name
+        assert result["why"].startswith("and 65520 more rows of this message"), result["why"]

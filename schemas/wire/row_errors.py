@@ -1,4 +1,4 @@
-"""Which rows of a batch are bad and why, without a text for each of a million of them."""
+"""Which rows of a batch are bad and why; texts are made only for the rows that are shown."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ I32 = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 
 
-class Faults:
-    """Which rows are bad and why; a row keeps its first reason.
+class RowErrors:
+    """Bad rows of a batch; a row keeps its first reason.
 
-    A reason is a column, a rule that may quote ``{value}``, and the column's values; it is put into
-    words only for the rows that are shown.
+    A reason is a column, a rule that may quote ``{value}``, and the column's values.
+
+    bad  (rows,) whether each row is bad
     """
 
     def __init__(self, rows: int) -> None:
         self.bad: Mask = np.zeros(rows, bool)
-        self._code: I32 = np.zeros(rows, np.int32)  # of a bad row: which of the reasons
+        self._code: I32 = np.zeros(rows, np.int32)  # of a bad row: index into _reasons
         self._reasons: list[tuple[str, str, pa.Array | None]] = []
         self._known: dict[tuple[str, str], int] = {}
 
@@ -27,11 +28,11 @@ class Faults:
         """Mark one row; braces in ``reason`` are text."""
         if self.bad[row]:
             return
-        at = self._known.get((column, reason))
-        if at is None:
-            at = self._known[column, reason] = len(self._reasons)
+        code = self._known.get((column, reason))
+        if code is None:
+            code = self._known[column, reason] = len(self._reasons)
             self._reasons.append((column, reason, None))
-        self.bad[row], self._code[row] = True, at
+        self.bad[row], self._code[row] = True, code
 
     def add_where(self, mask: pa.Array | Mask, column: str, rule: str, values: pa.Array) -> None:
         """Mark the rows where mask is true; ``rule`` may quote ``{value}``."""
@@ -44,6 +45,7 @@ class Faults:
             self.bad |= new
 
     def any(self) -> bool:
+        """Whether any row is bad."""
         return bool(self.bad.any())
 
     def reason(self, row: int) -> tuple[str, str, str]:
@@ -53,7 +55,7 @@ class Faults:
         return column, f"{column}: {text}", self._rule(self._code[row])
 
     def rules(self, rows: npt.NDArray[np.int64]) -> list[tuple[str, int]]:
-        """Rules that some bad rows broke, and how many of them did."""
+        """(rule, rows that broke it) over some bad rows."""
         codes, counts = np.unique(self._code[rows], return_counts=True)
         return [
             (self._rule(code), count)
@@ -66,15 +68,15 @@ class Faults:
 
 
 def show(values: pa.Array, row: int) -> str:
-    """A value as a reason quotes it: short, and in one line."""
+    """A value as a reason quotes it: at most 60 characters, in one line."""
     try:
         value = values[row].as_py()
-    except Exception:  # whatever Arrow holds and Python has nothing for: a year, a zone, a byte
+    except Exception:  # Arrow holds values that Python cannot: years, zones, bytes
         return "a value that cannot be shown"
     return shortened(value)
 
 
 def shortened(value: object) -> str:
-    """The representation of a value, of some 60 characters at the most."""
+    """``repr`` of a value, cut to 60 characters."""
     text = repr(value[:60] if isinstance(value, str | bytes) else value)
     return text if len(text) <= 60 else text[:57] + "..."

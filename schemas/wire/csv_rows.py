@@ -1,4 +1,4 @@
-"""CSV blocks -> ping records; a block is a header line and whole lines, with or without a BOM."""
+"""CSV -> columns of text, not yet checked: a header line and whole lines, with or without a BOM."""
 
 from __future__ import annotations
 
@@ -10,23 +10,19 @@ from pyarrow import csv as pacsv
 
 from schemas.documents import ping
 from schemas.limits import LIMITS, Limits
-from schemas.wire import codecs
-from schemas.wire.codecs import CodecError, Decoded, Parsed, Reject
+from schemas.wire.decoded import CodecError, Parsed, one_line
+from schemas.wire.ping_columns import KNOWN
+from schemas.wire.rejects import Reject
 
 _BOM = b"\xef\xbb\xbf"
 
 
-def decode_csv(raw: bytes, *, header: bytes | None = None) -> Decoded:
-    """Read a block of CSV.
-
-    raw     lines; the first one is the header unless ``header`` gives it
-    Row numbers of rejects count data lines from 0. Raises CodecError without a usable header.
-    """
-    return codecs.conformed(parse_csv(raw, header=header))
-
-
 def parse_csv(raw: bytes, *, header: bytes | None = None, limits: Limits = LIMITS) -> Parsed:
-    """Lines of a block of CSV as texts, not yet checked as records; raises CodecError."""
+    """Lines of a block of CSV as columns of text, not yet checked as records.
+
+    raw  lines; the first one is the header unless ``header`` gives it
+    Raises CodecError without a usable header.
+    """
     raw = raw.removeprefix(_BOM)
     if header is None:
         header, _, raw = raw.partition(b"\n")
@@ -34,7 +30,7 @@ def parse_csv(raw: bytes, *, header: bytes | None = None, limits: Limits = LIMIT
     lines = raw.split(b"\n")
     if lines and not lines[-1].strip():
         lines.pop()
-    wrong: list[Reject] = []
+    rejects: list[Reject] = []
     keep: list[int] = []
     for number, line in enumerate(lines):
         if not line.strip():
@@ -43,11 +39,11 @@ def parse_csv(raw: bytes, *, header: bytes | None = None, limits: Limits = LIMIT
             keep.append(number)
         else:
             column, reason, rule = found
-            wrong.append(Reject(number, column, reason, line, rule=rule or reason))
+            rejects.append(Reject(number, column, reason, line, rule=rule or reason))
     if not keep:
-        return Parsed(_no_rows(), np.empty(0, np.int64), lines, wrong)
+        return Parsed(_no_texts(), np.empty(0, np.int64), lines, rejects)
     block = b"\n".join(lines[number] for number in keep)
-    known = [name for name in names if name in codecs.KNOWN]
+    known = [name for name in names if name in KNOWN]
     try:
         table = pacsv.read_csv(
             pa.BufferReader(block),
@@ -59,15 +55,15 @@ def parse_csv(raw: bytes, *, header: bytes | None = None, limits: Limits = LIMIT
             ),
         ).combine_chunks()  # fmt: skip
     except pa.ArrowException as why:
-        raise CodecError(f"not CSV: {' '.join(str(why).split())[:300]}") from why
-    if table.num_rows != len(keep):  # a line that Arrow takes apart otherwise than we do
+        raise CodecError(f"not CSV: {one_line(why)}") from why
+    if table.num_rows != len(keep):  # Arrow splits a line otherwise than csv does
         raise CodecError(f"{len(keep)} lines of CSV hold {table.num_rows} rows")
     batch = table.to_batches()[0]
-    return Parsed(batch, np.array(keep, np.int64), lines, wrong)
+    return Parsed(batch, np.array(keep, np.int64), lines, rejects)
 
 
 def _wrong(line: bytes, names: list[str], limits: Limits) -> tuple[str | None, str, str] | None:
-    """Column, reason and, where it differs, rule of a line that is torn; None: it is whole."""
+    """(column, reason, rule or "" where it is the reason) of a bad line; None: the line is good."""
     if len(line) > limits.line_bytes:
         return None, f"a row of more than {limits.line_bytes} B", ""
     if b"\r" in line.rstrip(b"\r\n"):
@@ -108,14 +104,10 @@ def header_names(header: bytes, limits: Limits = LIMITS) -> list[str]:
     return names
 
 
-def empty() -> pa.RecordBatch:
-    """No rows, with the required columns."""
-    return codecs.conform(_no_rows()).batch
-
-
-def _no_rows() -> pa.RecordBatch:
-    nothing = [pa.nulls(0, pa.string()) for _ in ping.REQUIRED]
-    return pa.RecordBatch.from_arrays(nothing, list(ping.REQUIRED))
+def _no_texts() -> pa.RecordBatch:
+    """No rows, with the required columns as texts."""
+    required = [pa.nulls(0, pa.string()) for _ in ping.REQUIRED]
+    return pa.RecordBatch.from_arrays(required, list(ping.REQUIRED))
 
 
 def _fields(line: bytes) -> int:

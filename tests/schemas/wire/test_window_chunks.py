@@ -77,13 +77,15 @@ def test_a_header_survives_kafka(header: Header) -> None:
         ({"kind": None}, "bad header 'kind'"),
     ],
 )
-def test_a_bad_header_is_refused(change: dict[str, Any], what: str) -> None:
+def test_a_header_that_is_missing_or_malformed_is_refused(
+    change: dict[str, Any], what: str
+) -> None:
     headers = {**dict(Header("pane", "f1").to_kafka()), **change}
     with pytest.raises(WindowsError, match=what):
         Header.from_kafka({name: value for name, value in headers.items() if value is not None})
 
 
-def test_foreign_headers_do_not_matter() -> None:
+def test_unknown_headers_are_ignored() -> None:
     headers = dict(Header("pane", "f1").to_kafka())
     assert Header.from_kafka({**headers, "traceparent": b"00-ab"}) == Header("pane", "f1")
 
@@ -109,7 +111,7 @@ def test_a_corrupt_chunk_is_refused(raw: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_flipped_byte_anywhere_in_a_chunk_is_at_most_an_error(kind: window_chunks.Kind) -> None:
+def test_a_flipped_byte_in_a_chunk_is_at_most_a_windows_error(kind: window_chunks.Kind) -> None:
     good = window_chunks.encode(rows(kind))
     for at in range(0, len(good), 1 if len(good) < 4000 else 2):
         raw = bytearray(good)
@@ -129,7 +131,7 @@ def pane_of(names: pa.Array) -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize("length", [20, 65, 4096])
-def test_a_pane_is_cut_into_chunks_below_the_limit_and_nothing_is_lost(length: int) -> None:
+def test_a_pane_is_split_into_chunks_below_the_limit_without_losing_rows(length: int) -> None:
     rows_of_pane = 10_000 if length < 1000 else 200
     pane = pane_of(pa.array([f"{n:05d}".rjust(length, "n") for n in range(rows_of_pane)]))
     chunks = window_chunks.encode_chunks(pane)
@@ -139,7 +141,7 @@ def test_a_pane_is_cut_into_chunks_below_the_limit_and_nothing_is_lost(length: i
     assert again == pane.to_pylist()
 
 
-def test_a_chunk_that_others_names_make_too_large_carries_only_its_own() -> None:
+def test_a_chunk_of_a_large_pane_has_only_the_names_that_its_rows_use() -> None:
     pane = pane_of(pa.array([f"host-{n:05d}" for n in range(9000)]))
     chunks = window_chunks.encode_chunks(pane)
     assert max(map(len, chunks)) <= window_chunks.MAX_CHUNK_BYTES
@@ -150,3 +152,38 @@ def test_a_chunk_that_others_names_make_too_large_carries_only_its_own() -> None
 def test_an_empty_pane_is_one_empty_chunk() -> None:
     (chunk,) = window_chunks.encode_chunks(rows("pane").slice(0, 0))
     assert window_chunks.decode("pane", chunk).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("end_s", 10**30), ("end_s", 2**32), ("end_s", -1), ("start_s", 7), ("chunks", 10**9),
+        ("chunks", 0), ("chunk", 5), ("chunk", -1), ("partition", -1), ("epoch", 10**30),
+        ("watermark_ms", 10**30), ("watermark_ms", -1), ("fabric", "f" * 4097),
+    ],
+)  # fmt: skip
+def test_a_windows_header_with_an_impossible_value_is_refused(field: str, value: Any) -> None:
+    header = Header("pane", "f1", 5, 6)._replace(**{field: value})
+    with pytest.raises(WindowsError, match=f"bad header {field}|bad header end_s"):
+        Header.from_kafka(dict(header.to_kafka()))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{", b"\xff", b"5", b"[]", b'{"skewed":5}', b'{"skewed":{"h":"x"}}', b"[" * 10**5,
+        b'{"skewed":{"h":1e999}}', b'{"x":' + b"[" * 10**5, b'{"x":"' + b"x" * 2**20 + b'"}',
+        b'{"skewed":{"' + b"h" * 5000 + b'":1}}',
+    ],
+)  # fmt: skip
+def test_an_invalid_punctuation_body_is_refused(body: bytes) -> None:
+    with pytest.raises(WindowsError, match=r"skh\.windows"):
+        window_chunks.check_body(body)
+    window_chunks.check_body(b'{"partition":0,"skewed":{"h1":3600.0},"counts":{}}')
+    window_chunks.check_body(b"")
+
+
+def test_a_chunk_with_a_null_count_is_refused() -> None:
+    row = {"path_id": 5, "sent": 3, "lost": 1}
+    with pytest.raises(WindowsError, match="is null in this pane chunk"):
+        window_chunks.check_whole("pane", pa.RecordBatch.from_pylist([row], window_chunks.PANE))

@@ -1,4 +1,4 @@
-"""Ping records in every format of the wire: what is written is read, and nothing else."""
+"""Ping records in every format of the wire: decoded as they were encoded."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from builders.record_formats import BARE, FULL, TIME_NS, WRITERS, encode_csv, ndjson, read, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from record_samples import BARE, FULL, TIME_NS, WRITERS, ndjson, read, table
 
 from schemas import identity, topics
 from schemas.documents import ping
+from schemas.limits import LIMITS
 from schemas.wire import codecs
-from schemas.wire.codecs import CodecError
+from schemas.wire.decoded import CodecError
+from schemas.wire.ping_columns import column, concat
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 ENCODERS = {
     topics.ARROW: codecs.encode_arrow,
     topics.NDJSON: codecs.encode_ndjson,
-    topics.CSV: codecs.encode_csv,
+    topics.CSV: encode_csv,
     topics.JSON: lambda batch: json.dumps(
         [{k: v for k, v in row.items() if v is not None} for row in batch.to_pylist()]
     ).encode(),
@@ -78,19 +80,19 @@ def test_a_round_trip_through_any_format_gives_equal_columns_and_path_ids(
 
 
 @every_format
-def test_all_formats_say_the_same(kind: str) -> None:
+def test_a_full_record_is_equal_in_all_formats(kind: str) -> None:
     decoded = codecs.decode(ENCODERS[kind](codecs.conform(table([FULL])).batch), kind)
     assert present(decoded.batch) == [dict(sorted(FULL.items()))]
 
 
 @every_format
-def test_the_least_record_needs_only_the_required_columns(kind: str) -> None:
+def test_a_record_needs_only_the_required_columns(kind: str) -> None:
     decoded = read(kind, BARE)
     assert present(decoded.batch) == [BARE]
     assert set(BARE) == set(ping.REQUIRED)
 
 
-def test_columns_have_the_types_of_the_record_whatever_they_came_as() -> None:
+def test_columns_have_the_types_of_the_record() -> None:
     typed = read(topics.NDJSON, FULL).batch.schema
     known = {c.name: c.type for c in (*ping.COLUMNS, *ping.EXTRA_STATS)}
     assert typed == pa.schema([(f.name, pa.type_for_alias(known[f.name])) for f in typed])
@@ -111,7 +113,7 @@ def test_the_sample_is_three_records() -> None:
     assert decoded.batch.column("latency").to_pylist() == [17.204, 14.018, 12.655]
 
 
-def test_one_broken_line_of_the_sample_costs_one_record_and_names_line_and_column() -> None:
+def test_a_broken_line_of_the_sample_is_rejected_with_line_and_column() -> None:
     decoded = codecs.decode((DATA / "samples-broken.csv").read_bytes(), topics.CSV)
     assert decoded.batch.num_rows == 2
     (reject,) = decoded.rejects
@@ -120,7 +122,7 @@ def test_one_broken_line_of_the_sample_costs_one_record_and_names_line_and_colum
     assert b",fast," in reject.raw
 
 
-# --- what readers forgive ---------------------------------------------------------------------
+# --- what readers accept ---------------------------------------------------------------------
 
 
 @every_format
@@ -130,12 +132,12 @@ def test_unknown_columns_are_ignored(kind: str) -> None:
 
 
 @every_format
-def test_tenant_id_is_the_source_tenant(kind: str) -> None:
+def test_the_column_tenant_id_is_read_as_src_tenant_id(kind: str) -> None:
     decoded = read(kind, {**BARE, "tenant_id": "t-1"})
     assert decoded.batch.column("src_tenant_id").to_pylist() == ["t-1"]
 
 
-def test_empty_text_is_no_number() -> None:
+def test_empty_text_in_a_number_column_is_null() -> None:
     row = {**BARE, "latency": "", "src_port": "", "loss_rate": " ", "sent": ""}
     for kind in (topics.CSV, topics.NDJSON):
         decoded = read(kind, row)
@@ -151,7 +153,7 @@ def test_latency_without_success_becomes_null(dial: str) -> None:
     assert decoded.batch.column("latency").to_pylist() == [5.0, None]
 
 
-def test_case_of_the_fixed_words_is_forgiven() -> None:
+def test_case_of_enumerated_values_is_ignored() -> None:
     row = {**BARE, "task_type": "RDMA_Ping", "dial": "Success", "agent_type": "Overlay"}
     (found,) = present(read(topics.NDJSON, row).batch)
     assert (found["task_type"], found["dial"], found["agent_type"]) == (
@@ -182,7 +184,7 @@ def test_a_time_column_of_any_unit_is_nanoseconds(unit: str) -> None:
     assert decoded.batch.column("ping_time").to_pylist() == [whole_s]
 
 
-def test_parameters_and_case_of_the_content_type_do_not_matter() -> None:
+def test_parameters_and_case_of_the_content_type_are_ignored() -> None:
     raw = WRITERS[topics.CSV](BARE)
     assert codecs.decode(raw, "Text/CSV; charset=utf-8").batch.num_rows == 1
 
@@ -194,7 +196,7 @@ def test_quoted_commas_and_quotes_are_one_field() -> None:
     assert decoded.batch.column("src_zone_id").to_pylist() == ['a "quoted", zone']
 
 
-def test_blank_lines_are_no_records() -> None:
+def test_blank_lines_are_ignored() -> None:
     raw = b"\n\n" + ndjson(BARE) + b"\n  \n" + ndjson(BARE) + b"\n"
     assert codecs.decode(raw, topics.NDJSON).batch.num_rows == 2
     raw = WRITERS[topics.CSV](BARE, BARE) + b"\n\n\r\n"
@@ -212,7 +214,7 @@ def test_blank_lines_are_no_records() -> None:
         (topics.ARROW, codecs.encode_arrow(table([BARE]).slice(0, 0))),
     ],
 )
-def test_a_message_without_rows_is_no_record_and_no_error(kind: str, raw: bytes) -> None:
+def test_a_message_without_rows_is_decoded_to_no_rows(kind: str, raw: bytes) -> None:
     decoded = codecs.decode(raw, kind)
     assert (decoded.batch.num_rows, decoded.rejects) == (0, [])
     assert set(ping.REQUIRED) <= {*decoded.batch.schema.names}
@@ -221,18 +223,18 @@ def test_a_message_without_rows_is_no_record_and_no_error(kind: str, raw: bytes)
 def test_batches_of_differing_columns_join_with_nulls() -> None:
     one = codecs.conform(table([BARE])).batch
     other = codecs.conform(table([{**BARE, "latency": 3.0}])).batch
-    assert codecs.concat([one, other]).column("latency").to_pylist() == [None, 3.0]
+    assert concat([one, other]).column("latency").to_pylist() == [None, 3.0]
 
 
 def test_a_column_that_is_absent_or_null_reads_as_its_default() -> None:
     batch = codecs.conform(table([{**BARE, "src_port": 7}, BARE])).batch
-    assert codecs.column(batch, "src_port", 0).to_pylist() == [7, 0]
-    assert codecs.column(batch, "dst_port", 9).to_pylist() == [9, 9]
+    assert column(batch, "src_port", 0).to_pylist() == [7, 0]
+    assert column(batch, "dst_port", 9).to_pylist() == [9, 9]
 
 
 def test_a_message_at_the_limit_of_rows_is_read() -> None:
-    raw = b"\n".join([ndjson(BARE)] * codecs.MAX_ROWS)
-    assert len(raw) < codecs.MAX_MESSAGE_BYTES
-    assert codecs.decode(raw, topics.NDJSON).batch.num_rows == codecs.MAX_ROWS
+    raw = b"\n".join([ndjson(BARE)] * LIMITS.rows)
+    assert len(raw) < LIMITS.message_bytes
+    assert codecs.decode(raw, topics.NDJSON).batch.num_rows == LIMITS.rows
     with pytest.raises(CodecError, match="more than 65536 rows"):
         codecs.decode(raw + b"\n" + ndjson(BARE), topics.NDJSON)

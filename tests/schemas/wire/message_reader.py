@@ -1,4 +1,4 @@
-"""Reads messages in a process of its own and says what became of them and of its memory.
+"""Reads messages in a process of its own; prints the result and the memory growth of each.
 
 Arguments: a folder, and the messages in it as name=content-type; ``good`` is read after each.
 """
@@ -15,7 +15,7 @@ from schemas.wire import window_chunks
 from schemas.wire.batches import decode_all
 from streams import dead_letters
 
-MOST_ADDRESSES = 6 * 2**30  # not of interest: keeps a bomb from taking the machine along
+ADDRESS_SPACE_BYTES = 6 * 2**30  # protects the machine when a limit fails
 
 
 def peak_bytes() -> int:
@@ -23,9 +23,9 @@ def peak_bytes() -> int:
 
 
 def main(folder: Path, names: list[str]) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESSES, MOST_ADDRESSES))
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_BYTES, ADDRESS_SPACE_BYTES))
     good = (folder / "good").read_bytes()
-    decode_all([(good, topics.ARROW)])  # what is loaded lazily is no message's fault
+    decode_all([(good, topics.ARROW)])  # lazily loaded code is not counted as growth
     for line in names:
         file, _, kind = line.partition("=")
         raw = (folder / file).read_bytes()
@@ -33,16 +33,16 @@ def main(folder: Path, names: list[str]) -> None:
         if kind.startswith("chunk:"):
             try:
                 window_chunks.decode(kind.removeprefix("chunk:"), raw)  # type: ignore[arg-type]
-                said = {"rows": 1}
+                result = {"rows": 1}
             except window_chunks.WindowsError as why:
-                said = {"rows": 0, "bad": 1, "why": str(why)}
+                result = {"rows": 0, "bad": 1, "why": str(why)}
         else:
             kind = json.loads((folder / f"{file}.type").read_text())
             joined = decode_all([(raw, kind), (good, topics.ARROW)])
             letters = [
                 dead_letters.message("skh.pings", 0, 0, raw, str(why)) for _, why in joined.errors
             ] + [dead_letters.row("skh.pings", 0, 0, reject) for _, reject in joined.rejects]
-            said = {
+            result = {
                 "rows": int((joined.message == 0).sum()),
                 "good": int((joined.message == 1).sum()),
                 "bad": joined.bad,
@@ -52,8 +52,8 @@ def main(folder: Path, names: list[str]) -> None:
                 ),
                 "why": letters[-1].headers[0][1].decode() if letters else "",
             }
-        said |= {"file": file, "grown": peak_bytes() - before}
-        print(json.dumps(said), flush=True)
+        result |= {"file": file, "grown": peak_bytes() - before}
+        print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Arrow streams -> plain columns of known names, with every expansion bounded beforehand.
+"""Arrow streams -> plain columns of known names; every expansion is bounded before it happens.
 
-Plain is what cannot be larger in memory than in the message: numbers, times, texts. Dictionaries,
-views and nested values can, so their plain size is computed before they are made plain.
+A plain value is not larger in memory than in the message: a number, a time, a text. Dictionaries,
+views and nested values may be, so their plain size is computed before they are decoded.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.limits import LIMITS, Limits
-from schemas.wire.arrow_frames import Frames
+from schemas.wire.arrow.frames import Frames
 
 _MOST_SCHEMAS: Final = 256
 _MOST_SCHEMA_BYTES: Final = 64 * 1024
-_VALUE_BYTES: Final = 64  # of a nested value while it is a Python object, at the least
+_VALUE_BYTES: Final = 64  # of a nested value as a Python object, lower bound
 
 
 class ColumnError(ValueError):
-    """Columns that no ping record has, or too much in them."""
+    """Columns of a type that no ping record has, or that expand too much; one line."""
 
 
 class Plan(NamedTuple):
-    """What to do with every message of one schema.
+    """How to read every message of one schema.
 
-    keep     columns of known names; None: all
-    encoded  those of the kept ones that are not plain: dictionaries, views
-    nested   those of the kept ones that hold lists or structs
+    keep     indices of the columns of known names; None: all
+    encoded  positions among the kept columns that hold dictionaries or views
+    nested   positions among the kept columns that hold lists or structs
     wrong    why no message of this schema can be read, or None
     """
 
@@ -41,7 +41,7 @@ class Plan(NamedTuple):
 
 
 class Plans:
-    """Plans by the bytes of the schema: an agent sends the same schema in every message."""
+    """Cache of plans by the bytes of the schema: an agent sends one schema in every message."""
 
     def __init__(self, known: Mapping[str, object]) -> None:
         self._known = known
@@ -62,25 +62,26 @@ class Plans:
         if len(schema) > limits.columns:
             wrong = f"{len(schema)} columns; a message may have {limits.columns}"
             return Plan(schema, None, [], [], wrong)
-        keep = [at for at, name in enumerate(schema.names) if name in self._known]
+        keep = [index for index, name in enumerate(schema.names) if name in self._known]
         encoded, nested = [], []
-        for place, at in enumerate(keep):
-            kind = schema.field(at).type
+        for position, index in enumerate(keep):
+            kind = schema.field(index).type
             if is_nested(kind):
-                nested.append(place)
+                nested.append(position)
             elif is_encoded(kind):
-                encoded.append(place)
+                encoded.append(position)
             elif not is_plain(kind):
-                what = f"column {schema.names[at]}: {str(kind)[:64]} is no type of a ping record"
-                return Plan(schema, keep, [], [], what)
+                name = schema.names[index]
+                wrong = f"column {name}: {str(kind)[:64]} is no type of a ping record"
+                return Plan(schema, keep, [], [], wrong)
         return Plan(schema, None if len(keep) == len(schema) else keep, encoded, nested, None)
 
 
 def read(raw: bytes, frames: Frames, plan: Plan, limits: Limits = LIMITS) -> pa.RecordBatch:
     """Rows of a stream, validated in full, as plain columns of known names.
 
-    Raises ColumnError when they would be larger than a message of this size may be, and
-    pa.ArrowException when the stream is corrupt.
+    Raises ColumnError when they would expand to more than ``limits`` allows a message of this size,
+    and pa.ArrowException when the stream is corrupt.
     """
     if plan.wrong is not None:
         raise ColumnError(plan.wrong)
@@ -113,24 +114,24 @@ def _plain(batch: pa.RecordBatch, plan: Plan, left: int, most: int) -> pa.Record
     batch.validate(full=True)
     if not plan.encoded and not plan.nested:
         return batch
-    for at in plan.nested:
-        left -= _VALUE_BYTES * leaves(batch.column(at))
-        _enough(left, most, batch.schema.names[at])
+    for index in plan.nested:
+        left -= _VALUE_BYTES * leaves(batch.column(index))
+        _check_left(left, most, batch.schema.names[index])
     columns = list(batch.columns)
-    for at in plan.encoded:
-        left -= decoded_bytes(columns[at])
-        _enough(left, most, batch.schema.names[at])
-        columns[at] = decode(columns[at])
+    for index in plan.encoded:
+        left -= decoded_bytes(columns[index])
+        _check_left(left, most, batch.schema.names[index])
+        columns[index] = decode(columns[index])
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
 
-def _enough(left: int, most: int, name: str) -> None:
+def _check_left(left: int, most: int, name: str) -> None:
     if left < 0:
         raise ColumnError(f"column {name[:64]}: its values expand to more than {most} B")
 
 
 def is_plain(kind: pa.DataType) -> bool:
-    """Values of at most a few bytes, or text whose bytes are all in the message."""
+    """Whether values take a few bytes each, or are text whose bytes are all in the message."""
     if isinstance(kind, pa.BaseExtensionType) or pa.types.is_interval(kind):
         return False
     return bool(
@@ -146,27 +147,27 @@ def is_plain(kind: pa.DataType) -> bool:
 
 
 def is_encoded(kind: pa.DataType) -> bool:
-    """A dictionary of plain values, or a view."""
+    """Whether the type is a dictionary of plain values, or a view."""
     if pa.types.is_dictionary(kind):
         return is_plain(kind.value_type)
     return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
 
 
 def is_nested(kind: pa.DataType, depth: int = 2) -> bool:
-    """Lists and structs of plain values, as JSON has them."""
+    """Whether the type is a list or struct of plain values, at most ``depth`` levels deep."""
     if depth == 0:
         return False
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         inner = [kind.value_type]
     elif pa.types.is_struct(kind):
-        inner = [kind.field(at).type for at in range(kind.num_fields)]
+        inner = [kind.field(index).type for index in range(kind.num_fields)]
     else:
         return False
     return all(is_plain(each) or is_nested(each, depth - 1) for each in inner)
 
 
 def leaves(column: pa.Array) -> int:
-    """Values in a column, those of its lists and structs one by one."""
+    """Number of values in a column, those in its lists and structs included [count]."""
     kind = column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return len(column) + leaves(column.flatten())
@@ -176,7 +177,7 @@ def leaves(column: pa.Array) -> int:
 
 
 def decoded_bytes(column: pa.Array) -> int:
-    """Bytes of a dictionary's or view's values, each as often as rows name it."""
+    """Size of a dictionary or view column once decoded to plain values, upper bound [B]."""
     if not pa.types.is_dictionary(column.type):
         # Views: 16 B a row, of which 4 are the length of its text.
         views = np.frombuffer(column.buffers()[1], np.int32, 4 * len(column), 16 * column.offset)
@@ -196,14 +197,14 @@ def decoded_bytes(column: pa.Array) -> int:
 
 
 def decode(column: pa.Array) -> pa.Array:
-    """A dictionary or view as plain values."""
+    """A dictionary or view column as plain values."""
     if pa.types.is_dictionary(column.type):
         return column.dictionary_decode()
     return column.cast(pa.string() if pa.types.is_string_view(column.type) else pa.binary())
 
 
 def text_like(kind: pa.DataType) -> bool:
-    """Text or bytes with offsets."""
+    """Whether the type is text or bytes with offsets."""
     return bool(
         pa.types.is_string(kind) or pa.types.is_large_string(kind)
         or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
@@ -211,7 +212,7 @@ def text_like(kind: pa.DataType) -> bool:
 
 
 def text_lengths(column: pa.Array) -> np.ndarray:
-    """(rows,) bytes of each text [B]; of a null whatever its offsets say."""
+    """(rows,) length of each text [B]; of a null, the difference of its offsets."""
     rows = len(column)
     if not rows or (offsets := column.buffers()[1]) is None:
         return np.zeros(rows, np.int64)
@@ -223,7 +224,7 @@ def text_lengths(column: pa.Array) -> np.ndarray:
 
 
 def as_naive(column: pa.Array) -> pa.Array:
-    """A time column without its zone, whose name may be anything: values are UTC either way."""
+    """A time column without its time zone: values are UTC whatever the zone's name says."""
     kind = column.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return column.view(pa.timestamp(kind.unit))

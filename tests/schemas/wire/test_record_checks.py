@@ -1,4 +1,4 @@
-"""Bad input: a bad row costs that row, a bad message that message, and each says what was wrong."""
+"""Bad input: a bad row is rejected, an unreadable message raises, each with its reason."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from builders.record_formats import BARE, FULL, WRITERS, arrow, csv, ndjson, read, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from record_samples import BARE, FULL, WRITERS, arrow, csv, ndjson, read, table
 
 from schemas import topics
 from schemas.documents import ping
+from schemas.limits import LIMITS
 from schemas.wire import codecs
-from schemas.wire.codecs import CodecError, Decoded
+from schemas.wire.decoded import CodecError, Decoded
 
 HEADER = ",".join(BARE)
 LINE = ",".join(map(str, BARE.values()))
@@ -23,7 +24,7 @@ SENT = {**BARE, "sent": 4}
 TRACED = {**BARE, "task_type": "TRACEROUTE"}
 
 
-def parts(raw: bytes, kind: str) -> tuple[int, int]:
+def accepted_and_rejected(raw: bytes, kind: str) -> tuple[int, int]:
     """Good and bad rows; (-1, -1) when the message as a whole was refused."""
     try:
         decoded = codecs.decode(raw, kind)
@@ -70,7 +71,7 @@ ROWS: list[tuple[dict[str, Any], str, str]] = [
 
 @pytest.mark.parametrize(("row", "column", "reason"), ROWS)
 @pytest.mark.parametrize("kind", [topics.NDJSON, topics.CSV])
-def test_a_bad_row_costs_that_row_and_says_why(
+def test_a_bad_row_is_rejected_with_its_column_and_reason(
     row: dict[str, Any], column: str, reason: str, kind: str
 ) -> None:
     decoded = read(kind, BARE, row, BARE)
@@ -84,7 +85,7 @@ def test_a_bad_row_costs_that_row_and_says_why(
 @pytest.mark.parametrize(
     ("row", "column"), [(row, column) for row, column, _ in ROWS if row.get(column) not in ("",)]
 )
-def test_a_bad_row_in_arrow_costs_that_row_too(row: dict[str, Any], column: str) -> None:
+def test_a_bad_row_in_arrow_is_rejected_with_its_column(row: dict[str, Any], column: str) -> None:
     name, value = column, row[column]
     good = table([{**BARE, "sent": None, "lost": None}] * 3)
     texts = pa.array([None if name not in BARE else str(BARE[name])] * 3).to_pylist()
@@ -110,18 +111,18 @@ def test_a_bad_row_in_arrow_costs_that_row_too(row: dict[str, Any], column: str)
         (["h" * 4097], "route: a hop's name is longer than 4096 B"),
     ],
 )
-def test_a_route_longer_than_any_costs_its_row(hops: list[str | None], reason: str) -> None:
+def test_a_route_over_a_limit_rejects_its_row(hops: list[str | None], reason: str) -> None:
     decoded = read(topics.NDJSON, BARE, {**TRACED, "route": hops}, {**TRACED, "route": hops[:0]})
     assert [reject.reason for reject in decoded.rejects] == [reason]
     assert decoded.batch.num_rows == 2
 
 
-def test_the_route_of_what_is_no_traceroute_is_not_read() -> None:
+def test_the_route_of_a_record_that_is_no_traceroute_is_not_read() -> None:
     assert read(topics.NDJSON, {**BARE, "route": "by train"}).rejects == []
 
 
 @pytest.mark.parametrize("missing", ping.REQUIRED)
-def test_a_row_without_a_required_value_names_the_column(missing: str) -> None:
+def test_a_row_without_a_required_value_is_rejected_with_the_column(missing: str) -> None:
     row = {k: v for k, v in BARE.items() if k != missing}
     decoded = read(topics.NDJSON, row, BARE)
     assert [(r.row, r.column) for r in decoded.rejects] == [(0, missing)]
@@ -129,7 +130,7 @@ def test_a_row_without_a_required_value_names_the_column(missing: str) -> None:
 
 
 @pytest.mark.parametrize("line", [b"{", b"[1]", b"5", b'"x"', b"null", b'{"dial":"\xff"}', b"\0"])
-def test_a_line_that_is_no_json_object_costs_that_line(line: bytes) -> None:
+def test_a_line_that_is_no_json_object_is_rejected(line: bytes) -> None:
     decoded = codecs.decode(ndjson(BARE) + b"\n" + line + b"\n" + ndjson(BARE), topics.NDJSON)
     (reject,) = decoded.rejects
     assert (reject.row, reject.column, reject.raw) == (1, None, line)
@@ -137,7 +138,7 @@ def test_a_line_that_is_no_json_object_costs_that_line(line: bytes) -> None:
     assert decoded.batch.num_rows == 2
 
 
-def test_an_item_of_an_array_that_is_no_object_costs_that_item() -> None:
+def test_an_array_item_that_is_no_object_is_rejected() -> None:
     raw = b"[" + ndjson(BARE) + b",7," + ndjson(BARE) + b"]"
     decoded = codecs.decode(raw, topics.JSON)
     assert [(r.row, r.raw) for r in decoded.rejects] == [(1, b"7")]
@@ -155,9 +156,7 @@ def test_an_item_of_an_array_that_is_no_object_costs_that_item() -> None:
         (LINE.replace("10.0.0.2", "10.0.\udcff.2"), None, "line is not UTF-8 text"),
     ],
 )
-def test_a_csv_line_that_is_torn_costs_that_line(
-    line: str, column: str | None, reason: str
-) -> None:
+def test_a_malformed_csv_line_is_rejected(line: str, column: str | None, reason: str) -> None:
     raw = "\n".join([HEADER, LINE, line, LINE]).encode(errors="surrogateescape")
     decoded = codecs.decode(raw, topics.CSV)
     (reject,) = decoded.rejects
@@ -177,7 +176,7 @@ def test_rejects_come_in_the_order_of_the_message() -> None:
     assert [reject.row for reject in decoded.rejects] == [0, 1, 2, 3]
 
 
-def test_a_value_of_a_megabyte_is_shown_shortened() -> None:
+def test_a_reason_quotes_at_most_60_characters_of_a_value() -> None:
     decoded = read(topics.NDJSON, {**BARE, "latency": "x" * 2**20})
     (reject,) = decoded.rejects
     assert len(reject.reason) < 200
@@ -186,17 +185,17 @@ def test_a_value_of_a_megabyte_is_shown_shortened() -> None:
 
 @pytest.mark.parametrize("depth", [300, 990, 995, 1000, 5000])
 @pytest.mark.parametrize("name", ["route", "latency", "src_ip", "extra_stats"])
-def test_a_tower_of_brackets_costs_its_row(name: str, depth: int) -> None:
-    tower = "[" * depth + "]" * depth
-    line = ndjson({**BARE, name: 0}).replace(b": 0", f": {tower}".encode())
+def test_deeply_nested_brackets_reject_their_row(name: str, depth: int) -> None:
+    nested = "[" * depth + "]" * depth
+    line = ndjson({**BARE, name: 0}).replace(b": 0", f": {nested}".encode())
     decoded = codecs.decode(ndjson(BARE) + b"\n" + line, topics.NDJSON)
     assert [reject.row for reject in decoded.rejects] == [1]
     assert "brackets" in decoded.rejects[0].reason
 
 
-def test_a_tower_of_brackets_in_the_text_of_extra_stats_costs_its_row() -> None:
-    tower = '{"sent":' + "[" * 992 + "]" * 992 + "}"
-    decoded = read(topics.ARROW, {**BARE, "extra_stats": tower}, BARE)
+def test_deeply_nested_brackets_in_extra_stats_reject_their_row() -> None:
+    nested = '{"sent":' + "[" * 992 + "]" * 992 + "}"
+    decoded = read(topics.ARROW, {**BARE, "extra_stats": nested}, BARE)
     assert [(r.row, r.column) for r in decoded.rejects] == [(0, "extra_stats")]
 
 
@@ -224,7 +223,7 @@ def test_a_tower_of_brackets_in_the_text_of_extra_stats_costs_its_row() -> None:
         ((HEADER + ",dial\n" + LINE + ",success").encode(), topics.CSV, "names a column twice"),
         (HEADER.replace("dial,", "").encode(), topics.CSV, "header lacks the columns dial"),
         (arrow({"dial": "success"}), topics.ARROW, "required columns are missing: agent_type, dst"),
-        (b" " * (codecs.MAX_MESSAGE_BYTES + 1), topics.NDJSON, "is over the limit of 16777216 B"),
+        (b" " * (LIMITS.message_bytes + 1), topics.NDJSON, "is over the limit of 16777216 B"),
         (b"{}\n" * 65_537, topics.NDJSON, "more than 65536 rows; split it"),
         (HEADER.encode() + b"\n,,,,," * 65_537, topics.CSV, "more than 65536 rows; split it"),
         (b"[" + b"1," * 65_536 + b"1]", topics.JSON, "more than 65536 rows; split it"),
@@ -235,14 +234,16 @@ def test_a_tower_of_brackets_in_the_text_of_extra_stats_costs_its_row() -> None:
         ),
     ],
 )
-def test_a_message_that_cannot_be_read_says_why(raw: bytes, kind: str, reason: str) -> None:
+def test_an_unreadable_message_raises_one_line_with_the_reason(
+    raw: bytes, kind: str, reason: str
+) -> None:
     with pytest.raises(CodecError) as caught:
         codecs.decode(raw, kind)
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_many_small_batches_in_one_stream_count_together() -> None:
+def test_rows_of_all_batches_in_a_stream_count_against_the_limit() -> None:
     sink = pa.BufferOutputStream()
     part = pa.RecordBatch.from_arrays([pa.nulls(30_000)], ["dial"])
     with pa.ipc.new_stream(sink, part.schema) as writer:
@@ -275,10 +276,10 @@ STRANGE = {
 @pytest.mark.parametrize(
     "name", ["src_ip", "latency", "ping_time", "src_port", "dial", "extra_stats", "unknown"]
 )
-def test_no_arrow_type_in_any_column_is_more_than_an_error(name: str, strange: str) -> None:
+def test_any_arrow_type_in_any_column_is_at_most_an_error(name: str, strange: str) -> None:
     row = table([{**FULL, "task_type": "PIGEON", "extra_stats": None, "unknown": None}])
     batch = row.set_column(row.schema.get_field_index(name), name, STRANGE[strange])
-    assert parts(codecs.encode_arrow(batch), topics.ARROW) in ((0, 1), (-1, -1))
+    assert accepted_and_rejected(codecs.encode_arrow(batch), topics.ARROW) in ((0, 1), (-1, -1))
 
 
 # --- garbage ----------------------------------------------------------------------------------
@@ -302,14 +303,14 @@ def survives(raw: bytes, kind: str) -> None:
 
 
 @pytest.mark.parametrize("flip", [0x01, 0x80, 0xFF])
-def test_a_flipped_byte_anywhere_in_an_arrow_message_is_at_most_an_error(flip: int) -> None:
+def test_a_flipped_byte_in_an_arrow_message_is_at_most_an_error(flip: int) -> None:
     for at in range(len(SMALL)):
         raw = bytearray(SMALL)
         raw[at] ^= flip
         survives(bytes(raw), topics.ARROW)
 
 
-def test_an_arrow_message_cut_anywhere_is_at_most_an_error() -> None:
+def test_a_truncated_arrow_message_is_at_most_an_error() -> None:
     for length in range(len(SMALL)):
         survives(SMALL[:length], topics.ARROW)
 
@@ -327,7 +328,7 @@ def test_several_wrong_bytes_in_an_arrow_message_are_at_most_an_error(
 
 @given(raw=st.binary(max_size=200), kind=st.sampled_from(list(WRITERS)))
 @settings(deadline=None, max_examples=150)
-def test_no_bytes_crash_a_reader(raw: bytes, kind: str) -> None:
+def test_any_bytes_are_at_most_an_error(raw: bytes, kind: str) -> None:
     survives(raw, kind)
 
 
@@ -336,11 +337,11 @@ odd = st.text(st.sampled_from(list('abc",\r \t\0\x0b\x0c\x85\u2028ü')), max_siz
 
 @given(lines=st.lists(st.lists(odd, max_size=8).map(",".join), max_size=6))
 @settings(deadline=None, max_examples=150)
-def test_every_line_of_a_csv_is_a_record_or_a_reject(lines: list[str]) -> None:
+def test_every_line_of_a_csv_message_is_a_record_or_a_reject(lines: list[str]) -> None:
     good = f"underlay,success,{'b'},1,{'a'},UDP_PING"
     raw = "\n".join([HEADER.replace("ping_time,src_ip", "ping_time,src_ip"), *lines, good])
     filled = sum(bool(line.encode().strip()) for line in lines)
-    accepted, rejected = parts(raw.encode(), topics.CSV)
+    accepted, rejected = accepted_and_rejected(raw.encode(), topics.CSV)
     assert accepted + rejected == filled + 1
 
 
@@ -358,5 +359,5 @@ names = st.sampled_from([*ping.NAMES, "sent", "lost", "timestamp", "tenant_id", 
 @settings(deadline=None, max_examples=150)
 def test_every_json_object_is_a_record_or_a_reject(rows: list[dict[str, Any]]) -> None:
     mixed = [{**BARE, **row} for row in rows] + rows
-    accepted, rejected = parts(ndjson(*mixed), topics.NDJSON)
+    accepted, rejected = accepted_and_rejected(ndjson(*mixed), topics.NDJSON)
     assert accepted + rejected == len(mixed)

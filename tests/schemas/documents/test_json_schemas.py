@@ -1,0 +1,37 @@
+"""JSON Schemas: each describes its document, and the files in the folder are up to date."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import msgspec
+import pytest
+from builders.documents import EXAMPLES
+
+from schemas.documents import json_schemas
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_document_is_read_as_it_was_written(name: str) -> None:
+    document = EXAMPLES[name]
+    assert msgspec.json.decode(msgspec.json.encode(document), type=type(document)) == document
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_document_meets_its_schema(name: str) -> None:
+    raw = json.loads(msgspec.json.encode(EXAMPLES[name]))
+    jsonschema.validate(raw, json_schemas.schema(name))
+
+
+@pytest.mark.parametrize("name", json_schemas.DOCUMENTS)
+def test_the_schema_in_the_folder_is_the_one_of_the_struct(name: str) -> None:
+    file = f"{name}.schema.json"
+    assert (json_schemas.FOLDER / file).read_text() == json_schemas.files()[file], (
+        "run skeletonhunter topics --json-schemas schemas/json"
+    )
+
+
+@pytest.mark.parametrize("name", json_schemas.DOCUMENTS)
+def test_a_schema_is_a_valid_schema(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(json_schemas.schema(name))
