@@ -14,12 +14,7 @@ from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
     from schemas.documents.incident import Incident
-    from skeletonhunter.diagnosis.coverage import Coverage
-    from skeletonhunter.diagnosis.inputs import Given
-    from streams.replay import Replay
 
-_SECOND: Final = 1_000_000_000
-_SHOWN: Final = 10
 _NOTHING_JUDGED: Final = 2
 
 
@@ -43,12 +38,13 @@ def register(app: typer.Typer) -> None:
         ] = None,
         placement: Annotated[
             Path | None,
-            typer.Option(help="Containers and their states: those not ready are not judged."),
+            typer.Option(help="Containers and their states; those not ready are not judged."),
         ] = None,
         maintenance: Annotated[
-            Path | None, typer.Option(help="Components being worked on: no incidents of theirs.")
+            Path | None,
+            typer.Option(help="Maintenance windows: verdicts on their components are suppressed."),
         ] = None,
-        strategy: Annotated[str, typer.Option(help="Who names the culprit.")] = "hypothesis",
+        strategy: Annotated[str, typer.Option(help="Localization strategy.")] = "hypothesis",
         output: Annotated[
             Literal["table", "json"],
             typer.Option(
@@ -58,10 +54,11 @@ def register(app: typer.Typer) -> None:
             ),
         ] = "table",
         explain: Annotated[
-            str | None, typer.Option(help="Explain one incident: its id, or how the id begins.")
+            str | None,
+            typer.Option(help="Explain the incident of this id; its first characters suffice."),
         ] = None,
     ) -> int:
-        """Name the culprits that ping records show; exit code 1 when there is one.
+        """Name the culprits in ping records; exit code 1 when a network or host incident is found.
 
         What was judged is stated on stderr: records, seconds, source hosts, what detectors lack,
         and links and components of the topology that no judged probe crosses. With fewer seconds
@@ -70,24 +67,20 @@ def register(app: typer.Typer) -> None:
         """
         from localizer.options import Options
         from skeletonhunter.arguments import known_strategy
-        from skeletonhunter.diagnosis import inputs
+        from skeletonhunter.diagnosis import inputs, run
         from skeletonhunter.diagnosis.report import as_json, as_table, explained, not_enough
-        from streams.replay import Replay
+        from skeletonhunter.diagnosis.summary import coverage_json, summary, why_nothing
 
         options = Options(strategy=known_strategy(strategy, "--strategy"))
         given = inputs.read(
             files, topology=topology, heartbeats=heartbeats, placement=placement,
             maintenance=maintenance,
         )  # fmt: skip
-        offline = Replay(topology=given.topology, options=options)
-        incidents = _judge(offline, given)
-        coverage = _coverage(offline, given)
+        done = run.diagnose(given, options)
+        incidents, coverage = done.incidents, done.coverage
         if explain is not None:
-            chosen = [each for each in incidents if each.incident_id.startswith(explain)]
-            if len(chosen) != 1:
-                known = ", ".join(each.incident_id for each in incidents) or "none"
-                raise BadInput(f"--explain {explain}: names {len(chosen)} incidents; here: {known}")
-            text = as_json(chosen) if output == "json" else explained(chosen[0])
+            chosen = _chosen(incidents, explain)
+            text = as_json([chosen]) if output == "json" else explained(chosen)
         elif output == "json":
             text = as_json(incidents)
         elif not coverage.seconds:
@@ -97,88 +90,20 @@ def register(app: typer.Typer) -> None:
         else:
             text = as_table(incidents)
         typer.echo(text, nl=False)
-        _account(offline, given, coverage, output)
+        sys.stderr.writelines(f"{printable(line)}\n" for line in summary(given, done))
+        if not coverage.seconds:
+            terminal.complain(why_nothing(given, done))
+        if output == "json":
+            sys.stderr.write(coverage_json(done) + "\n")
         if not coverage.seconds:
             return _NOTHING_JUDGED
         return int(any(each.kind not in ("agent", "pipeline") for each in incidents))
 
 
-def _judge(offline: Replay, given: Given) -> list[Incident]:
-    """Merge by ping_time and judge second by second; incidents in their last version."""
-    import numpy as np
-    import pyarrow as pa
-
-    offline.place(given.placements)
-    offline.maintain(given.maintenance)
-    newest: dict[str, Incident] = {}
-    merged, beats = given.records, given.beats
-    if merged is not None:
-        second = merged.column("ping_time").to_numpy() // _SECOND
-        order = np.argsort(second, kind="stable")
-        second = second[order]
-        edges = np.flatnonzero(np.diff(second, prepend=second[0] - 1))
-        ends = np.append(edges[1:], len(second))
-        at = 0
-        for start, end in zip(edges.tolist(), ends.tolist(), strict=True):
-            now = (int(second[start]) + 1) * _SECOND
-            first_beat = at
-            while at < len(beats) and beats[at].time < now:
-                at += 1
-            rows = merged.take(pa.array(order[start:end]))
-            for found in offline.feed(rows, beats[first_beat:at], now).incidents:
-                newest[found.incident_id] = found
-        for found in offline.finish().incidents:
-            newest[found.incident_id] = found
-    return sorted(newest.values(), key=lambda each: (each.opened_at, each.incident_id))
-
-
-def _coverage(offline: Replay, given: Given) -> Coverage:
-    from skeletonhunter.diagnosis.coverage import Coverage
-
-    tally, dead = offline.tally, len(given.dead)
-    records = {
-        "read": tally.records + dead, "judged": tally.judged, "late": tally.late,
-        "duplicate": tally.duplicate, "dead_lettered": tally.dead_lettered + dead,
-    }  # fmt: skip
-    return Coverage(records, offline.judged, given.topology, offline.options)
-
-
-def _account(offline: Replay, given: Given, coverage: Coverage, output: str) -> None:
-    """Where every record went and what was judged, on stderr."""
-    said = [f"suppressed: {s.component} for {s.seconds} s: {s.reason}" for s in offline.suppressed]
-    lines = _first(said, "suppressed")
-    letters = [f"dead letter: {letter}" for letter in given.dead]
-    refused = [f"dead letter: {letter}" for letter in given.bad_beats]
-    lines += _first(letters, "dead letter") + _first(refused, "dead letter")
-    lines += _first([f"note: {note}" for note in given.notes], "note")
-    count = coverage.records
-    lines.append(
-        f"records read {count['read']}, judged {count['judged']}, late {count['late']}, "
-        f"duplicate {count['duplicate']}, dead-lettered {count['dead_lettered']}"
-    )
-    lines += coverage.words()
-    sys.stderr.writelines(f"{printable(line)}\n" for line in lines)
-    if not coverage.seconds:
-        terminal.complain(_why_nothing(given, coverage))
-    if output == "json":
-        from json import dumps  # it escapes all but ASCII, and msgspec does not
-
-        sys.stderr.write(dumps({"coverage": coverage.document()}) + "\n")
-
-
-def _first(lines: list[str], what: str) -> list[str]:
-    more = len(lines) - _SHOWN
-    return [*lines[:_SHOWN], *([f"{what}: and {more} more"] if more > 0 else [])]
-
-
-def _why_nothing(given: Given, coverage: Coverage) -> str:
-    count = coverage.records
-    if not count["read"]:
-        beats = f", only {len(given.beats):,} heartbeats" if given.beats else ""
-        why = f"there are no ping records{beats}; give the agents' skh.pings"
-    elif count["dead_lettered"] == count["read"]:
-        first = f"; the first is {given.dead[0]}" if given.dead else ""
-        why = f"all {count['read']:,} records are dead letters{first}"
-    else:
-        why = f"none of {count['read']:,} records is a probe in time; traceroutes judge nothing"
-    return f"nothing could be judged: {why}"
+def _chosen(incidents: list[Incident], prefix: str) -> Incident:
+    """The one incident whose id begins so; raises BadInput."""
+    found = [each for each in incidents if each.incident_id.startswith(prefix)]
+    if len(found) != 1:
+        known = ", ".join(each.incident_id for each in incidents) or "none"
+        raise BadInput(f"--explain {prefix}: names {len(found)} incidents; here: {known}")
+    return found[0]

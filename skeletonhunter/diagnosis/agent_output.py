@@ -1,7 +1,7 @@
 """What ``skeletonhunter-agent --publish file:`` writes -> ping records, heartbeats, dead letters.
 
 One JSON object a line: topic, key, content-type and payload of a message; the payload is text where
-the content type is a JSON one, and base64 else.
+the content type is a JSON one, and base64 otherwise.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BEGIN: Final = re.compile(rb'\s*\{\s*"(?:topic|key|content-type|payload)"\s*:')
 
 
 class Message(msgspec.Struct, frozen=True, rename={"content_type": "content-type"}):
-    """A line."""
+    """A line: one Kafka message."""
 
     topic: str
     payload: str
@@ -33,7 +33,7 @@ class Message(msgspec.Struct, frozen=True, rename={"content_type": "content-type
 
 
 class MessageError(ValueError):
-    """The line is no message of an agent; the text says why."""
+    """The line is not a message of an agent; the text is the reason."""
 
 
 def begins_like(line: bytes) -> bool:

@@ -1,7 +1,7 @@
 """What a run on files has judged, and whether that was enough for a verdict.
 
-"No incidents" is worth something only beside it: a file of a second, of one host, or with links
-that no probe crosses is no proof of a healthy network.
+"No incidents" proves a healthy network only together with it: a file of one second, of one host, or
+with links that no probe crosses proves nothing.
 """
 
 from __future__ import annotations
@@ -26,40 +26,44 @@ _JUDGEABLE: Final = ("rnic", "tor", "agg", "spine", "link", "vswitch", "containe
 
 
 class Need(NamedTuple):
-    """What one family of detectors needs before it can say anything, and what there was."""
+    """What one family of detectors needs for a verdict, and what the input had.
+
+    seconds, hosts            needed: judged seconds, source hosts [count]
+    seconds_seen, hosts_seen  in the input [count]
+    """
 
     detector: str
     seconds: int
     hosts: int
-    seconds_there: int
-    hosts_there: int
+    seconds_seen: int
+    hosts_seen: int
 
     @property
     def met(self) -> bool:
-        return self.seconds_there >= self.seconds and self.hosts_there >= self.hosts
+        """Whether the input had what is needed."""
+        return self.seconds_seen >= self.seconds and self.hosts_seen >= self.hosts
 
     @property
     def missing(self) -> str:
-        """What is missing, in words; empty when nothing is."""
+        """What is missing, as a text; empty when nothing is."""
         parts = []
-        if self.seconds_there < self.seconds:
-            parts.append(f"{self.seconds:,} s ({self.seconds_there:,} s judged)")
-        if self.hosts_there < self.hosts:
-            parts.append(f"{self.hosts} source hosts ({self.hosts_there} seen)")
+        if self.seconds_seen < self.seconds:
+            parts.append(f"{self.seconds:,} s ({self.seconds_seen:,} s judged)")
+        if self.hosts_seen < self.hosts:
+            parts.append(f"{self.hosts} source hosts ({self.hosts_seen} seen)")
         return f"{self.detector} needs {' and '.join(parts)}" if parts else ""
 
 
 def needs(judged: Judged, options: Options) -> list[Need]:
-    """The families, from the detectors' own parameters.
+    """Needs of each family of detectors, from the detectors' own parameters.
 
     loss     its shortest window, and the further sightings that open an incident
-    latency  a window to compare, after a disjoint one to compare it with that ends on a multiple
-             of its length
+    latency  a window, and before it a disjoint reference that ends on a multiple of its length
     drift    two half hours
-    Each blames the network only where enough source hosts see it.
+    Each blames the network only where ``options.observers`` source hosts see the deviation.
     """
     start, span = judged.stretch()
-    there = len(judged.hosts)
+    hosts = len(judged.hosts)
     loss = WINDOWS_S[0] + SIGHTINGS["reachability"] - 1
     window = LatencyMemory().window_s
     lead = start % window  # a reference may lack the beginning of its first third
@@ -69,15 +73,16 @@ def needs(judged: Judged, options: Options) -> list[Need]:
         ("latency", latency, span),
         ("drift", (1 + drift.LAGS[0]) * drift.PERIOD_S, span),
     )
-    return [Need(name, math.ceil(s), options.observers, have, there) for name, s, have in rows]
+    return [Need(name, math.ceil(s), options.observers, seen, hosts) for name, s, seen in rows]
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Of a whole run.
+    """What a whole run has judged.
 
-    records   read, judged, late, duplicate, dead_lettered
-    fabrics   by name
+    records   read, judged, late, duplicate, dead_lettered [count]
+    fabrics   what was judged of each, by name
+    topology  None: it is not known which components there are
     """
 
     records: dict[str, int]
@@ -97,17 +102,17 @@ class Coverage:
 
     @property
     def probed(self) -> dict[str, Judged]:
-        """Fabrics with a judged second: of others there were heartbeats only."""
+        """Fabrics with a judged second; the others had heartbeats only."""
         return {fabric: each for fabric, each in sorted(self.fabrics.items()) if each.seconds}
 
     @property
     def enough(self) -> bool:
-        """Whether loss at least could be judged in each fabric; latency and drift take longer."""
+        """Whether loss could be judged in each fabric; latency and drift need more."""
         wanted = [needs(each, self.options)[0] for each in self.probed.values()]
         return bool(wanted) and all(need.met for need in wanted)
 
     def missing(self) -> list[str]:
-        """What detectors lack, one text each."""
+        """What each detector lacks, as texts."""
         return [
             (f"{need.missing} (fabric {fabric})" if len(self.probed) > 1 else need.missing)
             for fabric, judged in self.probed.items()
@@ -116,39 +121,40 @@ class Coverage:
         ]
 
     def not_crossed(self) -> tuple[list[str], int]:
-        """Components of the topology that no judged probe crosses, in order, and how many it has;
-        hosts, agents and pods are judged by their rnics.
+        """Components of the topology that no judged probe crosses, sorted; and the number of all.
+
+        Hosts, agents and pods are left out: they are judged by their rnics.
         """
         if self.topology is None:
             return [], 0
         boxes = {box.node_sn for box in self.topology.containers}
-        every = {
+        components = {
             each
             for each in of_topology(self.topology)
             if kind_of(each) in _JUDGEABLE
             and (kind_of(each) != "vswitch" or each.partition(":")[2] in boxes)
         }
         judged = self.fabrics.get(self.topology.fabric)
-        return sorted(every - (judged.components if judged else set())), len(every)
+        return sorted(components - (judged.components if judged else set())), len(components)
 
-    def words(self) -> list[str]:
-        """Lines for people."""
-        said = (
+    def lines(self) -> list[str]:
+        """The coverage as lines for people."""
+        line = (
             f"coverage: judged {self.records['judged']:,} of {self.records['read']:,} records, "
             f"{self.seconds:,} s, {self.hosts:,} source host{'' if self.hosts == 1 else 's'}"
         )
         if self.topology is None:
-            said += "; without --topology it is not known which links no probe crosses"
+            line += "; without --topology it is not known which links no probe crosses"
         else:
-            left, every = self.not_crossed()
-            said += f"; {len(left):,} of {every:,} links and components never crossed"
-            said += f": {', '.join(left[:_SHOWN])}" if left else ""
-            said += f" and {len(left) - _SHOWN:,} more" if len(left) > _SHOWN else ""
-        return [said, *(f"not enough to judge: {each}" for each in self.missing())]
+            uncrossed, total = self.not_crossed()
+            line += f"; {len(uncrossed):,} of {total:,} links and components never crossed"
+            line += f": {', '.join(uncrossed[:_SHOWN])}" if uncrossed else ""
+            line += f" and {len(uncrossed) - _SHOWN:,} more" if len(uncrossed) > _SHOWN else ""
+        return [line, *(f"not enough to judge: {each}" for each in self.missing())]
 
     def document(self) -> dict[str, Any]:
-        """The same for programs; see ``diagnose --help``."""
-        left, every = self.not_crossed()
+        """The coverage as a JSON document for programs."""
+        uncrossed, total = self.not_crossed()
         return {
             "enough": self.enough,
             "records": self.records,
@@ -167,5 +173,5 @@ class Coverage:
             },
             "not_crossed": None
             if self.topology is None
-            else {"count": len(left), "of": every, "first": left[:_SHOWN]},
+            else {"count": len(uncrossed), "of": total, "first": uncrossed[:_SHOWN]},
         }

@@ -1,7 +1,7 @@
-"""Whether documents given beside the records speak of these records; raises BadInput when not.
+"""Checks that documents given beside the records concern these records.
 
-A topology, placement, maintenance or heartbeat of another fabric would be left out, and the result
-would look as if it had been used.
+A topology, placement, maintenance window or heartbeat of another fabric has no effect, and the
+result would look as if it had been used. So each such document is refused with BadInput.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from schemas.documents.maintenance import Maintenance
 from schemas.documents.ping import DEFAULT_FABRIC
 from schemas.documents.placement import Placement
 from schemas.documents.topology import Topology
-from skeletonhunter.diagnosis.site_documents import Read
+from skeletonhunter.diagnosis.site_documents import Located
 from skeletonhunter.errors import BadInput
 
 _KINDS: Final = {"node_id": "container", "dsw": "spine", "pod": "pod"}
@@ -29,7 +29,10 @@ _ENDS: Final = ("src", "dst")
 
 
 def known_of(records: pa.RecordBatch, topology: Topology | None) -> Known:
-    """What records that ``schemas.wire.codecs`` accepted, and the topology, name."""
+    """Fabrics, components and hops that the records and the topology name.
+
+    records  accepted by ``schemas.wire.codecs``
+    """
     fabrics = set(_distinct(records, "fabric"))
     ids = {component("fabric", name) for name in fabrics if _can_be_named(name)}
     for end in _ENDS:
@@ -50,19 +53,22 @@ def known_of(records: pa.RecordBatch, topology: Topology | None) -> Known:
 
 
 def check_topology(topology: Topology | None, where: object, known: Known) -> None:
-    """The fabric of the document must be one of the records'."""
+    """Raises BadInput unless the topology's fabric is one of the records'.
+
+    where  the file, for the message
+    """
     if topology is not None and (why := known.foreign(topology.fabric)):
         raise BadInput(f"{where}: {why}; give the topology of the records' fabric")
 
 
 def check_heartbeats(beats: list[Heartbeat], where: object, known: Known) -> None:
-    """At least one heartbeat must be of the records' fabrics."""
+    """Raises BadInput unless at least one heartbeat is of a fabric of the records."""
     if beats and not any(beat.fabric in known.fabrics for beat in beats):
         raise BadInput(f"{where}: {known.foreign(beats[0].fabric)}; give heartbeats of that fabric")
 
 
 def check_placements(
-    placements: list[Read[Placement]], known: Known, *, hosts_known: bool
+    placements: list[Located[Placement]], known: Known, *, hosts_known: bool
 ) -> list[str]:
     """Returns notes on documents of other fabrics, beside some of the records'.
 
@@ -76,7 +82,7 @@ def check_placements(
     return notes
 
 
-def check_maintenance(maintenance: list[Read[Maintenance]], known: Known) -> list[str]:
+def check_maintenance(maintenance: list[Located[Maintenance]], known: Known) -> list[str]:
     """Returns notes on documents of other fabrics, beside some of the records'."""
     mine, notes = _of_these_fabrics(maintenance, known)
     for each in mine:
@@ -86,10 +92,13 @@ def check_maintenance(maintenance: list[Read[Maintenance]], known: Known) -> lis
 
 
 def _of_these_fabrics(
-    documents: list[Read[Document]], known: Known
-) -> tuple[list[Read[Document]], list[str]]:
-    """A file may speak of a whole site, so other fabrics are a note; one that speaks of none of
-    the records' fabrics is a mistake, and so is the default where the records name fabrics.
+    documents: list[Located[Document]], known: Known
+) -> tuple[list[Located[Document]], list[str]]:
+    """The documents of the records' fabrics, and a note on those of other fabrics.
+
+    A file may cover a whole site, so documents of other fabrics are left out with a note. Raises
+    BadInput when no document is of the records' fabrics, and for one of the default fabric when the
+    records name other fabrics: there the field was forgotten.
     """
     mine = [each for each in documents if each.document.fabric in known.fabrics]
     other = [each for each in documents if each.document.fabric not in known.fabrics]
@@ -122,7 +131,7 @@ def _pairs(records: pa.RecordBatch, first: str, second: str) -> set[tuple[str, s
 
 
 def _hops(records: pa.RecordBatch) -> set[str]:
-    """Names on traced routes; a route that is none becomes a dead letter when it is judged."""
+    """Names on traced routes; an invalid route becomes a dead letter when it is judged."""
     found: set[str] = set()
     if "route" not in records.schema.names:
         return found

@@ -1,4 +1,4 @@
-"""Files that ``diagnose`` is given -> records, heartbeats, documents that speak of each other."""
+"""Files that ``diagnose`` is given -> records, heartbeats and documents that belong together."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ from streams.windowing.records import USED
 
 
 @dataclass(slots=True)
-class Given:
+class Inputs:
     """Everything that was read.
 
-    records    judgeable columns of all valid records; None when there is none
-    beats      by time, of the heartbeats' file and of agents' output
-    dead       records that are none; bad_beats: lines that are no heartbeats, and why
-    notes      documents that do not concern these records
+    records             the columns that are judged, of all valid records; None: no valid record
+    heartbeats          by time, of the file of heartbeats and of agents' output
+    dead_letters        invalid records
+    invalid_heartbeats  why lines of the file of heartbeats are invalid, with file and line
+    notes               documents that were left out because they are of other fabrics
     """
 
     topology: Topology | None = None
     placements: list[Placement] = field(default_factory=list)
     maintenance: list[Maintenance] = field(default_factory=list)
     records: pa.RecordBatch | None = None
-    beats: list[Heartbeat] = field(default_factory=list)
-    dead: list[DeadLetter] = field(default_factory=list)
-    bad_beats: list[str] = field(default_factory=list)
+    heartbeats: list[Heartbeat] = field(default_factory=list)
+    dead_letters: list[DeadLetter] = field(default_factory=list)
+    invalid_heartbeats: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -46,28 +47,32 @@ def read(
     heartbeats: Path | None,
     placement: Path | None,
     maintenance: Path | None,
-) -> Given:
-    """Raises BadInput for a file that cannot be used, or that speaks of none of the records."""
+) -> Inputs:
+    """Read the files; raises BadInput for one that cannot be used or is of other fabrics only."""
     fabric = read_topology(topology)
-    placed = site_documents.read_placements(placement)
-    worked_on = site_documents.read_maintenance(maintenance)
-    given = Given(fabric, [each.document for each in placed], [each.document for each in worked_on])
+    placements = site_documents.read_placements(placement)
+    windows = site_documents.read_maintenance(maintenance)
+    inputs = Inputs(
+        fabric, [each.document for each in placements], [each.document for each in windows]
+    )
     batches = []
     for name in names:
         for block in ping_files.read(name):
-            given.dead += block.dead
-            given.beats += block.beats
+            inputs.dead_letters += block.dead_letters
+            inputs.heartbeats += block.heartbeats
             if block.batch.num_rows:
                 wanted = [n for n in block.batch.schema.names if n in USED]
                 batches.append(block.batch.select(wanted))
-    beats, given.bad_beats = site_documents.read_heartbeats(heartbeats)
+    beats, inputs.invalid_heartbeats = site_documents.read_heartbeats(heartbeats)
     if batches:
-        given.records = concat(batches)
+        inputs.records = concat(batches)
         batches.clear()
-        known = document_match.known_of(given.records, fabric)
+        known = document_match.known_of(inputs.records, fabric)
         document_match.check_topology(fabric, topology, known)
         document_match.check_heartbeats(beats, heartbeats, known)
-        given.notes += document_match.check_placements(placed, known, hosts_known=known.complete)
-        given.notes += document_match.check_maintenance(worked_on, known)
-    given.beats = sorted([*given.beats, *beats], key=lambda beat: beat.time)
-    return given
+        inputs.notes += document_match.check_placements(
+            placements, known, hosts_known=known.complete
+        )
+        inputs.notes += document_match.check_maintenance(windows, known)
+    inputs.heartbeats = sorted([*inputs.heartbeats, *beats], key=lambda beat: beat.time)
+    return inputs

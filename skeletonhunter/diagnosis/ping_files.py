@@ -1,9 +1,9 @@
 """Files of ping records -> validated batches, and a dead letter for each invalid line.
 
-The formats of the wire, told by their content: CSV (with or without a BOM), NDJSON, a JSON array,
-an Arrow stream, Parquet; and what an agent's ``--publish file:`` writes, with its heartbeats. Text
-is read in blocks of whole lines, so that neither a large file nor a line without an end costs more
-memory than a block.
+The format is recognized by the content: CSV (with or without a BOM), NDJSON, a JSON array, an Arrow
+stream, Parquet, or what an agent's ``--publish file:`` writes, with its heartbeats. Text is read in
+blocks of whole lines, so that neither a large file nor an endless line needs more memory than a
+block.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ from schemas.wire.rejects import Reject
 from skeletonhunter.diagnosis import agent_output
 from skeletonhunter.errors import BadInput
 
+#: A block of text ends with the line that reaches this size [bytes].
 BLOCK_BYTES: Final = 4 * 1024 * 1024
+#: Longest line of text [bytes]; a longer one is a dead letter.
 LONGEST_LINE: Final = 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A record that is none: where it stood, what was wrong, and the bytes."""
+    """An invalid record: its place, the reason, and the bytes."""
 
     file: str
     line: int  # 1-based; for binary formats the row
@@ -50,11 +52,14 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some records of a file, and heartbeats where the file has them too."""
+    """Some records of a file, and heartbeats where the file has them too.
+
+    batch  in the schema of ``schemas.wire.codecs``
+    """
 
     batch: pa.RecordBatch
-    dead: list[DeadLetter]
-    beats: list[Heartbeat] = field(default_factory=list)
+    dead_letters: list[DeadLetter]
+    heartbeats: list[Heartbeat] = field(default_factory=list)
 
 
 def read(path: str) -> Iterator[Block]:
@@ -105,7 +110,7 @@ def _rows(decoded: Decoded, name: str) -> Iterator[Block]:
 
 
 def _arrow(file: BufferedReader, name: str) -> Iterator[Block]:
-    """Batch by batch, each validated in full before use: a corrupt one would crash the process."""
+    """Batch by batch, each fully validated before use: a corrupt one would crash the process."""
     row = 1
     try:
         with pa.ipc.open_stream(file) as reader:
@@ -117,8 +122,8 @@ def _arrow(file: BufferedReader, name: str) -> Iterator[Block]:
                     yield Block(decoded.batch, [_letter(name, row, r) for r in decoded.rejects])
                     row += min(LIMITS.rows, batch.num_rows - at)
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, MemoryError) as why:
-        told = " ".join(str(why).split())[:200] or "a length in it is not true"
-        raise BadInput(f"{name}: corrupt Arrow stream: {told}") from why
+        reason = " ".join(str(why).split())[:200] or "a length in it is wrong"
+        raise BadInput(f"{name}: corrupt Arrow stream: {reason}") from why
 
 
 def _parquet(file: BufferedReader, name: str) -> Iterator[Block]:
@@ -153,7 +158,7 @@ def _text(file: BufferedReader, name: str, *, is_json: bool) -> Iterator[Block]:
 
 
 def _messages(file: BufferedReader, name: str) -> Iterator[Block]:
-    """Lines of an agent; a line that is no message costs all of its records, unknown how many."""
+    """Messages of an agent, one a line. An invalid line is one dead letter, whatever it held."""
     for number, lines in _blocks(file):
         if lines is None:
             reason = f"line is longer than {LONGEST_LINE} B"

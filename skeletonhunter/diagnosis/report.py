@@ -1,4 +1,4 @@
-"""Incidents as a person or a program reads them on a terminal."""
+"""Incidents as text: one line of JSON, a table, or everything that is known about one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.text import Text
 from schemas.documents.incident import SMALLEST_P, Incident, encode
 from skeletonhunter.terminal import shown
 
-COLOURS: Final = {"P0": "bold red", "P1": "yellow", "P2": "cyan"}
+COLORS: Final = {"P0": "bold red", "P1": "yellow", "P2": "cyan"}
 
 
 def as_json(incidents: list[Incident]) -> str:
@@ -28,8 +28,8 @@ def as_table(incidents: list[Incident]) -> str:
     with console.capture() as captured:
         for each in map(shown, incidents):
             head = Text.assemble(
-                (each.severity, COLOURS[each.severity]), "  ", (each.component, "bold"),
-                f"  {each.symptom}  {clock(each.opened_at)} UTC, {lasting(each)}",
+                (each.severity, COLORS[each.severity]), "  ", (each.component, "bold"),
+                f"  {each.symptom}  {date_and_time(each.opened_at)} UTC, {duration(each)}",
                 "" if each.parent is None else f"  (child of {each.parent})",
             )  # fmt: skip
             console.print(head, soft_wrap=True)
@@ -42,7 +42,10 @@ def as_table(incidents: list[Incident]) -> str:
 
 
 def not_enough(missing: list[str]) -> str:
-    """Instead of "no incidents" where no detector could have found one; ``missing``: what lacks."""
+    """The text instead of "no incidents" where no detector could have found one.
+
+    missing  what each detector lacks
+    """
     return f"not enough to judge: {'; '.join(missing)}\n"
 
 
@@ -89,16 +92,16 @@ def sentence(each: Incident) -> str:
 
 
 def significance(p_value: float) -> str:
-    """A p-value as a person reads it: never 0, and none where a rule decided."""
+    """A p-value for people: never 0, and none where a rule decided."""
     if p_value >= 1.0:
-        return "by rule, which no test stands behind"
+        return "decided by rule, not by a statistical test"
     if p_value <= SMALLEST_P:
         return f"p < {SMALLEST_P:g} after correction"
     return f"p = {p_value:.2g} after correction"
 
 
 def share(probability: float) -> str:
-    """A probability in percent, rounded down: what is not certain is never shown as 100 %."""
+    """A probability in percent, rounded down: less than 1 is never shown as 100 %."""
     return f"{math.floor(1000 * probability + 1e-9) / 10:g} %"
 
 
@@ -118,13 +121,13 @@ def _shares(known: object) -> str:
     return ", ".join(f"{name} {share(p)}" for name, p in ranked)
 
 
-def clock(time: str) -> str:
-    """Time of day of an RFC 3339 time."""
+def date_and_time(time: str) -> str:
+    """Date and time of day of an RFC 3339 time, to the second."""
     return datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def lasting(each: Incident) -> str:
-    """How long it lasted, or that it still does."""
+def duration(each: Incident) -> str:
+    """How long the incident lasted, or that it is open."""
     if each.closed_at is None:
         return "open"
     spent = datetime.fromisoformat(each.closed_at) - datetime.fromisoformat(each.opened_at)

@@ -1,4 +1,4 @@
-"""Documents beside the records: placements and maintenance (NDJSON, JSON array), heartbeats."""
+"""Documents beside the records: placements and maintenance (NDJSON or JSON array), heartbeats."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from skeletonhunter.errors import BadInput
 Document = TypeVar("Document", bound=msgspec.Struct)
 
 
-class Read(NamedTuple, Generic[Document]):
-    """A document and where it stood."""
+class Located(NamedTuple, Generic[Document]):
+    """A document and its place."""
 
     document: Document
     where: str  # file:line, or file[index] in a JSON array
 
 
-def read_placements(path: Path | None) -> list[Read[Placement]]:
-    """Raises BadInput naming file, line and what to do."""
+def read_placements(path: Path | None) -> list[Located[Placement]]:
+    """Placements of a file; raises BadInput with file, line and remedy."""
     return _read(path, Placement, "placement")
 
 
-def read_maintenance(path: Path | None) -> list[Read[Maintenance]]:
-    """Raises BadInput naming file, line and what to do."""
+def read_maintenance(path: Path | None) -> list[Located[Maintenance]]:
+    """Maintenance windows of a file; raises BadInput with file, line and remedy."""
     return _read(path, Maintenance, "maintenance")
 
 
 def read_heartbeats(path: Path | None) -> tuple[list[Heartbeat], list[str]]:
-    """Heartbeats of an NDJSON file or of an agent's ``--publish file:``, and why lines are none.
+    """Heartbeats of NDJSON or of an agent's ``--publish file:``, and why other lines are invalid.
 
-    Raises BadInput when the file holds no heartbeat at all.
+    Raises BadInput when the file holds no valid heartbeat.
     """
     if path is None:
         return [], []
-    beats, bad = [], []
+    beats, invalid = [], []
     for number, line in enumerate(_bytes(path).split(b"\n"), 1):
         if not line.strip():
             continue
@@ -53,22 +53,22 @@ def read_heartbeats(path: Path | None) -> tuple[list[Heartbeat], list[str]]:
             else:
                 beats.append(heartbeat.decode(line))
         except (ValueError, RecursionError) as why:  # of JSON, UTF-8 or the heartbeat
-            bad.append(f"{path}:{number}: {' '.join(str(why).split())[:300]}")
+            invalid.append(f"{path}:{number}: {' '.join(str(why).split())[:300]}")
     if not beats:
-        first = f"; {bad[0]}" if bad else ""
+        first = f"; {invalid[0]}" if invalid else ""
         raise BadInput(f"{path}: no heartbeats{first}; give NDJSON of the agents' heartbeats")
-    return beats, bad
+    return beats, invalid
 
 
-def _read(path: Path | None, kind: type[Document], name: str) -> list[Read[Document]]:
+def _read(path: Path | None, kind: type[Document], name: str) -> list[Located[Document]]:
     if path is None:
         return []
     raw = _bytes(path)
     if raw.lstrip()[:1] == b"[":
         every = _decode(raw, list[kind], str(path), name)  # type: ignore[valid-type]  # a type made at run time
-        return [Read(each, f"{path}[{index}]") for index, each in enumerate(every)]
+        return [Located(each, f"{path}[{index}]") for index, each in enumerate(every)]
     return [
-        Read(_decode(line, kind, f"{path}:{number}", name), f"{path}:{number}")
+        Located(_decode(line, kind, f"{path}:{number}", name), f"{path}:{number}")
         for number, line in enumerate(raw.split(b"\n"), 1)
         if line.strip()
     ]

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from schemas.documents.incident import Incident
 from schemas.printable import printable
-from skeletonhunter.diagnosis.report import COLOURS, sentence
+from skeletonhunter.diagnosis.report import COLORS, sentence
 from skeletonhunter.embedded.demo_state import DemoState
 from skeletonhunter.services.lag_notice import LagNotice
 from skeletonhunter.terminal import shown
@@ -144,7 +144,7 @@ class Screen:
             table.add_column(name, justify="right" if name == "at" else "left", overflow="fold")
         incidents = map(shown, self._state.incidents.values())
         for found in sorted(incidents, key=lambda each: each.detected_at):
-            style = "dim" if found.state == "resolved" else COLOURS[found.severity]
+            style = "dim" if found.state == "resolved" else COLORS[found.severity]
             at = f"{since_start(self._state, found.detected_at):.0f} s"
             status = "cleared" if found.state == "resolved" else found.severity
             table.add_row(

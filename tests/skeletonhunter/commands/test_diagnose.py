@@ -160,7 +160,7 @@ def test_an_arrow_stream_may_be_larger_than_a_message_and_have_dictionaries(
     blocks = list(ping_files.read(str(file)))
     assert sum(block.batch.num_rows for block in blocks) == 700_000
     assert max(block.batch.num_rows for block in blocks) <= 65_536
-    assert not any(block.dead for block in blocks)
+    assert not any(block.dead_letters for block in blocks)
 
 
 def test_a_broken_nic_is_named_explained_and_scored(tmp_path: Path) -> None:

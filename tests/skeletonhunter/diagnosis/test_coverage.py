@@ -58,7 +58,7 @@ def test_traceroutes_alone_judge_nothing(command: Command, tmp_path: Path) -> No
     rows = [ping(at_s=s, task_type="TRACEROUTE", route='["a"]') for s in range(9)]
     said = command("diagnose", lines(tmp_path / "t.ndjson", *rows))
     assert (said.code, said.out) == (2, "")
-    assert "nothing could be judged: none of 9 records is a probe in time" in said.err
+    assert "nothing could be judged: none of 9 records is a probe that came in time" in said.err
 
 
 def test_heartbeats_alone_judge_nothing(command: Command, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_heartbeats_alone_judge_nothing(command: Command, tmp_path: Path) -> Non
                 "payload": beat}  # fmt: skip
     said = command("diagnose", lines(tmp_path / "agent.out", envelope))
     assert said.code == 2
-    assert "there are no ping records, only 1 heartbeats" in said.err
+    assert "there are no ping records, only 1 heartbeat;" in said.err
 
 
 @pytest.mark.parametrize(
@@ -157,9 +157,9 @@ def test_what_agents_publish_to_a_file_is_read_with_their_heartbeats(
     publisher.close(1.0)
     with file.open("ab") as more:
         more.write(b'{"topic":"skh.pings","key":"h","content-type":"appl')  # the agent was killed
-    (bad,) = [letter for block in ping_files.read(str(file)) for letter in block.dead]
+    (bad,) = [letter for block in ping_files.read(str(file)) for letter in block.dead_letters]
     assert "not a message of an agent" in str(bad)
-    beats = [beat for block in ping_files.read(str(file)) for beat in block.beats]
+    beats = [beat for block in ping_files.read(str(file)) for beat in block.heartbeats]
     assert len(beats) == small.beats
     said = command("diagnose", file, "--topology", small.topology)
     assert (said.code, said.out) == (0, "no incidents\n")
@@ -186,7 +186,7 @@ def test_a_line_that_is_no_message_costs_that_line(tmp_path: Path, line: str, re
             "payload": json.dumps(ping())}  # fmt: skip
     file.write_text(f"{line}\n{json.dumps(good)}\n")
     blocks = list(ping_files.read(str(file)))
-    (dead,) = [letter for block in blocks for letter in block.dead]
+    (dead,) = [letter for block in blocks for letter in block.dead_letters]
     assert (dead.line, reason in dead.reason) == (1, True), dead.reason
     assert sum(block.batch.num_rows for block in blocks) == 1
 

@@ -29,7 +29,7 @@ INCIDENT = Incident(
     [
         (0.0, "p < 1e-300 after correction"), (1e-300, "p < 1e-300 after correction"),
         (2.4e-11, "p = 2.4e-11 after correction"),
-        (1.0, "by rule, which no test stands behind"),
+        (1.0, "decided by rule, not by a statistical test"),
     ],
 )  # fmt: skip
 def test_a_p_value_is_never_printed_as_zero(p: float, text: str) -> None:

@@ -1,0 +1,80 @@
+"""Inputs of ``diagnose`` -> incidents and what was judged, by replaying records in time order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from localizer.state import Options
+from localizer.suppression.maintenance import Suppressed
+from schemas.documents.heartbeat import Heartbeat
+from schemas.documents.incident import Incident
+from skeletonhunter.diagnosis.coverage import Coverage
+from skeletonhunter.diagnosis.inputs import Inputs
+from streams.replay import Replay
+
+_SECOND: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The outcome of a run.
+
+    incidents   each in its last version, by the time that it was opened
+    suppressed  verdicts that maintenance or placement kept from becoming incidents
+    coverage    records, seconds, hosts and components that were judged
+    """
+
+    incidents: list[Incident]
+    suppressed: list[Suppressed]
+    coverage: Coverage
+
+
+def diagnose(inputs: Inputs, options: Options) -> Diagnosis:
+    """Replay the records second by second, as stream workers would have seen them."""
+    replay = Replay(topology=inputs.topology, options=options)
+    replay.place(inputs.placements)
+    replay.maintain(inputs.maintenance)
+    newest: dict[str, Incident] = {}
+    if inputs.records is not None:
+        for now_ns, records, heartbeats in _seconds(inputs.records, inputs.heartbeats):
+            for found in replay.feed(records, heartbeats, now_ns).incidents:
+                newest[found.incident_id] = found
+        for found in replay.finish().incidents:
+            newest[found.incident_id] = found
+    incidents = sorted(newest.values(), key=lambda each: (each.opened_at, each.incident_id))
+    return Diagnosis(incidents, replay.suppressed, _coverage(replay, inputs))
+
+
+def _seconds(
+    records: pa.RecordBatch, heartbeats: list[Heartbeat]
+) -> Iterator[tuple[int, pa.RecordBatch, list[Heartbeat]]]:
+    """(end [ns], records, heartbeats up to the end) of each second that has records, in order.
+
+    heartbeats  by time; those after the last record are left out
+    """
+    second = records.column("ping_time").to_numpy() // _SECOND
+    order = np.argsort(second, kind="stable")
+    second = second[order]
+    starts = np.flatnonzero(np.diff(second, prepend=second[0] - 1))
+    ends = np.append(starts[1:], len(second))
+    sent = 0
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        now_ns = (int(second[start]) + 1) * _SECOND
+        first = sent
+        while sent < len(heartbeats) and heartbeats[sent].time < now_ns:
+            sent += 1
+        yield now_ns, records.take(pa.array(order[start:end])), heartbeats[first:sent]
+
+
+def _coverage(replay: Replay, inputs: Inputs) -> Coverage:
+    count, dead = replay.tally, len(inputs.dead_letters)
+    records = {
+        "read": count.records + dead, "judged": count.judged, "late": count.late,
+        "duplicate": count.duplicate, "dead_lettered": count.dead_lettered + dead,
+    }  # fmt: skip
+    return Coverage(records, replay.judged, inputs.topology, replay.options)
