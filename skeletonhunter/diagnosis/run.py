@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from localizer.state import Options
+from localizer.options import Options
 from localizer.suppression.maintenance import Suppressed
 from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.incident import Incident
