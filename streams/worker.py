@@ -17,7 +17,7 @@ from localizer.options import Options
 from schemas import topics
 from schemas.documents.incident import Incident
 from schemas.documents.topology import Topology
-from schemas.signing import KeyRing
+from schemas.signing.keys import KeyRing
 from schemas.topics import Topic
 from streams import heartbeats, ingest
 from streams.admission.admission import Admission

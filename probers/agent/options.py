@@ -17,7 +17,7 @@ from schemas import kafka_client
 from schemas.kafka_client import KafkaOptionError
 from schemas.printable import printable
 from schemas.secret_files import SecretFileError, read_secret
-from schemas.signing import HostKey
+from schemas.signing.keys import HostKey
 
 _EXAMPLE: Final = """\
 example:

@@ -23,7 +23,8 @@ from probers.agent.log import say
 from probers.agent.threads import describe
 from probers.publishing.frames import MAX_FRAME_BYTES, Frame, FrameError, FrameReader
 from probers.publishing.relay_limits import Allowance, Clients, Limits, RunningClock
-from schemas import signing, topics
+from schemas import topics
+from schemas.signing.headers import HEADERS, RELAY_CLIENT, RELAY_TENANT
 
 Headers = dict[str, bytes]
 Sink = Callable[[str, str, Headers, bytes], None]
@@ -277,11 +278,11 @@ class Relay:
             key = self._node_sn
             headers[RELAYED_BY] = key.encode()
         else:
-            headers |= {n: value for n, value in frame.headers.items() if n in signing.HEADERS}
+            headers |= {n: value for n, value in frame.headers.items() if n in HEADERS}
         if self._client is not None:
-            headers[signing.RELAY_CLIENT] = self._client.node_id.encode()
+            headers[RELAY_CLIENT] = self._client.node_id.encode()
             if self._client.tenant:
-                headers[signing.RELAY_TENANT] = self._client.tenant.encode()
+                headers[RELAY_TENANT] = self._client.tenant.encode()
         try:
             self._sink(frame.topic, key, headers, frame.payload)
         except Exception:  # the sink is not ours; one bad message must not end all agents' service

@@ -8,9 +8,11 @@ from pathlib import Path
 from time import time_ns
 from typing import Final
 
-from schemas import signing, topics
+from schemas import topics
 from schemas.secret_files import SecretFileError, read_secret
-from schemas.signing import HostKey, SigningError
+from schemas.signing.headers import RELAY_CLIENT, RELAY_TENANT, SIGNATURE
+from schemas.signing.keys import HostKey, SigningError
+from schemas.signing.signature import sign
 
 KEY_FILE_VARIABLE: Final = "SKH_SENDER_KEY_FILE"
 
@@ -69,15 +71,15 @@ class Signer:
         partition  where it will be produced, when that is known
         """
         more = further or {}
-        if self._key is None or signing.SIGNATURE in more:
+        if self._key is None or SIGNATURE in more:
             return {topics.CONTENT_TYPE: content_type.encode(), **more}
         return {
             **more,
-            **signing.sign(
+            **sign(
                 self._key, topic, content_type, payload, self._now_ns(),
                 partition=partition,
-                client=more.get(signing.RELAY_CLIENT, b"").decode(),
-                tenant=more.get(signing.RELAY_TENANT, b"").decode(),
+                client=more.get(RELAY_CLIENT, b"").decode(),
+                tenant=more.get(RELAY_TENANT, b"").decode(),
             ),
         }  # fmt: skip
 

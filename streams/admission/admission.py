@@ -15,10 +15,24 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from schemas import signing, topics
+from schemas import topics
 from schemas.documents import heartbeat
 from schemas.documents.heartbeat import Heartbeat
-from schemas.signing import BAD_SIGNATURE, FOREIGN_RECORD, FUTURE, Claim, KeyRing, Refused
+from schemas.signing.headers import (
+    BAD_SIGNATURE,
+    FABRIC,
+    FOREIGN_RECORD,
+    FUTURE,
+    REASONS,
+    REPLAYED,
+    SENDER,
+    SIGNATURE,
+    UNSIGNED,
+    Claim,
+    Refused,
+)
+from schemas.signing.keys import KeyRing
+from schemas.signing.signature import verify
 from schemas.wire.batches import BadRow, Joined, decode_all, refused
 from schemas.wire.decoded import CodecError
 from streams.admission.foreign import foreign
@@ -50,16 +64,16 @@ class Admission:
         self._ring = ring or (lambda: None)
         self._unsigned = unsigned
         self._ownership = ownership or Ownership()
-        self.refused: Counter[str] = Counter(dict.fromkeys(signing.REASONS, 0))
+        self.refused: Counter[str] = Counter(dict.fromkeys(REASONS, 0))
 
     def signed(self, message: InMessage) -> bool:
         """Whether an accepted message is known to be its sender's."""
-        return self._ring() is not None and signing.SIGNATURE in message.headers
+        return self._ring() is not None and SIGNATURE in message.headers
 
     def sender(self, message: InMessage) -> str:
         """Who an accepted message is from, as an opaque name: its signer, else its Kafka key."""
         if self.signed(message):
-            return f"{message.header(signing.FABRIC)}/{message.header(signing.SENDER)}"
+            return f"{message.header(FABRIC)}/{message.header(SENDER)}"
         return message.key.decode("utf-8", "replace")
 
     def pings(
@@ -84,10 +98,10 @@ class Admission:
                     claim is not None
                     and replays is not None
                     and replays.repeated(
-                        claim, message.headers[signing.SIGNATURE], message.time_ms * 1_000_000
+                        claim, message.headers[SIGNATURE], message.time_ms * 1_000_000
                     )
                 ):
-                    self.refused[signing.REPLAYED] += 1
+                    self.refused[REPLAYED] += 1
                     continue
                 claims.append(claim)
                 taken.append(index)
@@ -135,12 +149,12 @@ class Admission:
         if ring is None:
             return None
         try:
-            claim = ring.verify(topic, partition, message.headers, message.value)
+            claim = verify(ring, topic, partition, message.headers, message.value)
         except Refused as why:
-            if why.reason == signing.UNSIGNED and self._unsigned:
+            if why.reason == UNSIGNED and self._unsigned:
                 return None
             raise
-        ahead_s = claim.signed_at / _NS - message.time_ms / 1000
+        ahead_s = claim.signed_at_ns / _NS - message.time_ms / 1000
         if ahead_s > FUTURE_S:
             raise Refused(
                 FUTURE,

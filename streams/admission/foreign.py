@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas import identity
-from schemas.signing import Claim
+from schemas.signing.headers import Claim
 from schemas.wire.batches import I64
 from streams.admission.ownership import Ownership
 

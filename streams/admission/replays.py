@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from typing import Final
 
-from schemas.signing import Claim
+from schemas.signing.headers import Claim
 
 _NS: Final = 1_000_000_000
 KEPT_NS: Final = 120 * _NS  # that a sender's messages are remembered, by its own clock
@@ -46,16 +46,19 @@ class Replays:
                 self._seen.clear()
             seen = self._seen[claim.fabric, claim.sender] = _Seen()
         mark = int.from_bytes(signature[:8], "big")
-        first, last = bisect_left(seen.at, claim.signed_at), bisect_right(seen.at, claim.signed_at)
+        first, last = (
+            bisect_left(seen.at, claim.signed_at_ns),
+            bisect_right(seen.at, claim.signed_at_ns),
+        )
         if mark in seen.mark[first:last]:
             return True
-        forgotten = bool(seen.at) and claim.signed_at < seen.at[-1] - KEPT_NS
-        if forgotten and abs(arrival_ns - claim.signed_at) > FRESH_NS:
+        forgotten = bool(seen.at) and claim.signed_at_ns < seen.at[-1] - KEPT_NS
+        if forgotten and abs(arrival_ns - claim.signed_at_ns) > FRESH_NS:
             return True
         if forgotten:  # its clock was set back, and is right now: begin anew
             seen = self._seen[claim.fabric, claim.sender] = _Seen()
             last = 0
-        seen.at.insert(last, claim.signed_at)
+        seen.at.insert(last, claim.signed_at_ns)
         seen.mark.insert(last, mark)
         if seen.at[0] < seen.at[-1] - 2 * KEPT_NS:  # seldom: cutting costs as much as is kept
             old = bisect_left(seen.at, seen.at[-1] - KEPT_NS)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from schemas.secret_files import SecretFileError, read_secret
-from schemas.signing import KeyRing, SigningError
+from schemas.signing.keys import KeyRing, SigningError
 
 _log = logging.getLogger(__name__)
 _LOOK_S: Final = 1.0

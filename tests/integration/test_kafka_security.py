@@ -18,7 +18,7 @@ from probers.publishing.publisher import PublishError
 from probers.publishing.signer import Signer
 from schemas import topics
 from schemas.documents import heartbeat
-from schemas.signing import KeyRing
+from schemas.signing.keys import KeyRing
 from testbed.simulator import publish
 from testbed.simulator.simulator import Second
 

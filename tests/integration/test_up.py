@@ -15,7 +15,7 @@ from probers.publishing.signer import Signer, read_key
 from probers.publishing.unix import UnixPublisher
 from schemas import topics
 from schemas.documents import heartbeat
-from schemas.signing import KeyRing
+from schemas.signing.keys import KeyRing
 from testbed.simulator import publish
 from testbed.simulator.simulator import Second
 

@@ -14,7 +14,7 @@ from probers.publishing.encode import to_arrow
 from probers.publishing.relay import Headers, Relay
 from probers.publishing.unix import UnixPublisher
 from schemas import topics
-from schemas.signing import KeyRing
+from schemas.signing.keys import KeyRing
 from streams.admission.admission import Admission
 from streams.admission.replays import Replays
 from streams.kafka.messages import InMessage

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 from ping_samples import START_S, batch, message, ping
 
-from schemas import signing, topics
+from schemas import topics
 from schemas.documents import heartbeat
 from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.placement import Placement
 from schemas.documents.topology import Container, Endpoint, Host, Rnic, Topology
 from schemas.limits import LIMITS
-from schemas.signing import KeyRing, Refused
+from schemas.signing.headers import KEY_ID, Refused
+from schemas.signing.keys import KeyRing
+from schemas.signing.signature import sign
 from schemas.wire.batches import decode_all
 from streams.admission.admission import FUTURE_S, Admission
 from streams.admission.ownership import Ownership
@@ -41,7 +43,7 @@ def signed(
 ) -> InMessage:
     made = message(offset, rows)
     at = how.pop("at", made.time_ms * 10**6)
-    headers = signing.sign(RING.host_key(fabric, by), PINGS, topics.ARROW, made.value, at, **how)
+    headers = sign(RING.host_key(fabric, by), PINGS, topics.ARROW, made.value, at, **how)
     return made._replace(headers=headers, key=by.encode())
 
 
@@ -71,7 +73,7 @@ def test_without_a_key_ring_every_sender_is_taken_as_before() -> None:
 def test_what_is_not_signed_or_badly_signed_is_a_dead_letter_and_counted() -> None:
     good = signed([ping()])
     stolen = good._replace(value=signed([ping(1)], "h1").value)
-    stranger = good._replace(headers=good.headers | {signing.KEY_ID: b"other"})
+    stranger = good._replace(headers=good.headers | {KEY_ID: b"other"})
     ahead = signed([ping()], at=(START_S + FUTURE_S + 10) * 10**9)
     rekeyed = good._replace(key=b"h2")
     messages = [message(0, [ping()]), stolen, stranger, ahead, rekeyed, good]
@@ -203,7 +205,7 @@ def test_the_sink_stores_the_same_dead_letters_under_the_same_keys() -> None:
 def beat(by: str = "h1", **fields: Any) -> InMessage:
     sent = Heartbeat(**{"node_sn": by, "time": START_S * 10**9, "fabric": "f1"} | fields)
     raw = heartbeat.encode(sent)
-    headers = signing.sign(RING.host_key("f1", by), BEATS, topics.JSON, raw, START_S * 10**9)
+    headers = sign(RING.host_key("f1", by), BEATS, topics.JSON, raw, START_S * 10**9)
     return InMessage(0, START_S * 1000, raw, headers, by.encode())
 
 
@@ -227,7 +229,7 @@ def test_a_heartbeat_is_its_own_hosts_or_refused() -> None:
 
 def test_a_container_does_not_speak_for_its_hosts_health() -> None:
     raw = beat().value
-    headers = signing.sign(
+    headers = sign(
         RING.host_key("f1", "h1"), BEATS, topics.JSON, raw, START_S * 10**9, client="box-1"
     )
     with pytest.raises(Refused, match="box-1"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.signing import Claim
+from schemas.signing.headers import Claim
 from streams.admission.replays import Replays
 
 NOW_S = 1_780_000_000

@@ -16,11 +16,13 @@ import pyarrow as pa
 import pytest
 
 from localizer.localizer import Localizer
-from schemas import signing, topics
+from schemas import topics
 from schemas.documents import heartbeat, incident
 from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.topology import Topology
-from schemas.signing import HostKey, KeyRing
+from schemas.signing.headers import SENDER
+from schemas.signing.keys import HostKey, KeyRing
+from schemas.signing.signature import sign
 from schemas.wire import codecs, window_chunks
 from schemas.wire.arrow.stream import parse_arrow
 from schemas.wire.ping_columns import TYPES
@@ -49,7 +51,7 @@ Log = list[tuple[str, InMessage]]
 def signed(
     topic: str, key: HostKey, payload: bytes, at_ns: int, content_type: str = topics.ARROW
 ) -> tuple[str, InMessage]:
-    headers = signing.sign(key, topic, content_type, payload, at_ns)
+    headers = sign(key, topic, content_type, payload, at_ns)
     return topic, InMessage(0, at_ns // 10**6, payload, headers, key.node_sn.encode())
 
 
@@ -176,7 +178,7 @@ class Attack:
             plain = InMessage(0, at_ns // 10**6, raw, {}, host.encode())
             self._put((BEATS, plain), "unsigned")
             _, stolen = signed(BEATS, self._key, raw, at_ns, topics.JSON)
-            claimed = stolen.headers | {signing.SENDER: host.encode()}
+            claimed = stolen.headers | {SENDER: host.encode()}
             self._put((BEATS, stolen._replace(headers=claimed, key=host.encode())),
                       "bad_signature")  # fmt: skip
 

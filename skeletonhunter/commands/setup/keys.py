@@ -33,11 +33,10 @@ def register(app: typer.Typer) -> None:
         ] = None,
     ) -> int:
         """Make a master key. Those already in the ring stay valid until their line is removed."""
-        from schemas import signing
-        from schemas.signing import KeyRing, SigningError
+        from schemas.signing.keys import KeyRing, SigningError, new_master
 
         name = key_id or f"{datetime.now(UTC):%Y-%m-%d}-{os.urandom(2).hex()}"
-        line = f"{name}:{signing.new_master().hex()}\n"
+        line = f"{name}:{new_master().hex()}\n"
         try:
             KeyRing.parse(line)
             if ring is None:
@@ -61,7 +60,7 @@ def register(app: typer.Typer) -> None:
         fabric: Annotated[str, typer.Option(help="Fabric of the host.")] = "default",
     ) -> int:
         """Print what a host's key file holds (agent: --sender-key-file)."""
-        from schemas.signing import KeyRing, SigningError
+        from schemas.signing.keys import KeyRing, SigningError
 
         try:
             typer.echo(KeyRing.parse(_text(ring)).host_key(fabric, node_sn).document())

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from schemas import signing, topics
-from schemas.signing import HostKey, KeyRing
+from schemas import topics
+from schemas.signing.headers import Refused
+from schemas.signing.keys import HostKey, KeyRing
+from schemas.signing.signature import sign, verify
 from skeletonhunter import cli, settings
 from skeletonhunter.errors import BadInput, BadSettings
 from skeletonhunter.services.sender_keys import key_ring
@@ -138,8 +140,8 @@ def test_a_ring_that_changes_is_read_again_without_a_restart(
 
     def verifies(key: HostKey) -> bool:
         try:
-            current().verify(pings, 0, signing.sign(key, pings, "x", b"", 1), b"")
-        except signing.Refused:
+            verify(current(), pings, 0, sign(key, pings, "x", b"", 1), b"")
+        except Refused:
             return False
         return True
 
