@@ -22,7 +22,7 @@ from localizer.options import Options
 from localizer.second_batch import Assembler, SecondBatch
 from localizer.state import FabricState
 from localizer.suppression import filters
-from localizer.suppression.maintenance import Cause, Suppressed
+from localizer.suppression.log import Cause, Suppressed
 from localizer.verdicts import scope_outage
 from localizer.verdicts.second import second
 from localizer.verdicts.verdict import Verdict
@@ -98,17 +98,17 @@ class Localizer:
         if self._state is None:
             self._maintenance += new
         else:
-            self._state.calendar.take(d for d in new if d.fabric == self._state.fabric)
+            self._state.maintenance.add(d for d in new if d.fabric == self._state.fabric)
 
     @property
     def suppressed(self) -> list[Suppressed]:
         """What was not told of, and why."""
-        return [] if self._state is None else self._state.account.all
+        return [] if self._state is None else self._state.suppression_log.all
 
     @property
     def suppressed_s(self) -> Counter[Cause]:
         """How often something was not told of, once a second and component; only rises."""
-        return Counter() if self._state is None else Counter(self._state.account.seconds)
+        return Counter() if self._state is None else Counter(self._state.suppression_log.seconds)
 
     @property
     def open_incidents(self) -> int:
@@ -215,7 +215,8 @@ class Localizer:
         verdict = scope_outage.vanished(state, at)
         if verdict is None:
             return
-        seen = filters.reported(state, [verdict], at)
+        seen, suppressed = filters.reported(state, [verdict], at)
+        state.suppression_log.add(suppressed, at)
         self._vanished = verdict if seen else None
         told = book.step(at + IDLE_S, [(each, impact(state, each)) for each in seen], close=False)
         findings.incidents += [incident for incident, _ in told]
@@ -229,7 +230,7 @@ class Localizer:
             seen_last = [(self._vanished, impact(state, self._vanished))]
             for incident, _ in book.step(frame.second, seen_last, close=False):
                 findings.incidents.append(incident)
-            state.dead_scopes.discard(self._vanished.component)
+            state.silent_scopes.discard(self._vanished.component)
             self._vanished = None
         state.suspects = {name for kind, name in book.open_components() if kind == "reachability"}
         verdicts: list[Verdict] = second(

@@ -19,7 +19,8 @@ from localizer.fabric.observability import Classes, classes
 from localizer.fabric.path_table import PathIndex, Paths
 from localizer.options import Options
 from localizer.second_batch import SecondBatch
-from localizer.suppression.maintenance import MaintenanceWindows, SuppressionLog
+from localizer.suppression.log import SuppressionLog
+from localizer.suppression.maintenance import MaintenanceWindows
 from localizer.suppression.placement import Placements
 from schemas.component_ids import component
 from schemas.documents.placement import Placement
@@ -60,11 +61,11 @@ class FabricState:
         self._classes_of = (0, 0)  # version of the incidence, second
         self.newest_s = 0
         self.placements = Placements()
-        self.calendar = MaintenanceWindows()
-        self.account = SuppressionLog()
+        self.maintenance = MaintenanceWindows()
+        self.suppression_log = SuppressionLog()
         self._given_pods = {h.node_sn: h.pod for h in (topology.hosts if topology else ()) if h.pod}
         self.pods = dict(self._given_pods)
-        self.dead_scopes: set[str] = set()  # pods and fabrics that fell silent as a whole
+        self.silent_scopes: set[str] = set()  # pods and fabrics that fell silent as a whole
         self._given_jobs = {
             box.node_id: (box.job, box.tenant) for box in (topology.containers if topology else ())
         }
@@ -212,7 +213,7 @@ class FabricState:
         self.incidence.forsake()
         boxes = self.index.tables["node_id"]
         self.placements.forget(second, boxes)
-        self.calendar.forget(second)
+        self.maintenance.drop_ended(second)
         self.jobs = {
             box: job for box, job in self.jobs.items()
             if box in self._given_jobs or box in boxes or box in self.placements
@@ -234,10 +235,10 @@ class FabricState:
             "hosts": len(self.hosts),
             "pods": len(self.pods),
             "jobs": len(self.jobs),
-            "silent_scopes": len(self.dead_scopes),
+            "silent_scopes": len(self.silent_scopes),
             "placements": len(self.placements),
-            "maintenance": len(self.calendar),
-            "suppressed": len(self.account.all),
+            "maintenance": len(self.maintenance),
+            "suppressed": len(self.suppression_log.all),
             **self.incidence.sizes(),
         }
 
@@ -246,20 +247,20 @@ class FabricState:
         those of a pod or fabric that is silent: it is over when half of them are back."""
         keep = self.hosts.heard(since_s)
         keep[self._ends.now.ravel()] = True
-        whole = component("fabric", self.fabric) in self.dead_scopes
+        whole = component("fabric", self.fabric) in self.silent_scopes
         missed = self.hosts.heard(since_s - MISSED_S)
         for code in np.flatnonzero(~keep & missed).tolist():
             pod = self.pods.get(self.hosts.names[code])
-            dead = pod is not None and component("pod", pod) in self.dead_scopes
+            dead = pod is not None and component("pod", pod) in self.silent_scopes
             keep[code] = whole or dead
         if not keep.all():
             self._ends.now[...] = (np.cumsum(keep) - 1)[self._ends.now]
             self.hosts.keep(keep)
             here = {host: pod for host in self.hosts.names if (pod := self.pods.get(host))}
             self.pods = self._given_pods | here
-        if self.dead_scopes:  # a pod may have lost its hosts, or its name
+        if self.silent_scopes:  # a pod may have lost its hosts, or its name
             scopes = {component("pod", pod) for pod in self.pods.values()}
-            self.dead_scopes &= scopes | {component("fabric", self.fabric)}
+            self.silent_scopes &= scopes | {component("fabric", self.fabric)}
 
     def touches(self, hosts: Bool) -> Bool:
         """(P,) paths with an end on one of these hosts (H,)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from localizer.suppression.maintenance import CAUSES
+from localizer.suppression.log import CAUSES
 from schemas import metrics, topics
 from schemas.metrics import Sample
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from localizer.localizer import Localizer, LocalizerOutput
 from localizer.options import Options
-from localizer.suppression.maintenance import Suppressed
+from localizer.suppression.log import Suppressed
 from schemas import topics
 from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.maintenance import Maintenance

@@ -1,60 +1,77 @@
-"""Paths of containers that are not ready are not judged; what is being worked on is not told."""
+"""What is suppressed: paths of containers that are not ready, verdicts on what is maintained."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from localizer.fabric.key_index import joined
 from localizer.state import FabricState
+from localizer.suppression.log import Suppression
 from localizer.verdicts.verdict import Verdict
 from schemas.component_ids import component
 
 Bool = npt.NDArray[np.bool_]
 
 
-def unready(state: FabricState, at: int) -> Bool:
-    """(P,) overlay paths with an end in a container that is not ready, or no longer there.
+class Unready(NamedTuple):
+    """rows (P,) overlay paths that do not count; suppressed: containers that lose meanwhile."""
 
-    What they lost is forgotten, so that it is not held against them when they are ready; losses
-    that were passed over are put on the account.
+    rows: Bool
+    suppressed: list[Suppression]
+
+
+class Reported(NamedTuple):
+    """Verdicts that are reported, and those that are not."""
+
+    verdicts: list[Verdict]
+    suppressed: list[Suppression]
+
+
+def unready(state: FabricState, at: int) -> Unready:
+    """Overlay paths with an end in a container that is not ready, or that moved to another host.
+
+    What such paths lose says nothing about the network, nor does it once the container is ready.
     """
     rows = np.zeros(len(state.index), bool)
+    suppressed: list[Suppression] = []
     boxes = state.placements.unready(at)
     if not boxes or not len(rows):
-        return rows
+        return Unready(rows, suppressed)
     paths = state.index.paths
     known = paths.table("src_node_id").known(boxes)
+    losing = state.history.line("lost", at) > 0
     for name, code in known.items():
         home, how = boxes[name]
         here = np.zeros(len(rows), bool)
         for field, host in (("src_node_id", state.src), ("dst_node_id", state.dst)):
             away = host != state.hosts.find(home) if how == "ready" else True
             here |= (paths.column(field) == code) & (state.layer == 1) & away
-        if (here & (state.history.line("lost", at) > 0)).any():
-            said = f"it has moved to {home}" if how == "ready" else f"it is {how}"
-            state.account.note(component("container", name), "placement", said, at)
+        if (here & losing).any():
+            reason = f"it has moved to {home}" if how == "ready" else f"it is {how}"
+            suppressed.append(Suppression(component("container", name), "placement", reason))
         rows |= here
-    if rows.any():
-        state.history.erase(rows)
-    return rows
+    return Unready(rows, suppressed)
 
 
-def reported(state: FabricState, verdicts: list[Verdict], at: int) -> list[Verdict]:
-    """The verdicts on what nobody works on; the others are put on the account."""
-    if not verdicts or not len(state.calendar):
-        return verdicts
+def reported(state: FabricState, verdicts: list[Verdict], at: int) -> Reported:
+    """Verdicts on components under maintenance are suppressed; all others are reported."""
+    if not verdicts or not len(state.maintenance):
+        return Reported(verdicts, [])
     holders = _holders(state)
     whole = component("fabric", state.fabric)
-    out = []
+    out = Reported([], [])
     for verdict in verdicts:
-        for each in {*verdict.tie_set, *verdict.names}:
+        meant = {*verdict.tie_set, *verdict.names}
+        for each in meant:
             holders.setdefault(each, set()).add(whole)  # switches and links are in no host
-        reason = state.calendar.reason(verdict, at, holders)
+        reason = state.maintenance.reason(meant, at, holders)
         if reason is None:
-            out.append(verdict)
+            out.verdicts.append(verdict)
         else:
-            state.account.note(verdict.component, "maintenance", reason, at)
+            out.suppressed.append(Suppression(verdict.component, "maintenance", reason))
     return out
 
 

@@ -44,7 +44,7 @@ class ScopeOutages(NamedTuple):
 def dead(state: FabricState, at: int, hosts: Hosts) -> ScopeOutages:
     """Scopes whose hosts are silent together; remembers them until half of the hosts are back."""
     covered = np.zeros(len(state.hosts), bool)
-    if not (hosts.doubtful | hosts.silent).any() and not state.dead_scopes:
+    if not (hosts.doubtful | hosts.silent).any() and not state.silent_scopes:
         return ScopeOutages([], covered)
     life = state.hosts.life(at)
     counted = life.beats & ~life.goodbye
@@ -53,18 +53,18 @@ def dead(state: FabricState, at: int, hosts: Hosts) -> ScopeOutages:
     found: list[tuple[str, Bool]] = []
     for scope, members, share in _scopes(state):
         members = members & counted
-        before = scope in state.dead_scopes
+        before = scope in state.silent_scopes
         if not before:
             members &= life.last_s > at - RECENT_S
         count = int(members.sum())
         if count < FEWEST_HOSTS:
-            state.dead_scopes.discard(scope)
+            state.silent_scopes.discard(scope)
             continue
         least = max(FEWEST_HOSTS, share * count)
         gone = members & mute
         seen = _seen(state, at, gone) if gone.any() else "lit"
         if seen == "lit":  # they answer others: what is stuck is the way of their reports to us
-            state.dead_scopes.discard(scope)
+            state.silent_scopes.discard(scope)
             continue
         if before and gone.sum() >= BACK_SHARE * count:
             found.append((scope, gone))
@@ -73,10 +73,10 @@ def dead(state: FabricState, at: int, hosts: Hosts) -> ScopeOutages:
             and _at_once(life.last_s, gone) >= least
             and (seen == "dark" or at - np.median(life.last_s[gone]) >= UNSEEN_S)
         ):
-            state.dead_scopes.add(scope)
+            state.silent_scopes.add(scope)
             found.append((scope, gone))
         else:
-            state.dead_scopes.discard(scope)
+            state.silent_scopes.discard(scope)
             if not before and _at_once(life.last_s, members & fading) >= least:
                 covered |= members & fading  # too early to say: wait for the others
             continue
@@ -96,7 +96,7 @@ def vanished(state: FabricState, at: int) -> Verdict | None:
     counted = life.beats & ~life.goodbye & (life.last_s > at - AT_ONCE_S)
     if counted.sum() < FEWEST_HOSTS or (life.last_s[counted] > at + AT_ONCE_S / 2).any():
         return None  # agents are alive, though nobody probes: not silence
-    state.dead_scopes.add(component("fabric", state.fabric))
+    state.silent_scopes.add(component("fabric", state.fabric))
     return _verdict(state, at, component("fabric", state.fabric), counted, life.last_s)
 
 

@@ -31,7 +31,11 @@ def second(
     # Between "no sign of life for a moment" and a verdict, a host's time-outs wait.
     # So do those of a host whose clock is off: its peers refuse its probes as stale.
     off = np.array([name in (suspects or ()) for name in state.hosts.names], bool)
-    judged = ~state.touches(hosts.doubtful | hosts.silent | off) & ~unready(state, at)
+    not_ready = unready(state, at)
+    state.suppression_log.add(not_ready.suppressed, at)
+    if not_ready.rows.any():
+        state.history.erase(not_ready.rows)
+    judged = ~state.touches(hosts.doubtful | hosts.silent | off) & ~not_ready.rows
     if hosts.back.any():
         state.history.erase(state.touches(hosts.back))
     hungry = state.touches(hosts.starved)
@@ -43,4 +47,6 @@ def second(
     verdicts += drift(state, at, judged & ~hungry)
     # A burst that a whole window averages out fills one that has only just begun.
     verdicts += latency(state, at, judged & ~hungry & ~state.touches(hosts.short))
-    return reported(state, verdicts, at)
+    verdicts, suppressed = reported(state, verdicts, at)
+    state.suppression_log.add(suppressed, at)
+    return verdicts

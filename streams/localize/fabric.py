@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final
 
 from localizer.localizer import Localizer, LocalizerOutput
-from localizer.suppression.maintenance import Cause
+from localizer.suppression.log import Cause
 from schemas import topics
 from schemas.documents import incident
 from schemas.documents.incident import Incident

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import faust
 
 from localizer.localizer import Localizer
-from localizer.suppression.maintenance import Cause
+from localizer.suppression.log import Cause
 from schemas import topics
 from schemas.documents.incident import Incident
 from schemas.wire import window_chunks

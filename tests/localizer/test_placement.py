@@ -9,7 +9,7 @@ from drawings import FINE, START_S, Cluster, Second, Weather, newest, observe
 
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
-from localizer.suppression.maintenance import Cause, Suppressed
+from localizer.suppression.log import Cause, Suppressed
 from localizer.suppression.placement import Placements
 from schemas.documents.incident import Incident
 from schemas.documents.maintenance import Maintenance

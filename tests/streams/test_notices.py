@@ -13,7 +13,7 @@ import pytest
 from worker_samples import worker_of
 
 from localizer.localizer import Localizer, LocalizerOutput
-from localizer.suppression.maintenance import Cause
+from localizer.suppression.log import Cause
 from schemas import metrics, topics
 from schemas.documents.incident import Incident
 from schemas.documents.maintenance import Maintenance
