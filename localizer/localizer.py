@@ -23,7 +23,8 @@ from localizer.second_batch import Assembler, SecondBatch
 from localizer.state import FabricState
 from localizer.suppression import filters
 from localizer.suppression.log import Cause, Suppressed
-from localizer.verdicts import scope_outage
+from localizer.verdicts.decision import Decision, apply
+from localizer.verdicts.scope_outage import fabric_outage
 from localizer.verdicts.second import second
 from localizer.verdicts.verdict import Verdict
 from schemas.documents.incident import Anomaly, Incident
@@ -212,12 +213,9 @@ class Localizer:
         state, book, at = self._state, self._book, self._assembler.judged_s
         if state is None or book is None or at is None:
             return
-        verdict = scope_outage.vanished(state, at)
-        if verdict is None:
-            return
-        seen, suppressed = filters.reported(state, [verdict], at)
-        state.suppression_log.add(suppressed, at)
-        self._vanished = verdict if seen else None
+        seen, suppressed = filters.reported(state, apply(state, at, fabric_outage(state, at)), at)
+        apply(state, at, Decision(suppressed=suppressed))
+        self._vanished = seen[0] if seen else None
         told = book.step(at + IDLE_S, [(each, impact(state, each)) for each in seen], close=False)
         findings.incidents += [incident for incident, _ in told]
 

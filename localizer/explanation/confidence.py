@@ -3,8 +3,8 @@
     confidence = min(cap, P(the class explains it) x P(the component, given the class))
 
 The first factor weighs the class against every other that could stand in its place (the strategy's
-likelihoods, ``Blame.classes``), the second the members of the tie set against each other. The cap
-is what finite experience supports: after n verdicts of a kind, k of them right, the next one is
+likelihoods, ``Attribution.classes``), the second the members of the tie set against each other. The
+cap is what finite experience supports: after n verdicts of a kind, k of them right, the next one is
 right with a probability of (k + 1/2) / (n + 1), which is below 1 however many there were.
 
 Source  Jeffreys' prior for a share: posterior mean of Beta(k + 1/2, n - k + 1/2).
@@ -13,6 +13,7 @@ Source  Jeffreys' prior for a share: posterior mean of Beta(k + 1/2, n - k + 1/2
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from localizer.verdicts.verdict import Verdict
@@ -77,23 +78,42 @@ def of_class(classes: Mapping[int, float] | None, column: int) -> float:
 
 
 def by_rule(kind: str, symptom: Symptom, witnesses: int) -> float:
-    """Of a verdict that a rule gives: so many observers agree, and none of them counts twice."""
+    """Confidence of a verdict by rule: so many observers agree, each of which counts once."""
     return min(cap(kind, symptom), jeffreys(witnesses, witnesses))
 
 
-def share_out(verdict: Verdict, members: Mapping[str, float]) -> None:
-    """Divide what the verdict says of its class among the members of the tie set.
+def share_out(verdict: Verdict, members: Mapping[str, float], *, alone: bool) -> Verdict:
+    """The verdict, its confidence divided among the members of the tie set.
 
     members  probability of each member, given that it is one of them
-    Afterwards ``confidence`` is that of the component; with several members, the evidence holds
-    the probability of each (``tie_set_probability``).
+    alone    nothing else is broken at the time
+    Until then ``confidence`` is that of the class, from then on that of the component.
     """
-    known = min(verdict.confidence, cap(verdict.kind, verdict.symptom, alone=verdict.alone))
+    known = min(verdict.confidence, cap(verdict.kind, verdict.symptom, alone=alone))
     members = _with_experience(verdict, members)
     each = {name: round(known * share, 4) for name, share in members.items()}
-    verdict.confidence = known * members[verdict.component]
-    if len(each) > 1:
-        verdict.evidence["tie_set_probability"] = each
+    return replace(
+        verdict,
+        confidence=known * members[verdict.component],
+        tie_set_probability=each if len(each) > 1 else {},
+    )
+
+
+def widen(verdict: Verdict, names: list[str]) -> Verdict:
+    """The verdict, its confidence divided with other components that it may mean as well, each as
+    probably as the whole tie set.
+    """
+    if not names:
+        return verdict
+    each = verdict.tie_set_probability or {verdict.component: verdict.confidence}
+    each = {**each, **dict.fromkeys(names, sum(each.values()))}
+    part = 1.0 / (1 + len(names))
+    return replace(
+        verdict,
+        confidence=verdict.confidence * part,
+        tie_set_probability={name: round(p * part, 4) for name, p in each.items()},
+        possible=names,
+    )
 
 
 def _with_experience(verdict: Verdict, members: Mapping[str, float]) -> Mapping[str, float]:

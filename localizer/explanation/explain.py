@@ -1,4 +1,4 @@
-"""Evidence as a person reads it."""
+"""The evidence of an attributed verdict: what its probes show, and the sentence for people."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from localizer.fabric.path_table import Path
+from localizer.verdicts.verdict import Contrast, Verdict
 
 Bool = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
@@ -19,18 +20,11 @@ _SYMPTOM = {
 }
 
 
-def crossing(component: str, bad: Bool, good: Bool, crosses: Bool) -> dict[str, object]:
-    """The contrast that convinces: who crosses the component among the bad and among the good."""
-    bad_crossing, bad_all = int((bad & crosses).sum()), int(bad.sum())
-    good_crossing, good_all = int((good & crosses).sum()), int(good.sum())
-    return {
-        "text": f"{bad_crossing:,} of {bad_all:,} bad paths cross {component}; "
-        f"{good_crossing:,} of {good_all:,} good ones do",
-        "bad_crossing": bad_crossing,
-        "bad": bad_all,
-        "good_crossing": good_crossing,
-        "good": good_all,
-    }
+def contrast(bad: Bool, good: Bool, crosses: Bool) -> Contrast:
+    """How many paths cross a component, among the bad and among the good; all (P,)."""
+    return Contrast(
+        int((bad & crosses).sum()), int(bad.sum()), int((good & crosses).sum()), int(good.sum())
+    )
 
 
 def layers(overlay: Bool, lost: I64, sent: I64, crosses: Bool) -> dict[str, dict[str, int]]:
@@ -52,7 +46,32 @@ def examples(rows: I64, paths: Sequence[Path], most: int = 3) -> list[str]:
 
 
 def effect(symptom: str, size: float) -> str:
-    """How strong, with its unit."""
+    """How strong it is, with its unit."""
     if symptom == "high_latency":
         return f"{_SYMPTOM[symptom]}: +{size:.1f} us"
     return f"{_SYMPTOM.get(symptom, symptom)}: {100 * size:.1f} % lost"
+
+
+def sentence(verdict: Verdict, found: Contrast, window_s: int, observers: int) -> str:
+    """The evidence of a verdict in one sentence.
+
+    observers  source hosts that it takes to blame the network
+    """
+    strength = f"{effect(verdict.symptom, verdict.effect)} (last {window_s} s)"
+    if verdict.lone_witness:
+        text = (
+            f"only {verdict.component.removeprefix('host:')} sees it, and it takes "
+            f"{observers} source hosts to blame {verdict.instead_of}; {strength}"
+        )
+    else:
+        text = (
+            f"{found.bad_crossing:,} of {found.bad:,} bad paths cross {verdict.component}; "
+            f"{found.good_crossing:,} of {found.good:,} good ones do; {strength}"
+        )
+    if (drifted := verdict.drifted) is not None:
+        text += (
+            f"; drifted by {drifted.percent:+.1f} % in {drifted.hours:g} h while the others did not"
+        )
+    if verdict.untraced is not None:
+        text += f"; {verdict.untraced.warning}"
+    return text

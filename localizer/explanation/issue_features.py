@@ -6,19 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from localizer.detectors import flapping
-from localizer.explanation.confidence import share_out
-from localizer.explanation.issue_types import (
-    SLOW_PATH_US,
-    IssueFeatures,
-    likely,
-    of_members,
-    stated,
-)
+from localizer.explanation.issue_types import SLOW_PATH_US, IssueFeatures
 from localizer.state import FabricState
-from localizer.verdicts.verdict import I64, Verdict
+from localizer.verdicts.verdict import Verdict
 from schemas.component_ids import kind_of
 
 F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
 
 #: From this share of a path's traversals on, a blamed component takes the whole path with it.
 OWNS = 0.5
@@ -27,50 +21,45 @@ OWNS = 0.5
 MUCH_LATER = 2.0
 
 
-def name_type(state: FabricState, verdict: Verdict, share: F64, sent: I64,
-              excess_us: F64 | None) -> None:  # fmt: skip
-    """Write the issue types that it may be into the verdict, with their probabilities.
+def features(
+    state: FabricState, verdict: Verdict, share: F64, sent: I64, excess_us: F64 | None
+) -> IssueFeatures:
+    """The issue features of a verdict.
 
-    share      (P,) of each path's traversals that cross the component; 0: may not speak
+    share      (P,) of each path's traversals that cross the component; 0: does not count
+    sent       (P,) probes of the window
     excess_us  (P,) latency above the path's own past; None where it is not known
     """
-    speak = (share >= OWNS) & (sent > 0)
+    counts = (share >= OWNS) & (sent > 0)
     layers = state.layer[verdict.bad] == 1
-    below = speak & (state.layer == 0)
-    overlay = bool(layers.all()) if layers.any() and below.any() else None
+    underlay = counts & (state.layer == 0)
+    overlay = bool(layers.all()) if layers.any() and underlay.any() else None
     late = verdict.symptom == "high_latency"
-    signs = IssueFeatures(
+    return IssueFeatures(
         flapping=_by_turns(state, verdict, share, excess_us),
-        some="share_of_five_tuples" in verdict.evidence and not overlay,
+        some=verdict.five_tuples is not None and not overlay,
         overlay=overlay,
         slow=verdict.effect >= SLOW_PATH_US if late else None,
         inside=None if excess_us is None else _inside(state, verdict, share, excess_us),
     )
-    types = likely(verdict.tie_set, verdict.symptom, signs)
-    verdict.issue_type = stated(types)
-    share_out(verdict, of_members(verdict.tie_set, verdict.symptom, signs))
-    if signs.flapping is not None:
-        verdict.evidence["flapping"] = signs.flapping
-    if types:
-        verdict.evidence["issue_types"] = {name: round(p, 3) for name, p in types[:4]}
 
 
 def _inside(state: FabricState, verdict: Verdict, share: F64, excess_us: F64) -> bool | None:
     """Whether the rnics of a host are late to each other more than to others."""
     if kind_of(verdict.component) != "host":
         return None
-    speak = share >= OWNS
+    counts = share >= OWNS
     within = state.src == state.dst
-    if not (speak & within).any() or not (speak & ~within).any():
+    if not (counts & within).any() or not (counts & ~within).any():
         return None
-    inner, outer = (float(np.median(excess_us[speak & side])) for side in (within, ~within))
+    inner, outer = (float(np.median(excess_us[counts & side])) for side in (within, ~within))
     return inner > MUCH_LATER * max(outer, 0.0)
 
 
 def _by_turns(
     state: FabricState, verdict: Verdict, share: F64, excess_us: F64 | None
 ) -> bool | None:
-    """Whether the trouble comes and goes; None where it cannot be said."""
+    """Whether the trouble comes and goes; None where that cannot be said."""
     if verdict.symptom != "high_latency":
         return _lossy_by_turns(state, verdict, share)
     return None if excess_us is None else _late_by_turns(state, verdict)
@@ -79,12 +68,12 @@ def _by_turns(
 def _lossy_by_turns(state: FabricState, verdict: Verdict, share: F64) -> bool | None:
     """Whether losses come and go, over all that the ring of panes holds.
 
-    All paths that cross it for certain are asked, for the five-tuples of the bad ones may be
-    probed in its bad seconds only; but where it spares some five-tuples, the bad ones alone.
+    All paths that cross the component for certain count, for the five-tuples of the bad ones may
+    be probed in its bad seconds only; but where it spares some five-tuples, the bad ones alone.
     """
     rows = np.zeros(len(share), bool)
     rows[verdict.bad] = True
-    if "share_of_five_tuples" not in verdict.evidence:
+    if verdict.five_tuples is None:
         rows |= share >= 1.0
     sent, lost = (
         np.array([int(state.history.line(name, s)[rows].sum()) for s in _ring(state)])

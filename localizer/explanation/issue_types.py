@@ -1,8 +1,8 @@
 """Which of the 19 published issue types it may be, and how likely.
 
-Naive Bayes over what probes can see: kind and symptom rule types out, the other signs shift the
+Naive Bayes over what probes can see: kind and symptom rule types out, the other features shift the
 odds. The odds are the catalogue's words put into numbers, not frequencies learnt from data; a type
-that leaves no sign on probes (gpu_direct_rdma_error) is never proposed.
+that probes cannot see (gpu_direct_rdma_error) is never proposed.
 
 Source  the catalogue of SkeletonHunter (SIGCOMM 2025), table of issue types.
 """
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from localizer.verdicts.verdict import IssueTypes
 from schemas.component_ids import kind_of
 from schemas.documents.incident import Symptom
 
@@ -22,9 +23,10 @@ SLOW_PATH_US: Final = 35.0
 #: Odds that a type shows as loss where the catalogue says unconnectivity, or the other way round:
 #: what flaps lets nothing through for seconds.
 OTHERWISE: Final = 0.2
-#: A type is said if it is more probable than this, and so many times as probable as the next one.
+#: A type is stated if it is more probable than this, and so many times as probable as the next one.
 CLEAR: Final = 0.5
 CLEARLY: Final = 2.0
+NAMED: Final = 4  # types that a document names, the likeliest ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class IssueTypeModel:
     """A type of the catalogue.
 
     kinds, symptom  where it is, and what it does
-    weight          odds against the others of the same kind and symptom, all signs apart
+    weight          odds against the others of the same kind and symptom, all features apart
     flapping, some, overlay, slow, inside    probability that losses come and go; that only some
                     five-tuples are hit; that the underlay is spared; that the added latency is
                     large; that paths between rnics of one host are hit far more than
@@ -83,7 +85,7 @@ _NONE: Final = IssueTypeModel(
 
 @dataclass(frozen=True, slots=True)
 class IssueFeatures:
-    """What was seen; None where it cannot be said."""
+    """What probes show of a trouble; None where it cannot be said."""
 
     flapping: bool | None = None
     some: bool | None = None
@@ -93,7 +95,7 @@ class IssueFeatures:
 
 
 def likely(
-    tie_set: Sequence[str], symptom: Symptom, signs: IssueFeatures
+    tie_set: Sequence[str], symptom: Symptom, features: IssueFeatures
 ) -> list[tuple[str, float]]:
     """Types and their probabilities, likeliest first; empty where the catalogue has none.
 
@@ -108,15 +110,17 @@ def likely(
         if (known.symptom == "high_latency") != (symptom == "high_latency") or not places:
             continue
         there = 1.0 if places[0] == 0 else 0.5
-        odds[name] = there * _odds(known, signs) * (1.0 if known.symptom == symptom else OTHERWISE)
+        odds[name] = (
+            there * _odds(known, features) * (1.0 if known.symptom == symptom else OTHERWISE)
+        )
     if odds:
-        odds[NONE] = _odds(_NONE, signs)
+        odds[NONE] = _odds(_NONE, features)
     total = sum(odds.values())
     return sorted(((n, w / total) for n, w in odds.items()), key=lambda pair: -pair[1])
 
 
 def stated(types: Sequence[tuple[str, float]]) -> str | None:
-    """The type that is clear enough to be said without the others; None where none is.
+    """The type that is clear enough to be reported alone; None where none is.
 
     types  and their probabilities, likeliest first
     """
@@ -127,7 +131,17 @@ def stated(types: Sequence[tuple[str, float]]) -> str | None:
     return name if clear else None
 
 
-def of_members(tie_set: Sequence[str], symptom: Symptom, signs: IssueFeatures) -> dict[str, float]:
+def issue_types(tie_set: Sequence[str], symptom: Symptom, features: IssueFeatures) -> IssueTypes:
+    """What a verdict says of its issue type."""
+    types = likely(tie_set, symptom, features)
+    return IssueTypes(
+        stated(types), {name: round(p, 3) for name, p in types[:NAMED]}, features.flapping
+    )
+
+
+def of_members(
+    tie_set: Sequence[str], symptom: Symptom, features: IssueFeatures
+) -> dict[str, float]:
     """Probability of each member of a tie set to be the culprit, given that one of them is.
 
     A member is as likely as the types, and what is in no catalogue, that its kind may have.
@@ -139,10 +153,10 @@ def of_members(tie_set: Sequence[str], symptom: Symptom, signs: IssueFeatures) -
             if kind_of(name) in known.kinds
             and (known.symptom == "high_latency") == (symptom == "high_latency")
         ]  # fmt: skip
-        odds[name] = _odds(_NONE, signs) + sum(
+        odds[name] = _odds(_NONE, features) + sum(
             (1.0 if kind_of(name) == known.kinds[0] else 0.5)
             * (1.0 if known.symptom == symptom else OTHERWISE)
-            * _odds(known, signs)
+            * _odds(known, features)
             for known in types
         )
     total = sum(odds.values())
@@ -165,11 +179,11 @@ def likeliest_first(tie_set: Sequence[str], symptom: Symptom) -> list[str]:
     return sorted(tie_set, key=worth, reverse=True)
 
 
-def _odds(known: IssueTypeModel, signs: IssueFeatures) -> float:
+def _odds(known: IssueTypeModel, features: IssueFeatures) -> float:
     weight = known.weight
-    for sign in IssueFeatures.__slots__:
-        seen = getattr(signs, sign)
+    for name in IssueFeatures.__slots__:
+        seen = getattr(features, name)
         if seen is not None:
-            chance = getattr(known, sign)
+            chance = getattr(known, name)
             weight *= chance if seen else 1.0 - chance
     return weight

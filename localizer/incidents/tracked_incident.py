@@ -1,4 +1,4 @@
-"""One trouble under suspicion, from its first document to its last. Pure."""
+"""One incident from its first document to its last. No I/O."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from localizer.explanation import document
 from localizer.explanation.confidence import cap
 from localizer.verdicts.verdict import I64, Verdict
 from schemas.component_ids import kind_of
@@ -24,11 +25,11 @@ class Impact:
 
 @dataclass(slots=True)
 class TrackedIncident:
-    """What the incident book knows of an incident; times in seconds since the epoch.
+    """An incident that is open, or was until lately; times in seconds since the epoch.
 
     bad       rows of all paths that were bad so far
-    strayed   seconds in which the same paths spoke for another component
-    typed_by  effect of the verdict that told the issue type
+    strayed   seconds in a row in which the same paths named another component
+    typed_by  effect of the verdict that the issue types are from
     """
 
     incident_id: str
@@ -50,12 +51,17 @@ class TrackedIncident:
 
     @classmethod
     def of(cls, doc: Incident) -> TrackedIncident:
-        """What a former process wrote; its bad paths are not known."""
+        """An incident that a former process wrote; its bad paths are not known.
+
+        Raises ValueError when one of its times cannot be read.
+        """
         verdict = Verdict(
             doc.component, doc.tie_set, doc.layer, doc.symptom,
             max(doc.p_value, SMALLEST_P), _below_one(doc),
             np.empty(0, np.int64), doc.paths_total, _whole(doc.opened_at),
-            issue_type=doc.issue_type, evidence=doc.evidence,
+            instead_of=document.instead_of(doc), issue=document.issue_types(doc),
+            tie_set_probability=document.tie_set_probability(doc),
+            drifted=document.drifted(doc), untraced=document.untraced(doc), restored=doc.evidence,
         )  # fmt: skip
         updated, effect = _whole(doc.updated_at), doc.evidence.get("effect")
         return cls(
@@ -66,8 +72,8 @@ class TrackedIncident:
             severity=doc.severity, jobs=doc.jobs, tenants=doc.tenants,
         )  # fmt: skip
 
-    def weigh(self, impact: Impact) -> None:
-        """Add whom it hits; it never becomes milder."""
+    def add_impact(self, impact: Impact) -> None:
+        """Add whom a verdict hits; the severity never becomes milder."""
         self.severity = min(self.severity, impact.severity)  # "P0" < "P1"
         self.jobs = sorted({*self.jobs, *impact.jobs})
         self.tenants = sorted({*self.tenants, *impact.tenants})
@@ -80,7 +86,7 @@ class TrackedIncident:
         return Incident(
             incident_id=self.incident_id, version=self.version, state=self.state,
             fabric=fabric, component=verdict.component, kind=kind_of(verdict.component),
-            layer=verdict.layer, symptom=verdict.symptom, issue_type=verdict.issue_type,
+            layer=verdict.layer, symptom=verdict.symptom, issue_type=verdict.issue.stated,
             direction=verdict.direction,
             opened_at=_utc(self.opened_s), detected_at=_utc(self.detected_s),
             updated_at=_utc(second),
@@ -89,17 +95,17 @@ class TrackedIncident:
             p_value=verdict.p_value, tie_set=_component_first(verdict), parent=self.parent,
             paths_bad=len(self.bad) or len(verdict.bad), paths_total=verdict.total,
             jobs=self.jobs, tenants=self.tenants, strategy=strategy,
-            evidence=verdict.evidence,
+            evidence=document.render(verdict),
         )  # fmt: skip
 
 
 def _below_one(doc: Incident) -> float:
-    """Former releases were certain of everything."""
+    """The confidence of a document, capped where a former release wrote 1."""
     return doc.confidence if doc.confidence < 1.0 else cap(doc.kind, doc.symptom)
 
 
 def _component_first(verdict: Verdict) -> list[str]:
-    """A tie set keeps its order; what untraced routes add to it comes after the component."""
+    """The tie set in its order, or, where untraced routes add to it, after the component."""
     if not verdict.possible:
         return verdict.tie_set
     return [verdict.component, *(name for name in verdict.tied if name != verdict.component)]

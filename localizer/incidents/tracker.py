@@ -1,4 +1,4 @@
-"""The life of an incident: open -> ongoing -> resolved, one per cause, with children. Pure.
+"""The life of an incident: open -> ongoing -> resolved, one per cause, with children. No I/O.
 
 A verdict must be seen twice before it opens an incident (a second look costs a pane and saves a
 wrong name), and an incident closes only after its paths have been clean for a while, so that
@@ -40,16 +40,16 @@ class IncidentTracker:
         self._fabric = fabric
         self._lateness_s = lateness_s
         self._strategy = strategy
-        self._cases: list[TrackedIncident] = []
+        self._incidents: list[TrackedIncident] = []
         self._pending: dict[tuple[Family, str], tuple[int, int, int]] = {}
         self.silent_until_s = -1  # seconds that a former process has already spoken about
 
     def restore(self, incidents: list[Incident]) -> None:
         """Take over what a former process wrote (newest versions); it is not written again."""
         for doc in incidents:
-            case = TrackedIncident.of(doc)
-            self._cases.append(case)
-            self.silent_until_s = max(self.silent_until_s, case.written_s)
+            tracked = TrackedIncident.of(doc)
+            self._incidents.append(tracked)
+            self.silent_until_s = max(self.silent_until_s, tracked.written_s)
 
     def step(
         self, second: int, seen: list[tuple[Verdict, Impact]], *, close: bool = True
@@ -62,21 +62,21 @@ class IncidentTracker:
         changed: list[TrackedIncident] = []
         matched: set[str] = set()
         for verdict, impact in seen:
-            for case in self._absorb(second, verdict, impact, matched):
-                if case not in changed:
-                    changed.append(case)
+            for tracked in self._absorb(second, verdict, impact, matched):
+                if tracked not in changed:
+                    changed.append(tracked)
             changed += [c for c in self._adopt(verdict) if c not in changed]
-        for case in self._cases if close else ():
-            if case.state != "resolved" and self._finished(second, case):
-                case.state, case.closed_s = "resolved", case.last_bad_s + 1
-                if case not in changed:
-                    changed.append(case)
+        for tracked in self._incidents if close else ():
+            if tracked.state != "resolved" and self._finished(second, tracked):
+                tracked.state, tracked.closed_s = "resolved", tracked.last_bad_s + 1
+                if tracked not in changed:
+                    changed.append(tracked)
         self._forget(second)
         if second <= self.silent_until_s:
             return []
         return [
-            (case.document(self._fabric, second, self._strategy), case.verdict.bad)
-            for case in changed
+            (tracked.document(self._fabric, second, self._strategy), tracked.verdict.bad)
+            for tracked in changed
         ]
 
     def _adopt(self, verdict: Verdict) -> list[TrackedIncident]:
@@ -84,44 +84,46 @@ class IncidentTracker:
         if not verdict.covers:
             return []
         parent = next(
-            (c for c in reversed(self._cases)
+            (c for c in reversed(self._incidents)
              if c.verdict.component == verdict.component and c.state != "resolved"), None,
         )  # fmt: skip
         children = [
-            case for case in self._cases
-            if parent is not None and case.parent is None and case.state != "resolved"
-            and case.verdict.component in verdict.covers
+            tracked for tracked in self._incidents
+            if parent is not None and tracked.parent is None and tracked.state != "resolved"
+            and tracked.verdict.component in verdict.covers
         ]  # fmt: skip
-        for case in children:
-            case.parent = parent.incident_id if parent else None
+        for tracked in children:
+            tracked.parent = parent.incident_id if parent else None
         return children
 
     @property
     def open(self) -> int:
         """Incidents that are not resolved."""
-        return sum(case.state != "resolved" for case in self._cases)
+        return sum(tracked.state != "resolved" for tracked in self._incidents)
 
     def sizes(self) -> dict[str, int]:
         """How much is remembered, by what."""
-        return {"incidents": len(self._cases), "sightings": len(self._pending)}
+        return {"incidents": len(self._incidents), "sightings": len(self._pending)}
 
     def open_components(self) -> list[tuple[Family, str]]:
         """Who is under suspicion now."""
         return [
-            (c.verdict.family, c.verdict.component) for c in self._cases if c.state != "resolved"
+            (c.verdict.family, c.verdict.component)
+            for c in self._incidents
+            if c.state != "resolved"
         ]
 
     def moved(self, where: I64) -> None:
         """Paths were renumbered: (old P,) new row, -1 where gone."""
-        for case in self._cases:
-            case.bad = where[case.bad]
-            case.bad = case.bad[case.bad >= 0]
+        for tracked in self._incidents:
+            tracked.bad = where[tracked.bad]
+            tracked.bad = tracked.bad[tracked.bad >= 0]
 
     def _absorb(
         self, second: int, verdict: Verdict, impact: Impact, matched: set[str]
     ) -> list[TrackedIncident]:
         family = verdict.family
-        mine = [c for c in self._cases if c.verdict.family == family]
+        mine = [c for c in self._incidents if c.verdict.family == family]
         same = [
             c for c in mine
             if verdict.devices & {*c.verdict.tied_devices, *c.verdict.devices}
@@ -132,8 +134,10 @@ class IncidentTracker:
         if family == "drift" and self._known_slow(verdict):
             return []
         least = LONE_SIGHTINGS if verdict.lone_witness else SIGHTINGS[family]
-        if self._sighted(second, verdict) < least or second <= self.silent_until_s:
+        times, first_s = self._sighted(second, verdict)
+        if times < least or second <= self.silent_until_s:
             return []
+        verdict = replace(verdict, first_s=first_s)
         inside = [
             c for c in mine
             if c.state != "resolved" and c.parent is None and c.incident_id not in matched
@@ -148,103 +152,102 @@ class IncidentTracker:
             and len(np.intersect1d(c.bad, verdict.bad)) >= INSIDE * len(verdict.bad)
         ]  # fmt: skip
         if within:  # the same trouble under another name: rename only if it keeps that name
-            case = within[0]
-            if case.incident_id in matched:
+            tracked = within[0]
+            if tracked.incident_id in matched:
                 return []
-            matched.add(case.incident_id)
-            case.strayed += 1
-            case.last_bad_s = second
-            if case.strayed < STRAYED:
+            matched.add(tracked.incident_id)
+            tracked.strayed += 1
+            tracked.last_bad_s = second
+            if tracked.strayed < STRAYED:
                 return []
-            return self._rename(second, [case], verdict, impact, matched)
-        case = TrackedIncident(
+            return self._rename(second, [tracked], verdict, impact, matched)
+        tracked = TrackedIncident(
             self._identify(verdict), verdict, verdict.first_s,
             second + 1 + self._lateness_s, second, verdict.bad,
             typed_by=verdict.effect,
             severity=impact.severity, jobs=impact.jobs, tenants=impact.tenants,
         )  # fmt: skip
-        case.written_s = second
-        self._cases.append(case)
-        matched.add(case.incident_id)
-        return [case]
+        tracked.written_s = second
+        self._incidents.append(tracked)
+        matched.add(tracked.incident_id)
+        return [tracked]
 
     def _known_slow(self, verdict: Verdict) -> bool:
         """Whether an open incident says already that this component is slow."""
         return any(
-            case.verdict.family == "latency" and case.state != "resolved"
-            and verdict.names & {*case.verdict.tie_set, *case.verdict.names}
-            for case in self._cases
+            tracked.verdict.family == "latency" and tracked.state != "resolved"
+            and verdict.names & {*tracked.verdict.tie_set, *tracked.verdict.names}
+            for tracked in self._incidents
         )  # fmt: skip
 
     def _refresh(
         self,
         second: int,
-        case: TrackedIncident,
+        tracked: TrackedIncident,
         verdict: Verdict,
         impact: Impact,
         matched: set[str],
     ) -> list[TrackedIncident]:
-        matched.add(case.incident_id)
-        reopened = case.state == "resolved"
-        case.last_bad_s, case.strayed = second, 0
+        known = tracked.verdict
+        matched.add(tracked.incident_id)
+        reopened = tracked.state == "resolved"
+        tracked.last_bad_s, tracked.strayed = second, 0
         if second <= self.silent_until_s:
-            case.bad = np.union1d(case.bad, verdict.bad)
+            tracked.bad = np.union1d(tracked.bad, verdict.bad)
             return []
-        grown = len(np.setdiff1d(verdict.bad, case.bad)) > 0
-        case.bad = np.union1d(case.bad, verdict.bad)
-        worse = verdict.symptom == "unconnectivity" and case.verdict.symptom == "loss"
-        kept = case.verdict.component  # the name stays unless a wider cause explains it
-        due = second - case.written_s >= UPDATE_S and (grown or case.state == "open")
-        found_it = case.verdict.lone_witness and not verdict.lone_witness
-        better = issue_type_update.should_replace(case.verdict, verdict, case.typed_by, worse=worse)
-        retyped = better and issue_type_update.retyped(case.verdict, verdict)
-        if renamed := _new_name(case.verdict, verdict):
+        grown = len(np.setdiff1d(verdict.bad, tracked.bad)) > 0
+        tracked.bad = np.union1d(tracked.bad, verdict.bad)
+        worse = verdict.symptom == "unconnectivity" and known.symptom == "loss"
+        kept = known.component  # the name stays unless a wider cause explains it
+        due = second - tracked.written_s >= UPDATE_S and (grown or tracked.state == "open")
+        found_it = known.lone_witness and not verdict.lone_witness
+        better = issue_type_update.should_replace(known, verdict, tracked.typed_by, worse=worse)
+        retyped = better and issue_type_update.differs(known, verdict)
+        if renamed := _new_name(known, verdict):
             kept = renamed
-        traced = second - case.written_s >= UPDATE_S and _traced(case.verdict, verdict)
+        traced = second - tracked.written_s >= UPDATE_S and _traced(known, verdict)
         reasons = (reopened, worse, due, found_it, retyped, renamed is not None, traced)
-        if not any(reasons) or case.written_s == second:
+        if not any(reasons) or tracked.written_s == second:
             return []
-        symptom = (
-            case.verdict.symptom if case.verdict.symptom == "unconnectivity" else verdict.symptom
-        )
+        symptom = known.symptom if known.symptom == "unconnectivity" else verdict.symptom
         if found_it or (worse and kept in verdict.tie_set):
             # Others see it too by now, so it is not the host that complained; or of those that no
             # probe tells apart, another is likelier to cause a silence than to cause loss.
             kept = verdict.component
-        if found_it or device(verdict.component) in case.verdict.tied_devices:
-            known = case.verdict
-            case.verdict = replace(
-                verdict, component=kept, symptom=symptom, first_s=case.opened_s,
+        if found_it or device(verdict.component) in known.tied_devices:
+            tracked.verdict = replace(
+                verdict, component=kept, symptom=symptom, first_s=tracked.opened_s,
                 confidence=verdict.confidence_in(kept),
             )  # fmt: skip
             if found_it or better:
-                case.typed_by = verdict.effect
+                tracked.typed_by = verdict.effect
             else:
-                issue_type_update.keep_type(case.verdict, known)
-        case.weigh(impact)
-        case.state, case.closed_s = "ongoing", None
-        return [case]
+                tracked.verdict = issue_type_update.with_known_type(tracked.verdict, known)
+        tracked.add_impact(impact)
+        tracked.state, tracked.closed_s = "ongoing", None
+        return [tracked]
 
     def _rename(
         self,
         second: int,
-        cases: list[TrackedIncident],
+        narrower: list[TrackedIncident],
         verdict: Verdict,
         impact: Impact,
         matched: set[str],
     ) -> list[TrackedIncident]:
-        """The first case becomes the wider cause, the others its children."""
-        first, *rest = cases
+        """The first incident becomes the wider cause, the others its children."""
+        first, *rest = narrower
         first.verdict = replace(verdict, first_s=first.opened_s)
         first.bad, first.typed_by = np.union1d(first.bad, verdict.bad), verdict.effect
         first.last_bad_s, first.strayed, first.state = second, 0, "ongoing"
-        first.weigh(impact)
-        for case in rest:
-            case.parent = first.incident_id
-        matched.update(case.incident_id for case in cases)
-        return cases
+        first.add_impact(impact)
+        for tracked in rest:
+            tracked.parent = first.incident_id
+        matched.update(tracked.incident_id for tracked in narrower)
+        return narrower
 
-    def _sighted(self, second: int, verdict: Verdict) -> int:
+    def _sighted(self, second: int, verdict: Verdict) -> tuple[int, int]:
+        """How often it has been seen by now, and its first bad second."""
         # The order of a tie set depends on the symptom, and what else it may be on the routes.
         key = (verdict.family, min(device(name) for name in verdict.tie_set))
         last, times, first_s = self._pending.get(key, (-(10**9), 0, verdict.first_s))
@@ -252,18 +255,18 @@ class IncidentTracker:
             times, first_s = 0, verdict.first_s
         if second != last:
             times += 1
-        self._pending[key] = (second, times, min(first_s, verdict.first_s))
-        verdict.first_s = min(first_s, verdict.first_s)
-        return times
+        first_s = min(first_s, verdict.first_s)
+        self._pending[key] = (second, times, first_s)
+        return times, first_s
 
-    def _finished(self, second: int, case: TrackedIncident) -> bool:
-        if second - case.last_bad_s < CLEAR_S[case.verdict.family]:
+    def _finished(self, second: int, tracked: TrackedIncident) -> bool:
+        if second - tracked.last_bad_s < CLEAR_S[tracked.verdict.family]:
             return False
         return second > self.silent_until_s
 
     def _forget(self, second: int) -> None:
-        self._cases = [
-            c for c in self._cases if c.state != "resolved" or second - c.last_bad_s <= REOPEN_S
+        self._incidents = [
+            c for c in self._incidents if c.state != "resolved" or second - c.last_bad_s <= REOPEN_S
         ]
         if len(self._pending) > 1000:
             self.forget(second)
@@ -291,11 +294,12 @@ def _new_name(known: Verdict, new: Verdict) -> str | None:
 
 def _traced(known: Verdict, new: Verdict) -> bool:
     """Whether routes learnt since then leave less open."""
-    open_before, open_now = ("warning" in verdict.evidence for verdict in (known, new))
-    return open_before and (not open_now or {*new.possible} < {*known.possible})
+    if known.untraced is None:
+        return False
+    return new.untraced is None or {*new.possible} < {*known.possible}
 
 
-def _begins_later(second: int, verdict: Verdict, case: TrackedIncident) -> bool:
+def _begins_later(second: int, verdict: Verdict, tracked: TrackedIncident) -> bool:
     """Whether a wider slowness is younger than what it would explain."""
-    known_from = max(case.opened_s, second - BACK_S)
+    known_from = max(tracked.opened_s, second - BACK_S)
     return verdict.family == "latency" and verdict.first_s > known_from + TOGETHER_S

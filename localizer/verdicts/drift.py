@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
-from localizer import strategies
 from localizer.baselines import peer_groups
 from localizer.detectors import drift as detector
 from localizer.detectors.drift import Drift
-from localizer.evidence import Evidence
-from localizer.explanation.issue_features import OWNS
-from localizer.explanation.untraced_suspects import widen
+from localizer.evidence import Attribution, Evidence
 from localizer.state import FabricState
 from localizer.verdicts import quorum
-from localizer.verdicts.common import add_evidence, owners, verdict_on
-from localizer.verdicts.verdict import Verdict
+from localizer.verdicts.attribute import Candidate, Unclaimed, attribute
+from localizer.verdicts.build import Alarm, Finding
+from localizer.verdicts.decision import Decision
+from localizer.verdicts.verdict import Drifted, Verdict
 
 Bool = npt.NDArray[np.bool_]
+F64 = npt.NDArray[np.float64]
 
 WINDOW_S = 30
 
 
-def drift(state: FabricState, at: int, judged: Bool) -> list[Verdict]:
-    """Learns from each disjoint window; at the end of a half hour, who has drifted since.
+def learn(state: FabricState, at: int, judged: Bool) -> list[Drift]:
+    """Learn from each disjoint window; returns the comparisons that the end of a half hour allows.
 
-    judged  (P,) paths that may speak
-    The longest comparison comes first, for it shows most; the shorter ones add what it missed.
+    judged  (P,) paths that may be judged
+    The longest comparison comes last. This changes the drift memory of the state.
     """
     end_s, shift = at + 1, state.shift
     if shift is None or end_s % WINDOW_S:
@@ -36,20 +38,32 @@ def drift(state: FabricState, at: int, judged: Bool) -> list[Verdict]:
     state.drift.learn(end_s, rows, value_us)
     if end_s % detector.PERIOD_S:
         return []
-    crowd = 2 * peer_groups.of(state.src, state.dst, state.layer == 1) + state.layer
-    left = judged.copy()
+    peers = 2 * peer_groups.of(state.src, state.dst, state.layer == 1) + state.layer
+    return state.drift.close(end_s, peers)
+
+
+def drift(state: FabricState, at: int, judged: Bool, comparisons: list[Drift]) -> Decision:
+    """Components whose paths have drifted apart from their peers' since earlier half hours.
+
+    judged  (P,) paths that may be judged; comparisons as ``learn`` returns them
+    The longest comparison is judged first, for it shows most; the shorter ones add what it missed.
+    """
+    unclaimed = Unclaimed.of(judged)
     verdicts: list[Verdict] = []
-    for each in reversed(state.drift.close(end_s, crowd)):
-        verdicts += _drifted(state, at, each, left)
-    return verdicts
+    for each in reversed(comparisons):
+        policy = _alarm(state, at, each, unclaimed.left)
+        if policy is not None:
+            found, unclaimed = attribute(state, policy, unclaimed)
+            verdicts += found
+    return Decision(verdicts)
 
 
-def _drifted(state: FabricState, at: int, drift: Drift, left: Bool) -> list[Verdict]:
-    """Verdicts of one comparison; takes the paths that they explain out of ``left``."""
+def _alarm(state: FabricState, at: int, drift: Drift, left: Bool) -> DriftPolicy | None:
+    """The policy of one comparison, if a class drifted more than the alarm budget allows."""
     valid, shift, noise = left & drift.valid, drift.shift, drift.noise
     bad = valid & (shift > drift.smallest / 2)
     if not bad.any():
-        return []
+        return None
     groups = state.classes()
     vote = quorum.per_pair(state.pair, valid)
     weight = groups.pooled(vote)
@@ -58,49 +72,67 @@ def _drifted(state: FabricState, at: int, drift: Drift, left: Bool) -> list[Verd
     level = state.budget.level(len(groups.members), detector.PERIOD_S / len(detector.LAGS))
     p = detector.tail(weight, moved, 1.0)
     if not ((p < level) & (mean >= drift.smallest)).any():
-        return []
+        return None
     usual = np.where(valid, state.latency.reference, 1.0).astype(np.float64)
     evidence = Evidence(
         groups, valid.astype(np.int64), bad.astype(np.int64), shift * usual * valid,
         noise * usual, bad, state.src, state.layer == 1, state.background.rate, latency=True,
     )  # fmt: skip
-    blames = strategies.get(state.options.strategy)(evidence)
-    owner = owners(groups, blames, latency=True)
-    # How restless the rest is; the likeliest culprit must not be its own excuse.
-    apart = vote * (valid & (owner != 0))
-    inflated = detector.inflation(groups.pooled(apart), groups.pooled(apart * shift / noise))
-    verdicts = []
-    for number, blame in enumerate(blames):
-        share = groups.share(blame.column)
-        mine = valid & left & (share > 0) & ~(bad & (owner != number))
-        votes = share * vote * mine
-        weighed, summed = np.array([votes.sum()]), np.array([(votes * shift / noise).sum()])
-        own_p = float(detector.tail(weighed, summed, inflated)[0])
-        size = float((votes * shift).sum()) / max(float(weighed[0]), 1e-9)
-        rows = np.flatnonzero(mine & bad)
-        witnesses = len(np.unique(state.src[rows]))
-        if not own_p < level or size < drift.smallest or witnesses < state.options.observers:
-            continue
-        verdict = verdict_on(
-            groups, blame, "high_latency", rows, own_p,
-            float(np.median(usual[rows])) * size, at + 1 - drift.lag_s, alone=len(blames) == 1,
-        )  # fmt: skip
-        _explain(state, at, verdict, share * valid, bad, size, drift)
-        widen(state, verdict, share, valid.astype(np.int64), bad.astype(np.int64), bad)
-        left &= ~((share >= OWNS) | (bad & (owner == number)))
-        verdicts.append(verdict)
-    return verdicts
-
-
-def _explain(state: FabricState, at: int, verdict: Verdict, share: npt.NDArray[np.float64],
-             bad: Bool, size: float, drift: Drift) -> None:  # fmt: skip
     sent, lost = (state.history.total(name, at, WINDOW_S) for name in ("sent", "lost"))
-    add_evidence(state, verdict, share, sent, lost, bad, detector.PERIOD_S)
-    hours = drift.lag_s / 3600
-    percent = 100 * np.expm1(size)
-    verdict.issue_type = None
-    verdict.evidence["drift"] = {"percent": round(percent, 2), "hours": hours}
-    verdict.evidence["text"] = (
-        f"{verdict.evidence['text']}; drifted by {percent:+.1f} % in {hours:g} h "
-        "while the others did not"
-    )
+    # Means of half an hour do not tell one direction, or some five-tuples, from all.
+    alarm = Alarm(groups, evidence, sent, lost, detector.PERIOD_S, partial=False)
+    return DriftPolicy(state, at, alarm, level, drift, valid, vote, usual)
+
+
+@dataclass(frozen=True, slots=True)
+class DriftPolicy:
+    """An attribution stands if the paths left to it drifted materially, and more than others do.
+
+    valid  (P,) paths that are compared; vote (P,) weight of each
+    usual  (P,) round trip of each path [us]
+    """
+
+    state: FabricState
+    at: int
+    alarm: Alarm
+    level: float
+    drift: Drift
+    valid: Bool
+    vote: F64
+    usual: F64
+
+    def measured(self) -> Bool:
+        """(P,) paths that are compared."""
+        return self.valid
+
+    def scope(self, _: Attribution) -> Bool:
+        """(P,) all: a path that could not be compared over this lag may be over another."""
+        return np.ones(len(self.valid), bool)
+
+    def validate(self, candidate: Candidate) -> Finding | None:
+        """See ``attribute.Policy``."""
+        drift, share, rows = self.drift, candidate.share, candidate.rows
+        votes = share * self.vote * rows
+        moved = votes * drift.shift / drift.noise
+        weight = np.array([votes.sum()])
+        p = float(detector.tail(weight, np.array([moved.sum()]), self._inflation(candidate))[0])
+        size = float((votes * drift.shift).sum()) / max(float(weight[0]), 1e-9)
+        mine = np.flatnonzero(rows & self.alarm.evidence.bad)
+        witnesses = len(np.unique(self.state.src[mine]))
+        few = witnesses < self.state.options.observers
+        if not p < self.level or size < drift.smallest or few:
+            return None
+        effect = float(np.median(self.usual[mine])) * size
+        far = Drifted(100 * float(np.expm1(size)), drift.lag_s / 3600)
+        first_s = self.at + 1 - drift.lag_s
+        return Finding("high_latency", mine, p, effect, first_s, drifted=far)
+
+    def _inflation(self, candidate: Candidate) -> float:
+        """How restless all paths are but those of the likeliest culprit, which must not be its own
+        excuse.
+        """
+        groups, drift = self.alarm.groups, self.drift
+        rest = self.vote * (self.valid & (candidate.owner != 0))
+        return detector.inflation(
+            groups.pooled(rest), groups.pooled(rest * drift.shift / drift.noise)
+        )

@@ -1,4 +1,4 @@
-"""How many witnesses it takes: no single source host may cause a network blame."""
+"""The quorum of source hosts: no single host may cause a verdict on the network."""
 
 from __future__ import annotations
 

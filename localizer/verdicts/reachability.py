@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
-from localizer import strategies
 from localizer.detectors import loss
-from localizer.evidence import F64, Evidence
+from localizer.evidence import Attribution, Evidence
 from localizer.explanation.issue_features import OWNS
-from localizer.explanation.untraced_suspects import widen
 from localizer.fabric.observability import Classes
 from localizer.state import FabricState
 from localizer.verdicts import quorum
-from localizer.verdicts.common import (
-    PLAUSIBLE,
-    about_host,
-    add_evidence,
-    direct,
-    owners,
-    suspects,
-    verdict_on,
-)
-from localizer.verdicts.verdict import I64, Verdict
+from localizer.verdicts.attribute import PLAUSIBLE, Candidate, Over, Unclaimed, attribute
+from localizer.verdicts.build import Alarm, Finding
+from localizer.verdicts.decision import Decision, HealthyLoss
+from localizer.verdicts.verdict import Verdict
 from schemas.documents.incident import Symptom
 
 Bool = npt.NDArray[np.bool_]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
 
 #: Each a family of the alarm budget; the third is latency. Judged every second, so one bad pane is
 #: enough to alarm; for the name, five-tuples that take turns must all have had theirs.
@@ -36,150 +32,169 @@ SURPRISE = 0.01  # p-value below which a path counts as bad
 APART = 0.2  # share of a component's probes that must be apart from others to tell it from them
 TOTAL = 0.95  # share of lost probes, or of silent five-tuples, that makes it unreachability
 ONSET = 0.25  # share of the worst second's losses that marks the first bad one
-TELLING = 4  # probes that a five-tuple must have sent to be called silent
+SILENT_PROBES = 4  # that a five-tuple must have sent to be called silent
 
 
-def reachability(state: FabricState, at: int, judged: Bool) -> list[Verdict]:
+def reachability(state: FabricState, at: int, judged: Bool) -> Decision:
     """Verdicts of all windows; a longer window adds what the shorter ones missed.
 
-    judged  (P,) paths that may speak
+    judged  (P,) paths that may be judged
+    A second without a verdict is healthy, and the loss baseline may learn from it.
     """
     if not (state.history.total("lost", at, RECENT_S) * judged).any():
-        _learn(state, at, judged)
-        return []
+        return Decision(healthy=_healthy(state, at, judged))
     groups = state.classes()
     level = state.budget.level(len(groups.members), 1.0)
-    left = judged.copy()
-    fresh = judged.copy()  # paths on no component that a shorter window has blamed
+    unclaimed = Unclaimed.of(judged)
     verdicts: list[Verdict] = []
     for length in WINDOWS_S:
-        verdicts += _window(state, at, length, left, fresh, groups, level)
-    if not verdicts:
-        _learn(state, at, judged)
-    return verdicts
+        policy = _alarm(state, at, length, unclaimed, groups, level)
+        if policy is not None:
+            found, unclaimed = attribute(state, policy, unclaimed)
+            verdicts += found
+    return Decision(verdicts, healthy=None if verdicts else _healthy(state, at, judged))
 
 
-def _learn(state: FabricState, at: int, judged: Bool) -> None:
+def _healthy(state: FabricState, at: int, judged: Bool) -> HealthyLoss:
     groups = state.classes()
     sent, lost = (state.history.line(n, at).astype(np.int64) * judged for n in ("sent", "lost"))
-    state.background.learn(
-        float(sent.sum()), float(lost.sum()),
-        groups.pooled(sent), groups.pooled(lost),
-    )  # fmt: skip
+    return HealthyLoss(
+        float(sent.sum()), float(lost.sum()), groups.pooled(sent), groups.pooled(lost)
+    )
 
 
-def _window(
-    state: FabricState,
-    at: int,
-    length: int,
-    left: Bool,
-    fresh: Bool,
-    groups: Classes,
-    level: float,
-) -> list[Verdict]:
-    """Verdicts of one window; takes the paths that they explain out of ``left`` and ``fresh``."""
-    unclaimed = fresh.copy()
+def _alarm(
+    state: FabricState, at: int, length: int, unclaimed: Unclaimed, groups: Classes, level: float
+) -> LossPolicy | None:
+    """The policy of one window, if a class loses more than the alarm budget allows."""
     background = state.background
-    sent = state.history.total("sent", at, length) * left
-    lost = state.history.total("lost", at, length) * left
+    sent = state.history.total("sent", at, length) * unclaimed.left
+    lost = state.history.total("lost", at, length) * unclaimed.left
     pooled = groups.pooled(sent), groups.pooled(lost)
     if not loss.alarming(*pooled, background, level).any():
-        return []
+        return None
     p_path = loss.upper_tail(lost.astype(float), sent.astype(float), background.rate)
     bad = (lost > 0) & (p_path < SURPRISE)
-    known = suspects(groups, state.suspects)
+    known = _holding(groups, state.suspects)
     plausible = loss.upper_tail(pooled[1], pooled[0], background.rate) < PLAUSIBLE
     evidence = Evidence(
         groups, sent, lost, np.zeros(len(sent)), np.ones(len(sent)), bad,
         state.src, state.layer == 1, background.rate,
         suspect=known, plausible=plausible | known,
     )  # fmt: skip
-    verdicts: list[Verdict] = []
-    alone: list[Verdict] = []
-    blames = strategies.get(state.options.strategy)(evidence)
-    owner = owners(groups, blames, latency=False)
-    for number, blame in enumerate(blames):
-        share = groups.share(blame.column)
-        rows = left & (share > 0) & ~(bad & (owner != number))
-        n, k = float((share * sent * rows).sum()), float((share * lost * rows).sum())
-        if not loss.alarming(np.array([n]), np.array([k]), background, level)[0]:
-            continue
-        if not _by_itself(state, sent, lost, share * rows, share * (rows & fresh)):
-            continue
-        left &= ~((share >= OWNS) | (bad & (owner == number)))
-        mine = np.flatnonzero(rows & bad)
-        if not _still(state, at, share * (rows & unclaimed)):
-            continue
-        fresh &= share == 0
-        p = float(loss.upper_tail(np.array([k]), np.array([n]), background.rate)[0])
-        first_s = _first_bad(state, at, length, mine)
-        effect = _effect_since(state, at, first_s, share * rows, blame.effect)
-        others = _without_most_answered(state, at, first_s, share * rows)
-        symptom = _symptom(sent, lost, rows & bad, max(effect, others))
-        verdict = verdict_on(
-            groups, blame, symptom, mine, p, effect, first_s, alone=len(blames) == 1
-        )
-        witnessed = quorum.enough(state.src, lost, sent, rows, background, state.options.observers)
-        if not witnessed:
-            about_host(verdict, state.hosts.names[quorum.loudest(state.src, lost, rows)])
-        direct(verdict, blame, groups)
-        add_evidence(state, verdict, share, sent, lost, bad, length)
-        widen(state, verdict, share, sent, lost, bad)
-        (verdicts if witnessed else alone).append(verdict)
-    return verdicts or alone[:1]
-
-
-def _by_itself(state: FabricState, sent: I64, lost: I64, share: F64, apart: F64) -> bool:
-    """Whether a component loses also where nothing that was blamed before it can be the cause.
-
-    share, apart  (P,) of its paths, and of those among them that cross nothing blamed so far
-    Where routes are unknown, the luck of ECMP puts more of a switch's paths on a lossy link than
-    its share says, and the rest would be laid at the switch's door.
-    """
-    n, k = float((apart * sent).sum()), float((apart * lost).sum())
-    if n < APART * float((share * sent).sum()):
-        return True  # nothing to compare with: all of its paths cross what was blamed
-    background = state.background
-    p = loss.upper_tail(np.array([k]), np.array([n]), background.rate, background.dispersion)
-    return bool(p[0] < STILL)
-
-
-def _still(state: FabricState, at: int, share: F64) -> bool:
-    """Whether the component loses in the newest seconds too, more than chance would.
-
-    share  (P,) of the paths that speak for it: all that cross it, for the bad ones alone were
-           chosen because they lost, and chance would always look guilty
-    """
-    sent, lost, newest = (
-        float((share * state.history.total(name, at, length)).sum())
-        for name, length in (("sent", RECENT_S), ("lost", RECENT_S), ("lost", RECENT_S // 2))
+    return LossPolicy(
+        state, at, Alarm(groups, evidence, sent, lost, length), level, unclaimed.clear
     )
-    background = state.background
-    p = loss.upper_tail(np.array([lost]), np.array([sent]), background.rate, background.dispersion)
-    return bool(p[0] < STILL and newest > 0)
+
+
+def _holding(groups: Classes, names: set[str]) -> Bool:
+    """(K,) classes that hold one of these components."""
+    return np.array([not names.isdisjoint(members) for members in groups.members], bool)
+
+
+@dataclass(frozen=True, slots=True)
+class LossPolicy:
+    """An attribution stands if its class still loses significantly with the paths left to it.
+
+    clear_before  (P,) paths that cross no component which a shorter window blamed
+    """
+
+    state: FabricState
+    at: int
+    alarm: Alarm
+    level: float
+    clear_before: Bool
+
+    def measured(self) -> Bool:
+        """(P,) all: a path without probes has lost none."""
+        return np.ones(len(self.alarm.sent), bool)
+
+    def scope(self, _: Attribution) -> Bool:
+        """(P,) all."""
+        return np.ones(len(self.alarm.sent), bool)
+
+    def validate(self, candidate: Candidate) -> Finding | Over | None:
+        """See ``attribute.Policy``."""
+        state, at, alarm = self.state, self.at, self.alarm
+        background, observers = state.background, state.options.observers
+        share, rows, sent, lost = candidate.share, candidate.rows, alarm.sent, alarm.lost
+        n, k = float((share * sent * rows).sum()), float((share * lost * rows).sum())
+        if not loss.alarming(np.array([n]), np.array([k]), background, self.level)[0]:
+            return None
+        if not self._by_itself(share * rows, share * (rows & candidate.clear)):
+            return None
+        if not self._still(share * (rows & self.clear_before)):
+            return Over()
+        bad = rows & alarm.evidence.bad
+        mine = np.flatnonzero(bad)
+        first_s = _first_bad(state, at, alarm.window_s, mine)
+        effect = _effect_since(state, at, first_s, share * rows, candidate.attribution.effect)
+        others = _without_most_answered(state, at, first_s, share * rows)
+        lone_host = None
+        if not quorum.enough(state.src, lost, sent, rows, background, observers):
+            lone_host = state.hosts.names[quorum.loudest(state.src, lost, rows)]
+        return Finding(
+            _symptom(sent, lost, bad, max(effect, others)), mine,
+            float(loss.upper_tail(np.array([k]), np.array([n]), background.rate)[0]),
+            effect, first_s, lone_host,
+        )  # fmt: skip
+
+    def _by_itself(self, share: F64, apart: F64) -> bool:
+        """Whether a component loses also where nothing that was blamed before it can be the cause.
+
+        share, apart  (P,) of its paths, and of those among them that cross nothing blamed so far
+        Where routes are unknown, the luck of ECMP puts more of a switch's paths on a lossy link
+        than its share says, and the rest would be attributed to the switch.
+        """
+        sent, lost = self.alarm.sent, self.alarm.lost
+        n, k = float((apart * sent).sum()), float((apart * lost).sum())
+        if n < APART * float((share * sent).sum()):
+            return True  # nothing to compare with: all of its paths cross what was blamed
+        return self._significant(k, n)
+
+    def _still(self, share: F64) -> bool:
+        """Whether the component loses in the newest seconds too, more than chance would.
+
+        share  (P,) of all paths that cross it: the bad ones alone were chosen because they lost,
+               and chance would always look guilty
+        """
+        history, at = self.state.history, self.at
+        sent, lost, newest = (
+            float((share * history.total(name, at, length)).sum())
+            for name, length in (("sent", RECENT_S), ("lost", RECENT_S), ("lost", RECENT_S // 2))
+        )
+        return self._significant(lost, sent) and newest > 0
+
+    def _significant(self, lost: float, sent: float) -> bool:
+        background = self.state.background
+        p = loss.upper_tail(
+            np.array([lost]), np.array([sent]), background.rate, background.dispersion
+        )
+        return bool(p[0] < STILL)
 
 
 def _effect_since(state: FabricState, at: int, first_s: int, share: F64, fitted: float) -> float:
     """Loss since the first bad second; that second itself counts only while it is the only one.
 
-    share   (P,) of the paths in question; those that cross the component fully speak for it
+    share   (P,) of the paths in question; those that cross the component fully count
     fitted  what the strategy found over the whole window, for want of such paths
     """
     length = max(1, at - first_s)
-    speak = share >= OWNS
-    sent = int(state.history.total("sent", at, length)[speak].sum())
-    lost = int(state.history.total("lost", at, length)[speak].sum())
+    counts = share >= OWNS
+    sent = int(state.history.total("sent", at, length)[counts].sum())
+    lost = int(state.history.total("lost", at, length)[counts].sum())
     return lost / sent if sent else fitted
 
 
 def _without_most_answered(state: FabricState, at: int, first_s: int, share: F64) -> float:
-    """The same without the source host that reports most answers, 0 where too few are left: what
-    lets nothing through for all others does not do so because one host says that it does."""
+    """The same without the source host that reports most answers, 0 where too few are left: one
+    host that claims answers does not make a component reachable that is silent to all others.
+    """
     length = max(1, at - first_s)
-    speak = np.flatnonzero(share >= OWNS)
-    sent = state.history.total("sent", at, length)[speak]
-    lost = state.history.total("lost", at, length)[speak]
-    source = state.src[speak]
+    counts = np.flatnonzero(share >= OWNS)
+    sent = state.history.total("sent", at, length)[counts]
+    lost = state.history.total("lost", at, length)[counts]
+    source = state.src[counts]
     if not len(source):
         return 0.0
     rest = source != int(np.argmax(np.bincount(source, sent - lost)))
@@ -193,8 +208,8 @@ def _symptom(sent: I64, lost: I64, bad: Bool, effect: float) -> Symptom:
 
     One lost probe of one says nothing about a five-tuple, so only those with more count.
     """
-    told = bad & (sent >= TELLING)
-    gone = told.any() and (lost[told] >= sent[told]).mean() >= TOTAL
+    probed = bad & (sent >= SILENT_PROBES)
+    gone = probed.any() and (lost[probed] >= sent[probed]).mean() >= TOTAL
     return "unconnectivity" if effect >= TOTAL or gone else "loss"
 
 

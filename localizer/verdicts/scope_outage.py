@@ -1,4 +1,4 @@
-"""A pod or a whole fabric falls silent at once: one verdict instead of one a host.
+"""A pod or a whole fabric falls silent at once: one verdict instead of one for each host.
 
 Heartbeats travel apart from the probed network, so hosts that neither beat nor probe are without
 power, without their management network, or stopped by one hand. Hosts that said goodbye do not
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from localizer.detectors.silence import Hosts, observers
 from localizer.explanation.confidence import by_rule
 from localizer.state import FabricState
+from localizer.verdicts.decision import Decision
 from localizer.verdicts.silence import unanswered
 from localizer.verdicts.verdict import Verdict
 from schemas.component_ids import component, kind_of
@@ -29,23 +30,24 @@ POD_SHARE = 0.5  # of a pod's hosts must fall silent
 FABRIC_SHARE = 0.8  # of a fabric's,
 AT_ONCE_S = 15.0  # within so long of each other
 BACK_SHARE = 0.5  # of the hosts speak again: it is over
-UNSEEN_S = 30.0  # hosts that nobody else probes must be silent for so long
-MOST_LIT = 0.2  # of them may still answer somebody
+UNSEEN_S = 30.0  # hosts that no other host probes must be silent for so long
+MOST_LIT = 0.2  # of them may still answer another host
 RECENT_S = 3600  # hosts not heard of for so long are not missed
 
 
 class ScopeOutages(NamedTuple):
-    """verdicts of this second; covered (H,) hosts that they or a verdict to come speak for."""
+    """covered (H,): hosts that these verdicts, or those of the next seconds, are about."""
 
-    verdicts: list[Verdict]
+    decision: Decision
     covered: Bool
 
 
-def dead(state: FabricState, at: int, hosts: Hosts) -> ScopeOutages:
-    """Scopes whose hosts are silent together; remembers them until half of the hosts are back."""
+def scope_outages(state: FabricState, at: int, hosts: Hosts) -> ScopeOutages:
+    """Pods and fabrics whose hosts are silent together, until half of the hosts are back."""
     covered = np.zeros(len(state.hosts), bool)
     if not (hosts.doubtful | hosts.silent).any() and not state.silent_scopes:
-        return ScopeOutages([], covered)
+        return ScopeOutages(Decision(), covered)
+    silent_scopes = set(state.silent_scopes)
     life = state.hosts.life(at)
     counted = life.beats & ~life.goodbye
     mute = hosts.silent & (life.probed_s < at - 3)
@@ -58,13 +60,13 @@ def dead(state: FabricState, at: int, hosts: Hosts) -> ScopeOutages:
             members &= life.last_s > at - RECENT_S
         count = int(members.sum())
         if count < FEWEST_HOSTS:
-            state.silent_scopes.discard(scope)
+            silent_scopes.discard(scope)
             continue
         least = max(FEWEST_HOSTS, share * count)
         gone = members & mute
         seen = _seen(state, at, gone) if gone.any() else "lit"
-        if seen == "lit":  # they answer others: what is stuck is the way of their reports to us
-            state.silent_scopes.discard(scope)
+        if seen == "lit":  # they answer others: only their reports do not arrive
+            silent_scopes.discard(scope)
             continue
         if before and gone.sum() >= BACK_SHARE * count:
             found.append((scope, gone))
@@ -73,10 +75,10 @@ def dead(state: FabricState, at: int, hosts: Hosts) -> ScopeOutages:
             and _at_once(life.last_s, gone) >= least
             and (seen == "dark" or at - np.median(life.last_s[gone]) >= UNSEEN_S)
         ):
-            state.silent_scopes.add(scope)
+            silent_scopes.add(scope)
             found.append((scope, gone))
         else:
-            state.silent_scopes.discard(scope)
+            silent_scopes.discard(scope)
             if not before and _at_once(life.last_s, members & fading) >= least:
                 covered |= members & fading  # too early to say: wait for the others
             continue
@@ -84,24 +86,32 @@ def dead(state: FabricState, at: int, hosts: Hosts) -> ScopeOutages:
         if scope.startswith("fabric:"):
             break  # its pods are silent because it is
     verdicts = [_verdict(state, at, scope, gone, life.last_s) for scope, gone in found]
-    return ScopeOutages(verdicts, covered)
+    gone = np.logical_or.reduce([gone for _, gone in found]) if found else np.zeros_like(covered)
+    decision = Decision(
+        verdicts, ignore=state.touches(gone), silent_scopes=frozenset(silent_scopes)
+    )
+    return ScopeOutages(decision, covered)
 
 
-def vanished(state: FabricState, at: int) -> Verdict | None:
-    """The whole fabric, when nothing at all arrives any more: no second will be judged for it.
+def fabric_outage(state: FabricState, at: int) -> Decision:
+    """The whole fabric, when no probe arrives any more, so that no second will be judged.
 
     at  newest second that was judged
     """
     life = state.hosts.life(at + 60)  # heartbeats run ahead of panes
     counted = life.beats & ~life.goodbye & (life.last_s > at - AT_ONCE_S)
     if counted.sum() < FEWEST_HOSTS or (life.last_s[counted] > at + AT_ONCE_S / 2).any():
-        return None  # agents are alive, though nobody probes: not silence
-    state.silent_scopes.add(component("fabric", state.fabric))
-    return _verdict(state, at, component("fabric", state.fabric), counted, life.last_s)
+        return Decision()  # agents that beat without probing are alive
+    scope = component("fabric", state.fabric)
+    return Decision(
+        [_verdict(state, at, scope, counted, life.last_s)],
+        ignore=state.touches(counted),
+        silent_scopes=frozenset({*state.silent_scopes, scope}),
+    )
 
 
 def _seen(state: FabricState, at: int, gone: Bool) -> str:
-    """How those that are not gone find the gone: lit (they answer), dark (or refused), unseen."""
+    """How other hosts find those that are gone: lit (they answer), dark (or refused), unseen."""
     count = len(state.hosts)
     sent, lost, refused = (state.history.total(n, at, 3) for n in ("sent", "lost", "refused"))
     towards = gone[state.dst] & ~gone[state.src] & (sent > 0)
@@ -144,16 +154,15 @@ def _verdict(state: FabricState, at: int, scope: str, gone: Bool, last_s: F64) -
     first_s = int(np.median(last_s[gone])) + 1
     symptom: Symptom = "host_down" if off else "agent_down"
     layer: Layer = "host" if off else "agent"
-    others = "the probes of others to them time out" if off else "nobody else finds them dark"
+    others = "the probes of others to them time out" if off else "no other host finds them dark"
     text = (
         f"{len(names)} hosts of {scope} fell silent at once: no heartbeats and no probes since "
         f"{first_s - at - 1:+d} s; {others}"
     )
     p = unanswered(state, at, towards)
     sure = by_rule(kind_of(scope), symptom, len(names))
-    state.history.erase(state.touches(gone))
     return Verdict(
         scope, [scope], layer, symptom, p, sure, bad, len(bad), min(first_s, at + 1),
-        evidence={"text": text, "hosts": len(names), "host_names": names[:20]},
+        text=text, hosts=names,
         covers=frozenset(component(kind, name) for name in names for kind in ("host", "agent")),
     )  # fmt: skip

@@ -1,8 +1,9 @@
-"""Silence -> agent_down, host_down, agent_starved, clock_skewed, by the decision table."""
+"""Hosts that fell silent -> agent_down, host_down, agent_starved, clock_skewed, by rule.
+
+The decision table is that of ``detectors.silence``.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,8 @@ from localizer.detectors import loss
 from localizer.detectors.silence import Hosts, observers
 from localizer.explanation.confidence import by_rule
 from localizer.state import FabricState
-from localizer.verdicts.common import corrected
+from localizer.verdicts.build import corrected
+from localizer.verdicts.decision import Decision
 from localizer.verdicts.verdict import I64, Verdict
 from schemas.component_ids import component, kind_of
 from schemas.documents.incident import Layer, Symptom
@@ -24,13 +26,14 @@ RNICS_AT_ONCE = 2
 CONTRADICTED_S = 8.0
 
 
-def silent(state: FabricState, at: int, hosts: Hosts, covered: Bool) -> list[Verdict]:
-    """agent_down and host_down, by the decision table.
+def silent_hosts(state: FabricState, at: int, hosts: Hosts, covered: Bool) -> Decision:
+    """agent_down and host_down.
 
-    covered  (H,) hosts that are spoken for: they fell silent with their whole pod
+    covered  (H,) hosts that fell silent with their whole pod, which has a verdict of its own
+    The probes from and to a host that is down do not count: they say nothing about the network.
     """
     if not (hosts.silent & ~covered).any():
-        return []
+        return Decision()
     count = len(state.hosts)
     sent, lost, refused = (state.history.total(n, at, 3) for n in ("sent", "lost", "refused"))
     to_silent = hosts.silent[state.dst] & ~hosts.silent[state.src]
@@ -42,6 +45,7 @@ def silent(state: FabricState, at: int, hosts: Hosts, covered: Bool) -> list[Ver
     lasting = at + 1.0 - state.hosts.life(at).last_s >= CONTRADICTED_S
     allowed = np.where(lasting, 1, 0)
     verdicts = []
+    down = np.zeros(count, bool)
     for host in np.flatnonzero(hosts.silent & ~covered):
         name = state.hosts.names[host]
         bad = np.flatnonzero((state.dst == host) & to_silent & ((refused > 0) | (lost > 0)))
@@ -67,12 +71,18 @@ def silent(state: FabricState, at: int, hosts: Hosts, covered: Bool) -> list[Ver
             who = component("host", name)
             p = unanswered(state, at, (state.dst == host) & to_silent)
             verdicts.append(_about_host(who, "host", "host_down", bad, at - 2, text, p, dark[host]))
-            state.history.erase(state.touches(np.arange(count) == host))
-    return verdicts
+            down[host] = True
+    return Decision(verdicts, ignore=state.touches(down))
 
 
-def starved(state: FabricState, at: int, hosts: Hosts) -> Iterator[Verdict]:
-    """Several rnics of one host time out together while its CPU is withheld."""
+def starved_agents(state: FabricState, at: int, hosts: Hosts) -> Decision:
+    """agent_starved: several rnics of one host time out together while its CPU is withheld.
+
+    Whatever a starved agent measures is about itself, and does not count.
+    """
+    if not hosts.starved.any():
+        return Decision()
+    verdicts = []
     lost = state.history.total("lost", at, 3)
     for host in np.flatnonzero(hosts.starved):
         rows = np.flatnonzero(((state.src == host) | (state.dst == host)) & (lost > 0))
@@ -89,10 +99,14 @@ def starved(state: FabricState, at: int, hosts: Hosts) -> Iterator[Verdict]:
             )
             who = component("agent", name)
             p = unanswered(state, at, (state.src == host) | (state.dst == host))
-            yield _about_host(who, "agent", "agent_starved", rows, at, text, p, len(rows))
+            verdicts.append(
+                _about_host(who, "agent", "agent_starved", rows, at, text, p, len(rows))
+            )
+    return Decision(verdicts, ignore=state.touches(hosts.starved))
 
 
 def skewed_clock(at: int, name: str, by: float) -> Verdict:
+    """clock_skewed: the clock of an agent differs by so much [s] from the median of its peers."""
     text = f"the clock of {name} is {by:+.1f} s off the median of its peers; not judged"
     who = component("agent", name)
     none = np.empty(0, np.int64)
@@ -116,6 +130,4 @@ def unanswered(state: FabricState, at: int, rows: Bool) -> float:
 def _about_host(who: str, layer: Layer, symptom: Symptom, bad: I64, first_s: int, text: str,
                 p: float, witnesses: int) -> Verdict:  # fmt: skip
     sure = by_rule(kind_of(who), symptom, int(witnesses))
-    return Verdict(
-        who, [who], layer, symptom, p, sure, bad, len(bad), first_s, evidence={"text": text}
-    )
+    return Verdict(who, [who], layer, symptom, p, sure, bad, len(bad), first_s, text=text)

@@ -1,9 +1,13 @@
-"""What the localizer holds to be true in one second."""
+"""A verdict: what a rule decided about one component in one second, with typed evidence.
+
+Verdicts never change: rules build them, the incident tracker keeps or replaces them, and
+``explanation.document`` renders their evidence for the incident document.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,20 +29,97 @@ FAMILY: dict[Symptom, Family] = {
 }
 
 
-@dataclass(slots=True)
+class Contrast(NamedTuple):
+    """Bad and good probed paths, and those among them that cross the component [count]."""
+
+    bad_crossing: int
+    bad: int
+    good_crossing: int
+    good: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the probes of an attributed verdict show.
+
+    contrast      bad and good paths
+    layers        probes through the component by layer: {"overlay": {"sent": ..., "lost": ...}}
+    effect        loss [1] or added latency [us]
+    window_s      seconds that were compared
+    source_hosts  hosts that see it [count]
+    examples      a few bad paths by name
+    lof           median Local Outlier Factor of the bad paths; None where there is none
+    """
+
+    contrast: Contrast
+    layers: dict[str, dict[str, int]]
+    effect: float
+    window_s: int
+    source_hosts: int
+    examples: list[str]
+    lof: float | None = None
+
+
+class Drifted(NamedTuple):
+    """A round trip that has grown by so much [%] in so many hours."""
+
+    percent: float
+    hours: float
+
+
+class Untraced(NamedTuple):
+    """Paths whose routes are not traced, among those that speak for the component [count]."""
+
+    paths: int
+    of: int
+
+    @property
+    def warning(self) -> str:
+        return (
+            f"routes of {self.paths:,} of {self.of:,} paths are not traced; pass --topology or wait"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IssueTypes:
+    """Which issue types of the catalogue a verdict may be.
+
+    stated       the type that is clear enough to be reported alone; None: none is
+    probability  type -> probability, likeliest first, to 3 digits; the likeliest four
+    flapping     whether the trouble comes and goes; None where that cannot be said
+    """
+
+    stated: str | None = None
+    probability: dict[str, float] = field(default_factory=dict)
+    flapping: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """One culprit, with the evidence.
 
-    tie_set    component and all that probes cannot tell from it, likeliest first
-    bad        rows of the bad paths that it explains, sorted
-    p_value    of the test that decided, corrected; 1 where a rule did, which is no test
-    confidence probability that the component is the culprit
-    first_s    first second with one of their losses; total: paths that cross it
-    evidence   text and facts, ready for the incident document
-    covers     components whose own incidents this one explains
-    alone      nothing else is to blame at this moment, for another symptom of the same family
-    possible   components besides the tie set that untraced routes leave open
-    direction  of a link: the one way that packets are hurt, or both
+    tie_set     component and all that probes cannot tell from it, likeliest first
+    p_value     of the test that decided, corrected; 1 where a rule did, which is no test
+    confidence  probability that the component is the culprit
+    bad         (n,) rows of the bad paths that it explains, sorted
+    total       paths that cross the component [count]
+    first_s     first second with one of their losses
+    effect      loss [1] or added latency [us]; 0 for a verdict by rule
+    text        the evidence in one sentence, for people
+    direction   of a link: the one way that packets are hurt, or both
+    covers      components whose own incidents this one explains
+    possible    components besides the tie set that untraced routes leave open
+    instead_of  component that too few source hosts see at fault: the verdict is about the host
+                that complains; None: enough do
+    issue       issue types that it may be
+    tie_set_probability  of each component that it may be; empty where that is only one
+    alternatives         other classes, by their first member, and their probabilities
+    five_tuples          share of the five-tuples through the component that are hurt [1]; None: all
+    drifted              of a slow drift: how far
+    untraced             routes that are not known; None: all that matter are
+    hosts       of a scope outage: its hosts
+    measured    what probes show; None for a verdict by rule
+    restored    evidence that a former process wrote, which is written again as it is
     """
 
     component: str
@@ -51,21 +132,40 @@ class Verdict:
     total: int
     first_s: int
     effect: float = 0.0
-    issue_type: str | None = None
-    evidence: dict[str, object] = field(default_factory=dict)
-    covers: frozenset[str] = frozenset()
+    text: str = ""
     direction: Direction = "both"
+    covers: frozenset[str] = frozenset()
     possible: list[str] = field(default_factory=list)
-    alone: bool = True
+    instead_of: str | None = None
+    issue: IssueTypes = IssueTypes()
+    tie_set_probability: dict[str, float] = field(default_factory=dict)
+    alternatives: dict[str, float] = field(default_factory=dict)
+    five_tuples: float | None = None
+    drifted: Drifted | None = None
+    untraced: Untraced | None = None
+    hosts: list[str] = field(default_factory=list)
+    measured: Measured | None = None
+    restored: dict[str, object] | None = None
 
     @property
     def kind(self) -> str:
+        """Kind of the component."""
         return kind_of(self.component)
 
     @property
+    def family(self) -> Family:
+        """Verdicts of one family on one component are one incident."""
+        return "drift" if self.drifted is not None else FAMILY[self.symptom]
+
+    @property
+    def lone_witness(self) -> bool:
+        """Too few hosts see it: the verdict is about the host that complains."""
+        return self.instead_of is not None
+
+    @property
     def names(self) -> set[str]:
-        """The component, and the one that too few witnesses saw to blame."""
-        return {self.component, str(self.evidence.get("instead_of", self.component))}
+        """The component, and the one that too few source hosts see at fault."""
+        return {self.component, self.instead_of or self.component}
 
     @property
     def devices(self) -> set[str]:
@@ -82,31 +182,8 @@ class Verdict:
         """``tied``, the same whatever tier a switch is taken to be of."""
         return {device(name) for name in self.tied}
 
-    def may_be(self, names: list[str]) -> None:
-        """Other components may be it as well, each as probably as the tie set is."""
-        if not names:
-            return
-        known = self.evidence.get("tie_set_probability")
-        each = known if isinstance(known, dict) else {self.component: self.confidence}
-        whole = sum(each.values())
-        each = {**each, **dict.fromkeys(names, whole)}
-        part = 1.0 / (1 + len(names))
-        self.evidence["tie_set_probability"] = {n: round(p * part, 4) for n, p in each.items()}
-        self.confidence *= part
-        self.possible = names
-
     def confidence_in(self, name: str) -> float:
         """Probability that a member of the tie set is the culprit."""
-        each = self.evidence.get("tie_set_probability")
-        if name == self.component or not isinstance(each, dict):
+        if name == self.component:
             return self.confidence
-        return float(each.get(name, self.confidence))
-
-    @property
-    def lone_witness(self) -> bool:
-        """Too few hosts saw it: the verdict is about the host that complains."""
-        return "instead_of" in self.evidence
-
-    @property
-    def family(self) -> Family:
-        return "drift" if "drift" in self.evidence else FAMILY[self.symptom]
+        return self.tie_set_probability.get(name, self.confidence)

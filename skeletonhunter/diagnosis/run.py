@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from localizer.options import Options
-from localizer.suppression.maintenance import Suppressed
+from localizer.suppression.log import Suppressed
 from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.incident import Incident
 from skeletonhunter.diagnosis.coverage import Coverage

@@ -14,7 +14,7 @@ from small_fabrics import TWO_TIERS, Tracing, always, broken, every_version, las
 from localizer.explanation.confidence import TRIALS, by_rule, cap, jeffreys, share_out
 from localizer.explanation.issue_types import IssueFeatures, of_members
 from localizer.incidents.tracked_incident import TrackedIncident
-from localizer.verdicts.common import corrected
+from localizer.verdicts.build import corrected
 from localizer.verdicts.verdict import Verdict
 from schemas.documents.incident import SMALLEST_P, Incident, Symptom
 from testbed.scoring.score import score
@@ -24,17 +24,13 @@ SEEDS = range(900, 908)  # neither the scorecard's nor those of the constants
 RNIC = ["rnic:r", "link:rnic:r|tor:t"]
 
 
-def verdict(tie_set: list[str], symptom: Symptom = "unconnectivity", *, alone: bool = True,
-            confidence: float = 1.0) -> Verdict:  # fmt: skip
-    return Verdict(tie_set[0], tie_set, "underlay", symptom, 1e-9, confidence,
-                   np.arange(3), 3, 0, alone=alone)  # fmt: skip
+def verdict(tie_set: list[str], symptom: Symptom = "unconnectivity") -> Verdict:
+    return Verdict(tie_set[0], tie_set, "underlay", symptom, 1e-9, 1.0, np.arange(3), 3, 0)
 
 
 def test_of_two_that_no_probe_tells_apart_neither_is_certain() -> None:
-    one = verdict(RNIC)
-    share_out(one, of_members(RNIC, one.symptom, IssueFeatures()))
-    each = one.evidence["tie_set_probability"]
-    assert isinstance(each, dict)
+    one = share_out(verdict(RNIC), of_members(RNIC, "unconnectivity", IssueFeatures()), alone=True)
+    each = one.tie_set_probability
     assert each.keys() == {*RNIC}
     assert sum(each.values()) == pytest.approx(cap("rnic", "unconnectivity"), abs=1e-3)
     assert 0.5 < one.confidence == pytest.approx(each["rnic:r"], abs=1e-3)
@@ -42,8 +38,7 @@ def test_of_two_that_no_probe_tells_apart_neither_is_certain() -> None:
 
 
 def test_lost_packets_are_as_likely_the_cable_s_as_the_rnic_s() -> None:
-    one = verdict(RNIC, "loss")
-    share_out(one, of_members(RNIC, "loss", IssueFeatures()))
+    one = share_out(verdict(RNIC, "loss"), of_members(RNIC, "loss", IssueFeatures()), alone=True)
     assert 0.35 < one.confidence < 0.6
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from localizer.incidents.tracked_incident import Impact
 from localizer.incidents.tracker import CLEAR_S, REOPEN_S, UPDATE_S, IncidentTracker
-from localizer.verdicts.verdict import Verdict
+from localizer.verdicts.verdict import IssueTypes, Verdict
 from schemas.documents.incident import Incident, Symptom
 from schemas.documents.times import rfc3339
 
@@ -191,12 +192,8 @@ def typed(
     name: str, p: float, *, flapping: bool | None = None, symptom: Symptom = "unconnectivity",
     effect: float = 1.0,
 ) -> Verdict:  # fmt: skip
-    one = verdict("rnic:r1", symptom=symptom)
-    one.issue_type, one.effect = name, effect
-    one.evidence["issue_types"] = {name: p}
-    if flapping is not None:
-        one.evidence["flapping"] = flapping
-    return one
+    issue = IssueTypes(name, {name: p}, flapping)
+    return replace(verdict("rnic:r1", symptom=symptom), issue=issue, effect=effect)
 
 
 def told(*seen: Verdict) -> list[tuple[int, str | None]]:
@@ -320,9 +317,7 @@ def test_latency_and_loss_of_one_component_are_two_incidents() -> None:
 
 def test_what_too_few_witnesses_saw_is_the_same_incident_when_more_come() -> None:
     def lone() -> Verdict:
-        one = verdict("host:h1")
-        one.evidence["instead_of"] = "tor:asw1"
-        return one
+        return replace(verdict("host:h1"), instead_of="tor:asw1")
 
     story = Story().during(1, 3, verdict("tor:asw1"))
     for second in range(4, 20):

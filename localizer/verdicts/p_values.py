@@ -1,4 +1,4 @@
-"""P-values of every test that a second makes, for whoever asks: are they what they claim to be?
+"""P-values of every test of a second, to check that they are calibrated.
 
 ``Options.on_p`` is called with them; without it nothing is computed. On clean data p-values are
 uniform or larger. Counts are discrete, so for a QQ plot take ``above + u * (p - above)`` with u
@@ -22,10 +22,10 @@ Bool = npt.NDArray[np.bool_]
 WINDOWS_S = (5, 30)
 
 
-def tell(state: FabricState, at: int, judged: Bool) -> None:
-    """Hand over the p-values of this second.
+def report(state: FabricState, at: int, judged: Bool) -> None:
+    """Call ``Options.on_p`` with the p-values of this second.
 
-    judged  (P,) paths that may speak
+    judged  (P,) paths that may be judged
     """
     ask = state.options.on_p
     if ask is None:

@@ -1,0 +1,133 @@
+"""From an alarm to verdicts: the one attribution pipeline of loss, latency and drift.
+
+    alarm -> evidence -> strategy -> assign bad paths -> validate -> claim paths -> build verdict
+
+A policy is what differs between the three: which paths count, and which test an attribution must
+pass with the paths that are left to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer import strategies
+from localizer.evidence import Attribution
+from localizer.explanation.issue_features import OWNS
+from localizer.fabric.observability import Classes
+from localizer.state import FabricState
+from localizer.verdicts.build import Alarm, Finding, build
+from localizer.verdicts.verdict import Verdict
+
+Bool = npt.NDArray[np.bool_]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+#: A class whose paths are no worse than chance makes them with this probability is no candidate.
+PLAUSIBLE = 1e-2
+
+
+@dataclass(frozen=True, slots=True)
+class Unclaimed:
+    """Paths (P,) that verdicts of the same second leave over.
+
+    left   no verdict explains them, so they may speak for another component
+    clear  they cross no component that a verdict blames
+    """
+
+    left: Bool
+    clear: Bool
+
+    @classmethod
+    def of(cls, judged: Bool) -> Unclaimed:
+        """Before the first verdict: all paths that may be judged."""
+        return cls(judged, judged)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An attribution that is to be validated.
+
+    share   (P,) of each path's traversals that cross the class
+    counts  (P,) paths that are left, measured, and in the scope of the attribution
+    rows    (P,) those among them that cross the class, without bad paths that another explains
+    clear   (P,) see ``Unclaimed``
+    owner   (P,) number of the attribution that explains most of each path's trouble; -1: none
+    only    the strategy blames nothing else
+    """
+
+    attribution: Attribution
+    share: F64
+    counts: Bool
+    rows: Bool
+    clear: Bool
+    owner: I64
+    only: bool
+
+
+class Over:
+    """The attribution holds for the window, but the trouble is over: it explains its paths, and
+    there is no verdict.
+    """
+
+
+class Policy(Protocol):
+    """What one kind of trouble asks of an attribution."""
+
+    @property
+    def alarm(self) -> Alarm:
+        """Why, and on what, the strategy is asked."""
+
+    def measured(self) -> Bool:
+        """(P,) paths that were measured."""
+
+    def scope(self, attribution: Attribution) -> Bool:
+        """(P,) paths that an attribution is about; those that it owns are explained by it."""
+
+    def validate(self, candidate: Candidate) -> Finding | Over | None:
+        """The finding, if the candidate stands by itself; None: it does not."""
+
+
+def attribute(
+    state: FabricState, policy: Policy, unclaimed: Unclaimed
+) -> tuple[list[Verdict], Unclaimed]:
+    """Verdicts of one alarm, and the paths that they leave over.
+
+    A verdict that too few hosts bear witness to counts only where there is no other.
+    """
+    alarm = policy.alarm
+    evidence, groups = alarm.evidence, alarm.groups
+    attributions = strategies.get(state.options.strategy)(evidence)
+    owner = owners(groups, attributions, latency=evidence.latency)
+    measured, left, clear = policy.measured(), unclaimed.left, unclaimed.clear
+    verdicts: list[Verdict] = []
+    lone: list[Verdict] = []
+    for number, attribution in enumerate(attributions):
+        share, scope = groups.share(attribution.column), policy.scope(attribution)
+        counts = left & measured & scope
+        rows = counts & (share > 0) & ~(evidence.bad & (owner != number))
+        only = len(attributions) == 1
+        candidate = Candidate(attribution, share, counts, rows, clear, owner, only)
+        finding = policy.validate(candidate)
+        if finding is None:
+            continue
+        left = left & ~((scope & (share >= OWNS)) | (evidence.bad & (owner == number)))
+        if isinstance(finding, Over):
+            continue
+        clear = clear & (share == 0)
+        verdict = build(state, alarm, attribution, share * measured, finding, only=only)
+        (lone if verdict.lone_witness else verdicts).append(verdict)
+    return verdicts or lone[:1], Unclaimed(left, clear)
+
+
+def owners(groups: Classes, attributions: list[Attribution], *, latency: bool) -> I64:
+    """(P,) which attribution explains most of each path's trouble; -1 where none crosses it."""
+    if not attributions:
+        return np.full(groups.paths, -1)
+    effect = np.array([each.effect for each in attributions])
+    strength = effect if latency else -np.log1p(-np.clip(effect, 1e-9, 0.999))
+    part = np.stack([groups.share(each.column) for each in attributions]) * strength[:, None]
+    return np.where(part.max(axis=0) > 0, part.argmax(axis=0), -1)

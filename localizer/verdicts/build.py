@@ -1,0 +1,161 @@
+"""A validated attribution -> a verdict with all of its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.evidence import Attribution, Evidence
+from localizer.explanation import confidence, explain, untraced_suspects
+from localizer.explanation.issue_features import features
+from localizer.explanation.issue_types import issue_types, likeliest_first, of_members
+from localizer.fabric.observability import Classes
+from localizer.state import FabricState
+from localizer.verdicts.verdict import I64, Drifted, Measured, Verdict
+from schemas.component_ids import component, kind_of
+from schemas.documents.incident import SMALLEST_P, Direction, Layer, Symptom
+
+F64 = npt.NDArray[np.float64]
+
+#: Where a component is; all others are in the underlay.
+LAYER: dict[str, Layer] = {"vswitch": "overlay", "container": "overlay", "host": "host"}
+#: Alternatives to the culprit that are less probable are left out of the evidence.
+LEAST_ALTERNATIVE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """Some class is worse than the alarm budget allows: what a strategy is asked, and about what.
+
+    groups      observability classes
+    evidence    for the strategy
+    sent, lost  (P,) probes of the window [count]
+    window_s    seconds that were compared
+    excess_us   (P,) latency above the path's own past, where the trouble is that
+    partial     the trouble may be one of one direction, or of some five-tuples only
+    """
+
+    groups: Classes
+    evidence: Evidence
+    sent: I64
+    lost: I64
+    window_s: int
+    excess_us: F64 | None = None
+    partial: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What validation found of an attribution.
+
+    bad      (n,) rows of the bad paths that it explains, sorted
+    p_value  of the decision, before correction for the classes that were tried
+    effect   loss [1] or added latency [us]
+    first_s  first bad second
+    lone_host  the host that complains alone, where too few do; None: enough do
+    lof      median Local Outlier Factor of the bad paths; None where there is none
+    drifted  how far, of a slow drift
+    """
+
+    symptom: Symptom
+    bad: I64
+    p_value: float
+    effect: float
+    first_s: int
+    lone_host: str | None = None
+    lof: float | None = None
+    drifted: Drifted | None = None
+
+
+def build(
+    state: FabricState,
+    alarm: Alarm,
+    attribution: Attribution,
+    share: F64,
+    finding: Finding,
+    *,
+    only: bool,
+) -> Verdict:
+    """The verdict on a class, named by its likeliest member.
+
+    share  (P,) of each path's traversals that cross the class; 0 where the path was not measured
+    only   the strategy blames nothing else
+    """
+    evidence, bad = alarm.evidence, alarm.evidence.bad
+    verdict = _named(alarm, attribution, finding)
+    shown = features(state, verdict, share, alarm.sent, alarm.excess_us)
+    issue = issue_types(verdict.tie_set, verdict.symptom, shown)
+    if verdict.drifted is not None:
+        issue = replace(issue, stated=None)  # the catalogue knows no slow drift
+    members = of_members(verdict.tie_set, verdict.symptom, shown)
+    verdict = confidence.share_out(replace(verdict, issue=issue), members, alone=only)
+    crosses, probed = share > 0, alarm.sent > 0
+    contrast = explain.contrast(bad & probed, probed & ~bad, crosses)
+    measured = Measured(
+        contrast,
+        explain.layers(state.layer == 1, alarm.lost, alarm.sent, crosses),
+        verdict.effect,
+        alarm.window_s,
+        len(np.unique(state.src[verdict.bad])),
+        explain.examples(verdict.bad, state.index.paths),
+        finding.lof,
+    )
+    found = untraced_suspects.suspects(
+        state, verdict, share, evidence.sent, evidence.lost, evidence.bad
+    )
+    if found is not None:
+        widened = confidence.widen(verdict, found.possible)
+        verdict = replace(widened, untraced=found.untraced)
+    text = explain.sentence(verdict, contrast, alarm.window_s, state.options.observers)
+    return replace(verdict, measured=measured, text=text)
+
+
+def _named(alarm: Alarm, attribution: Attribution, finding: Finding) -> Verdict:
+    """A verdict whose confidence is that of the class."""
+    groups, column = alarm.groups, attribution.column
+    tie_set = likeliest_first(groups.members[column], finding.symptom)
+    culprit, instead_of = tie_set[0], None
+    certainty = confidence.of_class(attribution.classes, column)
+    layer = LAYER.get(kind_of(culprit), "underlay")
+    if finding.lone_host is not None:
+        culprit, instead_of = component("host", finding.lone_host), culprit
+        tie_set, layer = [culprit], "host"
+        certainty *= confidence.UNWEIGHED  # one witness: it may be right about the network
+    return Verdict(
+        culprit, tie_set, layer, finding.symptom, corrected(finding.p_value, len(groups.members)),
+        certainty, finding.bad, int(np.count_nonzero(groups.share(column))), finding.first_s,
+        finding.effect,
+        direction=_direction(alarm, attribution), instead_of=instead_of,
+        alternatives=_alternatives(groups, attribution), drifted=finding.drifted,
+        five_tuples=_five_tuples(alarm, attribution),
+    )  # fmt: skip
+
+
+def _direction(alarm: Alarm, attribution: Attribution) -> Direction:
+    """Which way a link hurts."""
+    if not alarm.partial or not alarm.groups.directed[attribution.column]:
+        return "both"
+    if attribution.direction == "a>b":
+        return "a>b"
+    return "b>a" if attribution.direction == "b>a" else "both"
+
+
+def _five_tuples(alarm: Alarm, attribution: Attribution) -> float | None:
+    """Share of the five-tuples that are hurt; None where all are."""
+    return round(attribution.share, 3) if alarm.partial and attribution.share < 1 else None
+
+
+def _alternatives(groups: Classes, attribution: Attribution) -> dict[str, float]:
+    """Other classes that may be the culprit, by their first member, likeliest first."""
+    return {
+        groups.members[column][0]: round(likely, 3)
+        for column, likely in sorted((attribution.classes or {}).items(), key=lambda each: -each[1])
+        if column != attribution.column and likely >= LEAST_ALTERNATIVE
+    }
+
+
+def corrected(p: float, tests: int) -> float:
+    """A p-value after Bonferroni's correction; never below what documents can say of it."""
+    return min(1.0, max(SMALLEST_P, p * tests))

@@ -1,0 +1,69 @@
+"""What a rule decides of one second, and the one place where decisions change the state.
+
+Rules only read the state. ``apply`` carries out what they return, before the next rule reads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.detectors.latency import LatencyDeviation
+from localizer.state import FabricState
+from localizer.suppression.log import Suppression
+from localizer.verdicts.verdict import Verdict
+
+Bool = npt.NDArray[np.bool_]
+F64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class HealthyLoss:
+    """Counts of a second without loss verdicts, for the loss baseline.
+
+    sent, lost            of the fabric [count]
+    class_sent, class_lost  (K,) pooled per observability class [count]
+    """
+
+    sent: float
+    lost: float
+    class_sent: F64
+    class_lost: F64
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What one rule decides.
+
+    verdicts       strongest evidence first
+    ignore         (P,) paths whose counts are explained by now and do not count any more; None:
+                   the history of all paths stands
+    suppressed     what is not reported, and why
+    silent_scopes  pods and fabrics that are silent as a whole; None: as before
+    healthy        what the loss baseline may learn; None: nothing
+    deviation      latency deviation that the anomalies of this second are reported with; None:
+                   as before
+    """
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    ignore: Bool | None = None
+    suppressed: list[Suppression] = field(default_factory=list)
+    silent_scopes: frozenset[str] | None = None
+    healthy: HealthyLoss | None = None
+    deviation: LatencyDeviation | None = None
+
+
+def apply(state: FabricState, second: int, decision: Decision) -> list[Verdict]:
+    """Carry out a decision on the state of its fabric; returns its verdicts."""
+    if decision.ignore is not None and decision.ignore.any():
+        state.history.erase(decision.ignore)
+    state.suppression_log.add(decision.suppressed, second)
+    if decision.silent_scopes is not None:
+        state.silent_scopes = set(decision.silent_scopes)
+    if (healthy := decision.healthy) is not None:
+        state.background.learn(healthy.sent, healthy.lost, healthy.class_sent, healthy.class_lost)
+    if decision.deviation is not None:
+        state.shift = decision.deviation
+    return decision.verdicts
