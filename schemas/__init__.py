@@ -1,7 +1,5 @@
-"""What travels: every record, message and table of the system, and nothing else.
+"""What all packages share: records, documents, topics, metrics; bytes in, checked data out.
 
-``ping`` (the 45-column record), ``heartbeat``, ``incident``, ``topology``: the documents.
-``topics``: every Kafka edge as data. ``codecs``, ``identity``, ``windows``: bytes to columns and
-back (these need numpy and pyarrow; agents import none of them). ``clickhouse/`` and ``migrate``:
-the tables. This package imports nothing else of ours.
+Start in ``documents.ping`` (the 45-column record) and ``topics`` (every Kafka topic). ``wire`` and
+``identity`` need numpy and pyarrow and are not for agents. Imports no other package of ours.
 """

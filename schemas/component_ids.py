@@ -1,15 +1,15 @@
 """Component ids: ``kind:name``, and ``link:<a>|<b>`` with a < b, unique within a fabric.
 
-Names come from records that any sender may write, so every text is a name: what would make an id
-ambiguous is escaped as in a URL (``escaped``), and all other names stand in their ids unchanged.
+Names come from records that any sender may write, so any text may be a name: characters that would
+make an id ambiguous are escaped as in a URL (``escaped``); other names are not changed.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-#: ``pod`` and ``fabric`` are blamed only when all or most of their hosts fall silent at once;
-#: ``pipeline`` is SkeletonHunter itself, as far as it judges one fabric, and never the network.
+#: ``pod`` and ``fabric`` are culprits only of outages of all or most of their hosts at once;
+#: ``pipeline`` is SkeletonHunter itself as it localizes one fabric, and no part of the network.
 KINDS: Final = ("host", "rnic", "vswitch", "container", "tor", "agg", "spine", "agent", "link",
                 "pod", "fabric", "pipeline")  # fmt: skip
 TIER_KIND: Final = {"asw": "tor", "psw": "agg", "dsw": "spine"}
@@ -20,10 +20,10 @@ _AMBIGUOUS: Final = ("|", "%7C", "%25", _EMPTY)
 
 
 def escaped(name: str) -> str:
-    """A name as it stands in an id; different names stay different.
+    """A name as it appears in an id; different names remain different.
 
-    ``|`` separates the ends of a link and an empty name names nothing: they become ``%7C`` and
-    ``%00``. A ``%`` becomes ``%25`` only in a name that could be mistaken for an escaped one.
+    ``|``, which separates the ends of a link, becomes ``%7C``, and an empty name becomes ``%00``. A
+    ``%`` becomes ``%25`` only in a name that could be mistaken for an escaped one.
     """
     if not name:
         return _EMPTY
@@ -33,7 +33,7 @@ def escaped(name: str) -> str:
 
 
 def component(kind: str, name: str) -> str:
-    """``kind:name`` of any name; raises ValueError for a kind that is none of KINDS."""
+    """``kind:name``; raises ValueError for a kind that is not in KINDS."""
     if kind not in KINDS:
         raise ValueError(f"no component id of kind {kind!r}; kind is one of {', '.join(KINDS)}")
     return f"{kind}:{escaped(name)}"
@@ -46,14 +46,14 @@ def link(a: str, b: str) -> str:
 
 
 def kind_of(component_id: str) -> str:
-    """Everything before the first colon."""
+    """The part of an id before the first colon."""
     return component_id.partition(":")[0]
 
 
 def device(component_id: str) -> str:
-    """The same for all ids of one device, whatever tier its switches were once taken to be of.
+    """An id without the switch tier: equal for all ids of one device, whatever tier was assumed.
 
-    Names of switches are unique in a fabric, so that ``agg:x`` and ``spine:x`` are one switch.
+    Names of switches are unique in a fabric, so ``agg:x`` and ``spine:x`` are one switch.
     """
     if component_id.startswith("link:"):
         return link(*(device(end) for end in link_ends(component_id)))
@@ -62,7 +62,7 @@ def device(component_id: str) -> str:
 
 
 def link_ends(component_id: str) -> tuple[str, str]:
-    """The two ends of a link id."""
+    """The two ends of a link id; raises ValueError for any other id."""
     a, bar, b = component_id.removeprefix("link:").partition("|")
     if not component_id.startswith("link:") or not bar:
         raise ValueError(f"{component_id!r} is not a link id")

@@ -1,4 +1,4 @@
-"""What a program leaves behind when it fails by a defect of its own: a file with the traceback."""
+"""Internal errors: the traceback goes to a file, one line to stderr."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from schemas.printable import printable
 
 #: Exit code of an internal error (EX_SOFTWARE of sysexits.h).
 INTERNAL_ERROR: Final = 70
-_LONGEST: Final = 300  # characters of the error's own text on the line
+_MAX_CHARS: Final = 300  # of the error's own text on the line
 
 
 def report(program: str, error: BaseException) -> int:
-    """Write the traceback to a new file that only its owner can read; one line on stderr says
-    which. Returns the exit code.
+    """Write the traceback to a new file that only its owner can read, and its path to stderr.
 
-    Where no file can be written the line says so and holds the place of the error instead.
+    Where no file can be written, the line on stderr has the source line of the error instead.
+    Returns the exit code.
     """
     named = [type(error).__name__, *([str(error)] if str(error) else [])]
-    what = printable(" ".join(": ".join(named).split()))[:_LONGEST]
-    print(f"{program}: internal error: {what}; {_kept(error)}", file=sys.stderr, flush=True)
+    what = printable(" ".join(": ".join(named).split()))[:_MAX_CHARS]
+    print(f"{program}: internal error: {what}; {_save(error)}", file=sys.stderr, flush=True)
     return INTERNAL_ERROR
 
 
-def _kept(error: BaseException) -> str:
+def _save(error: BaseException) -> str:
     try:
         handle, path = tempfile.mkstemp(prefix="skeletonhunter-", suffix=".traceback")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:

@@ -1,8 +1,8 @@
-"""How clients of ours reach Kafka: librdkafka's settings, from one place for agent and analyser.
+"""Kafka client options for agent and analyser: librdkafka's settings, checked.
 
 Settings have librdkafka's names and are given as a JSON object (``SKH_KAFKA_OPTIONS``) or one by
 one (``--kafka-option NAME=VALUE``). Secrets come from files or the environment, never from a
-command line, which every user of the host can read.
+command line: every user of the host can read it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ SECRETS: Final = frozenset({
     PASSWORD, "ssl.key.password", "ssl.key.pem", "ssl.keystore.password", "sasl.oauthbearer.config",
     "sasl.oauthbearer.client.secret",
 })  # fmt: skip
-_OURS: Final = frozenset({"bootstrap.servers", "metadata.broker.list", "group.id"})
+_RESERVED: Final = frozenset({"bootstrap.servers", "metadata.broker.list", "group.id"})
 
 
 class KafkaOptionError(ValueError):
-    """An option cannot be used; one line: which, why, what to do. Never a secret."""
+    """An option cannot be used; one line: which, why, what to do. Never its value if secret."""
 
 
 def parse_json(text: str) -> dict[str, str]:
-    """Options from a JSON object; numbers and booleans become librdkafka's texts."""
+    """Options from a JSON object; numbers and booleans become texts as librdkafka reads them."""
     try:
         found = json.loads(text or "{}")
     except (ValueError, RecursionError):
@@ -58,7 +58,7 @@ def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def with_password(options: Mapping[str, str], file: Path | str | None) -> dict[str, str]:
-    """The options with the password that a file holds, if one is named."""
+    """The options, with the password from a file if one is named; raises KafkaOptionError."""
     if file is None or not str(file):
         return dict(options)
     try:
@@ -73,7 +73,7 @@ def with_password(options: Mapping[str, str], file: Path | str | None) -> dict[s
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Options of the agent's environment; raises KafkaOptionError naming the variable."""
+    """Options from the agent's environment; raises KafkaOptionError that names the variable."""
     try:
         options = parse_json(environ.get(OPTIONS_VARIABLE, ""))
     except KafkaOptionError as why:
@@ -85,11 +85,11 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_loopback(bootstrap: str) -> bool:
-    """Whether all of ``host:port,...`` are this machine's own addresses."""
-    return all(_own(address) for address in bootstrap.split(","))
+    """Whether all of ``host:port,...`` are loopback addresses."""
+    return all(_is_loopback(address) for address in bootstrap.split(","))
 
 
-def _own(address: str) -> bool:
+def _is_loopback(address: str) -> bool:
     address = address.strip().rpartition("://")[2]
     host = address.rpartition(":")[0].strip("[]") or address
     try:
@@ -108,6 +108,6 @@ def _text(name: str, value: object) -> str:
 
 def _checked(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     out = dict(pairs)
-    for name in sorted(_OURS & out.keys()):
+    for name in sorted(_RESERVED & out.keys()):
         raise KafkaOptionError(f"{name} is set by SkeletonHunter; leave it out")
     return out

@@ -1,7 +1,7 @@
-"""How much one message may hold, so that none exhausts its reader.
+"""Limits on one message, so that none exhausts its reader.
 
-A reader compares with these before it expands anything: a dictionary-encoded column names a text of
-a megabyte with one byte a row. What is over a limit becomes a dead letter that names the limit.
+A reader checks them before it expands anything: one byte per row of a dictionary-encoded column can
+stand for a text of a megabyte. A message or row over a limit becomes a dead letter that names it.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one message; each with its unit and why it has this value.
+    """Limits of one message, each with its unit and the reason for its value.
 
-    Limits of a message, which cost the message:
+    A message over one of these is refused:
 
-    message_bytes   payload [B]; a broker's own limit is 1 MB unless somebody raised it
+    message_bytes   payload [B]; a broker's default limit is 1 MB
     rows            records [count]; an agent sends at most 512 in a message
-    least_bytes     of payload that a row takes [B]: its send time alone takes 8
+    least_bytes     smallest payload per row [B]: its send time alone takes 8
     expanded_bytes  all columns as plain values [B]; 65,536 rows of 1,000 B
-    expanded_free   plain values [B] that every message may expand to, however small it is
+    expanded_free   plain values [B] that a message of any size may expand to
     expanded_ratio  plain bytes per payload byte beyond that [1]: one index byte of a dictionary
                     stands for a name of 28 B and its offset of 4 B
     columns         columns of a header or schema, known or not [count]; a record has 45 and 9 more
     arrow_frames    IPC messages in one Arrow stream [count]; an agent sends 2
     json_commas     payload bytes per comma of a JSON array [B]; ``"sent":1,`` takes 9
 
-    Limits of a row, which cost the row:
+    A row over one of these is rejected:
 
     name_bytes      every text but route and extra_stats [B]; a host name of DNS has 253
     text_bytes      route and extra_stats [B]
     line_bytes      a row of a text format [B]: 45 names and two texts at their limits
-    brackets        opening brackets in a row [count]: a deep tower exhausts the stack
+    brackets        opening brackets in a row [count]: deep nesting exhausts the stack
     commas          commas in a row of JSON [count]; the longest route (255 hops) needs 300
     hops            hops of a route [count]: a TTL is one byte
 
-    Limits of a message that cost the rows beyond them, in order of appearance:
+    Rows of a message after the first so many distinct values are rejected:
 
     sources         distinct source hosts [count]; a relay serves the containers of one host
     fabrics         distinct fabrics [count]: each costs a message of skh.windows a second
@@ -52,10 +52,10 @@ class Limits:
     chunks           chunks of a pane [count]: 16 M paths in a partition
     punctuation_bytes  body of a punctuation [B]; a host whose clock is off takes 30
 
-    Limits of what is said about bad rows:
+    Limits of reports on bad rows:
 
     letters         dead letters of a message with one row each [count]; one more counts the rest
-    excerpt_bytes   of a bad row that are kept [B]
+    excerpt_bytes   start of a bad row that its dead letter holds [B]
     """
 
     message_bytes: int = 16 * 1024 * 1024
@@ -86,7 +86,7 @@ class Limits:
     excerpt_bytes: int = 4096
 
     def may_expand_to(self, message_bytes: int) -> int:
-        """Bytes of plain values that a message of so many bytes may hold."""
+        """Plain values that a message of this size may expand to [B]."""
         allowed = self.expanded_free + self.expanded_ratio * message_bytes
         return min(self.expanded_bytes, allowed)
 

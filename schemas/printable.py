@@ -1,14 +1,14 @@
-"""Text from records and documents, made safe for a terminal or a log line.
+"""Text from records and documents, made safe for terminals and log lines.
 
-A name in a record is chosen by its sender. Written out as it is, ESC[2J clears the screen, a
-carriage return overwrites the line, and a bidirectional override shows another name than is meant.
+A sender chooses the names in its records. Printed unescaped, ESC[2J would clear the screen, a
+carriage return overwrite the line, and a bidirectional override change what a name looks like.
 """
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    r"""The text with every character that ``str.isprintable`` denies as an escape: ``\x1b``.
+    r"""The text with each character that is not ``str.isprintable`` escaped, as ``\x1b``.
 
     Those are the control characters (C0, C1, DEL: line feed and tab too), format characters
     (bidirectional marks, zero-width ones), lone surrogates and all spaces but the plain one.
@@ -17,7 +17,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same for text of several lines: only its line feeds are left as they are."""
+    """The same for text of several lines: line feeds are not escaped."""
     return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
 
 

@@ -1,4 +1,4 @@
-"""Files that hold a secret (probe key, signing keys): read only when no other user can."""
+"""Secret files (probe key, signing keys): read only if no other user has access."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 class SecretFileError(ValueError):
-    """The file cannot be used as a secret; one line: where, what, what to do. Never its content."""
+    """The file cannot be used as a secret; one line: path, reason, remedy. Never its content."""
 
 
 def read_secret(path: Path | str) -> bytes:
-    """All bytes of the file, a line's end included; raises SecretFileError.
+    """All bytes of the file, the final newline included; raises SecretFileError.
 
     Refused: a file to which its group or all users have any access (a POSIX ACL shows as the
-    group's), a directory, one longer than MAX_BYTES. Links are followed (Kubernetes mounts secrets
-    as links). The mode is taken from the open file, so that it is the one that is read. A pipe, as
-    of a shell's ``<(...)``, is read as well: its mode is checked like a file's.
+    group's), a directory, a file longer than MAX_BYTES. Links are followed (Kubernetes mounts
+    secrets as links). The mode is that of the opened file. A pipe, as of a shell's ``<(...)``, is
+    read too, and its mode checked like a file's.
     """
     try:
         with open(path, "rb") as file:

@@ -1,4 +1,4 @@
-"""Reading a JSON document: the document, or one line that says what is wrong with it."""
+"""Decoding a JSON document; an error is one line that says what is wrong and where."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Document = TypeVar("Document")
 
 _UNKNOWN: Final = re.compile(r"unknown field `(?P<name>[^`]*)`(?: - at `(?P<path>[^`]*)`)?")
 _STEP: Final = re.compile(r"\.([A-Za-z_]\w*)|(\[)")
-_LONGEST: Final = 400  # characters of a reason: a document may quote a megabyte at us
+_MAX_CHARS: Final = 400  # of a reason; a document may contain a name of a megabyte
 
 
 class DocumentError(ValueError):
@@ -22,8 +22,8 @@ class DocumentError(ValueError):
 def decode(raw: bytes, kind: type[Document]) -> Document:
     """A document of that kind; raises DocumentError.
 
-    A field that the kind does not have is an error that names the nearest one: misspelt, it would
-    otherwise be the same as absent. A newer release that adds fields is read after an upgrade.
+    An unknown field is an error that names the nearest known one: a misspelt field must not count
+    as absent. Documents with fields of a newer release are read after an upgrade.
     """
     try:
         return msgspec.json.decode(raw, type=kind)
@@ -34,7 +34,7 @@ def decode(raw: bytes, kind: type[Document]) -> Document:
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """``did you mean x?``, or the first of what is known."""
+    """``did you mean x?``, or the first twelve known names."""
     if near := difflib.get_close_matches(name, known, 1):
         return f"did you mean {near[0]!r}?"
     return f"known: {', '.join(sorted(known)[:12])}{', ...' if len(known) > 12 else ''}"
@@ -61,4 +61,4 @@ def _fields(kind: Any, path: str) -> list[str]:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())[:_LONGEST]
+    return " ".join(text.split())[:_MAX_CHARS]

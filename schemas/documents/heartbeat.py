@@ -1,4 +1,4 @@
-"""skh.heartbeats: one JSON document a second from each agent, out of band of the probed network."""
+"""skh.heartbeats: one JSON document per second and agent, outside of the probed network."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import msgspec
 from schemas.documents.ping import DEFAULT_FABRIC
 from schemas.limits import LIMITS, Limits
 
-_MOST_RNICS: Final = 1024
-_MOST_DELAY_US: Final = 1e12  # eleven days
+_MAX_RNICS: Final = 1024
+_MAX_DELAY_US: Final = 1e12  # eleven days
 
 
 class RnicCounts(msgspec.Struct, frozen=True):
-    """Probes of one rnic since the agent started: lets an operator check nothing was lost."""
+    """Probes of one rnic since the agent started; shows whether records were lost [count]."""
 
     sent: int = 0
     answered: int = 0
 
 
 class Heartbeat(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An agent says that it lives and how well it is served by its CPU.
+    """An agent's sign of life, with the CPU time that it gets.
 
     time                 when it was written [ns since the epoch]
     cpu_steal            share of the last second stolen by the hypervisor or a cgroup limit, 0..1
-    scheduling_delay_us  how late the agent's own timers fired in the last second, worst case [us]
-    rnics                per rnic real_ip, cumulative probe counts
-    instance             random at each start of an agent: two at a time are two agents
-    started              when that was [ns since the epoch]; 0: the agent does not say
+    scheduling_delay_us  largest delay of the agent's own timers in the last second [us]
+    rnics                cumulative probe counts by the rnic's real_ip
+    instance             random text chosen at each start: two at the same time are two agents
+    started              time of that start [ns since the epoch]; 0: unknown
     scope                the part of the host that this agent serves, <layer>/<node_id>; "": all.
-                         Agents of different scopes share a node_sn rightly
+                         Agents of different scopes may share a node_sn
     """
 
     node_sn: str
@@ -58,7 +58,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def decode(raw: bytes, limits: Limits = LIMITS) -> Heartbeat:
-    """Parse one heartbeat; raises ValueError naming the field, whatever the bytes are."""
+    """Parse one heartbeat; raises ValueError that names the field, for any other bytes."""
     if len(raw) > limits.heartbeat_bytes:
         raise ValueError(f"heartbeat of {len(raw)} B; it may have {limits.heartbeat_bytes} B")
     try:
@@ -70,22 +70,22 @@ def decode(raw: bytes, limits: Limits = LIMITS) -> Heartbeat:
 
 
 def _check(beat: Heartbeat, limits: Limits) -> None:
-    """What columns of skh.windows cannot hold, and numbers that no agent measures."""
+    """Refuse values that columns of skh.windows cannot hold or that no agent measures."""
     for name, text in (("node_sn", beat.node_sn), ("fabric", beat.fabric)):
         if len(text.encode()) > limits.name_bytes:
             raise ValueError(f"heartbeat: {name} is longer than {limits.name_bytes} B")
     who = beat.node_sn[:100]
     if beat.time >= 2**63:
         raise ValueError(f"heartbeat of {who}: time {str(beat.time)[:40]} is not ns of our age")
-    if not 0 <= beat.cpu_steal <= 1:  # neither is what is no number
+    if not 0 <= beat.cpu_steal <= 1:  # NaN is refused too
         raise ValueError(f"heartbeat of {who}: cpu_steal {beat.cpu_steal} is not a share (0..1)")
     delay_us = beat.scheduling_delay_us
-    if not math.isfinite(delay_us) or not 0 <= delay_us <= _MOST_DELAY_US:
+    if not math.isfinite(delay_us) or not 0 <= delay_us <= _MAX_DELAY_US:
         raise ValueError(f"heartbeat of {who}: scheduling_delay_us {delay_us} is not a delay")
-    if len(beat.rnics) > _MOST_RNICS:
-        raise ValueError(f"heartbeat of {who}: {len(beat.rnics)} rnics; {_MOST_RNICS} may be named")
+    if len(beat.rnics) > _MAX_RNICS:
+        raise ValueError(f"heartbeat of {who}: {len(beat.rnics)} rnics; {_MAX_RNICS} may be named")
 
 
 def encode(beat: Heartbeat) -> bytes:
-    """One line of JSON without a newline; defaults are left out except identity and time."""
+    """One line of JSON without a newline; fields with default values are omitted."""
     return _encoder.encode(beat)

@@ -1,4 +1,4 @@
-"""skh.incidents and skh.anomalies: the documents that people and programs act on.
+"""skh.incidents and skh.anomalies: the documents that operators and programs act on.
 
 The structs are the single source; ``schemas/json/*.schema.json`` are generated from them
 (``skeletonhunter topics --json-schemas DIR``) and a test compares the two.
@@ -21,14 +21,16 @@ State = Literal["open", "ongoing", "resolved"]
 Severity = Literal["P0", "P1", "P2"]
 Direction = Literal["both", "a>b", "b>a"]
 
-#: Smallest p-value of a document: it stands for this or less, for no test is surer than that.
+#: Smallest p-value of a document; it stands for this or less.
 SMALLEST_P: Final = 1e-300
 
 
 class Anomaly(msgspec.Struct, frozen=True):
-    """One path that behaved badly in the window in which something was decided.
+    """One path that was anomalous in the window of a verdict.
 
-    loss_rate 0..1; latency_excess_us against the path's own past; times RFC 3339 UTC, event time.
+    loss_rate                 0..1
+    latency_excess_us         above the path's own baseline [us]
+    window_start, window_end  RFC 3339, UTC, event time
     """
 
     fabric: str
@@ -55,20 +57,22 @@ class Anomaly(msgspec.Struct, frozen=True):
 class Incident(msgspec.Struct, frozen=True, kw_only=True):
     """One cause. Every state change is a whole new document with a higher version.
 
-    An incident of kind ``pipeline`` (symptom ``judging_failed``) says that SkeletonHunter itself
-    cannot judge the fabric: it is about no component of the network, has no paths, and its times
-    are those at which the broker took the messages, not event time.
+    An incident of kind ``pipeline`` (symptom ``judging_failed``) reports that SkeletonHunter itself
+    cannot localize the fabric: it concerns no component of the network and has no paths, and its
+    times are those at which the broker received the messages, not event time.
 
-    component     the most probable culprit; tie_set all that probes cannot tell from it (with it)
+    component     the most probable culprit
+    tie_set       all components that probes cannot distinguish from it, itself included
     parent        incident_id of the incident whose cause explains this one, else null
     issue_type    null unless one type is more probable than all others together, and twice as
-                  probable as the next; evidence.issue_types has the probabilities in any case
-    confidence    probability, below 1, that the component itself is the culprit; those of the whole
-                  tie set are in evidence.tie_set_probability
-    p_value       of the test that decided, corrected for the tests made at that moment; 1e-300
-                  stands for that or less, and 1 for a verdict by rule, which no test stands behind
-    opened_at     first bad pane; detected_at what a live user would have seen; event time, UTC
-    evidence      text (one sentence a person understands), facts behind it, alternatives
+                  probable as the next; evidence.issue_types has all probabilities
+    confidence    probability, below 1, that the component is the culprit; probabilities of the
+                  whole tie set are in evidence.tie_set_probability
+    p_value       of the deciding test, corrected for all tests of that moment; 1e-300 stands for
+                  that or less, 1 for a verdict by rule without a test
+    opened_at     first bad pane, event time, UTC
+    detected_at   when a live user would have seen the incident, event time, UTC
+    evidence      text (one plain sentence), the facts behind it, alternatives
     """
 
     incident_id: str
@@ -99,21 +103,21 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _incident_decoder = msgspec.json.Decoder(Incident)
-_LAST_S: Final = 9_183_110_400  # 2261-01-01: ClickHouse's times end with 2262
+_END_S: Final = 9_183_110_400  # 2261-01-01; ClickHouse's DateTime64 ends in 2262
 
 
 def decode_incident(raw: bytes) -> Incident:
-    """Parse one incident document; raises msgspec.MsgspecError naming the field."""
+    """Parse an incident that this system wrote; raises msgspec.MsgspecError naming the field."""
     return _incident_decoder.decode(raw)
 
 
 def read_incident(
     raw: bytes, *, latest_s: float | None = None, limits: Limits = LIMITS
 ) -> Incident:
-    """Parse one incident document that anybody may have written, and check all of it.
+    """Parse an incident from an untrusted writer, and check all of it.
 
     latest_s  no time in it may be later than this [s since the epoch]; None: any time
-    Raises ValueError naming the field, whatever the bytes are.
+    Raises ValueError that names the field, for any other bytes.
     """
     if len(raw) > limits.incident_bytes:
         raise ValueError(f"incident of {len(raw)} B; it may have {limits.incident_bytes} B")
@@ -140,12 +144,12 @@ def read_incident(
 
 def _check_time(name: str, text: str, latest_s: float | None) -> None:
     try:
-        at_s = seconds_of(text[:64])
+        time_s = seconds_of(text[:64])
     except (ValueError, OverflowError) as why:
         raise ValueError(f"incident: {name}: {why}") from why
-    if not 0 <= at_s < _LAST_S:
+    if not 0 <= time_s < _END_S:
         raise ValueError(f"incident: {name}: {text!r} is not a time from 1970 to 2261")
-    if latest_s is not None and at_s > latest_s:
+    if latest_s is not None and time_s > latest_s:
         raise ValueError(f"incident: {name}: {text!r} has not come yet")
 
 

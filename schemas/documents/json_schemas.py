@@ -1,4 +1,4 @@
-"""JSON Schemas of the documents that travel, generated from the structs that read them."""
+"""JSON Schemas of the documents, generated from the structs that decode them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def schema(name: str) -> dict[str, Any]:
 
 
 def _anything(kind: type) -> dict[str, Any]:
-    """``evidence`` holds any JSON."""
+    """Schema of a field that msgspec cannot describe: ``evidence`` holds any JSON."""
     if kind is object:
         return {"description": "any JSON value"}
     raise NotImplementedError(f"{kind} is not a JSON type")
@@ -47,7 +47,7 @@ def files() -> dict[str, str]:
 
 
 def write(folder: Path) -> list[Path]:
-    """Write all schemas into a folder, which is made if need be."""
+    """Write all schemas into a folder, created if missing; returns the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, text in files().items():

@@ -1,6 +1,6 @@
-"""What is known of a site (fabrics, hosts, components), and whether a document speaks of it.
+"""Known names of a site (fabrics, hosts, components), and whether a document refers to them.
 
-A document that names nothing known would change nothing, and its author would not learn why.
+A document that refers to nothing known would silently have no effect.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _SWITCHES = tuple(TIER_KIND.values())
 class Known:
     """Names that documents may refer to.
 
-    fabrics     of the records
-    components  ids, from the topology and the records
+    fabrics     fabrics of the records
+    components  component ids of the topology and the records
     hops        names on traced routes, of switches whose tier is unknown
-    complete    links are all in ``components``; else any two known ends may be joined
+    complete    all links are in ``components``; else any two known ends may be linked
     """
 
     fabrics: frozenset[str]
@@ -32,7 +32,7 @@ class Known:
     complete: bool = False
 
     def has(self, component_id: str) -> bool:
-        """Whether a component is known; a link without a topology by its ends."""
+        """Whether a component is known; without a topology, a link is known if its ends are."""
         if component_id in self.components:
             return True
         kind, _, name = component_id.partition(":")
@@ -44,13 +44,13 @@ class Known:
         return kind in _SWITCHES and name in self.hops
 
     def foreign(self, fabric: str) -> str | None:
-        """Why a document of that fabric concerns none of the records; None when it does."""
+        """Why a document of that fabric concerns no record; None when it does."""
         if fabric in self.fabrics:
             return None
         return f"fabric {fabric!r} is none of the records'; {nearest(fabric, sorted(self.fabrics))}"
 
     def unknown_component(self, document: Maintenance) -> str | None:
-        """Why a document of a known fabric covers nothing; None when its component is known."""
+        """Why a document of a known fabric has no effect; None when its component is known."""
         if self.has(document.component):
             return None
         kind = kind_of(document.component)
@@ -61,7 +61,7 @@ class Known:
         )
 
     def unknown_host(self, document: Placement) -> str | None:
-        """Why a placement speaks of no host that is known; None when it does."""
+        """Why the host of a placement is unknown; None when it is known."""
         if document.state == "gone" or self.has(component("host", document.node_sn)):
             return None
         hosts = [each.partition(":")[2] for each in self.components if kind_of(each) == "host"]
@@ -72,7 +72,7 @@ class Known:
 
 
 def of_topology(topology: Topology) -> set[str]:
-    """Ids of everything that a topology holds, what belongs to each host and pod included."""
+    """Ids of all components of a topology, those that belong to hosts and pods included."""
     ids = {component("fabric", topology.fabric)}
     kinds = {switch.id: TIER_KIND[switch.tier] for switch in topology.switches}
     ids |= {component(kind, name) for name, kind in kinds.items()}
@@ -86,11 +86,11 @@ def of_topology(topology: Topology) -> set[str]:
     ids |= {
         link(component(kinds[a], a), component(kinds[b], b)) for a, b in topology.links
     }  # fmt: skip
-    ids |= {component("container", box.node_id) for box in topology.containers}
+    ids |= {component("container", container.node_id) for container in topology.containers}
     pods = {host.pod for host in topology.hosts} | {switch.pod for switch in topology.switches}
     return ids | {component("pod", pod) for pod in pods if pod}
 
 
 def of_host(node_sn: str) -> set[str]:
-    """Ids of a host and of what it has one of."""
+    """Ids of a host and of its agent and vswitch."""
     return {component(kind, node_sn) for kind in ("host", "agent", "vswitch")}

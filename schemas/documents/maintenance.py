@@ -1,6 +1,6 @@
-"""skh.maintenance: somebody works on a component, so what it does then is no incident.
+"""skh.maintenance: planned work on a component; verdicts on it are suppressed meanwhile.
 
-A second document for the same component and ``from`` counts instead of the first.
+A second document for the same component and ``from`` replaces the first.
 A file of them (``diagnose --maintenance``) is NDJSON or a JSON array.
 """
 
@@ -15,11 +15,11 @@ from schemas.documents.times import seconds_of
 
 
 class Maintenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A component and everything in it, from ``from`` until ``until`` (RFC 3339, event time).
+    """Work on a component and all its parts, from ``from`` until ``until`` (RFC 3339, event time).
 
-    component  its id; ``host:h1`` covers the host's rnics, vswitch, containers and agent as well,
+    component  component id; ``host:h1`` includes the host's rnics, vswitch, containers and agent,
                ``tor:a1`` its links, ``pod:p1`` its hosts, ``fabric:f1`` all
-    reason     shown with what is suppressed
+    reason     shown with the suppressed verdicts
     """
 
     component: str
@@ -47,5 +47,5 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def parse(raw: bytes) -> Maintenance:
-    """One document; raises DocumentError (a ValueError) in one line."""
+    """Decode one document; raises DocumentError (a ValueError) of one line."""
     return decode(raw, Maintenance)

@@ -1,7 +1,7 @@
-"""The ping record: 45 columns, the unit of everything that SkeletonHunter knows.
+"""The ping record: 45 columns, the result of one burst of probes on one five-tuple path.
 
 Names and units are those of the published ``samples.csv``. This module is data only and imports
-nothing heavy, because the agent on a training host uses it too.
+nothing large, because the agent on a training host uses it too.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ DEFAULT_FABRIC: Final = "default"
 
 
 class Column(NamedTuple):
-    """One column of the record: its type on the wire and what it means."""
+    """One column of the record: its name, type on the wire and meaning."""
 
     name: str
     type: str  # "string" | "float64" | "int64" | "int32"
     doc: str
 
 
-_PLACE = (
+_ENDPOINT = (
     ("asw", "access switch (the ToR) of the endpoint's rnic"),
     ("cluster_id", "cluster id"),
     ("cluster_name", "cluster name"),
@@ -47,7 +47,7 @@ def _ends() -> list[Column]:
     return [
         Column(f"{end}_{name}", "int32" if name == "port" else "string", f"{who}: {doc}")
         for end, who in (("src", "source"), ("dst", "destination"))
-        for name, doc in _PLACE
+        for name, doc in _ENDPOINT
         if (end, name) != ("dst", "security_domain")
     ]
 
@@ -71,10 +71,10 @@ _OTHERS = [
 COLUMNS: Final[tuple[Column, ...]] = tuple(sorted([*_OTHERS, *_ends()]))
 NAMES: Final[tuple[str, ...]] = tuple(column.name for column in COLUMNS)
 
-#: Without these a record cannot be judged: it becomes a dead letter.
+#: Columns without which a record is rejected (a dead letter).
 REQUIRED: Final = ("agent_type", "dial", "dst_ip", "ping_time", "src_ip", "task_type")
 
-#: Older spellings that readers accept.
+#: Older names of columns that readers accept.
 ALIASES: Final = {"tenant_id": "src_tenant_id"}
 
 #: Keys of extra_stats. In memory and in ClickHouse they are typed columns of these names; Arrow

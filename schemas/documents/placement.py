@@ -1,7 +1,8 @@
-"""skh.placement: where a container runs and what for; compacted by container.
+"""skh.placement: where a container runs and for which job; compacted by container.
 
-Only a ``ready`` container is judged: while it is starting, draining or gone, or for a host that it
-has left, its probes say nothing about the network. One that no document names counts as ready.
+Only verdicts on ``ready`` containers are reported: probes of a container that is starting, draining
+or gone, or that has left the host, do not reflect the network. A container without a document
+counts as ready.
 A file of them (``diagnose --placement``) is NDJSON or a JSON array.
 """
 
@@ -45,5 +46,5 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def parse(raw: bytes) -> Placement:
-    """One document; raises DocumentError (a ValueError) in one line."""
+    """Decode one document; raises DocumentError (a ValueError) of one line."""
     return decode(raw, Placement)

@@ -1,7 +1,7 @@
-"""skh.throughput: what each rnic of a host sent and received, second by second.
+"""skh.throughput: bytes that each rnic of a host sent and received, per second.
 
-An Arrow table (Parquet in a file) of these columns, one row per rnic and second, with the counters
-of the host's own port: probes, storage and everything else is in them.
+An Arrow table (Parquet in a file) of these columns, one row per rnic and second, from the counters
+of the host's port: they include probes, storage and all other traffic.
 """
 
 from __future__ import annotations

@@ -6,13 +6,16 @@ from datetime import UTC, datetime
 
 
 def rfc3339(time_ns: int) -> str:
-    """UTC with milliseconds: 2026-01-02T03:04:05.678Z; nanoseconds since the epoch."""
+    """RFC 3339 in UTC with milliseconds, 2026-01-02T03:04:05.678Z.
+
+    time_ns  [ns since the epoch]
+    """
     moment = datetime.fromtimestamp(time_ns // 1_000_000_000, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{time_ns // 1_000_000 % 1000:03d}Z"
 
 
 def seconds_of(text: str) -> float:
-    """Seconds since the epoch of an RFC 3339 time; raises ValueError."""
+    """[s since the epoch] of an RFC 3339 time; raises ValueError."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""skh.topology and topology.json: the static fabric and what is placed on it.
+"""skh.topology and topology.json: the static fabric and the containers placed on it.
 
-A document is checked as a whole when it is read, so that the localizer never meets a name that
-is not defined. A field that is not known is an error: misspelt, it would count as absent.
+A document is checked as a whole when it is decoded: every name that it uses is defined. An unknown
+field is an error, because a misspelt field must not count as absent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from schemas.documents.ping import DEFAULT_FABRIC
 
 
 class TopologyError(ValueError):
-    """The document is not a topology; the message says where and what to do."""
+    """The document is no valid topology; one line: where, what, what to do."""
 
 
 class Rnic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,7 +73,7 @@ class Topology(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse(raw: bytes, where: str = "topology") -> Topology:
-    """Read and check a document; raises TopologyError with one line: where, what, remedy."""
+    """Decode and check a document; raises TopologyError."""
     try:
         topology = decode(raw, Topology)
     except DocumentError as why:
@@ -83,7 +83,7 @@ def parse(raw: bytes, where: str = "topology") -> Topology:
 
 
 def load(path: Path) -> Topology:
-    """Read a file; raises TopologyError also when it cannot be read."""
+    """Decode a file; raises TopologyError, also when it cannot be read."""
     try:
         raw = path.read_bytes()
     except OSError as why:
@@ -122,16 +122,17 @@ def _check(topology: Topology, where: str) -> None:
                 fail(
                     f"rnic {rnic.real_ip} names asw {rnic.asw!r}, which is not in switches; add it"
                 )
-    boxes: set[str] = set()
-    for box in topology.containers:
-        if box.node_id in boxes:
-            fail(f"container {box.node_id!r} appears twice; merge the entries")
-        boxes.add(box.node_id)
-        if box.node_sn not in hosts:
-            fail(f"container {box.node_id!r} names host {box.node_sn!r}, not in hosts; add it")
-        for endpoint in box.endpoints:
+    containers: set[str] = set()
+    for container in topology.containers:
+        node_id = container.node_id
+        if node_id in containers:
+            fail(f"container {node_id!r} appears twice; merge the entries")
+        containers.add(node_id)
+        if container.node_sn not in hosts:
+            fail(f"container {node_id!r} names host {container.node_sn!r}, not in hosts; add it")
+        for endpoint in container.endpoints:
             if endpoint.real_ip not in rnics:
-                fail(f"container {box.node_id!r} names rnic {endpoint.real_ip!r}, not in hosts")
-    for name in [*switches, *hosts, *rnics, *boxes]:
+                fail(f"container {node_id!r} names rnic {endpoint.real_ip!r}, not in hosts")
+    for name in [*switches, *hosts, *rnics, *containers]:
         if not name or "|" in name:
             fail(f"name {name!r} is empty or holds '|', which separates the ends of a link")
