@@ -1,5 +1,6 @@
-"""The command: settings, the embedded house in one process, and one file per group of commands.
+"""The command ``skeletonhunter``; the only package that may import all others.
 
-The only package that may import all others. Everything below it gets values as arguments and reads
-neither settings nor the environment.
+In: arguments and SKH_* variables (``settings``). Out: text, an exit code, or services that run.
+Everything below gets values as arguments and reads neither settings nor environment. Start with
+``cli``: it finds the commands (``commands/``), which run ``diagnosis``, ``services``, ``embedded``.
 """

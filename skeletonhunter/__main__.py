@@ -1,4 +1,4 @@
-"""``skeletonhunter``; where only the agent is installed, one line says what is missing."""
+"""Entry point of ``skeletonhunter``; without the extra ``server`` one line says what to install."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import sys
 
 
 def main() -> None:
-    """Entry point; leaves through SystemExit."""
+    """Run the command; always raises SystemExit."""
     try:
         from skeletonhunter import cli
     except ModuleNotFoundError as why:
         if (why.name or "").partition(".")[0] not in ("typer", "click", "rich"):
             raise
-        # typer itself is missing: an agent's host, where the package has no extras.
+        # typer itself is missing: the host of an agent has the package without its extras.
         print(
             f"skeletonhunter: {why.name} is not installed; `skeletonhunter` needs the analyser's "
             "packages: pip install 'skeletonhunter[server]'",

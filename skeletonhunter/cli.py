@@ -1,11 +1,11 @@
-"""``skeletonhunter``: finds the commands, runs one, turns errors into one line and an exit code.
+"""``skeletonhunter``: registers the commands, runs one, turns errors into a line and an exit code.
 
 Each module named in ``COMMANDS`` registers its commands: ``register(app: typer.Typer) -> None``.
-Those modules import what is heavy inside their commands, so that ``--help`` stays quick.
+They import heavy modules inside their commands, so that ``--help`` stays quick.
 
-Exit codes: 0 fine; 1 the command found what it looks for; 2 wrong usage or no readable input;
+Exit codes: 0 success; 1 the command found what it looks for; 2 wrong usage or unusable input;
 3 a dependency (Kafka, ClickHouse) is unreachable; 70 an internal error, with its traceback in a
-file; 130 interrupted; 141 the reader of the output went away.
+file; 130 interrupted; 141 standard output was closed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ INSTALL_SERVER: Final = (
     "`skeletonhunter` needs the analyser's packages: pip install 'skeletonhunter[server]'"
 )
 _INTERRUPTED: Final = 130
-_READER_LEFT: Final = 141  # as a shell reports SIGPIPE
+_OUTPUT_CLOSED: Final = 141  # as a shell reports SIGPIPE
 
 
 def _version(wanted: bool) -> None:
@@ -50,14 +50,14 @@ def _version(wanted: bool) -> None:
 
 
 def build() -> typer.Typer:
-    """The command with everything that is there."""
+    """The command with all of ``COMMANDS``."""
     app = typer.Typer(
         name="skeletonhunter",
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        help="Names the network component that a training cluster's probes blame, with evidence.",
+        help="Name the network component that a training cluster's probes blame, with evidence.",
     )
 
     @app.callback()
@@ -77,7 +77,10 @@ def build() -> typer.Typer:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point; leaves through SystemExit."""
+    """Run the command; always raises SystemExit.
+
+    arguments  None: those of the process
+    """
     try:
         code = build()(args=arguments, prog_name="skeletonhunter", standalone_mode=False)
         sys.stdout.flush()
@@ -96,30 +99,30 @@ def main(arguments: list[str] | None = None) -> None:
         complain(f"{why.name} is not installed; {INSTALL_SERVER}")
         sys.exit(2)
     except SystemExit as left:
-        # typer ends with 1 when standard output is closed, which would say that something was found
-        if _reader_left(left.__context__):
-            sys.exit(_leave_quietly())
+        # typer exits with 1 when standard output is closed, but 1 means that something was found
+        if _is_broken_pipe(left.__context__):
+            sys.exit(_output_closed())
         raise
     except BrokenPipeError as why:
         if _stdout_is_closed():
-            sys.exit(_leave_quietly())
+            sys.exit(_output_closed())
         complain(str(why))
         sys.exit(DependencyUnreachable.code)
     except ConnectionError as why:  # StoreUnavailable and BrokerUnreachable among them
         complain(str(why))
         sys.exit(DependencyUnreachable.code)
-    except Exception as why:  # a defect of ours, never "it found what it looks for"
+    except Exception as why:  # a defect of ours must not exit with 1
         sys.exit(crash_report.report("skeletonhunter", why))
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def missing_extra(why: ModuleNotFoundError) -> bool:
-    """Whether what is missing is another project's package, as without the extra ``server``."""
+    """Whether another project's package is missing, as without the extra ``server``."""
     package = (why.name or "").partition(".")[0]
     return bool(package) and importlib.util.find_spec(package) is None
 
 
-def _reader_left(why: BaseException | None) -> bool:
+def _is_broken_pipe(why: BaseException | None) -> bool:
     return isinstance(why, OSError) and why.errno == errno.EPIPE
 
 
@@ -131,10 +134,10 @@ def _stdout_is_closed() -> bool:
     return False
 
 
-def _leave_quietly() -> int:
-    """What is still buffered goes nowhere, so that the interpreter's end has nothing to report."""
+def _output_closed() -> int:
+    """Discard buffered output, so that the interpreter does not complain on exit; the exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return _READER_LEFT
+    return _OUTPUT_CLOSED
 
 
 if __name__ == "__main__":

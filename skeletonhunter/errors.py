@@ -1,4 +1,4 @@
-"""What ends a command early, each with its exit code (see docs: exit codes)."""
+"""Errors that end a command, one class per remedy, each with its exit code (see ``cli``)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import ClassVar
 
 
 class CommandError(Exception):
-    """One line for stderr: what, where, what to do."""
+    """The text is one line for stderr: what is wrong, where, what to do."""
 
     code: ClassVar[int] = 2
 
 
 class BadSettings(CommandError):
-    """A setting cannot be used: correct it."""
+    """A setting has an unusable value: correct it."""
 
 
 class MissingSettings(CommandError):
-    """Settings that this command needs are absent."""
+    """Settings that this command needs are absent: set them."""
 
     def __init__(self, names: list[str]) -> None:
         super().__init__(
@@ -27,14 +27,16 @@ class MissingSettings(CommandError):
 
 
 class BadInput(CommandError):
-    """An argument or a file cannot be used."""
+    """An argument or a file cannot be used: correct it."""
 
 
 class DirectoryInUse(BadInput):
-    """Another embedded house lives there: stop it, or give another directory."""
+    """Another embedded runtime uses the directory: stop it, or give another one."""
 
     def __init__(self, data: Path) -> None:
-        super().__init__(f"{data}: another `skeletonhunter up` uses it; stop that, or give --data")
+        super().__init__(
+            f"{data}: another `skeletonhunter up` uses it; stop that one, or give another --data"
+        )
 
 
 class DependencyUnreachable(CommandError):

@@ -1,8 +1,8 @@
-"""Environment variables that Kubernetes sets in every pod for each Service of its namespace.
+"""Recognizes variables that Kubernetes sets in every pod for each Service of its namespace.
 
 For a Service ``skh-api`` they begin with SKH_API_, as our settings do: SKH_API_PORT is then
-``tcp://10.0.0.1:80``. They are told by name and value together, so that a misspelt setting is not
-taken for one. Source: Kubernetes documentation, "Discovering services: environment variables".
+``tcp://10.0.0.1:80``. Name and value must both match, so that a misspelt setting is not mistaken
+for one. Source: Kubernetes documentation, "Discovering services: environment variables".
 """
 
 from __future__ import annotations

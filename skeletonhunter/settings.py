@@ -1,4 +1,4 @@
-"""Settings of the command, from SKH_* variables: typed, frozen, read once in ``main``."""
+"""Settings of the command, from SKH_* variables: typed, frozen, read once by each command."""
 
 from __future__ import annotations
 
@@ -31,12 +31,16 @@ _LONGEST_SHOWN: Final = 100
 
 
 def _read_by(*commands: str, unit: str = "", secret: bool = False) -> dict[str, Any]:
-    """For ``docs/settings.md``; what is secret is never part of a message."""
+    """The rest of a setting's row in docs/settings.md.
+
+    commands  that read the setting
+    secret    whether messages must not show its value
+    """
     return {"read_by": commands, "unit": unit, "secret": secret}
 
 
 class Settings(BaseSettings):
-    """Defaults run everything embedded. Only ``read`` gives it the environment."""
+    """The defaults run everything embedded. Create it by ``read``, which takes the environment."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
 
@@ -49,7 +53,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Not the environment itself, where Kubernetes may have set an SKH_API_PORT of its own."""
+        """Leave the environment out: Kubernetes may have set an SKH_API_PORT of its own there."""
         return (init_settings,)
 
     kafka: str | None = Field(
@@ -79,7 +83,7 @@ class Settings(BaseSettings):
     )
     unsigned_senders: Literal["refuse", "accept"] = Field(
         default="refuse",
-        description="accept: take messages without a signature; anybody who reaches Kafka can "
+        description="accept: messages without a signature are believed; any client of Kafka can "
         "then send in every host's name",
         json_schema_extra=_read_by("stream", "sink"),
     )
@@ -118,14 +122,14 @@ class Settings(BaseSettings):
         default=DEFAULT_TIMING.lateness_s,
         ge=0,
         le=60,
-        description="how long a pane waits for stragglers after its end",
+        description="how long a pane waits for late records after its end",
         json_schema_extra=_read_by("up", "stream", unit="s"),
     )
     session_s: float = Field(
         default=10.0,
         ge=6,
         le=300,
-        description="a worker silent for so long loses its partitions",
+        description="a worker that is silent for so long loses its partitions",
         json_schema_extra=_read_by("stream", unit="s"),
     )
     api_host: str = Field(
@@ -160,7 +164,7 @@ class Settings(BaseSettings):
     log_level: str = Field(
         default="WARNING",
         pattern="^(DEBUG|INFO|WARNING|ERROR)$",
-        description="least level that is logged: DEBUG, INFO, WARNING or ERROR",
+        description="lowest level that is logged: DEBUG, INFO, WARNING or ERROR",
         json_schema_extra=_read_by("up", "stream", "sink", "api"),
     )
 
@@ -183,7 +187,7 @@ class Settings(BaseSettings):
         return self.clickhouse_url.get_secret_value()
 
     def require(self, *needs: Literal["kafka", "clickhouse"]) -> None:
-        """Raises MissingSettings that names all that are missing of what a command needs."""
+        """Raises MissingSettings with the names of all needed settings that are absent."""
         missing = []
         if "kafka" in needs and not self.kafka:
             missing.append("SKH_KAFKA")
@@ -197,7 +201,7 @@ class Settings(BaseSettings):
         return {**self.kafka_settings(), "bootstrap.servers": self.require_kafka()}
 
     def kafka_settings(self) -> dict[str, str]:
-        """Settings of every Kafka client but its brokers; raises BadSettings."""
+        """Settings of every Kafka client, without the brokers; raises BadSettings."""
         try:
             return kafka_client.with_password(
                 kafka_client.parse_json(self.kafka_options.get_secret_value()),
@@ -219,10 +223,12 @@ def is_secret(field: str) -> bool:
 
 
 def read(environ: Mapping[str, str] | None = None) -> Settings:
-    """Read the environment; raises BadSettings with one line: which variable, what, remedy.
+    """Read the environment; raises BadSettings with variable, reason and remedy in one line.
 
-    Variables that Kubernetes sets for a Service of such a name are left out, with one line on
-    stderr. No message shows the value of a secret.
+    Variables that Kubernetes sets for a Service are ignored, with one line on stderr. No message
+    shows the value of a secret.
+
+    environ  None: that of the process
     """
     env = os.environ if environ is None else environ
     mine = {name: value for name, value in env.items() if name.startswith(PREFIX)}
@@ -249,7 +255,7 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
 
 
 def _parsed(name: str, field: str, text: str) -> Any:
-    """The text, or what its JSON says where the field is a list."""
+    """The text; where the field is a list, the list that it holds as JSON."""
     if field != "api_names":
         return text
     try:
@@ -262,7 +268,7 @@ def _parsed(name: str, field: str, text: str) -> Any:
 
 
 def _shown(field: str, value: str) -> str:
-    """The value for a message, unless it is or may hold a secret."""
+    """The value as part of a message; empty when it is a secret or may hold one."""
     if is_secret(field) or _CREDENTIALS.search(value):
         return ""
     return (
@@ -270,9 +276,9 @@ def _shown(field: str, value: str) -> str:
     )
 
 
-@lru_cache(maxsize=1)  # once a process, however often settings are read
+@lru_cache(maxsize=1)  # once per process, however often settings are read
 def note_injected(names: tuple[str, ...]) -> None:
-    """One line on stderr about what was left out."""
+    """Print one line on stderr about the ignored variables."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     complain(
         f"info: ignored what Kubernetes sets for a Service: {', '.join(names[:3])}{more}; "

@@ -1,4 +1,4 @@
-"""What the command writes to a terminal: text from data passes through ``printable`` here."""
+"""Output to a terminal: texts from data are made printable here."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ Document = TypeVar("Document", bound=msgspec.Struct)
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Write lines that may hold names from data; not for JSON, which stays exact."""
+    """Print lines, names from data made printable; not for JSON, which stays exact."""
     typer.echo(printable_lines(text), err=err)
 
 
 def shown(document: Document) -> Document:
-    """A copy for display: every text in it is one printable line, names of fields too."""
+    """A copy for display: every text in it, keys included, is one printable line."""
     fields = {name: _shown(getattr(document, name)) for name in document.__struct_fields__}
     return msgspec.structs.replace(document, **fields)
 
 
 def complain(text: str) -> None:
-    """One line on stderr, in the command's name."""
+    """Print one line on stderr that begins with the command's name."""
     print(f"skeletonhunter: {printable(' '.join(text.split()))}", file=sys.stderr)
 
 
 class OneLine(logging.Formatter):
-    """A log record as one printable line, and its traceback below, if it has one."""
+    """Formats a log record as one printable line, followed by its traceback if it has one."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         return printable(super().formatMessage(record))

@@ -36,8 +36,9 @@ def register(app: typer.Typer) -> None:
         ] = "demo",
         strategy: Annotated[str, typer.Option(help="Localization strategy.")] = "hypothesis",
     ) -> int:
-        """Break a simulated cluster and name the culprits; exit code 1 if one is missed or a
-        component is blamed falsely.
+        """Break a simulated cluster and name the culprits.
+
+        Exit code 1 if a fault is missed or a component is blamed falsely.
         """
         from skeletonhunter.arguments import known_strategy
         from skeletonhunter.embedded.demo import play

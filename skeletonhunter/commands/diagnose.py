@@ -58,12 +58,13 @@ def register(app: typer.Typer) -> None:
             typer.Option(help="Explain the incident of this id; its first characters suffice."),
         ] = None,
     ) -> int:
-        """Name the culprits in ping records; exit code 1 when a network or host incident is found.
+        """Name the culprits in ping records.
 
-        What was judged is stated on stderr: records, seconds, source hosts, what detectors lack,
-        and links and components of the topology that no judged probe crosses. With fewer seconds
-        or source hosts than loss needs the result is "not enough to judge" (in JSON: "enough" of
-        the coverage is false) instead of "no incidents". Exit code 2 when nothing could be judged.
+        Exit code 1 when a network or host incident is found, 2 when nothing could be judged. What
+        was judged is stated on stderr: records, seconds, source hosts, what detectors lack, and
+        links and components of the topology that no judged probe crosses. With fewer seconds or
+        source hosts than loss needs the result is "not enough to judge" (in JSON: "enough" of the
+        coverage is false) instead of "no incidents".
         """
         from localizer.options import Options
         from skeletonhunter.arguments import known_strategy

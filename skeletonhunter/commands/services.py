@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
             Path | None, typer.Option(help="The fabric; without it, it is learnt from records.")
         ] = None,
     ) -> int:
-        """Judge ping records: write windows, anomalies and incidents. Several share the work."""
+        """Judge ping records of Kafka. Start as many workers as the load needs."""
         config = _settings("kafka")
 
         from skeletonhunter.services.stream import serve, stream_config
@@ -38,7 +38,10 @@ def register(app: typer.Typer) -> None:
             typer.Option(help="The fabric, as for stream: who may send for which container."),
         ] = None,
     ) -> int:
-        """Store records, windows, anomalies, incidents and dead letters in ClickHouse."""
+        """Store what Kafka holds in ClickHouse.
+
+        Records, windows, anomalies, incidents and dead letters, each in a table of its own.
+        """
         config = _settings("kafka", "clickhouse")
 
         from skeletonhunter.services.sink import serve

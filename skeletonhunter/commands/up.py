@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
             Path | None, typer.Option(help="The fabric; without it, it is learnt from records.")
         ] = None,
     ) -> int:
-        """Run everything in this one process: no Kafka, no ClickHouse, no settings needed."""
+        """Run everything in one process. Needs no Kafka, no ClickHouse and no settings."""
         from skeletonhunter import settings
         from skeletonhunter.services.lifecycle import log_to_stderr
         from streams import event_loop

@@ -1,4 +1,4 @@
-"""``keys``: the secrets with which senders sign (see ``schemas.signing``)."""
+"""``skeletonhunter keys``: the secrets that senders sign with (see ``schemas.signing``)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
     keys = typer.Typer(
         no_args_is_help=True,
         rich_markup_mode=None,
-        help="Keys with which senders sign: a ring of masters, and each host's own.",
+        help="Keys that senders sign with: master keys and host keys.",
     )
     app.add_typer(keys, name="keys")
 
@@ -26,13 +26,16 @@ def register(app: typer.Typer) -> None:
     def new(
         ring: Annotated[
             Path | None,
-            typer.Option(help="Key ring to put it first in, made when absent; default: print it."),
+            typer.Option(
+                help="Key ring that gets it as its first key, created if absent; default: print it."
+            ),
         ] = None,
         key_id: Annotated[
-            str | None, typer.Option(help="Name of the key; default: today and a number.")
+            str | None,
+            typer.Option(help="Name of the key; default: today's date and a random number."),
         ] = None,
     ) -> int:
-        """Make a master key. Those already in the ring stay valid until their line is removed."""
+        """Create a master key. Keys in the ring stay valid until their lines are removed."""
         from schemas.signing.keys import KeyRing, SigningError, new_master
 
         name = key_id or f"{datetime.now(UTC):%Y-%m-%d}-{os.urandom(2).hex()}"
@@ -59,7 +62,7 @@ def register(app: typer.Typer) -> None:
         node_sn: Annotated[str, typer.Option(help="Serial number of the host.")],
         fabric: Annotated[str, typer.Option(help="Fabric of the host.")] = "default",
     ) -> int:
-        """Print what a host's key file holds (agent: --sender-key-file)."""
+        """Print the content of a host's key file (agent: --sender-key-file)."""
         from schemas.signing.keys import KeyRing, SigningError
 
         try:
@@ -77,11 +80,11 @@ def _text(ring: Path) -> str:
     except SecretFileError as why:
         raise BadInput(str(why)) from why
     except UnicodeDecodeError:
-        raise BadInput(f"{ring}: not UTF-8, so no key ring") from None
+        raise BadInput(f"{ring}: not UTF-8, so not a key ring") from None
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write it whole or not at all, for its owner only: readers look at any time."""
+    """Replace a file atomically, readable by its owner only: services read it at any time."""
     try:
         number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
         try:

@@ -1,4 +1,4 @@
-"""``skeletonhunter settings``: every SKH_* variable and its meaning; writes docs/settings.md."""
+"""``skeletonhunter settings``: every SKH_* variable and its meaning; the page docs/settings.md."""
 
 from __future__ import annotations
 
@@ -40,10 +40,14 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog="Example: skeletonhunter settings --format markdown > docs/settings.md")
     def settings(
         output: Annotated[
-            Literal["text", "markdown"], typer.Option("--format", help="Lines, or a page.")
+            Literal["text", "markdown"],
+            typer.Option("--format", help="Plain lines, or the page docs/settings.md."),
         ] = "text",
     ) -> int:
-        """List every environment variable: default, unit, meaning, and which commands read it."""
+        """List every environment variable.
+
+        With default, unit, meaning and the commands that read it.
+        """
         text = markdown() if output == "markdown" else plain()
         terminal.echo(text.rstrip("\n"))
         return 0
@@ -71,7 +75,7 @@ def markdown() -> str:
 
 
 def plain() -> str:
-    """Two lines a variable."""
+    """Two lines per variable."""
     from skeletonhunter.settings import AGENT_VARIABLES
 
     lines = []
@@ -84,7 +88,7 @@ def plain() -> str:
 
 
 def _rows() -> list[tuple[str, str, str, str, tuple[str, ...], bool]]:
-    """Variable, default, unit, meaning, commands, whether it is secret; in order of the code."""
+    """(variable, default, unit, meaning, commands, secret) of each setting, as they are defined."""
     from skeletonhunter.settings import PREFIX, Settings
 
     return [

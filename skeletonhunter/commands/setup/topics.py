@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
             Path | None, typer.Option(help="Write the documents' JSON Schemas into this folder.")
         ] = None,
     ) -> int:
-        """List every Kafka topic with its key, payload, writers and readers."""
+        """List every Kafka topic, or create the missing ones."""
         if json_schemas is not None:
             _write_schemas(json_schemas)
         elif create:
