@@ -1,7 +1,8 @@
-"""skh.windows -> incidents and anomalies: the localizer as one object. Pure.
+"""skh.windows -> incidents and anomalies: the localizer as one object. No I/O, no clock.
 
 Its state is a function of the messages it has been given, in their order, so a replay of the topic
-gives the same incidents. ``verdicts.second`` holds the rules that one second is judged by.
+gives the same incidents. ``verdicts.second`` applies the rules to one second, and
+``incidents.tracker`` makes incidents of its verdicts.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from localizer.state import FabricState
 from localizer.suppression import filters
 from localizer.suppression.log import Cause, Suppressed
 from localizer.verdicts.decision import Decision, apply
-from localizer.verdicts.scope_outage import fabric_outage
+from localizer.verdicts.scope_outage import UNSEEN_S, fabric_outage
 from localizer.verdicts.second import second
 from localizer.verdicts.verdict import Verdict
 from schemas.documents.incident import Anomaly, Incident
@@ -34,21 +35,19 @@ from schemas.documents.times import seconds_of
 from schemas.documents.topology import Topology
 from schemas.wire.window_chunks import Header
 
-FORGET_EVERY_S = 120
-FORGET_AT_LEAST = 10  # seconds judged between two times, where event time jumps
-IDLE_S = 5  # without any ping: when windowers call a partition idle
-FORGET_AFTER_S = 900  # a five-tuple not probed, a host not heard of for so long is history
+#: Seconds that are judged between two clean-ups, where event time jumps.
+LEAST_JUDGED = 10
 
 
 class Punctuation(msgspec.Struct):
-    """Body of a punctuation that the localizer reads; windowers may say more."""
+    """What the localizer reads of a punctuation's body; windowers may write more."""
 
     skewed: dict[str, float] = {}
 
 
 @dataclass(slots=True)
 class LocalizerOutput:
-    """What changed: whole incident documents, and the bad paths behind those that opened."""
+    """Whole incident documents that changed, and the bad paths behind those that are open."""
 
     incidents: list[Incident] = field(default_factory=list)
     anomalies: list[Anomaly] = field(default_factory=list)
@@ -62,18 +61,18 @@ class Localizer:
         self._topology = topology
         self._assembler = Assembler()
         self._state: FabricState | None = None
-        self._book: IncidentTracker | None = None
+        self._tracker: IncidentTracker | None = None
         self._restored: list[Incident] = []
         self._clocks = ClockWatch()
-        self._placements: list[Placement] = []  # heard before the first message
+        self._placements: list[Placement] = []  # given before the first message
         self._maintenance: list[Maintenance] = []
-        self._vanished: Verdict | None = None  # the whole fabric fell silent
-        self._forgot_s = self._since = 0  # second, and seconds judged since then
+        self._outage: Verdict | None = None  # of the whole fabric, until a second is judged again
+        self._cleaned_s = self._judged_since = 0  # second of a clean-up; seconds judged since then
 
     def restore(self, incidents: list[Incident]) -> None:
-        """Take over incidents that a former process wrote; call before the first message.
+        """Continue incidents that a former process wrote; call before the first message.
 
-        Raises ValueError when one cannot be read; then none of these is taken over.
+        Raises ValueError when one cannot be read; then none of these is continued.
         """
         about_network = [each for each in incidents if each.kind != "pipeline"]
         for each in about_network:
@@ -81,7 +80,7 @@ class Localizer:
         self._restored = [*self._restored, *about_network]
 
     def place(self, documents: Iterable[Placement]) -> None:
-        """Learn where containers run and how they are; at any time, for any time.
+        """Add where containers run and how they are; at any time, for any time.
 
         Documents of other fabrics are left out. Raises ValueError when a time cannot be read.
         """
@@ -94,7 +93,10 @@ class Localizer:
             self._state.place([doc for doc in new if doc.fabric == self._state.fabric])
 
     def maintain(self, documents: Iterable[Maintenance]) -> None:
-        """Learn what is being worked on; at any time, for any time."""
+        """Add maintenance windows; at any time, for any time.
+
+        Documents of other fabrics are left out. Raises ValueError when a time cannot be read.
+        """
         new = list(documents)
         if self._state is None:
             self._maintenance += new
@@ -103,26 +105,26 @@ class Localizer:
 
     @property
     def suppressed(self) -> list[Suppressed]:
-        """What was not told of, and why."""
+        """The suppression log: what was not reported, and why."""
         return [] if self._state is None else self._state.suppression_log.all
 
     @property
     def suppressed_s(self) -> Counter[Cause]:
-        """How often something was not told of, once a second and component; only rises."""
+        """Suppressed reports by cause, once for each second and component; only rises."""
         return Counter() if self._state is None else Counter(self._state.suppression_log.seconds)
 
     @property
     def open_incidents(self) -> int:
         """Incidents that are not resolved."""
-        return 0 if self._book is None else self._book.open
+        return 0 if self._tracker is None else self._tracker.open
 
     def sizes(self) -> dict[str, int]:
         """How much is remembered, by what."""
-        if self._state is None or self._book is None:
+        if self._state is None or self._tracker is None:
             return {}
         return {
             **self._state.sizes(),
-            **self._book.sizes(),
+            **self._tracker.sizes(),
             **self._assembler.sizes(),
             "clocks": len(self._clocks),
         }
@@ -139,7 +141,7 @@ class Localizer:
 
     def crossed(self) -> dict[str, float]:
         """Component -> traversals by the paths that are remembered [paths], in expectation where a
-        route is unknown; what a path crosses in one direction only counts half.
+        route is unknown; a component that a path crosses in one direction only counts half.
         """
         if self._state is None or not len(self._state.index):
             return {}
@@ -161,7 +163,7 @@ class Localizer:
     def observe(
         self, header: Header, batch: pa.RecordBatch | None, body: bytes = b""
     ) -> LocalizerOutput:
-        """Take one message of skh.windows, in topic order.
+        """Judge one message of skh.windows; call in topic order.
 
         batch  rows of a chunk; None for a punctuation, whose JSON is ``body``
         """
@@ -171,11 +173,7 @@ class Localizer:
             if body:
                 skewed = msgspec.json.decode(body, type=Punctuation).skewed
                 self._clocks.hear(header.partition, header.watermark_ms // 1000, skewed)
-            findings = self._judge_all(self._assembler.ready())
-            asked = self.options.miss_everyone
-            if asked and self._assembler.idle and self._vanished is None:
-                self._miss_everyone(findings)
-            return findings
+            return self._judge_all(self._assembler.ready())
         if batch is None:
             return LocalizerOutput()
         if header.kind == "heartbeats":
@@ -187,74 +185,98 @@ class Localizer:
         return LocalizerOutput()
 
     def finish(self) -> LocalizerOutput:
-        """Judge what is left: the input has ended."""
+        """Judge what is left at the end of the input."""
         return self._judge_all(self._assembler.finish())
+
+    def report_silence(self) -> LocalizerOutput:
+        """The outage of the whole fabric, if that is why no message comes any more.
+
+        Without messages no second is judged, so the caller must know that none has come for
+        ``scope_outage.UNSEEN_S`` and that none is on its way: at the end of a file, or while the
+        broker is away, silence shows nothing. No effect while a partition is not idle, nor when the
+        outage has been reported.
+        """
+        state, tracker, at = self._state, self._tracker, self._assembler.judged_s
+        if state is None or tracker is None or at is None:
+            return LocalizerOutput()
+        if self._outage is not None or not self._assembler.idle:
+            return LocalizerOutput()
+        found = filters.reported(state, apply(state, at, fabric_outage(state, at)), at)
+        apply(state, at, Decision(suppressed=found.suppressed))
+        if not found.verdicts:
+            return LocalizerOutput()
+        (self._outage,) = found.verdicts
+        seen = [(self._outage, impact(state, self._outage))]
+        documents = tracker.step(at + int(UNSEEN_S), seen, close=False)
+        return LocalizerOutput([incident for incident, _ in documents])
 
     def _of(self, fabric: str) -> FabricState:
         if self._state is None:
             self._state = FabricState(fabric, self._topology, self.options)
-            self._book = IncidentTracker(
+            self._tracker = IncidentTracker(
                 fabric, lateness_s=self.options.timing.lateness_s, strategy=self.options.strategy
             )
-            self._book.restore(self._restored)
+            self._tracker.restore(self._restored)
             self.place(self._placements)
             self.maintain(self._maintenance)
             self._restored, self._placements, self._maintenance = [], [], []
         return self._state
 
-    def _judge_all(self, frames: object) -> LocalizerOutput:
-        findings = LocalizerOutput()
-        for frame in frames:  # type: ignore[attr-defined]  # an iterator of Frame
-            self._judge(frame, findings)
-        return findings
+    def _judge_all(self, batches: Iterable[SecondBatch]) -> LocalizerOutput:
+        output = LocalizerOutput()
+        for batch in batches:
+            self._judge(batch, output)
+        return output
 
-    def _miss_everyone(self, findings: LocalizerOutput) -> None:
-        """Nothing arrives any more, so no second will be judged: the last one has to speak."""
-        state, book, at = self._state, self._book, self._assembler.judged_s
-        if state is None or book is None or at is None:
-            return
-        seen, suppressed = filters.reported(state, apply(state, at, fabric_outage(state, at)), at)
-        apply(state, at, Decision(suppressed=suppressed))
-        self._vanished = seen[0] if seen else None
-        told = book.step(at + IDLE_S, [(each, impact(state, each)) for each in seen], close=False)
-        findings.incidents += [incident for incident, _ in told]
-
-    def _judge(self, frame: SecondBatch, findings: LocalizerOutput) -> None:
-        state, book = self._state, self._book
-        assert state is not None  # noqa: S101 — a frame comes from a message, which made both
-        assert book is not None  # noqa: S101
-        state.take(frame)
-        if self._vanished is not None:  # until now
-            seen_last = [(self._vanished, impact(state, self._vanished))]
-            for incident, _ in book.step(frame.second, seen_last, close=False):
-                findings.incidents.append(incident)
-            state.silent_scopes.discard(self._vanished.component)
-            self._vanished = None
-        state.suspects = {name for kind, name in book.open_components() if kind == "reachability"}
-        verdicts: list[Verdict] = second(
-            state, frame.second, self._clocks.wrong(), self._clocks.suspects()
-        )
+    def _judge(self, batch: SecondBatch, output: LocalizerOutput) -> None:
+        state, tracker = self._state, self._tracker
+        assert state is not None  # noqa: S101 — a batch comes from a message, which made both
+        assert tracker is not None  # noqa: S101
+        state.take(batch)
+        if self._outage is not None:
+            self._end_outage(state, tracker, batch.second, output)
+        open_now = tracker.open_components()
+        state.suspects = {name for family, name in open_now if family == "reachability"}
+        verdicts = second(state, batch.second, self._clocks.wrong(), self._clocks.suspects())
         seen = [(verdict, impact(state, verdict)) for verdict in verdicts]
-        for incident, bad in book.step(frame.second, seen):
-            findings.incidents.append(incident)
+        for incident, bad in tracker.step(batch.second, seen):
+            output.incidents.append(incident)
             if incident.state != "resolved":
-                findings.anomalies += anomalies(state, frame.second, incident, bad)
-        self._forgot_s, self._since = self._forgot_s or frame.second, self._since + 1
-        # Where event time jumps, no second may be a multiple; paths that come back after a hole are
-        # given some seconds to do so.
-        late = frame.second - self._forgot_s > FORGET_EVERY_S and self._since >= FORGET_AT_LEAST
-        if frame.second % FORGET_EVERY_S == 0 or late:
-            self._forget(state, book, frame.second)
+                output.anomalies += anomalies(state, batch.second, incident, bad)
+        self._clean_up_if_due(state, tracker, batch.second)
 
-    def _forget(self, state: FabricState, book: IncidentTracker, second: int) -> None:
-        """Drop what has not been heard of for long; a few times in each quarter of an hour."""
-        self._forgot_s, self._since = second, 0
-        keep = state.history.last_seen >= second - FORGET_AFTER_S
+    def _end_outage(
+        self, state: FabricState, tracker: IncidentTracker, at: int, output: LocalizerOutput
+    ) -> None:
+        """The outage lasted until this second; from now on the rules decide again."""
+        assert self._outage is not None  # noqa: S101 — the caller has looked
+        seen = [(self._outage, impact(state, self._outage))]
+        for incident, _ in tracker.step(at, seen, close=False):
+            output.incidents.append(incident)
+        rest = frozenset(state.silent_scopes - {self._outage.component})
+        apply(state, at, Decision(silent_scopes=rest))
+        self._outage = None
+
+    def _clean_up_if_due(self, state: FabricState, tracker: IncidentTracker, at: int) -> None:
+        """Where event time jumps, no second may be a multiple of the interval; paths that come back
+        after a hole are given some seconds to do so.
+        """
+        every_s = self.options.retention.every_s
+        self._cleaned_s, self._judged_since = self._cleaned_s or at, self._judged_since + 1
+        late = at - self._cleaned_s > every_s and self._judged_since >= LEAST_JUDGED
+        if at % every_s == 0 or late:
+            self._clean_up(state, tracker, at)
+
+    def _clean_up(self, state: FabricState, tracker: IncidentTracker, at: int) -> None:
+        """Drop what has not been heard of for long."""
+        retention = self.options.retention
+        self._cleaned_s, self._judged_since = at, 0
+        keep = state.history.last_seen >= at - retention.unheard_s
         if not keep.all():
             state.keep(keep)
-            book.moved(np.where(keep, np.cumsum(keep) - 1, -1))
-        state.forget_hosts(second - FORGET_AFTER_S)
-        state.tidy(second)
-        book.forget(second)
+            tracker.moved(np.where(keep, np.cumsum(keep) - 1, -1))
+        state.forget_hosts(at - retention.unheard_s)
+        state.tidy(at)
+        tracker.drop_old_sightings(at)
         self._assembler.forget()
-        self._clocks.forget(second - FORGET_EVERY_S)
+        self._clocks.forget(at - retention.every_s)

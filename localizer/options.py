@@ -29,6 +29,18 @@ class PValues(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Retention:
+    """How long paths and hosts are remembered that are not heard of any more.
+
+    every_s    between two clean-ups
+    unheard_s  a five-tuple not probed, a host without a sign of life for so long is dropped
+    """
+
+    every_s: int = parameter(120, unit="s", source="chosen: pytest tests/localizer -k growth")
+    unheard_s: int = parameter(900, unit="s", source="chosen: pytest tests/localizer -k growth")
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """Options of the localizer.
 
@@ -36,8 +48,7 @@ class Options:
     false_per_week  alarm budget: false incidents allowed per fabric and week
     observers       source hosts that it takes to blame the network
     timing          of the windower: detected_at = watermark at decision + lateness
-    miss_everyone   a fabric whose partitions are all idle is an incident: only where nothing but
-                    a dead fabric makes them so, no replay's end and no broker's pause
+    retention       of what is not heard of any more
     on_p            called with the p-values of every second, to check that they are calibrated
     """
 
@@ -52,5 +63,5 @@ class Options:
         source="chosen: pytest tests/localizer (one host, or two, must not convict the network)",
     )  # fmt: skip
     timing: WindowTiming = DEFAULT_TIMING
-    miss_everyone: bool = False
+    retention: Retention = Retention()
     on_p: Callable[[PValues], None] | None = None

@@ -71,7 +71,7 @@ class IncidentTracker:
                 tracked.state, tracked.closed_s = "resolved", tracked.last_bad_s + 1
                 if tracked not in changed:
                     changed.append(tracked)
-        self._forget(second)
+        self._drop_resolved(second)
         if second <= self.silent_until_s:
             return []
         return [
@@ -264,14 +264,14 @@ class IncidentTracker:
             return False
         return second > self.silent_until_s
 
-    def _forget(self, second: int) -> None:
+    def _drop_resolved(self, second: int) -> None:
         self._incidents = [
             c for c in self._incidents if c.state != "resolved" or second - c.last_bad_s <= REOPEN_S
         ]
         if len(self._pending) > 1000:
-            self.forget(second)
+            self.drop_old_sightings(second)
 
-    def forget(self, second: int) -> None:
+    def drop_old_sightings(self, second: int) -> None:
         """Drop sightings that are too old to count."""
         self._pending = {k: v for k, v in self._pending.items() if second - v[0] <= 60}
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from drawings import FINE, START_S, Cluster, Message, Second, newest, observe, punctuation
 
-from localizer import localizer as engine
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
-from localizer.options import Options
+from localizer.options import Options, Retention
+from localizer.verdicts.scope_outage import UNSEEN_S
 from schemas.documents.incident import Incident
+from schemas.documents.maintenance import Maintenance
 from schemas.documents.times import rfc3339
 
 #  h1..h4 in pod east, h5..h8 in pod west
@@ -73,12 +73,8 @@ def test_a_pod_whose_agents_were_all_stopped_is_one_incident_about_agents() -> N
     )  # fmt: skip
 
 
-def test_a_dead_pod_is_not_forgotten_though_nobody_probes_it_any_more(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(engine, "FORGET_AFTER_S", 40)
-    monkeypatch.setattr(engine, "FORGET_EVERY_S", 10)
-    localizer = Localizer()
+def test_a_silent_pod_that_no_host_probes_any_more_is_remembered() -> None:
+    localizer = Localizer(options=Options(retention=Retention(every_s=10, unheard_s=40)))
     found = []
     beats: list[dict[str, Any]] = [{"node_sn": f"h{n}"} for n in range(5, 9)]
 
@@ -147,30 +143,29 @@ def test_hosts_that_answer_others_are_not_silent_their_reports_are_late() -> Non
 # --- the whole fabric -------------------------------------------------------------------------
 
 
-ASKED = Options(miss_everyone=True)
-
-
-def quiet(localizer: Localizer, now: int) -> list[Incident]:
-    """Every partition is idle: nobody has probed for five seconds."""
+def fall_silent(localizer: Localizer, now: int) -> list[Incident]:
+    """Every partition is idle, and no message has come for long."""
     header = punctuation(START_S + now, idle=True)
-    return localizer.observe(header, None, b"{}").incidents
+    assert localizer.observe(header, None, b"{}").incidents == []
+    return localizer.report_silence().incidents
 
 
 def test_a_fabric_that_falls_silent_as_a_whole_is_one_incident() -> None:
-    localizer = Localizer(options=ASKED)
+    localizer = Localizer()
     for s in range(20):
         observe(localizer, second(s, {}))
-    (incident,) = quiet(localizer, 20)
+    (incident,) = fall_silent(localizer, 20)
     assert (incident.component, incident.symptom) == ("fabric:f1", "agent_down")
     assert incident.evidence["hosts"] == 8
-    assert quiet(localizer, 20) == [], "said once"
+    assert incident.detected_at >= at(20 + UNSEEN_S), "that long is waited for a sign of life"
+    assert fall_silent(localizer, 20) == [], "reported once"
 
 
-def test_it_ends_when_probes_come_again() -> None:
-    localizer = Localizer(options=ASKED)
+def test_a_fabric_outage_ends_when_probes_come_again() -> None:
+    localizer = Localizer()
     for s in range(20):
         observe(localizer, second(s, {}))
-    found = quiet(localizer, 20)
+    found = fall_silent(localizer, 20)
     for s in range(300, 320):
         found += observe(localizer, second(s, {})).incidents
     (incident,) = newest(found)
@@ -179,27 +174,39 @@ def test_it_ends_when_probes_come_again() -> None:
     assert incident.closed_at >= at(300), "not when the last word was heard"
 
 
-def test_agents_that_live_but_have_nobody_to_probe_are_no_incident() -> None:
-    localizer = Localizer(options=ASKED)
+def test_agents_that_send_heartbeats_but_do_not_probe_are_no_incident() -> None:
+    localizer = Localizer()
     for s in range(20):
         observe(localizer, second(s, {}))
     for s in range(20, 32):
         observe(localizer, CLUSTER.second(s, lambda p, _: None)[:1])
-    assert quiet(localizer, 20) == []
+    assert fall_silent(localizer, 20) == []
 
 
 def test_a_fabric_without_heartbeats_may_simply_have_nothing_to_do() -> None:
-    localizer = Localizer(options=ASKED)
+    localizer = Localizer()
     for s in range(20):
         observe(localizer, CLUSTER.second(s, beats=[]))
-    assert quiet(localizer, 20) == []
+    assert fall_silent(localizer, 20) == []
 
 
-def test_nobody_is_missed_unless_that_is_asked_for() -> None:
+def test_a_fabric_is_not_silent_while_one_of_its_partitions_is_not_idle() -> None:
     localizer = Localizer()
     for s in range(20):
         observe(localizer, second(s, {}))
-    assert quiet(localizer, 20) == []
+    assert localizer.report_silence().incidents == []
+
+
+def test_a_fabric_under_maintenance_may_fall_silent() -> None:
+    localizer = Localizer()
+    whole = Maintenance(
+        component="fabric:f1", start=at(0), until=at(3600), reason="moving", fabric="f1"
+    )
+    localizer.maintain([whole])
+    for s in range(20):
+        observe(localizer, second(s, {}))
+    assert fall_silent(localizer, 20) == []
+    assert [each.component for each in localizer.suppressed] == ["fabric:f1"]
 
 
 def test_a_pod_whose_reports_are_late_is_not_dead_while_it_answers_though_not_every_probe() -> None:

@@ -12,7 +12,8 @@ import pytest
 from drawings import START_S, End, Message, Second, beat, observe, pane, path, punctuation
 
 from localizer.fabric.path_table import Path
-from localizer.localizer import FORGET_AFTER_S, FORGET_EVERY_S, Localizer
+from localizer.localizer import Localizer
+from localizer.options import Retention
 from localizer.state import MISSED_S
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
@@ -23,6 +24,7 @@ from schemas.wire.window_chunks import Header
 HOSTS = 12
 STEP_S, BUSY_S = 600, 3  # a generation of names lives for so long, and is measured for so long
 DAY_S = 86_400
+RETENTION = Retention()
 
 
 def generation(number: int) -> list[Path]:
@@ -136,7 +138,7 @@ def test_hosts_of_a_silent_pod_are_missed_for_a_day_and_then_forgotten() -> None
     for at in range(12, 60):
         observe(localizer, second(at, second_pod))
     assert localizer.sizes()["silent_scopes"] == 1
-    for at in range(FORGET_AFTER_S + 120, MISSED_S, 600):
+    for at in range(RETENTION.unheard_s + 120, MISSED_S, 600):
         observe(localizer, second(at, second_pod))
     assert localizer.hosts == 2 * HOSTS - 1
     for at in range(MISSED_S + 1200, MISSED_S + 9600, 600):
@@ -180,11 +182,11 @@ def test_a_storm_of_invented_switches_is_bounded_and_passes() -> None:
     assert max(storm[-5:]) < 1.5 * max(storm[:5]), "a second of the storm costs the same to its end"
 
     observe(localizer, second(27, PATHS, [routes(27, ((p, true_hops(p)) for p in PATHS))]))
-    quiet(localizer, 28, FORGET_EVERY_S)
+    quiet(localizer, 28, RETENTION.every_s)
     after = localizer.sizes()
     for what in ("switches", "links", "parts", "components"):
         assert after[what] <= calm[what] + 8, what
-    assert calls(lambda: quiet(localizer, 28 + FORGET_EVERY_S, 5)) < 1.5 * before
+    assert calls(lambda: quiet(localizer, 28 + RETENTION.every_s, 5)) < 1.5 * before
 
 
 def test_traceroutes_of_five_tuples_that_no_path_has_are_forgotten() -> None:
@@ -219,9 +221,9 @@ def test_what_is_remembered_judges_as_a_new_localizer_does() -> None:
     old = Localizer()
     for number in range(1, 60):
         observe(old, second(number, generation(number)))
-    at = FORGET_AFTER_S + 200
+    at = RETENTION.unheard_s + 200
     observe(old, second(at, PATHS, [routes(at, ((p, true_hops(p)) for p in PATHS))]))
-    for more in range(1, FORGET_EVERY_S + 5):
+    for more in range(1, RETENTION.every_s + 5):
         observe(old, second(at + more, PATHS))
     assert old.paths == len(PATHS)
     assert old.sizes()["names"] < 1000

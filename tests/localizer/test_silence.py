@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from drawings import FINE, Cluster, Second, Weather, newest, observe
 
-from localizer import localizer as engine
 from localizer.baselines.clocks import ClockWatch
 from localizer.detectors.silence import HostMemory
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
+from localizer.options import Options, Retention
 from schemas.documents.incident import Incident
 
 CLUSTER = Cluster()  # 6 hosts x 2 rnics
@@ -234,12 +234,10 @@ def test_heartbeats_far_ahead_of_the_panes_do_not_make_a_host_look_silent() -> N
     assert not state.doubtful[0]
 
 
-def test_a_host_that_nobody_hears_of_is_forgotten_and_the_others_are_who_they_were(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(engine, "FORGET_AFTER_S", 40)
-    monkeypatch.setattr(engine, "FORGET_EVERY_S", 10)
-    localizer = Localizer(topology=CLUSTER.topology)
+def test_an_unheard_host_is_dropped_and_the_other_hosts_keep_their_states() -> None:
+    localizer = Localizer(
+        topology=CLUSTER.topology, options=Options(retention=Retention(every_s=10, unheard_s=40))
+    )
     hosts: list[int] = []
 
     def live(seconds: range, off: frozenset[str], down: frozenset[str] = frozenset()) -> set[str]:
