@@ -1,16 +1,29 @@
-"""Whatever could not run is said by name and reason; with CI=true it is a failure."""
+"""Gaps: tests that proved nothing here, listed by name and reason at the end of a run.
+
+A skipped test is a gap, and with CI=true a failure. A failed test with real packets (``netns``) is
+a gap too where the machine was measured to be too busy for its claim, also with CI=true.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evaluation.fabric_suite.scheduling_delay import SchedulingDelay
+
 _CI = os.environ.get("CI", "").lower() in ("1", "true", "yes")
+#: Errors that state a claim; any other error is a failure, however busy the machine is.
+_CLAIMS = (AssertionError, pytest.fail.Exception, TimeoutError)
+#: A test that ran shorter than this judges what a fixture of its module measured.
+_OWN_S = 5.0
 _gaps: list[tuple[str, str]] = []
+_delay = pytest.StashKey[SchedulingDelay]()
+_module_started_s: dict[Path, float] = {}
 
 
 @pytest.fixture
@@ -25,11 +38,44 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     return str(report.longrepr)
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """The scheduling delay is measured from the first test with real packets on."""
+    if item.get_closest_marker("netns"):
+        _module_started_s.setdefault(item.path, time.monotonic())
+        if _delay not in item.config.stash:
+            item.config.stash[_delay] = SchedulingDelay()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _delay in config.stash:
+        config.stash[_delay].close()
+
+
+def _too_busy(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
+    """The figure and the failed claim, where the machine was too busy to test the claim."""
+    if call.excinfo is None or not call.excinfo.errisinstance(_CLAIMS):
+        return ""
+    if item.path not in _module_started_s:
+        return ""
+    since_s = _module_started_s[item.path]
+    if call.duration > _OWN_S:
+        since_s = max(since_s, time.monotonic() - call.duration)
+    if complaint := item.config.stash[_delay].complaint(since_s):
+        return f"{complaint}; untested claim: {call.excinfo.exconly().splitlines()[0]}"
+    return ""
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, pytest.TestReport]:
-    """A skipped test is a gap in what was proved; in CI nobody would notice it."""
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, Any, pytest.TestReport]:
+    """Turns skipped tests into gaps, and failed ones where the machine was too busy."""
     report: pytest.TestReport = yield
-    if report.skipped and not hasattr(report, "wasxfail"):
+    if report.failed and (busy := _too_busy(item, call)):
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), item.location[1] or 0, f"Skipped: {busy}")
+        report.user_properties.append(("gap", busy))
+    elif report.skipped and not hasattr(report, "wasxfail"):
         reason = _reason(report)
         report.user_properties.append(("gap", reason))
         if _CI:
@@ -46,7 +92,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, Any, pytest.CollectReport]:
-    """The same for a module that skips itself while it is collected."""
+    """A module that skips itself while it is collected is a gap too."""
     report: pytest.CollectReport = yield
     if report.skipped:
         _gaps.append((report.nodeid, _reason(report)))
@@ -59,7 +105,7 @@ def pytest_make_collect_report(
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """The gaps of this run, and of the run before it where scripts/test.sh makes two."""
+    """Lists the gaps of this run, and of the run before it where scripts/test.sh makes two."""
     gaps = {f"{name}: {reason}" for name, reason in _gaps}
     if path := os.environ.get("PYTEST_GAPS_FILE"):
         file = Path(path)

@@ -1,6 +1,6 @@
-"""Plays faults on a real fabric with agents in it, and watches the pipeline find them.
+"""Plays faults on a real fabric with agents in it and measures how the pipeline reports them.
 
-The records take the way of every other: agents, relay, codecs, PartitionWorker, Localizer. Only
+The records take the way of production: agents, relay, codecs, PartitionWorker, Localizer. Only
 Kafka between them is left out.
 """
 
@@ -15,10 +15,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from evaluation.fabric_suite.result import Result, incidents_during, scored
+from evaluation.fabric_suite.scheduling_delay import SchedulingDelay
 from probers.publishing.relay import Headers, Relay
 from schemas import topics
 from schemas.documents import heartbeat
@@ -27,43 +31,32 @@ from schemas.documents.incident import Incident
 from schemas.wire import batches
 from streams.replay import Replay
 from testbed.netns import Fabric, FabricError
-from testbed.netns.fault_suite import PLAN, Scene
+from testbed.netns.fault_suite import PLAN, SuiteFault
 from testbed.netns.faults import actions, issues
 from testbed.netns.probes.agents import start_agents
 from testbed.scoring import score as scoring
-from testbed.scoring import truth as truths
-from testbed.scoring.score import Score
 from testbed.scoring.truth import Truth
 
 _TURN_S: Final = 0.5
-#: Until routes are known; the latency detector compares with windows of 30 s that are over.
-_WARM_S: Final = 25.0
+#: Longest wait for the route of every five-tuple, and the quiet seconds after it.
+_ROUTES_S: Final = 60.0
+_WARM_S: Final = 10.0
+#: The latency detector compares with earlier windows of 30 s: it needs so much input in all.
 _WARM_FOR_LATENCY_S: Final = 70.0
-_CALM_S: Final = 60.0  # at most, until the incidents of a fault that is over have closed
+#: Longest wait until the incidents of a destroyed fault are closed, and the pause after it.
+_CALM_S: Final = 60.0
 _REST_S: Final = 3.0
+#: How long a fault stays after it is found: an incident that names it for a moment only shows.
+_STAYS_S: Final = 2.0
 _PRIORITY: Final = -10
 
-
-class Result(NamedTuple):
-    """What was broken and what was said; names: of the scenes, as the truths are ordered."""
-
-    names: list[str]
-    truths: list[Truth]
-    incidents: list[Incident]
-    score: Score
-    records: int
-    seconds: float
-
-    def write(self, directory: Path) -> None:
-        """truth.json and incidents.jsonl, for ``check score``."""
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / "truth.json").write_bytes(truths.encode(self.truths))
-        lines = b"".join(msgspec.json.encode(each) + b"\n" for each in self.incidents)
-        (directory / "incidents.jsonl").write_bytes(lines)
+#: Destination port and protocol are those of all probes.
+_FIVE_TUPLE: Final = ("src_ip", "src_port", "dst_ip")
+FiveTuple = tuple[str, int, str]
 
 
 class Inbox:
-    """The relay's sink: messages until the next turn."""
+    """The relay's sink: holds messages until the next turn of the pipeline."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -71,44 +64,53 @@ class Inbox:
         self._beats: list[Heartbeat] = []
 
     def __call__(self, topic: str, key: str, headers: Headers, payload: bytes) -> None:
-        """Take a message, in the relay's thread."""
+        """Add a message; runs in the relay's thread."""
         with self._lock:
             if topic == topics.PINGS.name:
                 self._pings.append((payload, headers[topics.CONTENT_TYPE].decode()))
             else:
                 self._beats.append(heartbeat.decode(payload))
 
-    def take(self) -> tuple[list[tuple[bytes, str]], list[Heartbeat]]:
-        """Everything since the last time."""
+    def drain(self) -> tuple[list[tuple[bytes, str]], list[Heartbeat]]:
+        """Ping messages with their content types, and heartbeats, since the last call."""
         with self._lock:
-            taken = self._pings, self._beats
+            drained = self._pings, self._beats
             self._pings, self._beats = [], []
-        return taken
+        return drained
 
 
 class Player:
-    """A watched fabric; a context manager. say: told of each step, one line."""
+    """A fabric whose agents feed the pipeline; a context manager.
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
+    report  receives one line about each step
+    """
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
         self._inbox = Inbox()
         self._stack = ExitStack()
         self._newest: dict[str, Incident] = {}
+        self._probed: set[FiveTuple] = set()
+        self._traced: set[FiveTuple] = set()
+        self._started_s = 0.0
+        self._warm = False
         self.fabric = Fabric(PLAN)
         self.pipeline = Replay(topology=self.fabric.topology)
 
     def __enter__(self) -> Player:
         with ExitStack() as stack:
-            stack.enter_context(_before_others())
+            self._delay = stack.enter_context(SchedulingDelay())
+            stack.enter_context(_high_priority())
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="skh-")))
             stack.enter_context(Relay(directory / "relay.sock", self._inbox))
             begin = time.monotonic()
             stack.enter_context(self.fabric)
-            self._say(f"{len(PLAN.nodes())} namespaces up in {time.monotonic() - begin:.1f} s")
+            self._report(f"{len(PLAN.nodes())} namespaces up in {time.monotonic() - begin:.1f} s")
             start_agents(
                 self.fabric, directory, f"unix:{directory / 'relay.sock'}", ports_per_pair=2,
                 log=directory / "agents.log",
             )  # fmt: skip
+            self._started_s = time.monotonic()
             self._stack = stack.pop_all()
         return self
 
@@ -120,107 +122,122 @@ class Player:
     ) -> None:
         self._stack.close()
 
-    def play(self, chosen: Sequence[Scene]) -> Result:
-        """One fault after another, with calm between them. Raises FabricError."""
+    def play(self, rounds: Sequence[Sequence[SuiteFault]]) -> Result:
+        """Play rounds one after another, with calm between them; raises FabricError.
+
+        rounds  the faults of a round are in place at the same time, so they should not share
+                components or paths
+        """
         begin = time.monotonic()
-        slow_first = chosen[:1] and actions.symptom(chosen[0].fault) == "high_latency"
-        self._until(lambda: False, _WARM_FOR_LATENCY_S if slow_first else _WARM_S)
+        self._run_until(self._routes_known, _ROUTES_S)
+        self._run(_WARM_S)
+        self._warm = True
+        names: list[str] = []
         made: list[Truth] = []
-        for scene in chosen:
-            self._until(partial(self._calm_for, scene), _CALM_S)
-            self._until(lambda: False, _REST_S)
-            made.append(self._scene(scene))
+        for faults in rounds:
+            latency = any(map(_raises_latency, faults))
+            if latency:
+                self._run(self._started_s + _WARM_FOR_LATENCY_S - time.monotonic())
+            self._run_until(partial(self._calm, wait_for_latency=latency), _CALM_S)
+            self._run(_REST_S)
+            names += [each.name for each in faults]
+            made += self._play_round(faults)
         records = self.pipeline.tally.records
-        self._keep(self.pipeline.finish().incidents)
-        incidents = list(self._newest.values())
-        return Result(
-            [scene.name for scene in chosen], made, incidents, scoring.score(made, incidents),
-            records, time.monotonic() - begin,
+        self._keep_newest(self.pipeline.finish().incidents)
+        return scored(
+            names, made, list(self._newest.values()), records, time.monotonic() - begin,
+            self._delay.complaint(begin),
         )  # fmt: skip
 
-    def _scene(self, scene: Scene) -> Truth:
-        fault = self.fabric.create(scene.fault)
-        made = issues.truth(fault, PLAN.fabric)
-        if made is None:
-            raise FabricError(f"{fault}: probes cannot see it")
+    def _play_round(self, faults: Sequence[SuiteFault]) -> list[Truth]:
+        created = [self.fabric.create(each.fault) for each in faults]
+        made = []
+        for fault in created:
+            truth = issues.truth(fault, PLAN.fabric)
+            if truth is None:
+                raise FabricError(f"{fault}: probes cannot see it")
+            made.append(truth)
 
-        def found() -> bool:
-            return bool(scoring.score([made], self._newest.values()).matched)
+        def all_found() -> bool:
+            return not scoring.score(made, self._newest.values()).missed
 
-        self._until(found, scene.hold_s)
-        self._until(lambda: False, 2.0)  # a verdict that is right only for a moment shows itself
-        self.fabric.destroy(fault)
-        over = msgspec.structs.replace(made, end=issues.now())
-        matched = scoring.score([made], self._newest.values()).matched
-        after = f"{matched[0].seconds:.1f} s" if matched else f"missed{self._instead(made)}"
-        self._say(f"{scene.name:28} {fault.at:40} {after}")
-        return over
+        self._run_until(all_found, max(each.timeout_s for each in faults))
+        self._run(_STAYS_S)
+        for fault in reversed(created):
+            self.fabric.destroy(fault)
+        matched = scoring.score(made, self._newest.values()).matched
+        ended = [msgspec.structs.replace(truth, end=issues.now()) for truth in made]
+        for each, truth in zip(faults, ended, strict=True):
+            after = [match.seconds for match in matched if match.truth.component == each.fault.at]
+            outcome = f"{after[0]:.1f} s" if after else "missed"
+            if not after and (opened := incidents_during(truth, [*self._newest.values()])):
+                outcome += f"; incidents meanwhile: {', '.join(opened)}"
+            self._report(f"{each.name:28} {each.fault.at:40} {outcome}")
+        return ended
 
-    def _instead(self, missed: Truth) -> str:
-        """Who was blamed while something else was broken."""
-        blamed = [
-            f"{incident.component} {incident.symptom}"
-            for incident in self._newest.values()
-            if incident.detected_at >= missed.start and not incident.parent
-        ]
-        return f"; blamed: {', '.join(blamed)}" if blamed else ""
+    def _routes_known(self) -> bool:
+        """Whether every NIC probes and every five-tuple of the underlay has been traced."""
+        nics = {rnic.real_ip for host in self.fabric.topology.hosts for rnic in host.rnics}
+        return {source for source, _, _ in self._probed} == nics and self._probed <= self._traced
 
-    def _calm_for(self, scene: Scene) -> bool:
-        """Whether what was played before is over, as far as it would be in this one's way: the
-        windows of latency remember for 30 s, which is time enough for a loss."""
-        waits = actions.symptom(scene.fault) == "high_latency"
+    def _calm(self, *, wait_for_latency: bool) -> bool:
+        """Whether the incidents of earlier rounds are closed. A latency incident closes when its
+        windows of 30 s have passed, which only another latency fault has to wait for."""
         return all(
-            incident.closed_at or (incident.symptom == "high_latency" and not waits)
+            incident.closed_at or (incident.symptom == "high_latency" and not wait_for_latency)
             for incident in self._newest.values()
         )
 
-    def _until(self, reached: Callable[[], bool], within_s: float) -> None:
-        """Let the pipeline run until something is so, at most for some time."""
-        give_up_at = time.monotonic() + within_s
-        while time.monotonic() < give_up_at and not reached():
+    def _run(self, seconds: float) -> None:
+        """Let the pipeline run for so long."""
+        self._run_until(lambda: False, seconds)
+
+    def _run_until(self, reached: Callable[[], bool], timeout_s: float) -> None:
+        """Let the pipeline run until ``reached()``, or until the time is over."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline and not reached():
             time.sleep(_TURN_S)
             self._turn()
 
     def _turn(self) -> None:
-        messages, beats = self._inbox.take()
-        joined = batches.decode_all(messages)
-        found = self.pipeline.feed(joined.batch, beats, time.time_ns())
-        self._keep(found.incidents)
+        messages, beats = self._inbox.drain()
+        batch = batches.decode_all(messages).batch
+        if not self._warm:
+            self._note_routes(batch)
+        self._keep_newest(self.pipeline.feed(batch, beats, time.time_ns()).incidents)
 
-    def _keep(self, incidents: Sequence[Incident]) -> None:
+    def _note_routes(self, batch: pa.RecordBatch) -> None:
+        """Remember which five-tuples of the underlay were probed, and which were traced."""
+        if not {*_FIVE_TUPLE, "agent_type"} <= {*batch.schema.names}:
+            return  # no message has come yet
+        under = batch.filter(pc.equal(batch.column("agent_type"), "underlay"))
+        traces = pc.equal(under.column("task_type"), "TRACEROUTE")
+        self._traced |= _five_tuples(under.filter(traces))
+        self._probed |= _five_tuples(under.filter(pc.invert(traces)))
+
+    def _keep_newest(self, incidents: Sequence[Incident]) -> None:
         for incident in incidents:
             self._newest[incident.incident_id] = incident
 
 
+def _five_tuples(rows: pa.RecordBatch) -> set[FiveTuple]:
+    columns = (rows.column(name).to_pylist() for name in _FIVE_TUPLE)
+    return set(zip(*columns, strict=True))
+
+
+def _raises_latency(each: SuiteFault) -> bool:
+    return actions.symptom(each.fault) == "high_latency"
+
+
 @contextmanager
-def _before_others() -> Iterator[None]:
-    """Priority for this process and its children: what else the machine does is not to look like
-    a starved agent."""
+def _high_priority() -> Iterator[None]:
+    """Raise the priority of this process and its children, so that the load of other processes
+    does not starve the agents."""
     usual = os.getpriority(os.PRIO_PROCESS, 0)
-    with suppress(PermissionError):  # the fabric will say that it needs root
+    with suppress(PermissionError):  # the fabric will report that it needs root
         os.setpriority(os.PRIO_PROCESS, 0, min(usual, _PRIORITY))
     try:
         yield
     finally:
         with suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, usual)
-
-
-def table(result: Result) -> str:
-    """For people: one line a fault, then what was made up, then the count."""
-    lines = [f"{'issue type':28} {'component':40} {'found':6} {'named':40} seconds"]
-    matches = {match.truth.start: match for match in result.score.matched}
-    for name, made in zip(result.names, result.truths, strict=True):
-        match = matches.get(made.start)
-        how = "no" if match is None else "yes" if match.top1 else "class"
-        named = match.component if match else "-"
-        after = f"{match.seconds:.1f}" if match else "-"
-        lines.append(f"{name:28} {made.component:40} {how:6} {named:40} {after}")
-    for incident_id, component, symptom in result.score.false:
-        lines.append(f"made up: {component} {symptom} ({incident_id})")
-    score = result.score
-    lines.append(
-        f"{len(score.matched)} of {score.truths} found ({score.top1} named exactly), "
-        f"{len(score.false)} false; {result.records} records in {result.seconds:.0f} s"
-    )
-    return "\n".join(lines)

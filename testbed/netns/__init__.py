@@ -9,10 +9,16 @@ caller uses) and ``faults/actions.py`` (the table of faults). ``machine`` runs i
 from testbed.netns.fabric import Fabric
 from testbed.netns.faults.fault import Fault, FaultError
 from testbed.netns.machine import FabricError, missing, remove_stale
-from testbed.netns.plan.places import PlaceError
+from testbed.netns.plan.component_ports import UnknownComponent
 from testbed.netns.plan.plan import Plan
 
 __all__ = [
-    "Fabric", "FabricError", "Fault", "FaultError", "PlaceError", "Plan", "missing",
+    "Fabric",
+    "FabricError",
+    "Fault",
+    "FaultError",
+    "Plan",
+    "UnknownComponent",
+    "missing",
     "remove_stale",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Plan -> namespaces, cables, addresses, routes, vSwitches."""
+"""Builds a plan: namespaces, cables, addresses, routes, vSwitches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SETTINGS: Final = {
 
 
 def build(plan: Plan, space_of: Callable[[str], str]) -> None:
-    """Make everything; raises FabricError. space_of: name of a node's namespace."""
+    """Build everything; raises FabricError. space_of: node -> name of its namespace."""
     nodes = plan.nodes()
     spaces = {node: space_of(node) for node in nodes}
     machine.ip(None, [f"netns add {space}" for space in spaces.values()])
@@ -60,7 +60,7 @@ def build(plan: Plan, space_of: Callable[[str], str]) -> None:
         machine.bridge(spaces[f"host-{host}"], overlay.forwarding(plan, host))
     if plan.vswitch == "ovs" and plan.containers:
         for host, box, nic in product(range(plan.hosts), range(plan.containers), range(plan.nics)):
-            # Its datapath would pass on the checksums that were left to hardware unmade.
+            # The user-space datapath forwards checksums that were left to hardware, unfilled.
             node, port, _ = plan.container_cable(host, box, nic).lower
             machine.call(machine.inside(spaces[node], ["ethtool", "-K", port, "tx", "off"]))
         for host in range(plan.hosts):

@@ -1,7 +1,8 @@
-"""What ``fabric play`` breaks, one thing after another: issue types as faults of the real fabric.
+"""The faults that ``fabric play`` injects: issue types as faults of the real fabric.
 
-Two tiers, 8 hosts x 2 NICs, two containers a host, each of another tenant. Delays are thousands of
-times a data centre's: the round trip through namespaces is some 200 us and noisy, not 15.
+The fabric has two tiers, 8 hosts x 2 NICs and two containers per host, one for each of two tenants.
+Delays are far larger than a data centre's: a round trip through the namespaces takes about 200 us
+and is noisy, where a data centre's takes 15 us.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ PLAN: Final = Plan(
 )
 
 
-class Scene(NamedTuple):
-    """A fault to play. hold_s: how long it may last before it counts as missed."""
+class SuiteFault(NamedTuple):
+    """A named fault; it counts as missed when no incident names it within ``timeout_s``."""
 
     name: str
     fault: Fault
-    hold_s: float
+    timeout_s: float
 
 
 def _rnic(host: int, nic: int) -> str:
@@ -32,26 +33,30 @@ def _link(spine: int, tor: int) -> str:
     return PLAN.link_id(PLAN.switch_cable(spine, tor))
 
 
-def scenes() -> list[Scene]:
-    """All of them, by turns loss and latency, for the one can be played while the other's windows
-    forget; fresh faults each time."""
-    network, quick, slow = "network", 25.0, 60.0
+def suite() -> list[SuiteFault]:
+    """All faults, newly made, in the order to play them.
 
-    def scene(name: str, action: str, at: str, hold_s: float, **amounts: float | str) -> Scene:
-        fault = Fault(target=network, action=action, at=at, issue_type=name, **amounts)  # type: ignore[arg-type]  # amounts are Fault's own fields
-        return Scene(name, fault, hold_s)
+    Loss and latency alternate: while the latency windows of one fault pass, a loss can be played.
+    """
+    network, loss_s, latency_s = "network", 25.0, 60.0
+
+    def fault(
+        name: str, action: str, at: str, timeout_s: float, **amounts: float | str
+    ) -> SuiteFault:
+        made = Fault(target=network, action=action, at=at, issue_type=name, **amounts)  # type: ignore[arg-type]  # amounts are Fault's own fields
+        return SuiteFault(name, made, timeout_s)
 
     every = [
-        scene("crc_error", "loss", _link(0, 1), quick, percent=20.0),
-        scene("rnic_port_down", "down", _rnic(5, 1), quick),
-        scene("switch_port_down", "down", _link(1, 2), quick),
-        scene("switch_port_flapping", "flap", _link(0, 0), quick, period_s=4.0),
-        scene("switch_offline", "down", "spine:spine-1", quick),
-        scene("rnic_hardware_failure", "drop", _rnic(2, 0), quick),
-        scene("rnic_port_flapping", "flap", _rnic(6, 0), quick, period_s=4.0),
-        scene("bond_error", "address", _rnic(1, 1), quick),
-        scene("rnic_gid_change", "address", _rnic(4, 0), quick, address="10.1.2.200"),
-        Scene(
+        fault("crc_error", "loss", _link(0, 1), loss_s, percent=20.0),
+        fault("rnic_port_down", "down", _rnic(5, 1), loss_s),
+        fault("switch_port_down", "down", _link(1, 2), loss_s),
+        fault("switch_port_flapping", "flap", _link(0, 0), loss_s, period_s=4.0),
+        fault("switch_offline", "down", "spine:spine-1", loss_s),
+        fault("rnic_hardware_failure", "drop", _rnic(2, 0), loss_s),
+        fault("rnic_port_flapping", "flap", _rnic(6, 0), loss_s, period_s=4.0),
+        fault("bond_error", "address", _rnic(1, 1), loss_s),
+        fault("rnic_gid_change", "address", _rnic(4, 0), loss_s, address="10.1.2.200"),
+        SuiteFault(
             "container_crash",
             Fault(
                 target="process",
@@ -59,43 +64,55 @@ def scenes() -> list[Scene]:
                 at="container:cont-3-1",
                 issue_type="container_crash",
             ),
-            quick,
+            loss_s,
         ),
-        Scene("agent crash", Fault(target="process", action="kill", at="agent:host-7"), quick),
-        Scene(
+        SuiteFault(
+            "agent crash", Fault(target="process", action="kill", at="agent:host-7"), loss_s
+        ),
+        SuiteFault(
             "agent starved",
             Fault(target="cpu", action="load", at="agent:host-0", percent=60.0, period_s=2.0),
-            quick,
+            loss_s,
         ),
-        scene("offloading_failure", "delay", _rnic(0, 1), slow, time_us=2000.0),
-        scene("not_using_rdma", "delay", "vswitch:host-5", slow, time_us=2000.0),
-        scene("congestion_control_disabled", "delay", "tor:tor-3", slow, time_us=2000.0),
-        scene("pcie_nic_error", "delay", "host:host-2", slow, time_us=2000.0),
-        scene("hugepage_misconfiguration", "delay", "host:host-6", slow, time_us=1000.0),
-        scene(
-            "rnic_firmware_not_responding", "delay", _rnic(7, 0), slow, time_us=2000.0, share=0.5
+        fault("offloading_failure", "delay", _rnic(0, 1), latency_s, time_us=2000.0),
+        fault("not_using_rdma", "delay", "vswitch:host-5", latency_s, time_us=2000.0),
+        fault("congestion_control_disabled", "delay", "tor:tor-3", latency_s, time_us=2000.0),
+        fault("pcie_nic_error", "delay", "host:host-2", latency_s, time_us=2000.0),
+        fault("hugepage_misconfiguration", "delay", "host:host-6", latency_s, time_us=1000.0),
+        fault(
+            "rnic_firmware_not_responding",
+            "delay",
+            _rnic(7, 0),
+            latency_s,
+            time_us=2000.0,
+            share=0.5,
         ),
-        scene(
-            "suboptimal_flow_offloading", "delay", "vswitch:host-1", slow, time_us=2000.0, share=0.5
+        fault(
+            "suboptimal_flow_offloading",
+            "delay",
+            "vswitch:host-1",
+            latency_s,
+            time_us=2000.0,
+            share=0.5,
         ),
-        scene(
+        fault(
             "repetitive_flow_offloading",
             "delay",
             "vswitch:host-3",
-            slow,
+            latency_s,
             time_us=2000.0,
             percent=50.0,
         ),
     ]
-    slow_ones = [each for each in every if each.hold_s == slow]
-    quick_ones = [each for each in every if each.hold_s == quick]
-    first = len(quick_ones) - len(slow_ones)  # the detector of latency needs a past first
-    turns = zip(slow_ones, quick_ones[first:], strict=True)
-    return quick_ones[:first] + [scene for pair in turns for scene in pair]
+    latencies = [each for each in every if each.timeout_s == latency_s]
+    losses = [each for each in every if each.timeout_s == loss_s]
+    first = len(losses) - len(latencies)  # the latency detector needs 70 s of input
+    turns = zip(latencies, losses[first:], strict=True)
+    return losses[:first] + [each for pair in turns for each in pair]
 
 
-def hard_scenes() -> list[Scene]:
-    """Smaller, rarer, one-way, or in the vSwitch's own tables: what may well be missed."""
+def hard_suite() -> list[SuiteFault]:
+    """Faults that may well be missed: small, rare, one-way, or in the vSwitch's own tables."""
     faults = [
         ("gray link, 3 %", Fault(target="network", action="loss", at=_link(1, 0), percent=3.0)),
         (
@@ -128,4 +145,6 @@ def hard_scenes() -> list[Scene]:
             Fault(target="network", action="delay", at="spine:spine-0", time_us=1000.0),
         ),
     ]
-    return [Scene(name, fault, 60.0 if fault.action == "delay" else 40.0) for name, fault in faults]
+    return [
+        SuiteFault(name, fault, 60.0 if fault.action == "delay" else 40.0) for name, fault in faults
+    ]

@@ -1,4 +1,4 @@
-"""What the fabric asks of Linux: namespaces, ip, bridge, nft, processes that live in them."""
+"""Linux as the fabric uses it: namespaces, ip, bridge, nft, and the processes in them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 NAMESPACES: Final = Path("/run/netns")
 PREFIX: Final = "skh"
 RUNTIME: Final = Path("/run/skh-ovs")  # sockets of daemons, by namespace; gone with it
-END_TIMEOUT_S: Final = 5.0
+END_TIMEOUT_S: Final = 30.0  # a bound on hangs: a process that is killed ends at once
 _PACKAGES: Final = {"ip": "iproute2", "nft": "nftables", "nsenter": "util-linux"}
 _STARTED, _STATE = 19, 0  # fields of /proc/PID/stat after the command's name
 
@@ -33,7 +33,7 @@ class Process(NamedTuple):
 
 
 def missing() -> list[str]:
-    """What this machine lacks to build a fabric; empty when nothing does."""
+    """The tools and rights that this machine lacks for a fabric; empty when it lacks none."""
     lacks = [f"{tool} (apt install {package})" for tool, package in _PACKAGES.items()
              if shutil.which(tool) is None]  # fmt: skip
     if os.name != "posix" or os.geteuid() != 0:
@@ -42,7 +42,7 @@ def missing() -> list[str]:
 
 
 def call(command: Sequence[str], text: str = "") -> str:
-    """Run a command and return what it printed; raises FabricError with its first complaint."""
+    """Run a command and return its output; raises FabricError with its first error line."""
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)  # noqa: S603  # fixed argument lists
     if done.returncode:
         why = (done.stderr or done.stdout).strip().splitlines()
@@ -51,12 +51,12 @@ def call(command: Sequence[str], text: str = "") -> str:
 
 
 def inside(space: str, command: Sequence[str]) -> list[str]:
-    """The command, run in a namespace's network; its files are this machine's."""
+    """A command line that runs ``command`` in a namespace's network, with this machine's files."""
     return ["nsenter", f"--net={NAMESPACES / space}", "--", *command]
 
 
 def ip(space: str | None, lines: Sequence[str], *options: str) -> None:
-    """Run lines of ``ip -batch``, in a namespace or (None) outside of all."""
+    """Run lines of ``ip -batch`` in a namespace, or (None) in the machine's own network."""
     if lines:
         where = ["-n", space] if space else []
         call(["ip", *where, *options, "-batch", "-"], "\n".join(lines) + "\n")
@@ -74,7 +74,7 @@ def nft(space: str, script: str) -> str:
 
 
 def present(prefix: str = f"{PREFIX}-") -> list[str]:
-    """Names of the namespaces that begin so."""
+    """Names of the namespaces with this prefix."""
     return [path.name for path in NAMESPACES.glob(f"{prefix}*")]
 
 
@@ -84,11 +84,11 @@ def remove(names: Iterable[str]) -> None:
     if not gone:
         return
     end(processes_in(gone))
-    with suppress(FabricError):  # what matters is what is left
+    with suppress(FabricError):  # the check below finds namespaces that stay
         ip(None, [f"netns del {name}" for name in gone], "-force")
     for name in gone:
         shutil.rmtree(RUNTIME / name, ignore_errors=True)
-    with suppress(OSError):  # another fabric has something there, or nobody ever had
+    with suppress(OSError):  # another fabric uses it, or it was never made
         RUNTIME.rmdir()
     left = sorted(set(gone).intersection(present()))
     if left:
@@ -96,8 +96,8 @@ def remove(names: Iterable[str]) -> None:
 
 
 def remove_stale() -> list[str]:
-    """Remove namespaces of fabrics that belong to a process which is gone (it was killed, or the
-    power failed); returns their names. Fabrics with a name of their own are left alone."""
+    """Remove the namespaces of fabrics whose process has ended without closing them; returns the
+    names. Fabrics with a name of their own are not touched."""
     stale = []
     for name in present():
         match = re.fullmatch(rf"{PREFIX}-(\d+)-\d+-[a-z]+(-\d+)+", name)
@@ -123,25 +123,27 @@ def processes_in(spaces: Iterable[str]) -> list[Process]:
 
 
 def process(pid: int) -> Process | None:
-    """The live process of this number."""
+    """The running process with this pid; None where there is none, or a zombie."""
     fields = _stat(pid)
     return Process(pid, int(fields[_STARTED])) if fields and fields[_STATE] != "Z" else None
 
 
 def alive(known: Process) -> bool:
-    """Whether it still runs, and is not another one with its number."""
+    """Whether the process still runs, and its pid is not used by another one."""
     return process(known.pid) == known
 
 
 def stopped(known: Process) -> bool:
-    """Whether it is halted by SIGSTOP."""
+    """Whether the process is stopped by SIGSTOP."""
     fields = _stat(known.pid)
     return bool(fields) and fields[_STATE] == "T"
 
 
 def end(processes: Iterable[Process], *, now: bool = False) -> None:
-    """End processes and what else is in their process groups, with patience first unless ``now``;
-    raises FabricError if one stays. Children of our own become zombies until they are waited for.
+    """End processes and their process groups: SIGTERM, then SIGKILL; with ``now`` SIGKILL at once.
+
+    Children of this process become zombies until they are waited for. Raises FabricError if a
+    process does not end.
     """
     left = [known for known in processes if alive(known)]
     for number in (signal.SIGKILL,) if now else (signal.SIGTERM, signal.SIGKILL):
@@ -158,7 +160,7 @@ def end(processes: Iterable[Process], *, now: bool = False) -> None:
 
 
 def _signal(known: Process, number: int) -> None:
-    """To the whole group when the process leads one: helpers are started that way."""
+    """Signal a process, and its group if it leads one: helpers are started as group leaders."""
     with suppress(ProcessLookupError):
         if os.getpgid(known.pid) == known.pid:
             os.killpg(known.pid, number)
@@ -174,7 +176,7 @@ def _stat(pid: int) -> list[str]:
 
 
 def resume(processes: Iterable[Process]) -> None:
-    """Let halted processes run on, and wait until they do."""
+    """Continue stopped processes, and wait until they run."""
     known = [each for each in processes if alive(each)]
     for each in known:
         _signal(each, signal.SIGCONT)

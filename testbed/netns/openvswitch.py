@@ -3,9 +3,9 @@
     skeletonhunter fabric exec host-0 -- ovs-ofctl dump-flows br0n0
     skeletonhunter fabric exec host-0 -- ovs-appctl dpctl/dump-flows -m
 
-No kernel module is needed. Tunnels stay the kernel's: a VXLAN port of each bridge, as with Linux
-bridges. One database and one daemon live in each host's namespace and are gone with it. Nothing is
-offloaded: there is no hardware here to take the flows.
+No kernel module is needed. Tunnels are the kernel's: each bridge has a VXLAN port, as with Linux
+bridges. Each host's namespace has a database and a daemon of its own, which end with it. No flow is
+offloaded, since there is no hardware to offload to.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ovs-vsctl --db=unix:db.sock {bridges}
 
 
 def missing() -> list[str]:
-    """What this machine lacks for it."""
+    """The tools that this machine lacks for Open vSwitch."""
     tools = {
         "ovs-vsctl": "openvswitch-switch", "ovs-vswitchd": "openvswitch-switch",
         "ethtool": "ethtool",
@@ -45,12 +45,12 @@ def missing() -> list[str]:
 
 
 def run_directory(space: str) -> Path:
-    """Where the daemons of a host's namespace have their sockets."""
+    """Directory of the sockets of the daemons in a host's namespace."""
     return machine.RUNTIME / space
 
 
 def flows(plan: Plan, here: Segment) -> list[str]:
-    """A vSwitch's table: each container of the tenant by hardware address, broadcasts to all."""
+    """The flow table of a vSwitch: the tenant's containers by hardware address, and broadcasts."""
     local = [
         (plan.container_mac(here.host, c, here.nic), f"c{c}n{here.nic}")
         for c in overlay.containers(plan, here.tenant)
@@ -59,7 +59,7 @@ def flows(plan: Plan, here: Segment) -> list[str]:
 
 
 def looped(plan: Plan, here: Segment) -> list[str]:
-    """The same, with frames for other hosts sent back into the tunnel that they come from."""
+    """The flow table that sends frames for other hosts back into the tunnel they come from."""
     return flows(plan, here) + [
         f"priority=20,in_port={port},dl_dst={mac},actions=IN_PORT"
         for mac, port in _remote(plan, here)
@@ -67,13 +67,13 @@ def looped(plan: Plan, here: Segment) -> list[str]:
 
 
 def local_only(plan: Plan, here: Segment) -> list[str]:
-    """The same without any flow that leaves the host."""
+    """The flow table without the flows that leave the host."""
     away = {_flow(mac, port) for mac, port in _remote(plan, here)} | {_BROADCAST}
     return [flow for flow in flows(plan, here) if flow not in away]
 
 
 def start(plan: Plan, host: int, space: str) -> None:
-    """Database, daemon, bridges, ports and flows of one host; its links exist already."""
+    """Start database, daemon, bridges, ports and flows of one host, whose links exist."""
     bridges = []
     for here in overlay.segments(plan, host):
         ports = [f"c{c}n{here.nic}" for c in overlay.containers(plan, here.tenant)]
@@ -85,7 +85,7 @@ def start(plan: Plan, host: int, space: str) -> None:
     at = run_directory(space)
     at.mkdir(parents=True)
     script = _START.format(at=at, schema=_SCHEMA, bridges=" ".join(bridges))
-    # Not into our pipes: the daemons would keep them open for ever.
+    # Not into our pipes, which the daemons would keep open.
     quietly = (
         f"({script}) </dev/null >{at}/start.log 2>&1 || {{ tail -n 1 {at}/start.log; exit 1; }}"
     )
@@ -103,9 +103,9 @@ def write(space: str, here: Segment, wanted: list[str]) -> None:
 
 
 def wrong(space: str, here: Segment, wanted: list[str]) -> int:
-    """How many flows of a vSwitch are not as they should be."""
-    said = machine.call(["ovs-ofctl", "--names", "--no-stats", "dump-flows", _socket(space, here)])
-    have = Counter(_normal(line) for line in said.splitlines() if "actions=" in line)
+    """Number of flows that a vSwitch has too many or too few, compared with ``wanted``."""
+    shown = machine.call(["ovs-ofctl", "--names", "--no-stats", "dump-flows", _socket(space, here)])
+    have = Counter(_normal(line) for line in shown.splitlines() if "actions=" in line)
     want = Counter(_normal(flow) for flow in wanted)
     return sum(((have - want) + (want - have)).values())
 

@@ -1,4 +1,4 @@
-"""Fabrics that outlive the command that built them: one JSON file each."""
+"""State files of fabrics that outlive the command that built them: one JSON file each."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from testbed.scoring.truth import Truth
 
 DIRECTORY: Final = Path("/run/skeletonhunter")
 _NAME: Final = re.compile(r"[a-z][a-z0-9]{0,14}")
-_SETTLING_S: Final = 0.3  # what a killed command started may go on for a moment
+_SETTLING_S: Final = 0.3  # children of a killed builder may still create namespaces
 
 
 class State(msgspec.Struct, kw_only=True):
-    """What is remembered of a fabric.
+    """The content of a state file.
 
-    builder    the command that builds it; built: whether it came to its end
-    collector  the relay that takes the agents' records; out: directory of what it writes
-    truths     what was broken, as testbed.scoring.truth has it; by fault id
+    builder    the process that builds the fabric; built: whether it has finished
+    collector  the relay that receives the agents' records; out: the directory of its files
+    truths     fault id -> its line of truth.json
     """
 
     name: str
@@ -48,41 +48,41 @@ class State(msgspec.Struct, kw_only=True):
     truths: dict[str, Truth] = {}
 
     @property
-    def half(self) -> bool:
-        """It was never finished, and nobody is at it any more."""
+    def abandoned(self) -> bool:
+        """Whether the fabric is not finished and its builder no longer runs."""
         return not self.built and not machine.alive(self.builder)
 
     def fabric(self) -> Fabric:
-        """The fabric that stands there."""
+        """The fabric that this state describes."""
         fabric = Fabric(self.plan, name=self.name)
         fabric.faults = {fault.fault_id: fault for fault in self.faults}
         fabric.last_fault = self.last_fault
         fabric.agents = {agent.node: agent for agent in self.agents}
         return fabric
 
-    def take(self, fabric: Fabric) -> None:
-        """Remember what the fabric is like now."""
+    def update(self, fabric: Fabric) -> None:
+        """Record the faults and agents that the fabric has now."""
         self.faults = list(fabric.faults.values())
         self.last_fault = fabric.last_fault
         self.agents = list(fabric.agents.values())
 
 
 class Store:
-    """The state files of a directory. Raises FabricError, one line, where something is amiss."""
+    """The state files of a directory; its methods raise FabricError (one line)."""
 
     def __init__(self, directory: Path = DIRECTORY) -> None:
         self.directory = directory
 
     def path(self, name: str) -> Path:
-        """Where a fabric is remembered."""
+        """The state file of a fabric."""
         return self.directory / f"{name}.json"
 
     def names(self) -> list[str]:
-        """All fabrics of this directory."""
+        """Names of all fabrics of this directory."""
         return sorted(path.stem for path in self.directory.glob("*.json"))
 
     def load(self, name: str) -> State:
-        """One of them."""
+        """Read the state of one fabric."""
         try:
             return msgspec.json.decode(self.path(name).read_bytes(), type=State)
         except FileNotFoundError:
@@ -96,7 +96,7 @@ class Store:
             ) from why
 
     def only(self, name: str | None) -> str:
-        """The name, or that of the only fabric there is."""
+        """``name``, or the name of the only fabric of this directory."""
         known = self.names()
         if name is not None:
             return name
@@ -108,7 +108,7 @@ class Store:
         return known[0]
 
     def save(self, state: State) -> None:
-        """Write it whole or not at all."""
+        """Write a state file atomically."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             fresh = self.directory / f".{state.name}"
@@ -119,7 +119,7 @@ class Store:
 
     @contextmanager
     def change(self, name: str) -> Iterator[tuple[State, Fabric]]:
-        """A fabric to be changed, by one command at a time; saved also when that failed."""
+        """Lock and load a fabric, and save its state afterwards, also when the change fails."""
         with self._locked():
             state = self.load(name)
             if not state.built:
@@ -130,11 +130,11 @@ class Store:
             try:
                 yield state, fabric
             finally:
-                state.take(fabric)
+                state.update(fabric)
                 self.save(state)
 
     def build(self, name: str, plan: Plan) -> tuple[State, Fabric]:
-        """Make a fabric; raises FabricError also when there is one of this name already."""
+        """Build a fabric; raises FabricError also when one of this name exists."""
         if not _NAME.fullmatch(name):
             raise FabricError(
                 f"name {name!r}: give a small letter, then up to 14 letters or digits"
@@ -142,7 +142,7 @@ class Store:
         require_tools(plan)
         myself = machine.process(os.getpid())
         fabric = Fabric(plan, name=name)
-        if myself is None:  # it is running this line
+        if myself is None:  # cannot happen: it runs this line
             raise FabricError("cannot read /proc")
         with self._locked():
             if self.path(name).exists() or machine.present(fabric.prefix):
@@ -162,15 +162,17 @@ class Store:
         return state, fabric
 
     def remove(self, name: str) -> int:
-        """Take a fabric down, also what is left of one whose command was killed; returns how many
-        namespaces went. Raises FabricError when there is none, or something stays."""
+        """Take a fabric down, also an abandoned one; returns the number of removed namespaces.
+
+        Raises FabricError when there is no such fabric, or a namespace or process stays.
+        """
         require_tools(Plan())
         prefix = f"{machine.PREFIX}-{name}-"
         known = self.path(name).exists()
         if not _NAME.fullmatch(name) or not (known or machine.present(prefix)):
             self.load(name)
         state: State | None = None
-        with suppress(FabricError):  # a file that cannot be read is no reason to let things stand
+        with suppress(FabricError):  # remove the namespaces even if the file cannot be read
             state = self.load(name) if known else None
         if state is not None and not state.built and machine.alive(state.builder):
             raise FabricError(f"fabric {name!r} is being built by process {state.builder.pid}")

@@ -1,7 +1,6 @@
-"""The guest's root file system, put together from this machine's own packages. No root needed.
+"""The guest's root file system, packed from the packages of this machine. Needs no root.
 
-Everything is looked up at each run, so there is nothing that could be stale; it takes about a
-second.
+Every file is looked up at each run, which takes about a second, so nothing can be out of date.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from testbed.rdma_vm import cpio
 from testbed.rdma_vm.kernel import GuestError, Kernel, run
 
 _HERE: Final = Path(__file__).parent
-_PROBERS: Final = _HERE.parent.parent / "probers"
+_ROOT: Final = _HERE.parent.parent
 #: Tools of the guest by package; /usr/sbin may not be in a user's search path.
 _TOOLS: Final = {
     "busybox": "busybox-static",
@@ -46,10 +45,15 @@ _LEFT_OUT: Final = {
     "turtledemo", "sqlite3", "curses", "dbm", "venv", "xmlrpc", "wsgiref", "asyncio", "xml",
 }  # fmt: skip
 _SCRIPTS: Final = ("init", "network")
+#: What the RDMA engine imports of this repository: files that need the standard library only.
+_SHARED: Final = (
+    "probers/__init__.py", "probers/net/__init__.py", "probers/net/packet.py",
+    "probers/net/responder.py", "schemas/__init__.py", "schemas/printable.py",
+)  # fmt: skip
 
 
 def missing() -> list[str]:
-    """What this machine lacks to build and run a guest; empty when nothing does."""
+    """The tools and files that this machine lacks for a guest; empty when it lacks none."""
     lacks = []
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         lacks.append("Linux on x86-64, because the guest runs this machine's own programs")
@@ -67,7 +71,7 @@ def missing() -> list[str]:
 
 
 def build(guest_kernel: Kernel, out: BinaryIO) -> None:
-    """Write the root file system as the kernel takes it; raises GuestError."""
+    """Write the root file system as a cpio archive; raises GuestError."""
     if lacks := missing():
         raise GuestError(f"an RDMA guest needs {', '.join(lacks)}")
     for piece in cpio.pack(_entries(guest_kernel)):
@@ -85,23 +89,13 @@ def _entries(guest_kernel: Kernel) -> Iterator[cpio.Entry]:
     for module in guest_kernel.modules:
         yield cpio.file(f"modules/{module.name}", module.read_bytes())
     for source in own_sources():
-        yield _copy(source, f"skh/{source.parent.name}/{source.name}")
+        yield _copy(source, f"skh/{source.relative_to(_ROOT)}")
     yield from _system()
 
 
 def own_sources() -> list[Path]:
-    """The RDMA engine, and what it imports of ours."""
-    shared = [*map(_prober, _SHARED), *(_PROBERS.parent / "schemas" / f"{n}.py" for n in _SCHEMAS)]
-    return sorted([*_PROBERS.glob("rdma*.py"), *shared])
-
-
-#: What the RDMA engine imports of the agent and of schemas; standard library only.
-_SHARED: Final = ("__init__", "wire", "responder")
-_SCHEMAS: Final = ("__init__", "printable")
-
-
-def _prober(name: str) -> Path:
-    return _PROBERS / f"{name}.py"
+    """The files of the RDMA engine, and those that it imports of the agent and of schemas."""
+    return sorted([*(_ROOT / "probers/rdma").glob("*.py"), *(_ROOT / name for name in _SHARED)])
 
 
 def _system() -> Iterator[cpio.Entry]:

@@ -79,7 +79,7 @@ def test_a_flow_that_was_taken_away_by_hand_is_noticed(fabric: Fabric) -> None:
 def traces(fabric: Fabric, fault: Fault) -> list[str]:
     from testbed.netns.faults import actions
 
-    return actions.traces(fabric, fault)
+    return actions.in_kernel(fabric, fault)
 
 
 def test_frames_circle_while_the_table_sends_them_back(fabric: Fabric) -> None:

@@ -1,4 +1,4 @@
-"""``skeletonhunter fabric fault``: break something at a component id, and mend it, verified."""
+"""``skeletonhunter fabric fault``: faults at component ids, verified in the kernel."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from skeletonhunter import terminal
+from skeletonhunter.commands.fabric.options import DIRECTORY, Name, StateDirectory, testbed_errors
 from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
     from testbed.netns.faults.fault import Fault
     from testbed.netns.state import State
-
-_DIRECTORY = Path("/run/skeletonhunter")
-_State = Annotated[Path, typer.Option("--state", help="Where fabrics are remembered.")]
-_Name = Annotated[str | None, typer.Option(help="Which fabric; the only one, if there is one.")]
 
 
 def register(fabric: typer.Typer) -> None:
@@ -63,11 +60,10 @@ def create(
     issue_type: Annotated[
         str | None, typer.Option(help="What truth.json calls it, instead of the usual name.")
     ] = None,
-    name: _Name = None,
-    state: _State = _DIRECTORY,
+    name: Name = None,
+    state: StateDirectory = DIRECTORY,
 ) -> int:
-    """Make a fault and read back that it is there; prints its id."""
-    from skeletonhunter.commands.fabric.lifecycle import told
+    """Inject a fault, verify that it is in place, print its id."""
     from testbed.netns.faults import issues
     from testbed.netns.faults.fault import Fault
     from testbed.netns.state import Store
@@ -82,10 +78,10 @@ def create(
         issue_type=issue_type,
     )  # fmt: skip
     store = Store(state)
-    with told(), store.change(store.only(name)) as (known, fabric):
+    with testbed_errors(), store.change(store.only(name)) as (known, fabric):
         fabric.create(fault)
-        if made := issues.truth(fault, fabric.topology.fabric):
-            known.truths[fault.fault_id] = made
+        if truth := issues.truth(fault, fabric.topology.fabric):
+            known.truths[fault.fault_id] = truth
         _write_truth(known)
     terminal.echo(str(fault))
     return 0
@@ -93,38 +89,36 @@ def create(
 
 def destroy(
     fault_id: Annotated[str, typer.Argument(help="An id that `fault list` shows, or all.")],
-    name: _Name = None,
-    state: _State = _DIRECTORY,
+    name: Name = None,
+    state: StateDirectory = DIRECTORY,
 ) -> int:
-    """Undo a fault and read back that it is gone; fails when something of it stays."""
+    """Undo a fault and verify that it is gone; exit code 2 when something of it stays."""
     import msgspec
 
-    from skeletonhunter.commands.fabric.lifecycle import told
     from testbed.netns.faults import issues
     from testbed.netns.state import Store
 
     store = Store(state)
-    with told(), store.change(store.only(name)) as (known, fabric):
+    with testbed_errors(), store.change(store.only(name)) as (known, fabric):
         for fault in _chosen(list(fabric.faults.values()), fault_id):
             fabric.destroy(fault)
-            if made := known.truths.get(fault.fault_id):
-                known.truths[fault.fault_id] = msgspec.structs.replace(made, end=issues.now())
+            if truth := known.truths.get(fault.fault_id):
+                known.truths[fault.fault_id] = msgspec.structs.replace(truth, end=issues.now())
             _write_truth(known)
             terminal.echo(f"{fault} is gone")
     return 0
 
 
-def show(name: _Name = None, state: _State = _DIRECTORY) -> int:
+def show(name: Name = None, state: StateDirectory = DIRECTORY) -> int:
     """Show the faults that last, and whether they are really in place."""
-    from skeletonhunter.commands.fabric.lifecycle import told
     from testbed.netns.faults import actions
     from testbed.netns.state import Store
 
     store = Store(state)
-    with told():
+    with testbed_errors():
         fabric = store.load(store.only(name)).fabric()
         for fault in fabric.faults.values():
-            seen = actions.traces(fabric, fault)
+            seen = actions.in_kernel(fabric, fault)
             terminal.echo(f"{fault}: {'; '.join(seen[:3]) or 'NOT in place'}")
     return 0
 

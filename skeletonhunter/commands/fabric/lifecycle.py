@@ -1,33 +1,27 @@
-"""``skeletonhunter fabric``: a real data-centre fabric on this machine, that stays up."""
+"""``skeletonhunter fabric``: build, show and remove fabrics that outlive the command."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
 from skeletonhunter import terminal
+from skeletonhunter.commands.fabric import fault as fabric_fault
+from skeletonhunter.commands.fabric import play
+from skeletonhunter.commands.fabric.options import DIRECTORY, Name, StateDirectory, testbed_errors
 from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
     from testbed.netns.fabric import Fabric
     from testbed.netns.state import State
 
-DIRECTORY: Final = Path("/run/skeletonhunter")
 DEFAULT_NAME: Final = "fabric"
-
-StateDirectory = Annotated[Path, typer.Option("--state", help="Where fabrics are remembered.")]
-Name = Annotated[str | None, typer.Option(help="Which fabric; the only one, if there is one.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add ``fabric`` and what is below it."""
-    from skeletonhunter.commands.fabric import fault as fabric_fault
-    from skeletonhunter.commands.fabric import play
-
     fabric = typer.Typer(
         help="A real fabric of network namespaces on this machine, and faults in it (root).",
         no_args_is_help=True,
@@ -46,18 +40,6 @@ def register(app: typer.Typer) -> None:
     )(execute)
     fabric_fault.register(fabric)
     play.register(fabric)
-
-
-@contextmanager
-def told() -> Iterator[None]:
-    """What the testbed complains about, as the command's own: one line, exit code 2."""
-    from probers.publishing.publisher import PublishError
-    from testbed.netns import FabricError, FaultError, PlaceError
-
-    try:
-        yield
-    except (FabricError, FaultError, PlaceError, PublishError) as why:
-        raise BadInput(str(why)) from why
 
 
 def up(
@@ -108,7 +90,7 @@ def up(
     except ValueError as why:
         raise BadInput(str(why).partition(": ")[2]) from why
     store = Store(state)
-    with told():
+    with testbed_errors():
         known, fabric = store.build(name, plan)
         try:
             if topology is not None:
@@ -118,7 +100,7 @@ def up(
         except BaseException:
             store.remove(name)
             raise
-        known.take(fabric)
+        known.update(fabric)
         store.save(known)
     nodes = len(plan.nodes())
     terminal.echo(f"fabric {name!r} is up: {nodes} namespaces in {time.monotonic() - begin:.1f} s")
@@ -143,7 +125,7 @@ def _write_topology(fabric: Fabric, path: Path) -> None:
 
 
 def _start_agents(state: State, fabric: Fabric, out: Path, ports: int, interval: float) -> None:
-    """The relay first, then the agents; everything they need is in ``out``."""
+    """Start the relay, then the agents; their files are in ``out``."""
     from skeletonhunter.settings import read
     from testbed.netns.probes.agents import start_agents
     from testbed.netns.probes.collector import start_collector
@@ -171,12 +153,12 @@ def down(
     ] = None,
     state: StateDirectory = DIRECTORY,
 ) -> int:
-    """Remove fabrics without a trace, also what a killed command left behind."""
+    """Remove fabrics completely, also what a killed command left behind."""
     from testbed.netns import remove_stale
     from testbed.netns.state import Store
 
     store = Store(state)
-    with told():
+    with testbed_errors():
         for name in names or store.names():
             terminal.echo(f"fabric {name!r} is gone: {store.remove(name)} namespaces")
         if not names and (stale := remove_stale()):
@@ -191,13 +173,13 @@ def status(state: StateDirectory = DIRECTORY) -> int:
     from testbed.netns.state import Store
 
     store = Store(state)
-    with told():
+    with testbed_errors():
         for name in store.names():
             known = store.load(name)
             plan, fabric = known.plan, known.fabric()
             there = len(machine.present(fabric.prefix))
             health = "up" if known.built else "being built"
-            if known.half or there < len(plan.nodes()):
+            if known.abandoned or there < len(plan.nodes()):
                 health = f"incomplete: skeletonhunter fabric down {name}"
             terminal.echo(f"fabric {name!r}: {health}; {there} of {len(plan.nodes())} namespaces")
             terminal.echo(f"  switches    {' '.join(plan.routers())}")
@@ -211,7 +193,7 @@ def status(state: StateDirectory = DIRECTORY) -> int:
                 alive = sum(machine.alive(agent.process) for agent in known.agents)
                 terminal.echo(f"  agents      {alive} of {len(known.agents)} run; {known.out}")
             for fault in fabric.faults.values():
-                seen = actions.traces(fabric, fault) if there else []
+                seen = actions.in_kernel(fabric, fault) if there else []
                 terminal.echo(f"  fault       {fault}: {'in place' if seen else 'NOT in place'}")
         if not store.names():
             terminal.echo(f"no fabric in {state}")
@@ -232,7 +214,7 @@ def execute(
     from testbed.netns.state import Store
 
     store = Store(state)
-    with told():
+    with testbed_errors():
         fabric = store.load(store.only(name)).fabric()
         try:
             space = fabric.namespace(node)

@@ -1,4 +1,4 @@
-"""``skeletonhunter fabric play``: real faults, real packets, the whole pipeline, scored."""
+"""``skeletonhunter fabric play``: the fault suite with real packets, scored."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from skeletonhunter import terminal
+from skeletonhunter.commands.fabric.options import testbed_errors
 from skeletonhunter.errors import BadInput
 
 ENOUGH: Final = 12
@@ -31,22 +32,22 @@ def register(fabric: typer.Typer) -> None:
             int | None, typer.Option(min=0, help=f"Found ones that are enough; default {ENOUGH}.")
         ] = None,
     ) -> int:
-        """Break a fabric in one way after another; exit code 1 when too few are found."""
-        from evaluation.fabric_suite.player import Player, table
-        from skeletonhunter.commands.fabric.lifecycle import told
-        from testbed.netns.fault_suite import hard_scenes, scenes
+        """Inject one fault after another; exit code 1 when the pipeline finds too few."""
+        from evaluation.fabric_suite.player import Player
+        from evaluation.fabric_suite.result import table
+        from testbed.netns.fault_suite import hard_suite, suite
 
-        every = hard_scenes() if hard else scenes()
+        every = hard_suite() if hard else suite()
         chosen = every
         if only is not None:
             wanted = {name.strip() for name in only.split(",")}
-            chosen = [scene for scene in every if scene.name in wanted]
-            if unknown := wanted - {scene.name for scene in chosen}:
-                known = ", ".join(scene.name for scene in every)
+            chosen = [each for each in every if each.name in wanted]
+            if unknown := wanted - {each.name for each in chosen}:
+                known = ", ".join(each.name for each in every)
                 raise BadInput(f"--only: no {', '.join(sorted(unknown))}; there are {known}")
         least = min(ENOUGH, len(chosen)) if enough is None else enough
-        with told(), Player(terminal.echo) as player:
-            result = player.play(chosen)
+        with testbed_errors(), Player(terminal.echo) as player:
+            result = player.play([[each] for each in chosen])
         if out is not None:
             result.write(out)
         terminal.echo(table(result))

@@ -1,7 +1,7 @@
-"""The faults of the real fabric: what they are called, where they can be, what they need.
+"""The table of faults of the real fabric: names, component kinds, options, and what they do.
 
-Every one is read back from the kernel after it was made, and again after it was undone: a fault
-that stays although its removal reported success is the chief complaint about such tools.
+Each fault is read back from the kernel after it is applied and after it is undone: tools of this
+kind are known for faults that stay although their removal reported success.
 """
 
 from __future__ import annotations
@@ -23,39 +23,42 @@ from testbed.netns.faults import (
 from testbed.netns.faults.fault import Fault, FaultError
 from testbed.netns.machine import FabricError
 from testbed.netns.namespaces import Namespaces
-from testbed.netns.plan import places
+from testbed.netns.plan import component_ports
 
-_SWITCH: Final = places.SWITCHES
+_SWITCH: Final = component_ports.SWITCHES
 _CABLE: Final = ("link", "rnic", "host", "container")
 _PACKETS: Final = (*_SWITCH, *_CABLE, "vswitch")
 _PULLED: Final = (*_SWITCH, *_CABLE)
 
-Change = Callable[[Namespaces, Fault], None]
-Look = Callable[[Namespaces, Fault], list[str]]
+Apply = Callable[[Namespaces, Fault], None]
+ReadBack = Callable[[Namespaces, Fault], list[str]]
 
 
 class Action(NamedTuple):
-    """A fault that can be asked for.
+    """A kind of fault.
 
-    on       kinds of component; needs, takes: options that must and may be given
-    symptom  what the pipeline should say, when it is not known from the options
+    on         component kinds that can have it
+    needs      options that must be given; takes: options that may be given
+    symptom    of the incident that the pipeline should open; the options may change it
+    make       applies the fault; undo: removes it
+    in_kernel  lists what the kernel shows of it; empty where it is not in place
     """
 
     on: tuple[str, ...]
     needs: tuple[str, ...]
     takes: tuple[str, ...]
     symptom: str
-    make: Change
-    undo: Change
-    traces: Look
+    make: Apply
+    undo: Apply
+    in_kernel: ReadBack
 
 
 def _drops(symptom: str, needs: tuple[str, ...], *takes: str) -> Action:
     takes = (*takes, "direction")
-    return Action(_PACKETS, needs, takes, symptom, filters.make, filters.undo, filters.traces)
+    return Action(_PACKETS, needs, takes, symptom, filters.make, filters.undo, filters.in_kernel)
 
 
-def _wires(symptom: str, needs: tuple[str, ...], *takes: str) -> Action:
+def _shapes(symptom: str, needs: tuple[str, ...], *takes: str) -> Action:
     takes = (*takes, "share", "percent", "direction")
     return Action(
         _PACKETS,
@@ -64,7 +67,7 @@ def _wires(symptom: str, needs: tuple[str, ...], *takes: str) -> Action:
         symptom,
         shaped_packets.make,
         shaped_packets.undo,
-        shaped_packets.traces,
+        shaped_packets.in_kernel,
     )
 
 
@@ -72,10 +75,10 @@ ACTIONS: Final[dict[tuple[str, str], Action]] = {
     ("network", "loss"): _drops("loss", ("percent",), "share"),
     ("network", "drop"): _drops("unconnectivity", (), "destination"),
     ("network", "blackhole"): _drops("unconnectivity", ("share",)),
-    ("network", "corrupt"): _wires("loss", ("percent",)),
-    ("network", "duplicate"): _wires("none", ("percent",)),
-    ("network", "reorder"): _wires("none", ("percent",), "time_us"),
-    ("network", "delay"): _wires("high_latency", ("time_us",), "offset_us"),
+    ("network", "corrupt"): _shapes("loss", ("percent",)),
+    ("network", "duplicate"): _shapes("none", ("percent",)),
+    ("network", "reorder"): _shapes("none", ("percent",), "time_us"),
+    ("network", "delay"): _shapes("high_latency", ("time_us",), "offset_us"),
     ("network", "down"): Action(
         _PULLED, (), (), "unconnectivity",
         link_faults.pull, link_faults.plug, link_faults.missing_links
@@ -86,27 +89,29 @@ ACTIONS: Final[dict[tuple[str, str], Action]] = {
     ),
     ("network", "mtu"): Action(
         (*_SWITCH, "link", "rnic", "host"), ("mtu",), (), "none",
-        link_faults.set_mtu, link_faults.reset_mtu, link_faults.changed_mtu,
+        link_faults.reduce_mtu, link_faults.restore_mtu, link_faults.changed_mtu,
     ),
     ("network", "address"): Action(
         ("rnic", "host"), (), ("address",), "unconnectivity",
-        link_faults.take_address, link_faults.give_address, link_faults.wrong_address,
+        link_faults.replace_address, link_faults.restore_address, link_faults.wrong_address,
     ),
     ("vswitch", "missing-flow"): Action(
         ("vswitch",), (), (), "unconnectivity",
-        vswitch_entries.forget, vswitch_entries.remember, vswitch_entries.wrong_entries,
+        vswitch_entries.remove_entries, vswitch_entries.restore_entries,
+        vswitch_entries.wrong_entries,
     ),
     ("vswitch", "loop"): Action(
         ("vswitch",), (), (), "unconnectivity",
-        vswitch_entries.loop, vswitch_entries.remember, vswitch_entries.wrong_entries,
+        vswitch_entries.loop_entries, vswitch_entries.restore_entries,
+        vswitch_entries.wrong_entries,
     ),
     ("process", "kill"): Action(
         ("agent", "container"), (), (), "agent_down",
-        process_faults.kill, process_faults.revive, process_faults.dead
+        process_faults.kill, process_faults.restart, process_faults.dead
     ),
     ("cpu", "load"): Action(
         ("agent",), ("percent",), ("period_s",), "agent_starved",
-        process_faults.starve, process_faults.feed, process_faults.halted,
+        process_faults.starve, process_faults.resume, process_faults.halted,
     ),
 }  # fmt: skip
 
@@ -121,13 +126,13 @@ _REORDERED_US: Final = 10_000.0
 
 
 def check(fabric: Namespaces, fault: Fault) -> Action:
-    """The action; raises FaultError or PlaceError, one line, unless it can be made here."""
+    """The action of a fault; raises FaultError or UnknownComponent where it cannot be applied."""
     action = ACTIONS.get((fault.target, fault.action))
     name = f"{fault.target} {fault.action}"
     if action is None:
         known = ", ".join(" ".join(each) for each in ACTIONS)
         raise FaultError(f"no fault {name!r}; there are {known}")
-    places.check(fabric.plan, fault.at)
+    component_ports.check(fabric.plan, fault.at)
     if kind_of(fault.at) not in action.on:
         kinds = ", ".join(f"{kind}:" for kind in action.on)
         raise FaultError(f"{name} at {fault.at}: it can be put on {kinds} only")
@@ -170,8 +175,8 @@ def _check_amounts(name: str, fault: Fault) -> None:
 
 
 def _check_alone(fabric: Namespaces, fault: Fault) -> None:
-    """What changes a state of the component itself does not share it: undone one by one, the first
-    would take the others with it."""
+    """A fault that changes the component's own state is the only one there: undoing it would undo
+    the others too. Raises FaultError."""
     for other in fabric.faults.values():
         both = {(each.target, each.action) for each in (fault, other)}
         if other.at == fault.at and not both.isdisjoint(_ALONE):
@@ -179,9 +184,9 @@ def _check_alone(fabric: Namespaces, fault: Fault) -> None:
 
 
 def create(fabric: Namespaces, fault: Fault) -> Fault:
-    """Make it and read it back; raises FaultError, PlaceError or FabricError, then nothing stays.
+    """Apply a fault and verify that it is in place; it is in ``fabric.faults`` while it lasts.
 
-    The fault is in ``fabric.faults`` while it lasts.
+    Raises FaultError, UnknownComponent or FabricError; then nothing of it stays.
     """
     action = check(fabric, fault)
     if fault.action == "reorder" and fault.time_us is None:
@@ -192,10 +197,10 @@ def create(fabric: Namespaces, fault: Fault) -> Fault:
     fault.started_ns = time.time_ns()
     try:
         action.make(fabric, fault)
-        if not action.traces(fabric, fault):
+        if not action.in_kernel(fabric, fault):
             raise FabricError(f"{fault} is not in place after it was made")
     except BaseException:
-        with suppress(FabricError):  # the first error is the one to tell
+        with suppress(FabricError):  # the first error is the one that is reported
             action.undo(fabric, fault)
         raise
     fabric.faults[fault.fault_id] = fault
@@ -203,21 +208,21 @@ def create(fabric: Namespaces, fault: Fault) -> Fault:
 
 
 def destroy(fabric: Namespaces, fault: Fault) -> None:
-    """Undo it and read back that it is gone; raises FabricError when something stays."""
+    """Undo a fault and verify that it is gone; raises FabricError when something stays."""
     action = ACTIONS[fault.target, fault.action]
     action.undo(fabric, fault)
-    if left := action.traces(fabric, fault):
+    if left := action.in_kernel(fabric, fault):
         raise FabricError(f"{fault} is still there after its removal: {'; '.join(left)}")
     fabric.faults.pop(fault.fault_id, None)
 
 
-def traces(fabric: Namespaces, fault: Fault) -> list[str]:
-    """What shows that the fault is there."""
-    return ACTIONS[fault.target, fault.action].traces(fabric, fault)
+def in_kernel(fabric: Namespaces, fault: Fault) -> list[str]:
+    """What the kernel shows of a fault; empty where it is not in place."""
+    return ACTIONS[fault.target, fault.action].in_kernel(fabric, fault)
 
 
 def symptom(fault: Fault) -> str:
-    """What should be seen: a symptom of incidents, or none."""
+    """Symptom of the incident that the pipeline should open; "none" where probes see nothing."""
     if fault.target == "process" and kind_of(fault.at) == "container":
         return "unconnectivity"
     if fault.action == "loss" and fault.percent == 100:

@@ -1,4 +1,4 @@
-"""A fault of the real fabric, as it is asked for and as it is remembered."""
+"""A fault of the real fabric: the request, and once it is applied what undoing it needs."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from testbed.netns.machine import Process
 
 
 class FaultError(ValueError):
-    """The fault cannot be made as it was asked for; one line."""
+    """The fault cannot be applied as requested; one line."""
 
 
 class Fault(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What, where, how much; and, once it is made, what has to be undone.
+    """A requested fault, and the state that undoes it.
 
     target, action  network loss, cpu load, ... as ChaosBlade spells them
     at              component id
-    percent         of packets (network), of time without a processor (cpu)
-    time_us         added where the component is left, in each direction [us]; offset_us: +- of it
-    share           of five-tuples
-    period_s        of flapping and of cpu load
+    percent         of packets (network), of time without a processor (cpu) [%]
+    time_us         delay of packets that leave the component, in each direction [us]
+    offset_us       the delay varies by +- this [us]
+    share           of five-tuples that are hit [1]
+    period_s        of flapping and of cpu load [s]
+    mtu             largest packet [bytes]
+    destination     only packets from or to this address are hit
+    address         that the NIC has instead of its own
     direction       of a link: both, a>b or b>a
     """
 
@@ -39,14 +43,14 @@ class Fault(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     fault_id: str = ""
     started_ns: int = 0
-    tables: list[str] = []  # nodes that have an nft table of this fault
-    helpers: list[Process] = []  # processes that make it last
-    victims: list[Process] = []  # processes that suffer it
-    before: dict[str, str] = {}  # what was there before
+    tables: list[str] = []  # nodes with an nft table of this fault
+    helpers: list[Process] = []  # processes that keep it in place
+    victims: list[Process] = []  # processes that are killed or starved
+    before: dict[str, str] = {}  # "node device" -> MTU before the fault
 
     @property
     def table(self) -> str:
-        """Name of its nft tables."""
+        """Name of the fault's nft tables."""
         return f"skh_{self.fault_id}"
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Packets that vanish: nft rules where a component is entered. loss, drop, blackhole."""
+"""loss, drop, blackhole: nft rules that drop packets at the ports where a component is entered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from schemas.component_ids import kind_of
 from testbed.netns import machine
 from testbed.netns.faults.fault import Fault
 from testbed.netns.namespaces import Namespaces
-from testbed.netns.plan import places
+from testbed.netns.plan import component_ports
 
 _CHAIN = """\
   chain {hook}{number} {{
@@ -18,23 +18,23 @@ _CHAIN = """\
 
 
 def make(fabric: Namespaces, fault: Fault) -> None:
-    """Put the rules in place."""
-    left, entered = places.one_way(fabric.plan, fault.at, fault.direction)
+    """Load the rules."""
+    left, entered = component_ports.exits_and_entries(fabric.plan, fault.at, fault.direction)
     ports, hook = entered, "ingress"
     if fabric.plan.vswitch == "ovs" and kind_of(fault.at) in ("vswitch", "container"):
-        ports, hook = left, "egress"  # Open vSwitch takes frames before rules at an entrance do
-    matches = [f"{select(fault)} "]
+        ports, hook = left, "egress"  # Open vSwitch receives frames before ingress rules do
+    matches = [f"{matching(fault)} "]
     if fault.destination:
-        matches = [f"ip {way} {fault.destination} {select(fault)} " for way in ("saddr", "daddr")]
+        matches = [f"ip {way} {fault.destination} {matching(fault)} " for way in ("saddr", "daddr")]
     rules = [f"    meta protocol ip {match}counter drop" for match in matches]
-    for node, devices in places.by_node(ports).items():
+    for node, devices in component_ports.by_node(ports).items():
         load(fabric, fault, node, hook, [(device, rules) for device in devices])
 
 
 def load(
     fabric: Namespaces, fault: Fault, node: str, hook: str, chains: list[tuple[str, list[str]]]
 ) -> None:
-    """One table of this fault in a node's namespace: rules for each device."""
+    """Load one nft table of this fault in a node's namespace, with rules for each device."""
     text = "\n".join(
         _CHAIN.format(hook=hook, number=number, device=device, rules="\n".join(rules))
         for number, (device, rules) in enumerate(chains)
@@ -43,7 +43,7 @@ def load(
     machine.nft(fabric.namespace(node), f"table netdev {fault.table} {{\n{text}\n}}")
 
 
-def select(fault: Fault) -> str:
+def matching(fault: Fault) -> str:
     """The nft expression for the packets that are hit."""
     parts = []
     if fault.share is not None and fault.share < 1:
@@ -67,8 +67,8 @@ def undo(fabric: Namespaces, fault: Fault) -> None:
             machine.nft(fabric.namespace(node), f"delete table netdev {fault.table}")
 
 
-def traces(fabric: Namespaces, fault: Fault) -> list[str]:
-    """Tables of this fault, read back."""
+def in_kernel(fabric: Namespaces, fault: Fault) -> list[str]:
+    """The nft tables of this fault that the kernel has."""
     return [
         f"nft table {fault.table} in {node}"
         for node in fault.tables
@@ -77,7 +77,7 @@ def traces(fabric: Namespaces, fault: Fault) -> list[str]:
 
 
 def dropped(fabric: Namespaces, fault: Fault) -> int:
-    """Packets that the rules have met so far."""
+    """Packets that the rules of this fault have dropped so far."""
     total = 0
     for node in fault.tables:
         text = machine.nft(fabric.namespace(node), f"list table netdev {fault.table}")

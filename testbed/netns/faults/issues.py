@@ -1,4 +1,4 @@
-"""From faults of the real fabric to the published catalogue of issue types, and to the truth."""
+"""The issue type and the line of truth.json of a fault of the real fabric."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from schemas.component_ids import kind_of
 from schemas.documents.times import rfc3339
 from testbed.netns.faults import actions
 from testbed.netns.faults.fault import Fault
-from testbed.netns.plan.places import SWITCHES
+from testbed.netns.plan.component_ports import SWITCHES
 from testbed.scoring.truth import Truth
 
-#: (action, kind of component) -> issue type; of all five-tuples.
+#: (action, component kind) -> issue type, where all five-tuples are hit.
 _TYPE: Final = {
     ("loss", "link"): "crc_error",
     ("corrupt", "link"): "crc_error",
@@ -30,7 +30,7 @@ _TYPE: Final = {
     ("down", "container"): "container_crash",
     ("kill", "container"): "container_crash",
 }
-#: The same when only some five-tuples are hit.
+#: The same where only some five-tuples are hit.
 _SOME: Final = {
     ("delay", "rnic"): "rnic_firmware_not_responding",
     ("delay", "vswitch"): "suboptimal_flow_offloading",
@@ -41,7 +41,7 @@ _LAYER: Final = {
 
 
 def issue_type(fault: Fault) -> str | None:
-    """Its name in the catalogue of 19 types; None where none fits."""
+    """The fault's name in the catalogue of 19 issue types; None where none fits."""
     if fault.issue_type is not None:
         return fault.issue_type
     key = fault.action, kind_of(fault.at)
@@ -51,10 +51,10 @@ def issue_type(fault: Fault) -> str | None:
 
 
 def truth(fault: Fault, fabric: str) -> Truth | None:
-    """The line of truth.json of a fault that lasts; None where probes should see nothing.
+    """The line of truth.json of a fault that is in place; None where probes see nothing of it.
 
-    magnitude  share lost, share of time without a processor, or added round trip [us]: a delay is
-               met once on the way out and once on the way back
+    ``magnitude`` is the share lost, the share of time without a processor, or the added round trip
+    [us]: the probe and its reply are delayed once each.
     """
     symptom = actions.symptom(fault)
     if symptom == "none":
@@ -76,5 +76,5 @@ def truth(fault: Fault, fabric: str) -> Truth | None:
 
 
 def now() -> str:
-    """When a fault ended."""
+    """The present time, as truth.json has it."""
     return rfc3339(time.time_ns())

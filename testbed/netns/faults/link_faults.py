@@ -1,4 +1,4 @@
-"""Cables and addresses: down, flap, mtu, address."""
+"""down, flap, mtu, address: faults of cables and of NICs' addresses."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from testbed.netns import machine
 from testbed.netns.faults.fault import Fault
 from testbed.netns.machine import FabricError
 from testbed.netns.namespaces import Namespaces
-from testbed.netns.plan import places
-from testbed.netns.plan.places import Port
-from testbed.netns.plan.routes import again, routes
+from testbed.netns.plan import component_ports
+from testbed.netns.plan.component_ports import Port
+from testbed.netns.plan.routes import replaced, routes
 
 _FLAP: Final = """\
 while sleep {half}; do
@@ -28,60 +28,62 @@ done >/dev/null 2>&1"""
 
 
 def pulled(fabric: Namespaces, fault: Fault) -> list[Port]:
-    """The ports at which a component's cables are pulled: a switch's own, else the upper ends
-    (the lower one then loses its carrier and keeps its addresses and routes)."""
-    return [port for port in places.ports(fabric.plan, fault.at) if port.side != "lower"]
+    """The ports that are taken down: a switch's own, else the upper ends of the cables. The lower
+    end then loses its carrier and keeps its addresses and routes."""
+    return [port for port in component_ports.ports(fabric.plan, fault.at) if port.side != "lower"]
 
 
 def pull(fabric: Namespaces, fault: Fault) -> None:
-    """Take the ports down and wait until the other ends have noticed."""
-    for node, devices in places.by_node(pulled(fabric, fault)).items():
+    """Take the ports down, and wait until the other ends have lost their carrier."""
+    for node, devices in component_ports.by_node(pulled(fabric, fault)).items():
         machine.ip(fabric.namespace(node), [f"link set {device} down" for device in devices])
-    _wait(lambda: not _lit(fabric, fault), f"{fault}: a cable did not lose its carrier")
+    _wait(lambda: not _with_carrier(fabric, fault), f"{fault}: a cable did not lose its carrier")
 
 
 def plug(fabric: Namespaces, fault: Fault) -> None:
-    """Put everything back: ports up, routes that went with them, carriers seen."""
+    """Take the ports up, restore their routes, and wait for the carriers."""
     machine.end(fault.helpers, now=True)
-    for node, devices in places.by_node(pulled(fabric, fault)).items():
+    for node, devices in component_ports.by_node(pulled(fabric, fault)).items():
         space = fabric.namespace(node)
         machine.ip(space, [f"link set {device} up" for device in devices])
-        machine.ip(space, again(routes(fabric.plan, node)))
+        machine.ip(space, replaced(routes(fabric.plan, node)))
     _wait(lambda: not missing_links(fabric, fault), f"{fault}: a cable did not get its carrier")
-    _forget_neighbours(fabric, fault)
+    _flush_neighbours(fabric, fault)
 
 
 def flap(fabric: Namespaces, fault: Fault) -> None:
-    """Pull the cables now; from then on a shell in each namespace puts the ports up and down for
-    ever, half of the period each.
+    """Take the ports down now; then a shell in each namespace takes them up and down in turn, half
+    of the period each.
 
-    The host at the lower end need not lose what it sends itself: its veth says so when it drops
-    (ENOBUFS to a socket with IP_RECVERR, such as ping's, which then tries again), and its kernel
-    looks at carriers once a second and keeps packets while it asks for a neighbour. What others
-    send to it is lost.
+    Packets that the host at the lower end sends need not be lost: its veth reports a drop (ENOBUFS
+    to a socket with IP_RECVERR, such as ping's, which then sends again), and its kernel looks at
+    carriers once a second and queues packets while it resolves a neighbour. Packets that are sent
+    to it are lost.
     """
     pull(fabric, fault)
     half = (fault.period_s or 4.0) / 2
-    for node, devices in places.by_node(pulled(fabric, fault)).items():
+    for node, devices in component_ports.by_node(pulled(fabric, fault)).items():
         down = "\n".join(f"link set {device} down" for device in devices)
-        up = "\n".join([f"link set {d} up" for d in devices] + again(routes(fabric.plan, node)))
+        up = "\n".join([f"link set {d} up" for d in devices] + replaced(routes(fabric.plan, node)))
         script = _FLAP.format(down=down, up=up, half=half)
         fault.helpers.append(fabric.helper(node, ["sh", "-c", script]).process)
 
 
 def missing_links(fabric: Namespaces, fault: Fault) -> list[str]:
-    """Ports without a carrier, routes that are not there."""
+    """Helpers that run, ports without a carrier, and routes that are missing."""
     found = [f"process {helper.pid}" for helper in fault.helpers if machine.alive(helper)]
-    for node, devices in places.by_node(places.ports(fabric.plan, fault.at)).items():
+    for node, devices in component_ports.by_node(
+        component_ports.ports(fabric.plan, fault.at)
+    ).items():
         up = _up(fabric, node)
         found += [f"{node} {device} is down" for device in devices if device not in up]
-    for node in places.by_node(pulled(fabric, fault)):
+    for node in component_ports.by_node(pulled(fabric, fault)):
         found += missing_routes(fabric, node)
     return found
 
 
 def missing_routes(fabric: Namespaces, node: str) -> list[str]:
-    """Planned next hops that the kernel does not have."""
+    """Next hops of the plan that the kernel does not have."""
     shown = json.loads(
         machine.call(["ip", "-n", fabric.namespace(node), "-j", "route", "show", "table", "all"])
     )
@@ -99,15 +101,15 @@ def missing_routes(fabric: Namespaces, node: str) -> list[str]:
     return found
 
 
-def set_mtu(fabric: Namespaces, fault: Fault) -> None:
-    """A smaller largest packet on every port."""
-    for port in places.ports(fabric.plan, fault.at):
+def reduce_mtu(fabric: Namespaces, fault: Fault) -> None:
+    """Set the fault's MTU on every port."""
+    for port in component_ports.ports(fabric.plan, fault.at):
         fault.before[f"{port.node} {port.device}"] = _mtu(fabric, port)
         machine.ip(fabric.namespace(port.node), [f"link set {port.device} mtu {fault.mtu}"])
 
 
-def reset_mtu(fabric: Namespaces, fault: Fault) -> None:
-    """What it was."""
+def restore_mtu(fabric: Namespaces, fault: Fault) -> None:
+    """Set the MTU of every port to its earlier value."""
     for where, mtu in fault.before.items():
         node, device = where.split()
         machine.ip(fabric.namespace(node), [f"link set {device} mtu {mtu}"])
@@ -123,9 +125,9 @@ def changed_mtu(fabric: Namespaces, fault: Fault) -> list[str]:
     return found
 
 
-def take_address(fabric: Namespaces, fault: Fault) -> None:
-    """The NICs lose their addresses, or (``address``) have another one instead."""
-    for cable in places.cables(fabric.plan, fault.at):
+def replace_address(fabric: Namespaces, fault: Fault) -> None:
+    """Remove the NICs' addresses, or replace them with ``fault.address``."""
+    for cable in component_ports.cables(fabric.plan, fault.at):
         node, device, own = cable.lower
         lines = [f"addr del {own}/31 dev {device}"]
         if fault.address:
@@ -133,22 +135,22 @@ def take_address(fabric: Namespaces, fault: Fault) -> None:
         machine.ip(fabric.namespace(node), lines)
 
 
-def give_address(fabric: Namespaces, fault: Fault) -> None:
-    """The addresses of the plan again, and the routes that went with them."""
-    for cable in places.cables(fabric.plan, fault.at):
+def restore_address(fabric: Namespaces, fault: Fault) -> None:
+    """Restore the addresses of the plan, and the routes that were lost with them."""
+    for cable in component_ports.cables(fabric.plan, fault.at):
         node, device, own = cable.lower
         machine.ip(
             fabric.namespace(node),
             [f"addr flush dev {device}", f"addr add {own}/31 dev {device}"],
         )
-        machine.ip(fabric.namespace(node), again(routes(fabric.plan, node)))
-    _forget_neighbours(fabric, fault)
+        machine.ip(fabric.namespace(node), replaced(routes(fabric.plan, node)))
+    _flush_neighbours(fabric, fault)
 
 
 def wrong_address(fabric: Namespaces, fault: Fault) -> list[str]:
-    """NICs whose addresses are not the plan's; routes that are not there."""
+    """NICs whose addresses are not the plan's, and routes that are missing."""
     found = []
-    for cable in places.cables(fabric.plan, fault.at):
+    for cable in component_ports.cables(fabric.plan, fault.at):
         node, device, own = cable.lower
         text = machine.call(["ip", "-n", fabric.namespace(node), "-j", "addr", "show", device])
         have = [each["local"] for each in json.loads(text)[0]["addr_info"]]
@@ -158,12 +160,12 @@ def wrong_address(fabric: Namespaces, fault: Fault) -> list[str]:
     return found
 
 
-def _forget_neighbours(fabric: Namespaces, fault: Fault) -> None:
+def _flush_neighbours(fabric: Namespaces, fault: Fault) -> None:
     """At both ends of the cables, also a switch's. Who does not answer is asked three times, each a
     second apart, then given up with all packets that wait: that is not to outlast the fault."""
-    ends = [end for cable in places.cables(fabric.plan, fault.at) for end in cable.ends()]
+    ends = [end for cable in component_ports.cables(fabric.plan, fault.at) for end in cable.ends()]
     ports = [Port(node, device, "") for node, device, _ in ends]
-    for node, devices in places.by_node(ports).items():
+    for node, devices in component_ports.by_node(ports).items():
         machine.ip(fabric.namespace(node), [f"neigh flush dev {device}" for device in devices])
 
 
@@ -179,13 +181,13 @@ def _up(fabric: Namespaces, node: str) -> set[str]:
     return {each["ifname"] for each in shown if {"UP", "LOWER_UP"} <= set(each["flags"])}
 
 
-def _lit(fabric: Namespaces, fault: Fault) -> list[str]:
-    lit = []
-    for cable in places.cables(fabric.plan, fault.at):
+def _with_carrier(fabric: Namespaces, fault: Fault) -> list[str]:
+    found = []
+    for cable in component_ports.cables(fabric.plan, fault.at):
         for node, device, _ in cable.ends():
             if device in _up(fabric, node):
-                lit.append(f"{node} {device}")
-    return lit
+                found.append(f"{node} {device}")
+    return found
 
 
 def _wait(reached: Callable[[], bool], complaint: str) -> None:

@@ -1,10 +1,10 @@
-"""A bump in the wire: frames that are late, doubled or broken. Runs inside one namespace.
+"""Delays, duplicates or corrupts the frames that leave an interface; runs inside one namespace.
 
-This kernel has no netem. nft hands the frames that are to be hit, where they leave an interface, to
-a tap device (``fwd to``); this process reads them there and sends them out of the same interface
-later, with a mark that lets them pass. Offloaded checksums and segments travel along in the
-virtio header, so that TCP and VXLAN survive. Without the process the device is gone, and the
-frames with it.
+It stands in for netem, which not every kernel has. nft forwards the frames in question, where they
+leave an interface, to a tap device (``fwd to``). This process reads them from the tap and sends
+them out of the same interface later, with a mark that the nft rule accepts. The virtio header
+carries offloaded checksums and segments, so that TCP and VXLAN keep working. When the process ends,
+the device disappears, and the frames are lost.
 
     python -m testbed.netns.faults.packet_shaper '{"devices": {"nic0": "wf1x0"}, "time_us": 3000}'
 """
@@ -37,7 +37,7 @@ Frame = bytes
 
 
 class Side:
-    """An interface: frames come from its tap and leave by it."""
+    """An interface: frames are read from its tap and sent out of the interface."""
 
     def __init__(self, device: str, tap: str) -> None:
         self.tap = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
@@ -51,7 +51,7 @@ class Side:
         self._out.bind((device, 0))
 
     def read(self) -> list[Frame]:
-        """All frames that wait."""
+        """All frames that are waiting."""
         frames = []
         try:
             while True:
@@ -60,7 +60,7 @@ class Side:
             return frames
 
     def send(self, frame: Frame) -> None:
-        """Send a frame; one that the interface does not take (it may be down) is lost."""
+        """Send a frame; it is lost where the interface refuses it, as one that is down does."""
         try:
             self._out.send(frame)
         except OSError:
@@ -68,10 +68,10 @@ class Side:
 
 
 def corrupted(frame: Frame, random_below: Callable[[int], int]) -> Frame:
-    """The frame with one bit of its payload flipped, and no word that its checksum be good."""
+    """The frame with one payload bit flipped, and without the mark that its checksum is valid."""
     broken = bytearray(frame)
     if len(broken) > _HEADERS:
-        # Not before the transport header: a broken address would be another fault.
+        # Not before the transport header: a corrupted address would be another fault.
         place = _HEADERS + random_below(len(broken) - _HEADERS)
         broken[place] ^= 1 << random_below(8)
     broken[:10] = bytes(10)
@@ -79,9 +79,9 @@ def corrupted(frame: Frame, random_below: Callable[[int], int]) -> Frame:
 
 
 def run(
-    devices: dict[str, str], *, time_us: float, offset_us: float, copies: int, broken: bool
+    devices: dict[str, str], *, time_us: float, offset_us: float, copies: int, corrupt: bool
 ) -> None:
-    """Serve until killed. devices: interface -> tap; copies: of each frame."""
+    """Serve until killed. devices: interface -> tap; copies: how often each frame is sent."""
     chance = random.Random()  # noqa: S311  # guards nothing
     sides = {side.tap: side for side in (Side(*names) for names in devices.items())}
     poll = select.poll()
@@ -97,7 +97,7 @@ def run(
             now = time.monotonic()
             for frame in side.read():
                 late_us = time_us + chance.uniform(-offset_us, offset_us)
-                what = corrupted(frame, chance.randrange) if broken else frame
+                what = corrupted(frame, chance.randrange) if corrupt else frame
                 for _ in range(copies):
                     number += 1
                     heapq.heappush(waiting, (now + max(0.0, late_us) / 1e6, number, side, what))
@@ -108,11 +108,11 @@ def run(
 
 
 if __name__ == "__main__":
-    told = json.loads(sys.argv[1])
+    options = json.loads(sys.argv[1])
     run(
-        told["devices"],
-        time_us=told.get("time_us", 0.0),
-        offset_us=told.get("offset_us", 0.0),
-        copies=told.get("copies", 1),
-        broken=told.get("broken", False),
+        options["devices"],
+        time_us=options.get("time_us", 0.0),
+        offset_us=options.get("offset_us", 0.0),
+        copies=options.get("copies", 1),
+        corrupt=options.get("corrupt", False),
     )

@@ -1,4 +1,4 @@
-"""Processes that die or get no processor: process kill, cpu load."""
+"""process kill, cpu load: faults of agents' processes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ while :; do
 done 2>/dev/null"""
 
 
-def hurt(fabric: Namespaces, fault: Fault) -> list[Agent]:
-    """The agents that a fault is about: a container's own; of a host, all that speak in its name,
-    sidecars too, for they all send its heartbeat."""
+def victims_of(fabric: Namespaces, fault: Fault) -> list[Agent]:
+    """The agents that a fault hits: a container's own agent, or all agents that send a host's
+    heartbeats, its containers' agents included."""
     kind, _, name = fault.at.partition(":")
     if kind == "container":
         return [agent for node, agent in fabric.agents.items() if node == name]
@@ -30,8 +30,8 @@ def hurt(fabric: Namespaces, fault: Fault) -> list[Agent]:
 
 
 def kill(fabric: Namespaces, fault: Fault) -> None:
-    """SIGKILL; a container loses its network too, as its namespace goes with it."""
-    victims = hurt(fabric, fault)
+    """Kill the agents; a container that ends loses its network too."""
+    victims = victims_of(fabric, fault)
     if kind_of(fault.at) == "container":
         link_faults.pull(fabric, fault)
     elif not victims:
@@ -40,20 +40,20 @@ def kill(fabric: Namespaces, fault: Fault) -> None:
     machine.end(fault.victims, now=True)
 
 
-def revive(fabric: Namespaces, fault: Fault) -> None:
-    """Start them again."""
+def restart(fabric: Namespaces, fault: Fault) -> None:
+    """Start the agents again."""
     if kind_of(fault.at) == "container":
         link_faults.plug(fabric, fault)
-    for agent in hurt(fabric, fault):
+    for agent in victims_of(fabric, fault):
         if not machine.alive(agent.process):
             agent_processes.start(fabric, agent)
 
 
 def dead(fabric: Namespaces, fault: Fault) -> list[str]:
-    """Agents that do not run."""
+    """Agents that do not run, and links of the container that are down."""
     found = [
         f"agent in {agent.node} does not run"
-        for agent in hurt(fabric, fault)
+        for agent in victims_of(fabric, fault)
         if not machine.alive(agent.process)
     ]
     if kind_of(fault.at) == "container":
@@ -62,8 +62,8 @@ def dead(fabric: Namespaces, fault: Fault) -> list[str]:
 
 
 def starve(fabric: Namespaces, fault: Fault) -> None:
-    """Halt them for ``percent`` of each period, as a CPU quota does."""
-    victims = hurt(fabric, fault)
+    """Stop the agents for ``percent`` of each period, as a CPU quota does."""
+    victims = victims_of(fabric, fault)
     if not victims:
         raise FaultError(f"{fault}: no agent runs there; start the fabric with --agents")
     fault.victims = [agent.process for agent in victims]
@@ -78,14 +78,14 @@ def starve(fabric: Namespaces, fault: Fault) -> None:
     fault.helpers = [fabric.helper(node, ["sh", "-c", script]).process]
 
 
-def feed(fabric: Namespaces, fault: Fault) -> None:
-    """Let them run."""
+def resume(fabric: Namespaces, fault: Fault) -> None:
+    """Continue the agents."""
     machine.end(fault.helpers, now=True)
     machine.resume(fault.victims)
 
 
 def halted(fabric: Namespaces, fault: Fault) -> list[str]:
-    """The helper that halts them; agents that are halted."""
+    """The helper that stops the agents, and the agents that are stopped."""
     found = [f"process {helper.pid}" for helper in fault.helpers if machine.alive(helper)]
     return found + [
         f"process {victim.pid} is halted" for victim in fault.victims if machine.stopped(victim)

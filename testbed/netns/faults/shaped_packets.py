@@ -1,7 +1,4 @@
-"""Packets that are late, doubled, out of order or broken: wires where a component is left.
-
-delay, duplicate, reorder, corrupt.
-"""
+"""delay, duplicate, reorder, corrupt: packet shapers at the ports where a component is left."""
 
 from __future__ import annotations
 
@@ -15,32 +12,32 @@ from testbed.netns.faults.fault import Fault
 from testbed.netns.faults.packet_shaper import MARK
 from testbed.netns.machine import FabricError
 from testbed.netns.namespaces import Namespaces
-from testbed.netns.plan import places
+from testbed.netns.plan import component_ports
 
 
 def make(fabric: Namespaces, fault: Fault) -> None:
-    """Start a wire in each namespace, then lead the chosen packets over it."""
-    left, _ = places.one_way(fabric.plan, fault.at, fault.direction)
-    for node, devices in places.by_node(left).items():
+    """Start a packet shaper in each namespace, then forward the packets that are hit to it."""
+    left, _ = component_ports.exits_and_entries(fabric.plan, fault.at, fault.direction)
+    for node, devices in component_ports.by_node(left).items():
         taps = {device: f"w{fault.fault_id}x{number}" for number, device in enumerate(devices)}
-        told = {
+        options = {
             "devices": taps,
             "time_us": fault.time_us or 0.0,
             "offset_us": fault.offset_us or 0.0,
             "copies": 2 if fault.action == "duplicate" else 1,
-            "broken": fault.action == "corrupt",
+            "corrupt": fault.action == "corrupt",
         }
-        command = [sys.executable, "-m", "testbed.netns.faults.packet_shaper", json.dumps(told)]
+        command = [sys.executable, "-m", "testbed.netns.faults.packet_shaper", json.dumps(options)]
         helper = fabric.helper(node, command, stdout=subprocess.PIPE)
         fault.helpers.append(helper.process)
         if helper.first_line() != "ready":
-            raise FabricError(f"{fault}: the wire in {node} did not start")
+            raise FabricError(f"{fault}: the packet shaper in {node} did not start")
         chains = [
             (
                 device,
                 [
                     f"    meta mark {MARK:#x} accept",
-                    f'    meta protocol ip {filters.select(fault)} counter fwd to "{tap}"',
+                    f'    meta protocol ip {filters.matching(fault)} counter fwd to "{tap}"',
                 ],
             )
             for device, tap in taps.items()
@@ -49,14 +46,14 @@ def make(fabric: Namespaces, fault: Fault) -> None:
 
 
 def undo(fabric: Namespaces, fault: Fault) -> None:
-    """First the rules, so that nothing is led to a wire that is gone; then the wires."""
+    """Remove the rules, then end the shapers: no packet is forwarded to a shaper that is gone."""
     filters.undo(fabric, fault)
     machine.end(fault.helpers, now=True)
 
 
-def traces(fabric: Namespaces, fault: Fault) -> list[str]:
-    """Rules, wires and their devices, read back."""
-    found = filters.traces(fabric, fault)
+def in_kernel(fabric: Namespaces, fault: Fault) -> list[str]:
+    """The rules, shapers and tap devices that are there."""
+    found = filters.in_kernel(fabric, fault)
     found += [f"process {helper.pid}" for helper in fault.helpers if machine.alive(helper)]
     for node in fault.tables:
         links = machine.call(["ip", "-n", fabric.namespace(node), "-o", "link", "show"])

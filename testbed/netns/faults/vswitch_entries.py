@@ -1,4 +1,4 @@
-"""Wrong entries in a vSwitch: missing-flow, loop."""
+"""missing-flow, loop: wrong forwarding entries in a vSwitch."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from testbed.netns.faults.fault import Fault
 from testbed.netns.namespaces import Namespaces
 from testbed.netns.plan import overlay
 
-#: A frame that circles for ever would take a whole processor: one of so many rounds is its last.
+#: One in so many frames is dropped in each round: a frame that loops without end takes a processor.
 _ROUNDS: Final = 8
 
 
 def host_of(fault: Fault) -> int:
-    """Number of the vSwitch's host."""
+    """Number of the host of the vSwitch."""
     return int(fault.at.rpartition("-")[2])
 
 
-def forget(fabric: Namespaces, fault: Fault) -> None:
-    """Take away the tunnel ends (in Open vSwitch, the flows): what leaves for other hosts has no
-    next hop."""
+def remove_entries(fabric: Namespaces, fault: Fault) -> None:
+    """Remove the tunnel ends (in Open vSwitch, the flows): frames for other hosts have no next
+    hop."""
     plan, host = fabric.plan, host_of(fault)
     if plan.vswitch == "bridge":
         _flush(fabric, host)
@@ -32,9 +32,9 @@ def forget(fabric: Namespaces, fault: Fault) -> None:
         openvswitch.write(_space(fabric, host), here, openvswitch.local_only(plan, here))
 
 
-def loop(fabric: Namespaces, fault: Fault) -> None:
-    """Every container elsewhere is said to be behind the host's own tunnel end, so that a frame
-    for it comes back to the same vSwitch again and again."""
+def loop_entries(fabric: Namespaces, fault: Fault) -> None:
+    """Point every container of other hosts to the host's own tunnel end, so that a frame for it
+    returns to the same vSwitch again and again."""
     plan, host = fabric.plan, host_of(fault)
     space = _space(fabric, host)
     chains = []
@@ -60,13 +60,13 @@ def loop(fabric: Namespaces, fault: Fault) -> None:
             machine.ip(space, [f"link set {here.tunnel} type bridge_slave hairpin on"])
         rule = f"    numgen random mod {_ROUNDS} 0 ether daddr {{ {', '.join(away)} }} counter drop"
         chains.append((here.tunnel, [rule]))
-    # Open vSwitch takes frames before the rules at an entrance do.
+    # Open vSwitch receives frames before ingress rules do.
     hook = "ingress" if plan.vswitch == "bridge" else "egress"
     filters.load(fabric, fault, f"host-{host}", hook, chains)
 
 
-def remember(fabric: Namespaces, fault: Fault) -> None:
-    """The plan's entries again."""
+def restore_entries(fabric: Namespaces, fault: Fault) -> None:
+    """Restore the entries of the plan."""
     host = host_of(fault)
     space = _space(fabric, host)
     _flush(fabric, host)
@@ -80,10 +80,10 @@ def remember(fabric: Namespaces, fault: Fault) -> None:
 
 
 def wrong_entries(fabric: Namespaces, fault: Fault) -> list[str]:
-    """Differences between a host's vSwitches and the plan."""
+    """Differences between the entries of a host's vSwitches and the plan."""
     host = host_of(fault)
     space = _space(fabric, host)
-    found = filters.traces(fabric, fault)
+    found = filters.in_kernel(fabric, fault)
     for here in overlay.segments(fabric.plan, host):
         shown = machine.call(["bridge", "-n", space, "fdb", "show", "dev", here.tunnel])
         have: Counter[tuple[str, str]] = Counter()
@@ -96,7 +96,7 @@ def wrong_entries(fabric: Namespaces, fault: Fault) -> list[str]:
             wrong = sum(((have - want) + (want - have)).values())
             found.append(f"host-{host} {here.tunnel}: {wrong} entries are not the plan's")
         if fabric.plan.vswitch == "bridge" and _hairpin(space, here.tunnel):
-            found.append(f"host-{host} {here.tunnel} sends back what comes from it")
+            found.append(f"host-{host} {here.tunnel} returns frames to the port they come from")
         if fabric.plan.vswitch == "ovs":
             flows = openvswitch.flows(fabric.plan, here)
             if count := openvswitch.wrong(space, here, flows):

@@ -1,4 +1,4 @@
-"""The plan as the topology document that the localizer and the controller read. Pure."""
+"""A plan as the topology document that the localizer and the controller read. No I/O."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Per-tenant overlays: one VXLAN per tenant and rail, between the hosts' vSwitches. Pure.
+"""Per-tenant overlays: one VXLAN per tenant and rail, between the hosts' vSwitches. No I/O.
 
-A vSwitch is a Linux bridge with a VXLAN port whose tunnel end is the NIC of its rail. Nothing is
-learnt: each vSwitch is told the tunnel end of every container of the tenant, as the control plane
-of a cluster does it, so that a missing entry is a fault one can make. Tenants have networks of
-their own numbers (VNI) and bridges, so they cannot reach each other, not even on one host.
+A vSwitch is a Linux bridge with a VXLAN port whose tunnel end is the NIC of its rail. Learning is
+off: each vSwitch is configured with the tunnel end of every container of the tenant, as a cluster's
+control plane does it, so a missing entry is a fault that can be injected. Tenants have their own
+network identifiers (VNI) and bridges, so they cannot reach each other, not even on one host.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from testbed.netns.plan.plan import OVERLAY_MTU, Plan
 
 _FIRST_VNI: Final = 100
 _MOST_RAILS: Final = 16
-FLOOD: Final = "00:00:00:00:00:00"  # broadcasts: every other tunnel end has a copy
+FLOOD: Final = "00:00:00:00:00:00"  # broadcasts: each other tunnel end gets a copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class Segment:
 
     @property
     def bridge(self) -> str:
-        """The vSwitch's name."""
+        """Name of the vSwitch's bridge."""
         return f"br{self.tenant}n{self.nic}"
 
     @property
     def tunnel(self) -> str:
-        """Its VXLAN port."""
+        """Name of the bridge's VXLAN port."""
         return f"vx{self.tenant}n{self.nic}"
 
 
@@ -50,11 +50,11 @@ def segments(plan: Plan, host: int) -> list[Segment]:
 
 
 def links(plan: Plan, host: int) -> list[str]:
-    """Lines for ``ip -batch`` that make a host's vSwitches."""
+    """Lines for ``ip -batch`` that build a host's vSwitches."""
     lines: list[str] = []
     for here in segments(plan, host):
         ports = [f"c{c}n{here.nic}" for c in containers(plan, here.tenant)]
-        linux = plan.vswitch == "bridge"  # else Open vSwitch takes the ports when it is started
+        linux = plan.vswitch == "bridge"  # Open vSwitch adds the ports when it starts
         master = f"master {here.bridge} " if linux else ""
         lines += [
             f"link add {here.tunnel} type vxlan id {here.vni} dstport 4789 nolearning "
@@ -70,7 +70,7 @@ def links(plan: Plan, host: int) -> list[str]:
 
 
 def entries(plan: Plan, here: Segment) -> list[tuple[str, str]]:
-    """(hardware address, tunnel end) of what lies behind a tunnel; FLOOD once per other host."""
+    """(hardware address, tunnel end) of the containers on other hosts; FLOOD once per host."""
     ends = [(h, plan.nic_address(h, here.nic)) for h in range(plan.hosts) if h != here.host]
     return [(FLOOD, end) for _, end in ends] + [
         (plan.container_mac(h, c, here.nic), end)
@@ -80,7 +80,7 @@ def entries(plan: Plan, here: Segment) -> list[tuple[str, str]]:
 
 
 def forwarding(plan: Plan, host: int) -> list[str]:
-    """Lines for ``bridge -batch`` that tell a host's vSwitches where everybody is."""
+    """Lines for ``bridge -batch`` that configure a host's vSwitches with all containers."""
     lines: list[str] = []
     for here in segments(plan, host):
         known = entries(plan, here)

@@ -1,4 +1,4 @@
-"""The fabric on paper: names, addresses and cables of a two- or three-tier Clos.
+"""The shape of a fabric: names, addresses and cables of a two- or three-tier Clos. No I/O.
 
     spine-0   spine-1            two tiers: every ToR has a link to every spine
      |   \\ /   |
@@ -10,8 +10,8 @@
      |        |
     cont-0-0 … cont-7-0          172.<16 + r>.<h>.<c + 1> on rail r
 
-Pure: what this says is built by ``fabric``; routes are in ``routes``, vSwitches in ``overlay``, the
-topology document in ``document``.
+``build`` builds it; routes are in ``routes``, vSwitches in ``overlay``, the topology document in
+``document``.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Plan:
         return [f"cont-{h}-{c}" for h in range(self.hosts) for c in range(self.containers)]
 
     def nodes(self) -> list[str]:
-        """Everything that has a network of its own."""
+        """Names of all nodes: switches, hosts and containers, one namespace each."""
         return [*self.routers(), *self.host_names(), *self.container_names()]
 
     def tenant_of(self, container: int) -> int:
@@ -117,7 +117,7 @@ class Plan:
         return f"172.{16 + nic}.{host}.{container + 1}"
 
     def container_mac(self, host: int, container: int, nic: int) -> str:
-        """A container's hardware address on a rail: vSwitches are told of it, none learns."""
+        """A container's hardware address on a rail; vSwitches are configured with it."""
         return f"02:00:{nic:02x}:{host:02x}:{container >> 8:02x}:{container & 255:02x}"
 
     def container_cable(self, host: int, container: int, nic: int) -> Cable:
@@ -132,7 +132,7 @@ class Plan:
         )
 
     def tor_of(self, host: int, nic: int) -> int:
-        """The ToR that a NIC hangs on."""
+        """Number of the ToR that a NIC is cabled to."""
         return host // self.hosts_per_tor * self.nics + nic
 
     def pod_of(self, tor: int) -> int:

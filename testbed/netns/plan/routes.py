@@ -1,8 +1,8 @@
-"""Routes of every node, as lines for ``ip -batch``. Pure.
+"""Routes of every node, as lines for ``ip -batch``. No I/O.
 
-Nothing reroutes: a switch whose neighbour loses a link goes on hashing five-tuples onto it, as
-static routes do until somebody drains them. The black holes below keep packets for what is down
-from going back up for ever.
+Routes are static: when a neighbour loses a link, a switch keeps hashing five-tuples onto it until
+an operator drains it. Black hole routes keep packets for a destination that is down from looping
+between the tiers.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def routes(plan: Plan, node: str) -> list[str]:
     return {"spine": _spine, "agg": _agg, "tor": _tor, "host": _host}[kind](plan, int(number))
 
 
-def again(lines: Iterable[str]) -> list[str]:
-    """The same routes, for a node that may have lost some of them."""
+def replaced(lines: Iterable[str]) -> list[str]:
+    """The same routes as ``route replace``, for a node that may have lost some of them."""
     return [
         line.replace("route add", "route replace", 1)
         for line in lines
@@ -39,10 +39,12 @@ def _spine(plan: Plan, spine: int) -> list[str]:
     lines = []
     for tor in range(plan.tors):
         if plan.aggs:
-            ways = [plan.spine_cable(spine, agg).lower[2] for agg in plan.aggs_of(plan.pod_of(tor))]
+            gateways = [
+                plan.spine_cable(spine, agg).lower[2] for agg in plan.aggs_of(plan.pod_of(tor))
+            ]
         else:
-            ways = [plan.switch_cable(spine, tor).lower[2]]
-        lines.append(f"route add 10.1.{tor}.0/24 {_via(ways)}")
+            gateways = [plan.switch_cable(spine, tor).lower[2]]
+        lines.append(f"route add 10.1.{tor}.0/24 {_via(gateways)}")
     return [*lines, f"route add blackhole 10.0.0.0/8 metric {_LAST_RESORT}"]
 
 
@@ -56,10 +58,10 @@ def _agg(plan: Plan, agg: int) -> list[str]:
 
 def _tor(plan: Plan, tor: int) -> list[str]:
     if plan.aggs:
-        ways = [plan.agg_cable(agg, tor).upper[2] for agg in plan.aggs_of(plan.pod_of(tor))]
+        gateways = [plan.agg_cable(agg, tor).upper[2] for agg in plan.aggs_of(plan.pod_of(tor))]
     else:
-        ways = [plan.switch_cable(spine, tor).upper[2] for spine in range(plan.spines)]
-    return [f"route add 10.0.0.0/8 {_via(ways)}", f"route add blackhole 10.1.{tor}.0/24"]
+        gateways = [plan.switch_cable(spine, tor).upper[2] for spine in range(plan.spines)]
+    return [f"route add 10.0.0.0/8 {_via(gateways)}", f"route add blackhole 10.1.{tor}.0/24"]
 
 
 def _host(plan: Plan, host: int) -> list[str]:
@@ -68,7 +70,7 @@ def _host(plan: Plan, host: int) -> list[str]:
     lines = [
         f"rule add pref {_LOCAL_PREFERENCE} lookup local",
         "rule del pref 0",
-        # For who does not say from which NIC, such as a person who types ping.
+        # For senders that bind to no NIC, such as a plain ping.
         f"route add 10.0.0.0/8 via {plan.nic_cable(host, 0).upper[2]}",
     ]
     for nic in range(plan.nics):
@@ -81,7 +83,7 @@ def _host(plan: Plan, host: int) -> list[str]:
     return lines
 
 
-def _via(gateways: list[str]) -> str:
-    if len(gateways) == 1:
-        return f"via {gateways[0]}"
-    return " ".join(f"nexthop via {gateway}" for gateway in gateways)
+def _via(gategateways: list[str]) -> str:
+    if len(gategateways) == 1:
+        return f"via {gategateways[0]}"
+    return " ".join(f"nexthop via {gateway}" for gateway in gategateways)

@@ -1,1 +1,5 @@
-"""testbed.netns.probes."""
+"""Real agents in the fabric, and the relay that collects what they publish.
+
+In: a built fabric. Out: agents' processes with their ping lists; records and heartbeats in files,
+or in Kafka. Start with ``agents.py``; ``collector`` starts ``collect`` as a process of its own.
+"""

@@ -1,9 +1,10 @@
-"""The relay of a standing fabric: what agents say -> files that ``diagnose`` reads, or Kafka.
+"""The relay of a fabric that stays up: agents' messages -> files for ``diagnose``, or Kafka.
 
     python -m testbed.netns.probes.collect --socket DIR/relay.sock --out DIR [--kafka HOST:PORT]
 
-Files: pings.ndjson and heartbeats.ndjson in DIR. Serves until SIGTERM, or until the fabric is gone
-that it serves (``--while-there``): nobody else may know of it, when its builder was killed.
+Files: pings.ndjson and heartbeats.ndjson in DIR. Serves until SIGTERM, or until the path that
+``--while-there`` names is gone: when the builder of the fabric was killed, no other process ends
+the relay.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ _LOOK_S = 2.0
 
 
 class Sink(Protocol):
-    """Where messages go."""
+    """The destination of messages."""
 
     def __call__(self, topic: str, key: str, headers: Headers, payload: bytes) -> None:
-        """Take one."""
+        """Write one message."""
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Deliver what is left and close."""
 
 
 class Files:
-    """Lines, as the agents wrote them: they are told to send NDJSON."""
+    """Appends messages to files; the agents are started with NDJSON as their encoding."""
 
     def __init__(self, directory: Path) -> None:
         self._files = {
@@ -56,7 +57,7 @@ class Files:
 
 
 class Kafka:
-    """Messages on, unchanged."""
+    """Forwards messages unchanged."""
 
     def __init__(self, bootstrap: str) -> None:
         options = kafka_client.from_environment(os.environ)
@@ -82,7 +83,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--kafka")
     parser.add_argument("--while-there", type=Path, default=Path("/"))
     args = parser.parse_args(argv)
-    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)  # the relay's thread is not to be asked
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)  # signals are for the main thread
     try:
         sink: Sink = Kafka(args.kafka) if args.kafka else Files(args.out)
         with Relay(args.socket, sink):

@@ -1,4 +1,4 @@
-"""Starts the relay of a standing fabric."""
+"""Starts the relay of a fabric that stays up."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _READY_S: Final = 15.0
 
 
 def start_collector(fabric: Fabric, out: Path, kafka: str | None) -> tuple[Process, Path]:
-    """A process that takes agents' messages on a unix socket and writes files in ``out``, or
-    passes them on to Kafka. Returns it and the socket; raises FabricError."""
+    """Start a process that receives agents' messages on a unix socket and writes them to files in
+    ``out``, or forwards them to Kafka. Returns it and the socket; raises FabricError."""
     socket = out / "relay.sock"
     if len(str(socket)) > _LONGEST_SOCKET:
         socket = Path(f"/run/skh-{fabric.name}.sock")
@@ -25,10 +25,10 @@ def start_collector(fabric: Fabric, out: Path, kafka: str | None) -> tuple[Proce
     command = [sys.executable, "-m", "testbed.netns.probes.collect", "--socket", str(socket),
                "--out", str(out),
                "--while-there", str(machine.NAMESPACES / fabric.namespace("host-0"))]  # fmt: skip
-    with log.open("wb") as said:
+    with log.open("wb") as errors:
         child = subprocess.Popen(  # noqa: S603  # fixed list
             [*command, *(["--kafka", kafka] if kafka else [])],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True,
         )  # fmt: skip
     assert child.stdout is not None  # noqa: S101  # it is a pipe
     with child.stdout as first:
@@ -36,6 +36,6 @@ def start_collector(fabric: Fabric, out: Path, kafka: str | None) -> tuple[Proce
     known = machine.process(child.pid)
     if not ready or known is None:
         child.wait(_READY_S)
-        said_last = log.read_text().strip().splitlines()
-        raise FabricError(said_last[-1] if said_last else f"the relay did not start; see {log}")
+        last_lines = log.read_text().strip().splitlines()
+        raise FabricError(last_lines[-1] if last_lines else f"the relay did not start; see {log}")
     return known, socket

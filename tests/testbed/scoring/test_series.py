@@ -11,7 +11,7 @@ import pytest
 from localizer.detectors import single_series
 from testbed.scoring import series
 
-DATA = Path(__file__).parents[1] / "data" / "nab" / "ec2_request_latency_system_failure.csv"
+DATA = Path(__file__).parents[2] / "data" / "nab" / "ec2_request_latency_system_failure.csv"
 OUTCOME = series.check(DATA, DATA.with_suffix(".windows.json"))
 
 

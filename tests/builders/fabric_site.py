@@ -1,10 +1,11 @@
-"""A namespace fabric with real agents, and what they publish, for the system tests."""
+"""A namespace fabric with real agents, and the records and heartbeats that they publish."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ Row = dict[str, Any]
 
 
 class Collected:
-    """A relay's sink that keeps records and heartbeats and lets a test wait for them."""
+    """A relay's sink that holds records and heartbeats and lets a test wait for them."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition(threading.RLock())
@@ -50,42 +51,39 @@ class Collected:
             return list(self._beats)
 
     def wait(self, enough: Callable[[], bool], within_s: float, what: str) -> None:
-        """Return once ``enough()``; fails the test when it is not within the deadline."""
-        give_up_at = time.monotonic() + within_s
+        """Return once ``enough()``; fails the test when that takes longer than ``within_s``."""
+        deadline = time.monotonic() + within_s
         with self._changed:
             while not enough():
-                left = give_up_at - time.monotonic()
+                left = deadline - time.monotonic()
                 if left <= 0:
                     pytest.fail(f"not within {within_s} s: {what}")
                 self._changed.wait(min(left, 1.0))
 
 
 class Site(NamedTuple):
-    """A running fabric, its agents and what they have said."""
+    """A running fabric and what its agents have published; up_after_s: time to build it [s]."""
 
     fabric: Fabric
     collected: Collected
     up_after_s: float
 
 
-@pytest.fixture
-def collected() -> Collected:
-    """An empty collection, to be given to a relay."""
-    return Collected()
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """8 hosts x 2 NICs, 4 ToRs, 2 spines, an agent in each host, one relay."""
-    lacks = missing()
-    if lacks:
+def require_root() -> None:
+    """Skip the test where this machine cannot build a fabric."""
+    if lacks := missing():
         pytest.skip(f"a namespace fabric needs {', '.join(lacks)}")
-    directory: Path = tmp_path_factory.mktemp("site")
-    collected = Collected()
-    with Relay(directory / "relay.sock", collected) as relay:
+
+
+@contextmanager
+def running_site(directory: Path, plan: Plan) -> Iterator[Site]:
+    """A fabric with an agent in each host and container, and one relay."""
+    require_root()
+    collected, socket = Collected(), directory / "relay.sock"
+    with Relay(socket, collected) as relay:
         begin = time.monotonic()
-        with Fabric(Plan(hosts=8, nics=2, hosts_per_tor=4, spines=2)) as fabric:
+        with Fabric(plan) as fabric:
             up_after_s = time.monotonic() - begin
-            start_agents(fabric, directory, f"unix:{directory / 'relay.sock'}")
+            start_agents(fabric, directory, f"unix:{socket}")
             yield Site(fabric, collected, up_after_s)
         assert relay.counts["malformed"] == relay.counts["sink-failed"] == 0

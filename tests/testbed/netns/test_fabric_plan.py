@@ -9,9 +9,9 @@ import pytest
 
 from schemas.component_ids import link_ends
 from schemas.documents import topology
+from testbed.netns.plan import component_ports, overlay
 from testbed.netns.plan import document as plan_document
-from testbed.netns.plan import overlay, places
-from testbed.netns.plan.places import PlaceError
+from testbed.netns.plan.component_ports import UnknownComponent
 from testbed.netns.plan.plan import Plan
 from testbed.netns.plan.routes import routes
 
@@ -78,12 +78,12 @@ def test_a_vswitch_knows_every_container_of_its_tenant_elsewhere_and_no_other() 
 
 @BOTH
 def test_every_component_but_agents_has_ports(plan: Plan) -> None:
-    for where in places.components(plan):
-        assert bool(places.ports(plan, where)) != where.startswith("agent:"), where
+    for where in component_ports.components(plan):
+        assert bool(component_ports.ports(plan, where)) != where.startswith("agent:"), where
 
 
 def test_what_enters_a_switch_meets_it_at_one_port_only() -> None:
-    ports = places.ports(TWO_TIERS, "tor:tor-0")
+    ports = component_ports.ports(TWO_TIERS, "tor:tor-0")
     assert {port.node for port in ports} == {"tor-0"}
     assert len(ports) == 4 + 2
 
@@ -91,10 +91,10 @@ def test_what_enters_a_switch_meets_it_at_one_port_only() -> None:
 def test_one_way_over_a_link_is_left_at_its_first_end_and_entered_at_its_second() -> None:
     where = TWO_TIERS.link_id(TWO_TIERS.switch_cable(1, 2))
     first, second = (end.partition(":")[2] for end in link_ends(where))
-    left, entered = places.one_way(TWO_TIERS, where, "a>b")
+    left, entered = component_ports.exits_and_entries(TWO_TIERS, where, "a>b")
     assert [port.node for port in left] == [first]
     assert [port.node for port in entered] == [second]
-    assert places.one_way(TWO_TIERS, where, "b>a")[0] == entered
+    assert component_ports.exits_and_entries(TWO_TIERS, where, "b>a")[0] == entered
 
 
 @pytest.mark.parametrize(
@@ -108,5 +108,5 @@ def test_one_way_over_a_link_is_left_at_its_first_end_and_entered_at_its_second(
 def test_a_component_that_is_not_there_is_refused_with_those_that_are(
     where: str, complaint: str
 ) -> None:
-    with pytest.raises(PlaceError, match=complaint):
-        places.ports(TWO_TIERS, where)
+    with pytest.raises(UnknownComponent, match=complaint):
+        component_ports.ports(TWO_TIERS, where)

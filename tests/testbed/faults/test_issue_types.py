@@ -13,7 +13,7 @@ from testbed.faults import issue_types
 from testbed.faults.issue_types import PUBLISHED, TABLE, IssueType
 from testbed.faults.kinds import KINDS
 
-PAGE = Path(__file__).parents[2] / "docs" / "issue-types.md"
+PAGE = Path(__file__).parents[3] / "docs" / "issue-types.md"
 
 
 def test_all_nineteen_published_types_are_there_in_order() -> None:

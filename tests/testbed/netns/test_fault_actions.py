@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.netns import Fabric, Fault, FaultError, PlaceError, Plan
-from testbed.netns.fault_suite import PLAN, hard_scenes, scenes
+from testbed.netns import Fabric, Fault, FaultError, Plan, UnknownComponent
+from testbed.netns.fault_suite import PLAN, hard_suite, suite
 from testbed.netns.faults import actions, issues
 from testbed.netns.faults.packet_shaper import corrupted
 
@@ -48,7 +48,7 @@ def test_a_fault_that_makes_no_sense_is_refused_in_one_line(
 
 
 def test_a_fault_at_a_component_that_is_not_there_is_refused(fabric: Fabric) -> None:
-    with pytest.raises(PlaceError, match="no component 'spine:spine-7' here"):
+    with pytest.raises(UnknownComponent, match="no component 'spine:spine-7' here"):
         actions.check(fabric, Fault(target="network", action="down", at="spine:spine-7"))
 
 
@@ -74,11 +74,11 @@ def test_what_probes_cannot_see_is_no_truth() -> None:
     assert issues.truth(Fault(target="network", action="mtu", at=LINK, mtu=1400), "f") is None
 
 
-def test_the_play_has_eighteen_issue_types_that_can_all_be_made() -> None:
+def test_the_suite_has_eighteen_issue_types_that_can_all_be_made() -> None:
     fabric = Fabric(PLAN)
-    for scene in (*scenes(), *hard_scenes()):
-        actions.check(fabric, scene.fault)
-    names = {issues.issue_type(scene.fault) for scene in scenes()} - {None}
+    for each in (*suite(), *hard_suite()):
+        actions.check(fabric, each.fault)
+    names = {issues.issue_type(each.fault) for each in suite()} - {None}
     assert len(names) == 18, "all of the catalogue but gpu_direct_rdma_error"
 
 

@@ -1,9 +1,9 @@
-"""Where a component is in the fabric: component id -> the ports that everything through it crosses.
+"""Component id -> the ports that every packet through the component crosses.
 
-Whatever passes a component *enters* through exactly one of its ports and *leaves* through exactly
-one of them, so a rule at the entrance, or a wire at the exit, meets each packet once. A switch and
-a vSwitch have their own ports; a link, an rnic (with its cable) and a container have both ends of
-a cable: what leaves one end enters the other.
+A packet *enters* a component through one of its ports and *leaves* it through one, so an nft rule
+at the entrances, or a packet shaper at the exits, sees each packet once. A switch and a vSwitch
+have ports of their own. A link, an rnic (with its cable) and a container have both ends of a cable:
+a packet that leaves one end enters the other.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from testbed.netns.plan.plan import Cable, Plan
 SWITCHES: Final = ("tor", "agg", "spine")
 
 
-class PlaceError(ValueError):
+class UnknownComponent(ValueError):
     """No such component in this fabric; one line."""
 
 
 class Port(NamedTuple):
-    """An interface, and which end of its cable that is (upper, lower, or a switch's own: own)."""
+    """An interface; side: the end of its cable (upper, lower), or a switch's own port (own)."""
 
     node: str
     device: str
@@ -43,18 +43,18 @@ def components(plan: Plan) -> list[str]:
 
 
 def check(plan: Plan, where: str) -> None:
-    """Raises PlaceError unless the fabric has this component."""
+    """Raises UnknownComponent unless the fabric has this component."""
     if where in components(plan):
         return
     alike = [each for each in components(plan) if kind_of(each) == kind_of(where)]
     if not alike:
         kinds = ", ".join(f"{kind}:" for kind in KINDS)
-        raise PlaceError(f"no component {where!r} here; an id begins with one of {kinds}")
-    raise PlaceError(f"no component {where!r} here; there are {alike[0]} … {alike[-1]}")
+        raise UnknownComponent(f"no component {where!r} here; an id begins with one of {kinds}")
+    raise UnknownComponent(f"no component {where!r} here; there are {alike[0]} … {alike[-1]}")
 
 
 def cables(plan: Plan, where: str) -> list[Cable]:
-    """The cables that a component is, or hangs on: none for a vSwitch or an agent."""
+    """The cables of a component; none for a vSwitch or an agent."""
     kind, _, name = where.partition(":")
     if kind == "link":
         return [cable for cable in plan.cables() if plan.link_id(cable) == where]
@@ -72,7 +72,7 @@ def cables(plan: Plan, where: str) -> list[Cable]:
 
 
 def ports(plan: Plan, where: str) -> list[Port]:
-    """The ports of a component; see above. Raises PlaceError."""
+    """All ports of a component; raises UnknownComponent."""
     check(plan, where)
     kind, _, name = where.partition(":")
     if kind == "vswitch":
@@ -90,10 +90,10 @@ def ports(plan: Plan, where: str) -> list[Port]:
     return found
 
 
-def one_way(plan: Plan, where: str, direction: str) -> tuple[list[Port], list[Port]]:
-    """(ports where it is left, ports where it is entered) by what travels in a direction.
+def exits_and_entries(plan: Plan, where: str, direction: str) -> tuple[list[Port], list[Port]]:
+    """(ports where packets leave a component, ports where they enter it).
 
-    direction  both, or of a link a>b: from the id's first end to its second
+    direction  both, or of a link a>b: packets from the id's first end to its second
     """
     every = ports(plan, where)
     if direction == "both":
@@ -107,7 +107,7 @@ def one_way(plan: Plan, where: str, direction: str) -> tuple[list[Port], list[Po
 
 
 def by_node(every: list[Port]) -> dict[str, list[str]]:
-    """Devices by node."""
+    """Node -> devices of these ports."""
     found: dict[str, list[str]] = {}
     for port in every:
         found.setdefault(port.node, []).append(port.device)
