@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from localizer.fabric.factored_incidence import FactoredIncidence
+from localizer.fabric.incidence.factored import FactoredIncidence
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -22,11 +22,11 @@ class Crossings(Protocol):
     """Which of P paths cross which of C observability classes, and how.
 
     incidence  (P, C) share of a path's traversals, forward and reply, that cross the class; 0..1:
-               the mean of along and against
-    along      (P, C) probability that the path crosses the class in the direction a>b of a link's
-               id, or on the way out if the class is no link; 1 or 0 where the route is known.
+               the mean of forward and reverse
+    forward    (P, C) probability that the path crosses the class in the direction a>b of a link's
+               id, or by its request if the class is no link; 1 or 0 where the route is known.
                None: both directions cross with the probability ``incidence``
-    against    (P, C) the same for b>a, or for the way back
+    reverse    (P, C) the same for b>a, or by the reply
     directed   (C,) classes that hold nothing but links, so that a direction means something;
                None: none
     tunnels    (C,) classes that hold an rnic, which may fail tunnelled packets alone; None: none
@@ -37,9 +37,9 @@ class Crossings(Protocol):
     @property
     def incidence(self) -> sparse.csr_array: ...
     @property
-    def along(self) -> sparse.csr_array | None: ...
+    def forward(self) -> sparse.csr_array | None: ...
     @property
-    def against(self) -> sparse.csr_array | None: ...
+    def reverse(self) -> sparse.csr_array | None: ...
     @property
     def directed(self) -> Bool | None: ...
     @property
@@ -47,11 +47,12 @@ class Crossings(Protocol):
     def pooled(self, values: F64 | I64 | Bool) -> F64:
         """(C,) sum over paths (P,), weighted by the share that crosses each class."""
 
-    def rows(self, rows: I64, columns: I64) -> sparse.csr_array:
-        """(n, len(columns)) along + i against of some paths and classes."""
+    def rows(self, rows: I64, columns: I64) -> tuple[sparse.csr_array, sparse.csr_array]:
+        """(n, len(columns)) twice: forward and reverse of some paths and classes, one pattern."""
 
-    def tally(self, kind: I64, columns: I64) -> tuple[I64, F64, Bool, F64]:
-        """How often paths of each kind (P,; -1: none) cross some classes; see ``tally``."""
+    def crossing_counts(self, kind: I64, columns: I64) -> tuple[I64, F64, Bool, F64]:
+        """How many paths of each kind (P,; -1: none) cross some classes, by share and direction;
+        see ``FactoredIncidence``."""
 
 
 @dataclass(frozen=True)
@@ -59,28 +60,27 @@ class Matrices:
     """Crossings written out, for evidence that no fabric stands behind."""
 
     incidence: sparse.csr_array
-    along: sparse.csr_array | None = None
-    against: sparse.csr_array | None = None
+    forward: sparse.csr_array | None = None
+    reverse: sparse.csr_array | None = None
     directed: Bool | None = None
     tunnels: Bool | None = None
 
     @cached_property
-    def _woven(self) -> FactoredIncidence:
-        return FactoredIncidence.of(
-            self.incidence if self.along is None else self.along, self.against
-        )
+    def _factored(self) -> FactoredIncidence:
+        forward = self.incidence if self.forward is None else self.forward
+        return FactoredIncidence.unfactored(forward, self.reverse)
 
     def pooled(self, values: F64 | I64 | Bool) -> F64:
         """See ``Crossings``."""
         return np.asarray(self.incidence.T @ values.astype(np.float64)).ravel()
 
-    def rows(self, rows: I64, columns: I64) -> sparse.csr_array:
+    def rows(self, rows: I64, columns: I64) -> tuple[sparse.csr_array, sparse.csr_array]:
         """See ``Crossings``."""
-        return self._woven.rows(rows, columns)
+        return self._factored.rows(rows, columns)
 
-    def tally(self, kind: I64, columns: I64) -> tuple[I64, F64, Bool, F64]:
+    def crossing_counts(self, kind: I64, columns: I64) -> tuple[I64, F64, Bool, F64]:
         """See ``Crossings``."""
-        return self._woven.tally(kind, columns)
+        return self._factored.crossing_counts(kind, columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +120,14 @@ class Evidence:
         return self.crossings.incidence
 
     @property
-    def along(self) -> sparse.csr_array | None:
+    def forward(self) -> sparse.csr_array | None:
         """(P, C) see ``Crossings``."""
-        return self.crossings.along
+        return self.crossings.forward
 
     @property
-    def against(self) -> sparse.csr_array | None:
+    def reverse(self) -> sparse.csr_array | None:
         """(P, C) see ``Crossings``."""
-        return self.crossings.against
+        return self.crossings.reverse
 
     @property
     def directed(self) -> Bool | None:

@@ -146,8 +146,8 @@ class Localizer:
         if self._state is None or not len(self._state.index):
             return {}
         incidence = self._state.incidence
-        woven = incidence.woven()  # before the components: it makes what is missing
-        expected = woven.pooled(np.ones(woven.shape[0]))
+        factored = incidence.factored()  # before the components: it adds what is missing
+        expected = factored.pooled(np.ones(factored.shape[0]))
         return dict(zip(incidence.components, expected.tolist(), strict=True))
 
     @property

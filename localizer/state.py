@@ -13,10 +13,11 @@ from localizer.detectors.drift import DriftMemory
 from localizer.detectors.latency import FEATURES, LatencyDeviation, LatencyMemory, comparable
 from localizer.detectors.loss import LossBaseline
 from localizer.detectors.silence import HostMemory
-from localizer.fabric.incidence import Incidence
-from localizer.fabric.key_index import GrowableArray, KeyIndex, joined
+from localizer.fabric.incidence.incidence import Incidence
+from localizer.fabric.key_index import GrowableArray, KeyIndex, pair_key
 from localizer.fabric.observability import Classes, classes
-from localizer.fabric.path_table import PathIndex, Paths
+from localizer.fabric.path_index import PathIndex
+from localizer.fabric.path_table import Paths
 from localizer.options import Options
 from localizer.second_batch import SecondBatch
 from localizer.suppression.log import SuppressionLog
@@ -74,24 +75,24 @@ class FabricState:
     @property
     def src(self) -> I32:
         """(P,) source host of each path."""
-        src: I32 = self._ends.now[0]
+        src: I32 = self._ends.values[0]
         return src
 
     @property
     def dst(self) -> I32:
         """(P,) destination host of each path."""
-        dst: I32 = self._ends.now[1]
+        dst: I32 = self._ends.values[1]
         return dst
 
     @property
     def layer(self) -> npt.NDArray[np.int8]:
         """(P,) 1 = overlay."""
-        return self._layer.now
+        return self._layer.values
 
     @property
     def pair(self) -> I64:
         """(P,) code of (endpoint pair, layer)."""
-        return self._pair.now
+        return self._pair.values
 
     def take(self, frame: SecondBatch) -> None:
         """Write a frame into the memories."""
@@ -141,17 +142,17 @@ class FabricState:
         self._pair.append(self._pairs_of(new))
 
     def _pairs_of(self, paths: Paths) -> I64:
-        ends = joined(paths.column("src_real_ip"), paths.column("dst_real_ip"))
+        ends = pair_key(paths.column("src_real_ip"), paths.column("dst_real_ip"))
         codes, _ = self._pairs["ends"].code(ends)
-        return self._pairs["layer"].code(joined(codes, paths.column("layer")))[0]
+        return self._pairs["layer"].code(pair_key(codes, paths.column("layer")))[0]
 
     def _hosts_of(self, new: Paths, side: str) -> I64:
         """(n,) the host at one end of each path."""
         host, rnic = new.column(f"{side}_node_sn"), new.column(f"{side}_real_ip")
-        ends, back = np.unique(joined(host, rnic), return_inverse=True)
+        ends, back = np.unique(pair_key(host, rnic), return_inverse=True)
         names, rnics = new.table("src_node_sn").texts, new.table("src_real_ip").texts
         pods = new.table("src_pod").texts
-        for each in np.unique(joined(host, new.column(f"{side}_pod"))).tolist():
+        for each in np.unique(pair_key(host, new.column(f"{side}_pod"))).tolist():
             if pod := pods[each & 0xFFFFFFFF]:
                 host_name = names[each >> 32]  # the newest name of its pod, but for a document's
                 self.pods[host_name] = self._given_pods.get(host_name, pod)
@@ -183,8 +184,8 @@ class FabricState:
             or self.newest_s - second >= LIVE_S // 3
         ):
             live = self.history.last_seen >= self.newest_s - LIVE_S
-            woven, incidence = self.incidence.woven(), self.incidence
-            fresh = classes(woven, incidence.components, live, incidence.kinds)
+            factored, incidence = self.incidence.factored(), self.incidence
+            fresh = classes(factored, incidence.components, live, incidence.kinds)
             if version != incidence.version or not fresh.same(self._classes):
                 self._classes = fresh
             self._classes_of = (incidence.version, self.newest_s)
@@ -192,25 +193,25 @@ class FabricState:
 
     def keep(self, rows: Bool) -> None:
         """Forget the other paths."""
-        self.index.keep(rows)
-        self.incidence.keep(rows)
+        self.index.retain(rows)
+        self.incidence.retain(rows)
         self.history.keep(rows)
         self.latency.keep(rows)
         self.drift.keep(rows)
         for column in (self._ends, self._layer, self._pair):
-            column.keep(rows)
+            column.retain(rows)
         self.shift = None
         self._classes = None
         paths, ends = self.index.paths, set[tuple[int, int]]()
         for side, hosts in (("src", self.src), ("dst", self.dst)):
-            through = np.unique(joined(hosts, paths.column(f"{side}_real_ip"))).tolist()
+            through = np.unique(pair_key(hosts, paths.column(f"{side}_real_ip"))).tolist()
             ends |= {(each >> 32, each & 0xFFFFFFFF) for each in through}
         rnics = paths.table("src_real_ip").texts
         self.hosts.probed_through((host, rnics[code]) for host, code in ends)
 
     def tidy(self, second: int) -> None:
         """Forget names, switches, jobs and whatever else no path needs any more."""
-        self.incidence.forsake()
+        self.incidence.drop_waiting_routes()
         boxes = self.index.tables["node_id"]
         self.placements.forget(second, boxes)
         self.maintenance.drop_ended(second)
@@ -223,14 +224,14 @@ class FabricState:
             paths = self.index.paths
             self.incidence = self.incidence.rebuilt(paths)
             self._pairs = {name: KeyIndex() for name in self._pairs}
-            self._pair.now[...] = self._pairs_of(paths)
+            self._pair.values[...] = self._pairs_of(paths)
             self._classes = None
 
     def sizes(self) -> dict[str, int]:
         """How much is remembered, by what."""
         return {
             "paths": len(self.index),
-            "names": self.index.names,
+            "texts": self.index.texts,
             "endpoint_pairs": len(self._pairs["layer"]),
             "hosts": len(self.hosts),
             "pods": len(self.pods),
@@ -246,7 +247,7 @@ class FabricState:
         """Forget hosts that no path ends on and that have said nothing since then, but for a day
         those of a pod or fabric that is silent: it is over when half of them are back."""
         keep = self.hosts.heard(since_s)
-        keep[self._ends.now.ravel()] = True
+        keep[self._ends.values.ravel()] = True
         whole = component("fabric", self.fabric) in self.silent_scopes
         missed = self.hosts.heard(since_s - MISSED_S)
         for code in np.flatnonzero(~keep & missed).tolist():
@@ -254,7 +255,7 @@ class FabricState:
             dead = pod is not None and component("pod", pod) in self.silent_scopes
             keep[code] = whole or dead
         if not keep.all():
-            self._ends.now[...] = (np.cumsum(keep) - 1)[self._ends.now]
+            self._ends.values[...] = (np.cumsum(keep) - 1)[self._ends.values]
             self.hosts.keep(keep)
             here = {host: pod for host in self.hosts.names if (pod := self.pods.get(host))}
             self.pods = self._given_pods | here

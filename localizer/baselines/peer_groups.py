@@ -13,7 +13,7 @@ from scipy import sparse, special
 from scipy.sparse.csgraph import connected_components
 
 from localizer.detectors.latency import QUIETEST
-from localizer.fabric.factored_incidence import FactoredIncidence
+from localizer.fabric.incidence.factored import FactoredIncidence
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -56,20 +56,20 @@ def apart(excess_us: F64, crowd: I64, speaks: Bool) -> F64:
 
 
 def tail(
-    woven: FactoredIncidence, crowd: I64, vote: F64, moved: Bool, quietest: float = QUIETEST
+    factored: FactoredIncidence, crowd: I64, vote: F64, moved: Bool, quietest: float = QUIETEST
 ) -> F64:
     """P(so many votes moved) if a component's paths moved as often as others of their crowds.
 
-    woven      (P, C) which path crosses which component
+    factored   (P, C) which path crosses which component
     crowd      (P,); vote (P,) weight of each path that speaks, else 0; moved (P,)
     quietest   share that moves in good health, whatever the others do [1]
     returns    (C,) 1 where nothing moved, or where no crowd has others to compare with
     """
     hit = vote * moved
-    touched = np.flatnonzero((pooled := woven.pooled(hit)) > 0)
+    touched = np.flatnonzero((pooled := factored.pooled(hit)) > 0)
     out = np.ones(len(pooled))
     if len(touched):
-        n, k = (woven.split(each, crowd, touched) for each in (vote, hit))
+        n, k = (factored.pooled_by_group(each, crowd, touched) for each in (vote, hit))
         every, every_hit = (np.bincount(crowd, each).astype(np.float64) for each in (vote, hit))
         out[touched] = _tail(n, k, every, every_hit, quietest)
     return out

@@ -83,7 +83,7 @@ class HostMemory:
 
     @property
     def _sent(self) -> I64:
-        return self._own.now
+        return self._own.values
 
     def find(self, name: str) -> int:
         """Number of a host; -1 when it is not known."""
@@ -137,7 +137,7 @@ class HostMemory:
         new = dict(zip(np.flatnonzero(hosts).tolist(), range(len(hosts)), strict=False))
         self.names = [self.names[code] for code in new]
         self._code = {name: code for code, name in enumerate(self.names)}
-        self._own.keep(hosts)
+        self._own.retain(hosts)
         self._beats = {new[code]: times for code, times in self._beats.items() if code in new}
         self._starved = {new[code]: times for code, times in self._starved.items() if code in new}
         self._dead = {new[code] for code in self._dead if code in new}

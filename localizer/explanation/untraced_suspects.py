@@ -34,9 +34,9 @@ def suspects(
     Nothing is left open where a document gives the fabric, nor of a verdict about a host that
     complains alone, nor of one below the ToRs while all is well elsewhere.
     """
-    if state.incidence.routes.given or verdict.lone_witness:
+    if state.incidence.graph.given or verdict.lone_witness:
         return None
-    traces, routes = state.incidence.traces(), state.incidence.routes
+    traces, graph = state.incidence.traces(), state.incidence.graph
     mine = np.zeros(len(sent), bool)
     mine[verdict.bad] = True
     crosses = (sent > 0) & ((share > 0) | mine)
@@ -44,7 +44,7 @@ def suspects(
     if not without:
         return None
     trouble = Trouble(sent, hurt, mine, bad & ~crosses)
-    names = untraced_links.possible(routes, traces, trouble, verdict.component, {*verdict.tie_set})
+    names = untraced_links.possible(graph, traces, trouble, verdict.component, {*verdict.tie_set})
     if not names and not untraced_links.between_tors(verdict.component):
         return None
     return UntracedSuspects(names, Untraced(without, of))

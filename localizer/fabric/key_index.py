@@ -1,4 +1,8 @@
-"""Many integer keys -> dense codes, and arrays that grow: what the indexes are made of."""
+"""Key index (64-bit keys -> dense codes) and growable arrays, both by whole arrays. No I/O.
+
+A row of a table is found by a key and described by columns: a ``KeyIndex`` numbers the keys, one
+``GrowableArray`` holds each column. ``retain`` drops the same rows of both.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,16 @@ Bool = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
-_LITTLE = 4096  # newcomers that are kept apart before they are merged
+_LEAST_MERGED = 4096  # new keys that stay in the small run at least
 
 
 class KeyIndex:
     """Key (64 bits) -> code 0, 1, ... in order of arrival; everything by arrays.
 
-    Two sorted runs, as in a log-structured merge tree: newcomers are sorted into a small one, which
-    joins the large one when it has grown to a quarter of it, so that n keys cost O(n log n) in all.
+    Two sorted runs, as in a log-structured merge tree: new keys are merged into the small run, and
+    that into the large one when it exceeds a quarter of it, so that n keys cost O(n log n).
+
+    Example: of keys 70, 30, 70 the codes are 0, 1, 0.
     """
 
     def __init__(self) -> None:
@@ -37,7 +43,7 @@ class KeyIndex:
         return found
 
     def code(self, keys: U64) -> tuple[I64, I64]:
-        """(n,) codes, unknown keys added; and where in ``keys`` each new one first stands."""
+        """(n,) codes, unknown keys added; (new,) where in ``keys`` each new one is first."""
         codes = self.find(keys)
         unknown = np.flatnonzero(codes < 0)
         if not len(unknown):
@@ -48,13 +54,13 @@ class KeyIndex:
         number[order] = len(self) + np.arange(len(new))
         codes[unknown] = number[back]
         self._small = self._small.merged(_Run(new, number))
-        if len(self._small.keys) > max(_LITTLE, len(self._large.keys) // 4):
+        if len(self._small.keys) > max(_LEAST_MERGED, len(self._large.keys) // 4):
             self._large = self._large.merged(self._small)
             self._small = _Run(np.empty(0, np.uint64), np.empty(0, np.int64))
         return codes, unknown[first[order]]
 
-    def keep(self, codes: Bool) -> None:
-        """Drop all other codes; the rest move up."""
+    def retain(self, codes: Bool) -> None:
+        """Drop all codes but those of a mask (len(self),); the rest close the gaps."""
         self._large = self._large.merged(self._small)
         self._small = _Run(np.empty(0, np.uint64), np.empty(0, np.int64))
         rank = np.cumsum(codes) - 1
@@ -82,18 +88,18 @@ class _Run:
         return _Run(keys[order], np.concatenate([self.codes, other.codes])[order])
 
 
-def joined(high: npt.NDArray[Any], low: npt.NDArray[Any]) -> U64:
-    """(n,) two codes below 2^32 as one key; -1 counts as a code of its own."""
+def pair_key(high: npt.NDArray[Any], low: npt.NDArray[Any]) -> U64:
+    """(n,) two codes below 2^32 as one key: high << 32 | low; -1 counts as a code of its own."""
     key: U64 = high.astype(np.uint32).astype(np.uint64) << np.uint64(32)
     key |= low.astype(np.uint32).astype(np.uint64)
     return key
 
 
 class GrowableArray:
-    """An array that grows along its last axis at amortised cost."""
+    """An array that grows along its last axis, at amortised constant cost per element."""
 
     def __init__(self, dtype: npt.DTypeLike, rows: int | None = None, fill: int = 0) -> None:
-        """rows: length of the first axis of a table; None for a plain vector."""
+        """rows: length of the first axis of a table; None for a vector."""
         self._shape = () if rows is None else (rows,)
         self._fill = fill
         self._room: npt.NDArray[Any] = np.full((*self._shape, 0), fill, dtype)
@@ -103,12 +109,12 @@ class GrowableArray:
         return self._length
 
     @property
-    def now(self) -> npt.NDArray[Any]:
-        """What there is; a view, valid until the next growth."""
+    def values(self) -> npt.NDArray[Any]:
+        """The elements so far; a view, valid until the next growth."""
         return self._room[..., : self._length]
 
     def grow(self, length: int) -> npt.NDArray[Any]:
-        """Lengthen with the fill value; returns the new part, to be written."""
+        """Lengthen with the fill value to some length; returns the new part, to be written."""
         had = self._length
         if length > self._room.shape[-1]:
             room = np.empty((*self._shape, length + length // 4 + 64), self._room.dtype)
@@ -119,11 +125,11 @@ class GrowableArray:
         part[...] = self._fill
         return part
 
-    def append(self, values: npt.NDArray[Any]) -> None:
-        """Add at the end."""
-        self.grow(self._length + values.shape[-1])[...] = values
+    def append(self, new: npt.NDArray[Any]) -> None:
+        """Add elements at the end of the last axis."""
+        self.grow(self._length + new.shape[-1])[...] = new
 
-    def keep(self, columns: Bool) -> None:
-        """Drop all others."""
-        self._room = np.ascontiguousarray(self.now[..., columns])
+    def retain(self, columns: Bool) -> None:
+        """Drop all elements of the last axis but those of a mask."""
+        self._room = np.ascontiguousarray(self.values[..., columns])
         self._length = self._room.shape[-1]

@@ -1,4 +1,4 @@
-"""Which tier each switch of an unknown fabric is of, by what records and routes say. No I/O."""
+"""The tier of each switch of a fabric without a topology, from records and routes. No I/O."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ THREE_TIERS = 5  # hops of a route that goes up two tiers and down again
 class Tiers:
     """Kinds of switches by their numbers.
 
-    What records say counts most (``*_asw``: tor, ``*_dsw``: spine), then the place on complete
-    routes. A switch above a ToR is a spine until a route shows three tiers: then it is an agg, and
-    what such a route turns round at is a spine. The result does not depend on the order in which
-    records and routes arrive.
+    Records come first (``*_asw``: tor, ``*_dsw``: spine), then the position on complete routes. A
+    switch above a ToR is a spine until a route shows three tiers: then it is an agg, and the middle
+    of such a route is a spine. The result does not depend on the order in which records and routes
+    arrive.
+
+    Example: after the route t1, x, t2 switch x is a spine; after t1, x, y, z, t2 it is an agg.
     """
 
     def __init__(self) -> None:
@@ -32,7 +34,10 @@ class Tiers:
             self._recorded[number] = kind
 
     def learn(self, route: Sequence[int], switches: int) -> Iterable[int]:
-        """Take a complete route; returns the switches, of so many, that may have a new kind."""
+        """Learn from a complete route; returns the switches that may have a new kind.
+
+        switches  how many there are in the graph
+        """
         self._place(route[0], "tor")
         if len(route) < THREE_TIERS:
             return route
@@ -43,7 +48,7 @@ class Tiers:
         return range(switches) if first else route
 
     def adopt(self, other: Tiers, number: Mapping[int, int]) -> None:
-        """Take over what another graph of this fabric knows; number: its switches -> ours."""
+        """Copy what another graph of this fabric knows; number: its switches -> ours."""
         self._three = self._three or other._three
         for old, new in number.items():
             if old in other._recorded:
@@ -52,7 +57,7 @@ class Tiers:
                 self._place(new, other._placed[old])
 
     def _place(self, number: int, kind: str) -> None:
-        order = ("tor", "agg", "spine")  # what has been seen lower down stays there
+        order = ("tor", "agg", "spine")  # the lowest position counts
         known = self._placed.get(number)
         if known is None or order.index(kind) < order.index(known):
             self._placed[number] = kind

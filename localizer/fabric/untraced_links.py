@@ -1,9 +1,9 @@
-"""Components that may be to blame although no traced route shows it. No I/O.
+"""Components that may be the cause although no traced route shows it. No I/O.
 
-Where no document describes the fabric, what lies between two ToRs is known from traceroutes only.
-Until they have come, probes that are lost above a ToR look as if the ToR lost them. A component
-belongs beside the one that is named if all of the trouble may have crossed it and no traced path
-that crosses it for certain says otherwise.
+Without a topology document, what lies between two ToRs is known from traceroutes only. Until these
+arrive, probes that are lost above a ToR look as if the ToR lost them. A component is listed beside
+the one that a verdict names if all of the trouble may have crossed it, and if no traced path that
+certainly crosses it contradicts that.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
-#: Stands for a switch above the ToRs that no record and no route has named yet.
+#: A switch above the ToRs that no record and no route has named yet.
 UNSEEN: Final = "?"
-#: Share of the trouble that must have crossed a component if it is the cause of all of it.
+#: Share of the trouble that must have crossed a component for it to be the cause of all.
 COVERS: Final = 0.9
-#: Trouble elsewhere on untraced paths, as a share of that of a verdict, and so many paths at least,
-#: from which on both may come from one switch above the ToRs.
+#: Bad untraced paths elsewhere, as a share of those of a verdict, and at least: from these on, both
+#: may be caused by one switch above the ToRs.
 ELSEWHERE: Final = 0.25
 FEWEST: Final = 3
-#: Traced paths clear a component if so little trouble on them has a probability below this, were
-#: the component half as bad as the bad paths are.
+#: Traced paths clear a component if the probability of so little trouble on them is below this,
+#: were the component half as bad as the bad paths are.
 CLEARED: Final = 1e-3
 MOST: Final = 16  # components that are listed beside the one that is named
 
@@ -43,28 +43,28 @@ SWITCHES: Final = frozenset(TIER_KIND.values())
 class Traces(NamedTuple):
     """What is known of the routes of P paths.
 
-    ends  (2, P) numbers of the access switches, -1 for none
-    hops  (2, L, P) switches along request and reply, -1 behind their end; all -1: not traced
+    tors  (2, P) numbers of the access switches, -1 for none
+    hops  (2, L, P) switches of request and reply, -1 behind their end; -1 throughout: not traced
     """
 
-    ends: I32
+    tors: I32
     hops: I32
 
     @property
     def missing(self) -> Bool:
         """(2, P) traversals between two ToRs that no traceroute has shown."""
-        leaves = (self.ends[0] != self.ends[1]) | (self.ends[0] < 0)
+        leaves = (self.tors[0] != self.tors[1]) | (self.tors[0] < 0)
         unknown: Bool = leaves & (self.hops[:, 0] < 0)
         return unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What the paths of a verdict met.
+    """What the probes of a verdict's paths met.
 
     sent, hurt  (P,) probes, and bad ones among them
-    bad         (P,) paths that are bad by this cause
-    elsewhere   (P,) bad paths that do not cross the component that is named
+    bad         (P,) paths that are bad by the cause that the verdict names
+    elsewhere   (P,) bad paths that do not cross the named component
     """
 
     sent: I64
@@ -79,27 +79,28 @@ class Trouble:
 
 
 def between_tors(component: str) -> bool:
-    """Whether it is a switch or a link between two, whose paths need routes to be told apart."""
+    """Whether a component is a switch or a link between two: routes tell who crosses it."""
     if kind_of(component) == "link":
         return all(kind_of(end) in SWITCHES for end in link_ends(component))
     return kind_of(component) in SWITCHES
 
 
 def missing(traces: Traces, crosses: Bool, overlay: Bool) -> tuple[int, int]:
-    """How many of some paths have no traced route, and of how many that need one.
+    """How many of some paths are not traced, and how many need to be.
 
-    crosses  (P,) the paths; overlay (P,): not counted beside others, for nothing traces them
+    crosses  (P,) the paths
+    overlay  (P,) counted only if there are no others: overlay paths are never traced
     """
-    leaves = crosses & ((traces.ends[0] != traces.ends[1]) | (traces.ends[0] < 0))
+    leaves = crosses & ((traces.tors[0] != traces.tors[1]) | (traces.tors[0] < 0))
     if (leaves & ~overlay).any():
         leaves = leaves & ~overlay
     return int((leaves & traces.missing.any(axis=0)).sum()), int(leaves.sum())
 
 
 def possible(
-    routes: SwitchGraph, traces: Traces, trouble: Trouble, component: str, known: set[str]
+    graph: SwitchGraph, traces: Traces, trouble: Trouble, component: str, known: set[str]
 ) -> list[str]:
-    """Ids of components that may be the cause as well as the one that is named.
+    """Ids of components that may be the cause as well as the named one.
 
     known  ids that are listed already
     """
@@ -108,17 +109,17 @@ def possible(
     unsure: Bool = np.asarray(traces.missing.any(axis=0))
     spread = trouble.spread(unsure)
     if not total or float(hurt[unsure].sum()) <= (1.0 - COVERS) * total:
-        return []  # traced paths tell it
+        return []  # traced paths decide
     if not between_tors(component) and not spread:
-        return []  # chance does not put the paths of one host, and no others, on one switch
+        return []  # a switch would have hit paths of other hosts too
     out = []
-    for name, crosses, may in _candidates(routes, traces, unsure, hurt):
+    for name, crosses, may in _candidates(graph, traces, unsure, hurt):
         if name in known or float(hurt[crosses | may].sum()) < COVERS * total:
             continue
         if UNSEEN in name and not name.startswith("link:") and not spread:
             continue
         n, k = float(trouble.sent[crosses].sum()), float(trouble.hurt[crosses].sum())
-        # P(K <= k) of a binomial; with nothing sent, or all of it bad, nothing speaks against it.
+        # P(K <= k) of a binomial; where nothing was sent, or all was bad, nothing clears it.
         if k < n and special.betainc(n - k, k + 1.0, 1.0 - 0.5 * total / every) < CLEARED:
             continue
         out.append(name)
@@ -126,27 +127,27 @@ def possible(
 
 
 def _candidates(
-    routes: SwitchGraph, traces: Traces, unsure: Bool, hurt: I64
+    graph: SwitchGraph, traces: Traces, unsure: Bool, hurt: I64
 ) -> Iterator[tuple[str, Bool, Bool]]:
-    """Id, (P,) paths that cross it for certain, (P,) paths that may: likelier ones first."""
-    names = routes.switches
+    """Id, (P,) paths that certainly cross it, (P,) paths that may; likelier components first."""
+    names = graph.switches
     common = [
-        tor for tor in np.unique(traces.ends[:, hurt > 0]).tolist()
-        if tor >= 0 and hurt[(traces.ends == tor).any(axis=0)].sum() >= COVERS * hurt.sum()
+        tor for tor in np.unique(traces.tors[:, hurt > 0]).tolist()
+        if tor >= 0 and hurt[(traces.tors == tor).any(axis=0)].sum() >= COVERS * hurt.sum()
     ]  # fmt: skip
-    far = [tor for tor in np.unique(traces.ends[:, hurt > 0]).tolist() if tor >= 0]
-    upper = {n for tor in far for n in routes.near(tor) if kind_of(names[n]) != "tor"}
-    upper |= {n for n, name in enumerate(names) if kind_of(name) == "spine" and not routes.near(n)}
+    far = [tor for tor in np.unique(traces.tors[:, hurt > 0]).tolist() if tor >= 0]
+    upper = {n for tor in far for n in graph.near(tor) if kind_of(names[n]) != "tor"}
+    upper |= {n for n, name in enumerate(names) if kind_of(name) == "spine" and not graph.near(n)}
     for tor in common:
-        here = (traces.ends == tor).any(axis=0)
+        here = (traces.tors == tor).any(axis=0)
         yield names[tor], here, np.zeros(len(here), bool)
-        for n in sorted(upper, key=lambda n: (n not in routes.near(tor), names[n])):
+        for n in sorted(upper, key=lambda n: (n not in graph.near(tor), names[n])):
             yield link(names[tor], names[n]), _travels(traces.hops, tor, n), here & unsure
         yield link(UNSEEN, names[tor]), np.zeros(len(here), bool), here & unsure
-    yield component("spine", UNSEEN), np.zeros(traces.ends.shape[1], bool), unsure
+    yield component("spine", UNSEEN), np.zeros(traces.tors.shape[1], bool), unsure
     for n in sorted(upper, key=lambda n: names[n]):
         yield names[n], (traces.hops == n).any(axis=(0, 1)), unsure
-        for other in routes.near(n):
+        for other in graph.near(n):
             if kind_of(names[other]) != "tor":
                 yield link(names[n], names[other]), _travels(traces.hops, n, other), unsure
 

@@ -78,12 +78,12 @@ DIRECTIONS: tuple[str | None, ...] = (None, "a>b", "b>a")
 def crossing(evidence: Evidence, *, ways: bool = False) -> Crossing:
     """The suspects of the evidence; with ``ways`` a link is one suspect for each direction.
 
-    Without ``along`` and ``against`` there are no directions, and a share of 1/2 is read as one way
-    of a known route: it may also be one of two ECMP alternatives both ways, which looks the same.
+    Without ``forward`` and ``reverse`` there are no directions, and a share of 1/2 counts as one
+    direction of a known route; one of two ECMP paths in both directions looks the same.
     """
     incidence = evidence.incidence.tocsr()
     paths, classes = incidence.shape
-    if evidence.along is None or evidence.against is None:
+    if evidence.forward is None or evidence.reverse is None:
         data = incidence.data
         sure = (np.abs(data - 0.5) < SURE) | (data > 1.0 - SURE) | (data < SURE)
         part = incidence.copy()
@@ -94,7 +94,7 @@ def crossing(evidence: Evidence, *, ways: bool = False) -> Crossing:
         if ways and evidence.directed is not None:
             directed = evidence.directed
         one, two = np.flatnonzero(~directed), np.flatnonzero(directed)
-        ahead, back = evidence.along.tocsr(), evidence.against.tocsr()
+        ahead, back = evidence.forward.tocsr(), evidence.reverse.tocsr()
         either = ahead[:, one] + back[:, one] - ahead[:, one].multiply(back[:, one])
         parts = [sparse.csr_array(either), ahead[:, two], back[:, two]]
         column = np.concatenate([one, two, two])

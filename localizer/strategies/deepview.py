@@ -96,7 +96,7 @@ def blame(evidence: Evidence, parameters: Parameters) -> list[Attribution]:
 def _suspects(evidence: Evidence) -> tuple[sparse.csr_array, I64, I64]:
     """(P, K) shares, class and way (0: either) of each suspect: links by direction where told."""
     classes = evidence.incidence.shape[1]
-    ahead, back, directed = evidence.along, evidence.against, evidence.directed
+    ahead, back, directed = evidence.forward, evidence.reverse, evidence.directed
     if ahead is None or back is None or directed is None or not directed.any():
         return evidence.incidence.tocsr(), np.arange(classes), np.zeros(classes, np.int64)
     one, two = np.flatnonzero(~directed), np.flatnonzero(directed)

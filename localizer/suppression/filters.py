@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from localizer.fabric.key_index import joined
+from localizer.fabric.key_index import pair_key
 from localizer.state import FabricState
 from localizer.suppression.log import Suppression
 from localizer.verdicts.verdict import Verdict
@@ -84,7 +84,7 @@ def _holders(state: FabricState) -> dict[str, set[str]]:
     for side in ("src", "dst"):
         for kind, field in (("rnic", "real_ip"), ("container", "node_id")):
             texts = paths.table(f"src_{field}").texts
-            ends = joined(paths.column(f"{side}_node_sn"), paths.column(f"{side}_{field}"))
+            ends = pair_key(paths.column(f"{side}_node_sn"), paths.column(f"{side}_{field}"))
             for each in np.unique(ends).tolist():
                 host, name = hosts[each >> 32], texts[each & 0xFFFFFFFF]
                 if host and name:

@@ -142,8 +142,8 @@ def _tail(
 ) -> F64:
     """(K,) excess p-value of each class; of what tunnels the smaller of all paths' and of the
     overlay's alone."""
-    tail = peer_groups.tail(groups.woven, peers, vote, moved, quietest)
-    above = peer_groups.tail(groups.woven, peers, vote * overlay, moved, quietest)
+    tail = peer_groups.tail(groups.factored, peers, vote, moved, quietest)
+    above = peer_groups.tail(groups.factored, peers, vote * overlay, moved, quietest)
     return np.where(groups.tunnels, np.minimum(tail, above), tail)
 
 

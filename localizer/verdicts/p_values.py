@@ -45,6 +45,6 @@ def report(state: FabricState, at: int, judged: Bool) -> None:
         valid = state.shift.valid & judged
         vote = quorum.per_pair(state.pair, valid)
         crowd = peer_groups.of(state.src, state.dst, state.layer == 1)
-        p = peer_groups.tail(groups.woven, crowd, vote, state.shift.flagged & valid)
+        p = peer_groups.tail(groups.factored, crowd, vote, state.shift.flagged & valid)
         votes = groups.pooled(vote)
         ask(PValues("latency 30 s", at, p, p, votes * QUIETEST))

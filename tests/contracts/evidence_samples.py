@@ -7,12 +7,13 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from builders.clusters import reply, request
+from builders.incidences import classes_of, incidence_of, routes_chunk
 from scipy import sparse
 
 from localizer.detectors.loss import upper_tail
 from localizer.evidence import Evidence, Matrices
-from localizer.fabric.incidence import Incidence
-from localizer.fabric.observability import Classes, classes
+from localizer.fabric.observability import Classes
 from localizer.fabric.path_table import Path
 from schemas.documents.topology import Switch, Topology
 
@@ -42,18 +43,17 @@ def fabric() -> tuple[Classes, list[Path]]:
                                 Path(len(paths), "f1", layer, "UDP_PING", *ends[0], *ends[1],
                                      "t", port, 4791)
                             )  # fmt: skip
-    incidence = Incidence(topology)
-    incidence.add(paths)
+    incidence, traced = incidence_of(paths, topology), []
     for path in paths:  # every route is known, the two five-tuples take the two spines
         spine = f"dsw{path.src_port}"
-        for flow, first, last in (
-            (path.flow, path.src_asw, path.dst_asw),
-            (path.reply, path.dst_asw, path.src_asw),
+        for five_tuple, first, last in (
+            (request(path), path.src_asw, path.dst_asw),
+            (reply(path), path.dst_asw, path.src_asw),
         ):
             hops = [first] if first == last else [first, spine, last]
-            incidence.learn_route(flow, list(hops))
-    live = np.ones(len(paths), bool)
-    return classes(incidence.woven(), incidence.components, live), paths
+            traced.append((five_tuple, hops))
+    incidence.learn_routes(routes_chunk(traced))
+    return classes_of(incidence), paths
 
 
 def _end(host: int, rail: int) -> tuple[str, ...]:

@@ -54,14 +54,14 @@ def unsure(evidence: Evidence) -> Evidence:
 def permuted(evidence: Evidence, rows: np.ndarray, columns: np.ndarray) -> Evidence:
     """The same evidence with its paths and classes told in another order."""
     told = _permuted(evidence, rows, columns)
-    if evidence.along is None or evidence.against is None or evidence.directed is None:
+    if evidence.forward is None or evidence.reverse is None or evidence.directed is None:
         return told
     return replace(
         told,
         crossings=Matrices(
             told.incidence,
-            sparse.csr_array(evidence.along[rows][:, columns]),
-            sparse.csr_array(evidence.against[rows][:, columns]),
+            sparse.csr_array(evidence.forward[rows][:, columns]),
+            sparse.csr_array(evidence.reverse[rows][:, columns]),
             evidence.directed[columns],
         ),
     )
@@ -110,7 +110,7 @@ def test_the_same_evidence_gives_the_same_blames_and_stays_as_it_was(name: str, 
     assert first == second
     for field in ("sent", "lost", "excess_us", "noise_us", "bad", "source", "overlay"):
         assert np.array_equal(getattr(evidence, field), getattr(before, field)), field
-    for field in ("incidence", "along", "against"):
+    for field in ("incidence", "forward", "reverse"):
         now, then = getattr(evidence, field), getattr(before, field)
         assert (now is None) == (then is None), field
         assert now is None or (now != then).nnz == 0, field

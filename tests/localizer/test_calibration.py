@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from drawings import Cluster, Second, observe
+from builders.clusters import Cluster, Second, observe
 
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer

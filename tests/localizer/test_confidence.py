@@ -8,8 +8,16 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from builders.simulated_fabrics import (
+    TWO_TIERS,
+    Tracing,
+    always,
+    broken,
+    every_version,
+    last_versions,
+    never,
+)
 from scipy import stats
-from small_fabrics import TWO_TIERS, Tracing, always, broken, every_version, last_versions, never
 
 from localizer.explanation.confidence import TRIALS, by_rule, cap, jeffreys, share_out
 from localizer.explanation.issue_types import IssueFeatures, of_members

@@ -7,14 +7,14 @@ import pytest
 from scipy import sparse
 
 from localizer.baselines import peer_groups
-from localizer.fabric.factored_incidence import FactoredIncidence
+from localizer.fabric.incidence.factored import FactoredIncidence
 
 #  hosts 0..5 form one job, 6..11 another; every host probes the others of its job
 PAIRS = [(a, b) for job in (range(6), range(6, 12)) for a in job for b in job if a != b]
 SRC, DST = np.array(PAIRS, np.int32).T
 OVERLAY = np.ones(len(PAIRS), bool)
 CROWD = peer_groups.of(SRC, DST, OVERLAY)
-HOSTS = FactoredIncidence.of(
+HOSTS = FactoredIncidence.unfactored(
     sparse.csr_array(
         ((SRC[:, None] == np.arange(12)) | (DST[:, None] == np.arange(12))).astype(float)
     )
@@ -82,12 +82,13 @@ def test_nobody_is_late_because_others_are_early() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_all_components_at_once_are_what_each_is_by_itself(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    shares = rng.integers(0, 3, (5, 20)) / 4.0  # five parts, of which each path has two
+    shares = rng.integers(0, 3, (5, 20)) / 4.0  # five segments, of which each path has two
     shares[0] = 0.0
-    parts = sparse.csr_array(shares * (1 + 1j))
-    woven = FactoredIncidence(rng.integers(0, 5, (2, len(PAIRS)), dtype=np.int32), parts)
+    segments = sparse.csr_array(shares)
+    slots = rng.integers(0, 5, (2, len(PAIRS)), dtype=np.int32)
+    factored = FactoredIncidence(slots, segments, segments)
     vote, moved = rng.integers(0, 3, len(PAIRS)) / 2.0, rng.random(len(PAIRS)) < 0.3
-    p = peer_groups.tail(woven, CROWD, vote, moved)
-    one = [peer_groups.tail_of(woven.column(c), CROWD, vote, moved) for c in range(20)]
+    p = peer_groups.tail(factored, CROWD, vote, moved)
+    one = [peer_groups.tail_of(factored.column(c), CROWD, vote, moved) for c in range(20)]
     assert p == pytest.approx(one)
     assert p.min() < 0.9

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drawings import FINE, START_S, Cluster, Message, Second, newest, observe, punctuation
+from builders.clusters import FINE, START_S, Cluster, Message, Second, newest, observe, punctuation
 
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from drawings import START_S, Cluster, Message, Second, newest
-from drawings import observe as tell
+from builders.clusters import START_S, Cluster, Message, Second, newest
+from builders.clusters import observe as tell
 
 from localizer.detectors.drift import PERIOD_S, Drift, DriftMemory, inflation, tail
 from localizer.fabric.path_table import Path

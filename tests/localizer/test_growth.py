@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from drawings import START_S, End, Message, Second, beat, observe, pane, path, punctuation
+from builders.clusters import START_S, End, Message, Second, beat, observe, pane, path, punctuation
 
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
@@ -178,13 +178,13 @@ def test_a_storm_of_invented_switches_is_bounded_and_passes() -> None:
         storm.append(calls(lambda told=told: observe(localizer, told)))  # type: ignore[misc]
     worst = localizer.sizes()
     assert worst["switches"] < 1000, "of 100,000"
-    assert worst["names"] == calm["names"]
+    assert worst["texts"] == calm["texts"]
     assert max(storm[-5:]) < 1.5 * max(storm[:5]), "a second of the storm costs the same to its end"
 
     observe(localizer, second(27, PATHS, [routes(27, ((p, true_hops(p)) for p in PATHS))]))
     quiet(localizer, 28, RETENTION.every_s)
     after = localizer.sizes()
-    for what in ("switches", "links", "parts", "components"):
+    for what in ("switches", "links", "segments", "components"):
         assert after[what] <= calm[what] + 8, what
     assert calls(lambda: quiet(localizer, 28 + RETENTION.every_s, 5)) < 1.5 * before
 
@@ -199,12 +199,12 @@ def test_traceroutes_of_five_tuples_that_no_path_has_are_forgotten() -> None:
         ]
         observe(localizer, second(at, PATHS, [routes(at, strange)]))
     assert 0 < localizer.sizes()["routes_waiting"] <= 100_000
-    assert localizer.sizes()["names"] < 250_000
+    assert localizer.sizes()["texts"] < 250_000
     for at in range(20, 2000, 60):
         observe(localizer, second(at, PATHS))
     sizes = localizer.sizes()
     assert sizes["routes_waiting"] == 0
-    assert sizes["names"] < 10_000
+    assert sizes["texts"] < 10_000
     assert sizes["address_pairs"] < 10_000
 
 
@@ -226,24 +226,9 @@ def test_what_is_remembered_judges_as_a_new_localizer_does() -> None:
     for more in range(1, RETENTION.every_s + 5):
         observe(old, second(at + more, PATHS))
     assert old.paths == len(PATHS)
-    assert old.sizes()["names"] < 1000
+    assert old.sizes()["texts"] < 1000
     new = Localizer()
     observe(new, second(at, PATHS, [routes(at, ((p, true_hops(p)) for p in PATHS))]))
-    a, b = (set(each._state.incidence.components) for each in (old, new))  # noqa: SLF001
     observe(new, second(at + 1, PATHS))
-    a, b = (shares(each) for each in (old, new))
-    assert a == b
-
-
-def shares(localizer: Localizer) -> list[dict[str, float]]:
-    """Component -> share, by path."""
-    state = localizer._state  # noqa: SLF001 — what it knows of its paths
-    assert state is not None
-    matrix, names = state.incidence.matrix().tocsr(), state.incidence.components
-    rows = []
-    for row in range(len(state.index)):
-        at = slice(*matrix.indptr[row : row + 2])
-        rows.append(
-            {names[c]: share for c, share in zip(matrix.indices[at], matrix.data[at], strict=True)}
-        )
-    return rows
+    a, b = ({c: n for c, n in each.crossed().items() if n} for each in (old, new))
+    assert a == pytest.approx(b)

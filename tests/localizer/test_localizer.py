@@ -8,7 +8,17 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 import pytest
-from drawings import FINE, START_S, Cluster, Message, Second, Weather, fine, newest, observe
+from builders.clusters import (
+    FINE,
+    START_S,
+    Cluster,
+    Message,
+    Second,
+    Weather,
+    fine,
+    newest,
+    observe,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

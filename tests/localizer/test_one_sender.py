@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
-from drawings import newest
+from builders.clusters import newest
 from hypothesis import given
 from hypothesis import strategies as st
 

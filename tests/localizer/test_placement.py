@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from drawings import FINE, START_S, Cluster, Second, Weather, newest, observe
+from builders.clusters import FINE, START_S, Cluster, Second, Weather, newest, observe
 
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer

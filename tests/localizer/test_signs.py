@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from drawings import Cluster, Path, Second, Weather, newest, observe
+from builders.clusters import Cluster, Path, Second, Weather, newest, observe
 
 from localizer.explanation.issue_types import CLEAR, CLEARLY, NONE
 from localizer.localizer import Localizer

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from drawings import FINE, Cluster, Second, Weather, newest, observe
+from builders.clusters import FINE, Cluster, Second, Weather, newest, observe
 
 from localizer.baselines.clocks import ClockWatch
 from localizer.detectors.silence import HostMemory

@@ -52,9 +52,9 @@ class Candidates:
 
     def of_paths(self, evidence: Evidence, paths: I64) -> Entries:
         """Entries of some paths, sorted by row: an index into ``paths``."""
-        crossed = evidence.crossings.rows(paths, self.column[: self.classes])
-        row = np.repeat(np.arange(len(paths)), np.diff(crossed.indptr))
-        which, a, b = crossed.indices.astype(np.int64), crossed.data.real, crossed.data.imag
+        forward, reverse = evidence.crossings.rows(paths, self.column[: self.classes])
+        row = np.repeat(np.arange(len(paths)), np.diff(forward.indptr))
+        which, a, b = forward.indices.astype(np.int64), forward.data, reverse.data
         links, one_way = self._one_way()
         parts = [(row, which, a * (1 - b) + b * (1 - a), a * b)]
         for share, offset in ((a, 0), (b, links)):
@@ -77,7 +77,8 @@ class Candidates:
         ways independently, so that a round trip which is crossed twice is as likely to survive as
         two crossed once.
         """
-        column, share, against, count = evidence.crossings.tally(kind, self.column[: self.classes])
+        columns = self.column[: self.classes]
+        column, share, against, count = evidence.crossings.crossing_counts(kind, columns)
         links, one_way = self._one_way()
         also = np.flatnonzero(one_way[column] >= 0)
         values, code = np.unique(share, return_inverse=True)

@@ -41,7 +41,7 @@ def log_likelihood(told: Evidence, rows: LossRows, hits: list[Culprit], path: in
         chance, survive = 1.0, 1.0 - rows.background
         for hit, crossed in zip(hits, times, strict=True):
             column, mode = rows.choices.column[hit.which], rows.choices.mode[hit.which]
-            a, b = (float(x[path, column]) * hit.share for x in (told.along, told.against))
+            a, b = (float(x[path, column]) * hit.share for x in (told.forward, told.reverse))
             a, b = (a, b) if mode == BOTH else ((a, 0.0) if mode == 1 else (b, 0.0))
             chance *= ((1 - a) * (1 - b), a * (1 - b) + b * (1 - a), a * b)[crossed]
             survive *= (1 - hit.size) ** crossed

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pyarrow as pa
 import pytest
-from drawings import START_S, punctuation
+from builders.clusters import START_S, punctuation
 
 from localizer.second_batch import JUMP_S, Assembler, SecondBatch
 from schemas.wire.window_chunks import Header, Kind

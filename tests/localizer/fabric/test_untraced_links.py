@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from small_fabrics import (
+from builders.simulated_fabrics import (
     SHAPES,
     THREE_TIERS,
     TWO_TIERS,

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from drawings import (
+from builders.clusters import (
     THREE_TIER,
     TWO_TIER,
     Cluster,
@@ -15,10 +15,13 @@ from drawings import (
     newest,
     observe,
     path,
+    reply,
+    request,
     traced,
 )
+from builders.incidences import learn_route, paths_of
 
-from localizer.fabric.incidence import Incidence
+from localizer.fabric.incidence.incidence import Incidence
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
 from schemas.component_ids import device
@@ -48,11 +51,10 @@ def switches_and_links(topology: Topology | None, dsw: str, routes: list[Hops]) 
         src = End(f"c{number}", f"h{number}", f"r{number}", hops[0], dsw)
         dst = End(f"d{number}", f"g{number}", f"q{number}", hops[-1], dsw)
         traced_path = path(src, dst, number=number)
-        incidence.add([traced_path])
-        incidence.learn_route(traced_path.flow, list(hops))
-        incidence.learn_route(traced_path.reply, list(reversed(hops)))
-    incidence.woven()
-    crossed = incidence.woven().pooled(np.ones(len(routes)))
+        incidence.add(paths_of([traced_path]))
+        learn_route(incidence, request(traced_path), list(hops))
+        learn_route(incidence, reply(traced_path), list(reversed(hops)))
+    crossed = incidence.factored().pooled(np.ones(len(routes)))
     names = [n for n, weight in zip(incidence.components, crossed, strict=True) if weight > 0]
     return {n for n in names if "rnic" not in n and n.partition(":")[0] in KINDS}
 
@@ -69,18 +71,18 @@ KINDS = ("tor", "agg", "spine", "link")
 def test_a_device_has_the_same_id_with_and_without_a_document_and_a_dsw_column(
     document: Topology, routes: list[Hops], dsw: str
 ) -> None:
-    told = switches_and_links(document, "", routes)
-    assert switches_and_links(None, dsw, routes) == told
-    assert switches_and_links(document, dsw, routes) == told
+    expected = switches_and_links(document, "", routes)
+    assert switches_and_links(None, dsw, routes) == expected
+    assert switches_and_links(document, dsw, routes) == expected
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_ids_do_not_depend_on_the_order_in_which_routes_are_learnt(seed: int) -> None:
     routes = list(THREE_TIER_ROUTES)
     random.Random(seed).shuffle(routes)
-    told = switches_and_links(THREE_TIER_AND_POD, "", routes)
+    expected = switches_and_links(THREE_TIER_AND_POD, "", routes)
     for dsw in ("", "dsw1"):
-        assert switches_and_links(None, dsw, routes) == told
+        assert switches_and_links(None, dsw, routes) == expected
 
 
 def test_a_switch_above_a_tor_is_a_spine_until_a_route_shows_three_tiers() -> None:
@@ -93,12 +95,14 @@ def test_a_switch_above_a_tor_is_a_spine_until_a_route_shows_three_tiers() -> No
 def test_a_switch_that_a_record_calls_a_tor_is_none_of_the_upper_tiers() -> None:
     incidence = Incidence(None)
     upper = path(End("c1", "h1", "r1", "asw1"), End("c2", "h2", "r2", "asw2"))
-    incidence.add([upper])
-    incidence.learn_route(upper.flow, ["asw1", "x", "asw2"])
-    assert incidence.woven() is not None
+    incidence.add(paths_of([upper]))
+    learn_route(incidence, request(upper), ["asw1", "x", "asw2"])
+    assert incidence.factored() is not None
     assert "spine:x" in incidence.components
-    incidence.add([path(End("c3", "h3", "r3", "x"), End("c4", "h4", "r4", "asw2"), number=1)])
-    incidence.woven()
+    incidence.add(
+        paths_of([path(End("c3", "h3", "r3", "x"), End("c4", "h4", "r4", "asw2"), number=1)])
+    )
+    incidence.factored()
     assert "tor:x" in incidence.components
     assert not [name for name in incidence.components if "spine:x" in name or "agg:x" in name]
 

@@ -51,6 +51,9 @@ THREE_TIER = Topology(
 )  # fmt: skip
 
 
+FiveTuple = tuple[str, str, str, int, int]  # layer, addresses and ports
+
+
 class End(NamedTuple):
     """A container's endpoint: container, host, rnic and its ToR."""
 
@@ -72,6 +75,16 @@ def path(src: End, dst: End, layer: str = "underlay", port: int = 50_000, number
         dst.box, dst.ip, dst.rnic, dst.host, dst.asw, dst.dsw, "pod",
         "tenant", port, 4791,
     )  # fmt: skip
+
+
+def request(p: Path) -> FiveTuple:
+    """Five-tuple of a path's probes."""
+    return p.layer, p.src_ip, p.dst_ip, p.src_port, p.dst_port
+
+
+def reply(p: Path) -> FiveTuple:
+    """Five-tuple of the answers to them."""
+    return p.layer, p.dst_ip, p.src_ip, p.dst_port, p.src_port
 
 
 @dataclass
@@ -253,7 +266,7 @@ def traced(
     rows = []
     for p in paths[:some]:
         hops = [p.src_asw, *between(p), p.dst_asw]
-        for flow, way in ((p.flow, hops), (p.reply, hops[::-1])):
+        for flow, way in ((request(p), hops), (reply(p), hops[::-1])):
             names = ("layer", "src_ip", "dst_ip", "src_port", "dst_port")
             rows.append({"fabric": "f1", **dict(zip(names, flow, strict=True)), "hops": way})
     batch = pa.RecordBatch.from_pylist(rows, schema=window_chunks.ROUTES)

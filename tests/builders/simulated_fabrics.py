@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from drawings import newest
 
+from builders.clusters import newest
 from schemas.documents.incident import Incident
 from streams.replay import Replay
 from testbed.faults.kinds import Fault

@@ -1,0 +1,308 @@
+"""H, paths x segments, kept up to date as paths, traceroutes and switches come and go. No I/O.
+
+Rows are those of the path table. A row is written when its path is added, and again when one of its
+five-tuples is traced:
+
+    slot       0, 1                 2 .. 2 + L                   2 + L .. 2 + 2 L
+    traced     endpoint segments    hop segments of the request  hop segments of the reply
+    untraced   endpoint segments    ECMP segments (3), of the request, the reply or the round trip
+
+L is the longest route; a path whose ends share something has one endpoint segment for both.
+
+Example: the path of ``segments``, traced one way: slots = [src, dst, t1, s1, t2, ..., leaves t2,
+enters t1, interior, ...]. When its reply is traced too, only the last three are replaced.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from localizer.fabric.incidence.endpoint_codes import EndpointCodes
+from localizer.fabric.incidence.factored import FactoredIncidence
+from localizer.fabric.incidence.segments import (
+    FIRST_HOP,
+    REPLY,
+    REQUEST,
+    ROUND_TRIP,
+    SegmentBuilder,
+)
+from localizer.fabric.key_index import GrowableArray, KeyIndex, pair_key
+from localizer.fabric.path_table import Paths, StringTables, new_tables
+from localizer.fabric.switch_graph import SwitchGraph
+from localizer.fabric.traced_routes import TracedRoutes
+from localizer.fabric.untraced_links import Traces
+from schemas.documents.topology import Topology
+
+Bool = npt.NDArray[np.bool_]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+
+#: What belongs to no row may be so much, and as much as belongs to rows: see ``wasteful``.
+_SPARE_ROWS, _SPARE_PAIRS, _SPARE_SWITCHES = 10_000, 50_000, 256
+_ECMP_SEGMENTS = 3  # of one traversal, or of the round trip
+
+
+class Incidence:
+    """The incidence of one fabric: rows as in the path table, columns as in ``components``.
+
+    graph    switches and links; see there for what is learnt without a topology
+    version  rises whenever a row or column changes
+    """
+
+    def __init__(self, topology: Topology | None) -> None:
+        self._topology = topology
+        self.graph = SwitchGraph(topology)
+        self.version = 0
+        self._tables: StringTables = new_tables()
+        self._traced = TracedRoutes(self.graph)
+        self._codes = EndpointCodes(self.graph)
+        self._hop_keys = KeyIndex()
+        # By path: codes of its endpoints (source, destination, joint), ToR pair, five-tuples.
+        self._endpoints = GrowableArray(np.int32, 3, fill=-1)
+        self._tor_pair = GrowableArray(np.int32, fill=-1)
+        self._five_tuples = GrowableArray(np.int64, 2)
+        self._slots = GrowableArray(np.int32, 2)
+        self._stale = np.empty(0, np.int64)  # rows whose slots are to be written
+        self._learnt_links = self._renames = 0  # of the graph, when segments were built
+        self._dropped = 0  # rows dropped since columns were last built anew
+        self._dropped_in_all = 0
+        self._rebuild_columns()
+
+    def __len__(self) -> int:
+        return len(self._tor_pair)
+
+    @property
+    def components(self) -> list[str]:
+        """Component ids of the columns; call ``factored`` before, it adds what is missing."""
+        return self._builder.components
+
+    @property
+    def kinds(self) -> npt.NDArray[np.int8]:
+        """(C,) rank of each component's kind in PREFERENCE."""
+        return self._builder.kinds
+
+    def add(self, new: Paths) -> None:
+        """Append rows."""
+        if not len(new):
+            return
+        if not len(self) and not self._traced:
+            self._tables = new.tables
+        new = new.recoded(self._tables)
+        start = len(self)
+        self._endpoints.append(self._codes.of_endpoints(new))
+        self._tor_pair.append(self._codes.of_tor_pairs(new))
+        self._codes.record_spines(new)
+        self._five_tuples.append(self._traced.add_paths(new, *self._codes.tors(new)))
+        self._stale = np.concatenate([self._stale, np.arange(start, len(self))])
+        self.version += 1
+
+    def learn_routes(self, batch: pa.RecordBatch) -> None:
+        """Read a chunk of traceroutes, columns as in window_chunks.ROUTES."""
+        changed = self._traced.learn(self._tables, batch)
+        learnt = self.graph.learnt_links > self._learnt_links
+        if changed or learnt or self.graph.renames > self._renames:
+            self.version += 1
+
+    def factored(self) -> FactoredIncidence:
+        """M = H S of all rows; a view that later calls of ``add`` and ``learn_routes`` change."""
+        if self.graph.renames > self._renames:  # columns have other names now
+            self._renames = self.graph.renames
+            self._rebuild_columns()
+        if self.graph.learnt_links > self._learnt_links:  # ECMP paths are others now
+            self._learnt_links = self.graph.learnt_links
+            self._rebuild_segments()
+        if changed := self._traced.changed():
+            self._stale = np.union1d(self._stale, self._rows_of(changed))
+        if len(self._stale):
+            self._write(self._stale)
+            self._stale = np.empty(0, np.int64)
+        return FactoredIncidence(self._slots.values, *self._builder.matrices())
+
+    def traces(self) -> Traces:
+        """What is known of the routes of all paths."""
+        pair = self._tor_pair.values
+        tors = self._codes.tor_pairs.values[:2, np.maximum(pair, 0)]
+        routes = [self._traced.routes(each) for each in self._five_tuples.values]
+        return Traces(np.where(pair >= 0, tors, 0), np.stack(routes))
+
+    def retain(self, rows: Bool) -> None:
+        """Drop all rows but those of a mask (P,), and columns that no row crosses once these are
+        many."""
+        self.factored()
+        dropped = len(rows) - int(rows.sum())
+        for column in (self._endpoints, self._tor_pair, self._five_tuples, self._slots):
+            column.retain(rows)
+        self._five_tuples.values[...] = self._traced.retain(self._five_tuples.values)
+        self._dropped += dropped
+        self._dropped_in_all += dropped
+        if self._dropped > len(self):
+            self._dropped = 0
+            self._rebuild_columns()
+        self.version += 1
+
+    def drop_waiting_routes(self) -> None:
+        """Drop traceroutes that have waited for their path since the last call."""
+        self._five_tuples.values[...] = self._traced.drop_waiting(self._five_tuples.values)
+
+    @property
+    def wasteful(self) -> bool:
+        """Whether most of what is stored belongs to no row any more: see ``rebuilt``."""
+        traced, learnt = self._traced, self.graph.learnt_switches
+        if self._dropped_in_all > len(self) + _SPARE_ROWS:
+            return True
+        if traced.address_pairs > 2 * len(traced) + _SPARE_PAIRS:
+            return True
+        if learnt <= _SPARE_SWITCHES:
+            return False
+        return learnt > _SPARE_SWITCHES + 2 * len(self._switches_in_use())
+
+    def rebuilt(self, paths: Paths) -> Incidence:
+        """A new incidence of the same rows and their routes, and nothing else.
+
+        paths  descriptions of the rows; their tables may be others than before
+        """
+        new = Incidence(self._topology)
+        new.version = self.version + 1
+        used = self._switches_in_use()
+        number = np.full(len(self.graph.switches) + 1, -1, np.int32)  # the last is for -1
+        for old, own in new.graph.adopt(self.graph, used.tolist()).items():
+            number[old] = own
+        new.add(paths)
+        if not len(paths):
+            return new
+        five_tuples, first = np.unique(new._five_tuples.values.ravel(), return_index=True)
+        routes = number[self._traced.routes(self._five_tuples.values.ravel()[first])]
+        longest = int((routes >= 0).any(axis=1).sum())
+        new._traced.adopt(five_tuples, routes[: max(longest, 1)])
+        a, b = (routes[cut].ravel() for cut in (slice(None, -1), slice(1, None)))
+        links = zip(a[b >= 0].tolist(), b[b >= 0].tolist(), strict=True)
+        new.graph.adopt_links(dict.fromkeys(links))
+        return new
+
+    def sizes(self) -> dict[str, int]:
+        """How much is stored, by what [count]."""
+        return {
+            "components": len(self.components),
+            "segments": len(self._builder),
+            "switches": len(self.graph.switches),
+            "links": self.graph.links,
+            "five_tuples": len(self._traced),
+            "address_pairs": self._traced.address_pairs,
+            "endpoints": len(self._codes.endpoints),
+            "tor_pairs": len(self._codes.tor_pairs),
+            "routes_waiting": self._traced.waiting,
+        }
+
+    def _rebuild_columns(self) -> None:
+        """Drop segments and columns; all are built again when they are met."""
+        self._builder = SegmentBuilder(self.graph)
+        self._rebuild_segments()
+
+    def _rebuild_segments(self) -> None:
+        self._builder.reset()
+        # Segments by code, -1 until they are built: of an endpoint, two jointly, a ToR pair, a hop.
+        self._of_endpoint = GrowableArray(np.int32, fill=-1)
+        self._of_joint = GrowableArray(np.int32, fill=-1)
+        self._of_tor_pair = {
+            traversal: GrowableArray(np.int32, _ECMP_SEGMENTS, fill=-1)
+            for traversal in (REQUEST, REPLY, ROUND_TRIP)
+        }
+        self._of_hop = GrowableArray(np.int32, 2, fill=-1)
+        self._stale = np.arange(len(self))
+
+    def _switches_in_use(self) -> I64:
+        """Numbers of the switches on routes of rows, rising."""
+        mask = np.zeros(len(self.graph.switches) + 1, bool)
+        if len(self):
+            used = np.zeros(len(self._traced), bool)
+            used[self._five_tuples.values.ravel()] = True
+            mask[self._traced.routes(np.flatnonzero(used))] = True
+        mask[-1] = False
+        return np.flatnonzero(mask)
+
+    def _rows_of(self, five_tuples: list[int]) -> I64:
+        mask = np.zeros(len(self._traced), bool)
+        mask[five_tuples] = True
+        request, reply = self._five_tuples.values
+        return np.flatnonzero(mask[request] | mask[reply])
+
+    def _write(self, rows: I64) -> None:
+        """Write the slots of some rows."""
+        longest = self._traced.longest
+        if len(self._slots.values) != 2 + 2 * longest:
+            self._slots = GrowableArray(np.int32, 2 + 2 * longest)
+            rows = np.arange(len(self))
+        self._slots.grow(len(self))
+        slots = self._slots.values
+        slots[:, rows] = 0
+        src, dst, joint = self._endpoints.values[:, rows]
+        single = joint < 0
+        slots[0, rows[single]] = self._endpoint_segments(src[single])
+        slots[1, rows[single]] = self._endpoint_segments(dst[single])
+        slots[0, rows[~single]] = self._joint_segments(joint[~single])
+        rows = rows[self._tor_pair.values[rows] >= 0]
+        pair = self._tor_pair.values[rows]
+        routes = [self._traced.routes(each) for each in self._five_tuples.values[:, rows]]
+        traced = [route[0] >= 0 for route in routes]
+        neither = ~(traced[REQUEST] | traced[REPLY])
+        ecmp = slice(2, 2 + _ECMP_SEGMENTS)
+        slots[ecmp, rows[neither]] = self._ecmp_segments(ROUND_TRIP, pair[neither])
+        for traversal, start in ((REQUEST, 2), (REPLY, 2 + longest)):
+            exact, guess = traced[traversal], ~traced[traversal] & ~neither
+            hops = self._hop_segments(traversal, routes[traversal][:, exact])
+            slots[start : start + longest, rows[exact]] = hops
+            ecmp = slice(start, start + _ECMP_SEGMENTS)
+            slots[ecmp, rows[guess]] = self._ecmp_segments(traversal, pair[guess])
+
+    def _endpoint_segments(self, endpoints: I64) -> I32:
+        built = self._of_endpoint
+        built.grow(len(self._codes.endpoints))
+        missing = _missing(built.values, endpoints)
+        ends = self._codes.endpoints.values[None, :, missing]
+        built.values[missing] = self._builder.endpoint_segments(ends, self._tables)
+        return np.asarray(built.values[endpoints])
+
+    def _joint_segments(self, joint: I64) -> I32:
+        built = self._of_joint
+        built.grow(len(self._codes.joint))
+        missing = _missing(built.values, joint)
+        ends = self._codes.endpoints.values[:, self._codes.joint.values[:, missing]]
+        built.values[missing] = self._builder.endpoint_segments(
+            np.moveaxis(ends, 1, 0), self._tables
+        )
+        return np.asarray(built.values[joint])
+
+    def _ecmp_segments(self, traversal: int, tor_pairs: I64) -> I32:
+        built = self._of_tor_pair[traversal]
+        built.grow(len(self._codes.tor_pairs))
+        missing = _missing(built.values[0], tor_pairs)
+        built.values[:, missing] = self._builder.ecmp_segments(
+            traversal, self._codes.tor_pairs.values[:, missing], self._tables["dsw"].texts
+        )
+        return np.asarray(built.values[:, tor_pairs])
+
+    def _hop_segments(self, traversal: int, routes: I32) -> I32:
+        """(L, n) segments of traced routes, 0 behind their end."""
+        crossed = routes >= 0
+        before = np.vstack([np.full((1, routes.shape[1]), FIRST_HOP, np.int64), routes[:-1]])
+        keys = pair_key(before[crossed], routes[crossed])
+        codes, _ = self._hop_keys.code(keys)
+        built = self._of_hop
+        built.grow(len(self._hop_keys))
+        if len(missing := np.flatnonzero(built.values[traversal, codes] < 0)):
+            new, at = np.unique(codes[missing], return_index=True)
+            for code, key in zip(new.tolist(), keys[missing[at]].tolist(), strict=True):
+                u, v = key >> 32, key & 0xFFFF_FFFF
+                built.values[traversal, code] = self._builder.hop_segment(traversal, u, v)
+        segments = np.zeros(routes.shape, np.int32)
+        segments[crossed] = built.values[traversal, codes]
+        return segments
+
+
+def _missing(built: I32, wanted: I64) -> I64:
+    """Codes that are wanted and not built yet, rising."""
+    missing = np.zeros(len(built), bool)
+    missing[wanted] = True
+    return np.flatnonzero(missing & (built < 0))
