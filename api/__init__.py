@@ -1,9 +1,6 @@
-"""ClickHouse -> people: incidents as JSON, health, metrics and one live page.
+"""ClickHouse in, HTTP out: incidents as JSON, health and metrics for monitoring, a page for people.
 
-``app`` puts it together; ``incidents`` is the API, ``filters`` and ``queries`` its SQL,
-``database`` bounds how long an answer is waited for, ``documents`` is what it answers with.
-``health``, ``probes`` and ``metrics`` are for machines that watch machines (``machine``: the same
-for processes without an api), ``pages`` and ``page/`` are for people. ``serving`` bounds
-connections, ``guards`` sets headers and checks host names. Reads only, listens on loopback unless
-told otherwise, and needs nothing from the Internet.
+Start in ``app``, which puts the parts together: ``routes`` (URLs), ``queries`` (SQL and its time
+limits), ``documents`` (response bodies), ``page`` (files of the page), ``serving`` (connections).
+Reads only, listens on loopback by default, and needs no Internet access.
 """

@@ -1,4 +1,4 @@
-"""ClickHouse -> HTTP: the application, put together from its parts."""
+"""The FastAPI application: routes, middleware and error handlers over one store."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 
 from api.documents import Problem, answer, json_schemas
-from api.guards import HeadersOnAll, HostCheck
-from api.probes import Probes, Ready
+from api.middleware import HostCheck, SecurityHeaders
+from api.monitoring import Monitoring, Ready
 from api.queries.database import Database, DatabaseError, Store
 from api.routes import health, incidents, pages
-from api.routes.machine import internal_error
+from api.routes.monitoring_app import internal_error
 from schemas import metrics
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -28,13 +28,13 @@ def create_app(
 ) -> FastAPI:
     """The whole service over an open store.
 
-    store          answers ``rows(sql, parameters)``; raises ConnectionError when it is away
-    counters       each called at a scrape of /metrics
-    ready          each called by /readyz: None, or why this process does not do its work
-    allowed_hosts  names by which clients may call us ("*": any). Loopback only by default, so that
-                   a web page elsewhere cannot read incidents through a browser on this machine
+    store          answers ``rows(sql, parameters)``; raises ConnectionError when it is unavailable
+    counters       sources of metrics, each called at a scrape of /metrics
+    ready          checks, each called by /readyz: None, or why this process is not ready
+    allowed_hosts  values of the Host header that are accepted ("*": any). Loopback only by default,
+                   so that no foreign web page can read incidents through a browser on this machine
 
-    ``app.state.probes`` answers for a listener of machines alone (``api.routes.machine``).
+    ``app.state.monitoring`` is for ``api.routes.monitoring_app``, the same URLs on their own port.
     """
     database = store if isinstance(store, Database) else Database(store)
     app = FastAPI(
@@ -45,10 +45,10 @@ def create_app(
         redoc_url=None,
     )
     app.add_middleware(HostCheck, allowed=allowed_hosts)
-    app.add_middleware(HeadersOnAll)  # the last one added is the outermost
+    app.add_middleware(SecurityHeaders)  # the last one added is the outermost
     app.include_router(incidents.router(database))
-    app.state.probes = probes = Probes(counters, ready, database)
-    app.include_router(health.router(probes))
+    app.state.monitoring = monitoring = Monitoring(counters, ready, database)
+    app.include_router(health.router(monitoring))
     app.include_router(pages.router())
     app.add_exception_handler(Exception, internal_error)
 

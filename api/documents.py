@@ -10,7 +10,7 @@ from starlette.responses import Response
 from schemas.documents.incident import Incident
 
 _ENCODER: Final = msgspec.json.Encoder()
-#: Of every answer that is not a page: it is data, kept by no cache and run by no browser.
+#: Headers of every response that is not a page: data that is not cached and never executed.
 HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -20,11 +20,12 @@ HEADERS: Final = {
 
 
 class IncidentPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Incidents that match, in the order asked for, each in its last version.
+    """Incidents that match, in the requested order, each in its last version.
 
-    total     how many match in all; next: where the following page is, null on the last
-    counts    state -> severity -> how many match all filters but those of state and severity
-    explains  incident_id -> how many others it explains, of the items here that explain any
+    total     matching incidents on all pages [count]
+    next      URL of the next page, null on the last
+    counts    state -> severity -> incidents that match all filters but state and severity [count]
+    explains  incident_id -> incidents that it explains, for the items here that explain any [count]
     """
 
     items: list[Incident]
@@ -37,10 +38,10 @@ class IncidentPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IncidentDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """One incident: what is believed now, how that came about, and what it explains.
+    """One incident: its last version, its history, and the incidents that it explains.
 
     versions  every version, oldest first; the last equals ``incident``
-    children  incidents that have this one as their cause, in their last version
+    children  incidents whose parent is this one, in their last version
     """
 
     incident: Incident
@@ -49,15 +50,15 @@ class IncidentDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """What is being watched, by the database's clock.
+    """Paths and incidents at this moment, by the database's clock.
 
-    paths_watched   five-tuple paths with a window stored in the last five minutes
-    active          incidents not resolved, by severity
-    resolved        incidents resolved
-    stored_age_s    seconds since a window was stored; null when none is kept
+    paths_watched   five-tuple paths with a window stored in the last five minutes [count]
+    active          incidents that are not resolved, by severity [count]
+    resolved        incidents that are resolved [count]
+    stored_age_s    time since the last window was stored [s]; null when none is stored
 
-    Of incidents that another one explains only those are counted that it does not cover: its cause
-    is not stored, is resolved while they are not, or is less severe.
+    An incident that another one explains is counted only if its cause is not stored, is resolved
+    while the incident is not, or is less severe.
     """
 
     paths_watched: int
@@ -67,13 +68,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Why there is no answer."""
+    """Why a request has no result."""
 
     detail: str
 
 
 class Health(msgspec.Struct, frozen=True):
-    """The state of this process; ``reason`` says what is missing."""
+    """The state of this process; ``reason`` says why it is not ready."""
 
     status: str
     reason: str | None = None
@@ -93,7 +94,7 @@ def answer(document: msgspec.Struct, status: int = 200) -> Response:
 
 
 def described(status: int, document: type[msgspec.Struct]) -> dict[int | str, dict[str, Any]]:
-    """The entry of an OpenAPI operation that says which document a status comes with."""
+    """The ``responses`` entry of an OpenAPI operation: the document of a status code."""
     text = (document.__doc__ or "").partition("\n")[0]
     reference = {"$ref": f"#/components/schemas/{document.__name__}"}
     return {status: {"description": text, "content": {"application/json": {"schema": reference}}}}

@@ -1,4 +1,4 @@
-"""Samples of the whole process -> the text that Prometheus reads."""
+"""Samples of the process -> Prometheus' text format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas import metrics
 
 
 class _Samples(Collector):
-    """Asks every source at each scrape; samples of one metric from many sources are one family."""
+    """Calls every source at each scrape; samples of one metric are one family."""
 
     def __init__(self, sources: Sequence[metrics.Source]) -> None:
         self._sources = sources
@@ -33,7 +33,7 @@ class _Samples(Collector):
 
 
 def render(sources: Sequence[metrics.Source]) -> bytes:
-    """The exposition in Prometheus' text format."""
+    """All samples of the sources in Prometheus' text format."""
     registry = CollectorRegistry()
     registry.register(_Samples(sources))
     return generate_latest(registry)

@@ -1,9 +1,9 @@
-"""uvicorn as this project runs it: a bounded number of connections, each with a deadline.
+"""uvicorn with a bounded number of connections, each with a deadline.
 
-uvicorn waits without end for the rest of a request and for clients to read, and accepts until the
-process has no file descriptors left; then nothing answers any more, liveness included. Here the
-connection that has waited longest makes room for a new one, so that half-open ones cannot keep
-others out. (uvicorn's ``limit_concurrency`` would answer 503 to everyone instead.)
+uvicorn waits for ever for the rest of a request and for clients to read, and accepts until the
+process has no file descriptors left; then it answers nothing, liveness included. Here the
+connection that has waited longest is closed for a new one, so half-open connections cannot block
+others. (uvicorn's ``limit_concurrency`` would answer 503 to every client instead.)
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from api.documents import Problem, answer
 
-#: A request must have come in whole, and a client must go on reading, within this time [s].
+#: Time within which a request must be complete, and a client must read more of a response [s].
 DEADLINE_S: Final = 10.0
 #: Open connections of a server at most [count]; a quarter of the file descriptors if that is less.
 CONNECTIONS: Final = 512
-#: The head of a request at most [bytes]: a URL with every filter needs less than 6 KB.
+#: Largest head of a request [B]: a URL with every filter needs less than 6 kB.
 HEAD_BYTES: Final = 16 * 1024
-#: Accepted at one go at most [count], before the oldest of ``CONNECTIONS`` is closed.
+#: Connections that may wait to be accepted [count].
 _BACKLOG: Final = 128
 
 
 def config(
     app: ASGIApp, *, connections: int = CONNECTIONS, deadline_s: float = DEADLINE_S
 ) -> uvicorn.Config:
-    """What every server of this project is configured with."""
+    """The configuration of every server of this project."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    room = Room(min(connections, max(16, descriptors // 4)), deadline_s)
+    pool = ConnectionPool(min(connections, max(16, descriptors // 4)), deadline_s)
     return uvicorn.Config(
         app,
-        http=partial(Connection, room),  # type: ignore[arg-type]  # called like the class
+        http=partial(Connection, pool),  # type: ignore[arg-type]  # called like the class
         ws="none",
         lifespan="off",
         log_level="error",
@@ -56,113 +56,113 @@ def config(
     )
 
 
-class Room:
-    """The open connections of one server; those that wait for their client, longest first."""
+class ConnectionPool:
+    """The open connections of one server, and those that wait for their client, in that order."""
 
-    def __init__(self, most: int, deadline_s: float) -> None:
-        self.most = most
+    def __init__(self, max_open: int, deadline_s: float) -> None:
+        self.max_open = max_open
         self.deadline_s = deadline_s
         self._open: set[Connection] = set()
         self._waiting: dict[Connection, None] = {}
 
-    def enter(self, connection: Connection) -> None:
-        """Count one in; the one that has waited longest leaves when there are too many."""
+    def opened(self, connection: Connection) -> None:
+        """Add a connection; above ``max_open`` the one that has waited longest is closed."""
         self._open.add(connection)
-        self.wait(connection)
-        if len(self._open) > self.most:
-            next(iter(self._waiting)).cut()
+        self.waits(connection)
+        if len(self._open) > self.max_open:
+            next(iter(self._waiting)).abort()
 
-    def wait(self, connection: Connection) -> None:
-        """It waits for its client from now on."""
+    def waits(self, connection: Connection) -> None:
+        """The connection waits for its client from now on."""
         self._waiting[connection] = None
 
-    def work(self, connection: Connection) -> None:
-        """It is being answered, and stays."""
+    def answers(self, connection: Connection) -> None:
+        """The connection is being answered, and is not closed for others."""
         self._waiting.pop(connection, None)
 
-    def leave(self, connection: Connection) -> None:
-        """It is closed."""
+    def closed(self, connection: Connection) -> None:
+        """Remove a connection."""
         self._open.discard(connection)
-        self.work(connection)
+        self.answers(connection)
 
 
 class Connection(H11Protocol):
-    """A connection that is cut off when its client neither sends nor reads what it should."""
+    """A connection that is closed when its client does not send or read within the deadline."""
 
-    def __init__(self, room: Room, *arguments: Any, **named: Any) -> None:
+    def __init__(self, pool: ConnectionPool, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._room = room
+        self._pool = pool
         self._deadline: asyncio.TimerHandle | None = None
         self._unread = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._room.enter(self)
-        self._settle()
+        self._pool.opened(self)
+        self._update_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._stop()
-        self._room.leave(self)
+        self._stop_deadline()
+        self._pool.closed(self)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._settle()
+        self._update_deadline()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._settle()
+        self._update_deadline()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._settle()
+        self._update_deadline()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._settle()
+        self._update_deadline()
 
-    def cut(self) -> None:
-        """Close at once, whatever was to be sent."""
-        self._stop()
-        self._room.leave(self)
+    def abort(self) -> None:
+        """Close at once; data not sent yet is dropped."""
+        self._stop_deadline()
+        self._pool.closed(self)
         self.transport.abort()
 
-    def _settle(self) -> None:
-        """The deadline runs while the client has to act. What it sends does not put it off: else a
-        byte now and then would hold a connection for ever.
+    def _update_deadline(self) -> None:
+        """Run the deadline while the client has to act. Data from the client does not extend it:
+        a byte now and then must not hold a connection for ever.
         """
         answering = self.cycle is not None and not self.cycle.response_complete
         if answering and not self.flow.write_paused:
-            self._stop()
-            self._room.work(self)
+            self._stop_deadline()
+            self._pool.answers(self)
         elif self._deadline is None and not self._is_gone():
-            self._room.wait(self)
+            self._pool.waits(self)
             self._unread = self.transport.get_write_buffer_size()
-            self._arm()
+            self._start_deadline()
 
     def _is_gone(self) -> bool:
         return self.transport.is_closing() and not self.transport.get_write_buffer_size()
 
-    def _arm(self) -> None:
-        self._deadline = self.loop.call_later(self._room.deadline_s, self._too_late)
+    def _start_deadline(self) -> None:
+        self._deadline = self.loop.call_later(self._pool.deadline_s, self._deadline_passed)
 
-    def _stop(self) -> None:
+    def _stop_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _too_late(self) -> None:
+    def _deadline_passed(self) -> None:
         unread = self.transport.get_write_buffer_size()
-        if 0 < unread < self._unread:  # a slow reader of a long answer
+        if 0 < unread < self._unread:  # the client reads a long response slowly
             self._unread = unread
-            self._arm()
+            self._start_deadline()
         else:
-            self.cut()
+            self.abort()
 
     def send_400_response(self, msg: str) -> None:
-        """The answer to what is no HTTP, as a document like every other."""
+        """The response to bytes that are no HTTP, as a document like all others."""
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
-            self.cut()
+            self.abort()
             return
         response = answer(Problem("this is no HTTP request, or its head is too long"), 400)
         headers = [*response.raw_headers, (b"connection", b"close")]
@@ -173,7 +173,7 @@ class Connection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn raises SIGTERM again after serving, which would end the process before Faust."""
+    """Without uvicorn's signal handling: it would raise SIGTERM again before Faust has stopped."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -181,8 +181,8 @@ class Server(uvicorn.Server):
 
 
 class ThreadServer:
-    """A server on a thread and an event loop of its own, so that it answers whatever the rest of
-    the process waits for.
+    """A server on a thread and event loop of its own: it answers while the rest of the process
+    blocks.
     """
 
     def __init__(self, app: ASGIApp, listener: socket.socket, *, connections: int = 64) -> None:
@@ -194,19 +194,19 @@ class ThreadServer:
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
     def start(self) -> None:
-        """The listener accepts already; answers follow when the thread runs."""
+        """Start the thread; the listener accepts connections already."""
         self._thread.start()
 
     def close(self) -> None:
-        """Stop serving; waits some seconds for answers under way."""
+        """Stop serving; waits up to 10 s for responses in progress."""
         self._server.should_exit = True
         self._thread.join(10)
 
 
 def listen(host: str, port: int, *, or_any: bool = True) -> tuple[socket.socket, bool]:
-    """A listening socket and whether another port had to be taken.
+    """A listening socket, and whether its port is another one than asked for.
 
-    or_any  take any free port when ``port`` is taken, else raise OSError
+    or_any  use any free port when ``port`` is in use; else raise OSError
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for attempt in (port, 0) if or_any else (port,):

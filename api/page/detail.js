@@ -28,7 +28,7 @@ export function detailOf({ incident, versions, children }) {
       "bad paths": `${incident.paths_bad} of ${incident.paths_total}`,
       confidence: percent(incident.confidence),
       "p-value": pValue(incident.p_value),
-      "cannot be told from": incident.tie_set.filter((one) => one !== incident.component).join(", "),
+      "indistinguishable from": incident.tie_set.filter((one) => one !== incident.component).join(", "),
       fabric: incident.fabric,
       jobs: incident.jobs.join(", "),
       tenants: incident.tenants.join(", "),

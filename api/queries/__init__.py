@@ -1,1 +1,4 @@
-"""api.queries."""
+"""Questions of the routes in, rows of ClickHouse out, as documents.
+
+Start in ``incidents`` (the queries); ``filters`` makes their conditions, ``database`` bounds time.
+"""

@@ -1,8 +1,8 @@
-"""The database as the api asks it: a few threads of its own, and no answer waited for without end.
+"""Statements of the api on threads of its own, with bounded waiting times.
 
-A database that hangs must cost neither the event loop nor liveness nor readiness: statements run on
-daemon threads, a caller stops waiting after ``wait_s`` whatever became of the statement, and what
-stands in the way of readiness is asked on a thread that data routes never use.
+A database that hangs must block neither the event loop nor liveness nor readiness: statements run
+on daemon threads, a caller stops waiting after ``wait_s``, and data routes never use the thread on
+which readiness is checked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _READY: Final = "SELECT incident_id FROM incidents_latest LIMIT 0"
 
 
 class Store(Protocol):
-    """What the api needs of a database. Raises ConnectionError when it does not answer."""
+    """What the api needs of a database; raises ConnectionError when it does not answer."""
 
     def rows(
         self, sql: str, parameters: Mapping[str, Any] | None = None
@@ -31,38 +31,39 @@ class Store(Protocol):
 
 
 class DatabaseError(Exception):
-    """No answer from the database. ``public`` is for clients: it names no host, path or user; the
-    message is for the log.
+    """The database gave no result. The message is for the log.
+
+    public  text for clients, without host, path or user
     """
 
     public: ClassVar[str] = "the database cannot be asked"
 
 
 class DatabaseUnavailable(DatabaseError):
-    """The database does not answer, or not in time: try again later."""
+    """The database does not answer in time: try again later."""
 
     public = "the database does not answer"
 
 
 class DatabaseBusy(DatabaseError):
-    """So many questions wait already that one more would not be answered in time."""
+    """Too many queries wait already: one more would not be answered in time."""
 
     public = "too many requests wait for the database"
 
 
 class DatabaseRefused(DatabaseError):
-    """The database answers and refuses the query: tables or permissions are missing."""
+    """The database refuses the query: tables or permissions are missing."""
 
     public = "the database refuses the query; run `skeletonhunter migrate apply` if it is new"
 
 
 class Database:
-    """Questions to one store from any event loop.
+    """Queries of one store from any event loop.
 
-    threads   statements in flight at most
-    waiting   questions that may wait for a thread; one more raises DatabaseBusy at once
-    wait_s    longest time from a question to its answer or to DatabaseUnavailable [s]
-    ready_s   the same for ``obstacle`` and for a scrape's gauges [s]
+    threads   statements in flight, at most [count]
+    waiting   queries that may wait for a thread [count]; one more raises DatabaseBusy at once
+    wait_s    longest time from a query to its result or DatabaseUnavailable [s]
+    ready_s   the same for ``not_ready`` and for the gauges of a scrape [s]
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Database:
         wait_s: float = 5.0,
         ready_s: float = 2.0,
     ) -> None:
-        self._store = _Guarded(store)
+        self._store = _TypedErrors(store)
         self._data = _Pool("api-database", threads, waiting)
         self._readiness = _Pool("api-readiness", 1, 1)
         self._wait_s = wait_s
@@ -83,55 +84,55 @@ class Database:
         self._check: Future[str | None] | None = None
         self._logged = ("", 0.0)
 
-    async def ask(self, question: Callable[[Store], T], wait_s: float | None = None) -> T:
-        """Answer of ``question``, asked on a thread; raises DatabaseError within ``wait_s``."""
+    async def run(self, query: Callable[[Store], T], wait_s: float | None = None) -> T:
+        """Result of ``query``, called on a thread; raises DatabaseError within ``wait_s``."""
         wait_s = self._wait_s if wait_s is None else wait_s
         try:
-            answer = self._data.submit(lambda: question(self._store))
-            return await asyncio.wait_for(asyncio.wrap_future(answer), wait_s)
+            result = self._data.submit(lambda: query(self._store))
+            return await asyncio.wait_for(asyncio.wrap_future(result), wait_s)
         except TimeoutError:
             why: DatabaseError = DatabaseUnavailable(f"no answer within {wait_s:g} s")
         except DatabaseError as refused:
             why = refused
-        self._note(why)
+        self._log_once(why)
         raise why
 
-    async def obstacle(self) -> str | None:
-        """Why the database cannot serve now, in public words, or None; within ``ready_s``.
+    async def not_ready(self) -> str | None:
+        """Why the database cannot serve now, as text for clients, or None; within ``ready_s``.
 
-        Callers share one statement in flight, so that any number of probes costs one thread.
+        Concurrent callers share one statement, so any number of them costs one thread.
         """
         try:
-            check = asyncio.shield(asyncio.wrap_future(self._checking()))
+            check = asyncio.shield(asyncio.wrap_future(self._shared_check()))
             return await asyncio.wait_for(check, self.ready_s)
         except TimeoutError:
             return f"the database has not answered for {self.ready_s:g} s"
 
-    def _checking(self) -> Future[str | None]:
+    def _shared_check(self) -> Future[str | None]:
         with self._lock:
             if self._check is None or self._check.done():
-                self._check = self._readiness.submit(self._look)
+                self._check = self._readiness.submit(self._check_once)
             return self._check
 
-    def _look(self) -> str | None:
+    def _check_once(self) -> str | None:
         try:
             self._store.rows(_READY)
         except DatabaseError as why:
-            self._note(why)
+            self._log_once(why)
             return why.public
         return None
 
-    def _note(self, why: DatabaseError) -> None:
-        """The detail goes into the log, once a minute while it stays the same."""
+    def _log_once(self, why: DatabaseError) -> None:
+        """Log the detail; the same text at most once per minute."""
         text, now = str(why) or why.public, time.monotonic()
-        logged, at = self._logged
-        if text != logged or now - at >= _LOG_AGAIN_S:
+        logged, logged_s = self._logged
+        if text != logged or now - logged_s >= _LOG_AGAIN_S:
             self._logged = (text, now)
             _log.warning("database: %s", text)
 
 
-class _Guarded:
-    """A store whose errors are of three kinds."""
+class _TypedErrors:
+    """A store that raises DatabaseUnavailable or DatabaseRefused, and nothing else."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -141,13 +142,13 @@ class _Guarded:
             return self._store.rows(sql, parameters)
         except ConnectionError as why:
             raise DatabaseUnavailable(str(why)) from why
-        except Exception as why:  # whatever a driver raises, the query was not answered
+        except Exception as why:  # a driver may raise anything; the query has no result
             raise DatabaseRefused(f"{type(why).__name__}: {why}") from why
 
 
 class _Pool:
-    """Daemon threads, started as needed: a statement that hangs does not hold up the process's end,
-    as the threads of concurrent.futures would.
+    """Daemon threads, started as needed: a statement that hangs does not delay the process's exit,
+    as threads of concurrent.futures would.
     """
 
     def __init__(self, name: str, threads: int, waiting: int) -> None:
@@ -159,13 +160,13 @@ class _Pool:
         self._idle = 0
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Raises DatabaseBusy when too much waits already."""
+        """Run ``work`` on a thread; raises DatabaseBusy when too much work waits already."""
         future: Future[T] = Future()
         with self._lock:
             try:
                 self._jobs.put_nowait((future, work))
             except queue.Full:
-                raise DatabaseBusy(f"{self._jobs.maxsize} questions wait already") from None
+                raise DatabaseBusy(f"{self._jobs.maxsize} queries wait already") from None
             if self._idle < self._jobs.qsize() and self._started < self._most:
                 self._started += 1
                 name = f"{self._name}-{self._started}"
@@ -180,9 +181,9 @@ class _Pool:
             with self._lock:
                 self._idle -= 1
             if not future.set_running_or_notify_cancel():
-                continue  # its caller has stopped waiting
+                continue  # the caller stopped waiting
             try:
                 future.set_result(work())
-            except BaseException as why:  # handed to the caller, whatever it is
+            except BaseException as why:  # of any type: raised in the caller
                 future.set_exception(why)
-            del future, work  # no answer is kept alive until the next question
+            del future, work  # do not hold the result in memory until the next query

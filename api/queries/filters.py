@@ -1,6 +1,6 @@
-"""What a client may ask of the list of incidents, as conditions in SQL.
+"""Query parameters of the list of incidents -> conditions in SQL.
 
-Values travel as parameters; the text of every condition is fixed here.
+The text of every condition is fixed; values are passed as parameters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LAST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 
 
 def _storable(time: datetime) -> datetime:
-    """Into what the column holds: a bound outside of 1970..2200 bounds nothing."""
+    """The time limited to 1970..2200, the range of the column."""
     if time.year <= _FIRST.year:
         return _FIRST
     return _LAST if time.year >= _LAST.year else time.astimezone(UTC)
@@ -32,8 +32,8 @@ _Text = Annotated[str, Field(min_length=1, max_length=200, pattern=_PRINTABLE)]
 _EXAMPLE: Final = "2026-01-31T12:00:00Z"
 _ACTIVE: Final = ("open", "ongoing")
 
-#: Children that a person need not see beside their cause: it is stored, lasts at least as long and
-#: is no less severe. Severities sort as texts: P0 < P1 < P2.
+#: Children that need no row beside their cause, because it is stored, not resolved before them and
+#: not less severe. Severities sort as texts: P0 < P1 < P2.
 _COVERED: Final = (
     "SELECT child.incident_id"
     " FROM (SELECT incident_id, parent, state, severity FROM incidents_latest WHERE parent != '')"
@@ -70,7 +70,7 @@ _Order = Literal["newest", "urgent"]
 
 
 class Filters(BaseModel):
-    """Which incidents; all that are given must hold. An unknown name is an error, not ignored."""
+    """Conditions on incidents; all given ones must hold. An unknown parameter is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -130,12 +130,12 @@ class Filters(BaseModel):
         return " AND ".join(conditions) or "1", given
 
     def states(self) -> list[str]:
-        """The states asked for, "active" resolved; empty: any."""
+        """The requested states, with "active" expanded; empty: any."""
         wanted = [one for each in self.state for one in (_ACTIVE if each == "active" else (each,))]
         return list(dict.fromkeys(wanted))
 
-    def chosen(self, counts: dict[str, dict[str, int]]) -> int:
-        """How many of ``counts`` (state -> severity -> n) the state and severity filters leave."""
+    def count_selected(self, counts: dict[str, dict[str, int]]) -> int:
+        """Incidents that match, of ``counts`` by state and severity [count]."""
         states, severities = self.states(), self.severity
         return sum(
             number

@@ -1,4 +1,4 @@
-"""The api's questions to ClickHouse. Values travel as parameters; the text is fixed fragments."""
+"""The api's queries of ClickHouse, from fixed fragments of SQL; values are parameters."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from schemas.documents.incident import Incident, decode_incident
 if TYPE_CHECKING:
     from api.queries.filters import Filters
 
-_LONGEST_ID: Final = 100  # of an incident that the api can be asked for [characters]
+_MAX_ID_CHARS: Final = 100  # longest incident id that a URL may contain
 
 
 class Found(NamedTuple):
     """A page of incidents.
 
-    counts    state -> severity -> how many match the filters other than these two
-    explains  incident_id -> how many others it explains, where any
+    counts    state -> severity -> incidents that match all filters but these two [count]
+    explains  incident_id -> incidents that it explains, where any [count]
     """
 
     items: list[Incident]
@@ -28,7 +28,7 @@ class Found(NamedTuple):
 
 
 def find(store: Store, filters: Filters) -> Found:
-    """The incidents that match, in the order asked for, each in its last version."""
+    """The incidents that match, in the requested order, each in its last version."""
     facets, values = filters.where(without=("state", "severity"))
     counted = store.rows(
         f"SELECT state, severity, count() AS n FROM incidents_latest WHERE {facets}"  # noqa: S608  # fixed fragments
@@ -40,7 +40,7 @@ def find(store: Store, filters: Filters) -> Found:
         counts.setdefault(row["state"], {})[row["severity"]] = int(row["n"])
     where, values = filters.where()
     order = ORDERS[filters.order]
-    # Documents are long: they are read for this page only, not sorted with all the others.
+    # Documents are long: read them for this page only, do not sort all of them.
     page = (
         f"SELECT incident_id, version FROM incidents_latest WHERE {where}"  # noqa: S608  # fixed fragments
         f" ORDER BY {order} LIMIT {{limit:UInt32}} OFFSET {{offset:UInt32}}"
@@ -55,7 +55,7 @@ def find(store: Store, filters: Filters) -> Found:
 
 
 def _explains(store: Store, items: list[Incident]) -> dict[str, int]:
-    ids = [each.incident_id for each in items if len(each.incident_id) <= _LONGEST_ID]
+    ids = [each.incident_id for each in items if len(each.incident_id) <= _MAX_ID_CHARS]
     if not ids:
         return {}
     rows = store.rows(
@@ -67,7 +67,7 @@ def _explains(store: Store, items: list[Incident]) -> dict[str, int]:
 
 
 def get(store: Store, incident_id: str) -> IncidentDetail | None:
-    """All that is kept about one incident, or None when there is none of this id."""
+    """One incident with its history and children, or None when the id is unknown."""
     wanted = {"id": incident_id}
     versions = _documents(
         store.rows(
@@ -86,7 +86,7 @@ def get(store: Store, incident_id: str) -> IncidentDetail | None:
 
 
 def summary(store: Store) -> Summary:
-    """What is being watched just now."""
+    """Paths and incidents at this moment."""
     counts = store.rows(
         "SELECT state = 'resolved' AS resolved, severity, count() AS n"  # noqa: S608  # fixed
         f" FROM incidents_latest WHERE {LISTED} GROUP BY resolved, severity ORDER BY severity"

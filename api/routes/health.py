@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from api.documents import Health, described
-from api.probes import Probes
+from api.monitoring import Monitoring
 
 
-def router(probes: Probes) -> APIRouter:
-    """The routes that machines ask. None of them uses a thread that data routes use."""
+def router(monitoring: Monitoring) -> APIRouter:
+    """The routes for monitoring; none of them uses a thread that data routes use."""
     routes = APIRouter(tags=["health"])
 
     @routes.get(
@@ -19,7 +19,7 @@ def router(probes: Probes) -> APIRouter:
         summary="This process lives",
     )
     async def healthz() -> Response:
-        return await probes.healthz()
+        return await monitoring.healthz()
 
     @routes.get(
         "/readyz",
@@ -28,7 +28,7 @@ def router(probes: Probes) -> APIRouter:
         summary="The database answers and the workers of this process work",
     )
     async def readyz() -> Response:
-        return await probes.readyz()
+        return await monitoring.readyz()
 
     @routes.get(
         "/metrics",
@@ -37,6 +37,6 @@ def router(probes: Probes) -> APIRouter:
         summary="Counters and gauges of this process",
     )
     async def prometheus() -> Response:
-        return await probes.exposition()
+        return await monitoring.exposition()
 
     return routes

@@ -26,9 +26,9 @@ def router(database: Database) -> APIRouter:
     )
     async def incidents(request: Request, filters: Annotated[Filters, Query()]) -> Response:
         if filters.since and filters.until and filters.since >= filters.until:
-            raise HTTPException(422, [_mistake("since", "since must be before until")])
-        found = await database.ask(lambda store: queries.find(store, filters))
-        total = filters.chosen(found.counts)
+            raise HTTPException(422, [_error("since", "since must be before until")])
+        found = await database.run(lambda store: queries.find(store, filters))
+        total = filters.count_selected(found.counts)
         after = filters.offset + len(found.items)
         more = after < total and found.items
         url = request.url.include_query_params(offset=after) if more else None
@@ -51,7 +51,7 @@ def router(database: Database) -> APIRouter:
         summary="One incident with its history and the incidents that it explains",
     )
     async def incident(incident_id: Annotated[str, Path(max_length=100)]) -> Response:
-        found = await database.ask(lambda store: queries.get(store, incident_id))
+        found = await database.run(lambda store: queries.get(store, incident_id))
         if found is None:
             return answer(Problem(f"there is no incident {incident_id!r}"), 404)
         return answer(found)
@@ -63,11 +63,11 @@ def router(database: Database) -> APIRouter:
         summary="How many paths are watched and how many incidents are active",
     )
     async def summary() -> Response:
-        return answer(await database.ask(queries.summary))
+        return answer(await database.run(queries.summary))
 
     return routes
 
 
-def _mistake(name: str, message: str) -> dict[str, Any]:
-    """In the form that FastAPI gives to its own findings."""
+def _error(name: str, message: str) -> dict[str, Any]:
+    """One error in the form of FastAPI's own validation errors."""
     return {"loc": ["query", name], "msg": message, "type": "value_error"}

@@ -1,8 +1,8 @@
-"""The page for people at /, and the description of the API at /docs.
+"""The page at / and the description of the API at /docs.
 
-FastAPI's own /docs loads Swagger from a CDN; a cluster's management network often has no Internet,
-and a page that runs foreign scripts has no place there. Ours is one small script over
-/openapi.json. Any Swagger or Redoc elsewhere can read /openapi.json as well.
+FastAPI's own /docs loads Swagger from a CDN, but management networks often have no Internet access,
+and foreign scripts do not belong there. This one is a small script over /openapi.json, which any
+Swagger or Redoc elsewhere can read as well.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FILES: Final = {
     "/page/docs.js": "docs.js",
 }
 _HEADERS: Final = {
-    # Nothing but our own files runs or loads; text of an incident can at worst look odd.
+    # Only files of this folder run or load, whatever the text of an incident contains.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
     " connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none';"
     " frame-ancestors 'none'",
@@ -44,7 +44,7 @@ def router() -> APIRouter:
 
 
 def _add(routes: APIRouter, url: str, content: bytes, media_type: str) -> None:
-    async def page() -> Response:  # no thread: a full thread pool must not hide the page
+    async def page() -> Response:  # async: the page does not wait for a thread
         return Response(content, media_type=f"{media_type}; charset=utf-8", headers=_HEADERS)
 
     routes.add_api_route(url, page, methods=["GET"], response_class=Response)

@@ -39,7 +39,7 @@ async def serve(config: Settings, port: int) -> int:
         return RuntimeError("the HTTP server stopped by itself")
 
     try:
-        with health.served(config, "api", app.state.probes):
+        with health.served(config, "api", app.state.monitoring):
             failure = await until_stopped(ended, stop)
     finally:
         server.should_exit = True

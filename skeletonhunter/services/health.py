@@ -11,7 +11,7 @@ import typer
 from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
-    from api.probes import Probes
+    from api.monitoring import Monitoring
     from skeletonhunter.settings import Settings
 
 #: Default of SKH_HEALTH_PORT, by part; the page has 8765.
@@ -20,14 +20,14 @@ OFF: Final = -1
 
 
 @contextlib.contextmanager
-def served(config: Settings, part: str, probes: Probes) -> Iterator[str | None]:
+def served(config: Settings, part: str, monitoring: Monitoring) -> Iterator[str | None]:
     """Serve /healthz, /readyz and /metrics of ``part`` while the block runs.
 
     Yields the URL, None when SKH_HEALTH_PORT is -1. A default port that is taken is replaced by a
     free one, so that many workers fit on a host. A port that SKH_HEALTH_PORT names is the one that
     probes ask: raises BadInput when it is taken.
     """
-    from api.routes.machine import machine_app
+    from api.routes.monitoring_app import monitoring_app
     from api.serving import ThreadServer, listen
 
     if config.health_port == OFF:
@@ -40,7 +40,7 @@ def served(config: Settings, part: str, probes: Probes) -> Iterator[str | None]:
     except OSError as why:
         where = f"{config.health_host}:{port}"
         raise BadInput(f"SKH_HEALTH_HOST, SKH_HEALTH_PORT: {where}: {why.strerror}") from why
-    server = ThreadServer(machine_app(probes), listener)
+    server = ThreadServer(monitoring_app(monitoring), listener)
     server.start()
     moving = f" (port {port} is taken)" if moved and port else ""
     typer.echo(f"health and metrics {server.url}{moving}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from api.app import LOOPBACK, create_app
-from api.probes import Probes
+from api.monitoring import Monitoring
 from streams import counters
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ def make_api(
     return create_app(store, counters=sources, ready=ready, allowed_hosts=(*LOOPBACK, *host_names))
 
 
-def worker_probes(worker: StreamWorker) -> Probes:
+def worker_monitoring(worker: StreamWorker) -> Monitoring:
     """Health and metrics of a stream worker that runs alone."""
-    return Probes([lambda: counters.samples(worker)], [worker.not_ready])
+    return Monitoring([lambda: counters.samples(worker)], [worker.not_ready])
 
 
-def sink_probes(sink: Sink) -> Probes:
+def sink_monitoring(sink: Sink) -> Monitoring:
     """Health and metrics of a sink that runs alone."""
-    return Probes([sink.samples], [sink.not_ready])
+    return Monitoring([sink.samples], [sink.not_ready])

@@ -12,7 +12,7 @@ from skeletonhunter import terminal
 from skeletonhunter.arguments import read_topology
 from skeletonhunter.errors import DependencyUnreachable
 from skeletonhunter.services import health
-from skeletonhunter.services.http_app import sink_probes
+from skeletonhunter.services.http_app import sink_monitoring
 from skeletonhunter.services.sender_keys import key_ring
 from skeletonhunter.settings import Settings
 from store.client import open_store
@@ -37,7 +37,7 @@ def serve(config: Settings, topology: Path | None) -> int:
     terminal.echo(f"storing the messages of {config.kafka} in {store.name}")
     sink = Sink(store, config.librdkafka(), admission=admission, ownership=ownership)
     try:
-        with health.served(config, "sink", sink_probes(sink)):
+        with health.served(config, "sink", sink_monitoring(sink)):
             sink.run(stop)
     except KafkaException as why:
         raise DependencyUnreachable(f"{config.kafka}: {why.args[0]}") from why

@@ -10,7 +10,7 @@ from schemas.parameters.window_timing import WindowTiming
 from skeletonhunter import terminal
 from skeletonhunter.arguments import known_strategy, read_topology
 from skeletonhunter.services import health
-from skeletonhunter.services.http_app import worker_probes
+from skeletonhunter.services.http_app import worker_monitoring
 from skeletonhunter.services.lag_notice import watch_lag
 from skeletonhunter.services.lifecycle import command_error, stop_signals, until_stopped
 from skeletonhunter.services.sender_keys import key_ring
@@ -42,7 +42,7 @@ def stream_config(config: Settings, topology: Path | None = None) -> StreamConfi
 async def serve(settings: Settings, config: StreamConfig) -> int:
     """Run a stream worker until it is stopped; raises the error that ended it."""
     worker = StreamWorker(config)
-    with health.served(settings, "stream", worker_probes(worker)):
+    with health.served(settings, "stream", worker_monitoring(worker)):
         await worker.start()
         stop = stop_signals()
         terminal.echo(f"judging {config.bootstrap} as a member of {config.group}")

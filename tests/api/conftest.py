@@ -8,8 +8,7 @@ from contextlib import closing
 import httpx
 import pyarrow as pa
 import pytest
-from incident_samples import Put
-from serving_app import served
+from builders.api_service import Hanging, Put, served
 
 from schemas.documents.incident import Incident, encode
 from store import migrate
@@ -66,3 +65,10 @@ def watch(store: Store) -> Callable[[int], None]:
 def client(store: Store, server: httpx.Client) -> httpx.Client:
     """Speaks to a service over an empty store."""
     return server
+
+
+@pytest.fixture
+def hanging() -> Iterator[Hanging]:
+    store = Hanging()
+    yield store
+    store.go_on.set()

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-from incident_samples import CHILD, INCIDENT, NIC, PIPELINE, RESOLVED, Put
+from builders.api_service import Put
+from builders.incidents import CHILD, INCIDENT, NIC, PIPELINE, RESOLVED
 
 from schemas.documents.incident import Incident
 
@@ -56,7 +57,7 @@ def test_pages_load_nothing_from_elsewhere(client: httpx.Client, path: str) -> N
 
 
 @pytest.mark.browser
-def test_an_incident_appears_resolves_and_is_told_without_a_reload(
+def test_an_incident_appears_resolves_and_is_announced_without_a_reload(
     page: Any, put: Put, watch: Callable[[int], None]
 ) -> None:
     watch(1024)
@@ -73,7 +74,7 @@ def test_an_incident_appears_resolves_and_is_told_without_a_reload(
 
 
 @pytest.mark.browser
-def test_the_keyboard_opens_evidence_and_history_and_keeps_its_place(page: Any, put: Put) -> None:
+def test_the_keyboard_opens_evidence_and_history_and_keeps_the_focus(page: Any, put: Put) -> None:
     put(INCIDENT)
     button = page.get_by_role("button", name="tor:asw-3-1")
     button.focus()
@@ -86,7 +87,7 @@ def test_the_keyboard_opens_evidence_and_history_and_keeps_its_place(page: Any, 
 
 
 @pytest.mark.browser
-def test_the_filter_narrows_and_says_when_nothing_is_left(page: Any, put: Put) -> None:
+def test_the_filter_selects_rows_and_reports_an_empty_result(page: Any, put: Put) -> None:
     put(INCIDENT, NIC)
     page.get_by_text("2 incidents", exact=True).wait_for()
     page.get_by_role("searchbox", name="Filter").fill("rnic:10.0.0.1 bert")
@@ -107,7 +108,7 @@ def old_p0_under_newer_ones() -> list[Incident]:
 
 
 @pytest.mark.browser
-def test_an_old_active_p0_is_at_the_top_and_under_its_filter(page: Any, put: Put) -> None:
+def test_an_old_active_p0_is_the_first_row_and_found_by_its_filter(page: Any, put: Put) -> None:
     put(*old_p0_under_newer_ones())
     page.get_by_text("1 to 50 of 206 incidents").wait_for()
     first = page.locator("tr.incident").first
@@ -120,7 +121,7 @@ def test_an_old_active_p0_is_at_the_top_and_under_its_filter(page: Any, put: Put
 
 
 @pytest.mark.browser
-def test_counts_by_state_and_severity_are_the_servers(page: Any, put: Put) -> None:
+def test_the_page_shows_the_servers_counts_by_state_and_severity(page: Any, put: Put) -> None:
     put(*old_p0_under_newer_ones(), INCIDENT)
     page.get_by_text("1 to 50 of 207 incidents").wait_for()
     state = page.get_by_label("Show")
@@ -134,7 +135,7 @@ def test_counts_by_state_and_severity_are_the_servers(page: Any, put: Put) -> No
 
 
 @pytest.mark.browser
-def test_the_view_stands_in_the_url_and_goes_back(
+def test_the_view_is_in_the_url_and_the_back_button_restores_it(
     page: Any, put: Put, client: httpx.Client
 ) -> None:
     put(*old_p0_under_newer_ones())
@@ -170,7 +171,7 @@ def test_an_incident_that_only_moves_up_is_not_announced(page: Any, put: Put) ->
 
 
 @pytest.mark.browser
-def test_a_child_that_outlives_its_cause_or_is_worse_has_a_row(page: Any, put: Put) -> None:
+def test_a_child_that_outlives_its_cause_or_is_more_severe_has_a_row(page: Any, put: Put) -> None:
     put(INCIDENT, CHILD)
     page.get_by_text("explains 1 other").wait_for()
     assert page.locator("tr.incident").count() == 1
@@ -181,7 +182,7 @@ def test_a_child_that_outlives_its_cause_or_is_worse_has_a_row(page: Any, put: P
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 768, 1440])
-def test_nothing_is_cut_off_at_any_width(page: Any, put: Put, width: int) -> None:
+def test_the_page_is_not_cut_off_at_any_width(page: Any, put: Put, width: int) -> None:
     long = "link:agg:psw-01-with-a-long-name|tor:asw-13-in-pod-7"
     put(*old_p0_under_newer_ones(), msgspec.structs.replace(INCIDENT, component=long))
     page.set_viewport_size({"width": width, "height": 900})
@@ -194,7 +195,7 @@ def test_nothing_is_cut_off_at_any_width(page: Any, put: Put, width: int) -> Non
 
 
 @pytest.mark.browser
-def test_an_error_of_our_own_is_shown_as_one(page: Any, put: Put) -> None:
+def test_a_pipeline_incident_is_shown_as_an_internal_error(page: Any, put: Put) -> None:
     put(PIPELINE)
     page.get_by_role("button", name="pipeline:f1").click()
     page.get_by_text("judging failed").first.wait_for()
@@ -217,7 +218,7 @@ def test_hostile_text_is_shown_and_not_executed(page: Any, put: Put) -> None:
 
 
 @pytest.mark.browser
-def test_a_lost_connection_is_shown_and_heals(page: Any, put: Put) -> None:
+def test_a_lost_connection_is_shown_until_it_is_back(page: Any, put: Put) -> None:
     put(INCIDENT)
     page.locator("tr.incident").wait_for()
     page.route("**/api/**", lambda route: route.abort())
@@ -235,7 +236,7 @@ def test_the_api_description_needs_no_internet(page: Any, client: httpx.Client) 
 
 
 @pytest.mark.browser
-def test_nothing_is_shown_as_certain(page: Any, put: Put) -> None:
+def test_no_probability_is_shown_as_100_percent(page: Any, put: Put) -> None:
     types = {"issue_types": {"crc_error": 0.391, "switch_port_down": 0.3905}}
     put(
         msgspec.structs.replace(

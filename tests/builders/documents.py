@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from builders.incidents import INCIDENT
 from schemas.documents.heartbeat import Heartbeat, RnicCounts
-from schemas.documents.incident import Anomaly, Incident
+from schemas.documents.incident import Anomaly
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
 from schemas.documents.topology import Endpoint
@@ -15,16 +16,6 @@ ANOMALY = Anomaly(
     src_node_sn="h1", src_real_ip="r1", src_ip="a", dst_node_sn="h2", dst_real_ip="r2", dst_ip="b",
     src_port=50_000, dst_port=4791, window_start="2026-01-01T00:00:00.000Z",
     window_end="2026-01-01T00:00:05.000Z", sent=5, lost=2, loss_rate=0.4,
-)  # fmt: skip
-
-
-INCIDENT = Incident(
-    incident_id="abcdefghijklmnop", version=1, state="open", fabric="f1", component="tor:asw1",
-    kind="tor", layer="underlay", symptom="loss", issue_type=None, direction="both",
-    opened_at="2026-01-01T00:00:00.000Z", detected_at="2026-01-01T00:00:04.000Z",
-    updated_at="2026-01-01T00:00:02.000Z", closed_at=None, severity="P1", confidence=0.99,
-    p_value=1e-9, tie_set=["tor:asw1"], parent=None, paths_bad=3, paths_total=9,
-    evidence={"text": "3 of 3 bad paths cross tor:asw1", "nested": {"lost": 3}},
 )  # fmt: skip
 
 

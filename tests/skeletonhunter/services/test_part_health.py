@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from api.probes import Probes
+from api.monitoring import Monitoring
 from skeletonhunter.errors import BadInput
 from skeletonhunter.services.health import PORTS, served
 from skeletonhunter.settings import Settings
@@ -28,7 +28,7 @@ def test_each_part_has_a_default_port_of_its_own() -> None:
 
 
 def test_the_urls_answer_until_the_part_ends(capsys: pytest.CaptureFixture[str]) -> None:
-    with served(Settings(health_port=0), "stream", Probes()) as url:
+    with served(Settings(health_port=0), "stream", Monitoring()) as url:
         assert url is not None
         assert capsys.readouterr().out == f"health and metrics {url}\n"
         for path in ("healthz", "readyz", "metrics"):
@@ -45,7 +45,7 @@ def test_a_default_port_that_is_taken_is_replaced(
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # a worker that runs here has it, which serves as well
             stack.enter_context(socket.create_server(("127.0.0.1", port)))
-        url = stack.enter_context(served(Settings(), "stream", Probes()))
+        url = stack.enter_context(served(Settings(), "stream", Monitoring()))
         assert url is not None
         assert f":{port}/" not in url
         assert f"(port {port} is taken)" in capsys.readouterr().out
@@ -58,13 +58,13 @@ def test_a_port_that_was_named_must_be_there(taken: int, host: str) -> None:
     config = Settings(health_port=taken, health_host=host)
     with (
         pytest.raises(BadInput, match=rf"SKH_HEALTH_PORT: {host}:{taken}: \S") as why,
-        served(config, "stream", Probes()),
+        served(config, "stream", Monitoring()),
     ):
         pass
     assert why.value.code == 2
 
 
 def test_it_can_be_off(capsys: pytest.CaptureFixture[str]) -> None:
-    with served(Settings(health_port=-1), "sink", Probes()) as url:
+    with served(Settings(health_port=-1), "sink", Monitoring()) as url:
         assert url is None
     assert capsys.readouterr().out == ""

@@ -1,9 +1,6 @@
-"""Incidents that the tests of the api put into the store."""
+"""Incidents: one of a ToR, of an rnic, explained by another, of the pipeline, resolved."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Mapping
-from typing import Any
 
 import msgspec
 
@@ -44,12 +41,3 @@ RESOLVED = msgspec.structs.replace(
     INCIDENT, version=2, state="resolved", updated_at="2026-01-31T12:10:00Z",
     closed_at="2026-01-31T12:10:00Z",
 )  # fmt: skip
-
-Put = Callable[..., None]
-
-
-class Away:
-    """A database that does not answer."""
-
-    def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        raise ConnectionError("http://db:8123/skh: connection refused")

@@ -1,4 +1,4 @@
-"""What every answer carries, and who may ask: errors of every kind included."""
+"""Middleware: security headers on every response, errors included, and the Host check."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 
 import httpx
 import pytest
-from incident_samples import Away
-from serving_app import served
+from builders.api_service import Unavailable, served
 
-from api.probes import Probes
-from api.routes.machine import machine_app
+from api.monitoring import Monitoring
+from api.routes.monitoring_app import monitoring_app
 from api.serving import ThreadServer, listen
 
 JSON = {
@@ -55,7 +54,7 @@ def assert_guarded(response: httpx.Response) -> None:
         ("GET", "/openapi.json", 200),
     ],
 )
-def test_every_answer_is_marked_as_data(
+def test_every_response_but_pages_has_the_headers_of_data(
     client: httpx.Client, method: str, path: str, status: int
 ) -> None:
     response = client.request(method, path)
@@ -70,7 +69,7 @@ def test_every_answer_is_marked_as_data(
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/page/page.js"])
-def test_pages_keep_their_own_headers(client: httpx.Client, path: str) -> None:
+def test_pages_have_their_own_headers(client: httpx.Client, path: str) -> None:
     for method in ("GET", "HEAD"):
         response = client.request(method, path)
         assert response.headers["x-content-type-options"] == "nosniff"
@@ -78,7 +77,7 @@ def test_pages_keep_their_own_headers(client: httpx.Client, path: str) -> None:
         assert response.headers["cache-control"] == "no-cache"
 
 
-def test_an_internal_error_tells_a_client_nothing() -> None:
+def test_an_internal_error_has_no_details_for_the_client() -> None:
     with served(Broken()) as client:
         for path in ("/api/v1/incidents", "/api/v1/incidents/A", "/api/v1/summary"):
             response = client.get(path)
@@ -89,12 +88,12 @@ def test_an_internal_error_tells_a_client_nothing() -> None:
             }
 
 
-def test_no_answer_names_where_the_database_is() -> None:
-    class Located(Away):
+def test_no_response_contains_the_address_of_the_database() -> None:
+    class Located(Unavailable):
         def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Any:
             raise ConnectionError("http://db.internal:8123/skh: user skeleton: refused")
 
-    class Refusing(Away):
+    class Refusing(Unavailable):
         def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Any:
             raise RuntimeError("http://db.internal:8123/skh: no table for user skeleton")
 
@@ -110,7 +109,7 @@ def test_no_answer_names_where_the_database_is() -> None:
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
 @pytest.mark.parametrize("host", ["10.4.5.6:8765", "[fd00::5]", "skh-api.monitoring.svc", ""])
-def test_machines_may_ask_under_any_name(client: httpx.Client, path: str, host: str) -> None:
+def test_monitoring_urls_accept_any_host_header(client: httpx.Client, path: str, host: str) -> None:
     assert client.get(path, headers={"host": host}).status_code == 200
 
 
@@ -120,11 +119,11 @@ def test_machines_may_ask_under_any_name(client: httpx.Client, path: str, host: 
 @pytest.mark.parametrize(
     "host", ["evil.example", "10.4.5.6:8765", "localhost.evil.example", "", "a b"]
 )
-def test_foreign_names_are_refused_for_data_and_pages(
+def test_data_and_pages_refuse_a_foreign_host_header(
     client: httpx.Client, path: str, host: str
 ) -> None:
     response = client.get(path, headers={"host": host})
-    assert response.status_code == 400, "else a foreign page could read us through DNS rebinding"
+    assert response.status_code == 400, "a foreign page must not read it through DNS rebinding"
     assert "SKH_API_NAMES" in response.json()["detail"]
     assert_guarded(response)
 
@@ -140,8 +139,10 @@ def test_foreign_names_are_refused_for_data_and_pages(
         (["[::1]"], "[::1]:8765", 200),
     ],
 )
-def test_names_that_are_allowed(names: list[str], host: str, status: int) -> None:
-    with served(Away(), allowed_hosts=names) as client:
+def test_allowed_hosts_are_matched_without_case_and_port(
+    names: list[str], host: str, status: int
+) -> None:
+    with served(Unavailable(), allowed_hosts=names) as client:
         assert client.get("/docs", headers={"host": host}).status_code == status
 
 
@@ -154,7 +155,9 @@ def test_names_that_are_allowed(names: list[str], host: str, status: int) -> Non
     ],
     ids=["tls", "long-url", "garbage"],
 )
-def test_what_is_no_http_is_refused_as_a_document(client: httpx.Client, sent: bytes) -> None:
+def test_bytes_that_are_no_http_are_refused_with_a_json_problem(
+    client: httpx.Client, sent: bytes
+) -> None:
     at = (client.base_url.host, client.base_url.port or 0)
     with socket.create_connection(at, timeout=30) as connection:
         connection.sendall(sent + b"\r\n\r\n")
@@ -167,10 +170,10 @@ def test_what_is_no_http_is_refused_as_a_document(client: httpx.Client, sent: by
     assert b"no HTTP request" in body
 
 
-def test_the_machine_server_has_three_routes_and_the_same_headers() -> None:
+def test_the_monitoring_app_has_three_routes_and_the_same_headers() -> None:
     listener, moved = listen("127.0.0.1", 0)
     assert not moved
-    server = ThreadServer(machine_app(Probes(ready=[lambda: "no partitions yet"])), listener)
+    server = ThreadServer(monitoring_app(Monitoring(ready=[lambda: "no partitions yet"])), listener)
     server.start()
     try:
         with httpx.Client(base_url=server.url) as client:

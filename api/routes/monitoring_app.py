@@ -1,4 +1,4 @@
-"""/healthz, /readyz and /metrics alone, for processes without an api and for the api's liveness."""
+"""/healthz, /readyz and /metrics on a port of their own, for every part of the system."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from api.documents import Problem, answer
-from api.guards import HeadersOnAll
-from api.probes import Probes
+from api.middleware import SecurityHeaders
+from api.monitoring import Monitoring
 
 
-def machine_app(probes: Probes) -> Starlette:
-    """An application with the three routes; called by machines under whatever name."""
+def monitoring_app(monitoring: Monitoring) -> Starlette:
+    """An application with the three routes; any Host header is accepted."""
 
     async def healthz(_: Request) -> Response:
-        return await probes.healthz()
+        return await monitoring.healthz()
 
     async def readyz(_: Request) -> Response:
-        return await probes.readyz()
+        return await monitoring.readyz()
 
     async def metrics(_: Request) -> Response:
-        return await probes.exposition()
+        return await monitoring.exposition()
 
     return Starlette(
         routes=[
@@ -32,13 +32,13 @@ def machine_app(probes: Probes) -> Starlette:
             Route("/readyz", readyz),
             Route("/metrics", metrics),
         ],
-        middleware=[Middleware(HeadersOnAll)],
-        exception_handlers={HTTPException: refused, Exception: internal_error},
+        middleware=[Middleware(SecurityHeaders)],
+        exception_handlers={HTTPException: http_error, Exception: internal_error},
     )
 
 
-async def refused(_: Request, why: Exception) -> Response:
-    """No such route or method, as a document."""
+async def http_error(_: Request, why: Exception) -> Response:
+    """An unknown route or method, as a document."""
     assert isinstance(why, HTTPException)  # noqa: S101 — Starlette's signature is wider
     response = answer(Problem(str(why.detail)), why.status_code)
     response.headers.update(why.headers or {})
@@ -46,7 +46,7 @@ async def refused(_: Request, why: Exception) -> Response:
 
 
 async def internal_error(_: Request, why: Exception) -> Response:
-    """A bug of ours: the client learns that there is one; the server logs what it is."""
+    """An internal error: the client learns that there is one, the server logs the details."""
     response = answer(Problem("internal error; the log of this service has the details"), 500)
-    response.headers["Connection"] = "close"  # uvicorn does; a client should know
+    response.headers["Connection"] = "close"  # uvicorn closes it
     return response

@@ -1,12 +1,12 @@
-"""What machines that watch machines see."""
+"""Liveness, readiness and metrics of a process with an api."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from incident_samples import INCIDENT, Away, Put
-from serving_app import served
+from builders.api_service import Put, Unavailable, served
+from builders.incidents import INCIDENT
 
 from schemas import metrics
 from store.client import Store
@@ -18,26 +18,26 @@ def get(path: str, store: Any, **options: Any) -> tuple[int, str]:
         return response.status_code, response.text
 
 
-def test_a_process_without_its_database_lives_but_is_not_ready() -> None:
-    assert get("/healthz", Away()) == (200, '{"status":"alive","reason":null}')
-    status, text = get("/readyz", Away())
+def test_a_process_without_its_database_is_alive_but_not_ready() -> None:
+    assert get("/healthz", Unavailable()) == (200, '{"status":"alive","reason":null}')
+    status, text = get("/readyz", Unavailable())
     assert (status, "the database does not answer" in text) == (503, True)
 
 
-def test_it_is_ready_when_the_tables_are_there_and_the_workers_work(store: Store) -> None:
+def test_a_process_is_ready_when_tables_and_all_checks_are(store: Store) -> None:
     assert get("/readyz", store, ready=[lambda: None])[0] == 200
     status, text = get("/readyz", store, ready=[lambda: None, lambda: "no partitions yet"])
     assert (status, "no partitions yet" in text) == (503, True)
 
 
-def test_it_is_not_ready_before_the_migrations(store: Store) -> None:
+def test_a_process_is_not_ready_before_the_migrations(store: Store) -> None:
     store.execute("RENAME TABLE incidents_latest TO elsewhere")
     status, text = get("/readyz", store)
     store.execute("RENAME TABLE elsewhere TO incidents_latest")
     assert (status, "skeletonhunter migrate" in text) == (503, True)
 
 
-def test_metrics_hold_the_samples_of_every_source_and_our_own(
+def test_metrics_contain_the_samples_of_every_source_and_of_the_database(
     store: Store, put: Put, watch: Callable[[int], None]
 ) -> None:
     put(INCIDENT)
@@ -57,6 +57,6 @@ def test_metrics_hold_the_samples_of_every_source_and_our_own(
     assert "skh_api_ready 1.0" in lines
 
 
-def test_metrics_are_there_without_the_database() -> None:
-    status, text = get("/metrics", Away())
+def test_metrics_are_served_without_the_database() -> None:
+    status, text = get("/metrics", Unavailable())
     assert (status, "skh_api_ready 0.0" in text.splitlines()) == (200, True)

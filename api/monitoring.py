@@ -1,7 +1,6 @@
-"""What machines ask of a process: does it live, does it work, what has it counted.
+"""Responses for monitoring: liveness, readiness, metrics of this process.
 
-The answers are the same by whichever server: ``api.routes.health`` puts them into the api,
-``api.routes.machine`` serves them alone.
+``api.routes.health`` serves them within the api, ``api.routes.monitoring_app`` on their own.
 """
 
 from __future__ import annotations
@@ -17,16 +16,17 @@ from api.queries import incidents
 from api.queries.database import Database, DatabaseError
 from schemas import metrics
 
-#: None when this process does its work, else why it does not, in words that name no address.
-#: Called on an event loop: it looks at what the process knows already and waits for nothing.
+#: A readiness check: None, or why this process is not ready, without any address in the text.
+#: Called on an event loop: it must not block.
 Ready = Callable[[], str | None]
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Probes:
-    """Answers for machines.
+class Monitoring:
+    """The responses of one process.
 
-    counters  each called at a scrape; ready: each called by ``readyz``
+    counters  sources of metrics, each called at a scrape
+    ready     checks, each called by ``readyz``
     database  of an api; None in a process that serves no data
     """
 
@@ -41,38 +41,38 @@ class Probes:
         self._database = database
 
     async def healthz(self) -> Response:
-        """200 as long as this process runs; asks nothing and waits for nothing."""
+        """200 as long as this process runs; does not block."""
         return answer(Health("alive"))
 
     async def readyz(self) -> Response:
-        """200 when the database answers and the workers work, else 503 with the reason."""
-        reason = await self._obstacle()
+        """200 when the database and all checks are ready, else 503 with the reason."""
+        reason = await self._not_ready()
         if reason is None:
             return answer(Health("ready"))
         return answer(Health("not ready", reason), 503)
 
     async def exposition(self) -> Response:
-        """Prometheus' text; without the database only what this process counts itself."""
+        """Metrics in Prometheus' text format; without the database, only those of this process."""
         sources = [*self._counters]
         if self._database is not None:
-            own = await self._own(self._database)
-            sources.append(lambda: own)
+            gauges = await self._database_gauges(self._database)
+            sources.append(lambda: gauges)
         return Response(render(sources), media_type=_TEXT, headers=HEADERS)
 
-    async def _obstacle(self) -> str | None:
-        if self._database is not None and (reason := await self._database.obstacle()):
+    async def _not_ready(self) -> str | None:
+        if self._database is not None and (reason := await self._database.not_ready()):
             return reason
         return next((reason for each in self._ready if (reason := each())), None)
 
-    async def _own(self, database: Database) -> list[metrics.Sample]:
-        away = await database.obstacle()
-        ready = away is None and not any(each() for each in self._ready)
+    async def _database_gauges(self, database: Database) -> list[metrics.Sample]:
+        reason = await database.not_ready()
+        ready = reason is None and not any(each() for each in self._ready)
         found: Summary | None = None
-        if away is None:
+        if reason is None:
             try:
-                found = await database.ask(incidents.summary, database.ready_s)
+                found = await database.run(incidents.summary, database.ready_s)
             except DatabaseError:
-                found = None  # logged there; the gap in the gauges says it
+                found = None  # logged by the database; the gauges have a gap
         return [metrics.Sample(metrics.API_READY, ready), *_gauges(found)]
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from builders.api_service import Put, Unavailable, served
+from builders.incidents import CHILD, INCIDENT, NIC, PIPELINE, RESOLVED
 from httpx import Client
-from incident_samples import CHILD, INCIDENT, NIC, PIPELINE, RESOLVED, Away, Put
-from serving_app import served
 
 from schemas.documents.incident import Incident, encode
 from store.client import Store
@@ -20,7 +20,7 @@ def ids(client: Client, query: str = "") -> list[str]:
     return [each["incident_id"] for each in response.json()["items"]]
 
 
-def test_the_newest_incident_comes_first_in_its_last_version(client: Client, put: Put) -> None:
+def test_incidents_are_listed_newest_first_in_their_last_version(client: Client, put: Put) -> None:
     put(INCIDENT, NIC, RESOLVED)
     items = client.get("/api/v1/incidents").json()["items"]
     assert [(each["incident_id"], each["state"]) for each in items] == [
@@ -29,7 +29,7 @@ def test_the_newest_incident_comes_first_in_its_last_version(client: Client, put
     ]
 
 
-def test_an_incident_is_answered_as_it_was_published(client: Client, put: Put) -> None:
+def test_an_incident_is_returned_as_it_was_published(client: Client, put: Put) -> None:
     put(INCIDENT)
     (item,) = client.get("/api/v1/incidents").json()["items"]
     assert msgspec.convert(item, Incident) == INCIDENT
@@ -80,7 +80,9 @@ def test_an_incident_is_answered_as_it_was_published(client: Client, put: Put) -
         ("offset=1000000", []),
     ],
 )
-def test_filters_select(client: Client, put: Put, query: str, expected: list[str]) -> None:
+def test_each_filter_selects_its_incidents(
+    client: Client, put: Put, query: str, expected: list[str]
+) -> None:
     put(INCIDENT, NIC, CHILD, RESOLVED)
     assert ids(client, f"?{query}") == expected
 
@@ -123,13 +125,15 @@ def test_pages_follow_their_next_link_to_the_end(client: Client, put: Put) -> No
         ("limit=ten", "limit"),
     ],
 )
-def test_a_bad_query_is_refused_by_name(client: Client, query: str, word: str) -> None:
+def test_an_invalid_query_is_refused_with_the_parameters_name(
+    client: Client, query: str, word: str
+) -> None:
     response = client.get(f"/api/v1/incidents?{query}")
     assert response.status_code == 422
     assert word in response.text
 
 
-def test_words_with_any_characters_are_found(client: Client, put: Put) -> None:
+def test_text_with_special_characters_is_found(client: Client, put: Put) -> None:
     """What a parameter carries arrives as it was sent, whatever SQL would make of it."""
     odd = 'tor:O\'Brien \\ "x" {a:String} %s ÄÖ 🚨 \u2028'
     put(INCIDENT, msgspec.structs.replace(NIC, component=odd))
@@ -140,9 +144,7 @@ def test_words_with_any_characters_are_found(client: Client, put: Put) -> None:
     assert found["total"] == 1
 
 
-def test_active_incidents_come_first_then_the_severest_then_the_newest(
-    client: Client, put: Put
-) -> None:
+def test_the_urgent_order_is_active_then_severe_then_new(client: Client, put: Put) -> None:
     put(
         INCIDENT, NIC, msgspec.structs.replace(NIC, incident_id="DDDD", severity="P1"),
         msgspec.structs.replace(RESOLVED, incident_id="EEEE", severity="P0",
@@ -153,7 +155,7 @@ def test_active_incidents_come_first_then_the_severest_then_the_newest(
     assert ids(client) == ["EEEE", "BBBB", "DDDD", "AAAA", "FFFF"], "as before"
 
 
-def test_counts_are_of_all_that_match_but_for_state_and_severity(client: Client, put: Put) -> None:
+def test_counts_ignore_the_filters_of_state_and_severity(client: Client, put: Put) -> None:
     put(INCIDENT, NIC, CHILD, RESOLVED)
     page = client.get("/api/v1/incidents?severity=P0&limit=1").json()
     assert page["counts"] == {"open": {"P0": 1}, "resolved": {"P1": 1}}
@@ -183,7 +185,9 @@ def test_a_child_is_uncovered_while_no_stored_cause_is_as_urgent(
     assert page["explains"] == ({} if "parent" in child else {"AAAA": 1})
 
 
-def test_fifty_thousand_stored_incidents_hide_nothing(client: Client, store: Store) -> None:
+def test_all_of_fifty_thousand_incidents_are_counted_and_paged(
+    client: Client, store: Store
+) -> None:
     """Two versions each, a P0 that opened before all others still active."""
     document = encode(msgspec.structs.replace(RESOLVED, incident_id="XX", component="tor:YY"))
     store.execute(
@@ -211,7 +215,7 @@ def test_fifty_thousand_stored_incidents_hide_nothing(client: Client, store: Sto
     assert client.get("/api/v1/summary", timeout=600).json()["active"] == {"P0": 1}
 
 
-def test_one_incident_comes_with_its_history_and_what_it_explains(client: Client, put: Put) -> None:
+def test_one_incident_has_its_history_and_its_children(client: Client, put: Put) -> None:
     put(INCIDENT, RESOLVED, CHILD)
     found = client.get("/api/v1/incidents/AAAA").json()
     assert found["incident"]["version"] == 2
@@ -219,7 +223,7 @@ def test_one_incident_comes_with_its_history_and_what_it_explains(client: Client
     assert [each["incident_id"] for each in found["children"]] == ["CCCC"]
 
 
-def test_a_replayed_version_is_in_the_history_once(client: Client, put: Put) -> None:
+def test_a_replayed_version_appears_in_the_history_once(client: Client, put: Put) -> None:
     put(INCIDENT, INCIDENT)
     assert len(client.get("/api/v1/incidents/AAAA").json()["versions"]) == 1
     assert client.get("/api/v1/incidents").json()["total"] == 1
@@ -231,7 +235,7 @@ def test_an_unknown_incident_is_not_found(client: Client) -> None:
     assert response.json() == {"detail": "there is no incident 'nope'"}
 
 
-def test_the_summary_says_what_is_watched(
+def test_the_summary_counts_paths_and_active_incidents(
     client: Client, put: Put, watch: Callable[[int], None]
 ) -> None:
     empty = client.get("/api/v1/summary").json()
@@ -246,19 +250,19 @@ def test_the_summary_says_what_is_watched(
 
 
 @pytest.mark.parametrize("path", ["incidents", "incidents/AAAA", "summary"])
-def test_without_a_database_the_answer_is_503_with_the_reason(path: str) -> None:
-    with served(Away()) as client:
+def test_a_request_without_database_is_503_with_the_reason(path: str) -> None:
+    with served(Unavailable()) as client:
         response = client.get(f"/api/v1/{path}")
     assert response.status_code == 503
     assert response.json() == {"detail": "the database does not answer"}
 
 
-def test_a_name_that_is_not_ours_is_refused(client: Client) -> None:
+def test_a_foreign_host_header_is_refused(client: Client) -> None:
     response = client.get("/api/v1/incidents", headers={"host": "evil.example"})
     assert response.status_code == 400, "else a foreign page could read us through DNS rebinding"
 
 
-def test_an_error_of_our_own_is_listed_by_its_kind(client: Client, put: Put) -> None:
+def test_a_pipeline_incident_is_listed_by_its_kind(client: Client, put: Put) -> None:
     """It never counts as P0, whatever it keeps from being judged."""
     put(INCIDENT, PIPELINE)
     assert ids(client, "?kind=pipeline") == ["DDDD"]

@@ -1,4 +1,4 @@
-"""What surrounds every route: headers of each answer, and the names by which clients may call."""
+"""ASGI middleware of every route: security headers, and the check of the Host header."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.documents import HEADERS, Problem, answer
 
-#: Asked by kubelets and Prometheus under a pod's address, which no list of names can hold.
-MACHINE_PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+#: Requested by kubelets and Prometheus under a pod's address, which no list of names contains.
+MONITORING_PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]/?#@\s]+)(?::[0-9]+)?")
-_WRONG_NAME: Final = (
+_WRONG_HOST: Final = (
     "this service does not answer under this host name; SKH_API_NAMES holds further names"
 )
 
 
-class HeadersOnAll:
-    """Sets ``HEADERS`` on every answer that has none of its own: errors and 404s included. HEAD is
-    answered like GET wherever GET is; the server leaves the body out.
+class SecurityHeaders:
+    """Sets ``HEADERS`` on every response that does not set them itself, errors and 404s included.
+
+    HEAD is routed like GET; the server omits the body.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -42,9 +43,9 @@ class HeadersOnAll:
 
 class HostCheck:
     """Refuses foreign host names, so that no web page elsewhere can read incidents through a
-    browser here (DNS rebinding). ``MACHINE_PATHS`` are exempt: they name no component and no job.
+    browser here (DNS rebinding). ``MONITORING_PATHS`` are exempt: they contain no incidents.
 
-    allowed   host names without port; ``*.example.com`` any name below, ``*`` any at all
+    allowed   host names without port; ``*.example.com``: any name below; ``*``: any name
     """
 
     def __init__(self, app: ASGIApp, allowed: Sequence[str]) -> None:
@@ -54,11 +55,11 @@ class HostCheck:
         self._below = tuple(name[1:].lower() for name in allowed if name.startswith("*."))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exempt = self._any or scope["type"] != "http" or scope["path"] in MACHINE_PATHS
+        exempt = self._any or scope["type"] != "http" or scope["path"] in MONITORING_PATHS
         if exempt or self._allows(Headers(scope=scope).get("host", "")):
             await self._app(scope, receive, send)
         else:
-            await answer(Problem(_WRONG_NAME), 400)(scope, receive, send)
+            await answer(Problem(_WRONG_HOST), 400)(scope, receive, send)
 
     def _allows(self, header: str) -> bool:
         found = _HOST.fullmatch(header.lower())
