@@ -1,7 +1,7 @@
-"""The mathematics, pure: evidence in, verdicts and incidents out.
+"""The mathematics, without I/O, clock or randomness: messages of skh.windows -> incidents.
 
-``incidence`` places paths on the fabric; ``observability`` says what probes cannot tell apart;
-``detectors/`` decide that something is wrong under an alarm budget; ``strategies/`` say what is to
-blame; ``incidents`` keeps the life cycle; ``engine`` runs them over the messages of skh.windows.
-Nothing here reads a clock, a socket or a file.
+In: panes, windows, heartbeats, traced routes, operators' documents. Out: incidents, anomalies.
+Start with ``localizer.py``; ``verdicts/second.py`` has the rules in their order. ``detectors/``
+decide that something is wrong, ``strategies/`` what is to blame, ``fabric/`` which path crosses
+what, ``baselines/`` what is normal.
 """

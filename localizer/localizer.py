@@ -274,7 +274,7 @@ class Localizer:
         keep = state.history.last_seen >= at - retention.unheard_s
         if not keep.all():
             state.keep(keep)
-            tracker.moved(np.where(keep, np.cumsum(keep) - 1, -1))
+            tracker.renumber(np.where(keep, np.cumsum(keep) - 1, -1))
         state.forget_hosts(at - retention.unheard_s)
         state.tidy(at)
         tracker.drop_old_sightings(at)

@@ -161,7 +161,7 @@ class FabricState:
 
     def place(self, documents: list[Placement]) -> None:
         """Learn where containers run and what for."""
-        self.placements.take(documents)
+        self.placements.add(documents)
         self.jobs |= {doc.node_id: (doc.job, doc.tenant) for doc in documents}
 
     def take_routes(self, batch: pa.RecordBatch) -> None:
@@ -213,7 +213,7 @@ class FabricState:
         """Forget names, switches, jobs and whatever else no path needs any more."""
         self.incidence.drop_waiting_routes()
         boxes = self.index.tables["node_id"]
-        self.placements.forget(second, boxes)
+        self.placements.drop_old(second, boxes)
         self.maintenance.drop_ended(second)
         self.jobs = {
             box: job for box, job in self.jobs.items()

@@ -1,4 +1,4 @@
-"""What a verdict means for people: whom it hits, and the bad paths behind its incident."""
+"""Whom a verdict hits, and the bad paths behind its incident."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from schemas.documents.times import rfc3339
 
 I64 = npt.NDArray[np.int64]
 
-MOST_ANOMALIES = 200  # per incident document
+MOST_ANOMALIES = 200  # for each incident document
 
 
 def impact(state: FabricState, verdict: Verdict) -> Impact:
-    """Whom it hits: P0 a job's traffic, severely; P1 a job's traffic; P2 neither."""
-    boxes: set[str] = set()
+    """Jobs and tenants that a verdict hits, and its severity.
+
+    P0 a job's traffic, severely; P1 a job's traffic; P2 no job's traffic.
+    """
+    containers: set[str] = set()
     tenants: set[str] = set()
     paths = state.index.paths
     rows = verdict.bad[state.layer[verdict.bad] == 1]
     overlay = len(rows) > 0
     for field, names in (
-        ("src_node_id", boxes), ("dst_node_id", boxes), ("src_tenant_id", tenants),
+        ("src_node_id", containers), ("dst_node_id", containers), ("src_tenant_id", tenants),
     ):  # fmt: skip
         texts = paths.table(field).texts
         names |= {texts[code] for code in np.unique(paths.column(field)[rows]).tolist()}
-    placed = [state.jobs[box] for box in boxes if box in state.jobs]
+    placed = [state.jobs[each] for each in containers if each in state.jobs]
     jobs = sorted({job for job, _ in placed} - {""})
     tenants |= {tenant for _, tenant in placed}
     severe = verdict.symptom == "unconnectivity" or (

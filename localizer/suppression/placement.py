@@ -1,4 +1,4 @@
-"""Which containers may speak: the localizer's copy of skh.placement."""
+"""Where containers run and whether they are ready: the localizer's copy of skh.placement."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import NamedTuple
 from schemas.documents.placement import Placement, State
 from schemas.documents.times import seconds_of
 
-KEPT_S = 3600  # of what has been superseded
-UNSEEN_S = 86_400  # of a container that nothing is measured of
+KEPT_S = 3600  # a state that another has replaced is remembered for so long
+UNSEEN_S = 86_400  # and a container that no path ends in for so long
 
 
 class _Since(NamedTuple):
@@ -24,13 +24,13 @@ class Placements:
 
     def __init__(self) -> None:
         self._since: dict[str, list[_Since]] = {}
-        self._restless: set[str] = set()  # containers that are not simply ready
+        self._changing: set[str] = set()  # containers that are not simply ready
 
     def __len__(self) -> int:
         return len(self._since)
 
-    def take(self, documents: Iterable[Placement]) -> None:
-        """Learn some documents; a second one for the same moment counts instead of the first.
+    def add(self, documents: Iterable[Placement]) -> None:
+        """Add documents; one of the same container and moment replaces the former.
 
         Raises ValueError when a time cannot be read.
         """
@@ -39,43 +39,44 @@ class Placements:
             known = self._since.setdefault(doc.node_id, [])
             known[:] = [each for each in known if each.from_s != new.from_s]
             insort(known, new)
-            if _restless(known):
-                self._restless.add(doc.node_id)
+            if _changes(known):
+                self._changing.add(doc.node_id)
 
     def unready(self, second: int) -> dict[str, tuple[str, State]]:
         """Containers that were not ready at some moment of this second, or have changed hosts.
 
-        node_id -> host and state; ``ready`` is said only of those that may be sought elsewhere
+        returns  node_id -> host and state; the state is ``ready`` where paths to the container may
+                 still name its former host
         """
         out: dict[str, tuple[str, State]] = {}
-        for box in self._restless:
-            known = self._since[box]
+        for name in self._changing:
+            known = self._since[name]
             at = [each for t in (second, second + 1) if (each := _at(known, t)) is not None]
             if at:
                 worst = next((each for each in reversed(at) if each.state != "ready"), at[-1])
                 if worst.state != "ready" or len({each.node_sn for each in known}) > 1:
-                    out[box] = worst.node_sn, worst.state
+                    out[name] = worst.node_sn, worst.state
         return out
 
-    def __contains__(self, box: object) -> bool:
-        return box in self._since
+    def __contains__(self, name: object) -> bool:
+        return name in self._since
 
-    def forget(self, second: int, seen: Container[str] = ()) -> None:
-        """Drop what was superseded or gone long ago, and containers that are not ``seen`` for long.
+    def drop_old(self, second: int, seen: Container[str] = ()) -> None:
+        """Drop states that were replaced long ago, containers gone long ago, and those unseen.
 
         seen  containers that paths end in
         """
-        for box, known in list(self._since.items()):
+        for name, known in list(self._since.items()):
             while len(known) > 1 and known[1].from_s < second - KEPT_S:
                 del known[0]
             last = known[-1]
             kept_s = KEPT_S if last.state == "gone" else UNSEEN_S
-            if last.from_s < second - kept_s and (last.state == "gone" or box not in seen):
-                del self._since[box]
-        self._restless = {box for box, known in self._since.items() if _restless(known)}
+            if last.from_s < second - kept_s and (last.state == "gone" or name not in seen):
+                del self._since[name]
+        self._changing = {name for name, known in self._since.items() if _changes(known)}
 
 
-def _restless(known: list[_Since]) -> bool:
+def _changes(known: list[_Since]) -> bool:
     return len(known) > 1 or known[0].state != "ready"
 
 

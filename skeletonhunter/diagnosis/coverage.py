@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from localizer.detectors import drift
 from localizer.detectors.latency import LatencyMemory
-from localizer.incidents.tracker import SIGHTINGS
+from localizer.incidents.sightings import SIGHTINGS
 from localizer.options import Options
 from localizer.state import THIRD_S
 from localizer.verdicts.reachability import WINDOWS_S

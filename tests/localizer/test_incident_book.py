@@ -10,8 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from localizer.incidents.matching import REOPEN_S
 from localizer.incidents.tracked_incident import Impact
-from localizer.incidents.tracker import CLEAR_S, REOPEN_S, UPDATE_S, IncidentTracker
+from localizer.incidents.tracker import CLEAR_S, UPDATE_S, IncidentTracker
 from localizer.verdicts.verdict import IssueTypes, Verdict
 from schemas.documents.incident import Incident, Symptom
 from schemas.documents.times import rfc3339
@@ -330,7 +331,7 @@ def test_what_too_few_witnesses_saw_is_the_same_incident_when_more_come() -> Non
 
 def test_a_case_follows_its_paths_when_they_are_renumbered() -> None:
     story = Story().during(1, 3, verdict("rnic:r1", [4, 5, 6]))
-    story.book.moved(np.array([-1, -1, -1, -1, 0, -1, 1]))
+    story.book.renumber(np.array([-1, -1, -1, -1, 0, -1, 1]))
     story.during(4, 8, verdict("tor:asw1", [0, 1, 2, 3]))
     assert story.written[-1].component == "tor:asw1"
     assert len(story.newest) == 1, "path 4 and 6 are its paths still"

@@ -126,7 +126,7 @@ def test_a_move_to_a_host_that_nobody_has_heard_of_disturbs_nobody() -> None:
 
 def test_documents_may_come_in_any_order_and_after_their_time() -> None:
     book = Placements()
-    book.take([placed("ready", 20), placed("starting", 10)])
+    book.add([placed("ready", 20), placed("starting", 10)])
     assert book.unready(START_S + 15) == {"c3": ("h3", "starting")}
     assert book.unready(START_S + 19) == {"c3": ("h3", "starting")}
     assert book.unready(START_S + 21) == {}
@@ -134,8 +134,8 @@ def test_documents_may_come_in_any_order_and_after_their_time() -> None:
 
 def test_what_was_long_ago_is_forgotten() -> None:
     book = Placements()
-    book.take([placed("ready", 0), placed("gone", 10), placed("ready", 0, "c4", "h4")])
-    book.forget(START_S + 5000)
+    book.add([placed("ready", 0), placed("gone", 10), placed("ready", 0, "c4", "h4")])
+    book.drop_old(START_S + 5000)
     assert len(book) == 1
 
 

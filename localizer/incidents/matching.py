@@ -1,0 +1,91 @@
+"""Which incidents a verdict is about: the same one, narrower ones, or one under another name.
+
+No I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from localizer.incidents.tracked_incident import TrackedIncident
+from localizer.verdicts.verdict import Verdict
+from schemas.component_ids import device
+
+#: Share of an incident's bad paths from which on another cause explains it,
+#: if that was there when it began: onsets of latency are known this well, this far back [s].
+INSIDE = 0.8
+TOGETHER_S, BACK_S = 5, 25
+#: The same trouble so soon again is the same incident, flapping [s].
+REOPEN_S = 60
+
+
+def same(
+    incidents: Iterable[TrackedIncident], verdict: Verdict, second: int
+) -> TrackedIncident | None:
+    """The newest incident that names this component, or one that probes cannot tell from it."""
+    found = [
+        each for each in incidents
+        if verdict.devices & {*each.verdict.tied_devices, *each.verdict.devices}
+        and (each.state != "resolved" or second - each.last_bad_s <= REOPEN_S)
+    ]  # fmt: skip
+    return found[-1] if found else None
+
+
+def explained(
+    incidents: Iterable[TrackedIncident], verdict: Verdict, second: int
+) -> list[TrackedIncident]:
+    """Open incidents whose bad paths a wider cause explains."""
+    return [
+        each for each in incidents
+        if each.state != "resolved" and each.parent is None
+        and len(each.bad) and len(np.intersect1d(each.bad, verdict.bad)) >= INSIDE * len(each.bad)
+        and not _begins_later(second, verdict, each)
+    ]  # fmt: skip
+
+
+def under_another_name(
+    incidents: Iterable[TrackedIncident], verdict: Verdict
+) -> TrackedIncident | None:
+    """The oldest open incident that has the bad paths of the verdict already."""
+    found = (
+        each for each in incidents
+        if each.state != "resolved" and len(verdict.bad)
+        and len(np.intersect1d(each.bad, verdict.bad)) >= INSIDE * len(verdict.bad)
+    )  # fmt: skip
+    return next(found, None)
+
+
+def known_slow(incidents: Iterable[TrackedIncident], verdict: Verdict) -> bool:
+    """Whether an open incident about latency names the component of a drift already."""
+    return any(
+        each.verdict.family == "latency" and each.state != "resolved"
+        and verdict.names & {*each.verdict.tie_set, *each.verdict.names}
+        for each in incidents
+    )  # fmt: skip
+
+
+def new_name(known: Verdict, new: Verdict) -> str | None:
+    """What the component is called by now; None where it keeps its name.
+
+    Its switches may have turned out to be of another tier, or routes learnt since then tell it from
+    another member of its tie set, which is the culprit.
+    """
+    if known.component in new.tied or device(new.component) not in known.tied_devices:
+        return None
+    names = (name for name in new.tied if device(name) == device(known.component))
+    return next(names, new.component)
+
+
+def better_traced(known: Verdict, new: Verdict) -> bool:
+    """Whether routes learnt since then leave less open."""
+    if known.untraced is None:
+        return False
+    return new.untraced is None or {*new.possible} < {*known.possible}
+
+
+def _begins_later(second: int, verdict: Verdict, tracked: TrackedIncident) -> bool:
+    """Whether a wider slowness is younger than the incident that it would explain."""
+    known_from = max(tracked.opened_s, second - BACK_S)
+    return verdict.family == "latency" and verdict.first_s > known_from + TOGETHER_S
