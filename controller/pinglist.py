@@ -1,7 +1,7 @@
 """skh.topology -> ping lists: pairs on the same rail, as one JSON-ready document per host.
 
 Pure. What an agent does with a document, and every field of it, is described where agents read
-it, in ``probers.agent.ping_list``; a contract test in tests/ holds both sides together.
+it, in ``probers.ping_list.document``; a contract test in tests/ holds both sides together.
 """
 
 from __future__ import annotations

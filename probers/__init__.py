@@ -1,9 +1,14 @@
-"""Measure and publish: what runs on every training host.
+"""The agent of every training host: measures paths, answers its peers, publishes records.
 
-``wire`` and ``responder`` say what a probe is and who gets an answer; ``doors`` holds the sockets;
-``udp`` and ``traceroute`` measure; ``record``, ``encode``, ``outbox`` and ``publish*`` carry the
-results away; ``relay`` takes them in for others; ``pinglist`` and ``watch`` say whom to probe;
-``daemon`` puts it together; ``agent`` is the command ``skeletonhunter-agent``. ``rdma*`` is the
-skeleton of the RDMA engine. An agent must stay small: nothing here imports numpy, pyarrow, pandas,
-pydantic, typer or rich.
+    ping_list/   the document that names endpoints and targets     -> PingList
+    process/     event loop, log, failed threads
+    net/         packets, sockets, responder                       <-> the fabric
+    probing/     schedules, UDP probes, traceroutes                -> Burst, Trace
+    publishing/  records, messages, Kafka, relay                   -> skh.pings, skh.heartbeats
+    health/      heartbeats, counters, /metrics
+    agent/       the command ``skeletonhunter-agent``: start reading in ``agent.agent``
+    rdma/        probes between RDMA queue pairs, so far by hand
+
+In: a ping list. Out: records and heartbeats. The agent stays small: nothing here imports numpy,
+pyarrow, pandas, pydantic, typer or rich.
 """

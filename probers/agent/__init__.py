@@ -1,1 +1,5 @@
-"""probers.agent."""
+"""The command ``skeletonhunter-agent``: options, the wiring of all parts, applying ping lists.
+
+In: command line and ping lists. Out: a running agent until SIGTERM. Start reading in ``main``, then
+``agent`` and ``probe_control``.
+"""

@@ -1,4 +1,4 @@
-"""``skeletonhunter-agent``: probes, answers, publishes -> skh.pings, skh.heartbeats."""
+"""``skeletonhunter-agent``: starts all threads of an agent and ends them in order."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from typing import Final
 from probers.agent import options as command_line
 from probers.agent.agent import Agent
 from probers.agent.descriptor_limits import raise_file_limit, shares
-from probers.agent.log import say
 from probers.agent.options import Options, UsageError
-from probers.agent.ping_list import PingList, PingListError, check_owner
-from probers.agent.poller import PingListPoller
-from probers.agent.threads import ThreadDeaths
 from probers.health.pages import Pages
 from probers.health.server import HealthServer
-from probers.probing.loop import LoopError
+from probers.ping_list.document import PingList, PingListError, check_owner
+from probers.ping_list.poller import PingListPoller
+from probers.process.log import log_event
+from probers.process.loop import LoopError
+from probers.process.thread_failures import ThreadFailures
+from probers.publishing.destination import publish_to
 from probers.publishing.frames import MAX_FRAME_BYTES
-from probers.publishing.publisher import Publisher, PublishError, PublishUsageError, publish_to
+from probers.publishing.publisher import Publisher, PublishError, PublishUsageError
 from probers.publishing.relay import Headers, Relay, RelayError
-from probers.publishing.relay_limits import Limits
+from probers.publishing.relay.limits import Limits
 from probers.publishing.signer import Signer
 from probers.rdma.verbs import RdmaError, device_names
 from schemas import crash_report, topics
 from schemas.printable import printable
 
-_CLOSE_S: Final = 5.0  # for delivering what is left when the agent is stopped
+_CLOSE_S: Final = 5.0  # for delivering what is queued when the agent is stopped
 _INTERRUPTED: Final = 130
 
 
@@ -37,9 +38,9 @@ def main(argv: list[str] | None = None) -> int:
     """Run the agent until SIGTERM or SIGINT; returns the exit code."""
     try:
         return _main(argv)
-    except KeyboardInterrupt:  # before the agent's own handler of SIGINT is there
+    except KeyboardInterrupt:  # before the agent's own handler of SIGINT is installed
         return _INTERRUPTED
-    except Exception as why:  # a defect of ours: a supervisor must be able to tell it from usage
+    except Exception as why:  # a defect of the agent: supervisors must distinguish it from usage
         return crash_report.report("skeletonhunter-agent", why)
 
 
@@ -66,59 +67,63 @@ def _serve(options: Options, publisher: Publisher) -> int:
     agent = Agent(
         options,
         publisher,
-        Random(),  # noqa: S311  # spreads probes; guards nothing
+        Random(),  # noqa: S311  # spreads probes in time; no secret depends on it
         max_sockets=share.sockets,
-        tick=lambda: watch.tick(),
-        refused=lambda: watch.forget(),
+        on_tick=lambda: poller.watchdog_tick(),
+        on_list_refused=lambda: poller.report_unchanged(),
     )
     loop = agent.loop
-    deaths = ThreadDeaths(loop.stop).install()
-
-    def check(document: PingList, where: str) -> None:
-        check_owner(document, where, options.node_sn, options.fabric)
-
-    watch = PingListPoller(
-        options.ping_list,
-        check,
-        agent.offer,
-        lambda why: say("error", "ping-list-unreadable", why=why),
-        interval_s=options.list_interval_s,
-    )
+    thread_failures = ThreadFailures(loop.stop).install()
+    poller = _poller(options, agent)
     first: PingList | None = None
     if options.ping_list.startswith(("http://", "https://")):
-        watch.turn()  # a controller that is away for a while is not a reason to stop answering
+        poller.poll()  # a controller that is away for a while must not stop the agent's replies
     else:
-        first = watch.read()
+        first = poller.read()
     publisher.connect(options.connect_timeout_s)
     relays = _relays(options, publisher, share.connections)
     health: HealthServer | None = None
     if options.health_listen is not None:
-        health = HealthServer(*options.health_listen, Pages(agent, watch, relays)).start()
+        pages = Pages(agent.status, poller, relays)
+        health = HealthServer(*options.health_listen, pages).start()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: loop.stop())
     if first is not None:
         agent.offer(first)
-    watch.start()
-    gc.freeze()  # what is loaded now stays: not to be walked through again and again
-    say("info", "started", node_sn=options.node_sn, publish=options.publish)
-    failed: str | None = None
+    poller.start()
+    gc.freeze()  # everything loaded so far stays: later collections need not visit it
+    log_event("info", "started", node_sn=options.node_sn, publish=options.publish)
+    failure: str | None = None
     try:
         agent.run()
     except LoopError as why:
-        failed = str(why)
-    watch.stop()
+        failure = str(why)
+    poller.stop()
     if health is not None:
         health.close()
     for relay in relays:
         relay.close()
-    left = publisher.close(_CLOSE_S)
-    say("warning" if left else "info", "stopped", undelivered=left)
-    failed = failed or deaths.why
-    return 0 if failed is None else _fail(crash_report.INTERNAL_ERROR, failed)
+    undelivered = publisher.close(_CLOSE_S)
+    log_event("warning" if undelivered else "info", "stopped", undelivered=undelivered)
+    failure = failure or thread_failures.first
+    return 0 if failure is None else _fail(crash_report.INTERNAL_ERROR, failure)
+
+
+def _poller(options: Options, agent: Agent) -> PingListPoller:
+    def check(document: PingList, where: str) -> None:
+        check_owner(document, where, options.node_sn, options.fabric)
+
+    return PingListPoller(
+        options.ping_list,
+        check,
+        agent.offer,
+        lambda why: log_event("error", "ping-list-unreadable", why=why),
+        interval_s=options.list_interval_s,
+    )
 
 
 def _check_rdma() -> None:
-    """Say why there will be no RDMA_PING: no device, or an engine that has no schedule yet."""
+    """Raise the reason why there is no RDMA_PING: no device, or no schedule for it yet."""
     names = device_names()
     raise UsageError(
         f"RDMA_PING of {', '.join(names)} is not scheduled by the agent yet; "
@@ -131,13 +136,13 @@ def _relays(options: Options, publisher: Publisher, connections: int) -> list[Re
         content_type = headers.pop(topics.CONTENT_TYPE).decode()
         publisher.publish(topic, key, payload, content_type, headers)
 
-    every = Limits()
-    count = max(1, len(options.relay_listen))  # the bounds are those of all of them together
+    defaults = Limits()
+    count = max(1, len(options.relay_listen))  # all relays together have the bounds of one
     limits = replace(
-        every,
+        defaults,
         connections=max(1, connections // count),
-        buffered_bytes=max(MAX_FRAME_BYTES, every.buffered_bytes // count),
-        total_bytes_per_s=every.total_bytes_per_s / count,
+        buffered_bytes=max(MAX_FRAME_BYTES, defaults.buffered_bytes // count),
+        total_bytes_per_s=defaults.total_bytes_per_s / count,
     )
     started: list[Relay] = []
     try:

@@ -1,65 +1,86 @@
-"""What an agent has counted, as samples of the metrics in ``schemas.metrics``."""
+"""The agent's counters as samples of the metrics in ``schemas.metrics``, a function per part."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from time import monotonic_ns
-from typing import TYPE_CHECKING
 
-from probers.agent.log import lines_lost
-from probers.agent.poller import PingListPoller
+from probers.health.heartbeat import AgentIdentity
+from probers.net.responder import Responder
+from probers.net.socket_pool import SocketPool
+from probers.ping_list.poller import PingListPoller
+from probers.probing.traceroute import Tracer
+from probers.probing.udp import UdpEngine
+from probers.process.log import lines_lost
+from probers.process.loop import Loop
+from probers.publishing.publisher import Publisher
 from probers.publishing.relay import Relay
 from schemas import metrics
 from schemas.metrics import Metric, Sample
 
-if TYPE_CHECKING:
-    from probers.agent.agent import Agent
-
 _PUBLISHED = ("queued", "delivered", "overflow", "failed", "reconnects")
 
 
-def of_agent(agent: Agent) -> Iterator[Sample]:
-    """Of what runs in the loop's thread, to be called there."""
+def of_identity(agent: AgentIdentity) -> Iterator[Sample]:
+    """Who the agent is and when it started."""
     yield Sample(metrics.AGENT_INFO, 1, (agent.node_sn, agent.scope, agent.instance, agent.version))
     yield Sample(metrics.AGENT_STARTED, agent.started_ns / 1e9)
-    engine, doors = agent.engine, agent.doors
+
+
+def of_probing(engine: UdpEngine, tracer: Tracer) -> Iterator[Sample]:
+    """Probes by outcome, traces that were dropped."""
     for outcome, value in (
         ("sent", sum(engine.sent.values())),
         ("answered", sum(engine.answered.values())),
         ("stalled", engine.stalled),
-        ("withdrawn", engine.withdrawn_count),
+        ("withdrawn", engine.withdrawn),
     ):
         yield Sample(metrics.AGENT_PROBES, value, (outcome,))
-    yield from _by_label(metrics.AGENT_QUESTIONS, doors.counts, ("over-budget", "send-ENOBUFS"))
-    yield Sample(metrics.AGENT_ANSWERS, agent.responder.answered)
+    yield Sample(metrics.AGENT_TRACES_DROPPED, tracer.dropped)
+
+
+def of_sockets(sockets: SocketPool, responder: Responder) -> Iterator[Sample]:
+    """Open sockets, requests by what happened to them, replies."""
+    yield from _by_label(metrics.AGENT_QUESTIONS, sockets.counts, ("over-budget", "send-ENOBUFS"))
+    yield Sample(metrics.AGENT_ANSWERS, responder.answered)
     silent = ("not-ours", "bad-mac", "stale", "late", "rate")
-    yield from _by_label(metrics.AGENT_SILENT, agent.responder.silent, silent)
-    yield Sample(metrics.AGENT_SOCKETS, len(doors))
-    yield Sample(metrics.AGENT_SOCKETS_LIMIT, doors.max_sockets)
-    yield from _by_label(metrics.AGENT_UNOPENED, Counter(doors.unopened.values()), ("EADDRINUSE",))
-    for why, value in (
-        ("in_use", len(agent.in_use)),
-        ("other", len(agent.unbound) - len(agent.in_use)),
-    ):
+    yield from _by_label(metrics.AGENT_SILENT, responder.silent, silent)
+    yield Sample(metrics.AGENT_SOCKETS, len(sockets))
+    yield Sample(metrics.AGENT_SOCKETS_LIMIT, sockets.max_sockets)
+    unopened = Counter(sockets.unopened.values())
+    yield from _by_label(metrics.AGENT_UNOPENED, unopened, ("EADDRINUSE",))
+
+
+def of_list(
+    five_tuples: Counter[str], unbound: Collection[str], in_use: Collection[str], refused: int
+) -> Iterator[Sample]:
+    """What of the ping list is in effect.
+
+    unbound, in_use  own addresses without a socket; those that another process has
+    refused          lists that could not be applied
+    """
+    for why, value in (("in_use", len(in_use)), ("other", len(unbound) - len(in_use))):
         yield Sample(metrics.AGENT_ENDPOINTS_UNBOUND, value, (why,))
-    yield from _by_label(
-        metrics.AGENT_FIVE_TUPLES, agent.five_tuples, ("probed", "sockets", "forbidden")
-    )
-    yield Sample(metrics.AGENT_TRACES_DROPPED, agent.tracer.dropped)
-    yield Sample(metrics.AGENT_LIST, agent.lists_refused, ("refused",))
-    yield from _by_label(metrics.AGENT_PUBLISHED, agent.publisher.counts, _PUBLISHED)
-    yield Sample(metrics.AGENT_DELAY, agent.delay_ns / 1e9)
-    yield Sample(metrics.AGENT_LOOP_ERRORS, agent.loop.errors)
+    always = ("probed", "sockets", "forbidden")
+    yield from _by_label(metrics.AGENT_FIVE_TUPLES, five_tuples, always)
+    yield Sample(metrics.AGENT_LIST, refused, ("refused",))
 
 
-def of_threads(watch: PingListPoller, relays: Sequence[Relay]) -> Iterator[Sample]:
-    """Of what runs in other threads; may be called in any."""
+def of_loop(loop: Loop, delay_ns: int, publisher: Publisher) -> Iterator[Sample]:
+    """Published messages, the worst delay of a timer in the last second, failed callbacks."""
+    yield from _by_label(metrics.AGENT_PUBLISHED, publisher.counts, _PUBLISHED)
+    yield Sample(metrics.AGENT_DELAY, delay_ns / 1e9)
+    yield Sample(metrics.AGENT_LOOP_ERRORS, loop.errors)
+
+
+def of_threads(poller: PingListPoller, relays: Sequence[Relay]) -> Iterator[Sample]:
+    """The parts that run in other threads; may be called in any thread."""
     yield from _by_label(
-        metrics.AGENT_LIST, watch.counts, ("read", "failed", "hanging", "unexpected")
+        metrics.AGENT_LIST, poller.counts, ("read", "failed", "hanging", "unexpected")
     )
-    if watch.read_at_ns:
-        yield Sample(metrics.AGENT_LIST_AGE, (monotonic_ns() - watch.read_at_ns) / 1e9)
+    if poller.read_ns:
+        yield Sample(metrics.AGENT_LIST_AGE, (monotonic_ns() - poller.read_ns) / 1e9)
     if relays:
         counts = sum((Counter(dict(relay.counts)) for relay in relays), Counter[str]())
         yield from _by_label(metrics.AGENT_RELAY, counts, ("frames", "bytes"))
@@ -69,7 +90,7 @@ def of_threads(watch: PingListPoller, relays: Sequence[Relay]) -> Iterator[Sampl
 
 
 def _by_label(metric: Metric, counts: Counter[str], always: tuple[str, ...]) -> Iterator[Sample]:
-    """A sample for each key; those in ``always`` also while they are 0, so that they are known."""
-    now = dict(counts)  # in one step: the thread that counts may add a key meanwhile
+    """A sample per key; the keys in ``always`` also while they are 0, so that they are known."""
+    now = dict(counts)  # in one step: another thread may add a key meanwhile
     for key in sorted({*now, *always}):
         yield Sample(metric, now.get(key, 0), (key,))

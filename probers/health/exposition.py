@@ -1,4 +1,4 @@
-"""Samples -> the text that Prometheus reads, without its library: the agent stays small."""
+"""Samples -> Prometheus' text format, without its client library: the agent stays small."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def render(samples: Iterable[Sample]) -> bytes:
-    """The exposition format 0.0.4; samples of one metric are put together."""
+    """The exposition format 0.0.4; the samples of a metric are grouped."""
     families: dict[Metric, list[str]] = {}
     for metric, value, labels in samples:
         pairs = ",".join(

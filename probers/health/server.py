@@ -1,7 +1,7 @@
-"""A very small HTTP server for an agent's health: one thread, bounded in every respect.
+"""A small HTTP server for the agent's health: one thread, bounded connections, sizes and times.
 
-One request a connection, GET only, no body. The standard library's server keeps a thread for each
-connection and waits for slow ones without a bound.
+One request per connection, GET only, no body. The standard library's server keeps a thread for each
+connection and waits for slow clients without a bound.
 """
 
 from __future__ import annotations
@@ -17,59 +17,59 @@ from http import HTTPStatus
 from time import monotonic
 from typing import Final, NamedTuple
 
-from probers.agent.log import say
-from probers.agent.threads import describe
+from probers.process.log import log_event
+from probers.process.thread_failures import describe_error
 
 MAX_CONNECTIONS: Final = 16
 MAX_HEAD_BYTES: Final = 4096
-DEADLINE_S: Final = 2.0  # for a whole request and its answer
+DEADLINE_S: Final = 2.0  # for a whole request and its response
 _RETRY_S: Final = 5.0
 
 
 class Page(NamedTuple):
-    """An HTTP answer."""
+    """An HTTP response."""
 
     status: int
     content_type: str
     body: bytes
 
 
-#: From a path and what the server has counted to the page that is there.
-Answer = Callable[[str, Counter[str]], Page]
+#: A path and the server's counts -> the page.
+PageHandler = Callable[[str, Counter[str]], Page]
 
 
 @dataclass(slots=True)
 class _Client:
-    until: float
+    deadline_s: float
     head: bytes = b""
-    answer: memoryview | None = None
+    response: memoryview | None = None
 
 
 class HealthServer:
     """Serves ``host:port`` in a thread of its own.
 
-    An address that cannot be bound is said once and tried again every few seconds: the agent does
-    not depend on it being looked at.
+    An address that cannot be bound is logged once and tried again every few seconds: the agent
+    runs without its health server.
     """
 
-    def __init__(self, host: str, port: int, answer: Answer) -> None:
-        self._host, self._port, self._answer = host, port, answer
-        #: served, refused (too many, too slow, no request), failed (a defect of ours)
+    def __init__(self, host: str, port: int, handler: PageHandler) -> None:
+        self._host, self._port, self._handler = host, port, handler
+        #: served, refused (too many, too slow, no request), failed (a defect of the server)
         self.counts: Counter[str] = Counter()
         self._clients: dict[socket.socket, _Client] = {}
         self._selector = selectors.DefaultSelector()
-        self._ear, self._bell = socket.socketpair()
-        self._bell.setblocking(False)
-        self._selector.register(self._ear, selectors.EVENT_READ)
+        self._wake_receiver, self._wake_sender = socket.socketpair()
+        self._wake_sender.setblocking(False)
+        self._selector.register(self._wake_receiver, selectors.EVENT_READ)
         self._server: socket.socket | None = None
-        self._bind_at = 0.0
-        self._said = False
+        self._bind_again_s = 0.0
+        self._bind_failure_logged = False
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="health", daemon=True)
 
     @property
     def port(self) -> int:
-        """The port that is served, 0 while none is."""
+        """The port that is served; 0: none."""
         server = self._server
         return 0 if server is None else int(server.getsockname()[1])
 
@@ -80,17 +80,17 @@ class HealthServer:
         return self
 
     def close(self) -> None:
-        """Answer nothing more."""
+        """Stop serving."""
         self._stopping = True
-        self._bell.send(b"!")
+        self._wake_sender.send(b"!")
         if self._thread.is_alive():
             self._thread.join(5.0)
         for connection in list(self._clients):
             self._drop(connection)
         self._unbind()
         self._selector.close()
-        self._ear.close()
-        self._bell.close()
+        self._wake_receiver.close()
+        self._wake_sender.close()
 
     def _bind(self, now: float) -> None:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
@@ -103,13 +103,13 @@ class HealthServer:
             self._selector.register(server, selectors.EVENT_READ)
         except OSError as why:
             server.close()
-            self._bind_at = now + _RETRY_S
-            if not self._said:
-                say("error", "health-not-served", at=f"{self._host}:{self._port}",
+            self._bind_again_s = now + _RETRY_S
+            if not self._bind_failure_logged:
+                log_event("error", "health-not-served", at=f"{self._host}:{self._port}",
                     why=why.strerror or why, retry=f"every {_RETRY_S:g} s")  # fmt: skip
-            self._said = True
+            self._bind_failure_logged = True
             return
-        self._server, self._said = server, False
+        self._server, self._bind_failure_logged = server, False
 
     def _unbind(self) -> None:
         if self._server is not None:
@@ -120,20 +120,20 @@ class HealthServer:
     def _run(self) -> None:
         while not self._stopping:
             try:
-                self._turn()
-            except Exception as why:  # a defect here must not end what watches over the agent
+                self._serve_once()
+            except Exception as why:  # a defect here must not end the health server
                 self.counts["failed"] += 1
-                say("error", "health-failed", why=describe(why))
-                threading.Event().wait(0.1)  # it may come again at once
+                log_event("error", "health-failed", why=describe_error(why))
+                threading.Event().wait(0.1)  # the defect may occur again at once
 
-    def _turn(self) -> None:
-        waits = [client.until for client in self._clients.values()]
-        waits += [self._bind_at] if self._server is None else []
+    def _serve_once(self) -> None:
+        waits = [client.deadline_s for client in self._clients.values()]
+        waits += [self._bind_again_s] if self._server is None else []
         now = monotonic()
         timeout = max(0.0, min(waits) - now) if waits else None
         events = self._selector.select(timeout)
         now = monotonic()
-        if self._server is None and now >= self._bind_at:
+        if self._server is None and now >= self._bind_again_s:
             self._bind(now)
         for key, _ in events:
             if key.fileobj is self._server:
@@ -143,11 +143,11 @@ class HealthServer:
                     self._serve(key.fileobj)
                 except OSError:
                     self._drop(key.fileobj, "refused")
-                except Exception as why:  # costs this request, not the next ones
-                    say("error", "health-failed", why=describe(why))
+                except Exception as why:  # a defect costs this request, not the next ones
+                    log_event("error", "health-failed", why=describe_error(why))
                     self._drop(key.fileobj, "failed")
         for connection, client in list(self._clients.items()):
-            if client.until <= now:
+            if client.deadline_s <= now:
                 self._drop(connection, "refused")
 
     def _accept(self, now: float) -> None:
@@ -158,20 +158,20 @@ class HealthServer:
             connection, _ = server.accept()
         except (BlockingIOError, ConnectionAbortedError):
             return
-        except OSError:  # out of file descriptors: listen again when there are some
+        except OSError:  # no file descriptors: listen again later
             self.counts["refused"] += 1
             self._unbind()
-            self._bind_at = now + _RETRY_S
+            self._bind_again_s = now + _RETRY_S
             return
         if len(self._clients) >= MAX_CONNECTIONS:
-            self._drop(next(iter(self._clients)), "refused")  # the oldest: it is slow
+            self._drop(next(iter(self._clients)), "refused")  # the oldest one, which is slow
         connection.setblocking(False)
         self._clients[connection] = _Client(now + DEADLINE_S)
         self._selector.register(connection, selectors.EVENT_READ)
 
     def _serve(self, connection: socket.socket) -> None:
         client = self._clients[connection]
-        if client.answer is None:
+        if client.response is None:
             with suppress(BlockingIOError):
                 data = connection.recv(MAX_HEAD_BYTES + 1 - len(client.head))
                 if not data:
@@ -179,15 +179,15 @@ class HealthServer:
                     return
                 client.head += data
             if len(client.head) > MAX_HEAD_BYTES:
-                client.answer = memoryview(_encode(Page(431, "text/plain", b"too long\n")))
+                client.response = memoryview(_encode(Page(431, "text/plain", b"too long\n")))
             elif b"\r\n\r\n" in client.head or b"\n\n" in client.head:
-                client.answer = memoryview(_encode(self._page(client.head)))
+                client.response = memoryview(_encode(self._page(client.head)))
             else:
                 return
             self._selector.modify(connection, selectors.EVENT_WRITE)
         with suppress(BlockingIOError):
-            client.answer = client.answer[connection.send(client.answer) :]
-        if not client.answer:
+            client.response = client.response[connection.send(client.response) :]
+        if not client.response:
             self.counts["served"] += 1
             self._drop(connection)
 
@@ -198,7 +198,7 @@ class HealthServer:
             return Page(400, "text/plain", b"not HTTP/1\n")
         if method != "GET":
             return Page(405, "text/plain", b"GET only\n")
-        return self._answer(path.partition("?")[0], self.counts)
+        return self._handler(path.partition("?")[0], self.counts)
 
     def _drop(self, connection: socket.socket, counted: str = "") -> None:
         if counted:

@@ -11,7 +11,7 @@ Value = str | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class FiveTuple:
-    """UDP from ``src`` to ``dst``. ``columns`` are what every record about it has in common."""
+    """UDP from ``src`` to ``dst``; ``columns`` are common to all records about it."""
 
     src: Address
     dst: Address

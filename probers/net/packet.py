@@ -1,19 +1,19 @@
-"""The probe datagram: one fixed layout of 72 bytes for question and answer, keyed. Pure.
+"""The probe packet: one layout of 72 bytes for request and reply, authenticated. No I/O.
 
     magic 4 | version 1 | kind 1 | dscp 1 | - 1 | sequence 8 | monotonic ns 8 | wall ns 8 |
     nonce 8 | responder received, wall ns 8 | responder sent, wall ns 8 | mac 16
 
-The answer is the question with another kind and the responder's two time stamps filled in, so it
-is never longer than the question: nobody can amplify traffic through a responder. RDMA answers in
-two such steps (see ``rdma_probe``).
+The reply is the request with another kind and the responder's two time stamps filled in. It is
+never longer than the request, so a responder cannot be used to amplify traffic. RDMA replies in two
+such packets (see ``probers.rdma.packet``).
 
-The mac is HMAC-SHA256 cut to 16 bytes over all fields before it *and the addresses and ports* of
-the datagram. Freshness: a question is answered only while the responder's wall clock is within
-``FRESH_NS`` of the question's. Replay: a responder keeps no memory of nonces. A captured question,
-sent again within that bound, is answered once more, but only towards the address and port it came
-from originally, at most at the rate its source has anyway; the prober ignores it, because it takes
-one answer per sequence and nonce. Hosts whose clocks differ by more than the bound do not answer
-each other: a clock wrong by that much is a fault that the responder counts and names.
+The MAC is HMAC-SHA256 truncated to 16 bytes, over all fields before it *and the addresses and
+ports* of the datagram. Freshness: a responder replies only while its wall clock is within
+``FRESH_NS`` of the request's. Replay: responders do not store nonces. A captured request that is
+sent again within that bound gets another reply, but only at the address and port that it originally
+came from, and at most at the rate of that source; the prober ignores the reply, because it accepts
+one per sequence and nonce. Hosts whose clocks differ by more than the bound do not reply to each
+other: the responder counts and reports such a clock as a fault.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from typing import Final, NamedTuple
 
 MAGIC: Final = b"SKHP"
 VERSION: Final = 1
-PROBE: Final = 1  # a question whose round trip is measured
+PROBE: Final = 1  # a request whose round trip is measured
 REPLY: Final = 2
-TRACE: Final = 3  # a question with a small TTL; answered like a probe where it arrives
-FOLLOW_UP: Final = 4  # an answer's second step (RDMA): says when the answer left
+TRACE: Final = 3  # a request with a small TTL; the destination replies as to a probe
+FOLLOW_UP: Final = 4  # the second reply (RDMA): the time when the first one was sent
 KINDS: Final = (PROBE, REPLY, TRACE, FOLLOW_UP)
 
 FRESH_NS: Final = 5_000_000_000
@@ -43,13 +43,16 @@ SIZE: Final = _BODY.size + _MAC_BYTES
 Address = tuple[str, int]
 
 
-class WireError(ValueError):
-    """The bytes are not a datagram of ours."""
+class PacketError(ValueError):
+    """The bytes are not a probe packet."""
 
 
 class Key:
-    """The shared key, kept as the two half-done hashes of HMAC (RFC 2104): three times as fast
-    as starting anew for each datagram, and nothing that prints or logs it shows the secret."""
+    """The shared key as HMAC's two precomputed hash states (RFC 2104).
+
+    That is three times as fast as hashing the key for each packet, and printing or logging a Key
+    does not show the secret.
+    """
 
     __slots__ = ("_inner", "_outer")
 
@@ -70,57 +73,57 @@ class Key:
         return outer.digest()
 
 
-class Datagram(NamedTuple):
-    """A question or an answer. Times are nanoseconds; ``received`` and ``sent`` are the
-    responder's wall clock and 0 in a question; ``monotonic`` and ``wall`` are the prober's."""
+class Packet(NamedTuple):
+    """A request or a reply. Times are nanoseconds: ``monotonic_ns`` and ``wall_ns`` of the prober's
+    clocks, ``received_ns`` and ``sent_ns`` of the responder's wall clock (0 in a request)."""
 
     kind: int
     sequence: int
-    monotonic: int
-    wall: int
+    monotonic_ns: int
+    wall_ns: int
     nonce: int
     dscp: int = 0
-    received: int = 0
-    sent: int = 0
+    received_ns: int = 0
+    sent_ns: int = 0
 
 
-def pack(key: Key, datagram: Datagram, sender: Address, receiver: Address) -> bytes:
-    """The datagram's 72 bytes as ``sender`` puts them on the wire towards ``receiver``."""
+def pack(key: Key, fields: Packet, sender: Address, receiver: Address) -> bytes:
+    """The 72 bytes of a packet from ``sender`` to ``receiver``."""
     body = _BODY.pack(
-        MAGIC, VERSION, datagram.kind, datagram.dscp, datagram.sequence, datagram.monotonic,
-        datagram.wall, datagram.nonce, datagram.received, datagram.sent,
+        MAGIC, VERSION, fields.kind, fields.dscp, fields.sequence, fields.monotonic_ns,
+        fields.wall_ns, fields.nonce, fields.received_ns, fields.sent_ns,
     )  # fmt: skip
     return body + _mac(key, body, sender, receiver)
 
 
-def unpack(raw: bytes) -> Datagram:
-    """Fields of a datagram, *not yet verified*; raises WireError when it is not one of ours."""
+def unpack(raw: bytes) -> Packet:
+    """The fields of a packet, *not verified*; raises PacketError when it is not a probe packet."""
     if len(raw) != SIZE:
-        raise WireError(f"{len(raw)} bytes; a datagram has {SIZE}")
+        raise PacketError(f"{len(raw)} bytes; a probe packet has {SIZE}")
     magic, version, kind, dscp, sequence, mono, wall, nonce, received, sent = _BODY.unpack_from(raw)
     if magic != MAGIC or version != VERSION or kind not in KINDS:
-        raise WireError(f"magic {magic!r}, version {version}, kind {kind} are not ours")
-    return Datagram(kind, sequence, mono, wall, nonce, dscp, received, sent)
+        raise PacketError(f"magic {magic!r}, version {version}, kind {kind} are not ours")
+    return Packet(kind, sequence, mono, wall, nonce, dscp, received, sent)
 
 
 def verify(key: Key, raw: bytes, sender: Address, receiver: Address) -> bool:
-    """Whether ``raw`` was made by someone who has the key, for exactly these two ends."""
+    """Whether ``raw`` was made with this key for exactly these two ends."""
     body, mac = raw[: _BODY.size], raw[_BODY.size :]
     return compare_digest(mac, _mac(key, body, sender, receiver))
 
 
-def fresh(datagram: Datagram, now_ns: int, bound_ns: int = FRESH_NS) -> bool:
-    """Whether the prober's wall clock in the datagram is within ``bound_ns`` of ours."""
-    return -bound_ns <= now_ns - datagram.wall <= bound_ns
+def fresh(fields: Packet, now_ns: int, bound_ns: int = FRESH_NS) -> bool:
+    """Whether the packet's prober wall clock is within ``bound_ns`` of ``now_ns`` [wall ns]."""
+    return -bound_ns <= now_ns - fields.wall_ns <= bound_ns
 
 
-def answer(question: Datagram, received_ns: int, sent_ns: int) -> Datagram:
-    """The answer to a question, with the responder's wall-clock stamps."""
-    return question._replace(kind=REPLY, received=received_ns, sent=sent_ns)
+def reply_to(request: Packet, received_ns: int, sent_ns: int) -> Packet:
+    """The reply to a request, with the responder's wall-clock stamps."""
+    return request._replace(kind=REPLY, received_ns=received_ns, sent_ns=sent_ns)
 
 
 def sequence_of(raw: bytes, start: int = 0) -> int | None:
-    """Sequence of a datagram that begins at ``start`` and may be cut short, as ICMP quotes it."""
+    """Sequence of the packet at ``start``, which may be truncated as ICMP quotes it; None: none."""
     if start < 0 or len(raw) < start + 16 or raw[start : start + 4] != MAGIC:
         return None
     return int.from_bytes(raw[start + 8 : start + 16], "big")

@@ -1,6 +1,7 @@
-"""Who gets an answer: keyed, fresh probes within their source's rate; everyone else gets silence.
+"""Decides who gets a reply: authenticated, fresh requests within their source's rate.
 
-Silence is counted by reason, so that an operator can tell a wrong key from a wrong clock.
+Everything else gets no reply and is counted by reason, so that an operator can distinguish a wrong
+key from a wrong clock. No I/O.
 """
 
 from __future__ import annotations
@@ -11,26 +12,26 @@ from typing import Final
 from probers.net import packet
 from probers.net.packet import Address, Key
 
-Flow = tuple[str, int, str, int]  # own ip, own port, peer ip, peer port
+ReplyFlow = tuple[str, int, str, int]  # own ip, own port, peer ip, peer port
 
 MAX_SOURCES: Final = 4096
 
 
 class RateLimit:
-    """Token buckets by source address: ``rate`` a second, ``burst`` at once, bounded memory.
+    """A token bucket per source address: ``rate`` a second, ``burst`` at once, bounded memory.
 
-    When more than ``sources`` addresses are known the one seen longest ago is forgotten; since
-    only keyed probes reach the limiter, forging addresses fills nothing.
+    When more than ``sources`` addresses are known, the one seen longest ago is removed. Only
+    authenticated requests reach the limiter, so forged addresses cannot fill it.
     """
 
     def __init__(self, rate: float, burst: float, sources: int = MAX_SOURCES) -> None:
-        self._rate, self._burst, self._sources = rate / 1e9, burst, sources
+        self._rate_per_ns, self._burst, self._sources = rate / 1e9, burst, sources
         self._buckets: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def allows(self, source: str, now_ns: int) -> bool:
-        """Take one token of ``source`` at monotonic time ``now_ns``; False when it has none."""
-        tokens, last = self._buckets.get(source, (self._burst, now_ns))
-        tokens = min(self._burst, tokens + max(0, now_ns - last) * self._rate)
+        """Spend one token of ``source`` at monotonic time ``now_ns``; False when it has none."""
+        tokens, last_ns = self._buckets.get(source, (self._burst, now_ns))
+        tokens = min(self._burst, tokens + max(0, now_ns - last_ns) * self._rate_per_ns)
         allowed = tokens >= 1.0
         self._buckets[source] = (tokens - 1.0 if allowed else tokens, now_ns)
         self._buckets.move_to_end(source)
@@ -43,7 +44,7 @@ class RateLimit:
 
 
 class Responder:
-    """Decides on every question that arrives; sends nothing itself."""
+    """Builds the reply to a request, or none; sends nothing itself."""
 
     def __init__(
         self,
@@ -52,35 +53,38 @@ class Responder:
         rate: float = 200.0,
         burst: float = 400.0,
         fresh_ns: int = packet.FRESH_NS,
+        max_sources: int = MAX_SOURCES,
     ) -> None:
-        """``rate`` and ``burst``: answers a second and at once per source address."""
-        self._key, self._fresh_ns = key, fresh_ns
-        self._limit = RateLimit(rate, burst)
+        """rate, burst  replies per source address: a second, at once
+        max_sources  source addresses whose rate is known, and flows in ``recent_flows``
+        """
+        self._key, self._fresh_ns, self._max_sources = key, fresh_ns, max_sources
+        self._limit = RateLimit(rate, burst, max_sources)
         self.answered = 0
-        #: Questions without an answer, by reason: not-ours, bad-mac, stale, rate, and late (it was
-        #: our own process that did not run while they waited here).
+        #: Requests without a reply, by reason: not-ours, bad-mac, stale, rate, and late (this
+        #: process did not run while they waited in its socket).
         self.silent: Counter[str] = Counter()
-        #: Clock of the last stale question minus ours [ns]: says how wrong which clock is.
+        #: Clock of the last stale request minus the own clock [ns].
         self.last_skew_ns = 0
-        #: Flows that were probed lately -> monotonic time; oldest first, bounded.
-        self.recent: OrderedDict[Flow, int] = OrderedDict()
+        #: Flows that were probed lately -> monotonic time [ns]; oldest first, bounded.
+        self.recent_flows: OrderedDict[ReplyFlow, int] = OrderedDict()
 
-    def answer(
+    def reply(
         self, raw: bytes, peer: Address, own: Address, received_ns: int, now_ns: int, mono_ns: int
     ) -> tuple[bytes, int] | None:
-        """The answer's bytes and DSCP, or None: stay silent.
+        """The reply's bytes and DSCP; None: send no reply.
 
-        peer, own    where the question came from and which of our addresses it came to
-        received_ns  wall clock when it arrived (kernel stamp where there is one)
+        peer, own    the request's source address, and which own address it was sent to
+        received_ns  wall clock when the request arrived (kernel time stamp where there is one)
         now_ns       wall clock now: stamped as the time of sending
         mono_ns      monotonic clock now, for the rate limit
         """
         try:
-            question = packet.unpack(raw)
-        except packet.WireError:
+            request = packet.unpack(raw)
+        except packet.PacketError:
             self.silent["not-ours"] += 1
             return None
-        if question.kind in (packet.REPLY, packet.FOLLOW_UP):
+        if request.kind in (packet.REPLY, packet.FOLLOW_UP):
             self.silent["not-ours"] += 1
             return None
         if not packet.verify(self._key, raw, peer, own):
@@ -89,21 +93,21 @@ class Responder:
         if now_ns - received_ns > self._fresh_ns:
             self.silent["late"] += 1
             return None
-        if not packet.fresh(question, now_ns, self._fresh_ns):
-            self.last_skew_ns = question.wall - now_ns
+        if not packet.fresh(request, now_ns, self._fresh_ns):
+            self.last_skew_ns = request.wall_ns - now_ns
             self.silent["stale"] += 1
             return None
         if not self._limit.allows(peer[0], mono_ns):
             self.silent["rate"] += 1
             return None
         self.answered += 1
-        if question.kind == packet.PROBE:
-            self._remember((*own, *peer), mono_ns)
-        reply = packet.answer(question, received_ns, now_ns)
-        return packet.pack(self._key, reply, own, peer), question.dscp & 0x3F
+        if request.kind == packet.PROBE:
+            self._record_flow((*own, *peer), mono_ns)
+        reply = packet.reply_to(request, received_ns, now_ns)
+        return packet.pack(self._key, reply, own, peer), request.dscp & 0x3F
 
-    def _remember(self, flow: Flow, mono_ns: int) -> None:
-        self.recent[flow] = mono_ns
-        self.recent.move_to_end(flow)
-        if len(self.recent) > MAX_SOURCES:
-            self.recent.popitem(last=False)
+    def _record_flow(self, flow: ReplyFlow, mono_ns: int) -> None:
+        self.recent_flows[flow] = mono_ns
+        self.recent_flows.move_to_end(flow)
+        if len(self.recent_flows) > self._max_sources:
+            self.recent_flows.popitem(last=False)

@@ -1,4 +1,4 @@
-"""All sockets of an agent: asks questions, hands answers to whoever asked, answers the keyed."""
+"""All UDP sockets of an agent: sends requests, hands replies to their senders, answers peers."""
 
 from __future__ import annotations
 
@@ -11,27 +11,34 @@ from typing import Final, NamedTuple, Protocol
 
 from probers.net import packet
 from probers.net.five_tuple import FiveTuple
-from probers.net.packet import Address, Datagram, Key
+from probers.net.packet import Address, Key, Packet
 from probers.net.responder import RateLimit, Responder
-from probers.net.udp_socket import Icmp, Received, UdpSocket
-from probers.probing.loop import Loop
+from probers.net.udp_socket import IcmpError, Received, UdpSocket
+from probers.process.loop import Loop
 
-#: Sockets at most, however many the system allows: eight NICs with 512 source ports each.
+#: Most sockets of an agent, whatever the system allows: eight NICs with 512 source ports each.
 MAX_SOCKETS: Final = 4096
 
 
 class ReplyHandler(Protocol):
-    """Someone who asks. Each question ends in at most one of ``replied``, ``refused`` and
-    ``withdrawn`` (its socket was closed: nothing will be known about it)."""
+    """What a sender of requests implements. At most one of ``on_reply``, ``on_icmp_error`` and
+    ``on_withdrawn`` is called per request."""
 
-    def replied(self, sequence: int, reply: Datagram, received: Received) -> None: ...
-    def refused(self, sequence: int, icmp: Icmp) -> None: ...
-    def withdrawn(self, sequence: int) -> None: ...
-    def stamped(self, sequence: int, at_ns: int) -> None: ...
+    def on_reply(self, sequence: int, reply: Packet, received: Received) -> None:
+        """An authenticated reply arrived."""
+
+    def on_icmp_error(self, sequence: int, icmp: IcmpError) -> None:
+        """A hop, or a kernel at one end, reported that the request was not delivered."""
+
+    def on_withdrawn(self, sequence: int) -> None:
+        """The request's socket was closed: its outcome stays unknown."""
+
+    def on_send_timestamp(self, sequence: int, sent_ns: int) -> None:
+        """The kernel sent the request at wall-clock time ``sent_ns``."""
 
 
-class _Question(NamedTuple):
-    asker: ReplyHandler
+class _Request(NamedTuple):
+    handler: ReplyHandler
     flow: FiveTuple
     nonce: int
 
@@ -39,8 +46,8 @@ class _Question(NamedTuple):
 class SocketPool:
     """Opens, watches and closes sockets; the only place that sends.
 
-    ``max_rate`` bounds the questions a second of the whole agent and ``max_sockets`` its sockets,
-    whatever any ping list says.
+    ``max_rate`` bounds the requests per second of the whole agent and ``max_sockets`` its sockets,
+    whatever any ping list contains.
     """
 
     def __init__(
@@ -53,167 +60,169 @@ class SocketPool:
     ) -> None:
         self._loop, self._key, self._responder = loop, key, responder
         self.max_sockets = max_sockets
-        self._doors: dict[Address, UdpSocket] = {}
-        self._waiting: dict[int, _Question] = {}
+        self._sockets: dict[Address, UdpSocket] = {}
+        self._pending: dict[int, _Request] = {}
         self._newest: dict[tuple[Address, Address], int] = {}
         self._unstamped: set[int] = set()
         self._budget = RateLimit(max_rate, max(32.0, max_rate / 10), sources=1)
         self._sequence = int.from_bytes(os.urandom(4), "big") << 32
-        #: Network interface to bind to, by own address; none: as the routing tables say.
+        #: Network interface to bind to, by own address; without an entry the routing tables decide.
         self.devices: dict[str, str] = {}
-        #: over-budget, strange (an answer nobody waits for), unsendable (our answer was refused),
-        #: send-ERRNO (a question that our own kernel did not send)
+        #: over-budget, strange (a reply to no pending request), unsendable (the kernel refused a
+        #: reply), send-ERRNO (the kernel refused a request)
         self.counts: Counter[str] = Counter()
-        #: Why a socket could not be opened when that was last tried: errno's name by address.
+        #: Addresses whose socket could not be opened at the last attempt -> name of the errno.
         self.unopened: dict[Address, str] = {}
 
     def __len__(self) -> int:
-        return len(self._doors)
+        return len(self._sockets)
 
     def open(self, address: Address) -> UdpSocket:
         """The socket bound to ``address``, opened when there is none; raises OSError, EMFILE when
         ``max_sockets`` are open."""
-        door = self._doors.get(address)
-        if door is None:
+        sock = self._sockets.get(address)
+        if sock is None:
             try:
-                door = self._open(address)
+                sock = self._open(address)
             except OSError as why:
                 self.unopened[address] = errno.errorcode.get(why.errno or 0, "failed")
                 raise
             self.unopened.pop(address, None)
-        return door
+        return sock
 
     def _open(self, address: Address) -> UdpSocket:
-        if len(self._doors) >= self.max_sockets:
+        if len(self._sockets) >= self.max_sockets:
             raise OSError(errno.EMFILE, "the agent's bound on sockets is reached")
-        door = UdpSocket(*address, self.devices.get(address[0], ""))
+        sock = UdpSocket(*address, self.devices.get(address[0], ""))
         try:
-            self._loop.watch(door.fileno(), lambda: self._ready(door))
-        except OSError:  # an unwatched socket would turn every answer into a loss
-            door.close()
+            self._loop.add_reader(sock.fileno(), lambda: self._on_readable(sock))
+        except OSError:  # every reply to an unwatched socket would look like a loss
+            sock.close()
             raise
-        self._doors[door.address] = door
-        return door
+        self._sockets[sock.address] = sock
+        return sock
 
-    def keep_only(self, addresses: Iterable[Address]) -> None:
+    def close_except(self, addresses: Iterable[Address]) -> None:
         """Close every socket that is bound to none of ``addresses``.
 
-        What was asked from there is withdrawn: it is neither answered nor lost.
+        Pending requests of a closed socket are withdrawn: they are neither answered nor lost.
         """
-        kept = set(addresses)
-        closing = self._doors.keys() - kept
-        for sequence, question in list(self._waiting.items()):
-            if question.flow.src in closing:
-                self.forget(sequence)
-                question.asker.withdrawn(sequence)
+        remaining = set(addresses)
+        closing = self._sockets.keys() - remaining
+        for sequence, request in list(self._pending.items()):
+            if request.flow.src in closing:
+                self.cancel(sequence)
+                request.handler.on_withdrawn(sequence)
         for address in closing:
-            door = self._doors.pop(address)
-            self._loop.unwatch(door.fileno())
-            door.close()
+            sock = self._sockets.pop(address)
+            self._loop.remove_reader(sock.fileno())
+            sock.close()
         self._newest.clear()
-        for address in self.unopened.keys() - kept:
+        for address in self.unopened.keys() - remaining:
             del self.unopened[address]
 
     def next_sequence(self) -> int:
-        """A number for the next question; unique in this process, unguessable from outside."""
+        """A number for the next request: unique in this process, not predictable from outside."""
         self._sequence += 1
         return self._sequence
 
-    def ask(
+    def send_request(
         self,
-        asker: ReplyHandler,
+        handler: ReplyHandler,
         sequence: int,
         flow: FiveTuple,
         kind: int,
         *,
         ttl: int = 0,
-        stamp: bool = False,
+        timestamp: bool = False,
     ) -> bool:
-        """Send one question of ``flow``; False when the agent's budget does not allow it.
+        """Send one request of ``flow``; False when the agent's rate limit does not allow it.
 
         Raises OSError when the socket cannot be opened or the kernel refuses to send.
         """
-        mono = monotonic_ns()
-        if not self._budget.allows("", mono):
+        mono_ns = monotonic_ns()
+        if not self._budget.allows("", mono_ns):
             self.counts["over-budget"] += 1
             return False
         nonce = int.from_bytes(os.urandom(8), "big")
-        question = Datagram(kind, sequence, mono, time_ns(), nonce, flow.dscp)
-        raw = packet.pack(self._key, question, flow.src, flow.dst)
-        self._waiting[sequence] = _Question(asker, flow, nonce)
+        request = Packet(kind, sequence, mono_ns, time_ns(), nonce, flow.dscp)
+        raw = packet.pack(self._key, request, flow.src, flow.dst)
+        self._pending[sequence] = _Request(handler, flow, nonce)
         self._newest[flow.src, flow.dst] = sequence
         try:
-            door = self.open(flow.src)
-            door.send(raw, flow.dst, dscp=flow.dscp, ttl=ttl, stamp=stamp)
+            sock = self.open(flow.src)
+            sock.send(raw, flow.dst, dscp=flow.dscp, ttl=ttl, timestamp=timestamp)
         except OSError as why:
-            del self._waiting[sequence]
+            del self._pending[sequence]
             self.counts[f"send-{errno.errorcode.get(why.errno or 0, 'failed')}"] += 1
             raise
-        if stamp and door.stamps_sends:
+        if timestamp and sock.has_send_timestamps:
             self._unstamped.add(sequence)
-            self._take_error(door)  # the stamp is mostly there already: saves a wake-up
+            self._read_error(sock)  # the time stamp is mostly there already: saves a wake-up
         return True
 
-    def forget(self, sequence: int) -> None:
-        """Nobody waits for this answer any more."""
-        self._waiting.pop(sequence, None)
+    def cancel(self, sequence: int) -> None:
+        """Stop waiting for the reply to a request; its handler is not called any more."""
+        self._pending.pop(sequence, None)
         self._unstamped.discard(sequence)
 
-    def _ready(self, door: UdpSocket) -> None:
-        received = door.receive()
+    def _on_readable(self, sock: UdpSocket) -> None:
+        received = sock.receive()
         if received is None:
-            while self._take_error(door):
+            while self._read_error(sock):
                 pass
         elif len(received.data) == packet.SIZE and received.data[5] == packet.REPLY:
-            self._hear(door, received)
+            self._on_reply(sock, received)
         else:
-            self._respond(door, received)
+            self._on_request(sock, received)
 
-    def _respond(self, door: UdpSocket, received: Received) -> None:
-        verdict = self._responder.answer(
-            received.data, received.peer, door.address, received.at_ns, time_ns(), monotonic_ns()
-        )
-        if verdict is not None:
-            reply, dscp = verdict
+    def _on_request(self, sock: UdpSocket, received: Received) -> None:
+        answer = self._responder.reply(
+            received.data, received.peer, sock.address,
+            received.received_ns, time_ns(), monotonic_ns(),
+        )  # fmt: skip
+        if answer is not None:
+            reply, dscp = answer
             try:
-                door.send(reply, received.peer, dscp=dscp)
+                sock.send(reply, received.peer, dscp=dscp)
             except OSError:
                 self.counts["unsendable"] += 1
 
-    def _hear(self, door: UdpSocket, received: Received) -> None:
+    def _on_reply(self, sock: UdpSocket, received: Received) -> None:
         reply = packet.unpack(received.data)
-        question = self._waiting.get(reply.sequence)
+        request = self._pending.get(reply.sequence)
         if (
-            question is None
-            or question.nonce != reply.nonce
-            or question.flow.dst != received.peer
-            or question.flow.src != door.address
-            or not packet.verify(self._key, received.data, received.peer, door.address)
+            request is None
+            or request.nonce != reply.nonce
+            or request.flow.dst != received.peer
+            or request.flow.src != sock.address
+            or not packet.verify(self._key, received.data, received.peer, sock.address)
         ):
             self.counts["strange"] += 1
             return
-        while reply.sequence in self._unstamped and self._take_error(door):
+        while reply.sequence in self._unstamped and self._read_error(sock):
             pass
         self._unstamped.discard(reply.sequence)
-        if self._waiting.pop(reply.sequence, None) is not None:
-            question.asker.replied(reply.sequence, reply, received)
+        if self._pending.pop(reply.sequence, None) is not None:
+            request.handler.on_reply(reply.sequence, reply, received)
 
-    def _take_error(self, door: UdpSocket) -> bool:
-        error = door.next_error()
+    def _read_error(self, sock: UdpSocket) -> bool:
+        """Handle one entry of the socket's error queue; False when it is empty."""
+        error = sock.next_error()
         if error is None:
             return False
-        if isinstance(error, Icmp):
+        if isinstance(error, IcmpError):
             sequence = packet.sequence_of(error.data)
             if sequence is None and not error.data:  # the router quoted headers only
-                sequence = self._newest.get((door.address, error.target))
-            question = self._waiting.pop(sequence, None) if sequence is not None else None
-            if question is not None and sequence is not None:
+                sequence = self._newest.get((sock.address, error.target))
+            request = self._pending.pop(sequence, None) if sequence is not None else None
+            if request is not None and sequence is not None:
                 self._unstamped.discard(sequence)
-                question.asker.refused(sequence, error)
+                request.handler.on_icmp_error(sequence, error)
         else:
             sequence = packet.sequence_of(error.data, len(error.data) - packet.SIZE)
-            question = self._waiting.get(sequence) if sequence is not None else None
-            if question is not None and sequence is not None:
+            request = self._pending.get(sequence) if sequence is not None else None
+            if request is not None and sequence is not None:
                 self._unstamped.discard(sequence)
-                question.asker.stamped(sequence, error.at_ns)
+                request.handler.on_send_timestamp(sequence, error.sent_ns)
         return True

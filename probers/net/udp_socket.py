@@ -1,4 +1,4 @@
-"""A bound UDP socket, with the kernel's time stamps, ICMP errors and per-packet TTL."""
+"""A bound UDP socket with the kernel's time stamps, ICMP errors, and TTL and DSCP per packet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from probers.net.packet import Address
 
-# Linux numbers that the socket module does not name.
+# Linux constants that the socket module does not define.
 _IP_RECVERR: Final = 11
 _SO_TIMESTAMPNS: Final = 35
 _SO_TIMESTAMPING: Final = 37
@@ -33,24 +33,27 @@ TIME_EXCEEDED: Final = 11
 
 
 class Received(NamedTuple):
-    """A datagram; ``at_ns`` on the wall clock, by the kernel when ``kernel``."""
+    """A datagram; ``received_ns`` on the wall clock, stamped by the kernel when ``kernel``."""
 
     data: bytes
     peer: Address
-    at_ns: int
+    received_ns: int
     kernel: bool
 
 
-class Stamp(NamedTuple):
-    """The kernel sent this datagram at that wall-clock time. ``data`` ends with the datagram."""
+class SendTimestamp(NamedTuple):
+    """The kernel sent a datagram at wall-clock time ``sent_ns``; ``data`` ends with it."""
 
     data: bytes
-    at_ns: int
+    sent_ns: int
 
 
-class Icmp(NamedTuple):
-    """An ICMP error about something we sent to ``target``; ``data`` is what it quoted of it,
-    empty where a router quotes headers only. ``offender`` is "" for an error of our own kernel."""
+class IcmpError(NamedTuple):
+    """An ICMP error about a datagram to ``target``.
+
+    data      what the error quotes of the datagram; empty where a router quotes headers only
+    offender  address of the host or router that sent the error; "": the own kernel
+    """
 
     data: bytes
     target: Address
@@ -60,10 +63,10 @@ class Icmp(NamedTuple):
 
 
 class UdpSocket:
-    """One UDP socket bound to (ip, port): asks from there, or answers there."""
+    """One UDP socket bound to (ip, port), for requests and replies."""
 
     def __init__(self, ip: str, port: int, device: str = "") -> None:
-        """Bind; raises OSError when the address is not ours or the port is taken."""
+        """Bind; raises OSError when the address is not the host's or the port is in use."""
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             self._socket.setblocking(False)
@@ -71,7 +74,7 @@ class UdpSocket:
                 self._socket.setsockopt(
                     socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode() + b"\0"
                 )
-            self.stamps_sends = _LINUX and self._ask_for_kernel_help()
+            self.has_send_timestamps = _LINUX and self._enable_kernel_timestamps()
             self._socket.bind((ip, port))
         except OSError:
             self._socket.close()
@@ -79,24 +82,27 @@ class UdpSocket:
         self.address: Address = (ip, self._socket.getsockname()[1])
 
     def fileno(self) -> int:
-        """For the selector."""
+        """The file descriptor, for the loop."""
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Free the port."""
+        """Close the socket and release the port."""
         self._socket.close()
 
     def send(
-        self, data: bytes, to: Address, *, dscp: int = 0, ttl: int = 0, stamp: bool = False
+        self, data: bytes, to: Address, *, dscp: int = 0, ttl: int = 0, timestamp: bool = False
     ) -> None:
-        """Send one datagram; ``ttl`` 0 = the system's. ``stamp``: have the kernel report when it
-        left, by ``next_error``. Raises OSError when the kernel refuses to send."""
+        """Send one datagram; raises OSError when the kernel refuses.
+
+        ttl        0: the system's default
+        timestamp  have the kernel report the time of sending through ``next_error``
+        """
         control: list[tuple[int, int, bytes]] = []
         if dscp:
             control.append((socket.IPPROTO_IP, socket.IP_TOS, struct.pack("=i", dscp << 2)))
         if ttl:
             control.append((socket.IPPROTO_IP, socket.IP_TTL, struct.pack("=i", ttl)))
-        if stamp and self.stamps_sends:
+        if timestamp and self.has_send_timestamps:
             control.append(_STAMP_NEXT_SEND)
         for last_try in (False, False, True):
             try:
@@ -104,48 +110,48 @@ class UdpSocket:
                 return
             except OSError:
                 # With IP_RECVERR an ICMP error about an *earlier* datagram fails the next send,
-                # once; what it was about stays in the error queue. A real refusal comes again.
+                # once; the error itself stays in the error queue. A real refusal is repeated.
                 if last_try:
                     raise
 
     def receive(self) -> Received | None:
-        """The next datagram, or None when there is none now (an error may be waiting instead)."""
+        """The next datagram, or None when there is none (the error queue may have entries)."""
         try:
             data, control, _, peer = self._socket.recvmsg(2048, _ROOM)
-        except OSError:  # nothing, or an ICMP error that next_error explains
+        except OSError:  # nothing, or an ICMP error that next_error returns
             return None
         for level, kind, body in control:
             if level == socket.SOL_SOCKET and kind in (_SO_TIMESTAMPING, _SO_TIMESTAMPNS):
-                at = _nanoseconds(body)
-                if at:
-                    return Received(data, peer, at, True)
+                received_ns = _nanoseconds(body)
+                if received_ns:
+                    return Received(data, peer, received_ns, True)
         return Received(data, peer, time_ns(), False)
 
-    def next_error(self) -> Stamp | Icmp | None:
-        """The next entry of the error queue that matters to us, or None when it is empty."""
+    def next_error(self) -> SendTimestamp | IcmpError | None:
+        """The next time stamp or ICMP error of the error queue, or None when it is empty."""
         while _LINUX:
             try:
                 data, control, _, target = self._socket.recvmsg(2048, _ROOM, socket.MSG_ERRQUEUE)
             except OSError:
                 return None
-            at = origin = 0
-            found: Icmp | None = None
+            sent_ns = origin = 0
+            found: IcmpError | None = None
             for level, kind, body in control:
                 if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPING:
-                    at = _nanoseconds(body)
+                    sent_ns = _nanoseconds(body)
                 elif level == socket.IPPROTO_IP and kind == _IP_RECVERR:
                     _, origin, icmp_type, code, _, _ = _ERROR.unpack_from(body)
                     offender = socket.inet_ntoa(body[20:24]) if origin == _ORIGIN_ICMP else ""
-                    if origin == _ORIGIN_LOCAL:  # our own kernel found no neighbour
+                    if origin == _ORIGIN_LOCAL:  # the own kernel found no neighbour
                         icmp_type, code = UNREACHABLE, 1
-                    found = Icmp(data, target or ("", 0), offender, icmp_type, code)
-            if origin == _ORIGIN_TIMESTAMPING and at:
-                return Stamp(data, at)
+                    found = IcmpError(data, target or ("", 0), offender, icmp_type, code)
+            if origin == _ORIGIN_TIMESTAMPING and sent_ns:
+                return SendTimestamp(data, sent_ns)
             if found is not None and origin in (_ORIGIN_ICMP, _ORIGIN_LOCAL):
                 return found
         return None
 
-    def _ask_for_kernel_help(self) -> bool:
+    def _enable_kernel_timestamps(self) -> bool:
         with suppress(OSError):
             self._socket.setsockopt(socket.IPPROTO_IP, _IP_RECVERR, 1)
         try:

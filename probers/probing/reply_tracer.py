@@ -1,7 +1,7 @@
-"""Routes of replies: traced by the side that answers, from its responder's socket.
+"""Routes of replies, traced by the replying side from its responder's socket.
 
-A reply takes its own way through the fabric: its five-tuple is the probe's, turned round. Only the
-answering side can trace that one, because only it owns the source port.
+A reply's five-tuple is the probe's with both ends swapped, so its route through the fabric is
+another one. Only the replying side can trace it, because only that side owns the source port.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from random import Random
 from time import monotonic_ns
 
 from probers.net.five_tuple import FiveTuple, Value
-from probers.net.responder import Flow, Responder
+from probers.net.responder import ReplyFlow, Responder
 
 #: own ip, peer ip -> DSCP and common columns of records about that pair.
 Peers = Mapping[tuple[str, str], tuple[int, dict[str, Value]]]
 
 
-class ReplyRoutes:
-    """Traces the reply flow towards every listed peer that probed us lately.
+class ReplyTracer:
+    """Traces the reply flow to every listed peer that sent probes lately.
 
-    Peers outside the ping list are answered but not traced: an agent sends unasked only to whom
-    its list names.
+    Peers outside the ping list get replies but no traces: an agent sends packets of its own accord
+    only to the peers that its list names.
     """
 
     def __init__(
@@ -32,31 +32,32 @@ class ReplyRoutes:
     ) -> None:
         self._responder, self._trace, self._random = responder, trace, random
         self._peers: Peers = {}
-        self._due: dict[Flow, int] = {}
+        self._due_ns: dict[ReplyFlow, int] = {}
         self._interval_ns = 0
-        self._per_turn = 1
+        self._max_per_second = 1
 
     def replace(self, peers: Peers, interval_s: float, rate: float) -> None:
-        """Trace towards these peers from now on, each flow once per interval, ``rate`` a second."""
+        """Trace replies to these peers from now on: each flow once per interval, at most ``rate``
+        traces a second."""
         self._peers, self._interval_ns = peers, int(interval_s * 1e9)
-        self._per_turn = max(1, int(rate))
+        self._max_per_second = max(1, int(rate))
 
-    def turn(self) -> None:
-        """To be called once a second."""
+    def trace_due(self) -> None:
+        """Start the traces that are due; must be called once a second."""
         if not self._interval_ns:
             return
-        now, started = monotonic_ns(), 0
-        alive: set[Flow] = set()
-        for flow, last in list(self._responder.recent.items()):
+        now_ns, started = monotonic_ns(), 0
+        active: set[ReplyFlow] = set()
+        for flow, last_ns in list(self._responder.recent_flows.items()):
             peer = self._peers.get((flow[0], flow[2]))
-            if peer is None or now - last > self._interval_ns:
+            if peer is None or now_ns - last_ns > self._interval_ns:
                 continue
-            alive.add(flow)
-            if started < self._per_turn and self._due.get(flow, 0) <= now:
+            active.add(flow)
+            if started < self._max_per_second and self._due_ns.get(flow, 0) <= now_ns:
                 started += 1
                 jitter = self._random.uniform(0.0, 0.1) * self._interval_ns
-                self._due[flow] = now + self._interval_ns + int(jitter)
+                self._due_ns[flow] = now_ns + self._interval_ns + int(jitter)
                 dscp, columns = peer
                 self._trace(FiveTuple((flow[0], flow[1]), (flow[2], flow[3]), dscp, columns))
-        for gone in self._due.keys() - alive:
-            del self._due[gone]
+        for gone in self._due_ns.keys() - active:
+            del self._due_ns[gone]

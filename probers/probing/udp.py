@@ -1,7 +1,8 @@
-"""The UDP engine: bursts of keyed probes on fixed five-tuples, timed by the kernel where it can.
+"""The UDP engine: bursts of authenticated probes on fixed five-tuples, stamped by the kernel.
 
-Round trip = (t4 - t1) - (t3 - t2): t1, t4 are the prober's stamps of sending and receiving, t2, t3
-the responder's of receiving and sending, so no two clocks are ever compared with each other.
+Round trip = (t4 - t1) - (t3 - t2): t1, t4 are the prober's time stamps of sending and receiving,
+t2, t3 the responder's of receiving and sending, so no two hosts' clocks are compared. Where the
+kernel gives no time stamps, the process's own are used.
 """
 
 from __future__ import annotations
@@ -15,18 +16,20 @@ from typing import NamedTuple
 
 from probers.net import packet
 from probers.net.five_tuple import FiveTuple
-from probers.net.packet import Datagram
+from probers.net.packet import Packet
 from probers.net.socket_pool import SocketPool
-from probers.net.udp_socket import PORT_UNREACHABLE, UNREACHABLE, Icmp, Received
-from probers.probing.loop import Deadlines, Loop
+from probers.net.udp_socket import PORT_UNREACHABLE, UNREACHABLE, IcmpError, Received
+from probers.process.loop import Deadlines, Loop
 
 _NO_ROUTE = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN)
-#: The network's own clock may run this much ahead of the monotonic one before we distrust it.
+#: A kernel-stamped round trip may exceed the monotonic clock's by this much; above, a wall clock
+#: was set and the stamps are ignored.
 _SLACK_NS = 1_000_000
 
 
-class Trip(NamedTuple):
-    """One answered probe [us]; ``responder_us`` is None where its stamps make no sense."""
+class RoundTrip(NamedTuple):
+    """One answered probe [us]; ``responder_us`` is None where the responder's stamps contradict
+    the round trip. ``kernel``: both of the prober's time stamps are the kernel's."""
 
     rtt_us: float
     prober_us: float
@@ -36,21 +39,22 @@ class Trip(NamedTuple):
 
 @dataclass(slots=True)
 class Burst:
-    """Some probes of one five-tuple sent together; becomes one record when all have ended.
+    """Probes of one five-tuple sent together; becomes one record when all have ended.
 
-    dials: how each of them ended. started, sent_at: wall clock [ns] of the round and of its first
-    probe. A probe that our own kernel refused to send is not ``sent``, nor is one that was in
-    flight while our own process did not run: both are an ``error`` of the prober's.
+    dials       how each of them ended
+    started_ns  wall clock at the begin; sent_ns: at the first probe
+    sent        without the probes that the own kernel refused to send, and without those that were
+                in flight while this process did not run: both are the prober's ``error``
     """
 
     flow: FiveTuple
-    started: int
+    started_ns: int
     size: int
-    sent_at: int = 0
+    sent_ns: int = 0
     sent: int = 0
     sending: bool = True
     dials: list[str] = field(default_factory=list)
-    trips: list[Trip] = field(default_factory=list)
+    round_trips: list[RoundTrip] = field(default_factory=list)
 
     @property
     def lost(self) -> int:
@@ -59,7 +63,7 @@ class Burst:
 
     @property
     def dial(self) -> str:
-        """The best that happened: one success shows that the path works."""
+        """The best outcome of the burst: one success proves that the path works."""
         for dial in ("success", "refused", "timeout", "unreachable"):
             if dial in self.dials:
                 return dial
@@ -69,9 +73,8 @@ class Burst:
 @dataclass(slots=True)
 class _Probe:
     burst: Burst
-    mono: int
-    wall: int
-    left_at: int = 0  # kernel stamp of sending
+    mono_ns: int
+    stamped_ns: int = 0  # the kernel's wall-clock time of sending; 0: not known
 
 
 class UdpEngine:
@@ -80,22 +83,22 @@ class UdpEngine:
     def __init__(
         self,
         loop: Loop,
-        doors: SocketPool,
-        done: Callable[[Burst], None],
+        sockets: SocketPool,
+        on_done: Callable[[Burst], None],
         *,
         timeout_s: float = 0.5,
     ) -> None:
-        self._doors, self._done = doors, done
+        self._sockets, self._on_done = sockets, on_done
         self._timeout_ns = int(timeout_s * 1e9)
         self._probes: dict[int, _Probe] = {}
-        self._deadlines = Deadlines(loop, self._timeout_ns, self._expired)
+        self._deadlines = Deadlines(loop, self._timeout_ns, self._on_expiry)
         #: Probes by source address, as heartbeats report them.
         self.sent: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
         #: Probes that were in flight while the process did not run; see ``Deadlines.stalled``.
         self.stalled = 0
         #: Probes whose socket was closed, for another list, before they ended.
-        self.withdrawn_count = 0
+        self.withdrawn = 0
 
     def probe(self, flow: FiveTuple, burst: int = 1) -> None:
         """Send ``burst`` probes of ``flow`` now."""
@@ -103,19 +106,21 @@ class UdpEngine:
         for _ in range(burst):
             self._send(result)
         result.sending = False
-        self._settle(result)
+        self._report_if_complete(result)
 
     @property
-    def unanswered(self) -> int:
-        """Probes in flight."""
+    def in_flight(self) -> int:
+        """Probes that have not ended."""
         return len(self._probes)
 
     def _send(self, burst: Burst) -> None:
-        sequence, mono, wall = self._doors.next_sequence(), monotonic_ns(), time_ns()
-        self._probes[sequence] = _Probe(burst, mono, wall)
-        burst.sent_at = burst.sent_at or wall
+        sequence, mono_ns, wall_ns = self._sockets.next_sequence(), monotonic_ns(), time_ns()
+        self._probes[sequence] = _Probe(burst, mono_ns)
+        burst.sent_ns = burst.sent_ns or wall_ns
         try:
-            allowed = self._doors.ask(self, sequence, burst.flow, packet.PROBE, stamp=True)
+            allowed = self._sockets.send_request(
+                self, sequence, burst.flow, packet.PROBE, timestamp=True
+            )
         except OSError as why:
             del self._probes[sequence]
             if why.errno in _NO_ROUTE:
@@ -131,73 +136,73 @@ class UdpEngine:
             return
         burst.sent += 1
         self.sent[burst.flow.src[0]] += 1
-        self._deadlines.add(sequence, mono)
+        self._deadlines.add(sequence, mono_ns)
 
-    def replied(self, sequence: int, reply: Datagram, received: Received) -> None:
-        """An answer, verified."""
+    def on_reply(self, sequence: int, reply: Packet, received: Received) -> None:
+        """An authenticated reply arrived."""
         probe = self._probes.pop(sequence)
-        now = monotonic_ns()
-        trip = _trip(probe, reply, received, now)
+        now_ns = monotonic_ns()
+        round_trip = _round_trip(probe, reply, received, now_ns)
         self.answered[probe.burst.flow.src[0]] += 1
-        if not trip.kernel and now - probe.mono > 2 * self._timeout_ns:
-            self._end_stalled(probe)  # the time until we read it is ours, not the network's
+        if not round_trip.kernel and now_ns - probe.mono_ns > 2 * self._timeout_ns:
+            self._end_stalled(probe)  # this process read it late; the network may have been fast
             return
-        probe.burst.trips.append(trip)
+        probe.burst.round_trips.append(round_trip)
         self._end(probe, "success")
 
-    def refused(self, sequence: int, icmp: Icmp) -> None:
-        """An ICMP error: the peer's kernel has no such port, or a router has no such way."""
+    def on_icmp_error(self, sequence: int, icmp: IcmpError) -> None:
+        """The peer's kernel has no such port, or a router has no route."""
         probe = self._probes.pop(sequence, None)
         if probe is not None:
             no_port = icmp.type == UNREACHABLE and icmp.code == PORT_UNREACHABLE
             self._end(probe, "refused" if no_port else "unreachable")
 
-    def withdrawn(self, sequence: int) -> None:
-        """The list that it was sent for is gone: no record says anything about it."""
+    def on_withdrawn(self, sequence: int) -> None:
+        """The probe's list was replaced: the probe does not count in any record."""
         if (probe := self._probes.pop(sequence, None)) is not None:
-            self.withdrawn_count += 1
+            self.withdrawn += 1
             probe.burst.size -= 1
             probe.burst.sent -= 1
-            self._settle(probe.burst)
+            self._report_if_complete(probe.burst)
 
-    def stamped(self, sequence: int, at_ns: int) -> None:
-        """The kernel's time of sending."""
+    def on_send_timestamp(self, sequence: int, sent_ns: int) -> None:
+        """The kernel's time of sending [wall ns]."""
         if (probe := self._probes.get(sequence)) is not None:
-            probe.left_at = at_ns
+            probe.stamped_ns = sent_ns
 
-    def _expired(self, sequence: int) -> None:
+    def _on_expiry(self, sequence: int) -> None:
         if (probe := self._probes.pop(sequence, None)) is not None:
-            self._doors.forget(sequence)
+            self._sockets.cancel(sequence)
             if self._deadlines.stalled:
                 self._end_stalled(probe)
             else:
                 self._end(probe, "timeout")
 
     def _end_stalled(self, probe: _Probe) -> None:
-        """Our process did not run while it was in flight: nothing was learnt about the network."""
+        """This process did not run while the probe was in flight: no evidence of the network."""
         self.stalled += 1
         probe.burst.sent -= 1
         self._end(probe, "error")
 
     def _end(self, probe: _Probe, dial: str) -> None:
         probe.burst.dials.append(dial)
-        self._settle(probe.burst)
+        self._report_if_complete(probe.burst)
 
-    def _settle(self, burst: Burst) -> None:
-        """Report a burst whose probes have all ended; one of which none was allowed is nothing."""
+    def _report_if_complete(self, burst: Burst) -> None:
+        """Report a burst when all its probes have ended; not when the rate limit allowed none."""
         if not burst.sending and 0 < burst.size == len(burst.dials):
-            self._done(burst)
+            self._on_done(burst)
 
 
-def _trip(probe: _Probe, reply: Datagram, received: Received, now_ns: int) -> Trip:
+def _round_trip(probe: _Probe, reply: Packet, received: Received, now_ns: int) -> RoundTrip:
     """Round trip of one probe; the monotonic clock guards against steps of the wall clock."""
-    elapsed = now_ns - probe.mono
-    rtt = received.at_ns - probe.left_at
-    kernel = bool(probe.left_at) and received.kernel and 0 < rtt <= elapsed + _SLACK_NS
+    elapsed_ns = now_ns - probe.mono_ns
+    rtt_ns = received.received_ns - probe.stamped_ns
+    kernel = bool(probe.stamped_ns) and received.kernel and 0 < rtt_ns <= elapsed_ns + _SLACK_NS
     if not kernel:
-        rtt = elapsed
-    prober_us = max(0, elapsed - rtt) / 1e3
-    responder = reply.sent - reply.received
-    if 0 <= responder < rtt:
-        return Trip((rtt - responder) / 1e3, prober_us, responder / 1e3, kernel)
-    return Trip(rtt / 1e3, prober_us, None, kernel)
+        rtt_ns = elapsed_ns
+    prober_us = max(0, elapsed_ns - rtt_ns) / 1e3
+    responder_ns = reply.sent_ns - reply.received_ns
+    if 0 <= responder_ns < rtt_ns:
+        return RoundTrip((rtt_ns - responder_ns) / 1e3, prober_us, responder_ns / 1e3, kernel)
+    return RoundTrip(rtt_ns / 1e3, prober_us, None, kernel)

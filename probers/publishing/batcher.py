@@ -1,11 +1,11 @@
-"""Collects records and hands them to the publisher in messages, soon and not too large."""
+"""Collects records and hands them to the publisher as messages, bounded in size and in delay."""
 
 from __future__ import annotations
 
 from time import monotonic_ns
 from typing import Final
 
-from probers.probing.loop import Loop
+from probers.process.loop import Loop
 from probers.publishing.encode import ENCODINGS
 from probers.publishing.publisher import Publisher
 from probers.publishing.record import Record
@@ -16,28 +16,29 @@ FLUSH_NS: Final = 400_000_000  # after the first record of a message
 
 
 class Batcher:
-    """A record leaves at most 0.5 s after it was put in."""
+    """Publishes a record at most 0.5 s after it was added."""
 
     def __init__(self, loop: Loop, publisher: Publisher, node_sn: str, encoding: str) -> None:
         """``encoding``: arrow or ndjson."""
         self._loop, self._publisher, self._key = loop, publisher, node_sn
         self._content_type, self._encode = ENCODINGS[encoding]
         self._records: list[Record] = []
-        self._generation = 0
+        self._batch = 0
+        #: Records handed to the publisher.
         self.published = 0
 
-    def put(self, record: Record) -> None:
-        """Take one record."""
+    def add(self, record: Record) -> None:
+        """Add one record to the current batch."""
         self._records.append(record)
         if len(self._records) >= MAX_RECORDS:
             self.flush()
         elif len(self._records) == 1:
-            generation = self._generation
-            self._loop.at(monotonic_ns() + FLUSH_NS, lambda: self._due(generation))
+            batch = self._batch
+            self._loop.call_at(monotonic_ns() + FLUSH_NS, lambda: self._on_timer(batch))
 
     def flush(self) -> None:
-        """Hand over what there is."""
-        self._generation += 1
+        """Publish the current batch, if it holds any record."""
+        self._batch += 1
         if not self._records:
             return
         records, self._records = self._records, []
@@ -45,6 +46,6 @@ class Batcher:
         self._publisher.publish(topics.PINGS.name, self._key, payload, self._content_type)
         self.published += len(records)
 
-    def _due(self, generation: int) -> None:
-        if generation == self._generation:
+    def _on_timer(self, batch: int) -> None:
+        if batch == self._batch:
             self.flush()

@@ -1,7 +1,7 @@
-"""Many records -> one message: an Arrow stream by nanoarrow, or NDJSON.
+"""Records -> one message: an Arrow stream written by nanoarrow, or NDJSON.
 
-Only columns that hold something are written; strings are plain (nanoarrow writes no dictionaries;
-Kafka's compression takes care of repetition).
+Columns without a value are left out. Strings are plain: nanoarrow writes no dictionaries, and
+Kafka's compression removes the repetition.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def to_arrow(records: Sequence[Record]) -> bytes:
 
 
 def to_ndjson(records: Sequence[Record]) -> bytes:
-    """One JSON object a line; extra_stats' keys inside ``extra_stats``, as text readers expect."""
+    """One JSON object per line; the keys of extra_stats are JSON text in ``extra_stats``."""
     return b"".join(_TO_JSON.encode(_nested(record)) + b"\n" for record in records)
 
 

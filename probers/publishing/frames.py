@@ -12,11 +12,11 @@ _LENGTH_BYTES: Final = 4
 
 
 class FrameError(ValueError):
-    """The bytes are not frames of ours; whoever sent them cannot be read any further."""
+    """The bytes are not frames; nothing more can be read from their sender."""
 
 
 class Frame(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """One message for one topic. headers: its signature, when the sender makes one itself."""
+    """One message for one topic. headers: its signature, when the sender signs it itself."""
 
     topic: str
     key: str
@@ -30,8 +30,8 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 def pack(frame: Frame) -> bytes:
-    """The frame's bytes; raises FrameError when it is too large to be taken."""
-    # Without headers it is the array of four that every release reads.
+    """The frame's bytes; raises FrameError when it is larger than a relay accepts."""
+    # Without headers, the array of four that every release reads.
     fields = (frame.topic, frame.key, frame.content_type, frame.payload)
     body = _encoder.encode(frame if frame.headers else fields)
     if len(body) > MAX_FRAME_BYTES:
@@ -40,7 +40,7 @@ def pack(frame: Frame) -> bytes:
 
 
 class FrameReader:
-    """Cuts a byte stream, fed in any pieces, into frames."""
+    """Splits a byte stream, fed in any pieces, into frames."""
 
     def __init__(self, max_bytes: int = MAX_FRAME_BYTES) -> None:
         self._buffer = bytearray()
@@ -52,7 +52,7 @@ class FrameReader:
         return len(self._buffer)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Frames that are complete now; raises FrameError at the first that is not one."""
+        """The frames that are complete now; raises FrameError at the first invalid one."""
         self._buffer += data
         while len(self._buffer) >= _LENGTH_BYTES:
             length = int.from_bytes(self._buffer[:_LENGTH_BYTES], "big")

@@ -12,11 +12,11 @@ from probers.publishing.partitioner import partition_of
 from probers.publishing.publisher import PublishError, PublishUsageError
 from probers.publishing.signer import Signer
 
-_REFUSED = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})  # noqa: SLF001 — their names
+_REFUSED = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})  # noqa: SLF001  # librdkafka's names
 
 
 class KafkaPublisher:
-    """librdkafka's producer. A message is delivered, or counted as failed or overflow."""
+    """librdkafka's producer. Every message is counted as delivered, failed or overflow."""
 
     def __init__(
         self,
@@ -31,14 +31,14 @@ class KafkaPublisher:
     ) -> None:
         """Raises PublishUsageError when librdkafka does not know an option.
 
-        give_up_s  how long an undelivered message is kept
+        give_up_s  after this time an undelivered message counts as failed
         options    further librdkafka settings, e.g. of security
         """
         self.counts: Counter[str] = Counter()
         self._brokers = brokers
         self._signer = signer or Signer()
         self._partitions: dict[str, int] = {}
-        self._trouble = ""
+        self._refusal = ""
         secure = (options or {}).get("security.protocol", "plaintext").lower() != "plaintext"
         self._credentials = ", the certificate and password" if secure else ""
         try:
@@ -61,7 +61,7 @@ class KafkaPublisher:
             "client.id": "skeletonhunter-agent",
             "enable.idempotence": True,
             "compression.type": compression,
-            # As Java and aiokafka clients hash: one key, one partition, whichever client produces.
+            # The hash of Java and aiokafka clients: a key has the same partition with every client.
             "partitioner": "murmur2_random",
             "linger.ms": 50,
             "queue.buffering.max.messages": max_messages,
@@ -69,19 +69,19 @@ class KafkaPublisher:
             "message.timeout.ms": int(give_up_s * 1000),
             "log_level": 2,
             "logger": None,
-            "error_cb": self._failed,
+            "error_cb": self._on_error,
             **options,
         }
 
     def connect(self, timeout_s: float) -> None:
-        """Ask a broker for its metadata."""
+        """Request a broker's metadata."""
         try:
             found = self._producer.list_topics(timeout=timeout_s)
         except KafkaException as why:
-            self._producer.poll(0)  # hands over why
+            self._producer.poll(0)  # calls _on_error
             raise PublishError(
-                f"kafka:{self._brokers}: {self._trouble}"
-                if self._trouble
+                f"kafka:{self._brokers}: {self._refusal}"
+                if self._refusal
                 else f"kafka:{self._brokers}: no broker answered within {timeout_s:g} s; "
                 f"check the address{self._credentials} and that Kafka runs"
             ) from why
@@ -96,15 +96,15 @@ class KafkaPublisher:
         headers: Mapping[str, bytes] | None = None,
     ) -> bool:
         """Queue one message for librdkafka's threads."""
-        chosen: int | None = None
+        partition: int | None = None
         if self._signer.signs and (count := self._partitions.get(topic, 0)):
-            # Signed as well: a copy of it in another partition would not count as a duplicate.
-            chosen = partition_of(key.encode(), count)
-        signed = self._signer.headers(topic, content_type, payload, headers, chosen)
+            # Signed too, so that a copy in another partition is recognized as a duplicate.
+            partition = partition_of(key.encode(), count)
+        signed = self._signer.headers(topic, content_type, payload, headers, partition)
         try:
             self._producer.produce(
-                topic, value=payload, key=key, headers=signed, on_delivery=self._delivered,
-                **({} if chosen is None else {"partition": chosen}),
+                topic, value=payload, key=key, headers=signed, on_delivery=self._on_delivery,
+                **({} if partition is None else {"partition": partition}),
             )  # fmt: skip
         except BufferError:
             self.counts["overflow"] += 1
@@ -117,15 +117,15 @@ class KafkaPublisher:
         self._producer.poll(0)
 
     def close(self, timeout_s: float) -> int:
-        """Flush; what is left then is lost, and is the number returned."""
+        """Flush; returns the number of messages that were not delivered."""
         left = int(self._producer.flush(timeout_s))
         self.counts["failed"] += left
         return left
 
-    def _failed(self, error: KafkaError) -> None:
-        """Refused for good, or only not there yet: the former is what a person wants to know."""
+    def _on_error(self, error: KafkaError) -> None:
+        """Remember why a broker refuses the client; other errors may pass by themselves."""
         if error.code() in _REFUSED:
-            self._trouble = error.str()
+            self._refusal = error.str()
 
-    def _delivered(self, error: object, _message: object) -> None:
+    def _on_delivery(self, error: object, _message: object) -> None:
         self.counts["failed" if error is not None else "delivered"] += 1

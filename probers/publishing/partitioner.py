@@ -1,4 +1,7 @@
-"""Which partition Kafka's own producers choose for a key: murmur2, as in the Java client. Pure."""
+"""The partition that Kafka's own producers choose for a key: murmur2, as in the Java client.
+
+No I/O and no state.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ def murmur2(data: bytes) -> int:
     """32-bit MurmurHash2 (A. Appleby) with Kafka's seed."""
     h = _SEED ^ len(data)
     whole = len(data) & ~3
-    for at in range(0, whole, 4):
-        k = int.from_bytes(data[at : at + 4], "little") * _M & _MASK
+    for start in range(0, whole, 4):
+        k = int.from_bytes(data[start : start + 4], "little") * _M & _MASK
         k = (k ^ (k >> 24)) * _M & _MASK
         h = (h * _M & _MASK) ^ k
     if rest := data[whole:]:

@@ -1,4 +1,4 @@
-"""What was measured -> the ping record: its columns and, typed, the keys of extra_stats."""
+"""Measurements -> ping records: columns, and the keys of extra_stats as typed columns."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 from itertools import pairwise
 from statistics import median
 
-from probers.agent.ping_list import Endpoint, Target
 from probers.net.five_tuple import FiveTuple, Value
+from probers.ping_list.document import Endpoint, Target
 from probers.probing.traceroute import Trace
 from probers.probing.udp import Burst
 
@@ -15,7 +15,7 @@ Record = dict[str, Value]
 
 
 def common_columns(fabric: str, node_sn: str, own: Endpoint, target: Target) -> Record:
-    """Columns that every record of ``own`` -> ``target`` has; empty ones are left out."""
+    """The columns common to all records of ``own`` -> ``target``; empty ones are left out."""
     columns: Record = {
         "agent_type": own.layer,
         "dscp": target.dscp,
@@ -31,31 +31,34 @@ def common_columns(fabric: str, node_sn: str, own: Endpoint, target: Target) -> 
 
 
 def ping_record(burst: Burst, cpu_steal: float) -> Record:
-    """One UDP_PING record. ``latency`` is the median of the burst; loss_rate is null when our own
-    kernel refused to send, because then nothing was learnt about the network."""
-    rtts = sorted(trip.rtt_us for trip in burst.trips)
-    record = _start(burst.flow, "UDP_PING", burst.dial, burst.sent_at, burst.started)
+    """One UDP_PING record.
+
+    ``latency`` is the median of the burst [us]. ``loss_rate`` is null when no probe was sent (the
+    own kernel refused, or the process did not run): there is no evidence of the network.
+    """
+    rtts = sorted(each.rtt_us for each in burst.round_trips)
+    record = _start(burst.flow, "UDP_PING", burst.dial, burst.sent_ns, burst.started_ns)
     record["loss_rate"] = burst.lost / burst.sent if burst.sent else None
     record["sent"], record["lost"] = burst.sent, burst.lost
     record["cpu_steal"] = round(cpu_steal, 4)
     if not rtts:
         return record
     record["latency"] = round(median(rtts), 3)
-    record["prober_delay_us"] = round(median(trip.prober_us for trip in burst.trips), 3)
-    delays = [trip.responder_us for trip in burst.trips if trip.responder_us is not None]
+    record["prober_delay_us"] = round(median(each.prober_us for each in burst.round_trips), 3)
+    delays = [each.responder_us for each in burst.round_trips if each.responder_us is not None]
     if delays:
         record["responder_delay_us"] = round(median(delays), 3)
-    record["timestamp"] = "kernel" if all(trip.kernel for trip in burst.trips) else "user"
+    record["timestamp"] = "kernel" if all(each.kernel for each in burst.round_trips) else "user"
     if burst.size > 1:
         record["p50_us"] = record["latency"]
         record["p99_us"] = round(rtts[max(0, -(-99 * len(rtts) // 100) - 1)], 3)
-        record["jitter_us"] = _jitter_us([trip.rtt_us for trip in burst.trips])
+        record["jitter_us"] = _jitter_us([each.rtt_us for each in burst.round_trips])
     return record
 
 
 def trace_record(trace: Trace) -> Record:
-    """One TRACEROUTE record. Its route is whole only when dial is success or refused."""
-    record = _start(trace.flow, "TRACEROUTE", trace.dial, trace.sent_at, trace.started)
+    """One TRACEROUTE record; its route is complete only when dial is success or refused."""
+    record = _start(trace.flow, "TRACEROUTE", trace.dial, trace.sent_ns, trace.started_ns)
     record["route"] = json.dumps(trace.hops, separators=(",", ":"))
     if trace.dial == "success" and trace.rtt_us is not None:
         record["latency"] = round(trace.rtt_us, 3)
@@ -63,11 +66,11 @@ def trace_record(trace: Trace) -> Record:
     return record
 
 
-def _start(flow: FiveTuple, task: str, dial: str, sent_at: int, started: int) -> Record:
+def _start(flow: FiveTuple, task: str, dial: str, sent_ns: int, started_ns: int) -> Record:
     record = dict(flow.columns)
     record["src_port"], record["dst_port"] = flow.src[1], flow.dst[1]
     record["task_type"], record["dial"] = task, dial
-    record["ping_time"], record["task_start_time"] = sent_at, started
+    record["ping_time"], record["task_start_time"] = sent_ns, started_ns
     return record
 
 

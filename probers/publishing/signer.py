@@ -1,4 +1,4 @@
-"""Signs what a host publishes, with the key that its file holds."""
+"""Signs the messages that a host publishes, with the key from a file."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ KEY_FILE_VARIABLE: Final = "SKH_SENDER_KEY_FILE"
 
 
 class SenderKeyError(ValueError):
-    """The sender's key cannot be used; one line: where, what, what to do. Never the key."""
+    """The sender's key cannot be used; one line: where, what, what to do; without the key."""
 
 
 def read_key(path: str | Path, node_sn: str, fabric: str | None) -> HostKey:
     """The host key in a file that only its owner can read; raises SenderKeyError.
 
-    node_sn  of this host: another host's key would get every message refused
-    fabric   of this host, None when it is not said
+    node_sn  of this host; with another host's key every message would be refused
+    fabric   of this host; None: not given
     """
     try:
         key = HostKey.parse(read_secret(path).decode().strip())
@@ -45,12 +45,12 @@ def read_key(path: str | Path, node_sn: str, fabric: str | None) -> HostKey:
 
 
 class Signer:
-    """Makes the headers of messages: signed with a host's key, or plain when there is none."""
+    """Builds the headers of messages: signed with a host's key, or unsigned without a key."""
 
     def __init__(self, key: HostKey | None = None, clock_ns: Callable[[], int] = time_ns) -> None:
         self._key, self._clock_ns = key, clock_ns
         self._last_ns = 0
-        self._lock = threading.Lock()  # relays sign in their own threads
+        self._lock = threading.Lock()  # relays sign in threads of their own
 
     @property
     def signs(self) -> bool:
@@ -67,8 +67,8 @@ class Signer:
     ) -> dict[str, bytes]:
         """Headers of one message.
 
-        further    what a relay adds: its client's identity, or a signature that is there already
-        partition  where it will be produced, when that is known
+        further    added by a relay: its client's identity, or the sender's own signature
+        partition  which the message will be produced to, when that is known
         """
         more = further or {}
         if self._key is None or SIGNATURE in more:
@@ -84,7 +84,7 @@ class Signer:
         }  # fmt: skip
 
     def _now_ns(self) -> int:
-        """No time twice: two messages with the same content are two messages."""
+        """A time that no earlier message has: messages with the same content stay distinct."""
         with self._lock:
             now_ns = self._clock_ns()
             self._last_ns = now_ns if now_ns != self._last_ns else now_ns + 1

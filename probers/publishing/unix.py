@@ -20,11 +20,11 @@ _SEND_TIMEOUT_S: Final = 5.0
 
 
 class UnixPublisher:
-    """Frames wait in a buffer of ``max_bytes`` while the relay is away; then the oldest go first.
+    """Buffers up to ``max_bytes`` while the relay is away; the oldest frames are dropped first.
 
     A frame that was being written when the connection broke is written again in full: the relay
-    ignores the half that it got. What the kernel had taken from us but a dying relay had not read
-    is lost without a trace here; heartbeats' cumulative counts show it to the analyser.
+    ignores the incomplete one. Frames that the kernel had accepted and the relay did not read are
+    lost and not counted here; the cumulative counts in heartbeats show the analyser the gap.
     """
 
     def __init__(
@@ -35,23 +35,23 @@ class UnixPublisher:
         self._path, self._max_bytes = path, max_bytes
         self._buffer: deque[bytes] = deque()
         self._size = 0
-        self._changed = threading.Condition()
+        self._condition = threading.Condition()
         self._socket: socket.socket | None = None
         self._closing = False
-        self._give_up_at = float("inf")
+        self._deadline_s = float("inf")
         self._thread = threading.Thread(target=self._run, name="publish", daemon=True)
 
     def connect(self, timeout_s: float) -> None:
-        """Reach the relay, then start the thread."""
-        give_up_at = monotonic() + timeout_s
-        while (why := self._dial()) is not None:
-            if monotonic() >= give_up_at:
+        """Connect to the relay, then start the thread."""
+        deadline_s = monotonic() + timeout_s
+        while (why := self._connect_socket()) is not None:
+            if monotonic() >= deadline_s:
                 raise PublishError(
                     f"unix:{self._path}: {why.strerror or why}; "
                     "is the relay (skeletonhunter up, or the host's agent) running?"
                 ) from why
-            with self._changed:
-                self._changed.wait(_RETRY_S)
+            with self._condition:
+                self._condition.wait(_RETRY_S)
         self._thread.start()
 
     def publish(
@@ -62,70 +62,70 @@ class UnixPublisher:
         content_type: str,
         headers: Mapping[str, bytes] | None = None,
     ) -> bool:
-        """Queue one message; the oldest ones make room for it."""
+        """Queue one message; the oldest ones are dropped when the buffer is full."""
         signed = self._signer.headers(topic, content_type, payload, headers)
-        del signed[topics.CONTENT_TYPE]  # a field of its own
+        del signed[topics.CONTENT_TYPE]  # a field of the frame
         try:
             raw = frames.pack(frames.Frame(topic, key, content_type, payload, signed))
         except frames.FrameError:
             self.counts["failed"] += 1
             return False
-        with self._changed:
+        with self._condition:
             while self._buffer and self._size + len(raw) > self._max_bytes:
                 self._size -= len(self._buffer.popleft())
                 self.counts["overflow"] += 1
             self._buffer.append(raw)
             self._size += len(raw)
             self.counts["queued"] += 1
-            self._changed.notify()
+            self._condition.notify()
         return True
 
     def poll(self) -> None:
-        """The thread does the work."""
+        """Nothing to do: the thread sends."""
 
     def close(self, timeout_s: float) -> int:
-        """Send what is queued, for at most ``timeout_s``."""
-        with self._changed:
+        """Send what is queued, for at most ``timeout_s``; returns how many frames were not sent."""
+        with self._condition:
             self._closing = True
-            self._give_up_at = monotonic() + timeout_s
-            self._changed.notify()
+            self._deadline_s = monotonic() + timeout_s
+            self._condition.notify()
         if self._thread.is_alive():
             self._thread.join(timeout_s + 1.0)
-        self._hang_up()
+        self._disconnect()
         return len(self._buffer)
 
     def _run(self) -> None:
         while True:
-            with self._changed:
+            with self._condition:
                 while not self._buffer and not self._closing:
-                    self._changed.wait()
-                if not self._buffer or monotonic() >= self._give_up_at:
+                    self._condition.wait()
+                if not self._buffer or monotonic() >= self._deadline_s:
                     return
                 raw = self._buffer.popleft()
                 self._size -= len(raw)
             if self._send(raw):
                 self.counts["delivered"] += 1
             else:
-                with self._changed:
+                with self._condition:
                     self._buffer.appendleft(raw)
                     self._size += len(raw)
-                    if self._closing and monotonic() >= self._give_up_at:
+                    if self._closing and monotonic() >= self._deadline_s:
                         return
-                    self._changed.wait(_RETRY_S)
+                    self._condition.wait(_RETRY_S)
 
     def _send(self, raw: bytes) -> bool:
-        if self._socket is None and self._dial() is not None:
+        if self._socket is None and self._connect_socket() is not None:
             return False
-        assert self._socket is not None  # noqa: S101  # _dial has just set it
+        assert self._socket is not None  # noqa: S101  # set by _connect_socket
         try:
             self._socket.sendall(raw)
         except OSError:
             self.counts["reconnects"] += 1
-            self._hang_up()
+            self._disconnect()
             return False
         return True
 
-    def _dial(self) -> OSError | None:
+    def _connect_socket(self) -> OSError | None:
         relay = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         relay.settimeout(_SEND_TIMEOUT_S)
         try:
@@ -136,7 +136,7 @@ class UnixPublisher:
         self._socket = relay
         return None
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         if self._socket is not None:
             with suppress(OSError):
                 self._socket.close()

@@ -1,19 +1,19 @@
-"""RDMA probes on paper: six stamps, queue pairs as addresses, what a receive buffer holds. Pure.
+"""RDMA probes: six time stamps, queue pairs as addresses, the layout of a receive buffer. No I/O.
 
-A probe is answered in two steps, like a two-step clock's Sync and Follow_Up (IEEE 1588): the answer
-leaves at once, and after its send completion a follow-up carries the time when that was. Both are
-the question with another kind (see ``wire``), so each is as long as the question.
+A probe gets two replies, like Sync and Follow_Up of a two-step clock (IEEE 1588): the first is sent
+at once, and after its send completion a follow-up carries the time of sending. Both are the request
+with another kind (see ``probers.net.packet``), so each is as long as the request.
 
-    prober     t1 asks -> t2 question out                        t5 answer in -> t6 noticed
+    prober     t1 starts -> t2 request out                       t5 reply in -> t6 processed
                                  \\                             /
-    responder                     t3 question in -> t4 answer out
+    responder                     t3 request in -> t4 reply out
 
 Source of the formulas: R-Pingmesh (SIGCOMM 2024), section 4; no two clocks are compared.
 
-Out is when the message was handed to the device, or, where that stamps, when it was on the wire; in
-is when its completion was noticed, or stamped. So t2 and t4 never come too late, nor t3 and t5 too
-early: the round trip is positive, and with software's stamps an upper bound, which has both posts'
-system calls and both hosts' looking for completions in it.
+"Out" is when the message was handed to the device, or when the device stamped it; "in" is when its
+completion was polled, or stamped. So t2 and t4 are never too late and t3 and t5 never too early:
+the round trip is positive. With software's stamps it is an upper bound that contains both hosts'
+system calls for posting and their polling intervals.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from socket import inet_ntoa
 from typing import Final, NamedTuple
 
-#: A UD receive buffer begins with the Global Route Header's room; over RoCEv2 and IPv4 its last
+#: A UD receive buffer begins with space for the Global Route Header; with RoCEv2 over IPv4 its last
 #: 20 bytes are the IP header (InfiniBand annex A17).
 GRH_BYTES: Final = 40
 _IP_SOURCE: Final = slice(32, 36)
@@ -31,15 +31,17 @@ _MAX_QPN: Final = 0xFFFFFF
 
 
 class QpAddress(NamedTuple):
-    """A queue pair in the network: the IPv4 address that its GID maps, and its number. Has the
-    shape of ``wire.Address``, so that the probe's mac covers both ends here too."""
+    """A queue pair in the network: the IPv4 address that its GID maps, and its number.
+
+    It has the shape of ``probers.net.packet.Address``, so the packet's MAC covers both ends.
+    """
 
     ip: str
     qpn: int
 
     @property
     def gid(self) -> str:
-        """The GID of RoCEv2 over IPv4, with all its digits, as pyverbs wants it."""
+        """The GID of RoCEv2 over IPv4 with all its digits, as pyverbs expects it."""
         return IPv6Address(f"::ffff:{self.ip}").exploded
 
     def __str__(self) -> str:
@@ -65,14 +67,15 @@ def ip_of_gid(gid: str) -> str | None:
 
 
 def source_ip(buffer: bytes) -> str | None:
-    """Who sent what lies in a receive buffer; None when it did not come over IPv4."""
+    """The sender of the message in a receive buffer; None when it did not arrive over IPv4."""
     if len(buffer) < GRH_BYTES or buffer[_IP_VERSION] >> 4 != 4:
         return None
     return inet_ntoa(buffer[_IP_SOURCE])
 
 
 class Stamps(NamedTuple):
-    """The six times of an answered probe [ns]; t1, t2, t5, t6 of one clock, t3, t4 of another."""
+    """The six times of an answered probe [ns]: t1, t2, t5, t6 of the prober's clock, t3, t4 of the
+    responder's."""
 
     t1: int
     t2: int
@@ -88,30 +91,36 @@ class Stamps(NamedTuple):
 
     @property
     def prober_delay(self) -> int:
-        """Time that the probing host added: (t6 - t1) - (t5 - t2) [ns]."""
+        """Delay in the probing host: (t6 - t1) - (t5 - t2) [ns]."""
         return (self.t6 - self.t1) - (self.t5 - self.t2)
 
     @property
     def responder_delay(self) -> int:
-        """Time that the answering host added: t4 - t3 [ns]."""
+        """Delay in the replying host: t4 - t3 [ns]."""
         return self.t4 - self.t3
 
 
-class RdmaTrip(NamedTuple):
-    """One answered probe [us]. ``whole`` is False where the stamps contradict each other: then
-    ``rtt_us`` is all the time that passed, and the delays are unknown."""
+class RdmaRoundTrip(NamedTuple):
+    """One answered probe [us]. When the stamps are not ``consistent``, ``rtt_us`` is the time from
+    t1 to t6 and the delays are unknown."""
 
     rtt_us: float
     prober_us: float | None
     responder_us: float | None
-    whole: bool
+    consistent: bool
 
 
-def trip(stamps: Stamps) -> RdmaTrip:
-    """What the stamps say. Those of an honest peer agree, see above, unless two clocks drift or one
-    is set; a round trip that is not positive is no measurement."""
+def round_trip(stamps: Stamps) -> RdmaRoundTrip:
+    """The round trip and delays of one probe.
+
+    The stamps of a correct peer are consistent, see above, unless two clocks drift or one is set;
+    a round trip that is not positive is no measurement.
+    """
     if stamps.rtt > 0 <= min(stamps.prober_delay, stamps.responder_delay):
-        return RdmaTrip(
-            stamps.rtt / 1e3, stamps.prober_delay / 1e3, stamps.responder_delay / 1e3, whole=True
+        return RdmaRoundTrip(
+            stamps.rtt / 1e3,
+            stamps.prober_delay / 1e3,
+            stamps.responder_delay / 1e3,
+            consistent=True,
         )
-    return RdmaTrip((stamps.t6 - stamps.t1) / 1e3, None, None, whole=False)
+    return RdmaRoundTrip((stamps.t6 - stamps.t1) / 1e3, None, None, consistent=False)

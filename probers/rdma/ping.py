@@ -1,9 +1,9 @@
 """``python -m probers.rdma.ping``: the RDMA engine by hand, one JSON line per result.
 
-    respond --device rxe1                      prints its queue pairs, answers until it is stopped
-    ping --device rxe0 10.0.0.2/17             one own queue pair for each target given
+    respond --device rxe1                      prints its queue pairs, replies until it is stopped
+    ping --device rxe0 10.0.0.2/17             uses one own queue pair per target
 
-The key is taken from SKH_PROBE_KEY. Exit codes: 0 done; 2 wrong usage; 3 no device, or it failed.
+The key is read from SKH_PROBE_KEY. Exit codes: 0 done; 2 wrong usage; 3 no device, or it failed.
 """
 
 from __future__ import annotations
@@ -14,25 +14,35 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
-from time import monotonic_ns
+from time import monotonic_ns, time_ns
 from typing import Any, Final
 
 from probers.net.packet import KEY_VARIABLE, Key
 from probers.net.responder import Responder
-from probers.rdma.engine import ProbeCounts, RdmaProber, RdmaResponder
+from probers.rdma.engine import Port, ProbeCounts, RdmaProber, RdmaResponder
 from probers.rdma.packet import QpAddress, parse_address
 from probers.rdma.verbs import RdmaError, VerbsPort
 from schemas.printable import printable
 
-#: A responder looks without pause for so long after the last completion, then naps in between.
-_AWAKE_NS: Final = 20_000_000
-_NAP_S: Final = 0.0005
+#: A responder polls without a pause for this long after a completion, then with pauses.
+_BUSY_POLL_NS: Final = 20_000_000
+_PAUSE_S: Final = 0.0005
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run; returns the exit code."""
+#: Opens the device of that name with so many queue pairs.
+OpenPort = Callable[[str, int], Port]
+
+
+def main(
+    argv: list[str] | None = None,
+    *,
+    open_port: OpenPort = VerbsPort,
+    now: Callable[[], int] = monotonic_ns,
+    wall: Callable[[], int] = time_ns,
+) -> int:
+    """Run the command; returns the exit code. ``now`` and ``wall`` are the prober's clocks [ns]."""
     args = _parser().parse_args(argv)
     try:
         key = Key(os.environ.get(KEY_VARIABLE, "").encode())
@@ -40,68 +50,65 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(2, f"variable {KEY_VARIABLE}: {why}")
     try:
         if args.command == "respond":
-            _respond(key, args.device, args.queue_pairs, args.rate)
+            port = open_port(args.device, args.queue_pairs)
+            _respond(key, port, args.device, args.rate)
         else:
-            _ping(key, args.device, args.targets, args.count, args.interval, args.timeout)
+            port = open_port(args.device, len(args.targets))
+            prober = RdmaProber(key, port, timeout_s=args.timeout, now=now, wall=wall)
+            for target in args.targets:  # all before the first probe: no reply waits meanwhile
+                port.prepare(target)
+            probe_all(prober, args.targets, args.count, args.interval)
+            for counts in prober.counts_by_pair.values():
+                _print_json(**_summary(counts))
+        port.close()
     except RdmaError as why:
         return _fail(3, str(why))
     return 0
 
 
-def _respond(key: Key, device: str, queue_pairs: int, rate: float) -> None:
+def _respond(key: Key, port: Port, device: str, rate: float) -> None:
     stopping: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda caught, _: stopping.append(caught))
-    port = VerbsPort(device, queue_pairs)
-    doorman = Responder(key, rate=rate, burst=2 * rate)
-    responder = RdmaResponder(key, port, doorman)
-    _say(device=device, queue_pairs=[str(address) for address in port.addresses])
-    active = monotonic_ns()
+    admission = Responder(key, rate=rate, burst=2 * rate)
+    responder = RdmaResponder(key, port, admission)
+    _print_json(device=device, queue_pairs=[str(address) for address in port.addresses])
+    active_ns = monotonic_ns()
     while not stopping:
-        if responder.turn():
-            active = monotonic_ns()
-        elif monotonic_ns() - active > _AWAKE_NS:
-            time.sleep(_NAP_S)
-    _say(answered=doorman.answered, silent=dict(doorman.silent))
-    port.close()
+        if responder.poll():
+            active_ns = monotonic_ns()
+        elif monotonic_ns() - active_ns > _BUSY_POLL_NS:
+            time.sleep(_PAUSE_S)
+    _print_json(answered=admission.answered, silent=dict(admission.silent))
 
 
-def _ping(
-    key: Key,
-    device: str,
-    targets: Sequence[QpAddress],
-    count: int,
-    interval_s: float,
-    timeout_s: float,
+def probe_all(
+    prober: RdmaProber, targets: Sequence[QpAddress], count: int, interval_s: float
 ) -> None:
-    """Probe all targets at once, each from its own queue pair, so that a lossy path holds up no
-    other. A target's next probe waits until the last is settled: a slow machine builds no queue."""
-    port = VerbsPort(device, len(targets))
-    for target in targets:  # all before the first probe: no answer waits meanwhile
-        port.prepare(target)
-    prober = RdmaProber(key, port, timeout_s=timeout_s)
+    """Send ``count`` probes to each target, all targets at the same time, and await their ends.
+
+    Each target has an own queue pair, so that a lossy path delays no other. A target's next probe
+    waits until its last one has ended: a slow machine builds no queue.
+    """
     interval_ns = int(interval_s * 1e9)
-    due = [monotonic_ns()] * len(targets)
+    due_ns = [monotonic_ns()] * len(targets)
     left = [count] * len(targets)
     while any(left) or prober.in_flight:
-        while prober.turn():
+        while prober.poll():
             pass
         for own, target in enumerate(targets):
-            if left[own] and due[own] <= monotonic_ns() and not prober.waiting(own, target):
-                due[own], left[own] = monotonic_ns() + interval_ns, left[own] - 1
-                prober.ask(own, target)
-    for tally in prober.tallies.values():
-        _say(**_summary(tally))
-    port.close()
+            if left[own] and due_ns[own] <= monotonic_ns() and not prober.waiting(own, target):
+                due_ns[own], left[own] = monotonic_ns() + interval_ns, left[own] - 1
+                prober.probe(own, target)
 
 
-def _summary(tally: ProbeCounts) -> dict[str, Any]:
+def _summary(counts: ProbeCounts) -> dict[str, Any]:
     line: dict[str, Any] = {
-        "src": str(tally.own), "dst": str(tally.target), "sent": tally.sent, "lost": tally.lost,
-        "whole": sum(trip.whole for trip in tally.trips),
+        "src": str(counts.own), "dst": str(counts.target), "sent": counts.sent, "lost": counts.lost,
+        "whole": sum(each.consistent for each in counts.round_trips),
     }  # fmt: skip
     for name in ("rtt_us", "prober_us", "responder_us"):
-        values = [getattr(trip, name) for trip in tally.trips]
+        values = [getattr(each, name) for each in counts.round_trips]
         known = [value for value in values if value is not None]
         if known:
             line[name] = {"min": round(min(known), 1), "median": round(median(known), 1),
@@ -113,19 +120,19 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m probers.rdma.ping", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     commands = parser.add_subparsers(dest="command", required=True)
-    respond = commands.add_parser("respond", help="answer keyed probes")
+    respond = commands.add_parser("respond", help="reply to authenticated probes")
     ping = commands.add_parser("ping", help="probe responders' queue pairs")
     for command in (respond, ping):
         command.add_argument("--device", required=True, metavar="NAME", help="such as rxe0")
     respond.add_argument("--queue-pairs", type=_count, default=1, metavar="N")
     respond.add_argument("--rate", type=_positive, default=1000.0, metavar="N",
-        help="answers a second to one address (default %(default)g)")  # fmt: skip
+        help="replies a second to one address (default %(default)g)")  # fmt: skip
     ping.add_argument("targets", nargs="+", type=_address, metavar="ADDRESS/QPN")
     ping.add_argument("--count", type=_count, default=10, metavar="N", help="probes per target")
     ping.add_argument("--interval", type=_positive, default=0.01, metavar="S",
         help="between two probes of one target (default %(default)s)")  # fmt: skip
     ping.add_argument("--timeout", type=_positive, default=0.5, metavar="S",
-        help="a probe without an answer is lost after this (default %(default)s)")  # fmt: skip
+        help="a probe without a reply is lost after this (default %(default)s)")  # fmt: skip
     return parser
 
 
@@ -150,7 +157,7 @@ def _positive(text: str) -> float:
     return number
 
 
-def _say(**line: Any) -> None:
+def _print_json(**line: Any) -> None:
     print(json.dumps(line), flush=True)
 
 

@@ -1,9 +1,9 @@
 """The RDMA device: UD queue pairs through pyverbs, which is imported when the first is opened.
 
 pyverbs comes from the distribution (python3-pyverbs): the package of that name on PyPI builds all
-of rdma-core. Stamps are software's: of a message that leaves just before the device is given it
-(soft-RoCE sends it there and then, long before its completion is noticed), of one that arrives when
-its completion is noticed.
+of rdma-core. Time stamps are software's: a message is stamped as sent just before it is given to
+the device (soft-RoCE sends it at once, long before its completion is polled), and as received when
+its completion is polled.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from probers.rdma.engine import Arrived, Sent
 from probers.rdma.packet import GRH_BYTES, QpAddress, ip_of_gid, source_ip
 
 _PORT: Final = 1
-#: Both ends must agree on it; it keeps strangers' datagrams out of our buffers, no more than that.
+#: Both ends must use the same one. It keeps other programs' messages out, and is no secret.
 _QKEY: Final = 0x534B48
 _RECEIVES: Final = 64  # buffers posted per queue pair
 _SENDS: Final = 64
 _HOP_LIMIT: Final = 64
 _SLOT: Final = 128
-_SEND_FLAG: Final = 1 << 32  # in a work request's number: a send's, not a receive's
+_SEND_FLAG: Final = 1 << 32  # in a work request's number: a send, not a receive
 
 
 class RdmaError(RuntimeError):
@@ -33,7 +33,7 @@ class RdmaError(RuntimeError):
 
 
 def device_names() -> list[str]:
-    """The RDMA devices of this machine; raises RdmaError when there is none, or no pyverbs."""
+    """The machine's RDMA devices; raises RdmaError when there is none or pyverbs is missing."""
     library = _pyverbs("device")
     try:
         names = [found.name.decode() for found in library.get_device_list()]
@@ -48,7 +48,7 @@ class VerbsPort:
     """Port 1 of a device with some UD queue pairs, ready to send and receive."""
 
     def __init__(self, device: str, queue_pairs: int = 1) -> None:
-        """Raises RdmaError when the device is not there or has no RoCEv2 address over IPv4."""
+        """Raises RdmaError when the device does not exist or has no RoCEv2 address over IPv4."""
         if device not in (known := device_names()):
             raise RdmaError(f"no RDMA device {device!r}; there is {', '.join(known)}")
         enums, addr, wr = _pyverbs("enums"), _pyverbs("addr"), _pyverbs("wr")
@@ -77,16 +77,18 @@ class VerbsPort:
             deque(range(first_send + own * _SENDS, first_send + (own + 1) * _SENDS))
             for own in range(queue_pairs)
         ]
-        self._sends: dict[int, tuple[int, int, int]] = {}  # number -> own queue pair, slot, left
+        self._sends: dict[int, tuple[int, int, int]] = {}  # number -> own, slot, sent ns
         self._handles: dict[str, Any] = {}
         self._context, self._count = context, 0
         for slot in range(first_send):
             self._post_receive(slot)
 
     def prepare(self, to: QpAddress) -> None:
-        """Have an address handle towards a host; it is kept, because making one has the kernel ask
-        for the neighbour, and wait for a second when the answer outruns its waiting. Raises
-        RdmaError when there is no way to the host."""
+        """Create the address handle of a host; raises RdmaError when there is no route to it.
+
+        The handle is cached: creating one makes the kernel resolve the neighbour, which can take a
+        second.
+        """
         if to.ip in self._handles:
             return
         try:
@@ -99,8 +101,8 @@ class VerbsPort:
             raise RdmaError(f"cannot send to {to}: {why}") from why
 
     def send(self, own: int, to: QpAddress, payload: bytes) -> int:
-        """Send a message of at most 72 bytes; returns its number. Raises RdmaError when more are
-        under way than fit, or the device refuses."""
+        """Send a message of at most 72 bytes; returns its number. Raises RdmaError when too many
+        sends are not completed, or the device refuses."""
         self.prepare(to)
         if not self._free[own]:
             raise RdmaError(f"{_SENDS} messages of one queue pair have not left yet; probe slower")
@@ -114,36 +116,36 @@ class VerbsPort:
                 opcode=self._enums.IBV_WR_SEND, send_flags=self._enums.IBV_SEND_SIGNALED,
             )  # fmt: skip
             request.set_wr_ud(self._handles[to.ip], to.qpn, _QKEY)
-            left_ns = monotonic_ns()
+            sent_ns = monotonic_ns()
             self._qps[own].post_send(request)
         except _error() as why:
             self._free[own].append(slot)
             raise RdmaError(f"cannot send to {to}: {why}") from why
-        self._sends[number] = (own, slot, left_ns)
+        self._sends[number] = (own, slot, sent_ns)
         return number
 
     def poll(self) -> Sent | Arrived | None:
         """The next completion, if there is one."""
         while True:
             count, found = self._cq.poll(1)
-            at_ns = monotonic_ns()
+            polled_ns = monotonic_ns()
             if not count:
                 return None
             done = found[0]
             if done.status != self._enums.IBV_WC_SUCCESS:
                 raise RdmaError(f"a work request failed with status {done.status}")
             if done.wr_id & _SEND_FLAG:
-                own, slot, left_ns = self._sends.pop(done.wr_id)
+                own, slot, sent_ns = self._sends.pop(done.wr_id)
                 self._free[own].append(slot)
-                return Sent(done.wr_id, left_ns)
+                return Sent(done.wr_id, sent_ns)
             raw: bytes = self._memory.read(done.byte_len, done.wr_id * _SLOT)
             self._post_receive(done.wr_id)
             if (ip := source_ip(raw)) is not None:
                 peer = QpAddress(ip, done.src_qp)
-                return Arrived(peer, self._index[done.qp_num], raw[GRH_BYTES:], at_ns)
+                return Arrived(peer, self._index[done.qp_num], raw[GRH_BYTES:], polled_ns)
 
     def close(self) -> None:
-        """Give the device back, with everything that was made of it."""
+        """Release the device and all its resources."""
         self._context.close()
 
     def _post_receive(self, slot: int) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.pinglist import same_rail
-from probers.agent import ping_list
+from probers.ping_list import document as ping_list
 from schemas.documents.topology import Container, Endpoint, Host, Rnic, Switch, Topology
 
 RAILS = 2

@@ -13,7 +13,7 @@ from agent_site import Site
 from probers.net.packet import Key
 from probers.net.responder import Responder
 from probers.net.socket_pool import SocketPool
-from probers.probing.loop import Loop
+from probers.process.loop import Loop
 from probers.publishing.relay import Relay
 
 Until = Callable[[Callable[[], bool]], None]
@@ -33,10 +33,10 @@ def loop() -> Iterator[Loop]:
 
 
 @pytest.fixture
-def doors(loop: Loop, key: Key) -> Iterator[SocketPool]:
+def sockets(loop: Loop, key: Key) -> Iterator[SocketPool]:
     made = SocketPool(loop, key, Responder(key), max_rate=10_000)
     yield made
-    made.keep_only(())
+    made.close_except(())
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def run_until(loop: Loop) -> Until:
                 done.append(holds())
                 loop.stop()
 
-        loop.every(1_000_000, look)
+        loop.call_every(1_000_000, look)
         loop.run()
         assert done == [True], f"the condition did not hold within {PATIENCE_S:g} s"
 

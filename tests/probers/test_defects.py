@@ -14,11 +14,11 @@ from random import Random
 import pytest
 from agent_site import Site, ended
 
-from probers.agent.log import lines_lost, say
-from probers.agent.threads import ThreadDeaths
 from probers.net.five_tuple import FiveTuple
-from probers.probing.loop import MAX_ERRORS, Deadlines, Loop, LoopError
 from probers.probing.schedule import Schedule
+from probers.process.log import lines_lost, log_event
+from probers.process.loop import MAX_ERRORS, Deadlines, Loop, LoopError
+from probers.process.thread_failures import ThreadFailures
 
 Until = Callable[[Callable[[], bool]], None]
 FLOWS = [FiveTuple(("10.0.0.1", 61100 + n), ("10.0.0.2", 65300)) for n in range(5)]
@@ -50,9 +50,9 @@ def test_a_callback_that_fails_costs_its_turn_only(
         if len(turns) % 2:
             fail()
 
-    loop.every(1_000_000, turn)
+    loop.call_every(1_000_000, turn)
     loop.post(fail)
-    loop.at(0, fail)
+    loop.call_at(0, fail)
     run_until(lambda: len(turns) == 6)
     assert loop.errors == len(said) >= 5
 
@@ -91,10 +91,10 @@ def test_a_flow_whose_probe_fails_has_its_next_turn_and_so_do_the_others(
 
 def test_callbacks_that_fail_one_after_another_end_the_loop_with_the_reason(loop: Loop) -> None:
     def again() -> None:
-        loop.at(0, again)
+        loop.call_at(0, again)
         fail("again and again")
 
-    again_once = loop.at
+    again_once = loop.call_at
     again_once(0, again)
     with pytest.raises(LoopError, match="again and again"):
         loop.run()
@@ -113,9 +113,9 @@ def test_datagrams_that_a_defect_of_ours_meets_never_end_the_loop(
             ours.recv(1)
             fail()
 
-        loop.watch(ours.fileno(), ready)
+        loop.add_reader(ours.fileno(), ready)
         run_until(lambda: loop.errors == 3 * MAX_ERRORS)
-        loop.unwatch(ours.fileno())
+        loop.remove_reader(ours.fileno())
 
 
 def test_a_thread_that_dies_ends_the_agent_and_is_named(
@@ -123,39 +123,42 @@ def test_a_thread_that_dies_ends_the_agent_and_is_named(
 ) -> None:
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
     stopped = threading.Event()
-    deaths = ThreadDeaths(stopped.set).install()
+    failures = ThreadFailures(stopped.set).install()
     thread = threading.Thread(target=fail, name="publish")
     thread.start()
     thread.join()
     assert stopped.is_set()
-    assert deaths.why is not None
-    assert deaths.why.startswith("thread publish: RuntimeError: injected at test_defects.py:")
+    assert failures.first is not None
+    assert failures.first.startswith("thread publish: RuntimeError: injected at test_defects.py:")
     assert "event=thread-died" in capfd.readouterr().err
 
 
 INJECTED = """
-import sys
-from probers import agent, {module} as module
+import socket, sys
+from probers.agent import main, probe_plan
+from probers.net import responder
+from probers.ping_list import poller
+from probers.process import loop
 def broken(*_):
     raise RuntimeError("injected")
-{patch}
-raise SystemExit(agent.main())
+{patch} = broken
+raise SystemExit(main.main())
 """
 
 
 @pytest.mark.parametrize(
-    ("module", "patch", "name"),
+    ("function", "name"),
     [
-        ("publish_unix", "module.UnixPublisher._send = broken", "thread publish"),
-        ("watch", "module.Watch.turn = broken", "thread ping-list"),
-        ("loop", "module.Deadlines.add = broken", "callbacks failed within"),
+        ("socket.socket.sendall", "thread publish"),
+        ("poller.PingListPoller.poll", "thread ping-list"),
+        ("loop.Deadlines.add", "callbacks failed within"),
     ],
 )
 def test_an_agent_that_cannot_go_on_ends_with_70_and_the_reason(
-    site: Site, module: str, patch: str, name: str
+    site: Site, function: str, name: str
 ) -> None:
     site.write_list([site.ips[1]], interval_s=0.01)
-    site.command = [sys.executable, "-c", INJECTED.format(module=module, patch=patch)]
+    site.command = [sys.executable, "-c", INJECTED.format(patch=function)]
     process = site.start()
     _, errors = process.communicate(timeout=600)
     assert process.returncode == 70, errors
@@ -164,20 +167,14 @@ def test_an_agent_that_cannot_go_on_ends_with_70_and_the_reason(
     assert "injected" in lines[-1]
 
 
-@pytest.mark.parametrize(
-    ("module", "patch"),
-    [
-        ("daemon", "module.plan = broken"),
-        ("responder", "module.Responder.answer = broken"),
-    ],
-)
+@pytest.mark.parametrize("function", ["probe_plan.five_tuples", "responder.Responder.reply"])
 def test_a_defect_in_a_part_that_is_not_vital_leaves_the_agent_beating(
-    site: Site, eventually: Until, module: str, patch: str
+    site: Site, eventually: Until, function: str
 ) -> None:
     site.write_list([site.ips[1]], interval_s=0.02)
     path = site.directory / "list.json"
     path.write_text(path.read_text().replace('"src_ports"', '"port": 65311, "src_ports"'))
-    site.command = [sys.executable, "-c", INJECTED.format(module=module, patch=patch)]
+    site.command = [sys.executable, "-c", INJECTED.format(patch=function)]
     process = site.start()
     eventually(lambda: len(site.beats) >= 8)
     assert process.poll() is None
@@ -188,15 +185,15 @@ def test_a_defect_in_a_part_that_is_not_vital_leaves_the_agent_beating(
 
 
 PASSING = """
-from probers import agent, daemon
-plan, calls = daemon.plan, []
+from probers.agent import main, probe_plan
+plan, calls = probe_plan.five_tuples, []
 def broken_at_first(*arguments):
     calls.append(1)
     if len(calls) < 4:
         raise MemoryError("injected")
     return plan(*arguments)
-daemon.plan = broken_at_first
-raise SystemExit(agent.main())
+probe_plan.five_tuples = broken_at_first
+raise SystemExit(main.main())
 """
 
 
@@ -216,9 +213,9 @@ def test_a_log_that_is_not_read_any_more_stops_nothing(tmp_path: Path) -> None:
     """A supervisor that hangs leaves a full pipe; one that died leaves a broken one."""
     code = (
         "import sys\n"
-        "from probers import log\n"
+        "from probers.process import log\n"
         "for number in range(5000):\n"
-        "    log.say('info', f'event-{number}', text='x' * 200)\n"
+        "    log.log_event('info', f'event-{number}', text='x' * 200)\n"
         "print(log.lines_lost())\n"
     )
     for broken in (False, True):
@@ -238,8 +235,8 @@ def test_a_log_that_is_not_read_any_more_stops_nothing(tmp_path: Path) -> None:
 def test_a_line_that_repeats_is_said_30_times_a_minute(capfd: pytest.CaptureFixture[str]) -> None:
     before = lines_lost()
     for number in range(100):
-        say("warning", "test-of-repetition", number=number)
-    say("warning", "test-of-another-event")
+        log_event("warning", "test-of-repetition", number=number)
+    log_event("warning", "test-of-another-event")
     lines = capfd.readouterr().err.splitlines()
     assert len([line for line in lines if "test-of-repetition" in line]) == 30
     assert "test-of-another-event" in lines[-1]
@@ -247,5 +244,5 @@ def test_a_line_that_repeats_is_said_30_times_a_minute(capfd: pytest.CaptureFixt
 
 
 def test_what_others_wrote_does_not_steer_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
-    say("error", "test-of-controls", why="\x1b[2Jgone\x07")
+    log_event("error", "test-of-controls", why="\x1b[2Jgone\x07")
     assert capfd.readouterr().err.rstrip("\n").isprintable()

@@ -13,10 +13,9 @@ import pytest
 from agent_site import Site, ended
 from raw_server import Handler, drips, hangs, ok, sends, serving
 
-from probers.agent import ping_list, poller
-from probers.agent.fetch import fetch
-from probers.agent.ping_list import PingList, PingListError
-from probers.agent.poller import MAX_FAILURES, PingListPoller
+from probers.ping_list.document import PingList, PingListError, check_owner
+from probers.ping_list.fetch import fetch
+from probers.ping_list.poller import MAX_FAILURES, Check, Fetch, PingListPoller
 
 Until = Callable[[Callable[[], bool]], None]
 
@@ -60,19 +59,24 @@ BAD: dict[str, tuple[bytes, str]] = {
 }  # fmt: skip
 
 
-class Reader:
-    """A watch in its thread, and what it said."""
+def check_host_1(document: PingList, where: str) -> None:
+    check_owner(document, where, "host-1", None)
 
-    def __init__(self, url: str, deadline_s: float = 5.0) -> None:
+
+class Reader:
+    """A poller, the lists that it reported and its error lines."""
+
+    def __init__(self, location: str, check: Check = check_host_1, fetch: Fetch = fetch) -> None:
         self.lists: list[PingList | None] = []
-        self.complaints: list[str] = []
-        self.watch = PingListPoller(
-            url,
-            lambda document, where: ping_list.check_owner(document, where, "host-1", None),
+        self.errors: list[str] = []
+        self.poller = PingListPoller(
+            location,
+            check,
             self.lists.append,
-            self.complaints.append,
+            self.errors.append,
             interval_s=0.001,
-            deadline_s=deadline_s,
+            deadline_s=60.0,
+            fetch=fetch,
         )
 
 
@@ -81,18 +85,18 @@ def test_a_bad_answer_fails_closed_and_a_good_one_recovers(what: str, eventually
     raw, said = BAD[what]
     with serving(sends(ok(LIST))) as server:
         reader = Reader(server.url)
-        reader.watch.start()
+        reader.poller.start()
         eventually(lambda: len(reader.lists) == 1)
         server.handler = sends(raw)
         eventually(lambda: len(reader.lists) == 2)
         server.handler = sends(ok(LIST))
         eventually(lambda: len(reader.lists) == 3)
-        reader.watch.stop()
+        reader.poller.stop()
     assert [read is None for read in reader.lists] == [False, True, False]
-    assert reader.watch.counts["failed"] >= MAX_FAILURES
-    assert reader.watch.counts["unexpected"] == 0
-    assert said in reader.complaints[0]
-    for line in reader.complaints:
+    assert reader.poller.counts["failed"] >= MAX_FAILURES
+    assert reader.poller.counts["unexpected"] == 0
+    assert said in reader.errors[0]
+    for line in reader.errors:
         assert line.startswith(f"{server.url}: ")
         assert line.isprintable()
         assert len(line) < 500
@@ -138,58 +142,61 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path, name: str) ->
 
 
 @pytest.mark.parametrize("defect", [RuntimeError, MemoryError, RecursionError, KeyError])
-def test_a_defect_of_ours_costs_a_reading_and_not_the_thread(
-    tmp_path: Path, eventually: Until, monkeypatch: pytest.MonkeyPatch, defect: type[Exception]
+def test_a_defect_of_the_agent_costs_a_reading_and_not_the_thread(
+    tmp_path: Path, eventually: Until, defect: type[Exception]
 ) -> None:
     path = tmp_path / "list.json"
     path.write_bytes(LIST)
-    reader = Reader(str(path))
-    reader.watch.turn()
+    broken = threading.Event()
 
-    def broken(*_: object) -> PingList:
-        raise defect("injected")
+    def check(document: PingList, where: str) -> None:
+        if broken.is_set():
+            raise defect("injected")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(poller, "parse", broken)
-        path.write_bytes(LIST + b" ")
-        reader.watch.start()
-        eventually(lambda: None in reader.lists)
+    reader = Reader(str(path), check)
+    reader.poller.poll()
+    broken.set()
+    path.write_bytes(LIST + b" ")
+    reader.poller.start()
+    eventually(lambda: None in reader.lists)
+    broken.clear()
     eventually(lambda: len(reader.lists) == 3)
-    reader.watch.stop()
-    assert reader.watch.counts["unexpected"] >= MAX_FAILURES
-    assert "injected" in reader.complaints[0]
+    reader.poller.stop()
+    assert reader.poller.counts["unexpected"] >= MAX_FAILURES
+    assert "injected" in reader.errors[0]
 
 
-def test_a_reading_that_never_returns_fails_closed_and_recovers(
-    tmp_path: Path, eventually: Until, monkeypatch: pytest.MonkeyPatch
+def test_a_reading_that_never_returns_stops_the_probing_until_the_next_one(
+    tmp_path: Path, eventually: Until
 ) -> None:
-    """A name server or a network file system can hold the thread beyond any deadline of ours."""
+    """A name server or a network file system can hold the thread beyond the fetch's deadline."""
     path = tmp_path / "list.json"
     path.write_bytes(LIST)
-    reader = Reader(str(path))
-    reader.watch.turn()
-    held, go_on = threading.Event(), threading.Event()
+    holding, held, go_on = threading.Event(), threading.Event(), threading.Event()
 
-    def holding(location: str, deadline_s: float) -> bytes:
-        held.set()
-        go_on.wait()
+    def hold(location: str, deadline_s: float) -> bytes:
+        if holding.is_set():
+            held.set()
+            go_on.wait()
         return fetch(location, deadline_s)
 
-    monkeypatch.setattr(poller, "fetch", holding)
-    reader.watch.start()
+    reader = Reader(str(path), fetch=hold)
+    reader.poller.poll()
+    holding.set()
+    reader.poller.start()
     assert held.wait(300.0)
-    for _ in range(reader.watch.max_ticks - 1):
-        reader.watch.tick()
+    for _ in range(reader.poller.max_ticks - 1):
+        reader.poller.watchdog_tick()
     assert None not in reader.lists
     for _ in range(3):
-        reader.watch.tick()
-    assert [read is None for read in reader.lists] == [False, True], "said once"
-    assert "no reading has ended" in reader.watch.why
+        reader.poller.watchdog_tick()
+    assert [read is None for read in reader.lists] == [False, True], "reported once"
+    assert "no reading has ended" in reader.poller.last_error
     go_on.set()
     eventually(lambda: len(reader.lists) == 3)
-    reader.watch.stop()
-    assert reader.watch.counts["hanging"] == 1
-    assert reader.watch.why == ""
+    reader.poller.stop()
+    assert reader.poller.counts["hanging"] == 1
+    assert reader.poller.last_error == ""
 
 
 @pytest.mark.parametrize("what", ["not HTTP", "a chunk size of words", "gzip"])

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from probers.agent import ping_list
-from probers.agent.fetch import fetch
-from probers.agent.ping_list import PingList, PingListError
-from probers.agent.poller import MAX_FAILURES, PingListPoller
+from probers.ping_list import document as ping_list
+from probers.ping_list.document import PingList, PingListError
+from probers.ping_list.fetch import fetch
+from probers.ping_list.poller import MAX_FAILURES, PingListPoller
 
 ENDPOINT = {"ip": "10.0.0.1", "real_ip": "10.0.0.1", "layer": "underlay"}
 TARGET = {
@@ -94,7 +94,7 @@ def test_targets_outside_the_allowed_networks_are_kept_apart() -> None:
     read = ping_list.parse(
         msgspec.json.encode(document(targets=[TARGET, {**TARGET, "ip": "8.8.8.8"}])), "list"
     )
-    inside, outside = ping_list.permitted(read.targets, [IPv4Network("10.0.0.0/8")])
+    inside, outside = ping_list.split_by_permission(read.targets, [IPv4Network("10.0.0.0/8")])
     assert [t.ip for t in inside] == ["10.0.0.2"]
     assert [t.ip for t in outside] == ["8.8.8.8"]
 
@@ -105,7 +105,7 @@ class Reports:
     def __init__(self, location: str) -> None:
         self.lists: list[PingList | None] = []
         self.complaints: list[str] = []
-        self.watch = PingListPoller(
+        self.poller = PingListPoller(
             location, lambda *_: None, self.lists.append, self.complaints.append, interval_s=60
         )
 
@@ -114,10 +114,10 @@ def test_an_unchanged_list_is_reported_once_and_a_changed_one_again(tmp_path: Pa
     path = tmp_path / "list.json"
     path.write_bytes(msgspec.json.encode(document()))
     reports = Reports(str(path))
-    reports.watch.turn()
-    reports.watch.turn()
+    reports.poller.poll()
+    reports.poller.poll()
     path.write_bytes(msgspec.json.encode(document(targets=[])))
-    reports.watch.turn()
+    reports.poller.poll()
     assert [len(read.targets) for read in reports.lists if read] == [1, 0]
 
 
@@ -127,19 +127,19 @@ def test_three_failures_in_a_row_stop_the_probing_once_and_a_good_list_resumes_i
     path = tmp_path / "list.json"
     path.write_bytes(msgspec.json.encode(document()))
     reports = Reports(str(path))
-    reports.watch.turn()
+    reports.poller.poll()
     good = path.read_bytes()
     path.write_bytes(b"{")
     for _ in range(MAX_FAILURES - 1):
-        reports.watch.turn()
+        reports.poller.poll()
     assert None not in reports.lists, "one bad reading keeps the last good list"
     for _ in range(3):
-        reports.watch.turn()
+        reports.poller.poll()
     path.write_bytes(good)
-    reports.watch.turn()
+    reports.poller.poll()
     assert [read is None for read in reports.lists] == [False, True, False]
     assert len(reports.complaints) == MAX_FAILURES, "the same failure again is counted, not said"
-    assert reports.watch.counts == {"read": 2, "failed": 5}
+    assert reports.poller.counts == {"read": 2, "failed": 5}
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def controller() -> Iterator[str]:
 
 def test_a_list_is_fetched_over_http(controller: str) -> None:
     reports = Reports(controller + "/list")
-    reports.watch.turn()
+    reports.poller.poll()
     assert len(reports.lists) == 1
 
 

@@ -14,15 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probers.publishing import frames
+from probers.publishing.destination import publish_to
+from probers.publishing.file import FilePublisher
 from probers.publishing.frames import Frame, FrameError, FrameReader
 from probers.publishing.kafka import KafkaPublisher
-from probers.publishing.publisher import (
-    FilePublisher,
-    Publisher,
-    PublishError,
-    PublishUsageError,
-    publish_to,
-)
+from probers.publishing.publisher import Publisher, PublishError, PublishUsageError
 from probers.publishing.relay import Headers, Relay, RelayError
 from probers.publishing.unix import UnixPublisher
 from schemas import topics

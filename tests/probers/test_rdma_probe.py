@@ -7,6 +7,8 @@ import struct
 import sys
 from collections import deque
 from collections.abc import Sequence
+from types import ModuleType
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -16,19 +18,19 @@ from probers.agent import main
 from probers.net import packet
 from probers.net.packet import KEY_VARIABLE, Key
 from probers.net.responder import Responder
-from probers.rdma import ping, verbs
+from probers.rdma import ping
 from probers.rdma.engine import Arrived, RdmaProber, RdmaResponder, Sent
 from probers.rdma.packet import (
     GRH_BYTES,
     QpAddress,
-    RdmaTrip,
+    RdmaRoundTrip,
     Stamps,
     ip_of_gid,
     parse_address,
+    round_trip,
     source_ip,
-    trip,
 )
-from probers.rdma.verbs import RdmaError
+from probers.rdma.verbs import RdmaError, VerbsPort
 
 WALL = 1_700_000_000 * 10**9
 TIMES = st.integers(min_value=0, max_value=10**9)
@@ -41,7 +43,9 @@ def test_the_round_trip_is_what_neither_host_spent() -> None:
     #       t1   t2     t3      t4      t5      t6
     seen = Stamps(0, 4_000, 70_000, 79_000, 24_000, 30_000)
     assert seen.rtt == (24_000 - 4_000) - (79_000 - 70_000) == 11_000
-    assert trip(seen) == RdmaTrip(rtt_us=11.0, prober_us=10.0, responder_us=9.0, whole=True)
+    assert round_trip(seen) == RdmaRoundTrip(
+        rtt_us=11.0, prober_us=10.0, responder_us=9.0, consistent=True
+    )
 
 
 @given(st.lists(TIMES, min_size=5, max_size=5), st.integers(-(10**15), 10**15))
@@ -68,7 +72,7 @@ def test_the_clocks_difference_does_not_matter_and_nothing_is_lost(
 def test_stamps_that_contradict_each_other_give_all_the_time_that_passed(
     contradicting: Stamps,
 ) -> None:
-    assert trip(contradicting) == RdmaTrip(30.0, None, None, whole=False)
+    assert round_trip(contradicting) == RdmaRoundTrip(30.0, None, None, consistent=False)
 
 
 # --- addresses -----------------------------------------------------------------------------------
@@ -156,6 +160,9 @@ class Cable:
     def poll(self) -> Sent | Arrived | None:
         return self._events.popleft() if self._events else None
 
+    def close(self) -> None:
+        """Nothing to release."""
+
 
 class Pair:
     """A prober and a responder whose clocks are an hour apart, joined by a cable."""
@@ -165,10 +172,10 @@ class Pair:
         self.near = Cable(here, [QpAddress("10.0.0.1", 17), QpAddress("10.0.0.1", 18)])
         self.far = Cable(there, [QpAddress("10.0.0.2", 2**24 - 1)])
         self.near.other, self.far.other = self.far, self.near
-        self.doorman = Responder(answered_with)
+        self.admission = Responder(answered_with)
         self.prober = RdmaProber(asked_with, self.near, now=here.mono, wall=here.wall)
         self.responder = RdmaResponder(
-            answered_with, self.far, self.doorman, now=there.mono, wall=there.wall
+            answered_with, self.far, self.admission, now=there.mono, wall=there.wall
         )
 
     @property
@@ -176,12 +183,12 @@ class Pair:
         return self.far.addresses[0]
 
     def settle(self) -> None:
-        while self.prober.turn() or self.responder.turn():
+        while self.prober.poll() or self.responder.poll():
             pass
 
     def time_out(self) -> None:
         Clock.now += 10**9
-        self.prober.turn()
+        self.prober.poll()
 
 
 @pytest.fixture
@@ -190,14 +197,14 @@ def pair(key: Key) -> Pair:
 
 
 def test_a_keyed_probe_is_answered_and_measured(pair: Pair) -> None:
-    pair.prober.ask(0, pair.target)
+    pair.prober.probe(0, pair.target)
     assert pair.prober.waiting(0, pair.target)
     pair.settle()
-    (tally,) = pair.prober.tallies.values()
-    assert (tally.sent, tally.lost, len(tally.trips)) == (1, 0, 1)
+    (counts,) = pair.prober.counts_by_pair.values()
+    assert (counts.sent, counts.lost, len(counts.round_trips)) == (1, 0, 1)
     assert not pair.prober.waiting(0, pair.target)
-    (measured,) = tally.trips
-    assert measured.whole
+    (measured,) = counts.round_trips
+    assert measured.consistent
     assert 100 <= measured.rtt_us <= 110, "50 us each way, and some looks at the clock"
     assert measured.responder_us is not None
     assert 20 <= measured.responder_us <= 30, "the follow-up tells when the answer really left"
@@ -205,28 +212,28 @@ def test_a_keyed_probe_is_answered_and_measured(pair: Pair) -> None:
 
 def test_the_time_to_find_a_host_is_not_the_probes(pair: Pair) -> None:
     """It is more than the probe's own."""
-    pair.prober.ask(0, pair.target)
+    pair.prober.probe(0, pair.target)
     pair.settle()
-    (tally,) = pair.prober.tallies.values()
-    assert (tally.sent, tally.lost) == (1, 0)
-    assert tally.trips[0].prober_us is not None
-    assert tally.trips[0].prober_us < 1_000
+    (counts,) = pair.prober.counts_by_pair.values()
+    assert (counts.sent, counts.lost) == (1, 0)
+    assert counts.round_trips[0].prober_us is not None
+    assert counts.round_trips[0].prober_us < 1_000
 
 
 def test_a_probe_whose_send_completion_is_missing_left_when_it_was_asked(pair: Pair) -> None:
     pair.near.completes_sends = False
-    pair.prober.ask(0, pair.target)
+    pair.prober.probe(0, pair.target)
     pair.settle()
-    (tally,) = pair.prober.tallies.values()
-    assert tally.trips[0].whole
-    assert 120 <= tally.trips[0].rtt_us <= 130, "50 us each way, and 20 us to leave"
+    (counts,) = pair.prober.counts_by_pair.values()
+    assert counts.round_trips[0].consistent
+    assert 120 <= counts.round_trips[0].rtt_us <= 130, "50 us each way, and 20 us to leave"
 
 
-def test_each_own_queue_pair_has_a_tally_of_its_own(pair: Pair) -> None:
+def test_each_own_queue_pair_has_a_counts_of_its_own(pair: Pair) -> None:
     for own in (0, 1, 1):
-        pair.prober.ask(own, pair.target)
+        pair.prober.probe(own, pair.target)
         pair.settle()
-    assert {str(t.own): t.sent for t in pair.prober.tallies.values()} == {
+    assert {str(t.own): t.sent for t in pair.prober.counts_by_pair.values()} == {
         "10.0.0.1/17": 1,
         "10.0.0.1/18": 2,
     }
@@ -234,39 +241,39 @@ def test_each_own_queue_pair_has_a_tally_of_its_own(pair: Pair) -> None:
 
 def test_a_wrong_key_gets_silence_and_is_counted_by_the_responder(key: Key) -> None:
     pair = Pair(Key(b"somebody else's key"), key)
-    pair.prober.ask(0, pair.target)
+    pair.prober.probe(0, pair.target)
     pair.settle()
     pair.time_out()
-    (tally,) = pair.prober.tallies.values()
-    assert (tally.sent, tally.lost) == (1, 1)
-    assert pair.doorman.silent == {"bad-mac": 1}
+    (counts,) = pair.prober.counts_by_pair.values()
+    assert (counts.sent, counts.lost) == (1, 1)
+    assert pair.admission.silent == {"bad-mac": 1}
     assert pair.far.count == 0, "not a single message back"
 
 
 @pytest.mark.parametrize(("kind", "by"), [(packet.PROBE, "near"), (packet.REPLY, "far")])
 def test_a_lost_question_or_answer_is_a_lost_probe(pair: Pair, kind: int, by: str) -> None:
     getattr(pair, by).loses.add(kind)
-    pair.prober.ask(0, pair.target)
+    pair.prober.probe(0, pair.target)
     pair.settle()
     assert pair.prober.in_flight == 1
     pair.time_out()
-    (tally,) = pair.prober.tallies.values()
-    assert (tally.sent, tally.lost, pair.prober.in_flight) == (1, 1, 0)
+    (counts,) = pair.prober.counts_by_pair.values()
+    assert (counts.sent, counts.lost, pair.prober.in_flight) == (1, 1, 0)
 
 
 def test_a_lost_follow_up_is_not_a_lost_probe(pair: Pair) -> None:
     pair.far.loses.add(packet.FOLLOW_UP)
-    pair.prober.ask(0, pair.target)
+    pair.prober.probe(0, pair.target)
     pair.settle()
     pair.time_out()
-    (tally,) = pair.prober.tallies.values()
-    assert (tally.lost, len(tally.trips)) == (0, 1)
+    (counts,) = pair.prober.counts_by_pair.values()
+    assert (counts.lost, len(counts.round_trips)) == (0, 1)
 
 
 def test_neither_answers_nor_follow_ups_are_answered(key: Key, pair: Pair) -> None:
     own = pair.near.addresses[0]
     for kind in (packet.REPLY, packet.FOLLOW_UP):
-        said = packet.Datagram(kind, 1, 0, WALL, 7)
+        said = packet.Packet(kind, 1, 0, WALL, 7)
         pair.near.send(0, pair.target, packet.pack(key, said, own, pair.target))
     pair.settle()
     assert pair.far.count == 0
@@ -274,11 +281,11 @@ def test_neither_answers_nor_follow_ups_are_answered(key: Key, pair: Pair) -> No
 
 @pytest.mark.parametrize("change", ["key", "nonce", "sequence", "garbage", "from elsewhere"])
 def test_a_strangers_answer_is_no_answer(key: Key, pair: Pair, change: str) -> None:
-    pair.prober.ask(0, pair.target)
+    pair.prober.probe(0, pair.target)
     event = pair.far.poll()
     assert isinstance(event, Arrived)
     question = packet.unpack(event.payload)
-    reply = packet.answer(question, WALL, WALL)
+    reply = packet.reply_to(question, WALL, WALL)
     own, peer = pair.near.addresses[0], pair.target
     if change == "nonce":
         reply = reply._replace(nonce=reply.nonce ^ 1)
@@ -289,9 +296,9 @@ def test_a_strangers_answer_is_no_answer(key: Key, pair: Pair, change: str) -> N
         pair.far.addresses = [QpAddress("10.0.0.3", 17)]
     payload = b"x" * 72 if change == "garbage" else packet.pack(signed, reply, peer, own)
     pair.far.send(0, own, payload)
-    while pair.prober.turn():
+    while pair.prober.poll():
         pass
-    assert pair.prober.strangers == 1
+    assert pair.prober.unmatched == 1
     assert pair.prober.in_flight == 1
 
 
@@ -325,36 +332,46 @@ def test_without_pyverbs_there_is_one_line_that_says_what_to_install(
     assert "apt install python3-pyverbs" in line
 
 
-@pytest.mark.usefixtures("no_pyverbs")
+class PyverbsError(Exception):
+    """pyverbs' own error."""
+
+
+class Named(NamedTuple):
+    name: bytes
+
+
+def install_pyverbs(
+    monkeypatch: pytest.MonkeyPatch, devices: Sequence[str], complaint: str | None = None
+) -> None:
+    """A pyverbs that lists these devices, or cannot list any."""
+
+    def get_device_list() -> list[Named]:
+        if complaint:
+            raise PyverbsError(complaint)
+        return [Named(name.encode()) for name in devices]
+
+    for part in ("device", "pyverbs_error", "enums", "addr", "wr"):
+        module = ModuleType(f"pyverbs.{part}")
+        monkeypatch.setitem(sys.modules, f"pyverbs.{part}", module)
+        vars(module).update(get_device_list=get_device_list, PyverbsError=PyverbsError)
+    monkeypatch.setenv(KEY_VARIABLE, "a key for the tests only")
+
+
 @pytest.mark.parametrize("complaint", [None, "Failed to get devices list"])
 def test_without_a_device_an_agent_asked_for_rdma_says_so_in_one_line(
     complaint: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    class PyverbsError(Exception):
-        pass
-
-    class Library:
-        """What pyverbs does on a machine without a device: it lists none, or cannot list."""
-
-        @staticmethod
-        def get_device_list() -> list[object]:
-            if complaint:
-                raise PyverbsError(complaint)
-            return []
-
-    Library.PyverbsError = PyverbsError  # type: ignore[attr-defined]  # one fake for two modules
-    monkeypatch.setattr(verbs, "_pyverbs", lambda part: Library)
+    install_pyverbs(monkeypatch, [], complaint)
     assert main.main(AGENT) == 3
     (line,) = capsys.readouterr().err.splitlines()
     assert "needs an RDMA device and this machine has none" in line
     assert "probe with UDP_PING" in line
 
 
-def test_with_a_device_an_agent_does_not_pretend(
+def test_an_agent_with_a_device_does_not_pretend_to_probe_with_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv(KEY_VARIABLE, "a key for the tests only")
-    monkeypatch.setattr(main, "device_names", lambda: ["rxe0"])
+    install_pyverbs(monkeypatch, ["rxe0"])
     assert main.main(AGENT) == 2
     assert "not scheduled by the agent yet" in capsys.readouterr().err
 
@@ -387,40 +404,36 @@ def test_without_a_key_nothing_is_tried(
 def test_the_command_prints_one_json_line_per_target_with_loss_and_round_trips(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The device is the cable, whose other end answers when it is looked at."""
-    done: list[str] = []
+    """The device is the cable, whose other end replies whenever it is polled."""
+    calls: list[str] = []
 
-    class Device(Cable):
-        def __init__(self, name: str, queue_pairs: int) -> None:
-            assert (name, queue_pairs) == ("rxe0", 2)
-
+    class Device:
         addresses = pair.near.addresses
 
         def prepare(self, to: QpAddress) -> None:
-            done.append("prepared")
+            calls.append("prepare")
 
         def send(self, own: int, to: QpAddress, payload: bytes) -> int:
-            done.append("sent")
+            calls.append("send")
             return pair.near.send(own, to, payload)
 
         def poll(self) -> Sent | Arrived | None:
-            pair.responder.turn()
+            pair.responder.poll()
             return pair.near.poll()
 
         def close(self) -> None:
-            pass
+            calls.append("close")
 
-    monkeypatch.setattr(ping, "VerbsPort", Device)
+    def open_port(name: str, queue_pairs: int) -> Device:
+        assert (name, queue_pairs) == ("rxe0", 2)
+        return Device()
+
     monkeypatch.setenv(KEY_VARIABLE, "a key for the tests only")
-    clock = pair.near.clock
-    monkeypatch.setattr(
-        ping, "RdmaProber",
-        lambda key, port, **_: RdmaProber(key, port, now=clock.mono, wall=clock.wall),
-    )  # fmt: skip
-    target = str(pair.target)
+    clock, target = pair.near.clock, str(pair.target)
     arguments = ["ping", "--device", "rxe0", "--count", "3", "--interval", "0.001", target, target]
-    assert ping.main(arguments) == 0
-    assert done[:2] == ["prepared"] * 2, "both targets before the first is asked"
+    assert ping.main(arguments, open_port=open_port, now=clock.mono, wall=clock.wall) == 0
+    assert calls[:2] == ["prepare"] * 2, "both targets before the first probe"
+    assert calls[-1] == "close"
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
     assert first["src"] == "10.0.0.1/17"
     assert second["src"] == "10.0.0.1/18"
@@ -429,9 +442,9 @@ def test_the_command_prints_one_json_line_per_target_with_loss_and_round_trips(
     assert 100 <= first["rtt_us"]["min"] <= first["rtt_us"]["median"] <= first["rtt_us"]["max"]
 
 
-def test_a_device_that_is_not_there_is_named_with_those_that_are(
+def test_a_device_that_does_not_exist_is_reported_with_those_that_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(verbs, "device_names", lambda: ["rxe0", "rxe1"])
+    install_pyverbs(monkeypatch, ["rxe0", "rxe1"])
     with pytest.raises(RdmaError, match="no RDMA device 'rxe9'; there is rxe0, rxe1"):
-        verbs.VerbsPort("rxe9")
+        VerbsPort("rxe9")

@@ -18,7 +18,7 @@ import pytest
 from probers.publishing import frames
 from probers.publishing.frames import Frame, FrameReader
 from probers.publishing.relay import Headers, Relay
-from probers.publishing.relay_limits import Allowance, Clients, Limits
+from probers.publishing.relay.limits import Connections, Limits, TokenBucket
 from schemas import topics
 
 Until = Callable[[Callable[[], bool]], None]
@@ -117,7 +117,7 @@ def test_a_frame_that_drips_is_not_waited_for(site: Site) -> None:
 
 
 def test_a_buffer_that_is_never_empty_is_late_only_when_one_frame_is() -> None:
-    clients = Clients(Limits(frame_s=30.0, idle_s=120.0), Counter())
+    clients = Connections(Limits(frame_s=30.0, idle_s=120.0), Counter())
     raw = frame(b"y" * 1000)
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -125,16 +125,16 @@ def test_a_buffer_that_is_never_empty_is_late_only_when_one_frame_is() -> None:
         clients.add(ours, reader, 0.0)
 
         def hear(data: bytes, now: float) -> None:
-            clients.heard(ours, len(data), len(list(reader.feed(data))), now)
+            clients.received(ours, len(data), len(list(reader.feed(data))), now)
 
         hear(raw[:500], 0.0)
         for now in range(1, 100):
             hear(raw[500:] + raw[:500], now)
-            assert not list(clients.overdue(now))
+            assert not list(clients.timed_out(now))
         for now in range(100, 129):
             hear(raw[500 + now : 501 + now], now)
-            assert not list(clients.overdue(now))
-        assert list(clients.overdue(129.5)) == [(ours, "slow-frame")]
+            assert not list(clients.timed_out(now))
+        assert list(clients.timed_out(129.5)) == [(ours, "slow-frame")]
         clients.remove(ours)
         assert clients.buffered == 0
 
@@ -258,9 +258,9 @@ def test_a_defect_in_the_sink_or_the_reader_costs_one_client_and_not_the_service
 
 
 def test_an_allowance_fills_up_to_its_burst_and_says_how_long_to_wait() -> None:
-    allowance = Allowance(rate=10.0, burst=20.0, tokens=20.0, at=0.0)
-    assert allowance.take(25.0, 0.0) == 0.5
-    assert allowance.take(0.0, 100.0) == 0.0
+    allowance = TokenBucket(rate=10.0, burst=20.0, tokens=20.0, updated_s=0.0)
+    assert allowance.spend(25.0, 0.0) == 0.5
+    assert allowance.spend(0.0, 100.0) == 0.0
     assert allowance.tokens == 20.0
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from probers.net import packet
-from probers.net import responder as responder_module
-from probers.net.packet import Address, Datagram, Key
+from probers.net.packet import Address, Key, Packet
 from probers.net.responder import RateLimit, Responder
 
 NOW = 1_700_000_000 * 10**9
@@ -14,17 +13,17 @@ PEER, OWN = ("10.0.0.1", 51000), ("10.0.0.2", 65300)
 
 
 def question(key: Key, *, kind: int = packet.PROBE, wall: int = NOW, peer: Address = PEER) -> bytes:
-    return packet.pack(key, Datagram(kind, 9, 1, wall, 5, dscp=26), peer, OWN)
+    return packet.pack(key, Packet(kind, 9, 1, wall, 5, dscp=26), peer, OWN)
 
 
 def ask(responder: Responder, raw: bytes, *, peer: Address = PEER, mono: int = 0) -> bytes | None:
-    verdict = responder.answer(raw, peer, OWN, NOW - 1000, NOW, mono)
+    verdict = responder.reply(raw, peer, OWN, NOW - 1000, NOW, mono)
     return None if verdict is None else verdict[0]
 
 
 @pytest.mark.parametrize("kind", [packet.PROBE, packet.TRACE])
 def test_a_keyed_fresh_probe_is_answered_with_both_stamps_and_its_dscp(key: Key, kind: int) -> None:
-    verdict = Responder(key).answer(question(key, kind=kind), PEER, OWN, NOW - 1000, NOW, 0)
+    verdict = Responder(key).reply(question(key, kind=kind), PEER, OWN, NOW - 1000, NOW, 0)
     assert verdict is not None
     raw, dscp = verdict
     assert dscp == 26
@@ -45,7 +44,7 @@ def test_strangers_get_silence_and_are_counted(key: Key, raw: bytes, why: str) -
     responder = Responder(key)
     assert ask(responder, raw) is None
     assert responder.silent == {why: 1}
-    assert not responder.recent
+    assert not responder.recent_flows
 
 
 @pytest.mark.parametrize("age_s", [6, -6, 3600])
@@ -84,10 +83,9 @@ def test_the_limiter_forgets_the_longest_unseen_source_and_stays_small() -> None
     assert not limit.allows("d", 0)
 
 
-def test_memory_of_recent_flows_is_bounded(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(responder_module, "MAX_SOURCES", 2)
-    responder = Responder(key)
+def test_memory_of_recent_flows_is_bounded(key: Key) -> None:
+    responder = Responder(key, max_sources=2)
     for port in (1, 2, 3):
         peer = ("10.0.0.1", port)
         assert ask(responder, question(key, peer=peer), peer=peer) is not None
-    assert [flow[3] for flow in responder.recent] == [2, 3]
+    assert [flow[3] for flow in responder.recent_flows] == [2, 3]

@@ -10,13 +10,14 @@ from random import Random
 
 import pytest
 
-from probers.agent.log import say
 from probers.health.heartbeat import CpuSteal
 from probers.net.five_tuple import FiveTuple
-from probers.probing.loop import Loop
 from probers.probing.schedule import Schedule
+from probers.process.log import log_event
+from probers.process.loop import Loop
 from probers.publishing.batcher import FLUSH_NS, Batcher
-from probers.publishing.publisher import Publisher, publish_to
+from probers.publishing.destination import publish_to
+from probers.publishing.publisher import Publisher
 
 Until = Callable[[Callable[[], bool]], None]
 FLOWS = [FiveTuple(("10.0.0.1", 61100 + n), ("10.0.0.2", 65300)) for n in range(20)]
@@ -57,15 +58,15 @@ def test_records_leave_within_half_a_second_or_when_a_message_is_full(
 ) -> None:
     publisher: Publisher = publish_to(f"file:{tmp_path / 'out'}")
     publisher.connect(1.0)
-    outbox = Batcher(loop, publisher, "host-1", "ndjson")
+    batcher = Batcher(loop, publisher, "host-1", "ndjson")
     begin = time.monotonic()
-    outbox.put({"dial": "timeout", "ping_time": 1})
-    assert outbox.published == 0
-    run_until(lambda: outbox.published == 1)
+    batcher.add({"dial": "timeout", "ping_time": 1})
+    assert batcher.published == 0
+    run_until(lambda: batcher.published == 1)
     assert time.monotonic() - begin >= FLUSH_NS / 1e9
     for number in range(512):
-        outbox.put({"dial": "timeout", "ping_time": number})
-    assert outbox.published == 513
+        batcher.add({"dial": "timeout", "ping_time": number})
+    assert batcher.published == 513
     publisher.close(1.0)
 
 
@@ -81,7 +82,7 @@ def test_stolen_cpu_time_is_a_share_of_what_passed(tmp_path: Path) -> None:
 
 
 def test_a_log_line_stays_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    say("error", "thing", why='two\nlines "quoted"', count=3)
+    log_event("error", "thing", why='two\nlines "quoted"', count=3)
     line = capsys.readouterr().err
     assert line.count("\n") == 1
     assert line.endswith("level=error event=thing why=\"two lines 'quoted'\" count=3\n")

@@ -15,7 +15,7 @@ from probers.agent import main, options
 from probers.agent.options import UsageError
 from probers.publishing.kafka import KafkaPublisher
 from probers.publishing.partitioner import partition_of
-from probers.publishing.relay import Client, Headers, Relay
+from probers.publishing.relay import ClientIdentity, Headers, Relay
 from probers.publishing.signer import SenderKeyError, Signer, read_key
 from probers.publishing.unix import UnixPublisher
 from schemas import topics
@@ -67,7 +67,7 @@ def test_a_signature_passes_through_a_relay_that_has_no_identity(path: Path) -> 
 
 def test_a_relay_with_an_identity_takes_no_signature_of_its_clients(path: Path) -> None:
     kept = Kept()
-    with Relay(path, kept, node_sn="host-7", client=Client("box-1", "t1")):
+    with Relay(path, kept, node_sn="host-7", client=ClientIdentity("box-1", "t1")):
         sent(path, Signer(KEY))
     ((_, key, headers, _),) = kept.messages
     assert key == "host-7"
@@ -80,7 +80,7 @@ def test_a_relay_with_an_identity_takes_no_signature_of_its_clients(path: Path) 
 def test_a_client_with_a_socket_of_its_own_sends_no_heartbeats_for_the_host(
     path: Path, eventually: Until
 ) -> None:
-    with Relay(path, kept := Kept(), node_sn="host-1", client=Client("box-1")) as relay:
+    with Relay(path, kept := Kept(), node_sn="host-1", client=ClientIdentity("box-1")) as relay:
         sent(path, Signer(), topic=BEATS)
         eventually(lambda: relay.counts["client-heartbeat"] == 1)
     assert not kept.messages
@@ -242,7 +242,7 @@ def test_a_socket_may_belong_to_one_container(tmp_path: Path) -> None:
         "/c=box-2",
     )  # fmt: skip
     assert found.relay_listen == (
-        ("/a", None), ("/b", Client("box-1", "t1")), ("/c", Client("box-2", "")),
+        ("/a", None), ("/b", ClientIdentity("box-1", "t1")), ("/c", ClientIdentity("box-2", "")),
     )  # fmt: skip
 
 

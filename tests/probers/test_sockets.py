@@ -25,9 +25,9 @@ from probers.net.packet import Address, Key
 from probers.net.responder import Responder
 from probers.net.socket_pool import MAX_SOCKETS, SocketPool
 from probers.net.udp_socket import UdpSocket
-from probers.probing.loop import Loop
 from probers.probing.traceroute import Trace, Tracer
 from probers.probing.udp import Burst, UdpEngine
+from probers.process.loop import Loop
 from probers.publishing import frames
 from probers.publishing.relay import Headers, Relay
 from schemas import topics
@@ -109,42 +109,42 @@ def test_the_bound_on_sockets_holds_whatever_is_asked(loop: Loop, key: Key) -> N
     assert [burst.dial for burst in bursts] == ["error", "error"]
     assert bounded.counts["send-EMFILE"] == 2
     assert set(bounded.unopened.values()) == {"EMFILE"}
-    bounded.keep_only(())
+    bounded.close_except(())
     assert len(bounded) == 0
     assert not bounded.unopened
     engine.probe(flows(9, targets=1)[8])
     assert len(bounded) == 1, "free again at once"
-    bounded.keep_only(())
+    bounded.close_except(())
 
 
 def test_a_port_that_another_process_has_is_counted_and_the_others_work(
-    doors: SocketPool, loop: Loop, run_until: Until
+    sockets: SocketPool, loop: Loop, run_until: Until
 ) -> None:
     bursts: list[Burst] = []
-    engine = UdpEngine(loop, doors, bursts.append)
-    target = doors.open(("127.0.0.1", 0)).address
+    engine = UdpEngine(loop, sockets, bursts.append)
+    target = sockets.open(("127.0.0.1", 0)).address
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         busy: Address = taken.getsockname()
         engine.probe(FiveTuple(busy, target))
-        engine.probe(FiveTuple(doors.open(("127.0.0.1", 0)).address, target))
+        engine.probe(FiveTuple(sockets.open(("127.0.0.1", 0)).address, target))
         run_until(lambda: len(bursts) == 2)
     assert [burst.dial for burst in bursts] == ["error", "success"]
-    assert doors.unopened == {busy: "EADDRINUSE"}
+    assert sockets.unopened == {busy: "EADDRINUSE"}
     engine.probe(FiveTuple(busy, target))
     run_until(lambda: len(bursts) == 3)
     assert bursts[2].dial == "success", "free again, used again"
-    assert not doors.unopened
+    assert not sockets.unopened
 
 
 def test_probes_and_traces_without_descriptors_are_errors_and_recover(
-    doors: SocketPool, loop: Loop, run_until: Until
+    sockets: SocketPool, loop: Loop, run_until: Until
 ) -> None:
     bursts: list[Burst] = []
     traces: list[Trace] = []
-    engine = UdpEngine(loop, doors, bursts.append)
-    tracer = Tracer(loop, doors, traces.append, at_once=1)
-    target = doors.open(("127.0.0.1", 0)).address
+    engine = UdpEngine(loop, sockets, bursts.append)
+    tracer = Tracer(loop, sockets, traces.append, max_active=1)
+    target = sockets.open(("127.0.0.1", 0)).address
     wanted = [FiveTuple(flow.src, target) for flow in flows(400, targets=1)]
     with no_descriptors_left():
         engine.probe(wanted[0])
@@ -153,7 +153,7 @@ def test_probes_and_traces_without_descriptors_are_errors_and_recover(
     assert bursts[0].dial == "error"
     assert {trace.dial for trace in traces} == {"error"}
     assert len(traces) == 400
-    assert doors.counts == {"send-EMFILE": 401}
+    assert sockets.counts == {"send-EMFILE": 401}
     engine.probe(wanted[0])
     tracer.trace(wanted[0])
     run_until(lambda: len(bursts) == 2 and len(traces) == 401)
@@ -161,27 +161,27 @@ def test_probes_and_traces_without_descriptors_are_errors_and_recover(
 
 
 def test_queued_traces_that_fail_at_once_do_not_recurse(
-    loop: Loop, doors: SocketPool, run_until: Until
+    loop: Loop, sockets: SocketPool, run_until: Until
 ) -> None:
     traces: list[Trace] = []
-    tracer = Tracer(loop, doors, traces.append, at_once=1, hop_timeout_s=0.01, tries=1)
+    tracer = Tracer(loop, sockets, traces.append, max_active=1, hop_timeout_s=0.01, tries=1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
         mute.bind(("127.0.0.1", 0))
-        tracer.trace(FiveTuple(doors.open(("127.0.0.1", 0)).address, mute.getsockname()))
+        tracer.trace(FiveTuple(sockets.open(("127.0.0.1", 0)).address, mute.getsockname()))
         for _ in range(800):  # wait behind the first one, then end one after another at once
             tracer.trace(FiveTuple(("192.0.2.1", 20_000), ("127.0.0.1", 9)))
         run_until(lambda: len(traces) == 801)
     assert loop.errors == 0
-    assert doors.counts["send-EADDRNOTAVAIL"] == 800
+    assert sockets.counts["send-EADDRNOTAVAIL"] == 800
 
 
 @pytest.mark.parametrize("number", [errno.ENOBUFS, errno.ENOMEM, errno.EPERM])
 def test_a_kernel_that_refuses_to_send_is_counted_by_its_reason(
-    doors: SocketPool, loop: Loop, monkeypatch: pytest.MonkeyPatch, number: int
+    sockets: SocketPool, loop: Loop, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     bursts: list[Burst] = []
-    engine = UdpEngine(loop, doors, bursts.append)
-    source = doors.open(("127.0.0.1", 0)).address
+    engine = UdpEngine(loop, sockets, bursts.append)
+    source = sockets.open(("127.0.0.1", 0)).address
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
@@ -189,44 +189,44 @@ def test_a_kernel_that_refuses_to_send_is_counted_by_its_reason(
     monkeypatch.setattr(UdpSocket, "send", refuse)
     engine.probe(FiveTuple(source, ("127.0.0.1", 9)))
     assert [(burst.dial, burst.sent, burst.lost) for burst in bursts] == [("error", 0, 0)]
-    assert doors.counts == {f"send-{errno.errorcode[number]}": 1}
+    assert sockets.counts == {f"send-{errno.errorcode[number]}": 1}
 
 
 def test_a_socket_that_cannot_be_watched_is_closed_and_not_used(
-    doors: SocketPool, loop: Loop, monkeypatch: pytest.MonkeyPatch
+    sockets: SocketPool, loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its answers would never be read, and every probe from it would be a loss."""
 
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, "too many watches")
 
-    monkeypatch.setattr(loop, "watch", refuse)
+    monkeypatch.setattr(loop, "add_reader", refuse)
     with pytest.raises(OSError, match="too many watches"):
-        doors.open(("127.0.0.1", 0))
-    assert len(doors) == 0
+        sockets.open(("127.0.0.1", 0))
+    assert len(sockets) == 0
 
 
 def test_probes_whose_socket_is_closed_are_neither_answered_nor_lost(
-    doors: SocketPool, loop: Loop, run_until: Until
+    sockets: SocketPool, loop: Loop, run_until: Until
 ) -> None:
     bursts: list[Burst] = []
     traces: list[Trace] = []
-    engine = UdpEngine(loop, doors, bursts.append, timeout_s=0.05)
-    tracer = Tracer(loop, doors, traces.append, hop_timeout_s=0.05)
+    engine = UdpEngine(loop, sockets, bursts.append, timeout_s=0.05)
+    tracer = Tracer(loop, sockets, traces.append, hop_timeout_s=0.05)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
         mute.bind(("127.0.0.1", 0))
-        gone, kept = (doors.open(("127.0.0.1", 0)).address for _ in range(2))
+        gone, kept = (sockets.open(("127.0.0.1", 0)).address for _ in range(2))
         for source in (gone, kept):
             engine.probe(FiveTuple(source, mute.getsockname()), burst=2)
             tracer.trace(FiveTuple(source, mute.getsockname()))
-        doors.keep_only([kept])
-        tracer.keep_only([kept])
+        sockets.close_except([kept])
+        tracer.close_except([kept])
         run_until(lambda: bool(bursts) and bool(traces))
     assert [(burst.flow.src, burst.dial, burst.lost) for burst in bursts] == [(kept, "timeout", 2)]
     assert [trace.flow.src for trace in traces] == [kept]
-    assert engine.withdrawn_count == 2
-    assert engine.unanswered == 0
-    assert len(doors) == 1, "no trace has opened its old socket again"
+    assert engine.withdrawn == 2
+    assert engine.in_flight == 0
+    assert len(sockets) == 1, "no trace has opened its old socket again"
 
 
 def test_the_relay_serves_who_is_there_while_descriptors_are_used_up(

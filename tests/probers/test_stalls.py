@@ -18,14 +18,14 @@ from agent_site import SECRET, Site, ended
 
 from probers.net import packet
 from probers.net.five_tuple import FiveTuple
-from probers.net.packet import Datagram, Key
+from probers.net.packet import Key, Packet
 from probers.net.responder import Responder
 from probers.net.socket_pool import SocketPool
 from probers.net.udp_socket import Received
-from probers.probing.loop import Deadlines, Loop
 from probers.probing.schedule import Schedule
 from probers.probing.traceroute import Trace, Tracer
 from probers.probing.udp import Burst, UdpEngine
+from probers.process.loop import Deadlines, Loop
 from probers.publishing.record import ping_record
 
 Until = Callable[[Callable[[], bool]], None]
@@ -71,7 +71,7 @@ class SlowPeer:
             except TimeoutError:
                 continue
             now = time.time_ns()
-            answer = packet.answer(packet.unpack(raw), now, now + SECOND)
+            answer = packet.reply_to(packet.unpack(raw), now, now + SECOND)
             reply = packet.pack(self._key, answer, own, peer)
             waiting.append((time.monotonic() + 1.0, reply, peer))
 
@@ -102,73 +102,73 @@ def test_an_agent_that_was_stopped_reports_no_loss_and_no_latency_of_its_own(
 
 
 def test_an_answer_that_came_while_the_loop_was_late_is_no_loss(
-    doors: SocketPool, loop: Loop, run_until: Until
+    sockets: SocketPool, loop: Loop, run_until: Until
 ) -> None:
     """The wait has ended, the answer has been in the socket for long."""
     bursts: list[Burst] = []
-    engine = UdpEngine(loop, doors, bursts.append, timeout_s=0.2)
-    source, target = (doors.open(("127.0.0.1", 0)).address for _ in range(2))
+    engine = UdpEngine(loop, sockets, bursts.append, timeout_s=0.2)
+    source, target = (sockets.open(("127.0.0.1", 0)).address for _ in range(2))
     for _ in range(10):
-        loop.at(0, lambda: engine.probe(FiveTuple(source, target)))
-    loop.at(1, lambda: time.sleep(0.35))  # our own process does not run
+        loop.call_at(0, lambda: engine.probe(FiveTuple(source, target)))
+    loop.call_at(1, lambda: time.sleep(0.35))  # our own process does not run
     run_until(lambda: len(bursts) == 10)
     assert {burst.dial for burst in bursts} == {"success"}
     assert engine.stalled == 0
 
 
 def test_a_probe_that_was_in_flight_over_a_stop_is_an_error_and_no_loss(
-    doors: SocketPool, loop: Loop, run_until: Until
+    sockets: SocketPool, loop: Loop, run_until: Until
 ) -> None:
     bursts: list[Burst] = []
-    engine = UdpEngine(loop, doors, bursts.append, timeout_s=0.1)
+    engine = UdpEngine(loop, sockets, bursts.append, timeout_s=0.1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
         mute.bind(("127.0.0.1", 0))
-        flow = FiveTuple(doors.open(("127.0.0.1", 0)).address, mute.getsockname())
-        loop.at(0, lambda: engine.probe(flow, burst=2))
-        loop.at(1, lambda: time.sleep(0.5))
+        flow = FiveTuple(sockets.open(("127.0.0.1", 0)).address, mute.getsockname())
+        loop.call_at(0, lambda: engine.probe(flow, burst=2))
+        loop.call_at(1, lambda: time.sleep(0.5))
         run_until(lambda: len(bursts) == 1)
         assert engine.stalled == 2
         record = ping_record(bursts[0], 0.0)
         assert (record["dial"], record["loss_rate"], record["sent"]) == ("error", None, 0)
-        loop.at(0, lambda: engine.probe(flow))
+        loop.call_at(0, lambda: engine.probe(flow))
         run_until(lambda: len(bursts) == 2)
-    assert engine.unanswered == 0
+    assert engine.in_flight == 0
 
 
 def test_a_hop_that_was_asked_over_a_stop_is_asked_again(
-    doors: SocketPool, loop: Loop, run_until: Until, key: Key
+    sockets: SocketPool, loop: Loop, run_until: Until, key: Key
 ) -> None:
     traces: list[Trace] = []
-    tracer = Tracer(loop, doors, traces.append, hop_timeout_s=0.1, tries=1)
-    source = doors.open(("127.0.0.1", 0)).address
+    tracer = Tracer(loop, sockets, traces.append, hop_timeout_s=0.1, tries=1)
+    source = sockets.open(("127.0.0.1", 0)).address
     peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with peer:
         peer.bind(("127.0.0.1", 0))
         peer.setblocking(False)
-        loop.at(0, lambda: tracer.trace(FiveTuple(source, peer.getsockname())))
-        loop.at(1, lambda: time.sleep(0.5))
-        asked: list[Datagram] = []
+        loop.call_at(0, lambda: tracer.trace(FiveTuple(source, peer.getsockname())))
+        loop.call_at(1, lambda: time.sleep(0.5))
+        asked: list[Packet] = []
 
         def answer() -> None:
             raw, sender = peer.recvfrom(2048)
             asked.append(packet.unpack(raw))
             if len(asked) == 2:  # the first answer is lost
-                reply = packet.answer(asked[1], time.time_ns(), time.time_ns())
+                reply = packet.reply_to(asked[1], time.time_ns(), time.time_ns())
                 peer.sendto(packet.pack(key, reply, peer.getsockname(), source), sender)
 
-        loop.watch(peer.fileno(), answer)
+        loop.add_reader(peer.fileno(), answer)
         run_until(lambda: bool(traces))
-        loop.unwatch(peer.fileno())
+        loop.remove_reader(peer.fileno())
     assert (traces[0].dial, traces[0].hops) == ("success", [])
 
 
 def test_a_wait_knows_whether_the_process_ran(loop: Loop, run_until: Until) -> None:
     stalled: list[bool] = []
     waits = Deadlines(loop, 200_000_000, lambda _: stalled.append(waits.stalled))
-    loop.at(0, lambda: waits.add(1, time.monotonic_ns()))
+    loop.call_at(0, lambda: waits.add(1, time.monotonic_ns()))
     run_until(lambda: len(stalled) == 1)
-    loop.at(0, lambda: waits.add(2, time.monotonic_ns()))
-    loop.at(1, lambda: time.sleep(1.0))
+    loop.call_at(0, lambda: waits.add(2, time.monotonic_ns()))
+    loop.call_at(1, lambda: time.sleep(1.0))
     run_until(lambda: len(stalled) == 2)
     assert stalled[1], "a second of which the process slept"
 
@@ -176,20 +176,20 @@ def test_a_wait_knows_whether_the_process_ran(loop: Loop, run_until: Until) -> N
 @pytest.mark.parametrize("step", [HOUR, -HOUR, 30 * SECOND])
 @pytest.mark.parametrize("whose", ["ours", "theirs"])
 def test_a_clock_that_steps_in_the_middle_of_a_round_trip_changes_no_latency(
-    doors: SocketPool, loop: Loop, step: int, whose: str
+    sockets: SocketPool, loop: Loop, step: int, whose: str
 ) -> None:
     """t1..t4 are wall clocks; the monotonic one says how much time can have passed at all."""
     bursts: list[Burst] = []
-    engine = UdpEngine(loop, doors, bursts.append, timeout_s=60.0)
+    engine = UdpEngine(loop, sockets, bursts.append, timeout_s=60.0)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
         mute.bind(("127.0.0.1", 0))
-        flow = FiveTuple(doors.open(("127.0.0.1", 0)).address, mute.getsockname())
-        sequence = doors.next_sequence() + 1
+        flow = FiveTuple(sockets.open(("127.0.0.1", 0)).address, mute.getsockname())
+        sequence = sockets.next_sequence() + 1
         engine.probe(flow)
     ours, theirs = (step, 0) if whose == "ours" else (0, step)
-    engine.stamped(sequence, NOW)
-    reply = Datagram(packet.REPLY, sequence, 0, NOW, 0, 0, NOW + 10_000, NOW + 20_000 + theirs)
-    engine.replied(sequence, reply, Received(b"", flow.dst, NOW + 50_000 + ours, kernel=True))
+    engine.on_send_timestamp(sequence, NOW)
+    reply = Packet(packet.REPLY, sequence, 0, NOW, 0, 0, NOW + 10_000, NOW + 20_000 + theirs)
+    engine.on_reply(sequence, reply, Received(b"", flow.dst, NOW + 50_000 + ours, kernel=True))
     record = ping_record(bursts[0], 0.0)
     assert record["dial"] == "success"
     assert isinstance(record["latency"], float)
@@ -205,18 +205,18 @@ def test_a_clock_that_steps_in_the_middle_of_a_round_trip_changes_no_latency(
 def test_peers_are_answered_again_as_soon_as_a_stepped_clock_is_right(key: Key, step: int) -> None:
     responder = Responder(key)
     peer, own = ("10.0.0.1", 51000), ("10.0.0.2", 65300)
-    raw = packet.pack(key, Datagram(packet.PROBE, 1, 0, NOW, 5), peer, own)
-    assert responder.answer(raw, peer, own, NOW + step, NOW + step, 0) is None
+    raw = packet.pack(key, Packet(packet.PROBE, 1, 0, NOW, 5), peer, own)
+    assert responder.reply(raw, peer, own, NOW + step, NOW + step, 0) is None
     assert responder.silent == {"stale": 1}
     assert responder.last_skew_ns == -step, "names the difference"
-    assert responder.answer(raw, peer, own, NOW, NOW, 0) is not None
+    assert responder.reply(raw, peer, own, NOW, NOW, 0) is not None
 
 
 def test_what_waited_while_we_were_stopped_is_not_blamed_on_the_peers_clock(key: Key) -> None:
     responder = Responder(key)
     peer, own = ("10.0.0.1", 51000), ("10.0.0.2", 65300)
-    raw = packet.pack(key, Datagram(packet.PROBE, 1, 0, NOW, 5), peer, own)
-    assert responder.answer(raw, peer, own, NOW, NOW + 30 * SECOND, 0) is None
+    raw = packet.pack(key, Packet(packet.PROBE, 1, 0, NOW, 5), peer, own)
+    assert responder.reply(raw, peer, own, NOW, NOW + 30 * SECOND, 0) is None
     assert responder.silent == {"late": 1}
     assert responder.last_skew_ns == 0
 
@@ -226,23 +226,23 @@ def test_stale_datagrams_leave_nothing_behind(key: Key) -> None:
     own = ("10.0.0.2", 65300)
     for number in range(int(os.environ.get("SKH_TEST_STALE", "20000"))):
         peer = (f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}", 51000)
-        raw = packet.pack(key, Datagram(packet.PROBE, number, 0, NOW - HOUR, 5), peer, own)
-        assert responder.answer(raw, peer, own, NOW, NOW, number) is None
+        raw = packet.pack(key, Packet(packet.PROBE, number, 0, NOW - HOUR, 5), peer, own)
+        assert responder.reply(raw, peer, own, NOW, NOW, number) is None
     assert set(responder.silent) == {"stale"}
-    assert not responder.recent
+    assert not responder.recent_flows
 
 
 def test_a_flood_of_stale_datagrams_does_not_stop_the_probing(
-    doors: SocketPool, loop: Loop, run_until: Until, key: Key
+    sockets: SocketPool, loop: Loop, run_until: Until, key: Key
 ) -> None:
     bursts: list[Burst] = []
-    engine = UdpEngine(loop, doors, bursts.append, timeout_s=30.0)
-    source, target = (doors.open(("127.0.0.1", 0)).address for _ in range(2))
+    engine = UdpEngine(loop, sockets, bursts.append, timeout_s=30.0)
+    source, target = (sockets.open(("127.0.0.1", 0)).address for _ in range(2))
     over = threading.Event()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as flooder:
         flooder.bind(("127.0.0.1", 0))
         peer = flooder.getsockname()
-        old = Datagram(packet.PROBE, 1, 0, time.time_ns() - HOUR, 5)
+        old = Packet(packet.PROBE, 1, 0, time.time_ns() - HOUR, 5)
         raw = packet.pack(key, old, peer, source)
 
         def flood() -> None:
@@ -251,7 +251,7 @@ def test_a_flood_of_stale_datagrams_does_not_stop_the_probing(
 
         thread = threading.Thread(target=flood)
         thread.start()
-        loop.every(10_000_000, lambda: engine.probe(FiveTuple(source, target)))
+        loop.call_every(10_000_000, lambda: engine.probe(FiveTuple(source, target)))
         run_until(lambda: len(bursts) >= 50)
         over.set()
         thread.join()
@@ -273,7 +273,7 @@ def test_flows_that_stay_keep_their_turns_however_often_the_list_changes(
         turn += 1
         schedule.replace([*FLOWS, extra[turn % 1000]], 0.5)
 
-    loop.every(10_000_000, replace)
+    loop.call_every(10_000_000, replace)
     run_until(lambda: all(fired[flow] >= 4 for flow in FLOWS))
     elapsed = time.monotonic() - begin
     assert max(fired[flow] for flow in FLOWS) <= elapsed / 0.5 + 2

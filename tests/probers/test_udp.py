@@ -13,9 +13,9 @@ from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Key
 from probers.net.responder import Responder
 from probers.net.socket_pool import SocketPool
-from probers.probing.loop import Loop
 from probers.probing.traceroute import Trace, Tracer
 from probers.probing.udp import Burst, UdpEngine
+from probers.process.loop import Loop
 from probers.publishing.record import ping_record, trace_record
 
 Until = Callable[[Callable[[], bool]], None]
@@ -29,15 +29,15 @@ def bursts() -> list[Burst]:
 
 
 @pytest.fixture
-def engine(loop: Loop, doors: SocketPool, bursts: list[Burst]) -> UdpEngine:
-    return UdpEngine(loop, doors, bursts.append, timeout_s=0.1)
+def engine(loop: Loop, sockets: SocketPool, bursts: list[Burst]) -> UdpEngine:
+    return UdpEngine(loop, sockets, bursts.append, timeout_s=0.1)
 
 
 @pytest.fixture
-def flow(doors: SocketPool) -> FiveTuple:
+def flow(sockets: SocketPool) -> FiveTuple:
     """From a free port to a responder of our own."""
-    source = doors.open(("127.0.0.1", 0)).address
-    return FiveTuple(source, doors.open(("127.0.0.1", 0)).address, dscp=26)
+    source = sockets.open(("127.0.0.1", 0)).address
+    return FiveTuple(source, sockets.open(("127.0.0.1", 0)).address, dscp=26)
 
 
 @pytest.fixture
@@ -74,9 +74,9 @@ def test_times_are_the_kernels(
 ) -> None:
     def probe_again() -> bool:
         # The kernel switches receive stamps on some moments after the first socket asks for them.
-        if any(burst.trips and burst.trips[0].kernel for burst in bursts):
+        if any(burst.round_trips and burst.round_trips[0].kernel for burst in bursts):
             return True
-        if engine.unanswered == 0:
+        if engine.in_flight == 0:
             engine.probe(flow)
         return False
 
@@ -119,7 +119,7 @@ def test_a_mute_peer_is_a_timeout(
     run_until(lambda: bool(bursts))
     record = ping_record(bursts[0], 0.0)
     assert (record["dial"], record["lost"], record["loss_rate"]) == ("timeout", 3, 1.0)
-    assert engine.unanswered == 0
+    assert engine.in_flight == 0
 
 
 def test_a_responder_with_another_key_is_a_timeout_and_says_why_on_its_side(
@@ -130,7 +130,7 @@ def test_a_responder_with_another_key_is_a_timeout_and_says_why_on_its_side(
     others = SocketPool(loop, other_key, stranger, max_rate=100)
     engine.probe(FiveTuple(flow.src, others.open(("127.0.0.1", 0)).address))
     run_until(lambda: bool(bursts))
-    others.keep_only(())
+    others.close_except(())
     assert bursts[0].dial == "timeout"
     assert stranger.silent == {"bad-mac": 1}
 
@@ -147,44 +147,46 @@ def test_a_source_that_is_not_ours_is_an_error_and_no_loss(
 def test_the_budget_of_the_agent_is_never_exceeded(
     loop: Loop, key: Key, bursts: list[Burst], mute: packet.Address, run_until: Until
 ) -> None:
-    doors = SocketPool(loop, key, Responder(key), max_rate=1)
-    engine = UdpEngine(loop, doors, bursts.append, timeout_s=0.05)
-    source = doors.open(("127.0.0.1", 0)).address
+    sockets = SocketPool(loop, key, Responder(key), max_rate=1)
+    engine = UdpEngine(loop, sockets, bursts.append, timeout_s=0.05)
+    source = sockets.open(("127.0.0.1", 0)).address
     for _ in range(100):
         engine.probe(FiveTuple(source, mute))
-    run_until(lambda: engine.unanswered == 0)
-    doors.keep_only(())
-    assert doors.counts["over-budget"] >= 60
-    assert sum(engine.sent.values()) + doors.counts["over-budget"] == 100
+    run_until(lambda: engine.in_flight == 0)
+    sockets.close_except(())
+    assert sockets.counts["over-budget"] >= 60
+    assert sum(engine.sent.values()) + sockets.counts["over-budget"] == 100
 
 
 def test_a_replayed_or_forged_answer_is_not_believed(
-    engine: UdpEngine, doors: SocketPool, flow: FiveTuple, mute: packet.Address,
+    engine: UdpEngine, sockets: SocketPool, flow: FiveTuple, mute: packet.Address,
     bursts: list[Burst], run_until: Until, key: Key,
 ) -> None:  # fmt: skip
     engine.probe(FiveTuple(flow.src, mute))
-    forged = packet.pack(key, packet.Datagram(packet.REPLY, 1, 2, 3, 4), mute, flow.src)
+    forged = packet.pack(key, packet.Packet(packet.REPLY, 1, 2, 3, 4), mute, flow.src)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as forger:
         forger.sendto(forged, flow.src)
-    run_until(lambda: bool(bursts) and doors.counts["strange"] == 1)
+    run_until(lambda: bool(bursts) and sockets.counts["strange"] == 1)
     assert bursts[0].dial == "timeout"
 
 
 def test_a_trace_of_a_neighbour_has_no_hops(
-    loop: Loop, doors: SocketPool, flow: FiveTuple, run_until: Until
+    loop: Loop, sockets: SocketPool, flow: FiveTuple, run_until: Until
 ) -> None:
     traces: list[Trace] = []
-    Tracer(loop, doors, traces.append).trace(flow)
+    Tracer(loop, sockets, traces.append).trace(flow)
     run_until(lambda: bool(traces))
     record = trace_record(traces[0])
     assert (record["dial"], record["route"], record["task_type"]) == ("success", "[]", "TRACEROUTE")
 
 
 def test_a_trace_that_nobody_answers_ends_with_one_unknown_hop(
-    loop: Loop, doors: SocketPool, flow: FiveTuple, mute: packet.Address, run_until: Until
+    loop: Loop, sockets: SocketPool, flow: FiveTuple, mute: packet.Address, run_until: Until
 ) -> None:
     traces: list[Trace] = []
-    Tracer(loop, doors, traces.append, hop_timeout_s=0.02, tries=2).trace(FiveTuple(flow.src, mute))
+    Tracer(loop, sockets, traces.append, hop_timeout_s=0.02, tries=2).trace(
+        FiveTuple(flow.src, mute)
+    )
     run_until(lambda: bool(traces))
     record = trace_record(traces[0])
     assert (record["dial"], record["route"]) == ("timeout", "[null]")

@@ -21,9 +21,9 @@ pytestmark = [
 SCRIPT = """
 import json, subprocess
 from time import monotonic
-from probers.net.socket_pool import Doors
+from probers.net.socket_pool import SocketPool
 from probers.net.five_tuple import FiveTuple
-from probers.probing.loop import Loop
+from probers.process.loop import Loop
 from probers.net.responder import Responder
 from probers.probing.udp import UdpEngine
 from probers.net.packet import Key
@@ -34,15 +34,15 @@ def ip(*arguments):
 ip("link", "set", "lo", "up")
 ip("address", "add", "192.0.2.7/32", "dev", "lo")
 loop, key, bursts = Loop(), Key(b"a key of this test"), []
-doors = Doors(loop, key, Responder(key), 1000)
-engine = UdpEngine(loop, doors, bursts.append, timeout_s=20.0)
-flow = FiveTuple(doors.open(("192.0.2.7", 0)).address, doors.open(("127.0.0.1", 0)).address)
+sockets = SocketPool(loop, key, Responder(key), 1000)
+engine = UdpEngine(loop, sockets, bursts.append, timeout_s=20.0)
+flow = FiveTuple(sockets.open(("192.0.2.7", 0)).address, sockets.open(("127.0.0.1", 0)).address)
 
 def probe():
     known, until = len(bursts), monotonic() + 60
     engine.probe(flow)
     while len(bursts) == known and monotonic() < until:
-        loop.at(0, loop.stop)
+        loop.call_at(0, loop.stop)
         loop.run()
     return bursts[-1].dial
 
@@ -51,7 +51,7 @@ ip("address", "del", "192.0.2.7/32", "dev", "lo")
 seen.append(probe())
 ip("address", "add", "192.0.2.7/32", "dev", "lo")
 seen.append(probe())
-print(json.dumps([seen, sum(burst.lost for burst in bursts), doors.counts, loop.errors]))
+print(json.dumps([seen, sum(burst.lost for burst in bursts), sockets.counts, loop.errors]))
 """
 
 

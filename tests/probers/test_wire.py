@@ -10,27 +10,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probers.net import packet
-from probers.net.packet import Datagram, Key, WireError
+from probers.net.packet import Key, Packet, PacketError
 
 KEY = Key(b"sixteen bytes or")
 A, B = ("10.0.0.1", 51000), ("10.0.0.2", 65300)
 
 times = st.integers(0, 2**62)
 datagrams = st.builds(
-    Datagram,
+    Packet,
     kind=st.sampled_from(packet.KINDS),
     sequence=st.integers(0, 2**64 - 1),
-    monotonic=times,
-    wall=times,
+    monotonic_ns=times,
+    wall_ns=times,
     nonce=st.integers(0, 2**64 - 1),
     dscp=st.integers(0, 63),
-    received=times,
-    sent=times,
+    received_ns=times,
+    sent_ns=times,
 )
 
 
 @given(datagrams)
-def test_what_is_packed_is_unpacked_and_verified(datagram: Datagram) -> None:
+def test_what_is_packed_is_unpacked_and_verified(datagram: Packet) -> None:
     raw = packet.pack(KEY, datagram, A, B)
     assert packet.unpack(raw) == datagram
     assert packet.verify(KEY, raw, A, B)
@@ -38,7 +38,7 @@ def test_what_is_packed_is_unpacked_and_verified(datagram: Datagram) -> None:
 
 
 @given(datagrams, st.integers(0, packet.SIZE - 1), st.integers(1, 255))
-def test_one_changed_byte_is_noticed(datagram: Datagram, place: int, change: int) -> None:
+def test_one_changed_byte_is_noticed(datagram: Packet, place: int, change: int) -> None:
     raw = bytearray(packet.pack(KEY, datagram, A, B))
     raw[place] ^= change
     assert not packet.verify(KEY, bytes(raw), A, B)
@@ -48,7 +48,7 @@ def test_one_changed_byte_is_noticed(datagram: Datagram, place: int, change: int
 def test_arbitrary_bytes_are_never_ours(raw: bytes) -> None:
     assert not packet.verify(KEY, raw, A, B)
     if len(raw) != packet.SIZE:
-        with pytest.raises(WireError):
+        with pytest.raises(PacketError):
             packet.unpack(raw)
 
 
@@ -65,14 +65,14 @@ def test_arbitrary_bytes_are_never_ours(raw: bytes) -> None:
 def test_a_datagram_counts_only_with_its_key_and_between_its_ends(
     key: Key, sender: packet.Address, receiver: packet.Address
 ) -> None:
-    raw = packet.pack(KEY, Datagram(packet.PROBE, 1, 2, 3, 4), A, B)
+    raw = packet.pack(KEY, Packet(packet.PROBE, 1, 2, 3, 4), A, B)
     assert not packet.verify(key, raw, sender, receiver)
 
 
 def test_an_answer_is_not_longer_than_its_question_and_echoes_it() -> None:
-    question = Datagram(packet.PROBE, 7, 1, 2, 3, dscp=26)
-    reply = packet.answer(question, received_ns=10, sent_ns=11)
-    assert reply == Datagram(packet.REPLY, 7, 1, 2, 3, 26, 10, 11)
+    question = Packet(packet.PROBE, 7, 1, 2, 3, dscp=26)
+    reply = packet.reply_to(question, received_ns=10, sent_ns=11)
+    assert reply == Packet(packet.REPLY, 7, 1, 2, 3, 26, 10, 11)
     assert len(packet.pack(KEY, reply, B, A)) <= len(packet.pack(KEY, question, A, B))
 
 
@@ -81,7 +81,7 @@ def test_an_answer_is_not_longer_than_its_question_and_echoes_it() -> None:
 )
 def test_freshness_is_bounded_in_both_directions(age_s: int, is_fresh: bool) -> None:
     now = 1_700_000_000 * 10**9
-    datagram = Datagram(packet.PROBE, 1, 0, now - age_s * 10**9, 1)
+    datagram = Packet(packet.PROBE, 1, 0, now - age_s * 10**9, 1)
     assert packet.fresh(datagram, now) is is_fresh
 
 

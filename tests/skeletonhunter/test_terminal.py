@@ -12,7 +12,7 @@ import pytest
 from builders.command_line import Command
 from rich.console import Console
 
-from probers.agent import log
+from probers.process import log
 from schemas.documents.incident import Incident, decode_incident, encode
 from schemas.printable import printable, printable_lines
 from skeletonhunter import cli, terminal
@@ -126,7 +126,7 @@ def test_what_a_command_writes_and_complains_of_is_printable(
     with pytest.raises(SystemExit):
         cli.main([])
     terminal.echo(f"{EVIL}\n{EVIL}")
-    log.say("info", EVIL, name=EVIL)
+    log.log_event("info", EVIL, name=EVIL)
     record = logging.makeLogRecord({"name": "x", "msg": "%s\n", "args": (EVIL,)})
     print(terminal.OneLine("%(message)s").format(record))
     said = capsys.readouterr()

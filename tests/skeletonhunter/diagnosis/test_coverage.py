@@ -139,7 +139,7 @@ def test_links_and_components_that_no_probe_crosses_are_named(
 def test_what_agents_publish_to_a_file_is_read_with_their_heartbeats(
     command: Command, small: Written, tmp_path: Path, encoding: str
 ) -> None:
-    from probers.publishing.publisher import FilePublisher
+    from probers.publishing.file import FilePublisher
     from schemas import topics
     from schemas.wire import codecs
 

@@ -1,4 +1,4 @@
-"""The ping list: whom one agent probes. A JSON document, checked as a whole when it is read.
+"""The ping list of one agent: a JSON document, checked as a whole when it is read.
 
     {"version": 1, "fabric": "f1", "node_sn": "host-0", "interval_s": 1.0,
      "endpoints": [{"ip", "real_ip", "node_id", "asw", "dsw", "pod", "tenant_id", "layer",
@@ -63,7 +63,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class PingList(msgspec.Struct, frozen=True):
-    """What one agent serves and probes."""
+    """The endpoints that one agent serves and the targets that it probes."""
 
     node_sn: str
     version: int = 1
@@ -104,8 +104,8 @@ def check_owner(document: PingList, where: str, node_sn: str, fabric: str | None
         )
 
 
-def narrow(document: PingList, *, layer: Layer | None, node_id: str | None) -> PingList:
-    """The part of a host's document that an agent inside one container, or one layer, serves."""
+def restrict(document: PingList, *, layer: Layer | None, node_id: str | None) -> PingList:
+    """The part of a host's document for an agent that serves one layer or one container."""
     endpoints = [
         own
         for own in document.endpoints
@@ -116,10 +116,10 @@ def narrow(document: PingList, *, layer: Layer | None, node_id: str | None) -> P
     return msgspec.structs.replace(document, endpoints=endpoints, targets=targets)
 
 
-def permitted(
+def split_by_permission(
     targets: Iterable[Target], allowed: Sequence[IPv4Network]
 ) -> tuple[list[Target], list[Target]]:
-    """Targets inside and outside the networks that this agent may probe at all."""
+    """The targets inside and outside the networks that this agent may probe."""
     inside: list[Target] = []
     outside: list[Target] = []
     for target in targets:
@@ -154,22 +154,22 @@ def _check(document: PingList, where: str) -> None:
         own.add(endpoint.ip)
     five_tuples = 0
     for index, target in enumerate(document.targets):
-        spot = f"targets[{index}]"
-        address(target.ip, f"{spot}.ip")
-        address(target.real_ip, f"{spot}.real_ip")
+        place = f"targets[{index}]"
+        address(target.ip, f"{place}.ip")
+        address(target.real_ip, f"{place}.real_ip")
         if target.src_ip not in own:
-            fail(f"{spot}.src_ip {target.src_ip!r} is none of endpoints; add it there")
+            fail(f"{place}.src_ip {target.src_ip!r} is none of endpoints; add it there")
         if not target.node_sn:
-            fail(f"{spot}.node_sn is empty; name the target's host")
+            fail(f"{place}.node_sn is empty; name the target's host")
         if not 0 <= target.dscp <= 63:
-            fail(f"{spot}.dscp {target.dscp} is not 0..63")
+            fail(f"{place}.dscp {target.dscp} is not 0..63")
         if not 1 <= target.port <= 65535:
-            fail(f"{spot}.port {target.port} is not a port (1..65535)")
+            fail(f"{place}.port {target.port} is not a port (1..65535)")
         if not target.src_ports or len(set(target.src_ports)) != len(target.src_ports):
-            fail(f"{spot}.src_ports is empty or names a port twice; give 1 or more distinct ports")
+            fail(f"{place}.src_ports is empty or names a port twice; give 1 or more distinct ports")
         for port in target.src_ports:
             if not 1024 <= port <= 65535:
-                fail(f"{spot}.src_ports: {port} is not an unprivileged port (1024..65535)")
+                fail(f"{place}.src_ports: {port} is not an unprivileged port (1024..65535)")
         five_tuples += len(target.src_ports)
     if five_tuples > MAX_FIVE_TUPLES:
         fail(f"{five_tuples} five-tuples are more than {MAX_FIVE_TUPLES}; give fewer targets")

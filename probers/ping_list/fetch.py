@@ -1,4 +1,7 @@
-"""The bytes of a ping list: a file, or one HTTP answer; bounded in size and in time as a whole."""
+"""The bytes of a ping list, from a file or by one HTTP request; bounded in size and total time.
+
+The standard library bounds each read of a response, not all of them together, and not its size.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +15,22 @@ from time import monotonic
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from probers.agent.ping_list import MAX_BYTES, PingListError
+from probers.ping_list.document import MAX_BYTES, PingListError
 
-#: For everything together: resolving, connecting, asking, reading the last byte.
+#: For connecting, requesting and reading the whole response together.
 DEADLINE_S: Final = 10.0
 _MAX_OVERHEAD_BYTES: Final = 256 * 1024  # headers, chunk sizes, trailers
 _PORTS: Final = {"http": 80, "https": 443}
-_MAX_REASON: Final = 200  # characters of what a server or a library says
+_MAX_REASON: Final = 200  # characters quoted from a server or a library
 
 
 def fetch(location: str, deadline_s: float = DEADLINE_S) -> bytes:
     """Bytes of a file or http(s) URL, at most MAX_BYTES + 1; raises PingListError with one line.
 
-    A URL is asked for directly (no proxy), and its answer must be the list itself: a redirect, an
-    encoding or an answer that ends early is an error, never half a list. Resolving a name is
-    bounded by the system's resolver only, and a file by its file system: see ``Watch.tick``.
+    A URL is requested directly (no proxy), and the response must be the list itself: a redirect, a
+    content encoding or a truncated response is an error. Only the system's resolver bounds name
+    resolution, and only the file system bounds reading a file: see
+    ``PingListPoller.watchdog_tick``.
     """
     try:
         if location.startswith(("http://", "https://")):
@@ -48,7 +52,7 @@ def fetch(location: str, deadline_s: float = DEADLINE_S) -> bytes:
 
 
 def _read(path: str) -> bytes:
-    # A pipe without a writer would hold the reader in open() for ever.
+    # Without O_NONBLOCK, open() of a pipe without a writer never returns.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -56,37 +60,37 @@ def _read(path: str) -> bytes:
         return file.read(MAX_BYTES + 1)
 
 
-class _Timed:
-    """What http.client needs of a connected socket, ended at a deadline and after so many bytes,
-    however slowly or plentifully the other side sends: http.client knows neither bound."""
+class _BoundedSocket:
+    """The part of a connected socket that http.client uses, with a deadline and a limit on bytes,
+    at whatever pace the other side sends."""
 
     def __init__(self, connection: socket.socket, deadline: float, max_bytes: int) -> None:
-        self.connection, self.deadline, self.room = connection, deadline, max_bytes
+        self.connection, self.deadline, self.bytes_left = connection, deadline, max_bytes
 
     def sendall(self, data: bytes) -> None:
-        self.connection.settimeout(_left(self.deadline))
+        self.connection.settimeout(_seconds_left(self.deadline))
         self.connection.sendall(data)
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         return io.BufferedReader(_Reader(self))
 
     def close(self) -> None:
-        """http.client closes before it reads the body; ``_get`` closes in the end."""
+        """Does nothing: http.client closes before it reads the body; ``_get`` closes at the end."""
 
 
 class _Reader(io.RawIOBase):
-    def __init__(self, timed: _Timed) -> None:
-        self._timed = timed
+    def __init__(self, bounded: _BoundedSocket) -> None:
+        self._bounded = bounded
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        timed = self._timed
-        timed.connection.settimeout(_left(timed.deadline))
-        count = timed.connection.recv_into(buffer)
-        timed.room -= count
-        if timed.room < 0:
+        bounded = self._bounded
+        bounded.connection.settimeout(_seconds_left(bounded.deadline))
+        count = bounded.connection.recv_into(buffer)
+        bounded.bytes_left -= count
+        if bounded.bytes_left < 0:
             raise ValueError("the answer is too long")
         return count
 
@@ -96,12 +100,12 @@ def _get(location: str, deadline: float) -> bytes:
     if not parts.hostname:
         raise ValueError("no host given")
     with closing(_connect(parts, deadline)) as connection:
-        timed = _Timed(connection, deadline, MAX_BYTES + _MAX_OVERHEAD_BYTES)
-        asker = http.client.HTTPConnection(parts.hostname, parts.port or _PORTS[parts.scheme])
-        asker.sock = timed
+        bounded = _BoundedSocket(connection, deadline, MAX_BYTES + _MAX_OVERHEAD_BYTES)
+        client = http.client.HTTPConnection(parts.hostname, parts.port or _PORTS[parts.scheme])
+        client.sock = bounded
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        asker.request("GET", path, headers={"Connection": "close"})
-        with closing(asker.getresponse()) as answer:
+        client.request("GET", path, headers={"Connection": "close"})
+        with closing(client.getresponse()) as answer:
             return _body(location, answer)
 
 
@@ -113,10 +117,10 @@ def _connect(parts: SplitResult, deadline: float) -> socket.socket:
     ):
         connection = socket.socket(family, kind, protocol)
         try:
-            connection.settimeout(_left(deadline))
+            connection.settimeout(_seconds_left(deadline))
             connection.connect(address)
             if parts.scheme == "https":
-                connection.settimeout(_left(deadline))
+                connection.settimeout(_seconds_left(deadline))
                 return _with_tls(connection, host)
         except OSError as why:
             connection.close()
@@ -155,7 +159,7 @@ def _body(location: str, answer: http.client.HTTPResponse) -> bytes:
     return body
 
 
-def _left(deadline: float) -> float:
+def _seconds_left(deadline: float) -> float:
     left = deadline - monotonic()
     if left <= 0:
         raise TimeoutError("the whole answer did not come in time")
@@ -163,6 +167,6 @@ def _left(deadline: float) -> float:
 
 
 def _line(text: str) -> str:
-    """One printable line of what somebody else wrote."""
+    """One printable line of text from a server or a library."""
     shown = "".join(letter if letter.isprintable() else " " for letter in text)
     return shown if len(shown) <= _MAX_REASON else shown[:_MAX_REASON] + "…"

@@ -1,4 +1,7 @@
-"""The agent's log: one logfmt line per change of state on stderr; no secrets, no repetition."""
+"""The agent's log: one logfmt line per event on stderr, no secrets, at most 30 a minute per event.
+
+``log_event`` never raises and never blocks: an unread log must not stop the probing.
+"""
 
 from __future__ import annotations
 
@@ -12,42 +15,40 @@ from typing import Final
 
 from schemas.printable import printable
 
-#: One write of at most so much never blocks on a pipe that is ready to be written (PIPE_BUF).
+#: A write of at most this size does not block on a pipe that is ready to be written (PIPE_BUF).
 _MAX_BYTES: Final = 4096
-_one_at_a_time = threading.Lock()
-
-
-#: So many lines of one event within a minute; a list that changes all the time must not fill disks.
+#: Lines of one event per minute; a list that changes all the time must not fill the disk.
 _MAX_PER_EVENT: Final = 30
 _MINUTE_S: Final = 60.0
+_lock = threading.Lock()
 
 
 class _Lost:
-    """Lines that stderr did not take since the process started."""
+    """Lines that stderr did not accept since the process started."""
 
     count = 0
 
 
-class _Repeated:
+class _EventRate:
     """Lines of one event in the minute that began at ``since`` [monotonic s]."""
 
-    __slots__ = ("left_out", "said", "since")
+    __slots__ = ("left_out", "since", "written")
 
     def __init__(self, since: float) -> None:
-        self.since, self.said, self.left_out = since, 0, 0
+        self.since, self.written, self.left_out = since, 0, 0
 
 
-_events: dict[str, _Repeated] = {}
+_rates: dict[str, _EventRate] = {}
 
 
-def say(level: str, event: str, **fields: object) -> None:
-    """Write ``time=… level=… event=… key=value …``, at most 30 lines of one event in a minute;
-    the first one after that says how many were left out.
+def log_event(level: str, event: str, **fields: object) -> None:
+    """Write ``time=… level=… event=… key=value …``.
 
-    Never raises and never waits: a line that stderr does not take at once (a pipe that is full
-    because its reader hangs, or closed because it died) is counted by ``lines_lost`` instead.
+    At most 30 lines of one event are written per minute; the first line after that minute has
+    ``lines_left_out``, the number of the suppressed ones. A line that stderr does not accept at
+    once (a full pipe whose reader hangs, a closed one) is dropped and counted by ``lines_lost``.
     """
-    left_out = _repetition(event)
+    left_out = _suppressed_before(event)
     if left_out is None:
         return
     if left_out:
@@ -55,7 +56,7 @@ def say(level: str, event: str, **fields: object) -> None:
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     parts = [f"time={now}", f"level={level}", f"event={printable(event)}"]
     parts += [f"{name}={_quoted(str(value))}" for name, value in fields.items()]
-    with _one_at_a_time:
+    with _lock:
         try:
             _write(" ".join(parts))
         except (OSError, ValueError):  # closed, broken or full
@@ -67,28 +68,28 @@ def lines_lost() -> int:
     return _Lost.count
 
 
-def _repetition(event: str) -> int | None:
-    """Lines of this event that were left out before this one; None: leave this one out too."""
+def _suppressed_before(event: str) -> int | None:
+    """Lines of this event suppressed since the last written one; None: suppress this one too."""
     now = monotonic()
-    with _one_at_a_time:
-        past = _events.setdefault(event, _Repeated(now))
-        if now - past.since >= _MINUTE_S:
-            _events[event] = fresh = _Repeated(now)
-            fresh.said = 1
-            return past.left_out
-        if past.said >= _MAX_PER_EVENT:
-            past.left_out += 1
+    with _lock:
+        rate = _rates.setdefault(event, _EventRate(now))
+        if now - rate.since >= _MINUTE_S:
+            _rates[event] = fresh = _EventRate(now)
+            fresh.written = 1
+            return rate.left_out
+        if rate.written >= _MAX_PER_EVENT:
+            rate.left_out += 1
             return None
-        past.said += 1
+        rate.written += 1
         return 0
 
 
 def _write(line: str) -> None:
-    if sys.stderr is None:  # started without one
+    if sys.stderr is None:  # the process was started without one
         raise OSError("there is no stderr")
     try:
         descriptor = sys.stderr.fileno()
-    except (OSError, ValueError):  # not a file: a test reads it
+    except (OSError, ValueError):  # not a file: a test captures it
         print(line, file=sys.stderr, flush=True)
         return
     poll = select.poll()

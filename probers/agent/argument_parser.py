@@ -1,0 +1,144 @@
+"""The agent's command line: every option with its type, default and help text."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from ipaddress import IPv4Network, ip_address
+from typing import Final, NoReturn
+
+from probers.net.packet import KEY_VARIABLE, MIN_KEY_BYTES
+from probers.ping_list.document import RESPONDER_PORT
+from probers.publishing.relay import ClientIdentity
+from probers.publishing.signer import KEY_FILE_VARIABLE
+from schemas import kafka_client
+from schemas.printable import printable
+
+_EXAMPLE: Final = """\
+example:
+  skeletonhunter-agent --ping-list http://controller:8080/pinglist/host-17 \\
+      --publish kafka:broker-1:9092 --key-file /etc/skeletonhunter/probe.key \\
+      --sender-key-file /etc/skeletonhunter/sender.key \\
+      --node-sn host-17 --fabric f1 --allow-cidr 10.0.0.0/8
+
+exit codes: 0 stopped by SIGTERM or SIGINT; 2 wrong usage or unreadable input;
+            3 the destination of --publish cannot be reached; 70 an internal error, its
+            traceback in a file
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Wrong usage is one line on stderr."""
+        print(f"{self.prog}: {printable(message)}; see {self.prog} --help", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``skeletonhunter-agent``."""
+    made = _Parser(
+        prog="skeletonhunter-agent",
+        description="Probes the paths of a ping list, answers keyed probes, publishes records.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = made.add_argument
+    add("--ping-list", required=True, metavar="FILE|URL", help="what to probe; re-read regularly")
+    add("--publish", required=True, metavar="PLACE", help="unix:PATH, kafka:HOST:PORT, file:PATH")
+    add("--node-sn", required=True, metavar="SN", help="this host's serial number")
+    add("--fabric", metavar="NAME", help="refuse lists of another fabric (default: the list's)")
+    add("--key-file", metavar="PATH", help=f"shared probe key, >= {MIN_KEY_BYTES} bytes; "
+        f"or environment variable {KEY_VARIABLE}")  # fmt: skip
+    add("--listen-port", type=_port, default=RESPONDER_PORT, metavar="PORT",
+        help="the responder's UDP port on each own endpoint (default %(default)s)")  # fmt: skip
+    add("--interval", type=_positive, default=1.0, metavar="S",
+        help="between probes of a five-tuple; lists may set it (default %(default)s)")  # fmt: skip
+    add("--trace-interval", type=_not_negative, default=60.0, metavar="S",
+        help="between traceroutes of one five-tuple; 0: none (default %(default)s)")  # fmt: skip
+    add("--timeout", type=_positive, default=0.5, metavar="S",
+        help="a probe without a reply is lost after this (default %(default)s)")  # fmt: skip
+    add("--burst", type=_count, default=1, metavar="N", help="probes per record (default 1)")
+    add("--allow-cidr", type=_network, action="append", metavar="NET",
+        help="may be probed, repeatable; no list extends it (default 127.0.0.0/8)")  # fmt: skip
+    add("--max-rate", type=_positive, default=500.0, metavar="N",
+        help="requests a second; no list raises it (default %(default)g)")  # fmt: skip
+    add("--answer-rate", type=_positive, default=200.0, metavar="N",
+        help="replies a second to one source address (default %(default)g)")  # fmt: skip
+    add("--list-interval", type=_positive, default=10.0, metavar="S",
+        help="between readings of the list (default %(default)s)")  # fmt: skip
+    add("--connect-timeout", type=_positive, default=10.0, metavar="S",
+        help="for reaching --publish's destination at start (default %(default)s)")  # fmt: skip
+    add("--layer", choices=("overlay", "underlay"), help="serve only this layer of the list")
+    add("--node-id", metavar="ID", help="serve only this container's endpoints of the list")
+    add("--engine", choices=("udp", "rdma"), default="udp",
+        help="UDP_PING, or RDMA_PING (so far by hand: python -m probers.rdma.ping)")  # fmt: skip
+    add("--encoding", choices=("arrow", "ndjson"), default="arrow", help="of ping records")
+    add("--compression", choices=("zstd", "lz4", "none"), default="zstd", help="Kafka only")
+    add("--relay-listen", type=_relay_socket, action="append", metavar="PATH[=NODE_ID[,TENANT]]",
+        help="also relay records of this host's containers from a unix socket, repeatable; with a "
+        "NODE_ID: of that container (and tenant) only")  # fmt: skip
+    add("--sender-key-file", metavar="PATH", help="this host's key (`skeletonhunter keys host`), "
+        f"with which messages are signed; or environment variable {KEY_FILE_VARIABLE}")  # fmt: skip
+    add(
+        "--unsigned",
+        action="store_true",
+        help="publish to Kafka on other machines without a sender's key: anybody could do so",
+    )
+    add("--kafka-option", action="append", default=[], metavar="NAME=VALUE",
+        help="librdkafka setting, repeatable, no secrets; further ones in environment variable "
+        f"{kafka_client.OPTIONS_VARIABLE}, the password's file in "
+        f"{kafka_client.PASSWORD_VARIABLE}")  # fmt: skip
+    add("--health-listen", type=_loopback_address, metavar="IP:PORT",
+        help="serve /metrics, /healthz and /readyz; loopback only (default: none)")  # fmt: skip
+    return made
+
+
+def _relay_socket(text: str) -> tuple[str, ClientIdentity | None]:
+    path, named, client = text.partition("=")
+    node_id, _, tenant = client.partition(",")
+    if not path or (named and not node_id):
+        raise argparse.ArgumentTypeError(f"{text!r} is not PATH[=NODE_ID[,TENANT]]")
+    return path, ClientIdentity(node_id, tenant) if named else None
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 1 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port (1..65535)")
+    return port
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 1e9:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return number
+
+
+def _not_negative(text: str) -> float:
+    return 0.0 if float(text) == 0 else _positive(text)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= 1000:
+        raise argparse.ArgumentTypeError(f"{text} is not between 1 and 1000")
+    return number
+
+
+def _loopback_address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    try:
+        if ip_address(host).is_loopback and 0 <= int(port) <= 65535:
+            return host, int(port)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text} is not a loopback address; give 127.0.0.1:PORT")
+
+
+def _network(text: str) -> IPv4Network:
+    try:
+        return IPv4Network(text)
+    except ValueError as why:
+        raise argparse.ArgumentTypeError(f"{why}; give a network such as 10.0.0.0/8") from why

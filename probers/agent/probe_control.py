@@ -1,0 +1,145 @@
+"""Applies ping lists: which addresses reply, which five-tuples are probed and traced, how often.
+
+Fails closed: without a valid list, with an empty one, or when the list could not be read three
+times in a row, the agent stops probing. It goes on replying and sending heartbeats, so that a lost
+controller does not look like a lost network.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Final
+
+from probers.agent import probe_plan
+from probers.agent.endpoint_binder import EndpointBinder
+from probers.agent.options import Options
+from probers.net.five_tuple import FiveTuple
+from probers.net.responder import Responder
+from probers.net.socket_pool import SocketPool
+from probers.ping_list.document import PingList, restrict, split_by_permission
+from probers.probing.reply_tracer import Peers, ReplyTracer
+from probers.probing.schedule import Schedule
+from probers.probing.traceroute import Tracer
+from probers.probing.udp import UdpEngine
+from probers.process.log import log_event
+from probers.process.loop import Loop
+
+#: Share of --max-rate that traces may use, and requests that one trace takes on average.
+_TRACE_SHARE, _REQUESTS_PER_TRACE = 0.2, 6.0
+EMPTY: Final = PingList(node_sn="-")
+
+
+class ProbeControl:
+    """Owns the schedules; must be called in the loop's thread."""
+
+    def __init__(
+        self,
+        options: Options,
+        loop: Loop,
+        sockets: SocketPool,
+        responder: Responder,
+        engine: UdpEngine,
+        tracer: Tracer,
+        random: Random,
+    ) -> None:
+        self._options, self._sockets, self._engine = options, sockets, engine
+        self._tracer = tracer
+        self._probes = Schedule(loop, self._probe, random)
+        self._traces = Schedule(loop, tracer.trace, random)
+        self.reply_tracer = ReplyTracer(responder, tracer.trace, random)
+        self.binder = EndpointBinder(sockets, options.listen_port)
+        #: The list in effect, and its fabric.
+        self.document, self.fabric = EMPTY, options.fabric or "default"
+        #: Five-tuples of the list: probed, sockets, forbidden (see schemas.metrics).
+        self.five_tuples: Counter[str] = Counter()
+
+    def apply(self, document: PingList | None) -> str | None:
+        """Serve and probe what the list says; None: the list is lost.
+
+        Returns why nothing is probed from now on; None: something is.
+        """
+        if document is None:
+            why = "the ping list could not be read 3 times in a row"
+            log_event("error", "probing-stopped", why=why)
+            self.stop()
+            return why
+        options = self._options
+        document = restrict(document, layer=options.layer, node_id=options.node_id)
+        targets, forbidden = split_by_permission(document.targets, options.allowed)
+        if forbidden:
+            log_event("warning", "targets-refused", count=len(forbidden), first=forbidden[0].ip,
+                      why="outside --allow-cidr")  # fmt: skip
+        self.document, self.fabric = document, document.fabric
+        wanted, peers = probe_plan.five_tuples(document, targets, options.node_sn)
+        flows = probe_plan.fit(wanted, self._listening(), self._sockets.max_sockets)
+        left_out = len(wanted) - len(flows)
+        if left_out:
+            why = "the list names more source ports than the limit on open files allows"
+            log_event("error", "five-tuples-left-out", count=left_out, probed=len(flows),
+                      sockets=self._sockets.max_sockets, why=why)  # fmt: skip
+        self.five_tuples = Counter(
+            probed=len(flows),
+            sockets=left_out,
+            forbidden=sum(len(target.src_ports) for target in forbidden),
+        )
+        self._sockets.devices = {own.ip: own.device for own in document.endpoints if own.device}
+        self._close_unused(flows)
+        self.bind()
+        if not flows:
+            why = "the ping list names no target for this agent"
+            log_event("warning", "probing-stopped", why=why)
+            self.stop()
+            return why
+        interval_s = self._schedule_probes(flows)
+        if options.trace_interval_s:
+            self._schedule_traces(flows, peers)
+        log_event("info", "probing", targets=len(targets), five_tuples=len(flows),
+                  endpoints=len(document.endpoints), interval_s=round(interval_s, 3))  # fmt: skip
+        return None
+
+    def stop(self) -> None:
+        """Stop probing and close its sockets; the responder's stay open."""
+        self.five_tuples["probed"] = 0
+        self._probes.replace([], 1.0)
+        self._traces.replace([], 1.0)
+        self.reply_tracer.replace({}, 0.0, 1.0)
+        self._close_unused([])
+
+    def bind(self) -> None:
+        """Open the responder's socket on every own endpoint that has none."""
+        self.binder.bind(own.ip for own in self.document.endpoints)
+
+    def _schedule_probes(self, flows: list[FiveTuple]) -> float:
+        """Probe the flows at most at --max-rate; returns the interval [s]."""
+        wanted_s = self.document.interval_s or self._options.interval_s
+        rate = self._options.max_rate * (1 - _TRACE_SHARE)
+        interval_s = max(wanted_s, len(flows) * self._options.burst / rate)
+        if interval_s > wanted_s:
+            log_event("warning", "interval-stretched", wanted_s=wanted_s,
+                      interval_s=round(interval_s, 3), why="--max-rate")  # fmt: skip
+        self._probes.replace(flows, interval_s)
+        return interval_s
+
+    def _schedule_traces(self, flows: list[FiveTuple], peers: Peers) -> None:
+        """Trace the routes of probes and of replies, each at half of the rate for traces."""
+        rate = self._options.max_rate * _TRACE_SHARE / 2 / _REQUESTS_PER_TRACE
+        # Inside the overlay a trace shows one hop and nothing of the fabric: it would mislead.
+        traced = [flow for flow in flows if flow.columns["agent_type"] == "underlay"]
+        first_s = max(1.0, len(traced) / rate)
+        interval_s = max(self._options.trace_interval_s, first_s)
+        self._traces.replace(traced, interval_s, first_s)
+        self.reply_tracer.replace(peers, interval_s, rate)
+
+    def _listening(self) -> set[tuple[str, int]]:
+        return {(own.ip, self._options.listen_port) for own in self.document.endpoints}
+
+    def _close_unused(self, flows: list[FiveTuple]) -> None:
+        """Close the sockets that neither reply nor probe; their descriptors are free at once."""
+        addresses = self._listening().union(flow.src for flow in flows)
+        self._sockets.close_except(addresses)
+        self._tracer.cancel_except(addresses)
+        self.binder.retain({own.ip for own in self.document.endpoints})
+
+    def _probe(self, flow: FiveTuple) -> None:
+        self._engine.probe(flow, self._options.burst)

@@ -1,0 +1,22 @@
+"""What the loop's thread leaves once a second for the health server's thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import monotonic_ns
+
+from schemas.metrics import Sample
+
+
+@dataclass(slots=True)
+class AgentStatus:
+    """Written by the loop's thread, read by others; each field is replaced as a whole.
+
+    stopped_why  why the agent does not probe at present; None: it does
+    samples      the loop's counters at its last tick
+    tick_ns      when that was [monotonic ns]
+    """
+
+    stopped_why: str | None = "no ping list has been read yet"
+    samples: tuple[Sample, ...] = ()
+    tick_ns: int = field(default_factory=monotonic_ns)

@@ -1,0 +1,214 @@
+"""The event loop: one thread, one selector, one heap of timers; about 1 % of a core.
+
+The method names are those of asyncio, which is not used: the agent stays small.
+"""
+
+from __future__ import annotations
+
+import heapq
+import selectors
+import socket
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from queue import Empty, SimpleQueue
+from time import monotonic_ns
+from typing import Final
+
+Callback = Callable[[], None]
+
+#: ``run`` raises when this many callbacks fail within ERROR_WINDOW_NS: faults are not isolated.
+MAX_ERRORS: Final = 100
+ERROR_WINDOW_NS: Final = 10_000_000_000
+#: Before a timer that is later than this, sockets are read: their datagrams arrived in time.
+_LATE_NS: Final = 20_000_000
+_MAX_DRAINED: Final = 10_000  # datagrams read before a late timer
+
+
+class LoopError(RuntimeError):
+    """Callbacks fail one after another; the last failure is the cause."""
+
+
+class Loop:
+    """Calls back when a socket is readable or a time has come.
+
+    Other threads and signal handlers may call ``post`` and ``stop`` only.
+    """
+
+    def __init__(self, on_error: Callable[[Exception], None] = lambda _: None) -> None:
+        """``on_error(error)`` is called for every exception that a callback raises."""
+        self._selector = selectors.DefaultSelector()
+        self._timers: list[tuple[int, int, Callback]] = []
+        self._order = count()
+        self._posted: SimpleQueue[Callback] = SimpleQueue()
+        self._wake_receiver, self._wake_sender = socket.socketpair()
+        self._wake_receiver.setblocking(False)
+        self._wake_sender.setblocking(False)
+        self._selector.register(self._wake_receiver, selectors.EVENT_READ, self._call_posted)
+        self._stopping = False
+        self._worst_delay_ns = 0
+        self._on_error = on_error
+        self._recent_errors: deque[int] = deque(maxlen=MAX_ERRORS)
+        #: Exceptions that callbacks have raised.
+        self.errors = 0
+
+    @property
+    def timers(self) -> int:
+        """Number of timers that have not fired yet."""
+        return len(self._timers)
+
+    def add_reader(self, fileno: int, callback: Callback) -> None:
+        """Call back whenever the socket has something to read or an error to report."""
+        self._selector.register(fileno, selectors.EVENT_READ, callback)
+
+    def remove_reader(self, fileno: int) -> None:
+        """Undo ``add_reader``; must be called before the socket is closed."""
+        self._selector.unregister(fileno)
+
+    def call_at(self, due_ns: int, callback: Callback) -> None:
+        """Call back once at monotonic time ``due_ns``."""
+        heapq.heappush(self._timers, (due_ns, next(self._order), callback))
+
+    def call_every(self, interval_ns: int, callback: Callback) -> None:
+        """Call back now and then every ``interval_ns``, without drift; missed times are skipped."""
+        due_ns = monotonic_ns()
+
+        def fire() -> None:
+            nonlocal due_ns
+            try:
+                callback()
+            finally:
+                missed = max(0, monotonic_ns() - due_ns) // interval_ns
+                due_ns += (missed + 1) * interval_ns
+                self.call_at(due_ns, fire)
+
+        self.call_at(due_ns, fire)
+
+    def post(self, callback: Callback) -> None:
+        """Have the loop's thread call back soon; safe in any thread."""
+        self._posted.put(callback)
+        self._wake()
+
+    def stop(self) -> None:
+        """Make ``run`` return after the current iteration; safe in any thread."""
+        self._stopping = True
+        self._wake()
+
+    def run(self) -> None:
+        """Serve until ``stop`` is called (also if that was before this call).
+
+        An exception in a callback is counted and passed to ``on_error``; the other callbacks go
+        on, because one bad datagram or list must not end the agent. Raises LoopError when
+        MAX_ERRORS timers or posted callbacks fail within ERROR_WINDOW_NS. Failures while reading
+        sockets do not count for that: others decide how many datagrams arrive.
+        """
+        while not self._stopping:
+            for key, _ in self._selector.select(self._timeout_s()):
+                self._call(key.data, fatal=False)
+            now_ns = monotonic_ns()
+            if self._timers and now_ns - self._timers[0][0] > _LATE_NS:
+                self._drain()
+            while self._timers and self._timers[0][0] <= now_ns:
+                due_ns, _, callback = heapq.heappop(self._timers)
+                self._worst_delay_ns = max(self._worst_delay_ns, now_ns - due_ns)
+                self._call(callback)
+        self._stopping = False
+
+    def reset_worst_delay_ns(self) -> int:
+        """Return how late the latest timer fired since the last call of this method [ns]."""
+        worst_ns, self._worst_delay_ns = self._worst_delay_ns, 0
+        return worst_ns
+
+    def close(self) -> None:
+        """Release the loop's own file descriptors."""
+        self._selector.close()
+        self._wake_receiver.close()
+        self._wake_sender.close()
+
+    def _call(self, callback: Callback, *, fatal: bool = True) -> None:
+        """Call back; ``fatal``: an exception counts towards MAX_ERRORS."""
+        try:
+            callback()
+        except LoopError:
+            raise
+        except Exception as why:  # one callback's failure must not affect the others
+            self.errors += 1
+            self._on_error(why)
+            if not fatal:
+                return
+            now_ns = monotonic_ns()
+            self._recent_errors.append(now_ns)
+            if (
+                len(self._recent_errors) == MAX_ERRORS
+                and now_ns - self._recent_errors[0] < ERROR_WINDOW_NS
+            ):
+                raise LoopError(
+                    f"{MAX_ERRORS} callbacks failed within {ERROR_WINDOW_NS // 10**9} s; "
+                    f"the last one: {type(why).__name__}: {why}"
+                ) from why
+
+    def _drain(self) -> None:
+        """Read what arrived while the process did not run, before any late timer fires."""
+        left = _MAX_DRAINED
+        while left > 0 and (ready := self._selector.select(0)):
+            left -= len(ready)
+            for key, _ in ready:
+                self._call(key.data, fatal=False)
+
+    def _timeout_s(self) -> float | None:
+        if not self._timers:
+            return None
+        return max(0.0, (self._timers[0][0] - monotonic_ns()) / 1e9)
+
+    def _wake(self) -> None:
+        # A full socket wakes the loop as well; a closed one means that the loop has ended.
+        with suppress(BlockingIOError, OSError):
+            self._wake_sender.send(b"!")
+
+    def _call_posted(self) -> None:
+        with suppress(BlockingIOError):
+            self._wake_receiver.recv(4096)
+        while True:
+            try:
+                callback = self._posted.get_nowait()
+            except Empty:
+                return
+            self._call(callback)
+
+
+class Deadlines:
+    """Many time-outs of the same length that share one timer: first in, first out."""
+
+    def __init__(self, loop: Loop, timeout_ns: int, on_expiry: Callable[[int], None]) -> None:
+        """``on_expiry(number)`` is called ``timeout_ns`` after ``add(number)``, also when the reply
+        has arrived meanwhile: the callee ignores the numbers that it no longer knows."""
+        self._loop, self._timeout_ns, self._on_expiry = loop, timeout_ns, on_expiry
+        self._pending: deque[tuple[int, int]] = deque()
+        self._armed = False
+        self._due_ns = 0
+        #: Valid during ``on_expiry``: the process did not run for at least the time-out (stopped,
+        #: suspended, starved of CPU), so a missing reply proves nothing about the network.
+        self.stalled = False
+
+    def add(self, number: int, now_ns: int) -> None:
+        """Start a time-out at monotonic time ``now_ns``."""
+        self._pending.append((now_ns + self._timeout_ns, number))
+        if not self._armed:
+            self._arm(self._pending[0][0])
+
+    def _arm(self, due_ns: int) -> None:
+        self._armed, self._due_ns = True, due_ns
+        self._loop.call_at(due_ns, self._expire)
+
+    def _expire(self) -> None:
+        now_ns = monotonic_ns()
+        self._armed = False
+        self.stalled = now_ns - self._due_ns >= self._timeout_ns
+        try:
+            while self._pending and self._pending[0][0] <= now_ns:
+                self._on_expiry(self._pending.popleft()[1])
+        finally:
+            if self._pending and not self._armed:
+                # One wake-up for all that expire within 20 ms: a time-out need not be exact.
+                self._arm(max(self._pending[0][0], now_ns + 20_000_000))

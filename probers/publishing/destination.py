@@ -1,0 +1,41 @@
+"""Selects the publisher for an address: Kafka, a relay's unix socket, or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from probers.publishing.publisher import Publisher, PublishUsageError
+from probers.publishing.signer import Signer
+
+
+def publish_to(
+    place: str,
+    *,
+    compression: str = "zstd",
+    signer: Signer | None = None,
+    kafka: Mapping[str, str] | None = None,
+) -> Publisher:
+    """A publisher to ``unix:PATH``, ``kafka:HOST:PORT[,HOST:PORT]`` or ``file:PATH``
+    (``file:-``: stdout); it is not connected yet.
+
+    signer  signs what goes to Kafka or a relay
+    kafka   further librdkafka settings
+    Raises PublishUsageError for any other address.
+    """
+    scheme, _, rest = place.partition(":")
+    # Each publisher is imported only when it is used: librdkafka costs an agent memory.
+    if rest and scheme == "file":
+        from probers.publishing.file import FilePublisher
+
+        return FilePublisher(rest)
+    if rest and scheme == "unix":
+        from probers.publishing.unix import UnixPublisher
+
+        return UnixPublisher(rest, signer=signer)
+    if rest and scheme == "kafka":
+        from probers.publishing.kafka import KafkaPublisher
+
+        return KafkaPublisher(rest, compression=compression, signer=signer, options=kafka)
+    raise PublishUsageError(
+        f"cannot publish to {place!r}; give unix:PATH, kafka:HOST:PORT or file:PATH"
+    )
