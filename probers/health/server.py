@@ -52,8 +52,11 @@ class HealthServer:
     runs without its health server.
     """
 
-    def __init__(self, host: str, port: int, handler: PageHandler) -> None:
+    def __init__(
+        self, host: str, port: int, handler: PageHandler, *, deadline_s: float = DEADLINE_S
+    ) -> None:
         self._host, self._port, self._handler = host, port, handler
+        self._deadline_s = deadline_s
         #: served, refused (too many, too slow, no request), failed (a defect of the server)
         self.counts: Counter[str] = Counter()
         self._clients: dict[socket.socket, _Client] = {}
@@ -166,7 +169,7 @@ class HealthServer:
         if len(self._clients) >= MAX_CONNECTIONS:
             self._drop(next(iter(self._clients)), "refused")  # the oldest one, which is slow
         connection.setblocking(False)
-        self._clients[connection] = _Client(now + DEADLINE_S)
+        self._clients[connection] = _Client(now + self._deadline_s)
         self._selector.register(connection, selectors.EVENT_READ)
 
     def _serve(self, connection: socket.socket) -> None:

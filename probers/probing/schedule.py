@@ -37,8 +37,15 @@ class Schedule:
     replaced keeps its turns, however often that happens.
     """
 
-    def __init__(self, loop: Loop, fire: Callable[[FiveTuple], None], random: Random) -> None:
-        self._loop, self._fire, self._random = loop, fire, random
+    def __init__(
+        self,
+        loop: Loop,
+        fire: Callable[[FiveTuple], None],
+        random: Random,
+        now: Callable[[], int] = monotonic_ns,
+    ) -> None:
+        """``now``: the loop's clock [monotonic ns]."""
+        self._loop, self._fire, self._random, self._now = loop, fire, random, now
         self._heap: list[tuple[int, int, _Turn]] = []
         self._order = count()
         self._interval_ns = 0
@@ -56,7 +63,7 @@ class Schedule:
         The first turns of new flows are spread over ``first_within_s`` (default: the interval).
         When the interval changes, all flows are new.
         """
-        start_ns, interval_ns = monotonic_ns(), int(interval_s * 1e9)
+        start_ns, interval_ns = self._now(), int(interval_s * 1e9)
         first_ns = int((first_within_s if first_within_s is not None else interval_s) * 1e9)
         same_interval = interval_ns == self._interval_ns
         known = {turn.flow: turn for *_, turn in self._heap} if same_interval else {}
@@ -92,11 +99,11 @@ class Schedule:
         if timer != self._timer:
             return
         self._armed_ns = None
-        now_ns = monotonic_ns()
+        now_ns = self._now()
         try:
             while self._heap and _on_grid(self._heap[0][0]) <= now_ns:
                 turn = heapq.heappop(self._heap)[2]
-                passed = (monotonic_ns() - turn.base_ns) // self._interval_ns
+                passed = (self._now() - turn.base_ns) // self._interval_ns
                 jitter = self._random.uniform(0, JITTER * self._interval_ns)
                 turn.due_ns = turn.base_ns + (passed + 1) * self._interval_ns + int(jitter)
                 self._push(turn)

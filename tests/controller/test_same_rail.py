@@ -94,7 +94,7 @@ def test_agents_accept_every_document() -> None:
 
 def test_a_container_gets_its_own_part_of_its_hosts_document() -> None:
     document = ping_list.parse(msgspec.json.encode(same_rail(cluster(4))["h001"]), "list")
-    part = ping_list.narrow(document, layer="overlay", node_id="c1")
+    part = ping_list.restrict(document, layer="overlay", node_id="c1")
     assert {own.ip for own in part.endpoints} == {"172.16.1.1", "172.17.1.1"}
     assert {target.layer for target in part.targets} == {"overlay"}
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agent_site import Site
+from builders.agent_site import Site
+from builders.waiting import HANG_S, Condition, Until, wait_until
 
 from probers.net.packet import Key
 from probers.net.responder import Responder
 from probers.net.socket_pool import SocketPool
 from probers.process.loop import Loop
 from probers.publishing.relay import Relay
-
-Until = Callable[[Callable[[], bool]], None]
-PATIENCE_S = 300.0  # a busy machine is slow, not wrong
 
 
 @pytest.fixture
@@ -41,10 +38,10 @@ def sockets(loop: Loop, key: Key) -> Iterator[SocketPool]:
 
 @pytest.fixture
 def run_until(loop: Loop) -> Until:
-    """Serve the loop until a condition holds; fails after a minute."""
+    """Serve the loop until a condition holds; fails after HANG_S."""
 
-    def serve(holds: Callable[[], bool]) -> None:
-        give_up_at = time.monotonic() + PATIENCE_S
+    def serve(holds: Condition) -> None:
+        give_up_at = time.monotonic() + HANG_S
         done: list[bool] = []
 
         def look() -> None:
@@ -54,25 +51,16 @@ def run_until(loop: Loop) -> Until:
 
         loop.call_every(1_000_000, look)
         loop.run()
-        assert done == [True], f"the condition did not hold within {PATIENCE_S:g} s"
+        assert done == [True], f"the condition did not hold within {HANG_S:g} s"
 
     return serve
 
 
 @pytest.fixture
 def eventually() -> Until:
-    """Wait for something that another thread or process does; fails after a minute."""
+    """Wait for something that another thread or process does."""
 
-    def wait(holds: Callable[[], bool]) -> None:
-        give_up_at = time.monotonic() + PATIENCE_S
-        pause = threading.Event()
-        while not holds():
-            assert time.monotonic() < give_up_at, (
-                f"the condition did not hold within {PATIENCE_S:g} s"
-            )
-            pause.wait(0.01)
-
-    return wait
+    return wait_until
 
 
 @pytest.fixture

@@ -1,0 +1,103 @@
+"""An RDMA prober and a responder whose ports are joined by a simulated cable."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from probers.net.packet import Key
+from probers.net.responder import Responder
+from probers.rdma.engine import Arrived, RdmaProber, RdmaResponder, Sent
+from probers.rdma.packet import QpAddress
+
+WALL = 1_700_000_000 * 10**9  # the wall clocks' time at the begin [ns]
+
+
+class Time:
+    """The true time [ns]; it passes whenever a clock is read."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+
+class Clock:
+    """The clocks of one end; ``offset``: its monotonic clock minus the true time."""
+
+    def __init__(self, time: Time, offset: int) -> None:
+        self.time, self._offset = time, offset
+
+    def mono(self) -> int:
+        self.time.now += 1_000
+        return self.time.now + self._offset
+
+    def wall(self) -> int:
+        return WALL + self.time.now
+
+
+class Cable:
+    """One of two ports: what one sends, the other receives, except the kinds in ``loses``.
+
+    Sending takes 20 us, and a message arrives 50 us later.
+    """
+
+    def __init__(self, clock: Clock, addresses: Sequence[QpAddress]) -> None:
+        self.addresses, self.clock = addresses, clock
+        self._events: deque[Sent | Arrived] = deque()
+        self.other: Cable
+        self.loses: set[int] = set()  # kinds
+        self.count = 0
+        self.prepared: set[QpAddress] = set()
+        self.completes_sends = True
+
+    def prepare(self, to: QpAddress) -> None:
+        if to not in self.prepared:
+            self.clock.time.now += 1_100_000_000  # the kernel resolves the neighbour
+            self.prepared.add(to)
+
+    def send(self, own: int, to: QpAddress, payload: bytes) -> int:
+        self.count += 1
+        self.clock.time.now += 20_000
+        if self.completes_sends:
+            self._events.append(Sent(self.count, self.clock.mono()))
+        if payload[5] not in self.loses:
+            self.clock.time.now += 50_000
+            receiver = self.other.addresses.index(to)
+            self.other.deliver(self.addresses[own], receiver, payload)
+        return self.count
+
+    def deliver(self, peer: QpAddress, own: int, payload: bytes) -> None:
+        self._events.append(Arrived(peer, own, payload, self.clock.mono()))
+
+    def poll(self) -> Sent | Arrived | None:
+        return self._events.popleft() if self._events else None
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
+class Pair:
+    """A prober and a responder whose clocks are an hour apart, joined by a cable."""
+
+    def __init__(self, asked_with: Key, answered_with: Key) -> None:
+        time = Time()
+        here, there = Clock(time, 0), Clock(time, 3600 * 10**9)
+        self.near = Cable(here, [QpAddress("10.0.0.1", 17), QpAddress("10.0.0.1", 18)])
+        self.far = Cable(there, [QpAddress("10.0.0.2", 2**24 - 1)])
+        self.near.other, self.far.other = self.far, self.near
+        self.admission = Responder(answered_with)
+        self.prober = RdmaProber(asked_with, self.near, now=here.mono, wall=here.wall)
+        self.responder = RdmaResponder(
+            answered_with, self.far, self.admission, now=there.mono, wall=there.wall
+        )
+
+    @property
+    def target(self) -> QpAddress:
+        return self.far.addresses[0]
+
+    def settle(self) -> None:
+        while self.prober.poll() or self.responder.poll():
+            pass
+
+    def time_out(self) -> None:
+        self.near.clock.time.now += 10**9
+        self.prober.poll()

@@ -1,0 +1,86 @@
+"""RDMA probes: the six stamps, addresses, the layout of a receive buffer."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probers.rdma.packet import (
+    GRH_BYTES,
+    QpAddress,
+    RdmaRoundTrip,
+    Stamps,
+    ip_of_gid,
+    parse_address,
+    round_trip,
+    source_ip,
+)
+
+TIMES = st.integers(min_value=0, max_value=10**9)
+
+
+def test_the_round_trip_is_what_neither_host_spent() -> None:
+    #       t1   t2     t3      t4      t5      t6
+    seen = Stamps(0, 4_000, 70_000, 79_000, 24_000, 30_000)
+    assert seen.rtt == (24_000 - 4_000) - (79_000 - 70_000) == 11_000
+    assert round_trip(seen) == RdmaRoundTrip(
+        rtt_us=11.0, prober_us=10.0, responder_us=9.0, consistent=True
+    )
+
+
+@given(st.lists(TIMES, min_size=5, max_size=5), st.integers(-(10**15), 10**15))
+def test_the_three_shares_add_up_to_the_elapsed_time_whatever_the_clocks_difference(
+    steps: list[int], skew: int
+) -> None:
+    """The prober's and the responder's share and the network's make up all the time that passed."""
+    posting, out, answering, back, noticing = steps
+    t2, t3 = posting, posting + out
+    t4, t5 = t3 + answering, t3 + answering + back
+    seen = Stamps(0, t2, t3 + skew, t4 + skew, t5, t5 + noticing)
+    assert seen.rtt == out + back
+    assert seen.rtt + seen.prober_delay + seen.responder_delay == seen.t6 - seen.t1
+
+
+@pytest.mark.parametrize(
+    "contradicting",
+    [
+        Stamps(0, 25_000, 70_000, 79_000, 24_000, 30_000),  # asked after the answer
+        Stamps(0, 4_000, 70_000, 99_000, 24_000, 30_000),  # answering took longer than everything
+        Stamps(0, 4_000, 79_000, 70_000, 24_000, 30_000),  # answered before it arrived
+    ],
+)
+def test_inconsistent_stamps_give_the_elapsed_time_as_round_trip(
+    contradicting: Stamps,
+) -> None:
+    assert round_trip(contradicting) == RdmaRoundTrip(30.0, None, None, consistent=False)
+
+
+def test_an_address_is_parsed_printed_and_mapped_to_its_gid_and_back() -> None:
+    address = parse_address("10.0.0.2/17")
+    assert address == QpAddress("10.0.0.2", 17)
+    assert str(address) == "10.0.0.2/17"
+    assert address.gid == "0000:0000:0000:0000:0000:ffff:0a00:0002"
+    assert ip_of_gid(address.gid) == "10.0.0.2"
+
+
+def test_a_link_local_gid_maps_no_ipv4_address() -> None:
+    assert ip_of_gid("fe80:0000:0000:0000:5054:00ff:fe12:3456") is None
+
+
+@pytest.mark.parametrize("text", ["10.0.0.2", "10.0.0.2/", "10.0.0.2/0", "host/17", "10.0.0.2/1x",
+                                  f"10.0.0.2/{2**24}"])  # fmt: skip
+def test_an_invalid_address_is_an_error_that_shows_a_valid_one(text: str) -> None:
+    with pytest.raises(ValueError, match=r"give ADDRESS/QPN such as 10\.0\.0\.2/17") as caught:
+        parse_address(text)
+    assert repr(text) in str(caught.value)
+
+
+def test_the_sender_is_read_from_the_ip_header_before_the_message() -> None:
+    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 132, 0, 0, 64, 17, 0,
+                         bytes([10, 1, 0, 1]), bytes([10, 1, 1, 1]))  # fmt: skip
+    assert source_ip(bytes(20) + header + b"payload") == "10.1.0.1"
+    assert source_ip(bytes([0x60]) + bytes(GRH_BYTES - 1)) is None, "an IPv6 header fills all 40"
+    assert source_ip(b"") is None

@@ -1,0 +1,170 @@
+"""The command, and an agent asked for RDMA, with and without a device."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+from builders.rdma_cable import Pair
+
+from probers.agent import main
+from probers.net.packet import KEY_VARIABLE, Key
+from probers.rdma import ping
+from probers.rdma.engine import Arrived, Sent
+from probers.rdma.packet import (
+    QpAddress,
+)
+from probers.rdma.verbs import RdmaError, VerbsPort
+
+AGENT = ["--ping-list", "x.json", "--publish", "file:x", "--node-sn", "h", "--engine", "rdma"]
+
+
+@pytest.fixture
+def pair(key: Key) -> Pair:
+    return Pair(key, key)
+
+
+@pytest.fixture
+def no_pyverbs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyverbs", None)
+    monkeypatch.setenv(KEY_VARIABLE, "a key for the tests only")
+
+
+@pytest.mark.usefixtures("no_pyverbs")
+@pytest.mark.parametrize(
+    "command",
+    [
+        lambda: ping.main(["ping", "--device", "rxe0", "10.0.0.2/17"]),
+        lambda: main.main(AGENT),
+    ],
+)
+def test_without_pyverbs_there_is_one_line_that_says_what_to_install(
+    command: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert callable(command)
+    assert command() == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "RDMA_PING needs pyverbs" in line
+    assert "apt install python3-pyverbs" in line
+
+
+class PyverbsError(Exception):
+    """pyverbs' own error."""
+
+
+class Named(NamedTuple):
+    name: bytes
+
+
+def install_pyverbs(
+    monkeypatch: pytest.MonkeyPatch, devices: Sequence[str], complaint: str | None = None
+) -> None:
+    """A pyverbs that lists these devices, or cannot list any."""
+
+    def get_device_list() -> list[Named]:
+        if complaint:
+            raise PyverbsError(complaint)
+        return [Named(name.encode()) for name in devices]
+
+    for part in ("device", "pyverbs_error", "enums", "addr", "wr"):
+        module = ModuleType(f"pyverbs.{part}")
+        monkeypatch.setitem(sys.modules, f"pyverbs.{part}", module)
+        vars(module).update(get_device_list=get_device_list, PyverbsError=PyverbsError)
+    monkeypatch.setenv(KEY_VARIABLE, "a key for the tests only")
+
+
+@pytest.mark.parametrize("complaint", [None, "Failed to get devices list"])
+def test_without_a_device_an_agent_asked_for_rdma_says_so_in_one_line(
+    complaint: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install_pyverbs(monkeypatch, [], complaint)
+    assert main.main(AGENT) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "needs an RDMA device and this machine has none" in line
+    assert "probe with UDP_PING" in line
+
+
+def test_an_agent_with_a_device_does_not_pretend_to_probe_with_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install_pyverbs(monkeypatch, ["rxe0"])
+    assert main.main(AGENT) == 2
+    assert "not scheduled by the agent yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["ping", "--device", "rxe0", "10.0.0.2"], "has no queue pair number"),
+        (["ping", "--device", "rxe0", "--count", "0", "10.0.0.2/17"], "not between 1 and"),
+        (["respond"], "--device"),
+    ],
+)
+def test_invalid_usage_of_the_command_is_reported(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        ping.main(arguments)
+    assert caught.value.code == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_the_command_requires_a_key(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    assert ping.main(["respond", "--device", "rxe0"]) == 2
+    assert f"variable {KEY_VARIABLE}" in capsys.readouterr().err
+
+
+def test_the_command_prints_one_json_line_per_target_with_loss_and_round_trips(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The device is the cable, whose other end replies whenever it is polled."""
+    calls: list[str] = []
+
+    class Device:
+        addresses = pair.near.addresses
+
+        def prepare(self, to: QpAddress) -> None:
+            calls.append("prepare")
+
+        def send(self, own: int, to: QpAddress, payload: bytes) -> int:
+            calls.append("send")
+            return pair.near.send(own, to, payload)
+
+        def poll(self) -> Sent | Arrived | None:
+            pair.responder.poll()
+            return pair.near.poll()
+
+        def close(self) -> None:
+            calls.append("close")
+
+    def open_port(name: str, queue_pairs: int) -> Device:
+        assert (name, queue_pairs) == ("rxe0", 2)
+        return Device()
+
+    monkeypatch.setenv(KEY_VARIABLE, "a key for the tests only")
+    clock, target = pair.near.clock, str(pair.target)
+    arguments = ["ping", "--device", "rxe0", "--count", "3", "--interval", "0.001", target, target]
+    assert ping.main(arguments, open_port=open_port, now=clock.mono, wall=clock.wall) == 0
+    assert calls[:2] == ["prepare"] * 2, "both targets before the first probe"
+    assert calls[-1] == "close"
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first["src"] == "10.0.0.1/17"
+    assert second["src"] == "10.0.0.1/18"
+    assert first["dst"] == second["dst"] == target
+    assert (first["sent"], first["lost"], first["whole"]) == (3, 0, 3)
+    assert 100 <= first["rtt_us"]["min"] <= first["rtt_us"]["median"] <= first["rtt_us"]["max"]
+
+
+def test_a_device_that_does_not_exist_is_reported_with_those_that_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    install_pyverbs(monkeypatch, ["rxe0", "rxe1"])
+    with pytest.raises(RdmaError, match="no RDMA device 'rxe9'; there is rxe0, rxe1"):
+        VerbsPort("rxe9")
