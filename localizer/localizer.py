@@ -63,7 +63,7 @@ class Localizer:
         self._state: FabricState | None = None
         self._tracker: IncidentTracker | None = None
         self._restored: list[Incident] = []
-        self._clocks = ClockWatch()
+        self._clocks = ClockWatch(self.options.baselines.clocks)
         self._placements: list[Placement] = []  # given before the first message
         self._maintenance: list[Maintenance] = []
         self._outage: Verdict | None = None  # of the whole fabric, until a second is judged again
@@ -172,7 +172,7 @@ class Localizer:
             self._assembler.punctuate(header)
             if body:
                 skewed = msgspec.json.decode(body, type=Punctuation).skewed
-                self._clocks.hear(header.partition, header.watermark_ms // 1000, skewed)
+                self._clocks.observe(header.partition, header.watermark_ms // 1000, skewed)
             return self._judge_all(self._assembler.ready())
         if batch is None:
             return LocalizerOutput()
@@ -279,4 +279,4 @@ class Localizer:
         state.tidy(at)
         tracker.drop_old_sightings(at)
         self._assembler.forget()
-        self._clocks.forget(at - retention.every_s)
+        self._clocks.drop_before(at - retention.every_s)

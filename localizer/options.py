@@ -9,6 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from localizer.baselines import clocks, drift, hosts, latency, loss, source_weights
+from localizer.detectors import drift as drift_test
+from localizer.detectors import flapping, lof, peer_groups, silence, spike
+from localizer.detectors import latency as latency_test
+from localizer.detectors import loss as loss_test
 from schemas.parameters.parameter import parameter
 from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 
@@ -41,6 +46,32 @@ class Retention:
 
 
 @dataclass(frozen=True, slots=True)
+class BaselineParameters:
+    """One for each baseline, by the name of its module."""
+
+    clocks: clocks.ClockParameters = clocks.DEFAULT
+    drift: drift.DriftBaselineParameters = drift.DEFAULT
+    hosts: hosts.HostActivityParameters = hosts.DEFAULT
+    latency: latency.LatencyBaselineParameters = latency.DEFAULT
+    loss: loss.LossBaselineParameters = loss.DEFAULT
+    source_weights: source_weights.SourceWeightParameters = source_weights.DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorParameters:
+    """One for each detector, by the name of its module."""
+
+    drift: drift_test.DriftParameters = drift_test.DEFAULT
+    flapping: flapping.FlappingParameters = flapping.DEFAULT
+    latency: latency_test.LatencyParameters = latency_test.DEFAULT
+    lof: lof.LofParameters = lof.DEFAULT
+    loss: loss_test.LossParameters = loss_test.DEFAULT
+    peer_groups: peer_groups.PeerGroupParameters = peer_groups.DEFAULT
+    silence: silence.SilenceParameters = silence.DEFAULT
+    spike: spike.SpikeParameters = spike.DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """Options of the localizer.
 
@@ -49,6 +80,7 @@ class Options:
     observers       source hosts that it takes to blame the network
     timing          of the windower: detected_at = watermark at decision + lateness
     retention       of what is not heard of any more
+    baselines       parameters of what is learnt; detectors: of the tests
     on_p            called with the p-values of every second, to check that they are calibrated
     """
 
@@ -64,4 +96,6 @@ class Options:
     )  # fmt: skip
     timing: WindowTiming = DEFAULT_TIMING
     retention: Retention = Retention()
+    baselines: BaselineParameters = BaselineParameters()
+    detectors: DetectorParameters = DetectorParameters()
     on_p: Callable[[PValues], None] | None = None

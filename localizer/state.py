@@ -6,13 +6,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from localizer.baselines.drift import DriftBaseline
+from localizer.baselines.hosts import HostActivity
+from localizer.baselines.latency import FEATURES, LatencyBaseline
+from localizer.baselines.loss import LossBaseline
 from localizer.baselines.pane_history import PaneHistory
 from localizer.baselines.source_weights import bounded
 from localizer.detectors.alarm_budget import AlarmBudget
-from localizer.detectors.drift import DriftMemory
-from localizer.detectors.latency import FEATURES, LatencyDeviation, LatencyMemory, comparable
-from localizer.detectors.loss import LossBaseline
-from localizer.detectors.silence import HostMemory
+from localizer.detectors.latency import LatencyDeviation, comparable, deviation
 from localizer.fabric.incidence.incidence import Incidence
 from localizer.fabric.key_index import GrowableArray, KeyIndex, pair_key
 from localizer.fabric.observability import Classes, classes
@@ -46,10 +47,10 @@ class FabricState:
         self.index = PathIndex()
         self.incidence = Incidence(topology)
         self.history = PaneHistory()
-        self.latency = LatencyMemory()
-        self.drift = DriftMemory()
-        self.background = LossBaseline()
-        self.hosts = HostMemory()
+        self.latency = LatencyBaseline(options.timing.window_s, options.baselines.latency)
+        self.drift = DriftBaseline(options.baselines.drift)
+        self.background = LossBaseline(options.baselines.loss)
+        self.hosts = HostActivity(options.baselines.hosts)
         self._ends = GrowableArray(np.int32, 2)
         self._layer = GrowableArray(np.int8)
         self._pair = GrowableArray(np.int64)
@@ -112,7 +113,8 @@ class FabricState:
         empty = np.empty(0, np.uint32)
         said = {n: np.concatenate([empty, *p]) for n, p in counts.items()}
         source = self.src[where]
-        self.history.put(frame.second, where, np.concatenate(rtt), **bounded(source, said))
+        counted = bounded(source, said, self.options.baselines.source_weights)
+        self.history.put(frame.second, where, np.concatenate(rtt), **counted)
         self.hosts.probed(frame.second, source)
         self.shift = self._judge_latency(frame) if frame.windows else None
 
@@ -124,8 +126,16 @@ class FabricState:
         for rows, batch in parts:
             columns = [batch.column(f"rtt_{name}_us").to_numpy() for name in FEATURES]
             count = batch.column("rtt_count").to_numpy()
-            features[rows] = comparable(np.stack(columns, axis=1), count, whole[rows])
-        return self.latency.judge(frame.second + 1, features, self.layer)
+            features[rows] = comparable(
+                np.stack(columns, axis=1), count, whole[rows],
+                self.options.detectors.latency.least_answers,
+            )  # fmt: skip
+        end_s, detectors = frame.second + 1, self.options.detectors
+        found = deviation(
+            self.latency, end_s, features, self.layer, detectors.latency, detectors.lof
+        )
+        self.latency.learn(end_s, features, found.flagged)
+        return found
 
     def _rows(self, batches: list[pa.RecordBatch]) -> list[I64]:
         rows, new = self.index.rows(batches)
@@ -195,9 +205,9 @@ class FabricState:
         """Forget the other paths."""
         self.index.retain(rows)
         self.incidence.retain(rows)
-        self.history.keep(rows)
-        self.latency.keep(rows)
-        self.drift.keep(rows)
+        self.history.retain(rows)
+        self.latency.retain(rows)
+        self.drift.retain(rows)
         for column in (self._ends, self._layer, self._pair):
             column.retain(rows)
         self.shift = None
@@ -256,7 +266,7 @@ class FabricState:
             keep[code] = whole or dead
         if not keep.all():
             self._ends.values[...] = (np.cumsum(keep) - 1)[self._ends.values]
-            self.hosts.keep(keep)
+            self.hosts.retain(keep)
             here = {host: pod for host in self.hosts.names if (pod := self.pods.get(host))}
             self.pods = self._given_pods | here
         if self.silent_scopes:  # a pod may have lost its hosts, or its name

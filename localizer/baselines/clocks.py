@@ -1,48 +1,73 @@
-"""Which clocks are wrong: off by about the same for a while, not merely late for a moment."""
+"""Which sources' clocks are wrong: off by the same for a while, not merely late for a moment."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-LASTING_S: Final = 5  # a gap in the input can make a source look late for less
-STEADY_S: Final = 2.0  # a clock that is wrong is wrong by the same
-FORGIVEN_S: Final = 3  # unheard of for so long; a step of several seconds names it only at its end
+from schemas.parameters.parameter import parameter
+
+
+@dataclass(frozen=True, slots=True)
+class ClockParameters:
+    """When an offset is a wrong clock.
+
+    lasting_s  it lasts at least so long: a gap in the input makes a source look late for less
+    steady_s   and changes by no more than this: a wrong clock is wrong by the same
+    expires_s  an offset that is not reported for so long is over; a step that closes several
+               seconds reports it only at its end
+    """
+
+    lasting_s: int = parameter(
+        5, unit="s", source="chosen: pytest tests/localizer/baselines (clocks)"
+    )
+    steady_s: float = parameter(
+        2.0, unit="s", source="chosen: pytest tests/localizer/baselines (clocks)"
+    )
+    expires_s: int = parameter(
+        3, unit="s", source="chosen: pytest tests/localizer/baselines (clocks)"
+    )
+
+
+DEFAULT: Final = ClockParameters()
 
 
 class ClockWatch:
-    """Follows what windowers say about sources whose clock differs from their peers'."""
+    """Follows what windowers report of sources whose clock differs from their peers'."""
 
-    def __init__(self) -> None:
-        self._since: dict[tuple[int, str], tuple[int, float, int]] = {}  # first s, offset, last s
+    def __init__(self, parameters: ClockParameters = DEFAULT) -> None:
+        self.parameters = parameters
+        #: (partition, name) -> first second, offset [s], newest second
+        self._offsets: dict[tuple[int, str], tuple[int, float, int]] = {}
 
-    def hear(self, partition: int, watermark_s: int, skewed: dict[str, float]) -> None:
-        """Take a punctuation: the offsets [s] of all skewed sources of a partition, by name."""
+    def observe(self, partition: int, watermark_s: int, skewed: dict[str, float]) -> None:
+        """Add a punctuation: the offsets [s] of all skewed sources of a partition, by name."""
         for name, offset_s in skewed.items():
-            first_s, offset, _ = self._since.get((partition, name), (watermark_s, offset_s, 0))
-            if abs(offset - offset_s) > STEADY_S:
+            first_s, offset, _ = self._offsets.get((partition, name), (watermark_s, offset_s, 0))
+            if abs(offset - offset_s) > self.parameters.steady_s:
                 first_s, offset = watermark_s, offset_s
-            self._since[partition, name] = (first_s, offset, watermark_s)
-        for key, (_, _, last_s) in list(self._since.items()):
-            if key[0] == partition and watermark_s - last_s >= FORGIVEN_S:
-                del self._since[key]
+            self._offsets[partition, name] = (first_s, offset, watermark_s)
+        for key, (_, _, last_s) in list(self._offsets.items()):
+            if key[0] == partition and watermark_s - last_s >= self.parameters.expires_s:
+                del self._offsets[key]
 
     def __len__(self) -> int:
-        return len(self._since)
+        return len(self._offsets)
 
-    def forget(self, second: int) -> None:
-        """Drop what partitions said that have said nothing since; they may be read elsewhere."""
-        for key, (_, _, last_s) in list(self._since.items()):
+    def drop_before(self, second: int) -> None:
+        """Drop offsets not reported since; their partition may be read by another worker."""
+        for key, (_, _, last_s) in list(self._offsets.items()):
             if last_s < second:
-                del self._since[key]
+                del self._offsets[key]
 
     def suspects(self) -> set[str]:
         """Sources that are off now, steadily or not."""
-        return {name for _, name in self._since}
+        return {name for _, name in self._offsets}
 
     def wrong(self) -> dict[str, float]:
-        """Sources whose offset has been steady for LASTING_S: name -> offset [s]."""
+        """Sources whose offset has been steady for ``lasting_s``: name -> offset [s]."""
         return {
             name: offset
-            for (_, name), (first_s, offset, last_s) in self._since.items()
-            if last_s - first_s >= LASTING_S
+            for (_, name), (first_s, offset, last_s) in self._offsets.items()
+            if last_s - first_s >= self.parameters.lasting_s
         }

@@ -109,7 +109,7 @@ class PaneHistory:
             ring[:] = 0
         self._rtt_us[:] = 0.0
 
-    def keep(self, rows: npt.NDArray[np.bool_]) -> None:
+    def retain(self, rows: npt.NDArray[np.bool_]) -> None:
         """Drop all other paths."""
         where = np.flatnonzero(rows)
         self._ring = {name: ring[:, where] for name, ring in self._ring.items()}

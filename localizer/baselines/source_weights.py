@@ -1,44 +1,66 @@
 """How much one source host may count: no more than a few others together. No I/O.
 
-Records say themselves how many probes they sum up, so that a host that writes a million where
+Records state themselves how many probes they sum up, so that a host that writes a million where
 others write one would decide alone what is lost in the fabric. Honest hosts of a fabric probe at
 about the same rate (within a factor of 1.93 in all shipped scenarios), and stay as they are.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from schemas.parameters.parameter import parameter
+
 I32 = npt.NDArray[np.int32]
 F64 = npt.NDArray[np.float64]
 U32 = npt.NDArray[np.uint32]
 
-#: Probes that a source host may count for in a second, in medians over all source hosts of the
-#: fabric; and a single five-tuple, in medians of the hosts' means.
-MOST_HOST: Final = 3.0
-MOST_TUPLE: Final = 8.0
-#: With fewer source hosts there is no telling who is the odd one.
-FEWEST_HOSTS: Final = 4
+
+@dataclass(frozen=True, slots=True)
+class SourceWeightParameters:
+    """Bounds of what counts in a second.
+
+    most_host    probes of a source host, in medians over all source hosts of the fabric
+    most_tuple   probes of a five-tuple, in medians of the hosts' means
+    least_hosts  with fewer source hosts no host stands out, and nothing is bounded
+    """
+
+    most_host: float = parameter(
+        3.0, unit="medians", source="measured: honest hosts differ by at most 1.93 in all scenarios"
+    )
+    most_tuple: float = parameter(
+        8.0, unit="medians", source="chosen: pytest tests/localizer (one loud sender)"
+    )
+    least_hosts: int = parameter(
+        4, unit="hosts", source="chosen: pytest tests/localizer (one loud sender)"
+    )
 
 
-def bounded(source: I32, counts: dict[str, U32]) -> dict[str, U32]:
-    """The counts of one second, those of a host that says too much scaled down.
+DEFAULT: Final = SourceWeightParameters()
 
-    source  (n,) source host of each pane; counts (n,) sent, lost, refused
-    returns the very same arrays where no host exceeds the bounds; lost and refused are scaled as
-            sent is
+
+def bounded(
+    source: I32, counts: dict[str, U32], parameters: SourceWeightParameters = DEFAULT
+) -> dict[str, U32]:
+    """The counts of one second, those of a host that exceeds the bounds scaled down.
+
+    source   (n,) source host of each pane; counts (n,) sent, lost, refused
+    returns  the very same arrays where no host exceeds the bounds; lost and refused are scaled as
+             sent is
     """
     sent = counts["sent"]
     panes = np.bincount(source, sent > 0)
     total = np.bincount(source, sent).astype(np.float64)
     active = panes > 0
-    if int(active.sum()) < FEWEST_HOSTS:
+    if int(active.sum()) < parameters.least_hosts:
         return counts
-    tuple_limit = max(1.0, MOST_TUPLE * float(np.median(total[active] / panes[active])))
-    host_limit = MOST_HOST * float(np.median(total[active]))
+    usual = float(np.median(total[active] / panes[active]))
+    tuple_limit = max(1.0, parameters.most_tuple * usual)
+    host_limit = parameters.most_host * float(np.median(total[active]))
     if total.max() <= host_limit and sent.max() <= tuple_limit:
         return counts
     allowed = np.minimum(sent, np.floor(tuple_limit))
@@ -51,7 +73,7 @@ def bounded(source: I32, counts: dict[str, U32]) -> dict[str, U32]:
 
 
 def _scaled(count: U32, scale: F64, most: U32) -> U32:
-    """A count that goes with the number of probes: nothing stays nothing, all stays all."""
+    """A count in proportion to the number of probes: none stays none, all stays all."""
     return np.minimum(np.rint(count * scale), most).astype(np.uint32)
 
 

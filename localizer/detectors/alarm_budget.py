@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-WEEK_S = 604_800
+WEEK_S: Final = 604_800
+#: Test families that share the budget: loss and latency, each over 5 and 30 s, and drift.
+FAMILIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,14 +15,14 @@ class AlarmBudget:
     """How small a p-value must be.
 
     per_week  false incidents allowed per fabric and week [count]
-    families  test families that share the budget (loss and latency over 5 and 30 s, drift)
+    families  test families that share the budget
 
-    A Bonferroni bound: overlapping windows and components that share paths are positively
-    dependent, which only makes it stricter.
+    Source  a Bonferroni bound: overlapping windows and components that share paths are positively
+            dependent, which only makes it stricter
     """
 
-    per_week: float = 1.0
-    families: int = 5
+    per_week: float
+    families: int = FAMILIES
 
     def level(self, components: int, every_s: float) -> float:
         """Largest p-value that may alarm if ``components`` are tested each ``every_s`` seconds."""

@@ -1,9 +1,9 @@
 """Local Outlier Factor of one window against the few before it, for many paths at once. Pure.
 
-It answers what a shift alone cannot: has this path looked like this lately? A window in a burst of
-training traffic is far from the quiet ones, but near the burst of the cycle before; a fault is near
-nothing. With ten references it cannot give small p-values, so it is an effect score, and the
-decision pools paths per component.
+The factor says whether a path has looked like this lately, which a shift alone does not. A window
+in a burst of training traffic is far from the quiet windows, but near the burst of the cycle
+before; a fault is near none. With ten references the factor cannot give small p-values, so it is an
+effect score, and the decision pools paths per component.
 
 Source  Breunig, Kriegel, Ng, Sander: LOF, identifying density-based local outliers (SIGMOD 2000);
         use on RTT windows: SkeletonHunter (SIGCOMM 2025), whose k and cut are not published.
@@ -11,23 +11,46 @@ Source  Breunig, Kriegel, Ng, Sander: LOF, identifying density-based local outli
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
+
+from localizer.baselines.robust import MAD_TO_SIGMA, median
+from schemas.parameters.parameter import parameter
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.floating]
 
-#: Earlier windows that must look alike before a window like them counts as usual. Training repeats
-#: itself within each window or two, so three of ten are soon there; a larger k would call bursts
-#: outliers that visit only a third of the windows, a smaller one would forgive a fault that slipped
-#: into one reference before it was flagged.
-NEIGHBOURS = 3
-_BLOCK = 2048  # paths at once: keeps the (block, R, R) distances in a cache
-_TINY = 1e-10  # keeps equal references from dividing by zero
+
+@dataclass(frozen=True, slots=True)
+class LofParameters:
+    """Neighbours, and the smallest unit in which features are compared.
+
+    neighbours  earlier windows that must look alike before a window like them counts as usual; a
+                larger number would call bursts outliers that visit only a third of the windows, a
+                smaller one would forgive a fault that slipped into one reference before its flag
+    unit_share  a feature's unit is at least this share of the median P50,
+    unit_us     and at least this
+    """
+
+    neighbours: int = parameter(
+        3, unit="windows",
+        source="chosen: pytest tests/localizer/detectors (bursts in a third of the windows); "
+        "SkeletonHunter, SIGCOMM 2025, does not publish its own",
+    )  # fmt: skip
+    unit_share: float = parameter(0.02, unit="1", source="chosen: pytest tests/localizer/detectors")
+    unit_us: float = parameter(0.3, unit="us", source="chosen: pytest tests/localizer/detectors")
 
 
-def local_outlier_factor(references: Floats, query: Floats, k: int = NEIGHBOURS) -> F64:
+DEFAULT: Final = LofParameters()
+_BLOCK: Final = 2048  # paths at once: keeps the (block, R, R) distances in a cache
+_TINY: Final = 1e-10  # keeps equal references from dividing by zero
+
+
+def local_outlier_factor(references: Floats, query: Floats, k: int = DEFAULT.neighbours) -> F64:
     """How much sparser each path's query lies than its nearest references do.
 
     references  (P, R, F) earlier windows; a row that is not finite is absent
@@ -53,12 +76,12 @@ def _factor(references: F64, query: F64, k: int) -> F64:
         return out
     absent, query = absent[usable], query[usable]
     references = np.where(absent[:, :, None], 0.0, references[usable])
-    apart = _distances(references, references)
-    apart[np.broadcast_to(absent[:, None], apart.shape)] = np.inf
-    own = np.arange(apart.shape[1])
-    apart[:, own, own] = np.inf  # nobody is its own neighbour
-    nearest = np.argpartition(apart, k - 1, axis=2)[:, :, :k]
-    distance = np.take_along_axis(apart, nearest, axis=2)
+    between = _distances(references, references)
+    between[np.broadcast_to(absent[:, None], between.shape)] = np.inf
+    own = np.arange(between.shape[1])
+    between[:, own, own] = np.inf  # no window is its own neighbour
+    nearest = np.argpartition(between, k - 1, axis=2)[:, :, :k]
+    distance = np.take_along_axis(between, nearest, axis=2)
     reach = distance.max(axis=2)  # to the k-th neighbour
     density = _density(distance, _of(reach, nearest))
     away = _distances(query[:, None], references)[:, 0]
@@ -92,27 +115,16 @@ def _density(distance: F64, reach: F64) -> F64:
     return density
 
 
-def in_noise_units(references: Floats, query: Floats) -> tuple[F64, F64]:
-    """Both, per feature in units of the path's own restlessness, so that no feature drowns others.
+def in_noise_units(
+    references: Floats, query: Floats, parameters: LofParameters = DEFAULT
+) -> tuple[F64, F64]:
+    """Both, per feature in units of the path's own spread, so that no feature outweighs others.
 
     references (P, R, F), query (P, F) in us; F starts with P25, P50, P75
-    The unit is 1.4826 MAD over the references, at least 2 % of their median P50 and 0.3 us.
+    The unit is 1.4826 MAD over the references, at least a share of their median P50 and some time.
     """
     references = references.astype(np.float64)
     middle = median(references)
-    spread = 1.4826 * median(np.abs(references - middle[:, None]))
-    unit = np.fmax(spread, np.fmax(0.02 * middle[:, 1:2], 0.3))
+    spread = MAD_TO_SIGMA * median(np.abs(references - middle[:, None]))
+    unit = np.fmax(spread, np.fmax(parameters.unit_share * middle[:, 1:2], parameters.unit_us))
     return (references - middle[:, None]) / unit[:, None], (query - middle) / unit
-
-
-def median(values: Floats) -> F64:
-    """(P, F) median over the second axis of (P, R, F), NaNs left out; NaN where all are.
-
-    numpy's nanmedian takes ten times as long on short axes.
-    """
-    ordered = np.sort(values, axis=1)
-    count = np.isfinite(ordered).sum(axis=1, keepdims=True)
-    low = np.take_along_axis(ordered, np.maximum((count - 1) // 2, 0), axis=1)
-    high = np.take_along_axis(ordered, np.minimum(count // 2, values.shape[1] - 1), axis=1)
-    half: F64 = ((low + high) / 2.0)[:, 0].astype(np.float64)
-    return np.where(count[:, 0] > 0, half, np.nan)

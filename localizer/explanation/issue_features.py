@@ -79,7 +79,7 @@ def _lossy_by_turns(state: FabricState, verdict: Verdict, share: F64) -> bool | 
         np.array([int(state.history.line(name, s)[rows].sum()) for s in _ring(state)])
         for name in ("sent", "lost")
     )
-    return flapping.losses(sent, lost)
+    return flapping.losses(sent, lost, state.options.detectors.flapping)
 
 
 def _late_by_turns(state: FabricState, verdict: Verdict) -> bool | None:
@@ -88,7 +88,7 @@ def _late_by_turns(state: FabricState, verdict: Verdict) -> bool | None:
     heard = rtt > 0
     over = np.where(heard, rtt - state.latency.reference[verdict.bad], 0.0).sum(axis=1)
     count = heard.sum(axis=1)
-    return flapping.lateness(over / np.maximum(count, 1), count)
+    return flapping.lateness(over / np.maximum(count, 1), count, state.options.detectors.flapping)
 
 
 def _ring(state: FabricState) -> range:

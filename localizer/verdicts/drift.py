@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from localizer.baselines import peer_groups
 from localizer.detectors import drift as detector
+from localizer.detectors import peer_groups
 from localizer.detectors.drift import Drift
 from localizer.evidence import Attribution, Evidence
 from localizer.state import FabricState
@@ -28,7 +28,7 @@ def learn(state: FabricState, at: int, judged: Bool) -> list[Drift]:
     """Learn from each disjoint window; returns the comparisons that the end of a half hour allows.
 
     judged  (P,) paths that may be judged
-    The longest comparison comes last. This changes the drift memory of the state.
+    The longest comparison comes last. This changes the drift baseline of the state.
     """
     end_s, shift = at + 1, state.shift
     if shift is None or end_s % WINDOW_S:
@@ -36,10 +36,12 @@ def learn(state: FabricState, at: int, judged: Bool) -> list[Drift]:
     rows = np.flatnonzero(shift.valid & ~shift.flagged & judged)
     value_us = state.latency.reference[rows] + shift.excess_us[rows]
     state.drift.learn(end_s, rows, value_us)
-    if end_s % detector.PERIOD_S:
+    if end_s % state.drift.parameters.period_s:
         return []
-    peers = 2 * peer_groups.of(state.src, state.dst, state.layer == 1) + state.layer
-    return state.drift.close(end_s, peers)
+    peers = 2 * peer_groups.peer_groups(state.src, state.dst, state.layer == 1) + state.layer
+    parameters = state.options.detectors.drift
+    pairs = state.drift.close(end_s)
+    return [detector.compare(now, then, peers, parameters) for now, then in pairs]
 
 
 def drift(state: FabricState, at: int, judged: Bool, comparisons: list[Drift]) -> Decision:
@@ -69,8 +71,9 @@ def _alarm(state: FabricState, at: int, drift: Drift, left: Bool) -> DriftPolicy
     weight = groups.pooled(vote)
     moved = groups.pooled(vote * shift / noise)
     mean = groups.pooled(vote * shift) / np.maximum(weight, 1e-9)
-    level = state.budget.level(len(groups.members), detector.PERIOD_S / len(detector.LAGS))
-    p = detector.tail(weight, moved, 1.0)
+    periods, parameters = state.drift.parameters, state.options.detectors.drift
+    level = state.budget.level(len(groups.members), periods.period_s / len(periods.lags))
+    p = detector.excess_p_values(weight, moved, 1.0, parameters)
     if not ((p < level) & (mean >= drift.smallest)).any():
         return None
     usual = np.where(valid, state.latency.reference, 1.0).astype(np.float64)
@@ -80,7 +83,7 @@ def _alarm(state: FabricState, at: int, drift: Drift, left: Bool) -> DriftPolicy
     )  # fmt: skip
     sent, lost = (state.history.total(name, at, WINDOW_S) for name in ("sent", "lost"))
     # Means of half an hour do not tell one direction, or some five-tuples, from all.
-    alarm = Alarm(groups, evidence, sent, lost, detector.PERIOD_S, partial=False)
+    alarm = Alarm(groups, evidence, sent, lost, periods.period_s, partial=False)
     return DriftPolicy(state, at, alarm, level, drift, valid, vote, usual)
 
 
@@ -115,7 +118,9 @@ class DriftPolicy:
         votes = share * self.vote * rows
         moved = votes * drift.shift / drift.noise
         weight = np.array([votes.sum()])
-        p = float(detector.tail(weight, np.array([moved.sum()]), self._inflation(candidate))[0])
+        parameters, inflated = self.state.options.detectors.drift, self._inflation(candidate)
+        total = np.array([moved.sum()])
+        p = float(detector.excess_p_values(weight, total, inflated, parameters)[0])
         size = float((votes * drift.shift).sum()) / max(float(weight[0]), 1e-9)
         mine = np.flatnonzero(rows & self.alarm.evidence.bad)
         witnesses = len(np.unique(self.state.src[mine]))
@@ -134,5 +139,7 @@ class DriftPolicy:
         groups, drift = self.alarm.groups, self.drift
         rest = self.vote * (self.valid & (candidate.owner != 0))
         return detector.inflation(
-            groups.pooled(rest), groups.pooled(rest * drift.shift / drift.noise)
+            groups.pooled(rest),
+            groups.pooled(rest * drift.shift / drift.noise),
+            self.state.options.detectors.drift,
         )

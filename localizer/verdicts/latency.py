@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from localizer.baselines import peer_groups
 from localizer.detectors import latency as detector
-from localizer.detectors import spike
+from localizer.detectors import peer_groups, spike
+from localizer.detectors.change_point import change_of_level
 from localizer.evidence import Attribution, Evidence
 from localizer.fabric.observability import Classes
 from localizer.state import FabricState
@@ -37,7 +37,8 @@ def latency(state: FabricState, at: int, judged: Bool) -> Decision:
     left = judged
     verdicts: list[Verdict] = []
     window, sudden = state.shift, _sudden(state, at)
-    for shift, length, every_s in ((sudden, spike.RECENT_S, 1.0), (window, WINDOW_S, 5.0)):
+    recent_s = state.options.detectors.spike.recent_s
+    for shift, length, every_s in ((sudden, recent_s, 1.0), (window, WINDOW_S, 5.0)):
         if shift is not None:
             policy = _alarm(state, at, shift, judged, left, length, every_s)
             if policy is not None:
@@ -48,11 +49,14 @@ def latency(state: FabricState, at: int, judged: Bool) -> Decision:
 
 
 def _sudden(state: FabricState, at: int) -> detector.LatencyDeviation | None:
-    memory, paths = state.latency, len(state.index)
-    if len(memory.reference) < paths:
+    baseline, paths = state.latency, len(state.index)
+    if len(baseline.reference) < paths:
         return None  # paths joined since the last window: the next one is near
-    lines = [state.history.rtt_us(at - back) for back in reversed(range(spike.RECENT_S))]
-    return spike.spike(np.stack(lines), memory.reference, memory.ceiling, state.layer)
+    parameters = state.options.detectors.spike
+    lines = [state.history.rtt_us(at - back) for back in reversed(range(parameters.recent_s))]
+    return spike.spike(
+        np.stack(lines), baseline.reference, baseline.ceiling, state.layer, parameters
+    )
 
 
 def _alarm(
@@ -70,18 +74,21 @@ def _alarm(
         return None
     groups, overlay = state.classes(), state.layer == 1
     vote = quorum.per_pair(state.pair, valid)  # a pair's five-tuples share its fate: one vote
-    peers = peer_groups.of(state.src, state.dst, overlay)
+    peers = peer_groups.peer_groups(state.src, state.dst, overlay)
+    parameters, healthy = state.options.detectors.peer_groups, shift.healthy_share
     # What tunnels is tested twice, for an rnic may fail the overlay alone.
     level = state.budget.level(len(groups.members) + int(groups.tunnels.sum()), every_s)
-    if not (_tail(groups, peers, vote * left, flagged, overlay, shift.quietest) < level).any():
+    if not (
+        _p_values(groups, peers, vote * left, flagged, overlay, healthy, parameters) < level
+    ).any():
         return None
-    tail = _tail(groups, peers, vote, flagged, overlay, shift.quietest)
+    p = _p_values(groups, peers, vote, flagged, overlay, healthy, parameters)
     noise = np.where(shift.noise_us > 0, shift.noise_us, 1.0)
-    excess = peer_groups.apart(shift.excess_us, peers, valid)
+    excess = peer_groups.without_common_shift(shift.excess_us, peers, valid, parameters)
     evidence = Evidence(
         groups, valid.astype(np.int64), flagged.astype(np.int64), excess, noise, flagged,
         state.src, overlay, state.background.rate, latency=True,
-        plausible=tail < PLAUSIBLE,
+        plausible=p < PLAUSIBLE,
     )  # fmt: skip
     sent, lost = (state.history.total(name, at, length) for name in ("sent", "lost"))
     alarm = Alarm(groups, evidence, sent, lost, length, shift.excess_us)
@@ -120,8 +127,13 @@ class LatencyPolicy:
         flagged, window_s = self.alarm.evidence.bad, self.alarm.window_s
         share, rows = candidate.share, candidate.rows
         n, k = float((vote * share * rows).sum()), float((vote * share * (rows & flagged)).sum())
-        p = peer_groups.tail_of(
-            share * rows, self.peers, vote * candidate.counts, flagged, shift.quietest
+        p = peer_groups.excess_p_value(
+            share * rows,
+            self.peers,
+            vote * candidate.counts,
+            flagged,
+            shift.healthy_share,
+            state.options.detectors.peer_groups,
         )
         mine = np.flatnonzero(rows & flagged)
         witnesses = len(np.unique(state.src[mine]))
@@ -137,14 +149,22 @@ class LatencyPolicy:
         return Finding("high_latency", mine, p, size, first_s, lof=lof)
 
 
-def _tail(
-    groups: Classes, peers: I64, vote: F64, moved: Bool, overlay: Bool, quietest: float
+def _p_values(
+    groups: Classes,
+    peers: I64,
+    vote: F64,
+    slow: Bool,
+    overlay: Bool,
+    healthy_share: float,
+    parameters: peer_groups.PeerGroupParameters,
 ) -> F64:
     """(K,) excess p-value of each class; of what tunnels the smaller of all paths' and of the
     overlay's alone."""
-    tail = peer_groups.tail(groups.factored, peers, vote, moved, quietest)
-    above = peer_groups.tail(groups.factored, peers, vote * overlay, moved, quietest)
-    return np.where(groups.tunnels, np.minimum(tail, above), tail)
+    every, above = (
+        peer_groups.excess_p_values(groups.factored, peers, each, slow, healthy_share, parameters)
+        for each in (vote, vote * overlay)
+    )
+    return np.where(groups.tunnels, np.minimum(every, above), every)
 
 
 def _onset(state: FabricState, at: int, bad: I64) -> int:
@@ -160,4 +180,4 @@ def _onset(state: FabricState, at: int, bad: I64) -> int:
                    out=np.zeros_like(rtt))  # fmt: skip
     count = heard.sum(axis=1).astype(np.float64)
     level = ratio.sum(axis=1, dtype=np.float64) / np.maximum(count, 1.0)
-    return seconds[spike.change_of_level(level, count)]
+    return seconds[change_of_level(level, count)]

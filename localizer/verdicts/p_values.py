@@ -10,9 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from localizer.baselines import peer_groups
-from localizer.detectors import loss
-from localizer.detectors.latency import QUIETEST
+from localizer.detectors import loss, peer_groups
 from localizer.options import PValues
 from localizer.state import FabricState
 from localizer.verdicts import quorum
@@ -37,14 +35,18 @@ def report(state: FabricState, at: int, judged: Bool) -> None:
             for name in ("sent", "lost")
         )
         p, above = (
-            loss.upper_tail(k, sent, background.rate, background.dispersion)
+            loss.excess_p_values(k, sent, background.rate, background.dispersion)
             for k in (lost, lost + 1.0)
         )
         ask(PValues(f"loss {length} s", at, p, np.minimum(above, p), sent * background.rate))
     if state.shift is not None:
         valid = state.shift.valid & judged
         vote = quorum.per_pair(state.pair, valid)
-        crowd = peer_groups.of(state.src, state.dst, state.layer == 1)
-        p = peer_groups.tail(groups.factored, crowd, vote, state.shift.flagged & valid)
+        group = peer_groups.peer_groups(state.src, state.dst, state.layer == 1)
+        slow = state.shift.flagged & valid
+        p = peer_groups.excess_p_values(
+            groups.factored, group, vote, slow, state.shift.healthy_share,
+            state.options.detectors.peer_groups,
+        )  # fmt: skip
         votes = groups.pooled(vote)
-        ask(PValues("latency 30 s", at, p, p, votes * QUIETEST))
+        ask(PValues("latency 30 s", at, p, p, votes * state.shift.healthy_share))

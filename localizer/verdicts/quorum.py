@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from localizer.detectors.loss import LossBaseline, upper_tail
+from localizer.baselines.loss import LossBaseline
+from localizer.detectors.loss import excess_p_values
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -25,7 +26,7 @@ def enough(
         return False
     rest = rows & (source != loudest(source, lost, rows))
     k, n = float(lost[rest].sum()), float(sent[rest].sum())
-    return bool(upper_tail(np.array([k]), np.array([n]), background.rate)[0] < 1e-4)
+    return bool(excess_p_values(np.array([k]), np.array([n]), background.rate)[0] < 1e-4)
 
 
 def loudest(source: I32, lost: I64, rows: Bool) -> int:

@@ -71,12 +71,12 @@ def _alarm(
     sent = state.history.total("sent", at, length) * unclaimed.left
     lost = state.history.total("lost", at, length) * unclaimed.left
     pooled = groups.pooled(sent), groups.pooled(lost)
-    if not loss.alarming(*pooled, background, level).any():
+    if not loss.alarming(*pooled, background, level, state.options.detectors.loss).any():
         return None
-    p_path = loss.upper_tail(lost.astype(float), sent.astype(float), background.rate)
+    p_path = loss.excess_p_values(lost.astype(float), sent.astype(float), background.rate)
     bad = (lost > 0) & (p_path < SURPRISE)
     known = _holding(groups, state.suspects)
-    plausible = loss.upper_tail(pooled[1], pooled[0], background.rate) < PLAUSIBLE
+    plausible = loss.excess_p_values(pooled[1], pooled[0], background.rate) < PLAUSIBLE
     evidence = Evidence(
         groups, sent, lost, np.zeros(len(sent)), np.ones(len(sent)), bad,
         state.src, state.layer == 1, background.rate,
@@ -119,7 +119,8 @@ class LossPolicy:
         background, observers = state.background, state.options.observers
         share, rows, sent, lost = candidate.share, candidate.rows, alarm.sent, alarm.lost
         n, k = float((share * sent * rows).sum()), float((share * lost * rows).sum())
-        if not loss.alarming(np.array([n]), np.array([k]), background, self.level)[0]:
+        parameters = state.options.detectors.loss
+        if not loss.alarming(np.array([n]), np.array([k]), background, self.level, parameters)[0]:
             return None
         if not self._by_itself(share * rows, share * (rows & candidate.clear)):
             return None
@@ -135,7 +136,7 @@ class LossPolicy:
             lone_host = state.hosts.names[quorum.loudest(state.src, lost, rows)]
         return Finding(
             _symptom(sent, lost, bad, max(effect, others)), mine,
-            float(loss.upper_tail(np.array([k]), np.array([n]), background.rate)[0]),
+            float(loss.excess_p_values(np.array([k]), np.array([n]), background.rate)[0]),
             effect, first_s, lone_host,
         )  # fmt: skip
 
@@ -167,7 +168,7 @@ class LossPolicy:
 
     def _significant(self, lost: float, sent: float) -> bool:
         background = self.state.background
-        p = loss.upper_tail(
+        p = loss.excess_p_values(
             np.array([lost]), np.array([sent]), background.rate, background.dispersion
         )
         return bool(p[0] < STILL)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from localizer.detectors.silence import Hosts, observers
+from localizer.detectors.silence import HostStates, observers
 from localizer.explanation.confidence import by_rule
 from localizer.state import FabricState
 from localizer.verdicts.decision import Decision
@@ -42,13 +42,13 @@ class ScopeOutages(NamedTuple):
     covered: Bool
 
 
-def scope_outages(state: FabricState, at: int, hosts: Hosts) -> ScopeOutages:
+def scope_outages(state: FabricState, at: int, hosts: HostStates) -> ScopeOutages:
     """Pods and fabrics whose hosts are silent together, until half of the hosts are back."""
     covered = np.zeros(len(state.hosts), bool)
     if not (hosts.doubtful | hosts.silent).any() and not state.silent_scopes:
         return ScopeOutages(Decision(), covered)
     silent_scopes = set(state.silent_scopes)
-    life = state.hosts.life(at)
+    life = state.hosts.last_seen(at)
     counted = life.beats & ~life.goodbye
     mute = hosts.silent & (life.probed_s < at - 3)
     fading = (hosts.silent | hosts.doubtful) & (life.probed_s < at - 1)
@@ -98,7 +98,7 @@ def fabric_outage(state: FabricState, at: int) -> Decision:
 
     at  newest second that was judged
     """
-    life = state.hosts.life(at + 60)  # heartbeats run ahead of panes
+    life = state.hosts.last_seen(at + 60)  # heartbeats run ahead of panes
     counted = life.beats & ~life.goodbye & (life.last_s > at - AT_ONCE_S)
     if counted.sum() < FEWEST_HOSTS or (life.last_s[counted] > at + AT_ONCE_S / 2).any():
         return Decision()  # agents that beat without probing are alive

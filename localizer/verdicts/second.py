@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from localizer.detectors.silence import host_states
 from localizer.state import FabricState
 from localizer.suppression.filters import reported, unready
 from localizer.verdicts import p_values
@@ -27,8 +28,9 @@ def second(
     skewed    sources whose clock is off, and by how much [s]
     suspects  sources whose clock seems to be off, for how short a time ever
     """
-    hosts = state.hosts.state(at)
-    verdicts = [skewed_clock(at, name, by) for name, by in skewed.items()]
+    parameters = state.options.detectors.silence
+    hosts = host_states(state.hosts, at, parameters, state.options.timing.window_s)
+    verdicts = [skewed_clock(state, at, name, by) for name, by in skewed.items()]
     outages = scope_outages(state, at, hosts)
     verdicts += apply(state, at, outages.decision)
     verdicts += apply(state, at, silent_hosts(state, at, hosts, outages.covered))

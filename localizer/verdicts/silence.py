@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from localizer.baselines.clocks import LASTING_S
 from localizer.detectors import loss
-from localizer.detectors.silence import Hosts, observers
+from localizer.detectors.silence import HostStates, observers
 from localizer.explanation.confidence import by_rule
 from localizer.state import FabricState
 from localizer.verdicts.build import corrected
@@ -26,7 +25,7 @@ RNICS_AT_ONCE = 2
 CONTRADICTED_S = 8.0
 
 
-def silent_hosts(state: FabricState, at: int, hosts: Hosts, covered: Bool) -> Decision:
+def silent_hosts(state: FabricState, at: int, hosts: HostStates, covered: Bool) -> Decision:
     """agent_down and host_down.
 
     covered  (H,) hosts that fell silent with their whole pod, which has a verdict of its own
@@ -42,7 +41,7 @@ def silent_hosts(state: FabricState, at: int, hosts: Hosts, covered: Bool) -> De
     lit = observers(state.dst, state.src, to_silent & (lost < sent), count)
     # One host that claims to be answered for longer than a death takes to be seen by all vetoes
     # nothing while the others agree.
-    lasting = at + 1.0 - state.hosts.life(at).last_s >= CONTRADICTED_S
+    lasting = at + 1.0 - state.hosts.last_seen(at).last_s >= CONTRADICTED_S
     allowed = np.where(lasting, 1, 0)
     verdicts = []
     down = np.zeros(count, bool)
@@ -75,7 +74,7 @@ def silent_hosts(state: FabricState, at: int, hosts: Hosts, covered: Bool) -> De
     return Decision(verdicts, ignore=state.touches(down))
 
 
-def starved_agents(state: FabricState, at: int, hosts: Hosts) -> Decision:
+def starved_agents(state: FabricState, at: int, hosts: HostStates) -> Decision:
     """agent_starved: several rnics of one host time out together while its CPU is withheld.
 
     Whatever a starved agent measures is about itself, and does not count.
@@ -105,12 +104,13 @@ def starved_agents(state: FabricState, at: int, hosts: Hosts) -> Decision:
     return Decision(verdicts, ignore=state.touches(hosts.starved))
 
 
-def skewed_clock(at: int, name: str, by: float) -> Verdict:
+def skewed_clock(state: FabricState, at: int, name: str, by: float) -> Verdict:
     """clock_skewed: the clock of an agent differs by so much [s] from the median of its peers."""
     text = f"the clock of {name} is {by:+.1f} s off the median of its peers; not judged"
     who = component("agent", name)
     none = np.empty(0, np.int64)
-    return _about_host(who, "agent", "clock_skewed", none, at, text, 1.0, LASTING_S)
+    lasting_s = state.options.baselines.clocks.lasting_s
+    return _about_host(who, "agent", "clock_skewed", none, at, text, 1.0, lasting_s)
 
 
 def unanswered(state: FabricState, at: int, rows: Bool) -> float:
@@ -123,7 +123,7 @@ def unanswered(state: FabricState, at: int, rows: Bool) -> float:
         float(state.history.total(name, at, 3)[rows].sum()) for name in ("sent", "lost", "refused")
     )
     failed, background = np.array([min(lost + refused, sent)]), state.background
-    p = loss.upper_tail(failed, np.array([sent]), background.rate, background.dispersion)
+    p = loss.excess_p_values(failed, np.array([sent]), background.rate, background.dispersion)
     return corrected(float(p[0]), max(1, len(state.hosts)))
 
 

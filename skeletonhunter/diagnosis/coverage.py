@@ -10,8 +10,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from localizer.detectors import drift
-from localizer.detectors.latency import LatencyMemory
 from localizer.incidents.sightings import SIGHTINGS
 from localizer.options import Options
 from localizer.state import THIRD_S
@@ -65,13 +63,13 @@ def needs(judged: Judged, options: Options) -> list[Need]:
     start, span = judged.stretch()
     hosts = len(judged.hosts)
     loss = WINDOWS_S[0] + SIGHTINGS["reachability"] - 1
-    window = LatencyMemory().window_s
+    window, drift = options.timing.window_s, options.baselines.drift
     lead = start % window  # a reference may lack the beginning of its first third
     latency = 2 * window - lead if lead < THIRD_S else 3 * window - lead
     rows = (
         ("loss", loss, len(judged.seconds)),
         ("latency", latency, span),
-        ("drift", (1 + drift.LAGS[0]) * drift.PERIOD_S, span),
+        ("drift", (1 + drift.lags[0]) * drift.period_s, span),
     )
     return [Need(name, math.ceil(s), options.observers, seen, hosts) for name, s, seen in rows]
 

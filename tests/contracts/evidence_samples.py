@@ -11,7 +11,7 @@ from builders.clusters import reply, request
 from builders.incidences import classes_of, incidence_of, routes_chunk
 from scipy import sparse
 
-from localizer.detectors.loss import upper_tail
+from localizer.detectors.loss import excess_p_values
 from localizer.evidence import Evidence, Matrices
 from localizer.fabric.observability import Classes
 from localizer.fabric.path_table import Path
@@ -90,7 +90,7 @@ def lossy(culprits: Sequence[tuple[str, float]], seed: int) -> Evidence:
     for component, share in culprits:
         survive *= (1 - share) ** _share(base, component)
     lost = rng.binomial(base.sent, 1 - survive)
-    p = upper_tail(lost.astype(float), base.sent.astype(float), BACKGROUND)
+    p = excess_p_values(lost.astype(float), base.sent.astype(float), BACKGROUND)
     return replace(base, lost=lost, bad=(lost > 0) & (p < SURPRISE))
 
 

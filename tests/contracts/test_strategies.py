@@ -13,9 +13,10 @@ from evidence_samples import permuted as _permuted
 from scipy import sparse
 
 from localizer import strategies
-from localizer.detectors.loss import MATERIAL
+from localizer.detectors import loss
 from localizer.errors import LocalizerError, UnknownStrategy
 from localizer.evidence import Attribution, Evidence, Matrices
+from localizer.strategies import registry
 
 every_strategy = pytest.mark.parametrize("name", strategies.names())
 #: Those that know chance from a cause; the others leave that to whoever calls them.
@@ -264,7 +265,7 @@ def test_noise_alone_is_nobodys_fault() -> None:
 def test_what_deepview_reads_out_of_noise_is_too_small_to_matter() -> None:
     """It tests what the Lasso picked on the same data, so some quiet windows name somebody."""
     found = noise("deepview")
-    assert all(blame.effect < MATERIAL for blame in found)
+    assert all(blame.effect < loss.DEFAULT.least_excess for blame in found)
     assert len(found) < 200 / 10
 
 
@@ -294,7 +295,7 @@ def test_the_default_is_registered_with_the_published_ones() -> None:
 
 def test_two_strategies_of_one_name_are_an_error() -> None:
     with pytest.raises(LocalizerError, match="two strategies are named 'vote007'"):
-        strategies.strategy("vote007")(lambda evidence: [])
+        registry.strategy("vote007")(lambda evidence: [])
 
 
 def test_an_unknown_name_tells_the_known_ones() -> None:

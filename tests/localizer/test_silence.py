@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from builders.clusters import FINE, Cluster, Second, Weather, newest, observe
 
-from localizer.baselines.clocks import ClockWatch
-from localizer.detectors.silence import HostMemory
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
 from localizer.options import Options, Retention
@@ -148,73 +146,6 @@ def test_a_single_missed_heartbeat_hides_time_outs_only_while_in_doubt() -> None
     assert names(newest(found)) == RNIC_DOWN
 
 
-# --- signs of life ----------------------------------------------------------------------------
-
-
-def hosts(*beats: tuple[str, float]) -> HostMemory:
-    memory = HostMemory()
-    for name in ("a", "b"):
-        memory.code(name)
-    for name, time_s in beats:
-        memory.beat(name, time_s, alive=True, steal=0.0, delay_us=0.0)
-    return memory
-
-
-@pytest.mark.parametrize(
-    ("age_s", "doubtful", "silent"),
-    [(0.5, False, False), (1.5, False, False), (1.8, True, False), (3.1, True, False),
-     (3.4, True, True), (60.0, True, True)],
-)  # fmt: skip
-def test_silence_is_doubted_first_and_believed_later(
-    age_s: float, doubtful: bool, silent: bool
-) -> None:
-    state = hosts(("a", 100.0 - age_s), ("b", 99.9)).state(99)
-    assert (bool(state.doubtful[0]), bool(state.silent[0])) == (doubtful, silent)
-    assert not state.doubtful[1]
-
-
-def test_later_heartbeats_do_not_make_a_host_alive_that_was_dead_then() -> None:
-    memory = hosts(("a", 90.0), ("a", 105.0), ("b", 99.5))
-    assert memory.state(99).silent[0]
-    assert not memory.state(105).silent[0]
-
-
-def test_a_host_that_said_goodbye_lives_again_with_its_next_heartbeat() -> None:
-    memory = hosts(("a", 99.5))
-    memory.beat("b", 99.6, alive=False, steal=0.0, delay_us=0.0)
-    assert memory.state(99).silent.tolist() == [False, True]
-    memory.beat("b", 100.6, alive=True, steal=0.0, delay_us=0.0)
-    assert memory.state(100).silent.tolist() == [False, False]
-
-
-# --- clocks -----------------------------------------------------------------------------------
-
-
-def wrong(*said: dict[str, float], every_s: int = 1) -> dict[str, float]:
-    watch = ClockWatch()
-    for n, skewed in enumerate(said):
-        watch.hear(0, n * every_s, skewed)
-    return watch.wrong()
-
-
-def test_a_clock_is_wrong_when_it_is_off_by_the_same_for_five_seconds() -> None:
-    assert wrong(*[{"h1": 3600.0}] * 5) == {}
-    assert wrong(*[{"h1": 3600.0}] * 6) == {"h1": 3600.0}
-
-
-def test_a_source_that_is_merely_late_is_off_by_ever_more() -> None:
-    assert wrong(*[{"h1": -6.0 - n} for n in range(30)]) == {}
-
-
-def test_a_clock_that_was_set_right_is_right() -> None:
-    assert wrong(*[{"h1": 3600.0}] * 10, *[{}] * 4) == {}
-
-
-def test_seconds_of_which_a_windower_says_nothing_do_not_clear_a_clock() -> None:
-    """A step that closes two seconds speaks of the clocks only with the last."""
-    assert wrong(*[{"h1": 3600.0}, {}] * 6) == {"h1": 3600.0}
-
-
 def test_a_wrong_clock_is_an_incident_of_its_agent() -> None:
     localizer, found = Localizer(topology=CLUSTER.topology), []
     for at in range(12):
@@ -223,15 +154,6 @@ def test_a_wrong_clock_is_an_incident_of_its_agent() -> None:
     (incident,) = newest(found)
     assert (incident.component, incident.symptom) == (f"agent:{HOST}", "clock_skewed")
     assert "is -3600.2 s off" in str(incident.evidence["text"])
-
-
-def test_heartbeats_far_ahead_of_the_panes_do_not_make_a_host_look_silent() -> None:
-    hosts = HostMemory()
-    for second in range(100, 140):
-        hosts.beat("h1", float(second), alive=True, steal=0.0, delay_us=0.0)
-    state = hosts.state(105)
-    assert not state.silent[0]
-    assert not state.doubtful[0]
 
 
 def test_an_unheard_host_is_dropped_and_the_other_hosts_keep_their_states() -> None:

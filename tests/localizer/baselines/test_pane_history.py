@@ -51,7 +51,7 @@ def test_a_stretch_of_seconds_holds_what_was_written_in_them(
             history.erase(np.arange(len(by_hand)) == number)
             by_hand = [{} if path == number else told for path, told in enumerate(by_hand)]
         elif what == "keep":
-            history.keep(np.arange(len(by_hand)) != number)
+            history.retain(np.arange(len(by_hand)) != number)
             by_hand = [told for path, told in enumerate(by_hand) if path != number]
         else:
             history.clear()

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import LocalOutlierFactor
 
-from localizer.detectors.lof import in_noise_units, local_outlier_factor, median
+from localizer.baselines.robust import median
+from localizer.detectors.lof import in_noise_units, local_outlier_factor
 
 
 def by_scikit_learn(references: np.ndarray, query: np.ndarray, k: int) -> float:
@@ -18,7 +19,7 @@ def by_scikit_learn(references: np.ndarray, query: np.ndarray, k: int) -> float:
 
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(6, 10))
 @settings(deadline=None, max_examples=25)
-def test_it_equals_scikit_learns(seed: int, k: int, windows: int) -> None:
+def test_the_factor_equals_scikit_learns(seed: int, k: int, windows: int) -> None:
     rng = np.random.default_rng(seed)
     references = rng.lognormal(3, rng.choice([0.05, 1.0]), (12, windows, 7))
     query = rng.lognormal(3, 0.5, (12, 7))

@@ -1,4 +1,4 @@
-"""Trouble that comes and goes is told from trouble that begins, lasts, and ends."""
+"""Flapping is distinguished from trouble that begins, lasts, and ends."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from localizer.detectors import flapping
-from localizer.detectors.flapping import FEWEST_S
 
 SECONDS = 32
+LEAST_S = flapping.DEFAULT.least_s
 RNG = np.random.default_rng(5)
 
 
@@ -33,14 +33,14 @@ def test_a_port_that_is_up_again_for_two_seconds_flaps_from_the_moment_it_is_dow
 
 
 def test_steady_losses_do_not_flap_however_few_they_are() -> None:
-    told = 0
+    flapping_runs = 0
     for _ in range(2000):
         sent = RNG.integers(1, 60, SECONDS)
         begin, end = np.sort(RNG.integers(0, SECONDS, 2))
         share = np.full(SECONDS, 1e-3)
         share[begin:end] = RNG.uniform(0.02, 1.0)
-        told += bool(flapping.losses(sent, RNG.binomial(sent, share)))
-    assert told <= 1
+        flapping_runs += bool(flapping.losses(sent, RNG.binomial(sent, share)))
+    assert flapping_runs <= 1
 
 
 def test_a_noisy_second_after_a_silence_is_no_second_outbreak() -> None:
@@ -49,17 +49,17 @@ def test_a_noisy_second_after_a_silence_is_no_second_outbreak() -> None:
     assert flapping.losses(sent, lost) is False
 
 
-def test_seconds_in_which_nobody_probed_are_no_pause() -> None:
+def test_seconds_without_probes_are_no_pause() -> None:
     sent = counts(*[20, 0] * 16)
     assert flapping.losses(sent, sent.copy()) is False
 
 
-def test_before_it_may_have_come_back_nothing_is_said() -> None:
+def test_flapping_is_undecided_until_the_trouble_may_have_come_back() -> None:
     sent = np.full(SECONDS, 40)
     assert flapping.losses(sent, np.zeros(SECONDS, np.int64)) is None
-    young = np.where(np.arange(SECONDS) > SECONDS - FEWEST_S, 40, 0)
+    young = np.where(np.arange(SECONDS) > SECONDS - LEAST_S, 40, 0)
     assert flapping.losses(sent, young) is None
-    old = np.where(np.arange(SECONDS) >= SECONDS - FEWEST_S, 40, 0)
+    old = np.where(np.arange(SECONDS) >= SECONDS - LEAST_S, 40, 0)
     assert flapping.losses(sent, old) is False
 
 
@@ -70,7 +70,7 @@ def late(us: np.ndarray) -> np.ndarray:
     return np.asarray(us + RNG.normal(0.0, 0.4, len(us)))
 
 
-def test_what_is_late_in_time_and_late_again_flaps() -> None:
+def test_answers_that_are_late_in_time_and_late_again_flap() -> None:
     assert flapping.lateness(late(lost_by_turns(6, 40)), ANSWERS)
 
 
@@ -86,5 +86,5 @@ def test_a_milder_bump_after_it_is_no_second_outbreak() -> None:
     assert flapping.lateness(bump, ANSWERS) is False
 
 
-def test_without_answers_nothing_is_said_of_lateness() -> None:
+def test_lateness_without_answers_is_undecided() -> None:
     assert flapping.lateness(np.zeros(SECONDS), np.zeros(SECONDS, np.int64)) is None

@@ -1,0 +1,173 @@
+"""When each host of a fabric was last seen: its heartbeats, and the probes that it sent itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.fabric.key_index import GrowableArray
+from schemas.parameters.parameter import parameter
+
+Bool = npt.NDArray[np.bool_]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+
+_NEVER: Final = -(10**9)
+
+
+@dataclass(frozen=True, slots=True)
+class HostActivityParameters:
+    """What is remembered of heartbeats.
+
+    heartbeats        newest heartbeats of a host that are remembered
+    clock_s           by how much the clocks of heartbeats and probes may differ
+    starved_steal     share of CPU time withheld from which on an agent counts as starved,
+    starved_delay_us  or scheduling delay
+    """
+
+    heartbeats: int = parameter(
+        16, unit="count", source="chosen: heartbeats come once a second, 3 s ahead of the watermark"
+    )
+    clock_s: float = parameter(
+        0.2, unit="s", source="chosen: pytest tests/localizer (heartbeats and probes)"
+    )
+    starved_steal: float = parameter(
+        0.25, unit="1", source="chosen: make fabric-test (a starved agent)"
+    )
+    starved_delay_us: float = parameter(
+        100_000.0, unit="us", source="chosen: make fabric-test (a starved agent)"
+    )
+
+
+DEFAULT: Final = HostActivityParameters()
+
+
+@dataclass(frozen=True, slots=True)
+class LastSeen:
+    """(H,) when hosts were last seen.
+
+    last_s    newest heartbeat or own probe [s]; -inf: never
+    probed_s  newest second with an own probe
+    beats     has ever sent a heartbeat
+    goodbye   said itself that it stops
+    """
+
+    last_s: npt.NDArray[np.float64]
+    probed_s: I64
+    beats: Bool
+    goodbye: Bool
+
+
+class HostActivity:
+    """Heartbeats and own probes of the hosts of one fabric.
+
+    heartbeats   host -> times of its newest heartbeats [s]
+    starvation   host -> times of its newest heartbeats that showed a starved agent [s]
+    goodbyes     hosts whose newest heartbeat says that they stop
+    last_silent  host -> newest second in which it was found silent
+    """
+
+    def __init__(self, parameters: HostActivityParameters = DEFAULT) -> None:
+        self.parameters = parameters
+        self.names: list[str] = []
+        self.heartbeats: dict[int, list[float]] = {}
+        self.starvation: dict[int, list[float]] = {}
+        self.goodbyes: set[int] = set()
+        self.last_silent: dict[int, int] = {}
+        self._code: dict[str, int] = {}
+        self._rnics: dict[int, set[str]] = {}
+        self._own = GrowableArray(np.int64, fill=_NEVER)  # newest second with an own probe
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def probed_s(self) -> I64:
+        """(H,) newest second with an own probe; far in the past for none."""
+        return self._own.values
+
+    def code(self, name: str) -> int:
+        """Dense number of a host, a new one if it is not known."""
+        code = self._code.get(name)
+        if code is None:
+            code = self._code[name] = len(self.names)
+            self.names.append(name)
+            self._own.grow(len(self.names))
+        return code
+
+    def find(self, name: str) -> int:
+        """Number of a host; -1 when it is not known."""
+        return self._code.get(name, -1)
+
+    def end(self, name: str, rnic: str) -> int:
+        """Number of the host at one end of a path, through that rnic."""
+        code = self.code(name)
+        self._rnics.setdefault(code, set()).add(rnic)
+        return code
+
+    def beat(self, name: str, time_s: float, *, alive: bool, steal: float, delay_us: float) -> None:
+        """Add a heartbeat; the same one again, however late, changes nothing."""
+        code = self.code(name)
+        if time_s >= max(self.heartbeats.get(code, ()), default=-np.inf):  # the newest one counts
+            self.goodbyes.discard(code) if alive else self.goodbyes.add(code)
+        self._remember(self.heartbeats, code, time_s)
+        parameters = self.parameters
+        if steal >= parameters.starved_steal or delay_us >= parameters.starved_delay_us:
+            self._remember(self.starvation, code, time_s)
+
+    def probed(self, second: int, sources: I32) -> None:
+        """Note that these hosts sent probes in this second."""
+        self._own.values[np.unique(sources)] = second
+
+    def probed_through(self, ends: Iterable[tuple[int, str]]) -> None:
+        """Replace what is known of probed rnics by these: host, rnic."""
+        self._rnics = {}
+        for host, rnic in ends:
+            self._rnics.setdefault(host, set()).add(rnic)
+
+    def rnics(self, host: int) -> int:
+        """How many rnics of a host are probed."""
+        return len(self._rnics.get(host, ()))
+
+    def heard(self, since_s: float) -> Bool:
+        """(H,) hosts that have sent a heartbeat or a probe since then."""
+        out = self.probed_s + 1.0 > since_s
+        for code, times in self.heartbeats.items():
+            out[code] |= max(times) > since_s
+        return out
+
+    def last_seen(self, second: int) -> LastSeen:
+        """When hosts were last seen, up to the end of a second."""
+        count, now = len(self.names), second + 1.0 + self.parameters.clock_s
+        last = np.where(self.probed_s > 0, self.probed_s + 1.0, -np.inf)
+        beats, goodbye = np.zeros(count, bool), np.zeros(count, bool)
+        for code, times in self.heartbeats.items():
+            beats[code] = True
+            last[code] = max([last[code], *(t for t in times if t <= now)])
+        goodbye[list(self.goodbyes)] = True
+        return LastSeen(last, self.probed_s, beats, goodbye)
+
+    def retain(self, hosts: Bool) -> None:
+        """Drop all other hosts (H,); those that are left close up in their order."""
+        new = dict(zip(np.flatnonzero(hosts).tolist(), range(len(hosts)), strict=False))
+        self.names = [self.names[code] for code in new]
+        self._code = {name: code for code, name in enumerate(self.names)}
+        self._own.retain(hosts)
+        self.heartbeats = {new[code]: t for code, t in self.heartbeats.items() if code in new}
+        self.starvation = {new[code]: t for code, t in self.starvation.items() if code in new}
+        self.goodbyes = {new[code] for code in self.goodbyes if code in new}
+        self._rnics = {new[code]: rnics for code, rnics in self._rnics.items() if code in new}
+        self.last_silent = {new[code]: s for code, s in self.last_silent.items() if code in new}
+
+    def _remember(self, of: dict[int, list[float]], host: int, time_s: float) -> None:
+        times = of.setdefault(host, [])
+        if time_s in times:
+            return
+        times.append(time_s)
+        if len(times) > self.parameters.heartbeats:
+            times.sort()
+            del times[0]

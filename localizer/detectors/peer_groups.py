@@ -1,0 +1,142 @@
+"""Peer groups: a path is compared with the other paths of its own job. Pure.
+
+A training job fills the fabric in bursts, and then all of its paths are slow, whatever they cross.
+So a component is suspected when its paths are slow more often than the other paths of the same
+jobs. Jobs need not be known: hosts whose containers probe one another form a peer group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse, special
+from scipy.sparse.csgraph import connected_components
+
+from localizer.detectors import latency
+from localizer.fabric.incidence.factored import FactoredIncidence
+from schemas.parameters.parameter import parameter
+
+Bool = npt.NDArray[np.bool_]
+F64 = npt.NDArray[np.float64]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PeerGroupParameters:
+    """common_quantile  of a group's excess that counts as common to the group
+    least_others        votes of a group's paths off the component: fewer are no comparison
+    """
+
+    common_quantile: float = parameter(
+        0.1, unit="1", source="chosen: pytest tests/localizer/detectors (peer groups)"
+    )
+    least_others: float = parameter(
+        3.0, unit="votes", source="chosen: pytest tests/localizer/detectors (peer groups)"
+    )
+
+
+DEFAULT: Final = PeerGroupParameters()
+_HEALTHY_SHARE: Final = latency.DEFAULT.healthy_share
+
+
+def peer_groups(source: I32, target: I32, overlay: Bool) -> I64:
+    """(P,) code of each path's peer group.
+
+    source, target  (P,) host codes; overlay (P,) layer
+    The groups are the connected parts of the graph of hosts whose containers probe one another
+    (of all probes where there is no overlay); paths between two parts form one group more.
+    """
+    hosts = int(max(source.max(initial=-1), target.max(initial=-1))) + 1
+    edge = overlay if overlay.any() else np.ones(len(source), bool)
+    edges = sparse.coo_array(
+        (np.ones(int(edge.sum()), np.int8), (source[edge], target[edge])), (hosts, hosts)
+    )
+    parts, part = connected_components(edges, directed=False)
+    group: I64 = np.where(part[source] == part[target], part[source], parts).astype(np.int64)
+    return group
+
+
+def without_common_shift(
+    excess_us: F64, group: I64, valid: Bool, parameters: PeerGroupParameters = DEFAULT
+) -> F64:
+    """(P,) excess less what all paths of a peer group have in common; 0 for paths not valid.
+
+    excess_us  (P,) latency above the path's own past [us]; group (P,); valid (P,)
+    A burst of the job lifts every path. The shift that nine of ten paths exceed is the group's own;
+    negative common shifts are ignored.
+    """
+    out = np.zeros(len(excess_us))
+    for each in np.unique(group[valid]):
+        mine = valid & (group == each)
+        common = float(np.quantile(excess_us[mine], parameters.common_quantile))
+        out[mine] = excess_us[mine] - max(0.0, common)
+    return out
+
+
+def excess_p_values(
+    incidence: FactoredIncidence,
+    group: I64,
+    vote: F64,
+    slow: Bool,
+    healthy_share: float = _HEALTHY_SHARE,
+    parameters: PeerGroupParameters = DEFAULT,
+) -> F64:
+    """(C,) P(so many slow votes) if a component's paths are slow as often as others of their group.
+
+    incidence      (P, C) which path crosses which component
+    group          (P,); vote (P,) weight of each valid path, else 0; slow (P,)
+    healthy_share  of healthy paths that look slow, whatever the others do [1]
+    returns        1 where no path is slow, or where no group has others to compare with
+    """
+    hit = vote * slow
+    touched = np.flatnonzero((pooled := incidence.pooled(hit)) > 0)
+    out = np.ones(len(pooled))
+    if len(touched):
+        n, k = (incidence.pooled_by_group(each, group, touched) for each in (vote, hit))
+        every, every_hit = (np.bincount(group, each).astype(np.float64) for each in (vote, hit))
+        out[touched] = _p_values(n, k, every, every_hit, healthy_share, parameters)
+    return out
+
+
+def excess_p_value(
+    share: F64,
+    group: I64,
+    vote: F64,
+    slow: Bool,
+    healthy_share: float = _HEALTHY_SHARE,
+    parameters: PeerGroupParameters = DEFAULT,
+) -> float:
+    """The same for one component; share (P,) of which each path crosses it."""
+    hit = vote * slow
+    n, k, every, every_hit = (
+        np.bincount(group, each).astype(np.float64)
+        for each in (vote * share, hit * share, vote, hit)
+    )
+    return float(_p_values(n[None], k[None], every, every_hit, healthy_share, parameters)[0])
+
+
+def _p_values(
+    n: F64,
+    k: F64,
+    every: F64,
+    every_hit: F64,
+    healthy_share: float,
+    parameters: PeerGroupParameters,
+) -> F64:
+    """(C,) upper tail of a binomial whose rate is that of the others of the same groups.
+
+    n, k              (C, G) votes in each group, and slow ones among them
+    every, every_hit  (G,) the same of the whole groups
+    """
+    others = every - n
+    others_hit = np.maximum(every_hit - k, 0.0)
+    compared = others >= parameters.least_others
+    rate = np.where(compared, np.maximum(others_hit / np.maximum(others, 1e-9), healthy_share), 0.0)
+    votes, found, expected = ((each * compared).sum(axis=1) for each in (n, k, n * rate))
+    mean = np.clip(expected / np.maximum(votes, 1e-9), healthy_share, 1 - 1e-9)
+    p = special.betainc(np.maximum(found, 1e-12), np.maximum(votes - found, 0.0) + 1.0, mean)
+    return np.where(found > 0, p, 1.0)

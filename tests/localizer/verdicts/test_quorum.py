@@ -1,0 +1,64 @@
+"""Witnesses: no single source host makes the network a culprit."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localizer.baselines.loss import LossBaseline
+from localizer.verdicts import quorum
+
+I = np.array  # noqa: E741 — arrays of counts
+paths = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=30
+)
+
+
+def enough(rows: list[tuple[int, int, int]], least: int = 3) -> bool:
+    """rows: (source host, lost, answered)."""
+    source, lost, answered = (I([row[n] for row in rows]) for n in range(3))
+    every = np.ones(len(rows), bool)
+    return quorum.enough(source, lost, lost + answered, every, LossBaseline(), least)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), min_size=1, max_size=30))
+@settings(max_examples=100)
+def test_one_source_host_alone_is_never_enough(counts: list[tuple[int, int]]) -> None:
+    assert not enough([(4, lost, answered) for lost, answered in counts])
+
+
+@given(paths, st.integers(1, 10**6))
+@settings(max_examples=100)
+def test_making_the_loudest_host_louder_never_convinces(
+    rows: list[tuple[int, int, int]], more: int
+) -> None:
+    source, lost = I([r[0] for r in rows]), I([r[1] for r in rows])
+    if not lost.any():
+        return
+    loud = quorum.loudest(source, lost, np.ones(len(rows), bool))
+    at = next(n for n, row in enumerate(rows) if row[0] == loud)
+    louder = [(s, k + more * (n == at), a) for n, (s, k, a) in enumerate(rows)]
+    hurt = {s for s, k, _ in rows if k}
+    if loud in hurt:
+        assert enough(louder) == enough(rows)
+
+
+def test_three_hosts_that_see_it_are_enough_and_two_are_not() -> None:
+    seen = [(0, 5, 5), (1, 5, 5), (2, 5, 5)]
+    assert enough(seen)
+    assert not enough(seen[:2])
+
+
+def test_three_hosts_are_not_enough_when_two_of_them_lost_what_chance_loses() -> None:
+    assert not enough([(0, 900, 100), (1, 1, 20_000), (2, 1, 20_000)])
+
+
+def test_the_loudest_is_the_host_with_the_most_lost_probes() -> None:
+    source, lost = I([3, 1, 3, 2]), I([4, 6, 4, 7])
+    assert quorum.loudest(source, lost, np.ones(4, bool)) == 3
+
+
+def test_a_pair_has_one_vote_however_many_five_tuples_it_has() -> None:
+    pair, valid = I([0, 0, 0, 1, 1]), I([True, True, False, True, True])
+    assert quorum.per_pair(pair, valid).tolist() == [0.5, 0.5, 0.0, 0.5, 0.5]
