@@ -1,1 +1,5 @@
-"""store."""
+"""ClickHouse: SQL and Arrow tables in, rows out, over HTTP or in this process (chDB).
+
+Start in ``client``; ``migrate`` applies migrations/*.sql, which define tables and retention. Users
+are the sink of ``streams``, ``api`` and ``skeletonhunter migrate``. Imports only ``schemas``.
+"""

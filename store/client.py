@@ -1,8 +1,8 @@
-"""The one way to ClickHouse: a server over HTTP, or the same engine inside this process (chDB).
+"""Client of ClickHouse: a server over HTTP, or the same engine inside this process (chDB).
 
-``chdb:PATH`` opens (and makes) a directory; one process may have one such path open, however many
-stores it opens on it. ``http(s)://user:password@host:8123/database`` opens a server. No message of
-ours repeats the password.
+``chdb:PATH`` opens a directory, created if missing; a process may have one such path open, in any
+number of stores. ``http(s)://user:password@host:8123/database`` opens a server. Neither errors nor
+log lines contain the password.
 """
 
 from __future__ import annotations
@@ -24,44 +24,44 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from clickhouse_connect.driver.client import Client
 
-#: Error codes of ClickHouse after which the same statement may succeed a little later: sockets,
-#: time-outs, too many queries or parts, memory, disk, read-only replicas, Keeper.
-_PASSING: Final = frozenset({
+#: ClickHouse's error codes after which the same statement may succeed later: sockets, time-outs,
+#: too many queries or parts, memory, disk, read-only replicas, Keeper.
+_TRANSIENT: Final = frozenset({
     3, 95, 159, 160, 164, 198, 202, 203, 209, 210, 225, 236, 241, 242, 243, 252, 279, 286, 319,
     425, 439, 999,
 })  # fmt: skip
-#: Merging equal keys is left to background merges and FINAL: at insert it costs four fifths of the
-#: speed (0.2 instead of 0.85 M pings/s) and finds only repeats inside one block.
+#: Equal keys are merged in the background and by FINAL: at insert it would cost four fifths of the
+#: speed (0.2 instead of 0.85 M pings/s) and find only duplicates within one block.
 _INSERT: Final = {"optimize_on_insert": 0}
-#: Longest wait for a server's next byte [s]: of the sink and of migrations, and of the api.
+#: Longest wait for the server's next byte [s]: of the sink and migrations, and of the api.
 WRITE_S: Final = 60
 READ_S: Final = 10
-#: What the driver warns of it raises too, and ours says it once, in a line without the password.
+# The driver logs what it also raises; StoreError is one line, without the password.
 logging.getLogger("clickhouse_connect").setLevel(logging.ERROR)
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
 class StoreError(Exception):
-    """Root of what goes wrong between us and the database."""
+    """Root of the errors of this package."""
 
 
 class BadStoreUrl(StoreError, ValueError):
-    """The URL is not one that we can open: correct the setting."""
+    """The URL cannot be opened: correct the setting."""
 
 
 class StoreUnavailable(StoreError, ConnectionError):
-    """The database does not answer or cannot work just now: wait and try again."""
+    """The database does not answer or has a transient error: wait and try again."""
 
     public = "the database does not answer"
 
 
 class StoreRefused(StoreError):
-    """The database answered and will not do this: a bug, a missing migration or permission."""
+    """The database refuses the statement: a bug, a missing migration or permission."""
 
 
 class Store:
-    """A connection that any thread may use; statements of one store run one after another in
-    chDB, so give the sink and the api a store each (they share the engine).
+    """A connection for any thread. In chDB the statements of one store run one after another, so
+    the sink and the api have a store each; they share the engine.
     """
 
     def __init__(self, client: Client, name: str) -> None:
@@ -69,34 +69,35 @@ class Store:
         self.name = name
 
     def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Result of a query; values go in as ``{name:Type}`` parameters, never into the text."""
-        with self._errors():
+        """Result of a query; values are ``{name:Type}`` parameters, never part of the text."""
+        with self._translated_errors():
             return list(self._client.query(sql, parameters=_bound(parameters)).named_results())
 
     def execute(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
         """Run a statement without a result."""
-        with self._errors():
+        with self._translated_errors():
             self._client.command(sql, parameters=_bound(parameters))
 
     def insert(self, table: str, rows: pa.Table) -> None:
-        """Append rows; columns that are absent or null take the table's defaults."""
-        one = rows.unify_dictionaries()  # an Arrow file has one dictionary a column
-        with self._errors():
-            self._client.insert_arrow(table, one, settings=_INSERT)
+        """Append rows; absent columns and nulls get the table's defaults."""
+        unified = rows.unify_dictionaries()  # an Arrow file has one dictionary per column
+        with self._translated_errors():
+            self._client.insert_arrow(table, unified, settings=_INSERT)
 
     def ping(self) -> None:
         """Raises StoreUnavailable when the database does not answer."""
         self.rows("SELECT 1 AS one")
 
     def close(self) -> None:
+        """Close the connection."""
         self._client.close()
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except driver.ClickHouseError as why:
-            raise _ours(why, self.name) from why
+            raise _store_error(why, self.name) from why
         except OSError as why:  # sockets; chDB's temporary files on a full disk
             raise StoreUnavailable(f"{self.name}: {_one_line(why)}") from why
 
@@ -104,8 +105,8 @@ class Store:
 def open_store(url: str, *, create_database: bool = False, for_reads: bool = False) -> Store:
     """Open ``chdb:PATH`` or ``http(s)://user:password@host:port/database``.
 
-    create_database  make the database first where it is missing (``skeletonhunter migrate``)
-    for_reads        a server is given READ_S for a statement: somebody waits for the answer
+    create_database  create the database if it is missing (``skeletonhunter migrate``)
+    for_reads        limit statements to READ_S, because a request waits for the result
     Raises BadStoreUrl, StoreUnavailable or StoreRefused.
     """
     if url.startswith("chdb:"):
@@ -121,7 +122,7 @@ def _open_chdb(path: str) -> Store:
         Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
         client = clickhouse_connect.get_client(interface="chdb", path=path)
     except driver.ClickHouseError as why:
-        raise _ours(why, name) from why
+        raise _store_error(why, name) from why
     except OSError as why:
         raise StoreUnavailable(f"{name}: {_one_line(why)}") from why
     return Store(client, name)
@@ -148,7 +149,7 @@ def _open_http(url: str, create_database: bool, for_reads: bool) -> Store:
             username=unquote(parts.username or "default"),
             password=unquote(parts.password or ""),
             database="default" if create_database else database,
-            autogenerate_session_id=False,  # a session runs one query at a time; we use threads
+            autogenerate_session_id=False,  # a session runs one query at a time; threads share this
             connect_timeout=5,
             send_receive_timeout=READ_S if for_reads else WRITE_S,
         )
@@ -156,24 +157,24 @@ def _open_http(url: str, create_database: bool, for_reads: bool) -> Store:
             client.command(f"CREATE DATABASE IF NOT EXISTS {database}")
             client.database = database
         if for_reads:
-            # A query that its caller has given up must not go on in the server. A user who may
-            # change no settings has limits of an administrator's choice.
+            # A query whose caller has given up must not continue in the server. A user without
+            # permission to change settings has the administrator's limits.
             with suppress(driver.ProgrammingError):
                 client.set_client_setting("max_execution_time", READ_S)
     except driver.ClickHouseError as why:
         # `from None`: the library's chain may print the URL that it used, and with it a password.
-        raise _ours(why, name, secret=unquote(parts.password or "")) from None
+        raise _store_error(why, name, secret=unquote(parts.password or "")) from None
     return Store(client, name)
 
 
-def _ours(why: driver.ClickHouseError, name: str, secret: str = "") -> StoreError:
+def _store_error(why: driver.ClickHouseError, name: str, secret: str = "") -> StoreError:
     code = getattr(why, "code", None)
     text = _one_line(why)
     if secret:
         text = text.replace(secret, "***")
-    passing = isinstance(why, driver.OperationalError | driver.InterfaceError)
-    if code in _PASSING or (
-        code is None and (passing or re.search(r"HTTP.{0,20}\b50[234]\b", text))
+    transient = isinstance(why, driver.OperationalError | driver.InterfaceError)
+    if code in _TRANSIENT or (
+        code is None and (transient or re.search(r"HTTP.{0,20}\b50[234]\b", text))
     ):
         return StoreUnavailable(f"{name}: {text}")
     if code in (16, 60, 81):  # NO_SUCH_COLUMN_IN_TABLE, UNKNOWN_TABLE, UNKNOWN_DATABASE

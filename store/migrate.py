@@ -1,8 +1,8 @@
 """store/migrations/NNNN_*.sql -> tables: numbered, forward-only, one statement a file.
 
-What was applied is written down with its SHA-256 in ``schema_migrations``, so a database whose
-history differs from these files is noticed before anything is changed. Two processes may migrate
-at once: every statement is ``IF NOT EXISTS`` and the books may hold a line twice.
+The table ``schema_migrations`` records each applied file with its SHA-256, so a database whose
+history differs from these files is detected before anything is changed. Two processes may migrate
+at once: every statement is ``IF NOT EXISTS``, and the table may list a file twice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 FOLDER: Final = Path(__file__).parent / "migrations"
 
 _FILE_NAME: Final = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
-_BOOKS: Final = """
+_HISTORY: Final = """
 CREATE TABLE IF NOT EXISTS schema_migrations
 (
     number UInt32,
@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS schema_migrations
 ENGINE = MergeTree
 ORDER BY number
 """
-#: Statements that rewrite or lose data, and so hold up a large installation.
+#: Statements that rewrite or delete data, which takes long on a large installation.
 _BLOCKING: Final = re.compile(
     r"\b(DROP|TRUNCATE|RENAME|EXCHANGE|DETACH|OPTIMIZE|REPLACE"
     r"|(?:MODIFY|ALTER|CLEAR|MATERIALIZE)\s+(?:COLUMN|INDEX|TTL|ORDER|PROJECTION)"
@@ -52,11 +52,11 @@ class MigrationError(Exception):
 
 
 class BadMigration(MigrationError):
-    """A file breaks a rule of this folder: mend the file before it is ever applied."""
+    """A file breaks a rule of this folder: correct it before it is applied anywhere."""
 
 
 class EditedMigration(MigrationError):
-    """A file was edited after it had been applied: add a new one instead."""
+    """A file was edited after it was applied: add a new one instead."""
 
 
 class UnknownMigration(MigrationError):
@@ -64,7 +64,7 @@ class UnknownMigration(MigrationError):
 
 
 class Migration(NamedTuple):
-    """One file: its number, name without number and ending, SQL and hash of its bytes."""
+    """One file: its number, its name without number and suffix, its SQL and its SHA-256."""
 
     number: int
     name: str
@@ -77,7 +77,7 @@ class Migration(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A migration and whether the database has it; ``applied_at`` is a time in UTC or None."""
+    """A migration and whether it was applied; ``applied_at`` is a UTC time or None."""
 
     migration: Migration
     state: Literal["applied", "pending"]
@@ -121,7 +121,7 @@ def _check(migration: Migration) -> None:
 
 
 def status(database: Database, migrations: Sequence[Migration] | None = None) -> list[Status]:
-    """Every migration with its state; raises when the database's history is not these files."""
+    """Every migration with its state; raises MigrationError when the histories differ."""
     known = load() if migrations is None else list(migrations)
     applied = _applied(database)
     for migration in known:
@@ -145,15 +145,15 @@ def status(database: Database, migrations: Sequence[Migration] | None = None) ->
 
 
 def plan(database: Database, migrations: Sequence[Migration] | None = None) -> list[Migration]:
-    """What ``migrate`` would apply, in order; changes nothing."""
+    """The migrations that ``migrate`` would apply, in order; changes nothing."""
     return [each.migration for each in status(database, migrations) if each.state == "pending"]
 
 
 def migrate(database: Database, migrations: Sequence[Migration] | None = None) -> list[Migration]:
-    """Apply what is pending and say what that was; a second call applies nothing."""
+    """Apply the pending migrations and return them; a second call applies none."""
     pending = plan(database, migrations)
     if pending:
-        database.execute(_BOOKS)
+        database.execute(_HISTORY)
     for migration in pending:
         database.execute(migration.sql.strip().removesuffix(";"))
         database.execute(

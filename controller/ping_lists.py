@@ -1,7 +1,7 @@
-"""skh.topology -> ping lists: pairs on the same rail, as one JSON-ready document per host.
+"""Topology -> ping lists: pairs on the same rail, one JSON-ready document per host.
 
-Pure. What an agent does with a document, and every field of it, is described where agents read
-it, in ``probers.ping_list.document``; a contract test in tests/ holds both sides together.
+Pure. The fields are described where agents decode a document, in ``probers.ping_list.document``; a
+test decodes these documents with it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from schemas.documents.topology import Topology
 
 Document = dict[str, object]
 
-#: Every pair uses FIRST_PORT .. FIRST_PORT + ports_per_pair - 1: above the range from which Linux
-#: hands out ports by itself (32768..60999), so that nobody else has taken them.
+#: First source port of every pair: above Linux' range of ephemeral ports (32768..60999), so that no
+#: other program has bound it.
 FIRST_PORT: Final = 61_100
 RESPONDER_PORT: Final = 65_300
 
 
-class _Place(NamedTuple):
-    """An endpoint and what a record says about it."""
+class _Endpoint(NamedTuple):
+    """An endpoint with the names that its records carry."""
 
     node_sn: str
     rail: int
@@ -48,28 +48,32 @@ def same_rail(
 ) -> dict[str, Document]:
     """One ping list per host: node_sn -> document.
 
-    Underlay: every rnic probes rnics of the same rail on other hosts, and (``ring``) the next
-    rnic of its own host in both directions, which is what shows a fault between a host's own
-    rnics. Overlay: every container's endpoint probes the endpoints of the same job on the same
-    rail. Lists are symmetric (if a probes b then b probes a), so both sides can trace replies.
+    Underlay: every rnic probes rnics of the same rail on other hosts, and (``ring``) its neighbours
+    on its own host, which reveals faults between a host's rnics. Overlay: every container endpoint
+    probes the endpoints of the same job on the same rail. Lists are symmetric (if a probes b, b
+    probes a), so both sides can trace replies.
 
-    ports_per_pair        source ports, so five-tuples, per pair: more cover more ECMP paths
-    targets_per_endpoint  at most so many peers of the rail (never fewer than the two neighbours),
-                          at even distances round the sorted ring of peers
+    ports_per_pair        source ports, so five-tuples, per pair [count]; more cover more ECMP paths
+    targets_per_endpoint  peers of the same rail at most [count], but at least the two neighbours;
+                          at even distances on the sorted ring of peers
+    first_port            every pair uses first_port .. first_port + ports_per_pair - 1
     interval_s            between two probes of one five-tuple [s]
+    Raises ValueError for ports outside of 1024..65535 and for no target at all.
     """
     if ports_per_pair < 1 or not 1024 <= first_port <= 65_536 - ports_per_pair:
         raise ValueError(f"no {ports_per_pair} source ports from {first_port}; stay in 1024..65535")
     if targets_per_endpoint < 1:
         raise ValueError(f"targets_per_endpoint is {targets_per_endpoint}; give at least 1")
     underlay, overlay = list(_underlay(topology)), list(_overlay(topology))
-    jobs = {box.node_id: box.job or box.node_id for box in topology.containers}
-    groups: defaultdict[tuple[str, int], list[_Place]] = defaultdict(list)
-    for place in underlay:
-        groups["", place.rail].append(place)
-    for place in overlay:
-        groups["job:" + jobs[place.node_id], place.rail].append(place)
-    pairs: set[tuple[_Place, _Place]] = set()
+    jobs = {
+        container.node_id: container.job or container.node_id for container in topology.containers
+    }
+    groups: defaultdict[tuple[str, int], list[_Endpoint]] = defaultdict(list)
+    for endpoint in underlay:
+        groups["", endpoint.rail].append(endpoint)
+    for endpoint in overlay:
+        groups["job:" + jobs[endpoint.node_id], endpoint.rail].append(endpoint)
+    pairs: set[tuple[_Endpoint, _Endpoint]] = set()
     for members in groups.values():
         pairs.update(_spread(sorted(members), targets_per_endpoint))
     if ring:
@@ -77,20 +81,20 @@ def same_rail(
     ports = list(range(first_port, first_port + ports_per_pair))
     documents: dict[str, Document] = {}
     for host in topology.hosts:
-        own = [place for place in (*underlay, *overlay) if place.node_sn == host.node_sn]
+        own = [endpoint for endpoint in (*underlay, *overlay) if endpoint.node_sn == host.node_sn]
         documents[host.node_sn] = {
             "version": 1,
             "fabric": topology.fabric,
             "node_sn": host.node_sn,
             "interval_s": interval_s,
-            "endpoints": [_endpoint(place) for place in own],
+            "endpoints": [_document(endpoint) for endpoint in own],
             "targets": [],
         }
     targets: defaultdict[str, list[Document]] = defaultdict(list)
     for source, peer in sorted(pairs):
         targets[source.node_sn].append(
             {
-                **_endpoint(peer),
+                **_document(peer),
                 "src_ip": source.ip,
                 "node_sn": peer.node_sn,
                 "port": listen_port,
@@ -103,33 +107,33 @@ def same_rail(
     return documents
 
 
-def _endpoint(place: _Place) -> Document:
+def _document(endpoint: _Endpoint) -> Document:
     names = ("ip", "real_ip", "layer", "node_id", "asw", "dsw", "pod", "tenant_id")
-    return {name: getattr(place, name) for name in names}
+    return {name: getattr(endpoint, name) for name in names}
 
 
-def _underlay(topology: Topology) -> Iterator[_Place]:
+def _underlay(topology: Topology) -> Iterator[_Endpoint]:
     above = _only_dsw(topology)
     for host in topology.hosts:
         for rnic in host.rnics:
-            yield _Place(
+            yield _Endpoint(
                 host.node_sn, rnic.rail, rnic.real_ip, rnic.real_ip, "underlay", "",
                 rnic.asw, above.get(rnic.asw, ""), host.pod, "",
             )  # fmt: skip
 
 
-def _overlay(topology: Topology) -> Iterator[_Place]:
-    rnics = {place.real_ip: place for place in _underlay(topology)}
-    for box in topology.containers:
-        for endpoint in box.endpoints:
-            under = rnics[endpoint.real_ip]
+def _overlay(topology: Topology) -> Iterator[_Endpoint]:
+    rnics = {endpoint.real_ip: endpoint for endpoint in _underlay(topology)}
+    for container in topology.containers:
+        for own in container.endpoints:
+            under = rnics[own.real_ip]
             yield under._replace(
-                ip=endpoint.ip, layer="overlay", node_id=box.node_id, tenant_id=box.tenant
+                ip=own.ip, layer="overlay", node_id=container.node_id, tenant_id=container.tenant
             )
 
 
 def _only_dsw(topology: Topology) -> dict[str, str]:
-    """asw -> its dsw, only where there is exactly one above it; otherwise traceroute has to say."""
+    """asw -> the dsw above it, where there is exactly one; elsewhere only a traceroute shows it."""
     tiers = {switch.id: switch.tier for switch in topology.switches}
     neighbours: defaultdict[str, set[str]] = defaultdict(set)
     for a, b in topology.links:
@@ -145,9 +149,11 @@ def _only_dsw(topology: Topology) -> dict[str, str]:
     return only
 
 
-def _spread(members: Sequence[_Place], limit: int) -> Iterator[tuple[_Place, _Place]]:
-    """Each member with at most ``limit`` others at fixed distances round the ring of members:
-    symmetric, and every member is probed as often as any other. Pairs on one host are left out."""
+def _spread(members: Sequence[_Endpoint], limit: int) -> Iterator[tuple[_Endpoint, _Endpoint]]:
+    """Pairs of each member with at most ``limit`` others, at fixed distances on their ring.
+
+    Symmetric, and every member is probed equally often. Pairs on one host are omitted.
+    """
     count = len(members)
     steps = list(range(1, count // 2 + 1))
     half = max(1, limit // 2)
@@ -160,13 +166,13 @@ def _spread(members: Sequence[_Place], limit: int) -> Iterator[tuple[_Place, _Pl
                     yield source, peer
 
 
-def _ring(underlay: Sequence[_Place]) -> Iterator[tuple[_Place, _Place]]:
-    """Neighbouring rnics of each host, both ways."""
-    hosts: defaultdict[str, list[_Place]] = defaultdict(list)
-    for place in underlay:
-        hosts[place.node_sn].append(place)
+def _ring(underlay: Sequence[_Endpoint]) -> Iterator[tuple[_Endpoint, _Endpoint]]:
+    """Pairs of neighbouring rnics of each host, in both directions."""
+    hosts: defaultdict[str, list[_Endpoint]] = defaultdict(list)
+    for endpoint in underlay:
+        hosts[endpoint.node_sn].append(endpoint)
     for rnics in hosts.values():
-        rnics.sort(key=lambda place: place.rail)
+        rnics.sort(key=lambda endpoint: endpoint.rail)
         for index, source in enumerate(rnics):
             peer = rnics[(index + 1) % len(rnics)]
             if peer != source:

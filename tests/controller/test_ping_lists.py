@@ -1,4 +1,4 @@
-"""Same-rail ping lists: symmetric, on one rail, readable by an agent."""
+"""Same-rail ping lists: symmetric, on one rail, valid for an agent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.pinglist import same_rail
+from controller.ping_lists import same_rail
 from probers.ping_list import document as ping_list
 from schemas.documents.topology import Container, Endpoint, Host, Rnic, Switch, Topology
 
@@ -52,20 +52,20 @@ def rail_of(ip: str) -> int:
 
 
 @given(st.integers(1, 40), st.integers(1, 20))
-def test_whoever_is_probed_probes_back(hosts: int, limit: int) -> None:
+def test_an_endpoint_that_is_probed_probes_back(hosts: int, limit: int) -> None:
     found = pairs(same_rail(cluster(hosts), targets_per_endpoint=limit))
     assert {(b, a) for a, b in found} == found
 
 
 @given(st.integers(2, 40), st.integers(1, 20))
-def test_nobody_has_more_peers_than_asked_for_and_everybody_has_one(hosts: int, limit: int) -> None:
+def test_every_endpoint_has_a_peer_and_at_most_the_requested_number(hosts: int, limit: int) -> None:
     found = pairs(same_rail(cluster(hosts), targets_per_endpoint=limit, ring=False))
     sources = [a for a, _ in found if a.startswith("10.")]
     assert len(set(sources)) == hosts * RAILS
     assert max(sources.count(a) for a in set(sources)) <= max(2, limit)
 
 
-def test_small_fabrics_get_the_full_mesh_of_each_rail_and_no_other_pairs() -> None:
+def test_a_small_fabric_has_the_full_mesh_of_each_rail_and_no_other_pairs() -> None:
     found = pairs(same_rail(cluster(8), ring=False))
     underlay = {(a, b) for a, b in found if a.startswith("10.")}
     assert all(rail_of(a) == rail_of(b) for a, b in found)
