@@ -15,6 +15,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Final
 
@@ -76,10 +77,11 @@ def build() -> typer.Typer:
     return app
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None, *, build: Callable[[], typer.Typer] = build) -> None:
     """Run the command; always raises SystemExit.
 
     arguments  None: those of the process
+    build      makes the application; called here, so that an error of its imports is reported too
     """
     try:
         code = build()(args=arguments, prog_name="skeletonhunter", standalone_mode=False)

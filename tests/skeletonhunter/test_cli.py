@@ -1,187 +1,147 @@
-"""The command: exit codes, one line on stderr, settings that fail early."""
+"""The command: help, exit codes, one line on stderr, also for a defect of ours."""
 
 from __future__ import annotations
 
-import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
-import jsonschema
 import pytest
+import typer
+from builders.command_line import Command
 
-from schemas import topics
-from schemas.documents import json_schemas
-from skeletonhunter import cli, settings
-from skeletonhunter.errors import BadSettings
-
-
-@pytest.fixture(autouse=True)
-def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
-    for name in list(os.environ):
-        if name.startswith(settings.PREFIX):
-            monkeypatch.delenv(name)
+from skeletonhunter import cli
+from testbed.simulator.files import Written
 
 
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as left:
-        cli.main(list(arguments))
-    assert isinstance(left.value.code, int)
-    return left.value.code
+def failing_with(error: BaseException) -> Callable[[], typer.Typer]:
+    """An application whose only command raises the error."""
+
+    def build() -> typer.Typer:
+        app = typer.Typer(pretty_exceptions_enable=False)
+
+        @app.command()
+        def fail() -> None:
+            raise error
+
+        return app
+
+    return build
 
 
-def one_line(capsys: pytest.CaptureFixture[str]) -> str:
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1, said
-    return said
+@pytest.fixture
+def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where tracebacks of this test are written."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("command", "lacks"),
-    [
-        ("stream", "SKH_KAFKA"),
-        ("sink", "SKH_KAFKA and SKH_CLICKHOUSE_URL"),
-        ("api", "SKH_CLICKHOUSE_URL"),
-    ],
-)
-def test_parts_name_the_settings_that_they_lack(
-    command: str, lacks: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(command) == 2
-    said = one_line(capsys)
-    assert f": {lacks} must be set for this command" in said
-    assert "skeletonhunter up" in said
+def test_every_command_has_help_with_an_example(command: Command) -> None:
+    app = cli.build()
+    names = [[c.name or c.callback.__name__] for c in app.registered_commands if c.callback]
+    names += [["migrate", name] for name in ("plan", "status", "apply")]
+    names += [["keys", name] for name in ("new", "host")]
+    for name in names:
+        done = command(*name, "--help")
+        assert done.code == 0, name
+        assert "Example: " in done.out, name
 
 
-def test_only_what_is_missing_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("SKH_KAFKA", "127.0.0.1:1")
-    assert run("sink") == 2
-    assert "SKH_KAFKA " not in one_line(capsys)
-    assert run("topics", "--create") == 3
-    assert "127.0.0.1:1" in one_line(capsys)
-    assert run("migrate", "plan") == 2
-    assert "SKH_CLICKHOUSE_URL" in one_line(capsys)
-
-
-@pytest.mark.parametrize(
-    ("command", "name", "value"),
-    [
-        ("stream", "SKH_KAFKA", "127.0.0.1:1"),
-        ("api", "SKH_CLICKHOUSE_URL", "http://me:secret@127.0.0.1:1/default"),
-    ],
-)
-def test_a_part_looks_only_for_what_it_needs(
-    command: str,
-    name: str,
-    value: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv(name, value)
-    assert run(command) == 3
-    said = one_line(capsys)
-    assert "127.0.0.1:1" in said
-    assert "secret" not in said
-
-
-def test_an_unreachable_dependency_is_three(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("SKH_KAFKA", "127.0.0.1:1")
-    monkeypatch.setenv("SKH_CLICKHOUSE_URL", "http://me:secret@127.0.0.1:1/default")
-    for command in (["stream"], ["sink"], ["api"], ["migrate", "plan"]):
-        assert run(*command) == 3, command
-        said = one_line(capsys)
-        assert "127.0.0.1:1" in said
-        assert "secret" not in said
+def test_the_version_is_shown(command: Command) -> None:
+    done = command("--version")
+    assert done.code == 0
+    assert done.out.startswith("skeletonhunter ")
 
 
 @pytest.mark.parametrize(
     "arguments", [["fly"], ["up", "--fly"], ["up", "--port", "many"], ["up", "--port", "70000"]]
 )
-def test_wrong_usage_is_two_and_one_line(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(*arguments) == 2
-    assert "--help" in one_line(capsys)
-
-
-def test_an_unreadable_topology_is_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    absent = tmp_path / "absent.json"
-    assert run("up", "--topology", str(absent), "--data", str(tmp_path / "var")) == 2
-    assert str(absent) in one_line(capsys)
+def test_wrong_usage_is_code_2_and_one_line(command: Command, arguments: list[str]) -> None:
+    done = command(*arguments)
+    assert done.code == 2
+    assert "--help" in done.error_line
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "says"),
+    "arguments",
     [
-        ("SKH_KAFAK", "x", "did you mean SKH_KAFKA?"),
-        ("SKH_API_PORT", "99999", "SKH_API_PORT is '99999'"),
-        ("SKH_HEALTH_PORT", "-2", "SKH_HEALTH_PORT is '-2'"),
-        ("SKH_LOG_LEVEL", "LOUD", "SKH_LOG_LEVEL is 'LOUD'"),
-        ("SKH_KAFKA_OPTIONS", "{", "SKH_KAFKA_OPTIONS"),
+        ["simulate", "small", "--start", "9999-01-01T00:00:00Z", "--out", "never"],
+        ["simulate", "small", "--start", "0001-01-01T00:00:00Z", "--out", "never"],
+        ["check", "series", "BINARY", "--windows", "BINARY"],
+        ["check", "score", "BINARY", "BINARY"],
+        ["diagnose", "BINARY"],
+        ["diagnose", "RECORDS", "--topology", "BINARY"],
+        ["up", "--topology", "BINARY"],
+        ["demo", "--strategy", "guess"],
     ],
+    ids=" ".join,
 )
-def test_a_bad_setting_is_named_with_its_value(
-    name: str, value: str, says: str, monkeypatch: pytest.MonkeyPatch
+def test_unusable_input_is_code_2_and_no_internal_error(
+    command: Command, small: Written, tmp_path: Path, arguments: list[str]
 ) -> None:
-    monkeypatch.setenv(name, value)
-    with pytest.raises(BadSettings) as why:
-        settings.read()
-    assert says in str(why.value)
+    binary = tmp_path / "binary"
+    binary.write_bytes(bytes(range(128, 256)) * 8)
+    places = {"BINARY": str(binary), "RECORDS": str(small.pings)}
+    done = command(*(places.get(each, each) for each in arguments))
+    assert (done.code, done.out) == (2, "")
+    assert done.error_line.startswith("skeletonhunter: ")
 
 
-def test_the_agents_key_is_no_unknown_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SKH_PROBE_KEY", "x" * 32)
-    assert settings.read().data == Path("var")
-
-
-def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    app = cli.build()
-    names = [[c.name or c.callback.__name__] for c in app.registered_commands if c.callback]
-    names += [["migrate", name] for name in ("plan", "status", "apply")]
-    for name in names:
-        assert run(*name, "--help") == 0, name
-        assert "Example: " in capsys.readouterr().out, name
-
-
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--version") == 0
-    assert capsys.readouterr().out.startswith("skeletonhunter ")
-
-
-def test_topics_lists_every_edge(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("topics") == 0
-    said = capsys.readouterr().out
-    assert all(topic.name in said for topic in topics.ALL)
-
-
-def test_json_schemas_in_the_tree_are_those_of_the_structs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("a\x1b[2J defect\nof two lines"), KeyError("x"), RecursionError(), MemoryError(),
+     AssertionError(), ModuleNotFoundError("No module named 'schemas.x'", name="schemas.x")],
+    ids=lambda error: type(error).__name__,
+)  # fmt: skip
+def test_an_internal_error_is_code_70_one_line_and_a_file(
+    command: Command, own_directory: Path, error: Exception
 ) -> None:
-    assert run("topics", "--json-schemas", str(tmp_path)) == 0
-    for name, text in json_schemas.files().items():
-        assert (tmp_path / name).read_text() == text
-        assert (json_schemas.FOLDER / name).read_text() == text, (
-            "run `skeletonhunter topics --json-schemas schemas/json`"
-        )
-        jsonschema.Draft202012Validator.check_schema(json.loads(text))
+    done = command.with_application(failing_with(error))()
+    assert done.code == 70
+    line = done.error_line
+    assert line.startswith(f"skeletonhunter: internal error: {type(error).__name__}")
+    assert "\x1b" not in line
+    (path,) = re.findall(r"please report it with (\S+)$", line.strip())
+    assert Path(path).parent == own_directory
+    assert Path(path).stat().st_mode & 0o077 == 0, "a traceback may quote what is secret"
+    assert "Traceback (most recent call last)" in Path(path).read_text()
 
 
-def test_migrations_of_the_command_are_those_of_the_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_an_internal_error_without_a_file_is_one_line_with_its_place(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from store import migrate
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "absent"))
+    done = command.with_application(failing_with(RuntimeError("x")))()
+    assert done.code == 70
+    assert re.search(r"raised at \S+test_cli\.py:\d+; its traceback cannot", done.error_line)
 
-    monkeypatch.setenv("SKH_CLICKHOUSE_URL", f"chdb:{tmp_path / 'db'}")
-    count = len(migrate.load())
-    assert run("migrate", "plan") == 0
-    assert f"{count} pending" in capsys.readouterr().out
-    assert run("migrate", "apply") == 0
-    assert f"{count} applied" in capsys.readouterr().out
-    assert run("migrate", "status") == 0
-    assert capsys.readouterr().out.count("applied ") >= count
-    assert run("migrate", "apply") == 0
-    assert "0 applied" in capsys.readouterr().out
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(KeyboardInterrupt(), 130), (ConnectionRefusedError("no"), 3)]
+)
+def test_an_interrupt_is_code_130_and_a_refused_connection_code_3(
+    command: Command, error: BaseException, code: int
+) -> None:
+    assert command.with_application(failing_with(error))().code == code
+
+
+def test_a_missing_package_of_the_extra_is_named_with_what_to_install(command: Command) -> None:
+    missing = ModuleNotFoundError("No module named 'no_such_package'", name="no_such_package.x")
+    done = command.with_application(failing_with(missing))()
+    assert done.code == 2
+    assert "no_such_package.x is not installed" in done.error_line
+    assert "pip install 'skeletonhunter[server]'" in done.error_line
+
+
+def test_a_closed_standard_output_is_code_141() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "skeletonhunter.cli", "topics"],
+        stdout=writer, stderr=subprocess.PIPE, check=False, timeout=600,
+    )  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b""), "1 means that something was found"

@@ -85,7 +85,7 @@ def test_compose_asks_each_part_where_it_serves_its_health(services: dict[str, A
         compile(probe, name, "exec")
 
 
-def test_the_image_copies_every_package_and_runs_as_nobody_special() -> None:
+def test_the_image_copies_every_package_and_does_not_run_as_root() -> None:
     text = (ROOT / "Dockerfile").read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     for package in project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:

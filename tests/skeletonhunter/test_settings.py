@@ -1,4 +1,4 @@
-"""Settings: what Kubernetes injects stops nothing, typos are named, secrets are never shown."""
+"""Settings: bad values and typos are named, secrets are never shown, Kubernetes changes nothing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from builders.command_line import Command
 from skeletonhunter import settings
 from skeletonhunter.commands.setup.settings import markdown
 from skeletonhunter.errors import BadSettings
+from skeletonhunter.services.stream import stream_config
 
 ROOT = Path(__file__).parents[2]
 #: As kubelet writes them for a Service skh-api with the ports 80 (named http) and 53/UDP.
@@ -31,12 +32,32 @@ INJECTED = {
 }
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("SKH_KAFAK", "x", "did you mean SKH_KAFKA?"),
+        ("SKH_API_PORT", "99999", "SKH_API_PORT is '99999'"),
+        ("SKH_HEALTH_PORT", "-2", "SKH_HEALTH_PORT is '-2'"),
+        ("SKH_LOG_LEVEL", "LOUD", "SKH_LOG_LEVEL is 'LOUD'"),
+        ("SKH_KAFKA_OPTIONS", "{", "SKH_KAFKA_OPTIONS"),
+    ],
+)
+def test_a_bad_setting_is_named_with_its_value(name: str, value: str, says: str) -> None:
+    with pytest.raises(BadSettings) as why:
+        settings.read({name: value})
+    assert says in str(why.value)
+
+
+def test_a_variable_of_the_agent_is_not_an_unknown_setting() -> None:
+    assert settings.read({"SKH_PROBE_KEY": "x" * 32}).data == Path("var")
+
+
 @pytest.mark.parametrize("name", sorted(INJECTED))
 def test_a_variable_of_a_kubernetes_service_changes_nothing(name: str) -> None:
     assert settings.read({name: INJECTED[name]}) == settings.read({})
 
 
-def test_all_of_them_are_one_line_and_no_command_stops(
+def test_variables_of_kubernetes_services_are_one_line_and_stop_no_command(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in INJECTED.items():
@@ -62,7 +83,7 @@ def test_all_of_them_are_one_line_and_no_command_stops(
         ("SKH_LATENESS", "2", "SKH_LATENESS_S"),
     ],
 )
-def test_a_typo_is_still_named(name: str, value: str, near: str) -> None:
+def test_a_typo_that_looks_like_a_service_is_named(name: str, value: str, near: str) -> None:
     with pytest.raises(BadSettings, match=f"{name} is not a setting; did you mean {near}?"):
         settings.read({name: value})
 
@@ -107,14 +128,13 @@ def test_lists_and_objects_are_read_as_json() -> None:
     assert read.kafka_settings() == {"x.y": "1"}
 
 
-def test_an_unregistered_strategy_is_an_error_at_start(
+def test_a_strategy_that_is_not_registered_is_an_error_at_start(
     command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("SKH_STRATEGY", "guess")
     said = command("up", "--data", tmp_path, "--port", "0")
     assert said.code == 2
     assert "SKH_STRATEGY: no strategy named 'guess'; choose one of deepview" in said.err
-    assert command("demo", "--strategy", "guess").code == 2
 
 
 def test_the_page_of_settings_is_up_to_date() -> None:
@@ -130,3 +150,27 @@ def test_settings_lists_every_variable_with_the_commands_that_read_it(command: C
         assert f"\n{name}" in f"\n{said.out}"
     assert "read by up, stream" in said.out
     assert "read by skeletonhunter-agent" in said.out
+
+
+def test_the_password_of_kafka_comes_from_a_file_and_is_shown_nowhere(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.touch(mode=0o600)
+    file.write_text("s3cret\n")
+    config = settings.read({
+        "SKH_KAFKA": "127.0.0.1:9092",
+        "SKH_KAFKA_OPTIONS": '{"sasl.username": "skh", "linger.ms": 5}',
+        "SKH_KAFKA_PASSWORD_FILE": str(file),
+    })  # fmt: skip
+    assert config.librdkafka() == {
+        "bootstrap.servers": "127.0.0.1:9092", "sasl.username": "skh", "linger.ms": "5",
+        "sasl.password": "s3cret",
+    }  # fmt: skip
+    assert "s3cret" not in repr(config) + repr(stream_config(config))
+    file.chmod(0o604)
+    with pytest.raises(BadSettings, match=r"SKH_KAFKA_PASSWORD_FILE.*chmod 600"):
+        config.librdkafka()
+
+
+def test_the_brokers_cannot_be_set_among_the_options_of_kafka() -> None:
+    with pytest.raises(BadSettings, match=r"bootstrap\.servers is set by SkeletonHunter"):
+        settings.read({"SKH_KAFKA_OPTIONS": '{"bootstrap.servers": "x"}'})

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as parquet
 import pytest
+from builders.command_line import Command, CommandResult
 
 from schemas.documents.placement import Placement
-from skeletonhunter.cli import main
 
 SCENARIO = """
 proves = "jobs come and go"
@@ -30,17 +30,17 @@ skeleton = "layout"
 """
 
 
-def simulate(place: Path, text: str, *more: str) -> object:
-    """Exit code."""
+def simulate(command: Command, place: Path, text: str, *more: str) -> CommandResult:
+    """Simulate a scenario of this text into the folder ``out``."""
     file = place / "scenario.toml"
     file.write_text(text)
-    with pytest.raises(SystemExit) as left:
-        main(["simulate", str(file), "--out", str(place / "out"), *more])
-    return left.value.code
+    return command("simulate", file, "--out", place / "out", *more)
 
 
-def test_throughput_placement_and_layout_are_written_beside_the_pings(tmp_path: Path) -> None:
-    assert simulate(tmp_path, SCENARIO, "--duration", "60", "--throughput") == 0
+def test_throughput_placement_and_layout_are_written_beside_the_pings(
+    command: Command, tmp_path: Path
+) -> None:
+    assert simulate(command, tmp_path, SCENARIO, "--duration", "60", "--throughput").code == 0
     out = tmp_path / "out"
     assert parquet.read_metadata(out / "throughput.parquet").num_rows == 60 * 12 * 2
     lines = (out / "placement.ndjson").read_bytes().splitlines()
@@ -50,8 +50,8 @@ def test_throughput_placement_and_layout_are_written_beside_the_pings(tmp_path: 
     assert {(job["tp"], job["pp"]) for job in jobs} == {(2, 2)}
 
 
-def test_throughput_is_written_on_request_only(tmp_path: Path) -> None:
-    assert simulate(tmp_path, SCENARIO, "--duration", "5") == 0
+def test_throughput_is_written_on_request_only(command: Command, tmp_path: Path) -> None:
+    assert simulate(command, tmp_path, SCENARIO, "--duration", "5").code == 0
     assert not (tmp_path / "out" / "throughput.parquet").exists()
 
 
@@ -63,11 +63,17 @@ def test_throughput_is_written_on_request_only(tmp_path: Path) -> None:
         ("churn = 10.0", "unknown field `chrun`"),
     ],
 )
-def test_jobs_that_cannot_be_are_one_line_and_code_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: str, complaint: str
+def test_jobs_that_do_not_fit_are_one_line_and_code_2(
+    command: Command, tmp_path: Path, wrong: str, complaint: str
 ) -> None:
     instead = {"pp = 2": "pp = 0", "hosts = [4]": "hosts = [40]", "churn = 10.0": "chrun = 1.0"}
-    assert simulate(tmp_path, SCENARIO.replace(wrong, instead[wrong])) == 2
-    said = capsys.readouterr().err
-    assert complaint in said
-    assert len(said.strip().splitlines()) == 1
+    done = simulate(command, tmp_path, SCENARIO.replace(wrong, instead[wrong]))
+    assert done.code == 2
+    assert complaint in done.error_line
+
+
+def test_simulate_lists_the_shipped_scenarios_and_what_they_prove(command: Command) -> None:
+    done = command("simulate", "--list")
+    assert done.code == 0
+    assert "demo (290 s): Five different faults" in done.out
+    assert "fat-tree-sparse (260 s): The published bar" in done.out

@@ -1,0 +1,80 @@
+"""The demo as a process: faults in, all of them named, exit code 0."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from builders.command_line import Command, run_process
+
+#: The five faults of the shipped scenario, one after the other, on an eighth of its cluster.
+FIVE_FAULTS = """
+proves = "a NIC, a ToR, a link, a vSwitch and an agent are told apart"
+duration_s = 150
+
+[fabric]
+name = "demo"
+hosts = 16
+rails = 2
+hosts_per_segment = 4
+aggs = 2
+pods = 2
+spines = 2
+hosts_per_job = 8
+tenants = 2
+
+[probing]
+targets = 8
+ports_per_pair = 2
+
+[[faults]]
+kind = "rnic_down"
+component = "any rnic"
+at = 30
+for = 10
+
+[[faults]]
+kind = "tor_loss"
+component = "any tor"
+at = 50
+for = 10
+magnitude = 0.3
+
+[[faults]]
+kind = "link_loss"
+component = "any tor-agg link"
+at = 70
+for = 10
+magnitude = [0.1, 0.2]
+
+[[faults]]
+kind = "vswitch_latency"
+component = "any vswitch"
+at = 100
+for = 25
+magnitude = 30.0
+
+[[faults]]
+kind = "agent_crash"
+component = "any agent"
+at = 130
+for = 10
+"""
+
+
+@pytest.mark.slow
+def test_the_demo_names_five_kinds_of_faults(tmp_path: Path) -> None:
+    scenario = tmp_path / "five.toml"
+    scenario.write_text(FIVE_FAULTS)
+    done = run_process(
+        "demo", "--headless", "--duration", "15", "--port", "0", "--scenario", str(scenario)
+    )
+    assert done.code == 0, done.out + done.err
+    assert done.out.startswith("page http://127.0.0.1:")
+    assert "5 of 5 faults found" in done.out
+
+
+def test_a_demo_too_short_for_its_scenario_says_how_long_it_takes(command: Command) -> None:
+    done = command("demo", "--headless", "--duration", "5")
+    assert done.code == 2
+    assert "needs at least" in done.error_line
