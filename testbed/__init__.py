@@ -1,10 +1,8 @@
-"""A data centre on one machine, and the truth about what was broken in it.
+"""A data centre on one machine, and the truth about the faults in it.
 
-``clos`` draws a fabric as a topology document, ``network`` routes through it by ECMP, ``skeleton``
-decides who pings whom, ``layouts`` and ``jobs`` how training jobs lie on the hosts, ``churn`` how
-they come and go, ``watching`` who is pinged meanwhile, ``throughput`` what rnics carry. ``healthy``
-and ``faults`` say how probes fare, ``simulator`` turns all that into one second of ping records
-after another, ``publish`` into messages as agents send them and ``files`` into a directory with the
-truth beside the records. ``scenario`` names what to simulate; ``score`` compares incidents with the
-truth. Everything is a pure function of the seed.
+In: scenarios (TOML) with a seed, or plans of namespace fabrics. Out: ping records, heartbeats,
+documents, real packets, and truth.json. Start with ``scenarios/scenario.py`` (what a scenario
+holds) and ``simulator/simulator.py`` (one second of records after another); ``netns`` builds real
+fabrics, ``rdma_vm`` a machine with RDMA devices, ``scoring`` compares incidents with the truth.
+The simulation is a pure function of the scenario and the seed.
 """

@@ -1,4 +1,4 @@
-"""What the benchmarks are fed with."""
+"""Input of the benchmarks: simulated records and messages."""
 
 from __future__ import annotations
 

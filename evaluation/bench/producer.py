@@ -1,7 +1,7 @@
-"""The agents of the end-to-end benchmark, in a process of their own: their CPU is not the worker's.
+"""The producer of the end-to-end benchmark, in a process of its own so that its CPU is not counted.
 
-Makes all messages first, then says "ready"; sends what each line on stdin asks for: a number of
-messages. Ends when stdin does.
+It makes all messages, prints their number per second, and then sends as many messages as each line
+on stdin requests. It ends at the end of stdin.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def main(bootstrap: str, size: int, content_type: str, seconds: int) -> None:
     headers: dict[str, str | bytes | None] = {topics.CONTENT_TYPE: content_type.encode()}
     for line in sys.stdin:
         for topic, key, value in _take(left, int(line)):
-            said = headers if topic == topics.PINGS.name else None
-            producer.produce(topic, value=value, key=key, headers=said)
+            carried = headers if topic == topics.PINGS.name else None
+            producer.produce(topic, value=value, key=key, headers=carried)
         producer.flush(10)
         print("sent", flush=True)
 

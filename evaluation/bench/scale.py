@@ -1,7 +1,8 @@
-"""The localizer at scale: chunks of skh.windows of a large rail Clos, made without a simulator.
+"""The localizer at scale: chunks of skh.windows for a large rail Clos, without the simulator.
 
-Every endpoint probes the next ones of its job on its rail, in both layers, one five-tuple a pair
-and one probe a second. Underlay five-tuples are traced both ways; overlay routes are unknown.
+Each endpoint probes its job's next endpoints of the same rail, in both layers, with one five-tuple
+for each pair and one probe a second. Underlay five-tuples are traced in both directions; overlay
+routes are unknown.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ LARGEST: Final = Scale(hosts=4480, targets=14)  # 1,000,000 paths, 100,000 compo
 
 
 class SyntheticCluster:
-    """The paths of a fabric by columns; ``chunks`` says what their probes met."""
+    """The paths of a fabric as columns, and the chunks that their probes make."""
 
     def __init__(self, scale: Scale, seed: int = 1) -> None:
         spec = ClosSpec(
@@ -89,7 +90,7 @@ class SyntheticCluster:
         return dict(zip(names, map(np.array, zip(*rows, strict=True)), strict=True))
 
     def _cut(self, start: int, end: int) -> Iterator[slice]:
-        """Chunks of rows, early and late paths apart."""
+        """Slices of at most 4,096 rows; early and late paths do not share a slice."""
         for a, b in ((start, min(end, self.paths)), (max(start, self.paths), end)):
             yield from (slice(at, min(at + 4096, b)) for at in range(a, b, 4096))
 
@@ -124,7 +125,7 @@ class SyntheticCluster:
     def chunks(
         self, kind: window_chunks.Kind, at: int, paths: int, lost: I64, rtt_us: npt.NDArray[Any]
     ) -> list[tuple[Header, pa.RecordBatch]]:
-        """Second ``at``, or the 30 s that end with it: one probe a path and second."""
+        """Chunks of second ``at``, or of the 30 s that end with it; a probe per path and second."""
         length = 1 if kind == "pane" else 30
         pieces = list(self._cut(0, paths))
         out = []
@@ -145,12 +146,12 @@ class SyntheticCluster:
         return out
 
     def routes(self) -> Iterator[tuple[Header, pa.RecordBatch]]:
-        """Traceroutes of the underlay, requests and replies, in chunks."""
+        """Chunks of the underlay's traceroutes, of probes and of replies."""
         psw = self._tier("psw")
         spines = sorted(s.id for s in self.topology.switches if s.tier == "dsw")
         rows = np.flatnonzero(~self.overlay[: self.paths])
         for part in np.array_split(rows, max(1, len(rows) // 2000)):
-            told = []
+            traced = []
             for way, (a, b) in enumerate(((self.src, self.dst), (self.dst, self.src))):
                 for row in part.tolist():
                     here, there = a[row], b[row]
@@ -166,10 +167,12 @@ class SyntheticCluster:
                         hops = [tors[0], psw[pods[0]][up], top, psw[pods[1]][down], tors[1]]
                     ports = (int(self.ports[row]), 4791)
                     ends = (str(self._ends["real_ip"][e]) for e in (here, there))
-                    told.append(("scale", "underlay", *ends, *ports[:: 1 - 2 * way], hops))
+                    traced.append(("scale", "underlay", *ends, *ports[:: 1 - 2 * way], hops))
             columns = [
                 pa.array(values, field.type)
-                for values, field in zip(zip(*told, strict=True), window_chunks.ROUTES, strict=True)
+                for values, field in zip(
+                    zip(*traced, strict=True), window_chunks.ROUTES, strict=True
+                )
             ]
             yield (
                 Header("routes", "scale", _START_S, _START_S + 1),
@@ -184,7 +187,7 @@ class SyntheticCluster:
         return pods
 
     def beats(self, at: int) -> tuple[Header, pa.RecordBatch]:
-        """Heartbeats of all hosts in second ``at``."""
+        """The heartbeats of all hosts in second ``at``."""
         hosts = [host.node_sn for host in self.topology.hosts]
         count = len(hosts)
         columns = [
@@ -215,8 +218,8 @@ class SyntheticCluster:
         slow[box.any(axis=0) & self.overlay] = 30.0
         return loss, slow
 
-    def weather(self, *, faulty: bool) -> tuple[I64, npt.NDArray[Any]]:
-        """(lost, rtt) of one second; healthy paths lose 1 in 100,000."""
+    def measurements(self, *, faulty: bool) -> tuple[I64, npt.NDArray[Any]]:
+        """(P,) packets lost and (P,) round trips [us] of one second; healthy paths lose 1e-5."""
         rng, count = self._rng, len(self.src)
         loss, slow = self.faults() if faulty else (np.zeros(count), np.zeros(count))
         lost = (rng.random(count) < np.maximum(loss, 1e-5)).astype(np.int64)
@@ -227,26 +230,28 @@ def scale(
     size: Scale, *, goal_ms: int, goal_mb: int | None = None, faulty_s: int = _FAULTY_S
 ) -> dict[str, Any]:
     """CPU time to judge a second: quiet, with five faults, and when 10,000 paths are new."""
-    fleet = SyntheticCluster(size)
-    localizer = Localizer(topology=fleet.topology)
-    routes = list(fleet.routes())
+    cluster = SyntheticCluster(size)
+    localizer = Localizer(topology=cluster.topology)
+    routes = list(cluster.routes())
     spent: dict[str, list[float]] = {"quiet": [], "faulty": [], "new": []}
     opened: set[str] = set()
     routes_s = 0.0
     for at in range(_WARM_S + faulty_s):
         name = "quiet" if at < _WARM_S else "faulty" if at < _WARM_S + faulty_s - 1 else "new"
-        lost, rtt_us = fleet.weather(faulty=at >= _WARM_S)
-        said = fleet.chunks("pane", at, fleet.paths + fleet.late * (name == "new"), lost, rtt_us)
+        lost, rtt_us = cluster.measurements(faulty=at >= _WARM_S)
+        chunks = cluster.chunks(
+            "pane", at, cluster.paths + cluster.late * (name == "new"), lost, rtt_us
+        )
         if (at + 1) % 5 == 0 and at >= 29:
-            said += fleet.chunks("window", at, fleet.paths, 0 * lost, rtt_us)
-        localizer.observe(*fleet.beats(at))
+            chunks += cluster.chunks("window", at, cluster.paths, 0 * lost, rtt_us)
+        localizer.observe(*cluster.beats(at))
         if at == 1:
             started = time.process_time()
             for header, batch in routes:
                 localizer.observe(header, batch)
             routes_s = time.process_time() - started
         started = time.process_time()
-        for header, batch in said:
+        for header, batch in chunks:
             localizer.observe(header, batch)
         end_s = _START_S + at + 1
         mark = Header("punctuation", "scale", end_s, end_s, watermark_ms=end_s * 1000)
@@ -254,14 +259,14 @@ def scale(
         spent[name].append((time.process_time() - started) * 1e3)
         opened |= {incident.component for incident in found.incidents}
     p50, p95 = np.percentile(spent["faulty"], [50, 95])
-    told = sum(batch.num_rows for _, batch in routes)
+    traced = sum(batch.num_rows for _, batch in routes)
     rss_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     goal = f"< {goal_ms} ms" + (f", <= {goal_mb / 1024:.0f} GB" if goal_mb else "")
     return {
         "figure": f"{p50:.0f} ms with 5 faults (p95 {p95:.0f} ms), {np.median(spent['quiet']):.0f} "
         f"ms without, {spent['new'][0]:.0f} ms when 10,000 paths are new, the first "
-        f"{spent['quiet'][0]:.0f} ms; {1e6 * routes_s / told:.1f} us a traceroute; "
-        f"{fleet.paths:,} paths, {len(opened)} incidents",
+        f"{spent['quiet'][0]:.0f} ms; {1e6 * routes_s / traced:.1f} us a traceroute; "
+        f"{cluster.paths:,} paths, {len(opened)} incidents",
         "goal": goal, "missed": bool(p50 >= goal_ms or (goal_mb and rss_mb > goal_mb)),
         "rss_mb": rss_mb,
     }  # fmt: skip

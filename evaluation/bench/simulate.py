@@ -1,8 +1,7 @@
-"""How fast the simulator streams a large cluster to a file.
+"""Rate at which the simulator writes a large cluster to a file.
 
-32,768 rnics with 16 targets each in both layers make 1.1 M records a second of simulated time. A
-few of the ten minutes are run; the rest is extrapolated, and said to be, because a second costs
-what the one before it did.
+32,768 rnics with 16 targets each in both layers make 1.1 M records per simulated second. Some
+seconds of the ten minutes are run; the rest is extrapolated, because each second costs the same.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ def large() -> Simulation:
 
 
 def simulate(form: str) -> dict[str, Any]:
-    """Rate of CPU time, all threads, of all that ``skeletonhunter simulate`` makes and writes.
+    """Records per second of CPU time, all threads, of ``skeletonhunter simulate``.
 
-    The first seconds, in which every route is traced, and the fabric's set-up come once; what a
-    second costs after them is the rate.
+    The set-up of the fabric and the first seconds, in which every route is traced, are not part of
+    the rate.
     """
     began = time.process_time()
     simulation = large()
@@ -59,14 +58,14 @@ def simulate(form: str) -> dict[str, Any]:
 
 
 class _Cost(NamedTuple):
-    """Records in a file of so many bytes."""
+    """Records in a file, and its size [bytes]."""
 
     records: int
     size: int
 
 
 def _written(simulation: Simulation, form: str, seconds: int) -> tuple[_Cost, float]:
-    """What was written, and the CPU time that it took [s]."""
+    """Write a simulation; returns the records and bytes, and the CPU time [s]."""
     with tempfile.TemporaryDirectory() as place:
         began = time.process_time()
         written = write(simulation, Path(place), seconds, form)

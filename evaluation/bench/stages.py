@@ -1,7 +1,7 @@
-"""The measurements of ``bench``, one a process; prints one JSON object.
+"""The measurements of ``bench``: each runs in a process of its own and prints one JSON object.
 
-Rates are records per second of CPU time (user and system, all threads), i.e. per core, so that a
-busy machine does not change them much.
+Rates are records per second of CPU time (user and system, all threads), that is per core, so other
+load on the machine changes them little.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from testbed.topologies.clos import ClosSpec, build
 
 _GOAL: Final = 300_000  # records/s/core, end to end, 512 a message
 _WARM_S, _MEASURED_S = 8, 15  # simulated seconds: paths are new only once
-_LAG: Final = 320  # messages under way: the embedded broker forgets what waits for long
+_LAG: Final = 320  # messages in flight: the embedded broker drops those that wait for long
 
 
 def batched(items: list[Any], size: int) -> Iterator[list[Any]]:
@@ -44,7 +44,7 @@ def batched(items: list[Any], size: int) -> Iterator[list[Any]]:
 
 
 def decode(size: int, content_type: str, seconds: int) -> dict[str, Any]:
-    """Payloads -> checked batches, 64 messages at a time as the stream worker does."""
+    """Decode and check payloads, 64 messages at a time as the stream worker does."""
     simulation = busy()
     payloads = [
         (payload, content_type)
@@ -56,7 +56,7 @@ def decode(size: int, content_type: str, seconds: int) -> dict[str, Any]:
 
 
 def panes() -> dict[str, Any]:
-    """Checked batches -> chunks of skh.windows."""
+    """Aggregate checked batches into chunks of skh.windows."""
     from streams.windowing.partition import PartitionWorker
 
     simulation, worker = busy(), PartitionWorker(0, 0)
@@ -77,7 +77,7 @@ def panes() -> dict[str, Any]:
 
 
 def detect() -> dict[str, Any]:
-    """Time to judge one second of 10,000 paths while five faults last."""
+    """Time to judge one second of 10,000 paths while five faults are active."""
     from streams.replay import Replay
 
     spec = ClosSpec(name="bench", hosts=64, rails=4, hosts_per_segment=16, hosts_per_job=16)
@@ -145,7 +145,7 @@ def run_through(
     bootstrap: str, agents: subprocess.Popen[str], size: int,
     run: Callable[[Coroutine[Any, Any, int]], int],
 ) -> tuple[int, float, float]:  # fmt: skip
-    """(records, CPU seconds, seconds) from _WARM_S on; exits when one record was lost."""
+    """(records, CPU time [s], wall time [s]) from _WARM_S on; exits when a record is lost."""
     assert agents.stdin is not None  # noqa: S101 — we asked for pipes
     assert agents.stdout is not None  # noqa: S101
     marks = [int(mark) for mark in agents.stdout.readline().split()]
@@ -197,7 +197,7 @@ def _send(agents: subprocess.Popen[str], count: int) -> None:
 
 
 async def _until(reached: Callable[[], int], goal: int) -> None:
-    """Let the worker, which shares our event loop, go on until it has come so far."""
+    """Run the event loop, which the worker shares, until ``reached()`` is ``goal``."""
     deadline = time.monotonic() + 60
     while reached() < goal:
         if time.monotonic() > deadline:
@@ -206,7 +206,7 @@ async def _until(reached: Callable[[], int], goal: int) -> None:
 
 
 def agent(seconds: int = 20) -> dict[str, Any]:
-    """CPU share and memory of one agent that probes and answers on loopback (Linux)."""
+    """CPU share and memory of an agent that probes and answers on loopback (Linux)."""
     import msgspec
 
     from controller.ping_lists import same_rail
@@ -245,7 +245,7 @@ def _cpu_s(pid: int) -> float:
 
 
 def _records(path: Path) -> int:
-    """Ping records in what a ``file:`` publisher wrote."""
+    """Number of ping records in the output of a ``file:`` publisher."""
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
     payloads = [
         (base64.b64decode(line["payload"]), line["content-type"])

@@ -1,4 +1,4 @@
-"""How sure a figure is: 95 % intervals for shares, means, percentiles and rates."""
+"""95 % confidence intervals of shares, means, percentiles and rates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RESAMPLES: Final = 4999
 
 
 class Estimate(NamedTuple):
-    """A figure between the ends of its 95 % interval."""
+    """A figure and the ends of its 95 % interval."""
 
     value: float
     low: float
@@ -59,7 +59,7 @@ def _p95(sample: np.ndarray, axis: int = -1) -> np.ndarray:
 
 
 def _bootstrap(values: Sequence[float], figure: Callable[..., np.ndarray]) -> Estimate | None:
-    """Same values, same interval; one value, or equal ones, are their own interval."""
+    """Percentile bootstrap with a fixed seed; equal values have an interval without width."""
     sample = np.asarray(values, float)
     if not len(sample):
         return None

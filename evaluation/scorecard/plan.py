@@ -1,6 +1,6 @@
-"""Which trials make a scorecard: settings, scenarios, strategies, seeds.
+"""The trials of a scorecard: settings, scenarios, strategies, seeds.
 
-Final seeds are written down here and nobody tunes on them: whoever develops runs other seeds
+The final seeds are fixed here, and no parameter is tuned on them. Development runs use other seeds
 (``--seeds-from 1000``).
 """
 
@@ -27,14 +27,14 @@ TUNING: Final = "1-1099"
 QUICK_FROM: Final = 1000
 SEEDS: Final = 20
 QUICK_SEEDS: Final[dict[Part, int]] = {"path": 2, "pipeline": 1, "clean": 1}
-#: Dear scenarios get fewer seeds, and the table says so. The fat-trees, whose 26 faults at a time
-#: are the dearest, meet every strategy on 20 seeds in the path part.
+#: Expensive scenarios get fewer seeds; the table shows how many. The fat-trees with 26 simultaneous
+#: faults are the most expensive; every strategy runs on 20 seeds of them in the path part.
 FEWER: Final = {
     "drift": 5, "fat-tree-noisy": 3, "fat-tree-sparse": 4, "flock-silent-drop": 4, "lingjun": 5,
     "rail-2048": 10, "vote-007": 5,
 }  # fmt: skip
-#: No trial begins later than this, so that the whole ends within an hour, and a quick one in 5 min;
-#: running again goes on from there.
+#: No trial begins later than this [min], so that the whole plan ends within an hour and a quick one
+#: in 5 min; the next run continues from there.
 LIMIT_MIN: Final = 50.0
 QUICK_LIMIT_MIN: Final = 4.0
 #: Strategies other than the default run the pipeline on these scenarios and so many seeds.
@@ -62,7 +62,7 @@ PATH_S: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one process does in one go; ``strategies`` are several in the path part only."""
+    """The work of one process at a time; only the path part has several strategies in a unit."""
 
     part: Part
     name: str
@@ -73,13 +73,13 @@ class Unit:
 
     @property
     def keys(self) -> set[tuple[str, str, int, str]]:
-        """What identifies its rows."""
+        """The keys of the rows that the unit produces."""
         kind = "path" if self.part == "path" else "pipeline"
         return {(kind, self.name, self.seed, strategy) for strategy in self.strategies}
 
 
 def key(row: Row) -> tuple[str, str, int, str]:
-    """The unit's key that a row answers."""
+    """The key of a row: kind, setting or scenario, seed, strategy."""
     if isinstance(row, PathRow):
         return "path", row.setting, row.seed, row.strategy
     assert isinstance(row, PipelineRow)  # noqa: S101 — there is no third kind
@@ -88,10 +88,13 @@ def key(row: Row) -> tuple[str, str, int, str]:
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """What the command line asks for; None: what the plan says.
+    """What the command line requests; None: as the plan has it.
 
-    only        parts, settings or scenarios; seeds: of every part; seeds_from: first seed
-    strategies  that run; clean_hours: simulated input without faults, in all
+    quick        few seeds and small scenarios
+    only         parts, settings or scenarios to run
+    seeds        number of seeds of every part; seeds_from: the first seed
+    strategies   the strategies to run
+    clean_hours  simulated input without faults, in all [h]
     """
 
     quick: bool = False
@@ -103,7 +106,7 @@ class PlanRequest:
 
     @property
     def final(self) -> bool:
-        """Whether it is the whole plan on the final seeds, and nothing less."""
+        """Whether this is the whole plan on the final seeds."""
         return not (
             self.quick or self.only or self.strategies
             or self.seeds is not None or self.seeds_from is not None
@@ -111,25 +114,25 @@ class PlanRequest:
 
 
 class UnknownName(ValueError):
-    """A part, setting, scenario or strategy that is not there; one line."""
+    """No part, setting, scenario or strategy has this name; one line."""
 
 
-def units(wish: PlanRequest) -> list[Unit]:
+def units(request: PlanRequest) -> list[Unit]:
     """All trials of a scorecard; raises UnknownName."""
     known = {*FINAL, *published.SETTINGS, *scenario.names()}
-    _check("--only", wish.only, known)
-    _check("--strategies", wish.strategies, strategies.names())
-    chosen = wish.strategies or tuple(strategies.names())
-    out = _path(wish, chosen)
+    _check("--only", request.only, known)
+    _check("--strategies", request.strategies, strategies.names())
+    chosen = request.strategies or tuple(strategies.names())
+    out = _path(request, chosen)
     for name in scenario.names():
-        if _wanted(wish, "clean" if is_clean(name) else "pipeline", name):
-            out += _clean(wish, name) if is_clean(name) else _pipeline(wish, name, chosen)
+        if _wanted(request, "clean" if is_clean(name) else "pipeline", name):
+            out += _clean(request, name) if is_clean(name) else _pipeline(request, name, chosen)
     return out
 
 
 def rounds(units: Sequence[Unit]) -> list[Unit]:
-    """The published settings first, which are cheap; then every part's first seeds, then the second
-    ones; within a round the longest first."""
+    """The order of execution: the published settings, which are cheap, then the first seed of every
+    part, then the second seeds, and so on; within a round the longest units first."""
     first: dict[Part, int] = {}
     for unit in units:
         first[unit.part] = min(unit.seed, first.get(unit.part, unit.seed))
@@ -137,7 +140,7 @@ def rounds(units: Sequence[Unit]) -> list[Unit]:
 
 
 def is_clean(name: str) -> bool:
-    """A scenario without faults: all that it brings about is false."""
+    """Whether a scenario has no faults, so that every incident is false."""
     return scenario.load(name).clean
 
 
@@ -156,45 +159,45 @@ def cost_s(name: str) -> float:
     return TRIAL_S + a_second * length + float(alarms.sum())
 
 
-def first_seed(part: Part, wish: PlanRequest) -> int:
-    """A quick run is for those who develop, so it leaves the final seeds alone."""
-    if wish.seeds_from is not None:
-        return wish.seeds_from
-    return QUICK_FROM if wish.quick else FINAL[part]
+def first_seed(part: Part, request: PlanRequest) -> int:
+    """The first seed of a part; a quick run does not use the final seeds."""
+    if request.seeds_from is not None:
+        return request.seeds_from
+    return QUICK_FROM if request.quick else FINAL[part]
 
 
-def seeds_of(part: Part, wish: PlanRequest, name: str) -> range:
+def seeds_of(part: Part, request: PlanRequest, name: str) -> range:
     """Seeds of one setting or scenario with faults."""
-    first = first_seed(part, wish)
-    if wish.seeds is not None:
-        return range(first, first + wish.seeds)
-    if wish.quick:
+    first = first_seed(part, request)
+    if request.seeds is not None:
+        return range(first, first + request.seeds)
+    if request.quick:
         return range(first, first + QUICK_SEEDS[part])
     return range(first, first + FEWER.get(name, SEEDS))
 
 
-def _path(wish: PlanRequest, chosen: tuple[str, ...]) -> list[Unit]:
-    """Baselines are swept as well, but where somebody is in a hurry or asks for certain ones."""
-    if not (wish.quick or wish.strategies):
+def _path(request: PlanRequest, chosen: tuple[str, ...]) -> list[Unit]:
+    """Trials of the published settings; tuned baselines run too, unless the request is narrower."""
+    if not (request.quick or request.strategies):
         chosen = (*chosen, *tuned_baselines.names())
     return [
         Unit("path", name, seed, chosen, PATH_S * len(chosen))
         for name in published.SETTINGS
-        if _wanted(wish, "path", name)
-        for seed in seeds_of("path", wish, name)
+        if _wanted(request, "path", name)
+        for seed in seeds_of("path", request, name)
     ]
 
 
-def _pipeline(wish: PlanRequest, name: str, chosen: tuple[str, ...]) -> list[Unit]:
+def _pipeline(request: PlanRequest, name: str, chosen: tuple[str, ...]) -> list[Unit]:
     cost = cost_s(name)
-    if wish.quick and cost > QUICK_COST_S and name not in wish.only:
+    if request.quick and cost > QUICK_COST_S and name not in request.only:
         return []
     out = []
-    seeds = seeds_of("pipeline", wish, name)
+    seeds = seeds_of("pipeline", request, name)
     for strategy in chosen:
-        if strategy == DEFAULT or wish.strategies:
+        if strategy == DEFAULT or request.strategies:
             out += [Unit("pipeline", name, seed, (strategy,), cost) for seed in seeds]
-        elif name in OTHER_SCENARIOS and not wish.quick:
+        elif name in OTHER_SCENARIOS and not request.quick:
             out += [
                 Unit("pipeline", name, seed, (strategy,), cost * OTHER_FACTOR)
                 for seed in seeds[:OTHER_SEEDS]
@@ -202,26 +205,26 @@ def _pipeline(wish: PlanRequest, name: str, chosen: tuple[str, ...]) -> list[Uni
     return out
 
 
-def _clean(wish: PlanRequest, name: str) -> list[Unit]:
-    """The default strategy only: an alarm is the detectors' doing, whoever would name it."""
-    length = QUICK_CLEAN_S if wish.quick else CLEAN_S
+def _clean(request: PlanRequest, name: str) -> list[Unit]:
+    """Clean trials, with the default strategy only: alarms do not depend on the strategy."""
+    length = QUICK_CLEAN_S if request.quick else CLEAN_S
     a_second = (cost_s(name) - TRIAL_S) / scenario.load(name).duration_s
     cost = TRIAL_S + a_second * length
-    if wish.quick and cost > QUICK_COST_S and name not in wish.only:
+    if request.quick and cost > QUICK_COST_S and name not in request.only:
         return []
-    count = 1 if wish.quick else max(1, int(CLEAN_BUDGET_S / cost))
-    if wish.clean_hours is not None:
-        count = max(1, round(wish.clean_hours * 3600 / length))
-    elif wish.seeds is not None:
-        count = wish.seeds
-    first = first_seed("clean", wish)
+    count = 1 if request.quick else max(1, int(CLEAN_BUDGET_S / cost))
+    if request.clean_hours is not None:
+        count = max(1, round(request.clean_hours * 3600 / length))
+    elif request.seeds is not None:
+        count = request.seeds
+    first = first_seed("clean", request)
     return [
         Unit("clean", name, seed, (DEFAULT,), cost, length) for seed in range(first, first + count)
     ]
 
 
-def _wanted(wish: PlanRequest, part: Part, name: str) -> bool:
-    return not wish.only or part in wish.only or name in wish.only
+def _wanted(request: PlanRequest, part: Part, name: str) -> bool:
+    return not request.only or part in request.only or name in request.only
 
 
 def _check(option: str, given: Sequence[str], known: Iterable[str]) -> None:

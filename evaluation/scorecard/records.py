@@ -1,4 +1,4 @@
-"""What each trial came to: one JSON line each, after a line that says how the run was made."""
+"""results.jsonl: a line that describes the run, then a line for each trial."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class RecordsError(ValueError):
 
 
 class Run(msgspec.Struct, frozen=True, tag="run", kw_only=True):
-    """How a file of results was made.
+    """The first line: how a file of results was made.
 
-    commit      with a + when the tree had changes
-    sources     digest of the code that was measured
+    commit      with a + where the tree had changes
+    sources     digest of the measured code
     seeds       "path", "pipeline", "clean" -> first and last seed that was planned
     parameters  module -> its constants, as text
-    left_out    trials for which there was no time
+    left_out    trials that the time limit left out
     wall_s      None while it runs
     """
 
@@ -59,18 +59,18 @@ class PathRow(msgspec.Struct, frozen=True, tag="path", kw_only=True):
 
 
 class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One injected fault and what became of it.
+    """One injected fault, and the incident that was found for it.
 
     label       its issue type, or the kind of fault where no issue type fits
-    effect      what probes see of it; "none": nothing at all, and no share counts it
+    effect      what probes see of it; "none": nothing, and no share counts it
     start_s     since the beginning of the trial, as end_s (None: until the end)
-    class_size  components that no probe of this trial tells from the faulty one, with it
+    class_size  components that no probe of this trial distinguishes, the faulty one included
     found       named by an incident, itself or by its class (as ``check score`` counts)
     top1        named itself
-    noticed     found, or an incident spoke of the right time and symptom family and named another
+    noticed     found, or an incident of the right time and symptom family named another component
     seconds     from the fault's start to the detection; of what was found
-    named       what the incident named; said_type: the issue type it holds for the likeliest,
-                said_direction: the direction it said
+    named       component that the incident named; said_type: its likeliest issue type,
+                said_direction: its direction
     """
 
     label: str
@@ -94,7 +94,7 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FalseRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An incident that matches no fault; misnamed: it stands for one that was noticed."""
+    """An incident that matches no fault; misnamed: it belongs to a fault that was noticed."""
 
     component: str
     symptom: str
@@ -105,10 +105,10 @@ class FalseRow(msgspec.Struct, frozen=True, kw_only=True):
 class PipelineRow(msgspec.Struct, frozen=True, tag="pipeline", kw_only=True):
     """One simulated cluster through the whole pipeline.
 
-    clean        nothing was ever to be broken
+    clean        the scenario has no faults
     seconds      CPU time of all of it; judging_ms: median and worst time for one second's pane
     p_values     family -> counts of -log10 p in bins of a tenth, the last one open; clean input
-    error        why it ended early; then nothing was found
+    error        why the trial ended early; it then has no results
     """
 
     scenario: str
@@ -131,13 +131,13 @@ _decoder = msgspec.json.Decoder(Run | PathRow | PipelineRow)
 
 
 def order(row: Row) -> tuple[str, str, int, str]:
-    """Where a row stands in a file, whoever finished first."""
+    """Sort key of a row in a file."""
     name = row.setting if isinstance(row, PathRow) else row.scenario
     return ("path" if isinstance(row, PathRow) else "pipeline", name, row.seed, row.strategy)
 
 
 def write(path: Path, run: Run, rows: Iterable[Row]) -> None:
-    """The whole file, in an order that does not depend on who finished first."""
+    """Write a whole file, in an order that does not depend on which trial finished first."""
     encode = msgspec.json.encode
     lines = [encode(run), *(encode(row) for row in sorted(rows, key=order))]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -145,14 +145,14 @@ def write(path: Path, run: Run, rows: Iterable[Row]) -> None:
 
 
 def read(path: Path) -> tuple[Run, list[Row]]:
-    """A whole file, or a journal whose last line was cut off; raises RecordsError."""
+    """Read a whole file, or a journal with an incomplete last line; raises RecordsError."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as why:
         raise RecordsError(f"{path}: {why.strerror}; run `skeletonhunter check scorecard`") from why
     run: Run | None = None
     rows: list[Row] = []
-    for number, line in enumerate(lines[:-1], 1):  # what follows the last newline was cut off
+    for number, line in enumerate(lines[:-1], 1):  # an incomplete line follows the last newline
         try:
             record = _decoder.decode(line)
         except msgspec.MsgspecError as why:

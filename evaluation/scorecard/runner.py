@@ -1,4 +1,4 @@
-"""Runs the units of a plan on several processes; what was done before is not done again."""
+"""Runs the units of a plan on several processes, and continues a run that was stopped."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from evaluation.scorecard import records
 from evaluation.scorecard.plan import Unit, key, rounds
 from evaluation.scorecard.records import PathRow, RecordsError, Row, Run
 
-#: One core a process, or two of them would fight for both.
+#: Each process computes in one thread, so that processes do not compete for cores.
 _SINGLE: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def work(unit: Unit) -> list[Row]:
-    """One unit, in whatever process."""
+    """Run one unit; called in a worker process."""
     from evaluation.scorecard.trials import paths, pipeline
 
     if unit.part == "path":
@@ -35,41 +35,42 @@ def work(unit: Unit) -> list[Row]:
 
 def run(
     units: Sequence[Unit],
-    how: Run,
+    made: Run,
     journal: Path,
     *,
     jobs: int,
     limit_min: float | None = None,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> list[Row]:
-    """All rows, those of the journal too if it is of the same code.
+    """Run all units and return their rows, including the rows of the journal.
 
-    journal    rows are appended to it as they come; a run that was stopped goes on from there
-    limit_min  no unit begins later than this; None: all of them do
-    tell       takes a line of progress
+    made       how this run is made; a journal of other code is not used
+    journal    file to which rows are appended as they are finished; a stopped run continues there
+    limit_min  no unit begins later than this [min]; None: no limit
+    report     receives lines of progress
     """
     lengths = {each: unit.duration_s for unit in units for each in unit.keys}
-    done = [row for row in _resume(journal, how, tell) if _as_long(row, lengths.get(key(row)))]
+    done = [row for row in _resume(journal, made, report) if _as_long(row, lengths.get(key(row)))]
     have = {key(row) for row in done}
     left = [unit for unit in units if not unit.keys <= have]
     rows = [row for row in done if key(row) in lengths]
     progress = _Progress(units, left, jobs)
     if done:
-        tell(f"{len(units) - len(left)} of {len(units)} trials are in {journal}")
+        report(f"{len(units) - len(left)} of {len(units)} trials are in {journal}")
     with journal.open("ab") as file:
         for unit, found in _all(rounds(left), jobs, limit_min):
             fresh = [row for row in found if key(row) not in have]
             file.write(b"".join(msgspec.json.encode(row) + b"\n" for row in fresh))
             file.flush()
             rows += fresh
-            tell(progress.line(unit, found))
+            report(progress.line(unit, found))
     return sorted(rows, key=records.order)
 
 
 def _all(
     units: Sequence[Unit], jobs: int, limit_min: float | None
 ) -> Iterator[tuple[Unit, list[Row]]]:
-    """Results as they come."""
+    """Each unit with its rows, as they are finished."""
     ends = float("inf") if limit_min is None else time.monotonic() + 60 * limit_min
     if jobs == 1:
         for unit in units:
@@ -92,37 +93,37 @@ def _all(
                 yield unit, future.result()
 
 
-def _resume(journal: Path, how: Run, tell: Callable[[str], None]) -> list[Row]:
-    """Rows of an unfinished run of the same code; otherwise the journal begins anew."""
+def _resume(journal: Path, made: Run, report: Callable[[str], None]) -> list[Row]:
+    """The rows of an unfinished run of the same code; otherwise start a new journal."""
     if journal.exists():
         try:
             before, rows = records.read(journal)
         except RecordsError:
-            tell(f"{journal} cannot be read and begins anew")
+            report(f"{journal} cannot be read and begins anew")
         else:
-            if before.sources == how.sources:
+            if before.sources == made.sources:
                 _cut(journal)
                 return rows
-            tell(f"{journal} is of other code and begins anew")
+            report(f"{journal} is of other code and begins anew")
     journal.parent.mkdir(parents=True, exist_ok=True)
-    journal.write_bytes(msgspec.json.encode(how) + b"\n")
+    journal.write_bytes(msgspec.json.encode(made) + b"\n")
     return []
 
 
 def _as_long(row: Row, duration_s: int | None) -> bool:
-    """Whether a trial was simulated for as long as is wished now."""
+    """Whether a row's trial has the requested duration."""
     return isinstance(row, PathRow) or duration_s in (None, row.simulated_s)
 
 
 def _cut(journal: Path) -> None:
-    """Drop a last line that was cut off when the run was stopped."""
+    """Remove an incomplete last line, left by a run that was stopped."""
     raw = journal.read_bytes()
     if not raw.endswith(b"\n"):
         journal.write_bytes(raw[: raw.rfind(b"\n") + 1])
 
 
 class _Progress:
-    """How far, and how long still: what is left at the pace so far."""
+    """Progress: units done, and the time left at the pace so far."""
 
     def __init__(self, every: Sequence[Unit], left: Iterable[Unit], jobs: int) -> None:
         self._total = len(every)
@@ -133,7 +134,7 @@ class _Progress:
         self._started = time.monotonic()
 
     def line(self, unit: Unit, rows: Sequence[Row]) -> str:
-        """After a unit: its place, its time, and the time that is left."""
+        """The line after a unit: its number, its CPU time, the time left."""
         self._done += 1
         self._cost_done += self._cost_left.pop(id(unit))
         spent = time.monotonic() - self._started

@@ -1,4 +1,4 @@
-"""Rows -> figures with intervals. Nothing here runs a trial."""
+"""Figures with intervals from the rows of trials. No I/O."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evaluation.scorecard.records import FaultRow, PathRow, PipelineRow
 from testbed.scoring.truth import NOT_NETWORK
 
 WEEK_S: Final = 604_800
-#: From this loss at each crossing on, a fault is to be found quickly.
+#: Faults with at least this loss at each crossing have a goal for the time to detect [1].
 QUICK_LOSS: Final = 0.05
 
 K = TypeVar("K", bound=Hashable)
@@ -20,7 +20,7 @@ V = TypeVar("V")
 
 
 def grouped(rows: Iterable[V], by: Callable[[V], K]) -> dict[K, list[V]]:
-    """Rows by a key, keys in the order in which they come up."""
+    """Rows by a key; keys in the order of their first row."""
     out: dict[K, list[V]] = {}
     for row in rows:
         out.setdefault(by(row), []).append(row)
@@ -29,7 +29,7 @@ def grouped(rows: Iterable[V], by: Callable[[V], K]) -> dict[K, list[V]]:
 
 @dataclass(frozen=True, slots=True)
 class PathFigures:
-    """One strategy on one setting; ``seconds`` is CPU time of a call, ``failed`` counts errors."""
+    """One strategy on one setting. seconds: CPU time of a call [s]; failed: calls with an error."""
 
     trials: int
     f1: Estimate
@@ -55,22 +55,22 @@ def path_figures(rows: Sequence[PathRow]) -> PathFigures:
 
 
 def ahead(mine: Sequence[PathRow], other: Sequence[PathRow]) -> Estimate | None:
-    """Mean difference of F1 on the draws that both were given; None without such."""
+    """Mean difference of F1 on the draws that both have; None where they share none."""
     theirs = {row.seed: row.f1 for row in other}
     return intervals.mean([row.f1 - theirs[row.seed] for row in mine if row.seed in theirs])
 
 
 @dataclass(frozen=True, slots=True)
 class FaultFigures:
-    """What became of faults.
+    """Shares and times of a group of faults.
 
     recall      found, of all that probes can show
     noticed     found or misnamed, of the same
-    naming      found, of those noticed: SkeletonHunter calls it localization accuracy
-    top1        named itself, of all
-    single      named itself, of the network's faults that no other component looks like
-    typed       issue type said rightly, of those found that have one
-    directed    direction said rightly, of those found that hit one direction of a link only
+    naming      found, of the noticed; the paper on SkeletonHunter calls it localization accuracy
+    top1        the component itself named, of all
+    single      the same, of network faults whose component no probe confuses with another
+    typed       issue type correct, of the found ones that have one
+    directed    direction correct, of the found ones that hit one direction of a link only
     mean_s, p95_s    time to detect of those found [s]
     """
 
@@ -88,7 +88,7 @@ class FaultFigures:
 
 
 def fault_figures(faults: Iterable[FaultRow]) -> FaultFigures:
-    """Figures of faults, without those that no probe can show."""
+    """Figures of faults; those that no probe can show are left out."""
     shown = [fault for fault in faults if fault.effect != "none"]
     found = [fault for fault in shown if fault.found]
     noticed = [fault for fault in shown if fault.noticed]
@@ -119,7 +119,7 @@ class PipelineFigures:
 
     precision   incidents that match a fault, of all; a misnamed one counts as false
     all_named   groups of simultaneous faults of which every one was found
-    together    most faults at a time; judging_ms: median and worst for a second's pane
+    together    most simultaneous faults; judging_ms: median and worst time for a second's pane [ms]
     """
 
     trials: int
@@ -168,7 +168,7 @@ def pipeline_figures(rows: Sequence[PipelineRow]) -> PipelineFigures:
 
 
 def together(faults: Sequence[FaultRow]) -> list[list[FaultRow]]:
-    """Faults that overlap in time, directly or through others, as groups."""
+    """Groups of faults that overlap in time, directly or through other faults."""
     groups: list[list[FaultRow]] = []
     last = float("-inf")
     for fault in sorted(faults, key=lambda each: each.start_s):
@@ -181,7 +181,7 @@ def together(faults: Sequence[FaultRow]) -> list[list[FaultRow]]:
 
 
 def urgency(fault: FaultRow) -> str:
-    """How faults are grouped for time to detect."""
+    """The group of a fault in the table of times to detect."""
     if fault.symptom in NOT_NETWORK:
         return "agents and hosts"
     if fault.effect == "drift":

@@ -1,8 +1,8 @@
-"""Baselines as their papers mean them to be used: parameters swept on the network at hand.
+"""Baselines with parameters tuned to the network, as their papers use them.
 
-For each setting the best of a strategy's variants is chosen on tuning seeds and then runs on the
-final ones beside the parameters that it ships with. The default strategy is not swept: nobody told
-it what network to expect.
+For each setting, the best of a strategy's variants is chosen on tuning seeds; it then runs on the
+final seeds beside the shipped parameters. The default strategy is not tuned: in production it does
+not know the network in advance.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from localizer import strategies
 from localizer.strategies import Strategy
 from testbed.scenarios import published
 
-#: Seeds on which variants are compared; apart from all final ones.
+#: Seeds on which variants are compared; no final seed is among them.
 TUNED_ON: Final = range(1, 6)
-_MARK: Final = ", swept"
+_MARK: Final = ", swept"  # in results.jsonl and on the page
 
 
 def names() -> list[str]:
-    """Labels of all strategies that have variants."""
+    """Labels of the tuned variants of all strategies that have variants."""
     return [name + _MARK for name in strategies.names() if strategies.variants(name)]
 
 
-def is_swept(label: str) -> bool:
-    """Whether a row is of a strategy with swept parameters."""
+def is_tuned(label: str) -> bool:
+    """Whether a label is that of a tuned strategy."""
     return label.endswith(_MARK)
 
 
 def get(label: str, setting: str) -> Strategy:
-    """A registered strategy, or with its swept parameters for a setting."""
-    if not is_swept(label):
+    """The strategy of a label; a tuned one has the parameters chosen for this setting."""
+    if not is_tuned(label):
         return strategies.get(label)
     name = label.removesuffix(_MARK)
     return strategies.variants(name)[chosen(setting)[name]]
@@ -39,8 +39,8 @@ def get(label: str, setting: str) -> Strategy:
 
 @cache
 def chosen(setting: str) -> dict[str, str]:
-    """Strategy -> the label of its variant with the best mean F1 on the tuning seeds; the first of
-    equals."""
+    """Strategy -> label of the variant with the best mean F1 on the tuning seeds; of equal ones the
+    first."""
     drawn = [published.trial(setting, seed) for seed in TUNED_ON]
 
     def mean_f1(variant: Strategy) -> float:

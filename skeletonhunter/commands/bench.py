@@ -1,4 +1,4 @@
-"""``skeletonhunter bench``: records a second and core of each stage, and memory, here."""
+"""``skeletonhunter bench``: throughput and memory of each stage on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from skeletonhunter import terminal
 
-#: Name -> what it measures; each runs in a process of its own, so that memory is its own too.
+#: Name -> description; each runs in a process of its own, so that its peak memory is its own.
 MEASURES: Final = {
     "decode-arrow-512": "decode and check, Arrow, 512 records a message",
     "decode-arrow-64": "decode and check, Arrow, 64 records a message",
@@ -27,7 +27,7 @@ MEASURES: Final = {
     "simulate-parquet": "simulator to Parquet, 32,768 rnics x 16 targets, both layers",
     "simulate-arrow": "simulator to an Arrow stream, the same",
 }
-#: Measured only when asked for: it takes minutes, and gigabytes.
+#: Measured on request only: it takes minutes and gigabytes.
 LARGEST: Final = {"scale-1m": "localizer: a second of 1,000,000 paths x 100,000 components"}
 
 
@@ -45,6 +45,7 @@ def register(app: typer.Typer) -> None:
         ] = False,
     ) -> int:
         """Measure and print a table; exit code 1 when a goal is missed or a record was lost."""
+        from evaluation.machine import machine
         from skeletonhunter.errors import BadInput
 
         measures = MEASURES | LARGEST
@@ -81,25 +82,8 @@ _HEAD: Final = ["| stage | measured | goal | peak RSS |", "|---|---|---|---|"]
 
 
 def _environment(name: str) -> dict[str, str]:
-    """What is said of one core is measured on one: no threads of the linear algebra."""
+    """The environment of a measurement; those per core run the linear algebra in one thread."""
     import os
 
     alone = {"OPENBLAS_NUM_THREADS": "1"} if name.startswith("scale-") else {}
     return {**os.environ, **alone}
-
-
-def machine() -> str:
-    """Processor, cores, kernel and Python, as a table's reader wants to know."""
-    import os
-    import platform
-
-    release = platform.release().partition("-")[0]
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        model = names[0].partition(":")[2].strip() if names else model
-    return (
-        f"{model}, {os.cpu_count()} cores, {platform.system()} {release}, "
-        f"Python {platform.python_version()}"
-    )

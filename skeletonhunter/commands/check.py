@@ -1,4 +1,4 @@
-"""``skeletonhunter check``: incidents against the truth, one run or the whole scorecard."""
+"""``skeletonhunter check``: incidents against the truth, of one run or of the whole scorecard."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
             Literal["text", "json"], typer.Option("--format", help="For people or programs.")
         ] = "text",
     ) -> int:
-        """Match incidents to truths; exit code 1 when one was missed or falsely blamed."""
+        """Match incidents with truths; exit code 1 when one is missed or an incident is false."""
         from testbed.scoring import score as scoring
         from testbed.scoring import truth
 
@@ -104,23 +104,23 @@ def register(app: typer.Typer) -> None:
     ) -> int:
         """Try every strategy on the published settings and the pipeline on every scenario.
 
-        A run that was stopped goes on where it was, as long as the code is the same.
+        A stopped run continues where it stopped, as long as the code is the same.
         """
         from evaluation.scorecard import plan
         from evaluation.scorecard.page.plots import NoMatplotlib
         from evaluation.scorecard.records import RecordsError
-        from skeletonhunter.commands import scorecard as command
+        from evaluation.scorecard.scorecard import scorecard as make_scorecard
 
-        wish = plan.PlanRequest(
+        request = plan.PlanRequest(
             quick=quick, only=tuple(only or ()), seeds=seeds, seeds_from=seeds_from,
             strategies=tuple(strategies or ()), clean_hours=clean_hours,
         )  # fmt: skip
-        if out is None and not wish.final and not render_only:
+        if out is None and not request.final and not render_only:
             raise BadInput(f"--out: name a page; {_PAGE} is for the whole plan on its final seeds")
         try:
-            text = command.scorecard(
-                wish, out or _PAGE, jobs=jobs, limit_min=minutes, render_only=render_only,
-                tell=lambda line: terminal.echo(line, err=True),
+            text = make_scorecard(
+                request, out or _PAGE, jobs=jobs, limit_min=minutes, render_only=render_only,
+                report=lambda line: terminal.echo(line, err=True),
             )  # fmt: skip
         except (plan.UnknownName, RecordsError, NoMatplotlib) as why:
             raise BadInput(str(why)) from why

@@ -21,7 +21,7 @@ from testbed.simulator.counter_rng import F64
 
 _LEVELS: Final = 20
 #: Kinds by (class, description) of the trace; everything else there (GPUs, fans, disks, stress
-#: tests, nobody knew) leaves the network alone.
+#: tests, unknown causes) leaves the network alone.
 _KIND_OF: Final = {
     ("Parameter Plane Cable", "Link Down"): "switch_port_down",
     ("Change", "Y-cables Taken offline"): "switch_port_down",

@@ -1,4 +1,4 @@
-"""The fault catalogue as data: issue_types.toml, and the page that is made from it."""
+"""The catalogue of issue types: issue_types.toml as data, and the page generated from it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class IssueType(
 
     @property
     def catalogue_name(self) -> str | None:
-        """Its ``issue_type`` in truth.json: the published name, None where none fits."""
+        """The ``issue_type`` in truth.json: the published name, None where none fits."""
         return self.name if self.number else self.issue_type
 
     @property

@@ -1,7 +1,7 @@
-"""The faults that can be injected, each with its signature: component, layer, symptom, effect.
+"""The faults of the simulator, each with its signature: component, layer, symptom, effect.
 
-Nothing reroutes: while a switch or link is down, ECMP keeps hashing five-tuples onto it, as
-static routes do until somebody drains them.
+Routes are static: while a switch or link is down, ECMP keeps hashing five-tuples onto it, until an
+operator drains it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _kind(row: IssueType) -> FaultKind:
     )  # fmt: skip
 
 
-#: Every name under which a fault can be asked for.
+#: Every name of a fault, aliases included.
 KINDS: Final[dict[str, FaultKind]] = {
     name: _kind(row) for row in TABLE for name in (row.name, *row.aliases)
 }

@@ -1,9 +1,9 @@
-"""A small machine with RDMA devices: a stock Debian kernel with soft-RoCE, emulated by QEMU.
+"""A virtual machine with RDMA devices: a stock Debian kernel with soft-RoCE, emulated by QEMU.
 
-``kernel`` takes the kernel's package from apt and keeps what is needed of it, ``cpio`` and
-``image`` pack this machine's own tools and our probers into a root file system, ``boot`` starts it
-and talks to its shell, ``attach`` gives it a host's place in a namespace fabric. ``init`` and
-``network`` run inside.
+In: this machine's packages and a kernel from apt. Out: a ``Guest`` whose shell runs commands. Start
+with ``boot.py``; ``kernel`` fetches the kernel, ``image`` and ``cpio`` pack the root file system,
+``attach`` puts the guest in the place of a host of a namespace fabric. ``init`` and ``network`` run
+inside the guest.
 """
 
 from testbed.rdma_vm.boot import Guest

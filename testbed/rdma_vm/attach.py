@@ -1,4 +1,4 @@
-"""A guest in a host's place: its NICs take over the host's cables and addresses in the fabric.
+"""Puts a guest in the place of a host: its NICs get the host's cables and addresses.
 
     tor-0            tor-1
       |nic0            |nic1        the host's namespace keeps the cables' ends, without addresses
@@ -6,7 +6,7 @@
       |g0              |g1          tap devices
     [eth0   guest      eth1]        10.1.0.1 and 10.1.1.1, the host's own
 
-Everything lives in the host's namespace, so it goes when the fabric goes.
+Everything is in the host's namespace, so it ends with the fabric.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from testbed.rdma_vm.kernel import GuestError
 
 
 class Rail(NamedTuple):
-    """A NIC of the guest and what its host knew of that cable."""
+    """A NIC of the guest, and the address and gateway of its cable."""
 
     nic: Nic
     address: str
@@ -28,7 +28,7 @@ class Rail(NamedTuple):
 
 
 def attach(fabric: Fabric, host: int) -> list[Rail]:
-    """Put tap devices in the place of all of a host's NICs; agents must not run in that host."""
+    """Replace all of a host's NICs by tap devices; no agent may run in that host."""
     space, rails = fabric.namespace(f"host-{host}"), []
     for number in range(fabric.plan.nics):
         (_, _, gateway), (_, port, address) = fabric.plan.nic_cable(host, number).ends()
@@ -49,13 +49,13 @@ def attach(fabric: Fabric, host: int) -> list[Rail]:
 
 
 def launcher(fabric: Fabric, host: int) -> Launch:
-    """Starts the guest in the host's network, where the taps are; it ends with the fabric."""
+    """A ``launch`` that starts the guest in the host's network; it ends with the fabric."""
     return lambda argv, **popen: fabric.popen(f"host-{host}", argv, **popen)
 
 
 def configure(guest: Guest, rails: list[Rail]) -> None:
     """Give the guest's NICs their addresses and an RDMA device each: rxe0, rxe1, …"""
     words = [word for rail in rails for word in (rail.nic.mac, rail.address, rail.gateway)]
-    said = guest.run(f"/network rails {' '.join(words)}")
-    if said.code:
-        raise GuestError(f"the guest's network: {' | '.join(said.lines[-3:])}")
+    result = guest.run(f"/network rails {' '.join(words)}")
+    if result.code:
+        raise GuestError(f"the guest's network: {' | '.join(result.lines[-3:])}")

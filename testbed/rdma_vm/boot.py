@@ -1,7 +1,7 @@
-"""Starts a guest and talks to its shell over the serial line.
+"""Starts a guest and runs commands in its shell over the serial line.
 
-The machine is emulated (TCG): a stock kernel comes up in some seconds everywhere, also where there
-is no KVM or a nested one that does not work. A boot that hangs is ended and tried again, once.
+The machine is emulated (TCG): a stock kernel boots in some seconds, also where KVM is absent or
+does not work when nested. A boot that hangs is ended and repeated once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from testbed.rdma_vm.image import build
 from testbed.rdma_vm.kernel import GuestError, kernel
 
 _MEMORY_MB: Final = 512
-_CORES: Final = 2  # with one, whoever polls a completion queue keeps the driver from filling it
+_CORES: Final = 2  # with one, polling a completion queue keeps the driver from filling it
 _TRIES: Final = 2
 _LAST_LINES: Final = 5
 #: tsc=reliable: the other clocks of the emulated machine tick in steps of 4 ms (see ``clock``).
@@ -39,7 +39,7 @@ class Nic(NamedTuple):
 
 
 class CommandResult(NamedTuple):
-    """What a command printed, and its exit code."""
+    """The output lines of a command, and its exit code."""
 
     lines: list[str]
     code: int
@@ -50,7 +50,7 @@ def _launch(argv: Sequence[str], **popen: Any) -> subprocess.Popen[bytes]:
 
 
 class Guest:
-    """A running guest; a context manager. It ends with this process, however that ends.
+    """A running guest; a context manager. It ends with this process, also when that is killed.
 
     with Guest() as guest:
         guest.run("network pair")
@@ -82,7 +82,7 @@ class Guest:
 
     def __enter__(self) -> Guest:
         guest_kernel = kernel(self._cache)
-        # Nameless from the start: nothing of it can stay behind.
+        # A file without a name: it cannot stay behind.
         with tempfile.TemporaryFile() as image:
             build(guest_kernel, image)
             image.flush()
@@ -109,7 +109,7 @@ class Guest:
         self.close()
 
     def run(self, command: str, within_s: float = 30.0) -> CommandResult:
-        """Run a line of shell and wait for its end; raises GuestError when it takes too long."""
+        """Run a line of shell and wait for its end; raises GuestError after ``within_s``."""
         if self._process is None or self._process.stdin is None or "\n" in command:
             raise GuestError(f"cannot run {command!r}: one line, in a guest that runs")
         self._count += 1
@@ -122,14 +122,14 @@ class Guest:
         return CommandResult(lines[:-1], int(lines[-1].split()[2]))
 
     def close(self) -> None:
-        """End the machine; a machine without disks has nothing to save."""
+        """Kill the machine; it has no disks."""
         process, self._process = self._process, None
         if process is None:
             return
         process.kill()
         process.wait()
         if process.stdin is not None:
-            with suppress(BrokenPipeError):  # what it was told last, it will not read any more
+            with suppress(BrokenPipeError):  # the guest does not read its input any more
                 process.stdin.close()
 
     def _boot(self, kernel_image: Path, initrd: int) -> None:
@@ -144,13 +144,13 @@ class Guest:
             target=_read, args=(self._process.stdout, self._lines), daemon=True
         )
         reader.start()
-        said = self._until("skh-ready ", self._patience_s, "the boot")
+        lines = self._until("skh-ready ", self._patience_s, "the boot")
         self.up_after_s = time.monotonic() - begin
-        if warnings := [line for line in said if line.startswith("skh-warning ")]:
+        if warnings := [line for line in lines if line.startswith("skh-warning ")]:
             raise GuestError(f"{warnings[0]}; is modules.txt right for this kernel?")
 
     def _until(self, prefix: str, within_s: float, what: str) -> list[str]:
-        """Lines up to the one that begins so."""
+        """Read lines up to the one with this prefix; raises GuestError after ``within_s``."""
         give_up_at = time.monotonic() + within_s
         lines: list[str] = []
         while not (lines and lines[-1].startswith(prefix)):
@@ -190,7 +190,7 @@ def _machine(kernel_image: Path, initrd: str, nics: Sequence[Nic]) -> list[str]:
 
 
 def _read(serial: IO[bytes], lines: queue.SimpleQueue[str | None]) -> None:
-    """Hand over what the guest prints, line by line, and None at its end."""
+    """Queue the guest's output line by line, and None at its end."""
     with serial:
         for raw in serial:
             lines.put(raw.decode(errors="replace").strip("\r\n"))

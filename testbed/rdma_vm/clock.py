@@ -1,8 +1,8 @@
 """The rate of this machine's time stamp counter, for the guest's kernel.
 
-The emulated counter runs with the real one. A kernel that has to measure it against the emulated
-timer chip fails on a busy machine and then waits for ever for a tick (the boots that hung); told
-the rate (``tsc_early_khz``) it measures nothing.
+The emulated counter runs at the rate of the real one. A kernel that has to measure it against the
+emulated timer chip fails on a busy machine and then waits without end for a tick; with the rate as
+a parameter (``tsc_early_khz``) it does not measure.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def rate_khz(begin: tuple[int, int], end: tuple[int, int]) -> int:
 
 
 def _look(read: Callable[[], int]) -> tuple[int, int]:
-    """Time and ticks of one moment: of many looks the one least interrupted."""
+    """Time and ticks of one moment: of many readings the one that took least time."""
     looks = []
     for _ in range(_LOOKS):
         before, ticks, after = time.monotonic_ns(), read(), time.monotonic_ns()

@@ -1,7 +1,7 @@
 """Archives in the format that the kernel unpacks as its first root file system ("newc"). Pure.
 
-Written here because the modes, owners and device nodes of a root file system can then be said
-without being root, and without a second copy of 60 MB on disk.
+Written here because modes, owners and device nodes of a root file system can then be set without
+root, and without a second copy of 60 MB on disk.
 """
 
 from __future__ import annotations

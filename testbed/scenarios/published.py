@@ -20,9 +20,9 @@ from schemas.component_ids import component, link
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
-#: Nobody tells a strategy how lossy the healthy network is; this is what the product believes of
-#: a fabric that it has not watched yet.
-UNTOLD_BACKGROUND: Final = 2e-4
+#: Background loss that strategies are given [1]: what the product assumes of a fabric before it has
+#: measured it.
+ASSUMED_BACKGROUND: Final = 2e-4
 _BANDS: Final = (
     ((0.2, 1.0), 11), ((0.1, 0.2), 13), ((0.05, 0.1), 9), ((0.01, 0.05), 9), ((0.001, 0.01), 10),
 )  # fmt: skip
@@ -63,7 +63,7 @@ SETTINGS: Final[dict[str, Setting]] = {
     ),
     "fat_tree_noisy": Setting(
         8, 8, 4, (100, 100), (0.0, 5e-4), (26, 26), "bands",
-        source="the same with more probes and a healthy loss that nobody is told",
+        source="the same with more probes and a healthy loss that no strategy is given",
     ),
     "flock_silent_drop": Setting(
         8, 24, 4, (100, 100), (0.0, 1e-4), (1, 8), (0.002, 0.02),
@@ -118,7 +118,7 @@ def trial(setting: str | Setting, seed: int) -> Trial:
     evidence = Evidence(
         Matrices(((along + against) / 2).tocsr(), along, against, np.ones(len(crossed), bool)),
         sent=sent, lost=lost, excess_us=np.zeros(paths), noise_us=np.ones(paths), bad=lost > 0,
-        source=src.astype(np.int32), overlay=np.zeros(paths, bool), background=UNTOLD_BACKGROUND,
+        source=src.astype(np.int32), overlay=np.zeros(paths, bool), background=ASSUMED_BACKGROUND,
     )  # fmt: skip
     return Trial(
         evidence, [[tree.links[j]] for j in crossed], frozenset(tree.links[j] for j in bad)

@@ -1,4 +1,4 @@
-"""Scenarios: what to simulate and what to break, as TOML; places are chosen by the seed."""
+"""Scenarios: fabric, jobs, probing, noise and faults, as TOML; the seed chooses the components."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class ScenarioError(ValueError):
 class Probing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Ping list: destinations per endpoint, five-tuples per pair, layers that are probed.
 
-    traced    share of the underlay's five-tuples whose routes traceroutes tell
-    skeleton  "ring": ``targets`` hosts on the job's ring; "layout": those whom the job's layout
+    traced    share of the underlay's five-tuples whose routes are traced
+    skeleton  "ring": ``targets`` hosts on the job's ring; "layout": those that the job's layout
               makes an endpoint talk to, however many
     """
 
@@ -43,7 +43,7 @@ class Probing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a file holds; ``proves`` says in a paragraph what it is good for.
+    """The content of a scenario file; ``proves`` is a paragraph on what the scenario shows.
 
     fabric    with ``kind`` = clos (when absent), fat_tree, lingjun or document
     jobs      who runs where and when, instead of the fabric's own placement
@@ -65,11 +65,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def clean(self) -> bool:
-        """Whether nothing is ever broken, so that every incident is false."""
+        """Whether there are no faults, so that every incident is false."""
         return not self.faults and self.arrivals is None
 
     def simulation(self, *, seed: int, start_ns: int) -> Simulation:
-        """Build the fabric and choose the faults' places; raises ScenarioError."""
+        """Build the fabric and choose the faulty components; raises ScenarioError."""
         try:
             topology, schedule = fabric_sources.build(self.fabric, seed), None
             if self.jobs is not None:

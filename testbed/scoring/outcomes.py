@@ -1,4 +1,4 @@
-"""What became of each fault: who was named for it, after how long, alone and in groups."""
+"""The outcome of each fault: component named, time to detect; alone and in groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Match(msgspec.Struct, frozen=True):
     """A truth that was found; seconds from the fault's start to the detection.
 
     tied        components in the incident's tie set, itself included
-    symptom     that the incident tells; issue_type: its likeliest hypothesis
+    symptom     of the incident; issue_type: its likeliest issue type
     """
 
     truth: Truth
@@ -28,12 +28,12 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One truth and what became of it.
+    """One truth and its outcome.
 
     found       named itself or in a tie set of at most four; top1: named itself
     tied        found in the tie set only
     seconds     to detect, None when missed
-    same_symptom, same_type    whether the incident tells the truth's symptom and issue type
+    same_symptom, same_type    whether the incident has the truth's symptom and issue type
     """
 
     truth: Truth
@@ -46,7 +46,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Truths that have something in common, and the seconds that the found ones took."""
+    """A group of truths, and the time to detect of those that are found [s]."""
 
     name: str
     truths: int
@@ -58,7 +58,7 @@ class Group(msgspec.Struct, frozen=True):
 
 
 def groups(rows: Sequence[Row], name_of: Callable[[Truth], str]) -> list[Group]:
-    """Rows by the name of their truth, in order of the names."""
+    """Rows grouped by ``name_of`` their truth, in order of the names."""
     named: dict[str, list[Row]] = {}
     for row in rows:
         named.setdefault(name_of(row.truth), []).append(row)
@@ -80,5 +80,5 @@ def groups(rows: Sequence[Row], name_of: Callable[[Truth], str]) -> list[Group]:
 
 
 def p95(seconds: Sequence[float]) -> float | None:
-    """None when there is none."""
+    """95th percentile [s]; None without values."""
     return float(np.percentile(seconds, 95)) if seconds else None

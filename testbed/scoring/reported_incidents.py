@@ -1,4 +1,4 @@
-"""What was blamed, as ``diagnose --format json`` prints it, reduced to what scoring needs."""
+"""Incidents as ``diagnose --format json`` prints them, reduced to the fields that scoring needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ScoreError(ValueError):
     """Incidents cannot be read; one line."""
 
 
-class Blame(Protocol):
+class ScoredIncident(Protocol):
     """What scoring needs of an incident; schemas.documents.incident.Incident has it."""
 
     @property
@@ -40,7 +40,7 @@ class Blame(Protocol):
     def evidence(self) -> Mapping[str, object]: ...
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class ReportedIncident(msgspec.Struct, frozen=True, kw_only=True):
     """A line of ``diagnose --format json``."""
 
     incident_id: str
@@ -55,9 +55,9 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     evidence: dict[str, object] = {}
 
 
-def likeliest_type(incident: Blame) -> str | None:
-    """The issue type that an incident holds for the likeliest, whether it is sure enough to state
-    it or not; None where nothing of the catalogue is."""
+def likeliest_type(incident: ScoredIncident) -> str | None:
+    """The likeliest issue type of an incident, also where the incident is not sure enough to state
+    it; None where it is not one of the catalogue."""
     ranked = incident.evidence.get("issue_types")
     if not isinstance(ranked, dict) or not ranked:
         return incident.issue_type
@@ -65,20 +65,20 @@ def likeliest_type(incident: Blame) -> str | None:
     return str(name) if name in PUBLISHED else None
 
 
-def read_incidents(lines: Iterable[bytes], where: str = "incidents") -> list[Claim]:
+def read_incidents(lines: Iterable[bytes], where: str = "incidents") -> list[ReportedIncident]:
     """Parse JSON lines; raises ScoreError naming the line."""
-    decoder = msgspec.json.Decoder(Claim)
-    claims = []
+    decoder = msgspec.json.Decoder(ReportedIncident)
+    found = []
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                claims.append(decoder.decode(line))
+                found.append(decoder.decode(line))
             except msgspec.MsgspecError as why:
                 raise ScoreError(f"{where}, line {number}: {why}") from why
-    return claims
+    return found
 
 
-def load_incidents(path: Path) -> list[Claim]:
+def load_incidents(path: Path) -> list[ReportedIncident]:
     """Read a file of JSON lines; raises ScoreError."""
     try:
         return read_incidents(path.read_bytes().splitlines(), str(path))

@@ -1,9 +1,10 @@
-"""Incidents against the truth: who was named, how fast, and what was made up.
+"""Scores incidents against the truth: found and missed faults, time to detect, false incidents.
 
-A match: same fabric, the truth's component is the incident's (top-1) or in its tie set of at most
-four (class), detected between the fault's start and a minute after its end. One truth matches one
-incident, all others are false; incidents with a parent are consequences and not counted. Verdicts
-on agents and dead hosts are scored only against such truths, and others only against others.
+An incident matches a truth of the same fabric whose component it names (top-1) or has in its tie
+set of at most four (class), if it is detected between the fault's start and a minute after its end.
+One truth matches one incident; all other incidents are false. Incidents with a parent are
+consequences and are not counted. Incidents on agents and hosts match only truths on agents and
+hosts, all others only the others.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from scipy.optimize import linear_sum_assignment
 from schemas.documents.times import seconds_of
 from testbed.scoring.outcomes import Group, Match, Row, groups, p95
 from testbed.scoring.reported_incidents import (
-    Blame,
-    Claim,
+    ReportedIncident,
+    ScoredIncident,
     ScoreError,
     likeliest_type,
     load_incidents,
@@ -28,13 +29,23 @@ from testbed.scoring.reported_incidents import (
 from testbed.scoring.truth import NOT_NETWORK, Truth
 
 __all__ = [
-    "Blame", "Claim", "Group", "Match", "Row", "Score", "ScoreError", "load_incidents",
-    "read_incidents", "score", "to_json", "to_text",
+    "Group",
+    "Match",
+    "ReportedIncident",
+    "Row",
+    "Score",
+    "ScoreError",
+    "ScoredIncident",
+    "load_incidents",
+    "read_incidents",
+    "score",
+    "to_json",
+    "to_text",
 ]  # fmt: skip
 
 GRACE_S: Final = 60.0
 MAX_TIE_SET: Final = 4
-PIPELINE: Final = "judging_failed"  # what is wrong with SkeletonHunter is no claim about a fabric
+PIPELINE: Final = "judging_failed"  # an error of SkeletonHunter itself is not about the fabric
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -52,18 +63,18 @@ class Score(msgspec.Struct, frozen=True):
 
     @property
     def precision(self) -> float:
-        """Share of incidents that are true; 1 when nothing was blamed."""
+        """Share of incidents that match a fault; 1 without incidents."""
         blamed = len(self.matched) + len(self.false)
         return len(self.matched) / blamed if blamed else 1.0
 
     @property
     def recall(self) -> float:
-        """Share of faults found, by class; 1 when nothing was broken."""
+        """Share of faults found, by class; 1 without faults."""
         return len(self.matched) / self.truths if self.truths else 1.0
 
     @property
     def top1(self) -> int:
-        """Faults whose component was named itself."""
+        """Number of faults whose component itself is named."""
         return sum(match.top1 for match in self.matched)
 
     @property
@@ -104,16 +115,16 @@ class Score(msgspec.Struct, frozen=True):
 
     @property
     def perfect(self) -> bool:
-        """Everything found, nothing made up."""
+        """Whether every fault is found and no incident is false."""
         return not self.missed and not self.false
 
 
-def score(truths: Sequence[Truth], incidents: Iterable[Blame]) -> Score:
+def score(truths: Sequence[Truth], incidents: Iterable[ScoredIncident]) -> Score:
     """Match incidents (any versions, the last of each id counts) with truths, one to one.
 
     Of all matchings one with the most pairs is taken, then the most top-1, then the soonest.
     """
-    last: dict[str, Blame] = {}
+    last: dict[str, ScoredIncident] = {}
     for incident in incidents:
         known = last.get(incident.incident_id)
         if known is None or incident.version >= known.version:
@@ -150,8 +161,8 @@ def score(truths: Sequence[Truth], incidents: Iterable[Blame]) -> Score:
     )
 
 
-def _worth(truth: Truth, incident: Blame) -> float:
-    """0 = no match; a pair outweighs any number of top-1, top-1 outweighs any delay."""
+def _worth(truth: Truth, incident: ScoredIncident) -> float:
+    """Weight of a pair, 0 = no match: a match outweighs any top-1, top-1 outweighs any delay."""
     if incident.fabric != truth.fabric:
         return 0.0
     if (incident.symptom in NOT_NETWORK) != (truth.symptom in NOT_NETWORK):

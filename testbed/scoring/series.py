@@ -1,4 +1,4 @@
-"""One latency series with labelled windows: what the short-term detector finds in it."""
+"""The short-term latency detector on one series with labelled windows."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def check(series: Path, labels: Path) -> Outcome:
     """
     times, values = _read(series)
     windows = _windows(labels)
-    told = [times[at] for at in single_series.alarms(single_series.scores(values)).tolist()]
-    inside = [[at for at in told if start <= at <= end] for start, end in windows]
+    alarms = [times[at] for at in single_series.alarms(single_series.scores(values)).tolist()]
+    inside = [[at for at in alarms if start <= at <= end] for start, end in windows]
     return Outcome(
         windows,
         [min(each, default=None) for each in inside],
-        [at for at in told if not any(start <= at <= end for start, end in windows)],
+        [at for at in alarms if not any(start <= at <= end for start, end in windows)],
         len(values),
     )
 
 
 def to_text(outcome: Outcome) -> str:
-    """What a person reads."""
+    """The outcome as lines of text."""
     lines = [
         f"{start} .. {end}  {'missed' if found is None else f'found at {found}'}"
         for (start, end), found in zip(outcome.windows, outcome.found, strict=True)

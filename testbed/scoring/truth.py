@@ -1,4 +1,4 @@
-"""What was really broken, when: truth.json."""
+"""truth.json: the faults that were injected, with their times."""
 
 from __future__ import annotations
 

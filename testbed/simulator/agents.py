@@ -1,4 +1,4 @@
-"""How the agents themselves fare: heartbeats, and moments without CPU."""
+"""The agents' own state: heartbeats, and seconds without CPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from schemas.documents.heartbeat import Heartbeat
 from testbed.simulator.counter_rng import F64, mix, uniform
-from testbed.simulator.fault_effects import Conditions
+from testbed.simulator.fault_effects import FaultEffects
 from testbed.simulator.network import Network
 
 #: Share of probes to or from a starved rnic that miss their time-out, and of rnics that starve.
@@ -19,16 +19,18 @@ _STARVED_RNICS: Final = 0.75
 
 
 class Moment(NamedTuple):
-    """A host whose agent got no CPU for this second, and the rnics (R,) whose probes show it."""
+    """A host whose agent gets no CPU in this second, and the rnics (R,) whose probes show it."""
 
     host: int
     rnics: NDArray[np.bool_]
 
 
-def starved_moments(network: Network, now: Conditions, seed: int, second: int) -> list[Moment]:
-    """The starved agents' hosts that have such a moment in this second; at least two rnics each."""
+def starved_moments(
+    network: Network, effects: FaultEffects, seed: int, second: int
+) -> list[Moment]:
+    """The starved agents that get no CPU in this second, each with at least two rnics."""
     out = []
-    for host, moments in now.starved:
+    for host, moments in effects.starved:
         if uniform(seed, 21, host, second)[0] < moments:
             own = np.flatnonzero(network.rnic_host == host)
             order = own[np.argsort(mix(seed, 22, second, own))]
@@ -40,16 +42,16 @@ def starved_moments(network: Network, now: Conditions, seed: int, second: int) -
 
 def heartbeats(
     network: Network,
-    now: Conditions,
+    effects: FaultEffects,
     start_ns: int,
     clock_ns: NDArray[np.int64],
     moments: Sequence[Moment],
     seed: int,
     rng: np.random.Generator,
 ) -> list[Heartbeat]:
-    """One heartbeat of every agent that lives, in the second that begins at ``start_ns``.
+    """One heartbeat of every live agent, in the second that begins at ``start_ns``.
 
-    clock_ns  (H,) clock offsets of healthy hosts; the conditions may add to them
+    clock_ns  (H,) clock offsets of healthy hosts; fault effects are added
     """
     hosts = len(network.hosts)
     steal: F64 = rng.random(hosts) * 0.02
@@ -58,7 +60,7 @@ def heartbeats(
         steal[moment.host] = 0.5 + 20.0 * steal[moment.host]
         delay_us[moment.host] = 50_000.0 + 3000.0 * delay_us[moment.host]
     phase = (uniform(seed, 23, np.arange(hosts)) * 0.9e9).astype(np.int64)
-    times = start_ns + phase + clock_ns + now.clock_ns
+    times = start_ns + phase + clock_ns + effects.clock_ns
     return [
         Heartbeat(
             node_sn=name,
@@ -68,5 +70,5 @@ def heartbeats(
             scheduling_delay_us=round(float(delay_us[host]), 1),
         )
         for host, name in enumerate(network.hosts)
-        if not now.silent[host]
+        if not effects.silent[host]
     ]

@@ -1,8 +1,8 @@
-"""A network in good health: never silent, never quite still.
+"""The healthy network: round trips, congestion bursts, background loss, clock offsets.
 
-Round trips are log-normal around a median that grows with the switches crossed and differs a
-little from five-tuple to five-tuple; they drift with the time of day and swell together when a
-job's training iteration fills the fabric. Every link loses a few packets.
+Round trips are log-normal around a median that grows with the number of switches and differs
+slightly between five-tuples. They drift with the time of day, and grow together when a training
+iteration of a job congests the fabric. Every link loses a few packets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CHUNK: Final = 1 << 16
 
 
 class Noise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How restless the healthy network is.
+    """Parameters of the healthy network.
 
     rtt_sigma         of ln(round trip) between probes of a path [1]
     path_sigma        of ln(median) between five-tuples of equal hop count [1]
@@ -72,14 +72,14 @@ class Noise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """What is constant about healthy five-tuple paths (P) and hosts (H).
+    """The constants of healthy five-tuple paths (P) and hosts (H).
 
     log_median_us  (P,) ln of the median round trip outside bursts
     log_keep       (P,) ln of the probability that probe and reply both arrive
-    reach          (P,) how much of its job's bursts a path feels, 0..1
+    reach          (P,) share of its job's bursts that a path experiences, 0..1
     job            (P,) job index, -1 for none
     clock_ns       (H,) clock offset of the host
-    late           (H,) hosts whose records come late
+    late           (H,) hosts whose records arrive late
     """
 
     noise: Noise
@@ -103,18 +103,18 @@ class Baseline:
         return out
 
     def burst_keep_at(self, rows: NDArray[np.int64], second: int) -> F64 | None:
-        """(N,) share of packets that full queues let through; None when nothing is dropped."""
+        """(N,) share of packets that full queues forward; None where no packet is dropped."""
         excess = self._excess(rows, second) if self.noise.burst_loss else None
         return None if excess is None else np.exp(-self.noise.burst_loss * excess)
 
     def _excess(self, rows: NDArray[np.int64], second: int) -> F64 | None:
-        """(N,) congestion of each path, share of the median; None when no job bursts."""
+        """(N,) congestion of each path, as a share of the median; None while no job bursts."""
         excess = np.append(job_burst(self.noise, self.seed, self.jobs, second), 0.0)
         return excess[self.job[rows]] * self.reach[rows] if excess.any() else None
 
 
 def baseline(network: Network, paths: Paths, noise: Noise, seed: int) -> Baseline:
-    """Draws every constant by hash of what it belongs to, so five-tuples keep theirs."""
+    """Draw every constant by a hash of its path or host, independently of all others."""
     crossed = (paths.forward_switches >= 0).sum(axis=1) + (paths.reply_switches >= 0).sum(axis=1)
     median = _HOST_US + _SWITCH_US * crossed + _VSWITCH_US * (paths.layer == OVERLAY)
     identity = mix(paths.layer, paths.forward_flow)
@@ -159,14 +159,14 @@ def _log_keep(paths: Paths, log_keep: F64) -> F64:
 
 
 def iterations(noise: Noise, seed: int, jobs: int) -> tuple[F64, F64]:
-    """(J,) length of each job's training iteration [s], (J,) how far into one it is at 0, 0..1."""
+    """(J,) length of each job's training iteration [s], (J,) its phase at second 0, 0..1."""
     job = np.arange(jobs)
     period: F64 = noise.burst_period_s * (0.9 + 0.2 * uniform(seed, 9, job))
     return period, uniform(seed, 10, job)
 
 
 def job_burst(noise: Noise, seed: int, jobs: int, second: int) -> F64:
-    """(J,) excess at the height of the jobs' congestion in this second, share of the median."""
+    """(J,) excess of each job's congestion burst in this second, as a share of the median."""
     job = np.arange(jobs)
     period, offset = iterations(noise, seed, jobs)
     at = (second + 0.5) / period + offset
@@ -180,8 +180,8 @@ def job_burst(noise: Noise, seed: int, jobs: int, second: int) -> F64:
 
 
 def queue_level(noise: Noise, seed: int, jobs: int, second: int) -> float:
-    """How full the queues of a switch without congestion control are, 0..1: any job's burst fills
-    them, and they drain by a fifth a second."""
+    """Queue level of a switch without congestion control, 0..1: the burst of any job fills the
+    queues, and they drain by a fifth each second."""
     levels = [
         _DRAINING**ago for ago in range(_DRAINED_S)
         if jobs and job_burst(noise, seed, jobs, second - ago).any()

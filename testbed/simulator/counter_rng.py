@@ -1,4 +1,4 @@
-"""Hashes as random access randomness: the same integers give the same draw, in any order."""
+"""A counter-based random number generator: the same integers give the same draw, in any order."""
 
 from __future__ import annotations
 

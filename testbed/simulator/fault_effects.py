@@ -1,4 +1,4 @@
-"""What the faults that are active now do to every five-tuple path: arrays, no randomness."""
+"""The effects of the active faults on every five-tuple path and host. No randomness."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from testbed.simulator.counter_rng import F64, U64, name_hash, uniform
 from testbed.simulator.network import I32, Network
 from testbed.workload.skeleton import OVERLAY, Paths
 
-#: What a fault between the rnics of a host adds to round trips that leave the host, of its
-#: magnitude: one end crosses the slow PCIe switch once, not twice, and without contention.
+#: Share of its magnitude that a fault between the rnics of a host adds to round trips that leave
+#: the host: they cross the slow PCIe switch once instead of twice, and without contention.
 _OUTSIDE: Final = 0.3
 _HOUR_S: Final = 3600.0
 _AT_CROSSINGS: Final = ("loss", "latency", "queue", "drift", "crash")
 
 
 @dataclass(frozen=True, eq=False)
-class Conditions:
-    """State of P five-tuple paths and H hosts for as long as the active faults do not change.
+class FaultEffects:
+    """Effects on P five-tuple paths and H hosts, while the set of active faults does not change.
 
     keep      (P,) probability that probe and reply both arrive
     added_us  (P,) extra round trip
     queue_us  (P,) extra round trip when queues are full
-    growth    (P, 2) share of the healthy round trip that is added: at second 0, and per second
+    growth    (P, 2) added share of the healthy round trip: at second 0, and per second
     probing   (P,) whether the source's prober runs
-    refused   (P,) whether a probe that arrives is answered by the peer's kernel only
+    refused   (P,) whether a probe that arrives is refused by the peer's kernel
     silent    (H,) hosts whose agent neither probes nor sends heartbeats
     clock_ns  (H,) extra clock offset
-    starved   (host, share of moments) of agents without CPU
+    starved   (host, share of seconds without CPU) of starved agents
     """
 
     keep: F64
@@ -48,9 +48,9 @@ class Conditions:
     starved: tuple[tuple[int, float], ...]
 
     def slowed(self, rtt_us: F64, rows: NDArray[np.int64], second: int, queues: float) -> F64:
-        """(N,) round trips [us] of paths ``rows`` that would take ``rtt_us`` if all were well.
+        """(N,) round trips [us] of paths ``rows`` whose healthy round trips are ``rtt_us``.
 
-        queues  how full queues are without congestion control in this second, 0..1
+        queues  queue level of switches without congestion control in this second, 0..1
         """
         out: F64 = rtt_us + self.added_us[rows]
         if self.queue_us is not None:
@@ -61,10 +61,10 @@ class Conditions:
         return out
 
 
-def conditions(
+def effects_of(
     network: Network, paths: Paths, log_keep: F64, faults: Sequence[Fault]
-) -> Conditions:
-    """Fold the active faults; loss multiplies over crossings, latency adds.
+) -> FaultEffects:
+    """Combine the active faults: loss multiplies over crossings, latency adds.
 
     log_keep  (P,) ln of the healthy arrival probability
     """
@@ -112,7 +112,7 @@ def conditions(
                 keep[ends.any(axis=0)] = 0.0
             else:
                 refused |= ends[1]
-    return Conditions(
+    return FaultEffects(
         keep=keep,
         added_us=added,
         queue_us=queue if queue.any() else None,
@@ -128,7 +128,7 @@ def conditions(
 def _crossings(
     network: Network, paths: Paths, fault: Fault, direction: Direction, at: int
 ) -> NDArray[np.int64]:
-    """(P,) how often probe and reply meet the faulty component, 0, 1 or 2."""
+    """(P,) how often probe and reply together cross the faulty component: 0, 1 or 2."""
     known = fault.signature
     total = np.zeros(len(paths), np.int64)
     for route, flow in ((paths.forward, paths.forward_flow), (paths.reply, paths.reply_flow)):
@@ -145,8 +145,8 @@ def _crossings(
 
 
 def _travelling(network: Network, route: I32, link: str, direction: Direction) -> NDArray[np.bool_]:
-    """(P, W) where a component of the route is entered from the link's first end (a>b): on a
-    link, one neighbour in the route is the end it comes from or the other the end it goes to."""
+    """(P, W) whether a position of the route is crossed from the link's first end to its second
+    (a>b): its neighbour before is the source end, or its neighbour after the target end."""
     a, b = (network.index[end] for end in link_ends(link))
     source, target = (a, b) if direction == "a>b" else (b, a)
     out = np.zeros(route.shape, np.bool_)
@@ -156,7 +156,7 @@ def _travelling(network: Network, route: I32, link: str, direction: Direction) -
 
 
 def _hit(flow: U64, fault: Fault, share: float) -> NDArray[np.bool_]:
-    """(P,) whether the outer five-tuple falls into the faulty share of hash buckets."""
+    """(P,) whether the outer five-tuple is in the faulty share of hash buckets."""
     return uniform(flow, name_hash(f"{fault.kind} {fault.component}")) < share
 
 
@@ -172,7 +172,7 @@ def candidates(network: Network, paths: Paths, selector: str) -> list[str]:
     """Component ids that ``any tor``, ``any tor-agg link``, ``any link``, ``any agent`` ... may
     stand for; ``any switch`` is one of any tier, ``any switch link`` one between two switches.
 
-    Only components that probes of at least three hosts cross: nobody can blame less.
+    Only components that probes of at least three hosts cross: others cannot be localized.
     """
     what = selector.removeprefix("any ").split()
     if len(what) not in (1, 2) or not selector.startswith("any ") or what[1:] not in ([], ["link"]):

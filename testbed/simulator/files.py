@@ -1,5 +1,4 @@
-"""A simulation as a directory, written as it is made: what agents, switches and controller say
-beside the truth about faults and jobs."""
+"""Writes a simulation to a directory: records, heartbeats, documents, and the truth."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ FORMATS: Final = tuple(SINKS)
 
 
 class Written(NamedTuple):
-    """What a directory holds: paths of the files, ping records and heartbeats in them."""
+    """The files of a directory, and the numbers of ping records and heartbeats in them."""
 
     pings: Path
     heartbeats: Path
@@ -33,7 +32,7 @@ class Written(NamedTuple):
 
 
 def write(simulation: Simulation, out: Path, duration_s: int, format: str = "parquet") -> Written:
-    """Stream ``duration_s`` seconds into ``out``, holding a second or a million rows at most.
+    """Write ``duration_s`` seconds to ``out``; at most a second or a million rows are in memory.
 
     Raises ValueError for an unknown format and OSError when the directory cannot be written.
     """
@@ -63,7 +62,7 @@ def write(simulation: Simulation, out: Path, duration_s: int, format: str = "par
 
 
 def write_throughput(simulation: Simulation, out: Path, duration_s: int) -> Path:
-    """throughput.parquet: a row per rnic and second, columns of ``documents.throughput``."""
+    """Write throughput.parquet: a row per rnic and second, columns of ``documents.throughput``."""
     made = Throughput(simulation)
     file = out / "throughput.parquet"
     first = made.second(0)

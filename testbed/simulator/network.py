@@ -1,7 +1,7 @@
 """A topology document as arrays, and ECMP routes through it.
 
-Any fabric in which every rnic has a ToR works: a packet takes a shortest path of switches, and
-each switch picks among its next hops by a hash of the five-tuple with a salt of its own.
+Every rnic needs a ToR. A packet takes a shortest path of switches; each switch chooses among its
+next hops by a hash of the five-tuple and a salt of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHUNK = 1 << 16
 
 
 class NetworkError(ValueError):
-    """The topology document cannot carry probes."""
+    """The topology document lacks what routing needs; one line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Network:
         return [rnic.real_ip for host in self.topology.hosts for rnic in host.rnics]
 
     def require(self, component_id: str) -> int:
-        """Index of a component; raises NetworkError naming it when the fabric has none such."""
+        """Index of a component; raises NetworkError when the fabric has no such component."""
         try:
             return self.index[component_id]
         except KeyError:
@@ -83,7 +83,7 @@ class Network:
 
 
 def build(topology: Topology) -> Network:
-    """Arrays of a checked document; raises NetworkError when an rnic has no access switch."""
+    """The arrays of a checked document; raises NetworkError where an rnic has no access switch."""
     hosts = tuple(host.node_sn for host in topology.hosts)
     host_index = {name: i for i, name in enumerate(hosts)}
     switch_index = {switch.id: i for i, switch in enumerate(topology.switches)}
@@ -148,7 +148,7 @@ def ecmp(network: Network, src_rnic: I32, dst_rnic: I32, flow: U64) -> I32:
 
     src_rnic, dst_rnic  (N,) rnic indices
     flow                (N,) hash of the (outer) five-tuple
-    returns             (N, W) switch indices in order, -1 padded; raises NetworkError if no way
+    returns             (N, W) switch indices in order, -1 padded; NetworkError without a path
     """
     chunks = [slice(at, at + _CHUNK) for at in range(0, len(flow), _CHUNK)]
     parts = [_walk(network, src_rnic[at], dst_rnic[at], flow[at]) for at in chunks]
@@ -165,7 +165,7 @@ def _walk(network: Network, src_rnic: I32, dst_rnic: I32, flow: U64) -> I32:
     columns = [here.copy()]
     while (moving := np.flatnonzero(here != goal)).size:
         at, to = here[moving], goal[moving]
-        # few pairs (here, goal) stand for all packets: look for next hops once for each
+        # next hops are computed once for each distinct pair (here, goal)
         pair, which = np.unique(at.astype(np.int64) * len(network.hops) + to, return_inverse=True)
         from_, goals = np.divmod(pair, len(network.hops))
         around = network.neighbours[from_]

@@ -1,4 +1,4 @@
-"""Messages on skh.pings as agents would send them: one host each, in batches, a little late."""
+"""Messages on skh.pings as agents send them: one host each, in batches, with a short delay."""
 
 from __future__ import annotations
 
@@ -97,5 +97,5 @@ def encode(rows: pa.RecordBatch) -> bytes:
 
 
 def partition_of(node_sn: str, partitions: int) -> int:
-    """A stable partition of a key, where no Kafka client chooses one."""
+    """The partition of a key, where no Kafka client computes it."""
     return name_hash(node_sn) % partitions

@@ -1,8 +1,8 @@
-"""Ping records as Arrow: constant columns are coded once, a second only gathers them.
+"""Ping records as Arrow: constant columns are dictionary-encoded once, each second gathers codes.
 
-Codes are as narrow as the number of names allows: at 30,000 rnics a second is a million records,
-and gathering and writing codes is most of the work. Routes are plain strings, because nearly all
-records have none and nearly all traceroutes have one of their own.
+Codes are as narrow as the number of names allows: with 30,000 rnics a second has a million records,
+and gathering and writing codes is most of the work. Routes are plain strings, because most records
+have none and most traceroutes have different ones.
 
 A *template* is a record without its measurement: the ping of each five-tuple path, and the
 traceroutes along and back each underlay one.
@@ -59,7 +59,7 @@ class Routes(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What differs from record to record (N,): dial code, round trip [us], send time [ns]."""
+    """The measured columns of N records: dial code, round trip [us], send time [ns]."""
 
     dial: NDArray[np.int8]
     latency_us: F64
@@ -115,8 +115,8 @@ class Templates:
         traced = self.trace[rows]
         first = int(traced.argmax()) if traced.any() else len(rows)
         ours = rows[first:] - (len(self.trace) - len(self.routes.switches))
-        told = self.routes.texts(ours, failed[first:] | (ours < 0))
-        return pa.concat_arrays([pa.nulls(first, pa.string()), told])
+        traced_routes = self.routes.texts(ours, failed[first:] | (ours < 0))
+        return pa.concat_arrays([pa.nulls(first, pa.string()), traced_routes])
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -131,7 +131,7 @@ def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def templates(network: Network, paths: Paths) -> Templates:
-    """Code every constant column of every template."""
+    """Encode every constant column of every template."""
     below = np.flatnonzero(paths.layer == UNDERLAY)
     every = np.arange(len(paths))
     path = np.concatenate([every, below, below])

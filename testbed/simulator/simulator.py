@@ -1,7 +1,7 @@
-"""One second of a training cluster's probes after another, from a seed.
+"""Simulates the probes of a training cluster, second by second, from a seed.
 
-``Simulation.second(i)`` is a pure function of the simulation and i: seconds may be generated in
-any order or in parallel, and the same seed gives the same bytes.
+``Simulation.second(i)`` is a pure function of the simulation and i: seconds can be generated in any
+order or in parallel, and the same seed gives the same bytes.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from schemas.documents.topology import Topology
 from testbed.faults.kinds import Fault, check, truth
 from testbed.scoring.truth import Truth
 from testbed.simulator.agents import STARVED_LOSS, Moment, heartbeats, starved_moments
-from testbed.simulator.baseline import Noise, queue_level
-from testbed.simulator.fault_effects import Conditions
+from testbed.simulator.baseline import Baseline, Noise, queue_level
+from testbed.simulator.fault_effects import FaultEffects
 from testbed.simulator.network import Network
 from testbed.simulator.network import build as build_network
 from testbed.simulator.records import REFUSED, SUCCESS, TIMEOUT, Measured
-from testbed.workload.jobs import Schedule, resting
-from testbed.workload.port_epoch import HOUR_S, Hour, build_hour
+from testbed.workload.jobs import Schedule, static_schedule
+from testbed.workload.port_epoch import EPOCH_S, PortEpoch, build_epoch
 from testbed.workload.probe_schedule import Shape
 from testbed.workload.probe_schedule import skeleton as pinged
 from testbed.workload.skeleton import Paths, paths
@@ -38,12 +38,12 @@ _JITTER_NS: Final = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class Second:
-    """What all agents say about one second.
+    """The records and heartbeats of all agents for one second.
 
     index       seconds since the simulation began; start_ns: the same since the epoch
     pings       records by source host, string columns dictionary-encoded (``records.plain``
                 undoes that); columns named in schemas/documents/ping.py, and sent, lost, timestamp
-    heartbeats  of the agents that live
+    heartbeats  of the live agents
     """
 
     index: int
@@ -60,7 +60,7 @@ class Simulation:
     start_ns          event time of second 0 [ns since the epoch]
     targets           same-rail destinations of an endpoint within its job
     ports_per_pair    five-tuples of a pair, probed in turn: one probe a second per pair and layer
-    layers            that are probed; traced: share of five-tuples whose routes are told
+    layers            that are probed; traced: share of five-tuples whose routes are traced
     schedule          the jobs' containers, which must be the topology's, and when they come and go;
                       None = the topology's containers, there all the time
     skeleton          "ring": ``targets`` destinations on the job's ring; "layout": those that the
@@ -95,22 +95,22 @@ class Simulation:
         self.layers = tuple(layers)
         self.traced = traced
         self.noise = noise or Noise()
-        self.schedule = schedule or resting(topology)
+        self.schedule = schedule or static_schedule(topology)
         if tuple(topology.containers) != self.schedule.containers:
             raise ValueError("the schedule's containers are not the topology's; deal them together")
-        self._said: dict[int, list[Placement]] | None = None
+        self._placements: dict[int, list[Placement]] | None = None
         self._skeleton = None
         if schedule is not None or skeleton != "ring":
             self._skeleton = pinged(
                 self.network, self.schedule, shape=skeleton, targets=targets, seed=seed
             )
-        self._hours: dict[int, Hour] = {}
+        self._epochs: dict[int, PortEpoch] = {}
         for fault in faults:
             check(fault, self.network)
         self.faults: tuple[Fault, ...] = tuple(faults)
 
     def with_faults(self, faults: Sequence[Fault]) -> Simulation:
-        """The same simulation with these faults instead; shares everything that is constant."""
+        """The same simulation with other faults; shares everything that does not depend on them."""
         for fault in faults:
             check(fault, self.network)
         other = copy.copy(self)
@@ -118,12 +118,17 @@ class Simulation:
         return other
 
     @property
+    def baseline(self) -> Baseline:
+        """The healthy network of the first hour."""
+        return self._epoch(0).baseline
+
+    @property
     def paths(self) -> Paths:
         """Five-tuple paths of the first hour."""
-        return self._hour(0).paths
+        return self._epoch(0).paths
 
     def truths(self, duration_s: int | None = None) -> list[Truth]:
-        """The faults that start before ``duration_s``, as truth.json tells them."""
+        """The lines of truth.json for the faults that start before ``duration_s``."""
         fabric = self.topology.fabric
         return [
             truth(fault, fabric, self.start_ns, duration_s)
@@ -132,53 +137,57 @@ class Simulation:
         ]
 
     def placements(self, second: int | None = None) -> list[Placement]:
-        """What the controller says of containers in one second, or ever, in order of time; all
-        that run from the beginning are said to be ready in second 0."""
-        if self._said is None:
-            self._said = {}
+        """The controller's placement documents of one second, or all of them, in order of time.
+        Containers that run from the beginning are ready in second 0."""
+        if self._placements is None:
+            self._placements = {}
             for at, document in self.schedule.placements(self.topology.fabric, self.start_ns):
-                self._said.setdefault(at, []).append(document)
+                self._placements.setdefault(at, []).append(document)
         if second is not None:
-            return list(self._said.get(second, ()))
-        return [document for part in self._said.values() for document in part]
+            return list(self._placements.get(second, ()))
+        return [document for part in self._placements.values() for document in part]
 
     def seconds(self, duration_s: int) -> Iterator[Second]:
         """Seconds 0 .. duration_s - 1 in order."""
         return map(self.second, range(duration_s))
 
     def second(self, index: int) -> Second:
-        """All records that are published and heartbeats sent in one second."""
-        hour = self._hour(index // HOUR_S)
-        now = hour.now(self.network, self.faults, index)
+        """All records that are published, and all heartbeats that are sent, in one second."""
+        epoch = self._epoch(index // EPOCH_S)
+        effects = epoch.effects(self.network, self.faults, index)
         start_ns = self.start_ns + index * SECOND_NS
         rng = self._rng(20, index)
-        moments = starved_moments(self.network, now, self.seed, index)
-        late = hour.baseline.late
-        pings = self._records(hour, index, rng, ~late if late.any() else None)
+        moments = starved_moments(self.network, effects, self.seed, index)
+        late = epoch.baseline.late
+        pings = self._records(epoch, index, rng, ~late if late.any() else None)
         if late.any() and index >= self.noise.late_s:
             before = index - self.noise.late_s
-            old = self._records(hour, before, self._rng(27, before), late)
+            old = self._records(epoch, before, self._rng(27, before), late)
             pings = pa.concat_batches([pings, old])
         return Second(
             index,
             start_ns,
             pings,
             heartbeats(
-                self.network, now, start_ns, hour.baseline.clock_ns, moments, self.seed, rng
+                self.network, effects, start_ns, epoch.baseline.clock_ns, moments, self.seed, rng
             ),
         )
 
     def _records(
-        self, hour: Hour, index: int, rng: np.random.Generator, hosts: NDArray[np.bool_] | None
+        self,
+        epoch: PortEpoch,
+        index: int,
+        rng: np.random.Generator,
+        hosts: NDArray[np.bool_] | None,
     ) -> pa.RecordBatch:
-        """What ``hosts`` (H,) have to say of a second, all of them when None."""
-        now = hour.now(self.network, self.faults, index)
-        rows = hour.due(now, index)
+        """The records of a second from ``hosts`` (H,), of all hosts when None."""
+        effects = epoch.effects(self.network, self.faults, index)
+        rows = epoch.due(effects, index)
         if hosts is not None:
-            rows = rows[hosts[hour.templates.host[rows]]]
-        moments = starved_moments(self.network, now, self.seed, index)
-        measured = self._measure(hour, now, rows, index, moments, rng)
-        return hour.templates.batch(rows, measured, self.start_ns + index * SECOND_NS)
+            rows = rows[hosts[epoch.templates.host[rows]]]
+        moments = starved_moments(self.network, effects, self.seed, index)
+        measured = self._measure(epoch, effects, rows, index, moments, rng)
+        return epoch.templates.batch(rows, measured, self.start_ns + index * SECOND_NS)
 
     def _rng(self, purpose: int, index: int) -> np.random.Generator:
         return np.random.Generator(
@@ -187,47 +196,49 @@ class Simulation:
 
     def _measure(
         self,
-        hour: Hour,
-        now: Conditions,
+        epoch: PortEpoch,
+        effects: FaultEffects,
         rows: NDArray[np.int64],
         index: int,
         moments: list[Moment],
         rng: np.random.Generator,
     ) -> Measured:
         count = len(rows)
-        path = hour.templates.path[rows]
-        log_rtt = hour.baseline.log_median_at(path, index, self.start_ns / SECOND_NS)
+        path = epoch.templates.path[rows]
+        log_rtt = epoch.baseline.log_median_at(path, index, self.start_ns / SECOND_NS)
         log_rtt += self.noise.rtt_sigma * rng.standard_normal(count, np.float32)
-        keep = now.keep[path]
-        trace = hour.templates.trace[rows]
+        keep = effects.keep[path]
+        trace = epoch.templates.trace[rows]
         if trace.any():  # three probes a hop: one answer is enough
             keep = np.where(trace, 1 - (1 - keep) ** 3, keep)
-        passed = hour.baseline.burst_keep_at(path, index)
+        passed = epoch.baseline.burst_keep_at(path, index)
         arrived = rng.random(count) < (keep if passed is None else keep * passed)
         for moment in moments:
-            slow = moment.rnics[hour.paths.src_rnic[path]] | moment.rnics[hour.paths.dst_rnic[path]]
+            slow = (
+                moment.rnics[epoch.paths.src_rnic[path]] | moment.rnics[epoch.paths.dst_rnic[path]]
+            )
             arrived &= ~(slow & (rng.random(count, np.float32) < STARVED_LOSS))
-        watch = hour.paths.watch
-        if watch is not None:
-            arrived &= index < watch.dies_s[path]
+        times = epoch.paths.times
+        if times is not None:
+            arrived &= index < times.dies_s[path]
         dial = np.where(arrived, SUCCESS, TIMEOUT).astype(np.int8)
-        if now.refused.any():
-            dial[arrived & now.refused[path] & ~trace] = REFUSED
-        host = hour.templates.host[rows]
-        clock = hour.baseline.clock_ns + now.clock_ns
-        sent_at = self.start_ns + index * SECOND_NS + hour.paths.phase_ns[path] + clock[host]
+        if effects.refused.any():
+            dial[arrived & effects.refused[path] & ~trace] = REFUSED
+        host = epoch.templates.host[rows]
+        clock = epoch.baseline.clock_ns + effects.clock_ns
+        sent_at = self.start_ns + index * SECOND_NS + epoch.paths.phase_ns[path] + clock[host]
         sent_at += (rng.random(count, np.float32) * _JITTER_NS).astype(np.int64)
         queues = 0.0
-        if now.queue_us is not None:
-            queues = queue_level(self.noise, self.seed, hour.baseline.jobs, index)
+        if effects.queue_us is not None:
+            queues = queue_level(self.noise, self.seed, epoch.baseline.jobs, index)
         return Measured(
-            dial, np.round(now.slowed(np.exp(log_rtt), path, index, queues), 3), sent_at
+            dial, np.round(effects.slowed(np.exp(log_rtt), path, index, queues), 3), sent_at
         )
 
-    def _hour(self, hour: int) -> Hour:
-        if hour not in self._hours:
-            for old in [key for key in self._hours if key != 0]:
-                del self._hours[old]
+    def _epoch(self, hour: int) -> PortEpoch:
+        if hour not in self._epochs:
+            for old in [key for key in self._epochs if key != 0]:
+                del self._epochs[old]
             drawn = paths(
                 self.network,
                 targets=self.targets,
@@ -237,8 +248,8 @@ class Simulation:
                 layers=self.layers,
                 given=self._skeleton,
             )
-            self._hours[hour] = build_hour(
+            self._epochs[hour] = build_epoch(
                 self.network, drawn, self.noise, self.seed, turns=self.ports_per_pair,
                 traced=self.traced,
             )  # fmt: skip
-        return self._hours[hour]
+        return self._epochs[hour]

@@ -1,8 +1,8 @@
-"""Ping records to a file as they are made, in each format that readers of records accept.
+"""Writes ping records to a file as they are generated, in each format that readers accept.
 
-The encodings of Parquet are chosen by measurement (benchmarks/README.md): what repeats is coded by
-dictionary, times are split by byte, and statistics are kept of ``ping_time`` alone, by which
-people select.
+The encodings of Parquet are chosen by measurement (benchmarks/README.md): repeated values are
+dictionary-encoded, times are split by byte, and only ``ping_time``, by which readers select, has
+statistics.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _BATCH_ROWS: Final = LIMITS.rows
 
 
 class Sink(Protocol):
-    """Takes batches of one schema, in order, until it is closed."""
+    """Writes batches of one schema, in order, until it is closed."""
 
     def write_batch(self, batch: pa.RecordBatch) -> None: ...
     def close(self) -> None: ...
 
 
 class _ParquetSink:
-    """Row groups of a million rows: small ones cost their dictionaries each time."""
+    """Row groups of a million rows: each group stores its dictionaries again."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._schema = schema

@@ -1,4 +1,4 @@
-"""k-ary fat-trees: the fabric in which published localizers were judged.
+"""k-ary fat-trees: the fabric on which published localizers were evaluated.
 
 k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores; aggregation switch i of each pod
 reaches the cores of group i. Hosts have one rnic. Numbers in names are shuffled by the seed.

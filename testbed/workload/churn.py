@@ -1,8 +1,8 @@
-"""Dealing jobs to hosts, and the coming and going of containers afterwards.
+"""Places jobs on hosts, and changes them afterwards: the churn of a scenario.
 
-Nothing here is a fault: jobs end as planned, containers exit or are preempted and are replaced on
-another host, jobs grow and shrink by a host per pipeline stage. One container per host at a time;
-a job takes one change after the other.
+No change is a fault: jobs end as planned, containers exit or are preempted and are replaced on
+another host, jobs grow and shrink by a host per pipeline stage. A host has one container at a time,
+and a job has one change at a time.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from testbed.workload.jobs import ContainerLifetime, JobsPlan, Phase, Schedule, 
 from testbed.workload.layouts import Layout
 from testbed.workload.skeleton import NEVER
 
-#: A replacement is ready after so many seconds: the image is there or has to be fetched.
+#: Seconds until a replacement is ready (image cached or fetched).
 _REPLACE_S: Final = (8, 60)
-#: The controller hears of the end of a drained container up to so much later.
+#: Longest delay until the controller learns that a drained container has ended [s].
 _SAID_S: Final = 2
 
 
 @dataclass
 class _Job:
-    """A job as it is now; ``steady_s``: when the change under way will be over."""
+    """The present state of a job; steady_s: the end of its present change [s]."""
 
     name: str
     tenant: str
@@ -40,7 +40,7 @@ class _Job:
 
 @dataclass
 class _Dealer:
-    """What has been dealt so far."""
+    """The containers and jobs that have been placed so far."""
 
     plan: JobsPlan
     hosts: list[Host]
@@ -53,7 +53,7 @@ class _Dealer:
     named: int = 0
 
     def free(self, now: int) -> list[int]:
-        """Hosts without a container, in an order of chance."""
+        """Hosts without a container, in random order."""
         open_to = [host for host, since in self.free_from.items() if since <= now]
         return [open_to[i] for i in self.rng.permutation(len(open_to))]
 
@@ -69,8 +69,8 @@ class _Dealer:
         return index
 
     def stop(self, index: int, now: int, *, drains: bool) -> int:
-        """End a container, with notice or by its own exit; returns the second when nobody pings
-        it any more."""
+        """End a container, with notice or by its own exit; returns the second from which on it is
+        not pinged any more."""
         dies = gone = now
         if drains:
             dies = now + 1 + int(self.rng.integers(self.plan.drain_s))
@@ -85,7 +85,7 @@ class _Dealer:
         return gone + self.plan.refresh_s
 
     def new_job(self, hosts: list[int], tenant: str, now: int | None) -> None:
-        """A job on these hosts, running already (None) or starting now."""
+        """Place a job on these hosts; it is running already (None) or starts now."""
         name, self.named = f"job-{self.named:03d}", self.named + 1
         members, ready = [], 0
         for host in hosts:
@@ -98,19 +98,19 @@ class _Dealer:
         self.jobs.append(_Job(name, tenant, members, self.layout(members), now or 0, ready))
 
     def layout(self, members: list[int]) -> Layout:
-        """As wanted, or as near as the members allow."""
+        """The requested layout, or the nearest one that the members allow."""
         rails = {host.node_sn: len(host.rnics) for host in self.hosts}
         plan = self.plan
         return layout_of(self.containers, members, rails, tp=plan.tp, pp=plan.pp, ep=plan.ep)
 
     def change(self, job: _Job, members: list[int], over_s: int) -> None:
-        """The job goes on with other members once the change is over."""
+        """Replace the members of a job from the end of the change on."""
         self.close(job, over_s)
         job.members, job.layout = members, self.layout(members)
         job.from_s = job.steady_s = over_s
 
     def close(self, job: _Job, until_s: int) -> None:
-        """Note the phase that ends."""
+        """Record the phase that ends."""
         self.phases.append(
             Phase(job.name, job.tenant, job.from_s, until_s, job.layout, tuple(job.members))
         )
@@ -141,7 +141,7 @@ def deal(
         )
     now_s = 0.0
     while plan.churn and (now_s := now_s + rng.exponential(60 / plan.churn)) < duration_s:
-        _happen(dealer, int(now_s))
+        _random_change(dealer, int(now_s))
     for job in dealer.jobs:
         dealer.close(job, NEVER)
     dealer.phases.sort(key=lambda phase: (phase.job, phase.from_s))
@@ -152,12 +152,12 @@ def deal(
 
 
 def _name(index: int) -> str:
-    """Says nothing about the order in which containers are placed."""
+    """A name that does not reveal the order in which containers are placed."""
     return f"c-{index * 61_803 % 100_000:05d}"
 
 
-def _happen(dealer: _Dealer, now: int) -> None:
-    """One change of some steady job, of a kind by chance; none where no kind is possible."""
+def _random_change(dealer: _Dealer, now: int) -> None:
+    """One random change of a random steady job; none where no change is possible."""
     steady = [job for job in dealer.jobs if job.steady_s <= now]
     if not steady:
         return
@@ -223,7 +223,7 @@ def _shrink(dealer: _Dealer, job: _Job, now: int) -> bool:
     return True
 
 
-#: Kinds of change and how often each is tried first.
+#: Kinds of change, and the probability that each is tried first.
 _CHANGES: Final[dict[Callable[[_Dealer, _Job, int], bool], float]] = {
     _preempt: 0.3,
     _exit: 0.2,

@@ -1,9 +1,9 @@
-"""Tenants' jobs on a fabric: which container runs where, when, and in which position of its job.
+"""Jobs of tenants on a fabric: which container runs where, when, and in which position of its job.
 
-A schedule is drawn once, by the seed, for the whole simulation. It says when each container
-starts, gets ready, drains, stops answering and is gone (``ContainerLifetime``), and of each job the
-spans of time in which its layout does not change (``Phase``). Everything else follows from it:
-placement documents, who pings whom, throughput.
+A schedule is drawn once, by the seed, for the whole simulation. It holds the times at which each
+container starts, is ready, drains, stops answering and is gone (``ContainerLifetime``), and the
+spans of time in which the layout of a job does not change (``Phase``). Placement documents, the
+probe schedule and throughput follow from it.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Phase(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Every container that ever runs (C), their lives in the same order, and the jobs' phases."""
+    """All containers (C), their lifetimes in the same order, and the phases of jobs."""
 
     containers: tuple[Container, ...]
     lives: tuple[ContainerLifetime, ...]
@@ -106,18 +106,18 @@ class Schedule:
 
     def placements(self, fabric: str, start_ns: int) -> list[tuple[int, Placement]]:
         """(second, document) in order of time; containers that run already are ready at 0."""
-        said: list[tuple[int, int, State]] = []
+        states: list[tuple[int, int, State]] = []
         for index, life in enumerate(self.lives):
             if life.ready_s > 0:
-                said.append((max(0, life.starting_s), index, "starting"))
-            said.append((max(0, life.ready_s), index, "ready"))
+                states.append((max(0, life.starting_s), index, "starting"))
+            states.append((max(0, life.ready_s), index, "ready"))
             if life.draining_s < NEVER:
-                said.append((life.draining_s, index, "draining"))
-            said.append((life.gone_s, index, "gone"))
-        said.sort(key=lambda each: each[0])
+                states.append((life.draining_s, index, "draining"))
+            states.append((life.gone_s, index, "gone"))
+        states.sort(key=lambda each: each[0])
         return [
             (second, self._document(index, state, fabric, start_ns + second * _SECOND_NS))
-            for second, index, state in said
+            for second, index, state in states
             if second < NEVER
         ]
 
@@ -135,8 +135,8 @@ class Schedule:
         )
 
 
-def resting(topology: Topology, *, tp: int = 0, pp: int = 1, ep: int = 1) -> Schedule:
-    """The document's own containers, all ready before the beginning and for ever."""
+def static_schedule(topology: Topology, *, tp: int = 0, pp: int = 1, ep: int = 1) -> Schedule:
+    """The document's own containers, all ready from the beginning to the end."""
     rails = {host.node_sn: len(host.rnics) for host in topology.hosts}
     jobs: dict[str, list[int]] = {}
     for index, box in enumerate(topology.containers):
@@ -168,6 +168,6 @@ def layout_of(
     pp: int,
     ep: int,
 ) -> Layout:
-    """The layout of these containers; a job uses as many rails as all of its hosts have."""
+    """The layout of these containers, over the rails that all of the job's hosts have."""
     least = min(rails[containers[index].node_sn] for index in members)
     return fit(len(members), least, tp=tp, pp=pp, ep=ep)

@@ -1,4 +1,4 @@
-"""layout.json: how each job was really laid out, which skeleton inference has to find."""
+"""layout.json: the true layout of each job, which skeleton inference has to find."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _gpus(simulation: Simulation, phase: Phase, rails: dict[str, int]) -> list[G
 
 
 def encode(simulation: Simulation) -> Iterator[bytes]:
-    """layout.json piece by piece: a JSON array with a job per line."""
+    """layout.json in pieces: a JSON array with one job per line."""
     encoder = msgspec.json.Encoder()
     before = b"[\n"
     for each in layouts(simulation):

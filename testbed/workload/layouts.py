@@ -1,6 +1,6 @@
-"""How a training job spreads over its hosts: the rank of every GPU, and who talks to whom.
+"""The layout of a training job: the rank of every GPU, and the pairs of hosts that communicate.
 
-Ranks are dealt as Megatron does: tensor parallel fastest, then data parallel, then pipeline stages.
+Ranks are assigned as in Megatron: tensor parallel fastest, then data parallel, then pipeline.
 Every rnic serves one GPU. Tensor-parallel groups stay inside a host; a pipeline stage is a run of
 consecutive hosts; expert-parallel groups are runs of consecutive data-parallel ranks. With
 ``tp`` = rnics of a host, the rnics of a position (pp, tp) are one per host of its stage.
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 I64 = NDArray[np.int64]
 
-#: Why two hosts of a job talk: codes of ``pairs``.
+#: Reasons for traffic between two hosts of a job: codes of ``pairs``.
 KINDS: Final = ("pp", "dp", "ep")
 
 
@@ -50,7 +50,7 @@ class Ranks(NamedTuple):
 
 
 def fit(hosts: int, rails: int, *, tp: int = 0, pp: int = 1, ep: int = 1) -> Layout:
-    """The layout nearest to what is wanted: each degree is the largest that divides evenly.
+    """The layout nearest to the requested one: each degree is the largest that divides evenly.
 
     tp  0 = all rnics of a host
     """

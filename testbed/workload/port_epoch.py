@@ -1,4 +1,4 @@
-"""One hour of a simulation: source ports, and so paths, stay the same; who probes when follows."""
+"""A port epoch: one hour in which source ports, and so paths, do not change."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from testbed.faults.kinds import Fault
 from testbed.simulator.baseline import Baseline, Noise, baseline
 from testbed.simulator.counter_rng import mix, uniform
-from testbed.simulator.fault_effects import Conditions, conditions
+from testbed.simulator.fault_effects import FaultEffects, effects_of
 from testbed.simulator.network import Network
 from testbed.simulator.records import Templates, templates
 from testbed.workload.skeleton import Paths
 
-HOUR_S: Final = 3600
+EPOCH_S: Final = 3600
 _TRACE_PERIOD_S: Final = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Hour:
-    """Everything that is constant while source ports do not change.
+class PortEpoch:
+    """The paths, records and schedule of an epoch.
 
     turns         templates of pings, by the turn of their five-tuple
     first_traces  templates of the traceroutes of the first seconds, each once
@@ -36,44 +36,44 @@ class Hour:
     turns: list[NDArray[np.int64]]
     first_traces: list[NDArray[np.int64]]
     traces: list[NDArray[np.int64]]
-    _states: dict[tuple[Fault, ...], Conditions] = field(default_factory=dict)
+    _states: dict[tuple[Fault, ...], FaultEffects] = field(default_factory=dict)
 
-    def due(self, now: Conditions, index: int) -> NDArray[np.int64]:
+    def due(self, effects: FaultEffects, index: int) -> NDArray[np.int64]:
         """(N,) templates that are due in a second: the pings of this turn, then traceroutes."""
-        into = index % HOUR_S
+        into = index % EPOCH_S
         pings = self.turns[index % len(self.turns)]
-        if not now.probing.all():
-            pings = pings[now.probing[pings]]
-        watch = self.paths.watch
-        if watch is not None:
-            pings = pings[watch.due(pings, index)]
+        if not effects.probing.all():
+            pings = pings[effects.probing[pings]]
+        times = self.paths.times
+        if times is not None:
+            pings = pings[times.due(pings, index)]
         if into < len(self.first_traces):
             traces = self.first_traces[into]
         elif into >= _TRACE_PERIOD_S:
             traces = self.traces[into % _TRACE_PERIOD_S]
         else:
             return pings
-        if now.silent.any():
-            traces = traces[~now.silent[self.templates.host[traces]]]
+        if effects.silent.any():
+            traces = traces[~effects.silent[self.templates.host[traces]]]
         return np.concatenate([pings, traces])
 
-    def now(self, network: Network, faults: Sequence[Fault], index: int) -> Conditions:
-        """What the faults that are active in a second make of the network."""
+    def effects(self, network: Network, faults: Sequence[Fault], index: int) -> FaultEffects:
+        """The effects of the faults that are active in a second."""
         active = tuple(fault for fault in faults if fault.active(index))
         if active not in self._states:
             if len(self._states) > 64:
                 self._states.clear()
-            self._states[active] = conditions(network, self.paths, self.baseline.log_keep, active)
+            self._states[active] = effects_of(network, self.paths, self.baseline.log_keep, active)
         return self._states[active]
 
 
-def build_hour(
+def build_epoch(
     network: Network, drawn: Paths, noise: Noise, seed: int, *, turns: int, traced: float
-) -> Hour:
-    """Lay out who probes when.
+) -> PortEpoch:
+    """Compute the paths' baseline, record templates and schedule of an epoch.
 
     drawn   five-tuple paths of this hour
-    turns   five-tuples of a pair, probed in turn; traced: share of them whose routes are told
+    turns   five-tuples of a pair, probed in turn; traced: share of them whose routes are traced
     """
     coded = templates(network, drawn)
     traces = np.flatnonzero(coded.trace)
@@ -81,7 +81,7 @@ def build_hour(
         traces = traces[uniform(seed, 26, coded.path[traces]) < traced]
     slot = mix(seed, 24, traces) % np.uint64(_TRACE_PERIOD_S)
     every = np.arange(len(drawn))
-    return Hour(
+    return PortEpoch(
         paths=drawn,
         baseline=baseline(network, drawn, noise, seed),
         templates=coded,

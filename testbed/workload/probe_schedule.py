@@ -1,8 +1,8 @@
-"""Who pings whom, and when: skeleton pairs of jobs that come, change and go.
+"""The probe schedule: which pairs of a job's skeleton are pinged, and when.
 
-A pair is pinged while both containers are ready. When one ends, its peers go on until they fetch
-their next list, at most ``refresh_s`` later, and get no answer; its placement says by then that
-it drains or is gone.
+A pair is pinged while both containers are ready. When one ends, its peers continue, without an
+answer, until they fetch their next list at most ``refresh_s`` later; by then its placement is
+draining or gone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from testbed.simulator.counter_rng import uniform
 from testbed.simulator.network import I32, Network
 from testbed.workload.jobs import Phase, Schedule
 from testbed.workload.layouts import pairs as layout_pairs
-from testbed.workload.skeleton import NEVER, Skeleton, Watch, ring_offsets
+from testbed.workload.skeleton import NEVER, ProbeTimes, Skeleton, ring_offsets
 
 Shape = Literal["ring", "layout"]
 
@@ -27,7 +27,7 @@ def skeleton(
     """Same-rail pairs of every phase of every job; a pair that outlives a phase is one pair.
 
     shape    "ring": ``targets`` hosts at ring distances 1, 2, 4, ... of the job; "layout": the
-             hosts that its layout makes it talk to, however many
+             hosts that it communicates with in its layout, however many
     """
     ends = _endpoints(network)
     found = [_of_phase(phase, ends, shape, targets) for phase in schedule.phases]
@@ -54,7 +54,7 @@ def _lived(
     end: NDArray[np.int64],
     seed: int,
 ) -> Skeleton:
-    """Pairs with what remains of [begin, end) after the lives of both containers."""
+    """Pairs with the part of [begin, end) in which both containers live."""
     lives = np.array([(life.ready_s, life.dies_s) for life in schedule.lives], np.int64)
     box = network.endpoint_container[pairs]
     ready, dies = lives[box, 0], lives[box, 1]
@@ -62,10 +62,10 @@ def _lived(
     from_s = np.maximum(begin, ready.max(axis=1))
     until_s = np.minimum(np.minimum(end, dies[:, 0]), dies[:, 1] + late.astype(np.int64))
     ever = from_s < until_s
-    watch = Watch(*(
+    times = ProbeTimes(*(
         np.clip(each[ever], 0, NEVER).astype(np.int32) for each in (from_s, until_s, dies[:, 1])
     ))  # fmt: skip
-    return Skeleton(pairs[ever], watch)
+    return Skeleton(pairs[ever], times)
 
 
 def _endpoints(network: Network) -> I32:

@@ -1,8 +1,8 @@
-"""Who pings whom, with which five-tuples, over which components.
+"""The probed pairs, their five-tuples, and the components that these cross.
 
-A job's traffic skeleton is taken as same-rail pairs of its hosts at ring distances 1, 2, 4, ...;
-each pair is probed in both layers, and the underlay also along the rnic ring inside each host.
-Agents rotate through a pair's five-tuples, so a pair sees one probe a second in each layer.
+The traffic skeleton of a job are the same-rail pairs of its hosts at ring distances 1, 2, 4, ...
+Each pair is probed in both layers; the underlay is also probed along the ring of rnics inside each
+host. Agents rotate through the five-tuples of a pair: one probe per second, pair and layer.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _LAST_PHASE_S: Final = 0.985
 NEVER: Final = 2**31 - 1
 
 
-class Watch(NamedTuple):
-    """Seconds of the simulation (N,): pinged in [from_s, until_s), answered before dies_s."""
+class ProbeTimes(NamedTuple):
+    """Times of N pairs or paths [s]: pinged in [from_s, until_s), answered before dies_s."""
 
     from_s: I32
     until_s: I32
@@ -42,10 +42,10 @@ class Watch(NamedTuple):
 
 
 class Skeleton(NamedTuple):
-    """(K, 2) pairs of endpoint indices, and when each is pinged (None = always)."""
+    """(K, 2) pairs of endpoint indices, and the times of each (None = always pinged)."""
 
     pairs: I32
-    watch: Watch | None = None
+    times: ProbeTimes | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Paths:
     forward, reply         (P, W) components in order: container and vswitch (overlay only, else
                            -1), then rnic, link, switch, ..., rnic, then vswitch and container
     forward_switches, reply_switches   (P, V) switch indices, -1 padded
-    watch                  when each is pinged and answered; None = always, as in the underlay
+    times                  when each is pinged and answered; None = always, as in the underlay
     """
 
     layer: NDArray[np.int8]
@@ -83,19 +83,19 @@ class Paths:
     reply: I32
     forward_switches: I32
     reply_switches: I32
-    watch: Watch | None = None
+    times: ProbeTimes | None = None
 
     def __len__(self) -> int:
         return len(self.layer)
 
     def during(self, from_s: int, until_s: int) -> Paths:
         """The paths that are pinged in all of [from_s, until_s); these very paths if all are."""
-        if self.watch is None:
+        if self.times is None:
             return self
-        here = (self.watch.from_s <= from_s) & (self.watch.until_s >= until_s)
+        here = (self.times.from_s <= from_s) & (self.times.until_s >= until_s)
         columns = {each.name: getattr(self, each.name) for each in fields(self)}
-        watch = Watch(*(each[here] for each in columns.pop("watch")))
-        return Paths(**{name: column[here] for name, column in columns.items()}, watch=watch)
+        times = ProbeTimes(*(each[here] for each in columns.pop("times")))
+        return Paths(**{name: column[here] for name, column in columns.items()}, times=times)
 
     def visits(self, component: int) -> NDArray[np.bool_]:
         """(P,) paths that cross the component in either direction."""
@@ -158,10 +158,10 @@ def paths(
     given  the overlay's pairs, instead of ``targets`` neighbours on each job's ring; the underlay
            below all of them is pinged all the time
     """
-    above, watch = given or Skeleton(overlay_pairs(network, targets))
+    above, times = given or Skeleton(overlay_pairs(network, targets))
     below = underlay_pairs(network, above)
-    if watch is not None:
-        watch = _always_below(watch, len(below)) if "overlay" in layers else None
+    if times is not None:
+        times = _always_below(times, len(below)) if "overlay" in layers else None
     above = above if "overlay" in layers else above[:0]
     below = below if "underlay" in layers else below[:0]
     pair_layer = np.repeat([OVERLAY, UNDERLAY], [len(above), len(below)])
@@ -206,14 +206,14 @@ def paths(
         reply=_whole(network, rnic[:, 1], rnic[:, 0], end[:, ::-1], reply_switches),
         forward_switches=forward_switches,
         reply_switches=reply_switches,
-        watch=None if watch is None else Watch(*(each[pair] for each in watch)),
+        times=None if times is None else ProbeTimes(*(each[pair] for each in times)),
     )
 
 
-def _always_below(watch: Watch, count: int) -> Watch:
-    """The overlay's pairs as they are, then ``count`` pairs that are always pinged."""
+def _always_below(times: ProbeTimes, count: int) -> ProbeTimes:
+    """The times of the overlay's pairs, then of ``count`` pairs that are always pinged."""
     more = [np.full(count, end, np.int32) for end in (0, NEVER, NEVER)]
-    return Watch(*(np.append(each, new) for each, new in zip(watch, more, strict=True)))
+    return ProbeTimes(*(np.append(each, new) for each, new in zip(times, more, strict=True)))
 
 
 def _outer(

@@ -1,11 +1,11 @@
-"""What the rnics of training jobs carry, second by second.
+"""Throughput of the rnics of training jobs, second by second.
 
-Every iteration of a job is alike: its pipeline stages exchange activations and gradients while
-they compute, expert groups shuffle tokens, and then each stage adds up its gradients over its
-data-parallel replicas in one burst at nearly line rate. A stage does everything a little later
-than the one before it. Tensor-parallel traffic stays on NVLink and is not seen here. The bursts
-start when ``healthy`` lets the fabric swell. Rates are round numbers of our own choosing; only
-their order of magnitude and their rhythm matter to who reads them.
+All iterations of a job are alike: pipeline stages exchange activations and gradients while they
+compute, expert groups shuffle tokens, and then each stage reduces its gradients over its
+data-parallel replicas in one burst at nearly line rate. Each stage is a little later than the one
+before it. Tensor-parallel traffic stays on NVLink and is not part of the figures. Bursts begin with
+the congestion bursts of ``baseline``. The rates are chosen round numbers: only their order of
+magnitude and their period matter.
 """
 
 from __future__ import annotations

@@ -219,14 +219,14 @@ def test_two_processes_come_to_the_same_rows_as_one(tmp_path: Path) -> None:
     units = plan.units(plan.PlanRequest(only=("detector", "small"), seeds=1, seeds_from=1000,
                                  strategies=("vote007", plan.DEFAULT)))  # fmt: skip
     assert len(units) == 3
-    told: list[str] = []
+    progress: list[str] = []
     both = [
-        runner.run(units, RUN, tmp_path / f"{jobs}.jsonl", jobs=jobs, tell=told.append)
+        runner.run(units, RUN, tmp_path / f"{jobs}.jsonl", jobs=jobs, report=progress.append)
         for jobs in (1, 2)
     ]
     assert _timeless(both[0]) == _timeless(both[1])
-    assert len(told) == 6
-    assert told[-1].startswith("[3/3] ")
+    assert len(progress) == 6
+    assert progress[-1].startswith("[3/3] ")
 
 
 def _timeless(rows: Iterable[Row]) -> list[Row]:
@@ -249,12 +249,12 @@ def test_a_stopped_run_goes_on_where_it_was(
         return [path_row("vote007", unit.seed, 1.0)]
 
     monkeypatch.setattr(runner, "work", work)
-    runner.run(units[:1], RUN, journal, jobs=1, tell=str)
+    runner.run(units[:1], RUN, journal, jobs=1, report=str)
     journal.write_bytes(journal.read_bytes() + b'{"type":"path","sett')  # it was killed here
-    rows = runner.run(units, RUN, journal, jobs=1, tell=str)
+    rows = runner.run(units, RUN, journal, jobs=1, report=str)
     assert ran == [5000, 5001]
     assert [row.seed for row in rows] == [5000, 5001]
-    runner.run(units, replace(RUN, sources="other code"), journal, jobs=1, tell=str)
+    runner.run(units, replace(RUN, sources="other code"), journal, jobs=1, report=str)
     assert ran == [5000, 5001, 5000, 5001], "other code has other results"
 
 
@@ -270,7 +270,7 @@ def test_a_clean_trial_of_another_length_is_run_anew(
     monkeypatch.setattr(runner, "work", work)
     for length in (600, 600, 4200):
         unit = plan.Unit("clean", "clean", 1, (plan.DEFAULT,), 1.0, length)
-        runner.run([unit], RUN, journal, jobs=1, tell=str)
+        runner.run([unit], RUN, journal, jobs=1, report=str)
     assert ran == [600, 4200]
 
 
@@ -282,8 +282,8 @@ def test_what_there_is_no_time_for_is_left_for_the_next_run(
         runner, "work", lambda unit: [path_row("vote007", unit.seed, 1.0)]
     )  # fmt: skip
     journal = tmp_path / "journal.jsonl"
-    assert not runner.run(units, RUN, journal, jobs=1, limit_min=0.0, tell=str)
-    assert len(runner.run(units, RUN, journal, jobs=1, limit_min=1.0, tell=str)) == 2
+    assert not runner.run(units, RUN, journal, jobs=1, limit_min=0.0, report=str)
+    assert len(runner.run(units, RUN, journal, jobs=1, limit_min=1.0, report=str)) == 2
 
 
 # Figures
@@ -340,8 +340,8 @@ class Told(NamedTuple):
 def test_uniform_p_values_lie_on_the_line_and_small_ones_above_it() -> None:
     p = np.random.default_rng(1).random(200_000)
     fair, bold = calibration.Collector(0), calibration.Collector(0)
-    fair.hear(Told("loss", 100, p, p))
-    bold.hear(Told("loss", 100, p**2, p**2))
+    fair.add(Told("loss", 100, p, p))
+    bold.add(Told("loss", 100, p**2, p**2))
     counts = fair.histograms["loss"]
     assert calibration.ratio(counts, 2) == pytest.approx(1.0, abs=0.1)
     expected, observed = calibration.quantiles(counts)
@@ -352,7 +352,7 @@ def test_uniform_p_values_lie_on_the_line_and_small_ones_above_it() -> None:
 def test_overlapping_windows_are_heard_once_and_trials_add_up() -> None:
     collector, p = calibration.Collector(0), np.full(7, 0.5)
     for second in (100, 101, 129, 130):
-        collector.hear(Told("loss", second, p, p))
+        collector.add(Told("loss", second, p, p))
     counts = collector.histograms
     assert counts == {"loss": [0, 0, 0, 14]}
     assert calibration.added([counts, {"loss": [1]}]) == {"loss": [1, 0, 0, 14]}

@@ -271,7 +271,7 @@ class TestOnARealFabric:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("down", "nobody"), "no fabric 'nobody'"),
+        (("down", "absent"), "no fabric 'absent'"),
         (("exec", "host-0", "--", "true"), "0 fabrics in"),
         (("fault", "list"), "0 fabrics in"),
         (("up", "--name", "No-Name"), "give a small letter"),

@@ -241,7 +241,7 @@ def test_the_same_cable_cannot_be_pulled_twice(fabric: Fabric) -> None:
     assert under(fabric).lost == 0
 
 
-def test_nobody_can_be_killed_where_no_agent_runs(fabric: Fabric) -> None:
+def test_process_kill_is_refused_where_no_agent_runs(fabric: Fabric) -> None:
     with pytest.raises(FaultError, match="no agent runs there"):
         fabric.create(fault("process", "kill", "agent:host-0"))
     assert fabric.faults == {}

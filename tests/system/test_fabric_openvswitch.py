@@ -45,7 +45,7 @@ def passed(fabric: Fabric) -> int:
     return int(json.loads(said)[0]["stats64"]["tx"]["packets"])
 
 
-def test_containers_of_a_tenant_reach_each_other_and_nobody_else(fabric: Fabric) -> None:
+def test_containers_reach_the_containers_of_their_tenant_only(fabric: Fabric) -> None:
     assert over(fabric) == 0
     assert lost_and_mean(fabric, PLAN.container_address(2, 1, 0))[0] == 100
     assert lost_and_mean(fabric, PLAN.container_address(0, 1, 0))[0] == 100

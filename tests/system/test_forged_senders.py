@@ -68,7 +68,9 @@ def honest(seconds: Sequence[Second], fabric: str) -> Log:
     return sorted(log, key=lambda each: each[1].time_ms)
 
 
-class Outbox:
+class Sent:
+    """An outbox that keeps the messages of the stage."""
+
     def __init__(self) -> None:
         self.sent: list[OutMessage] = []
 
@@ -103,8 +105,8 @@ class Run:
 
     async def _play(self, log: Log, admission: Admission) -> None:
         now_ns = 0
-        outbox = Outbox()
-        merged = OutputMerger(outbox)
+        output = Sent()
+        merged = OutputMerger(output)
         ingest = Ingest(merged, clock_ns=lambda: now_ns, admission=admission)
         beats = Heartbeats(merged, admission=admission)
         offsets: Counter[str] = Counter()
@@ -112,19 +114,19 @@ class Run:
             if message.time_ms // 1000 != now_ns // SECOND:
                 await beats.flush()
                 await ingest.flush()
-                self._judge(outbox)
+                self._judge(output)
             now_ns = max(now_ns, message.time_ms * 10**6)
             stage = beats if topic == BEATS else ingest
             await stage.take(Event(message, offsets[topic]))
             offsets[topic] += 1
         await beats.flush()
         await ingest.flush()
-        self._judge(outbox)
+        self._judge(output)
         self.tally = ingest.tally
         self._say(self._localizer.finish().incidents)
 
-    def _judge(self, outbox: Outbox) -> None:
-        sent, outbox.sent = outbox.sent, []
+    def _judge(self, output: Sent) -> None:
+        sent, output.sent = output.sent, []
         for out in sent:
             if out.topic == topics.DEAD_LETTER.name:
                 self.letters.append(dict(out.headers))

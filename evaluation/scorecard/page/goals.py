@@ -22,28 +22,32 @@ from evaluation.scorecard.summary import (
     urgency,
 )
 
-#: Settings that have a mean and a worst seed to reach.
+#: Settings with a goal for the mean and for the worst seed.
 SPARSE, NOISY = "fat_tree_sparse", "fat_tree_noisy"
-#: Scenarios that stand for the published system's setting: rail Clos, all types, routes known.
+#: Scenarios that are like the published system's setting: rail Clos, all types, routes known.
 PUBLISHED_LIKE: Final = ("rail", "issue_types")
 SIMULTANEOUS: Final = "three_at_once"
 UNKNOWN_ROUTES: Final = "routes_unknown"
-#: Clean input that it takes to say that the alarm budget holds.
+#: Weeks of clean input that are needed to conclude that the alarm budget holds.
 CLEAN_WEEKS: Final = 2
 
 
 class Goal(NamedTuple):
-    """met: None where it was not run."""
+    """A goal and the figure that was reached.
+
+    on         the setting or scenarios; published: the figure that others have published for it
+    met        None where it was not run
+    """
 
     on: str
     goal: str
-    bar: str
+    published: str
     reached: str
     met: bool | None
 
 
 def goals(rows: Sequence[Row]) -> list[Goal]:
-    """All goals in the order of the table."""
+    """All goals, in the order of the page's table."""
     paths = [row for row in rows if isinstance(row, PathRow)]
     mine = [row for row in rows if isinstance(row, PipelineRow) and row.strategy == DEFAULT]
     faulty = [row for row in mine if not row.clean]
@@ -52,14 +56,14 @@ def goals(rows: Sequence[Row]) -> list[Goal]:
 
 
 def _paths(rows: Sequence[PathRow]) -> Iterator[Goal]:
-    """Against the baselines as they ship, then against the best of them when swept."""
-    yield from _settings([row for row in rows if not tuned_baselines.is_swept(row.strategy)])
+    """Goals against the shipped baselines, then against the best of the tuned ones."""
+    yield from _settings([row for row in rows if not tuned_baselines.is_tuned(row.strategy)])
     beside = []
     for setting, group in grouped(rows, lambda row: row.setting).items():
         found = {
             name: path_figures(own) for name, own in grouped(group, lambda r: r.strategy).items()
         }
-        if DEFAULT in found and any(map(tuned_baselines.is_swept, found)):
+        if DEFAULT in found and any(map(tuned_baselines.is_tuned, found)):
             mine = found.pop(DEFAULT).f1.value
             best = _best(found)
             if best is not None:
@@ -142,7 +146,7 @@ def _special(rows: Sequence[PipelineRow]) -> Iterator[Goal]:
 
 
 def _points_lost(known: Sequence[PipelineRow], unknown: Sequence[PipelineRow]) -> float | None:
-    """By how many points fewer faults of the same labels are named [%]."""
+    """How many percentage points fewer faults of the same labels are named."""
     labels = {fault.label for row in unknown for fault in row.faults}
 
     def named(rows: Sequence[PipelineRow]) -> Estimate | None:

@@ -1,4 +1,4 @@
-"""The page's part on scenarios: the whole pipeline against the truth."""
+"""The page's sections on scenarios: the whole pipeline against the truth."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from testbed.faults.issue_types import PUBLISHED
 
 
 def scenarios(rows: Sequence[PipelineRow]) -> str:
-    """A line a scenario."""
+    """A row for each scenario."""
     lines = []
     for name, group in grouped(rows, lambda row: row.scenario).items():
         figures = pipeline_figures(group)
@@ -59,7 +59,7 @@ wall. Faults that no probe can show are left out here and listed below.
 
 
 def issue_types(rows: Sequence[PipelineRow]) -> str:
-    """A line an issue type, or kind of fault."""
+    """A row for each issue type, or kind of fault."""
     faults = [fault for row in rows for fault in row.faults]
     by = grouped(faults, lambda fault: fault.label)
     lines, missed = [], []
@@ -70,8 +70,7 @@ def issue_types(rows: Sequence[PipelineRow]) -> str:
         if not group:
             lines.append((number, label, PUBLISHED[label].symptom, "0", "not run", *[""] * 6))
         elif not any(fault.effect != "none" for fault in group):
-            told = "no probe shows it"
-            lines.append((number, label, symptom, str(len(group)), told, *[""] * 6))
+            lines.append((number, label, symptom, str(len(group)), "no probe shows it", *[""] * 6))
         else:
             figures = fault_figures(group)
             lines.append((number, label, symptom, str(figures.faults), *_fault_cells(figures)))
@@ -96,7 +95,7 @@ def _fault_cells(figures: FaultFigures) -> tuple[str, ...]:
 
 
 def times(rows: Sequence[PipelineRow], pictures: dict[str, str]) -> str:
-    """A line a symptom."""
+    """A row for each symptom."""
     faults = [fault for row in rows for fault in row.faults]
     lines = []
     for name, group in sorted(grouped(faults, urgency).items()):
@@ -114,7 +113,7 @@ From the fault's start to the moment when a live user would have seen the incide
 
 
 def wrong(rows: Sequence[PipelineRow]) -> str:
-    """Everything missed, misnamed or made up."""
+    """Every missed or misnamed fault, and every incident that matches none."""
     missed = [
         (row.scenario, str(row.seed), fault.label, fault.component, f"{fault.magnitude:g}",
          fault.direction, fault.named or "nothing")
@@ -137,7 +136,7 @@ def wrong(rows: Sequence[PipelineRow]) -> str:
 
 
 def side_by_side(rows: Sequence[PipelineRow]) -> str:
-    """A line a scenario and strategy."""
+    """A row for each scenario and strategy."""
     lines = []
     for name, group in grouped(rows, lambda row: row.scenario).items():
         by = grouped(group, lambda row: row.strategy)
@@ -154,7 +153,7 @@ def side_by_side(rows: Sequence[PipelineRow]) -> str:
     head = ("scenario", "strategy", "seeds", "faults", "precision", "recall", "mean s", "CPU s")
     return f"""## Strategies side by side, whole pipeline
 
-The same detectors, thresholds and incident book with another strategy naming the culprit, on the
+The same detectors, thresholds and incident tracker with another strategy naming the culprit, on the
 seeds that all of them ran: for time's sake, others than {plan.DEFAULT} get only
 {plan.OTHER_SEEDS} seeds of a few small scenarios.
 

@@ -1,4 +1,4 @@
-"""Pictures of the scorecard, drawn by matplotlib."""
+"""Plots of the scorecard, drawn with matplotlib."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _DPI: Final = 90
 
 
 class NoMatplotlib(ImportError):
-    """The pictures' library is not installed; one line."""
+    """matplotlib is not installed; one line."""
 
 
 def require() -> None:
-    """Raises NoMatplotlib where pictures cannot be drawn: to be asked before a long run."""
+    """Raises NoMatplotlib where plots cannot be drawn; called before a long run."""
     if importlib.util.find_spec("matplotlib") is None:
         raise NoMatplotlib("matplotlib is not installed; run `make env`")
 
 
 def draw(rows: Sequence[Row], directory: Path) -> list[str]:
-    """Write the PNG files for which there are rows; returns their names without suffix.
+    """Write a PNG file for each plot that has rows; returns the names without suffix.
 
-    Figures are drawn without pyplot, so no display is asked for.
+    Figures are drawn without pyplot, so no display is needed.
     """
     require()
     from matplotlib.figure import Figure
@@ -70,7 +70,7 @@ def draw(rows: Sequence[Row], directory: Path) -> list[str]:
 
 
 def _strip(at: Axes, name: str, rows: Sequence[PathRow]) -> None:
-    """A dot a seed, a bar at the mean."""
+    """A dot for each seed, a bar at the mean."""
     for place, (strategy, own) in enumerate(grouped(rows, lambda row: row.strategy).items()):
         f1 = np.array([row.f1 for row in own])
         spread = np.linspace(-0.22, 0.22, len(f1)) if len(f1) > 1 else np.zeros(1)
@@ -97,7 +97,7 @@ def _cumulative(at: Axes, times: dict[str, list[float]]) -> None:
 
 
 def _quantiles(at: Axes, histograms: dict[str, list[int]]) -> None:
-    """Below the line: careful; above it: p-values smaller than they ought to be."""
+    """Points above the diagonal: p-values that are too small; below it: conservative ones."""
     furthest = 1.0
     for family, counts in sorted(histograms.items()):
         expected, observed = calibration.quantiles(counts)

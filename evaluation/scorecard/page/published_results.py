@@ -1,11 +1,11 @@
-"""What others have published, to stand beside our figures. Each with its source."""
+"""Published figures of other systems, each with its source."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 
-class Bar(NamedTuple):
+class Published(NamedTuple):
     """A published figure; ``on`` is what it was reached on."""
 
     who: str
@@ -14,7 +14,7 @@ class Bar(NamedTuple):
     source: str
 
 
-#: Setting -> strategy, or a method that is none of ours -> mean F1 that others reached on it.
+#: Setting -> strategy, or a method that is not implemented here -> published mean F1.
 SETTINGS: Final[dict[str, dict[str, str]]] = {
     "fat_tree_sparse": {
         "flock": "0.94, re-tuned 0.95",
@@ -30,7 +30,7 @@ SETTINGS: Final[dict[str, dict[str, str]]] = {
     },
     "detector": {"pll": "98 % accuracy, < 1 % false, in a simulation of its own"},
 }
-#: Where those of the fat-trees are from.
+#: Sources of the figures in ``SETTINGS``.
 SETTINGS_SOURCE: Final = (
     "Published figures of the two fat-trees: the authors' own code where it exists, otherwise a "
     "plain version of the method, on a draw of the same setting, mean F1 over five to ten seeds; "
@@ -40,13 +40,13 @@ SETTINGS_SOURCE: Final = (
 
 #: Whole systems, and the fat-tree's mix of losses as others report it.
 SYSTEMS: Final = (
-    Bar("SkeletonHunter", "precision 98.2 %, recall 99.3 %, localized 95.7 %, 8 s to detect",
+    Published("SkeletonHunter", "precision 98.2 %, recall 99.3 %, localized 95.7 %, 8 s to detect",
         "4,816 failures in six months of production", "SIGCOMM 2025, 10.1145/3718958.3750513"),
-    Bar("R-Pingmesh", "157 of 157 switch problems right, 20 of 50 RNIC problems",
+    Published("R-Pingmesh", "157 of 157 switch problems right, 20 of 50 RNIC problems",
         "207 reports in production", "SIGCOMM 2024"),
-    Bar("Panorama", "15 of 15 gray failures, < 7 s", "injected failures", "OSDI 2018"),
-    Bar("NetBouncer", "15 of 26 links, F1 0.732; in five peel-off rounds 22 of 26, F1 0.898",
+    Published("Panorama", "15 of 15 gray failures, < 7 s", "injected failures", "OSDI 2018"),
+    Published("NetBouncer", "15 of 26 links, F1 0.732; in five peel-off rounds 22 of 26, F1 0.898",
         "k=8 fat-tree, 10 % of links bad, 100 packets a path", "published comparison"),
-    Bar("Flock", "18 of 26 links, F1 0.818", "the same", "published comparison"),
-    Bar("deTector", "within 1 s at 82,944 links", "speed", "USENIX ATC 2017"),
+    Published("Flock", "18 of 26 links, F1 0.818", "the same", "published comparison"),
+    Published("deTector", "within 1 s at 82,944 links", "speed", "USENIX ATC 2017"),
 )  # fmt: skip

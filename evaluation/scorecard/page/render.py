@@ -1,4 +1,4 @@
-"""Results -> docs/scorecard.md. Same results, same page."""
+"""Draws docs/scorecard.md from results; the same results give the same page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def render(run: Run, rows: Sequence[Row], page: Path) -> None:
 
 
 def markdown(run: Run, rows: Sequence[Row], pictures: dict[str, str]) -> str:
-    """The page. pictures: name of a plot -> its address; sections without rows are left out."""
+    """The page as Markdown, without sections that have no rows. pictures: plot -> file."""
     paths = [row for row in rows if isinstance(row, PathRow)]
     pipeline = [row for row in rows if isinstance(row, PipelineRow)]
     faulty = [row for row in pipeline if not row.clean]
@@ -71,8 +71,8 @@ anew from the results.
 
 - This run: {kind}; {len(rows)} rows, {cpu_min:.0f} CPU min{wall}, begun {run.started}.
 - Commit {run.commit}, sources {run.sources}. Machine: {run.machine}.
-- Seeds: {seeds}. Final seeds are fixed in `evaluation/scorecard/plan.py` and nobody tunes on
-  them; parameters were tuned on seeds {plan.TUNING}, and all of them are listed at the end.
+- Seeds: {seeds}. Final seeds are fixed in `evaluation/scorecard/plan.py`, and no parameter is tuned
+  on them; parameters were tuned on seeds {plan.TUNING}, and all of them are listed at the end.
 - Behind each figure in brackets is its 95 % interval: Wilson's for shares, the bootstrap over
   seeds or detections for means and percentiles, the exact Poisson interval for rates. A bootstrap
   of equal values has no width; it does not mean certainty. Incidents of one trial share a network,
@@ -82,8 +82,8 @@ anew from the results.
 
 
 def _goals(rows: Sequence[Row]) -> str:
-    said = {True: "met", False: "**missed**", None: "-"}
-    lines = [(g.on, g.goal, g.bar, g.reached, said[g.met]) for g in goals(rows)]
+    words = {True: "met", False: "**missed**", None: "-"}
+    lines = [(g.on, g.goal, g.published, g.reached, words[g.met]) for g in goals(rows)]
     return "## Goals\n\n" + table(("on", "goal", "published", "reached", ""), lines)
 
 

@@ -1,4 +1,4 @@
-"""The page's part on the published settings."""
+"""The page's section on the published settings."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _HEAD = (
 
 
 def settings(rows: Sequence[PathRow], pictures: dict[str, str]) -> str:
-    """A table a setting: every strategy, and what was published."""
+    """A table for each setting: every strategy, and the published figures."""
     out = [
         "## Published settings\n",
         "Every strategy gets the same evidence in the same run, without being told how lossy the",
         "healthy network is. *Swept*: with those parameters that did best on seeds",
         f"{tuned_baselines.TUNED_ON[0]}-{tuned_baselines.TUNED_ON[-1]} of that setting, which "
-        "nobody in the field has.",
+        "no operator has.",
         "F1 of the bad links; *ahead by*: the mean difference of F1 on the",
         f"same draw. {published_results.SETTINGS_SOURCE}\n",
         picture(pictures, "settings", "F1 of every strategy on every seed"),

@@ -1,4 +1,4 @@
-"""P-values of clean input -> histograms that add up, and how far they are from uniform."""
+"""Histograms of p-values on clean input, and their distance from a uniform distribution."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ F64 = npt.NDArray[np.float64]
 
 BINS_A_DECADE: Final = 10
 DECADES: Final = 12
-#: Windows that overlap tell the same story: a family is heard again after its longest window.
+#: Seconds between two counted tests of a family: overlapping windows are not independent.
 APART_S: Final = 30
 
 
 class PValueRecord(Protocol):
-    """What the localizer's ``Options.on_p`` is given; see localizer.state.PValues."""
+    """What the localizer passes to ``Options.on_p``; see localizer.state.PValues."""
 
     @property
     def family(self) -> str: ...
@@ -32,8 +32,8 @@ class PValueRecord(Protocol):
 class Collector:
     """Counts -log10 p of each family in bins of a tenth, the last one open.
 
-    Counts are discrete, so p is drawn evenly between P(more) and P(as much or more): uniform under
-    the null hypothesis. Give ``hear`` to ``Options.on_p``.
+    Counts are discrete, so p is drawn evenly between P(more) and P(as much or more), which is
+    uniform under the null hypothesis. ``add`` is the callback for ``Options.on_p``.
     """
 
     def __init__(self, seed: int) -> None:
@@ -41,28 +41,28 @@ class Collector:
         self._last: dict[str, int] = {}
         self._counts: dict[str, npt.NDArray[np.int64]] = {}
 
-    def hear(self, told: PValueRecord) -> None:
-        """Take one second's tests of a family, unless it was heard less than APART_S ago."""
-        if told.second - self._last.get(told.family, -APART_S) < APART_S:
+    def add(self, record: PValueRecord) -> None:
+        """Count one second's tests of a family, unless it was counted less than APART_S ago."""
+        if record.second - self._last.get(record.family, -APART_S) < APART_S:
             return
-        self._last[told.family] = told.second
-        drawn = told.above + self._rng.random(len(told.p)) * (told.p - told.above)
+        self._last[record.family] = record.second
+        drawn = record.above + self._rng.random(len(record.p)) * (record.p - record.above)
         depth = -np.log10(np.clip(drawn, 10.0 ** -(DECADES + 1), 1.0))
         last = BINS_A_DECADE * DECADES
         bins = np.minimum((depth * BINS_A_DECADE).astype(np.int64), last)
-        counts = self._counts.setdefault(told.family, np.zeros(last + 1, np.int64))
+        counts = self._counts.setdefault(record.family, np.zeros(last + 1, np.int64))
         counts += np.bincount(bins, minlength=last + 1)
 
     @property
     def histograms(self) -> dict[str, list[int]]:
-        """Family -> counts, without the empty bins at the end."""
+        """Family -> counts per bin, without the empty bins at the end."""
         return {
             family: np.trim_zeros(counts, "b").tolist() for family, counts in self._counts.items()
         }
 
 
 def added(histograms: Iterable[dict[str, list[int]]]) -> dict[str, list[int]]:
-    """Histograms of several trials as one."""
+    """The sum of the histograms of several trials."""
     out: dict[str, list[int]] = {}
     for each in histograms:
         for family, counts in each.items():
@@ -76,7 +76,7 @@ def added(histograms: Iterable[dict[str, list[int]]]) -> dict[str, list[int]]:
 
 
 def quantiles(counts: Sequence[int]) -> tuple[F64, F64]:
-    """QQ plot: expected and observed -log10 p, at the lower ends of the bins that are not empty."""
+    """QQ plot: expected and observed -log10 p at the lower ends of the non-empty bins."""
     every = np.asarray(counts, float)
     at_least = every[::-1].cumsum()[::-1]
     kept = np.flatnonzero(every > 0)
@@ -84,6 +84,6 @@ def quantiles(counts: Sequence[int]) -> tuple[F64, F64]:
 
 
 def ratio(counts: Sequence[int], decade: int) -> float:
-    """How many times as often as claimed p <= 10^-decade was seen; 1 is right, less is careful."""
+    """Observed over expected number of p <= 10^-decade; 1 is exact, less is conservative."""
     deep = sum(counts[decade * BINS_A_DECADE :])
     return deep / sum(counts) * 10.0**decade

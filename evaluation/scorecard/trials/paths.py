@@ -1,4 +1,4 @@
-"""A published setting, drawn once -> how well each strategy names the bad links."""
+"""One draw of a published setting: how well each strategy names the bad links."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from testbed.scenarios import published
 
 
 def run(setting: str, seed: int, names: Sequence[str]) -> list[PathRow]:
-    """All strategies on the very same evidence, one after the other."""
+    """Run all strategies on the same evidence, one after another."""
     drawn = published.trial(setting, seed)
     paths, components = drawn.evidence.incidence.shape
     rows = []
@@ -21,7 +21,7 @@ def run(setting: str, seed: int, names: Sequence[str]) -> list[PathRow]:
         started = time.process_time()
         try:
             blames = strategy(drawn.evidence)
-        except Exception as why:  # a strategy that fails is a result, and the others go on
+        except Exception as why:  # an error is the strategy's result; the others still run
             error = f"{type(why).__name__}: {why}"
         seconds = time.process_time() - started
         precision, recall, f1 = published.score(drawn, blames) if error is None else (0.0, 0.0, 0.0)

@@ -36,7 +36,7 @@ def run(name: str, seed: int, strategy: str, duration_s: int | None = None) -> P
     collector = Collector(seed)
     # A container that goes does lose probes, told or not: only a network at rest obeys the null.
     at_rest = plan.clean and len(simulation.placements(0)) == len(simulation.placements())
-    options = Options(strategy=strategy, on_p=collector.hear if at_rest else None)
+    options = Options(strategy=strategy, on_p=collector.add if at_rest else None)
     offline = Replay(topology=simulation.topology, options=options)
     newest: dict[str, Incident] = {}
     error = None

@@ -78,14 +78,14 @@ def test_routes_of_half_of_the_five_tuples_stay_unknown() -> None:
         for plan in [scenario.load("small")]
         for share in (1.0, 0.5)
     )
-    told = []
+    traced = []
     for plan in (whole, half):
         made = plan.simulation(seed=1, start_ns=START_NS)
         rows = [row for i in (0, 1) for row in plain(made.second(i).pings).to_pylist()]
-        told.append({(row["src_ip"], row["src_port"]) for row in rows
+        traced.append({(row["src_ip"], row["src_port"]) for row in rows
                      if row["task_type"] == "TRACEROUTE"})  # fmt: skip
-    assert told[1] < told[0]
-    assert 0.35 < len(told[1]) / len(told[0]) < 0.65
+    assert traced[1] < traced[0]
+    assert 0.35 < len(traced[1]) / len(traced[0]) < 0.65
 
 
 def test_random_faults_are_part_of_a_scenario() -> None:
@@ -138,6 +138,6 @@ def test_a_fault_that_does_not_fit_the_fabric_is_refused(
         scenario.load(file).simulation(seed=1, start_ns=START_NS)
 
 
-def test_a_missing_file_is_told_with_the_names_that_exist() -> None:
+def test_a_missing_file_is_refused_with_the_names_that_exist() -> None:
     with pytest.raises(ScenarioError, match=r"No such file.*clean, .*demo, .*small"):
         scenario.load("does-not-exist")

@@ -10,7 +10,7 @@ import pytest
 
 from schemas.documents.times import rfc3339, seconds_of
 from testbed.scoring import score as scoring
-from testbed.scoring.score import Claim, ScoreError, score
+from testbed.scoring.score import ReportedIncident, ScoreError, score
 from testbed.scoring.truth import Truth, TruthError, load
 
 TOR = "tor:asw-1"
@@ -26,10 +26,11 @@ def truth(component: str, start: int = 0, end: int | None = 30, symptom: str = "
     return Truth("f1", component, None, symptom, "underlay", "both", clock(start), stop, 0.3)
 
 
-def claim(name: str, component: str, at: int = 5, **more: object) -> Claim:
+def claim(name: str, component: str, at: int = 5, **more: object) -> ReportedIncident:
     fields: dict[str, object] = {"fabric": "f1", "symptom": "loss", "tie_set": [component], **more}
     return msgspec.convert(
-        {"incident_id": name, "component": component, "detected_at": clock(at), **fields}, Claim
+        {"incident_id": name, "component": component, "detected_at": clock(at), **fields},
+        ReportedIncident,
     )
 
 
@@ -74,8 +75,8 @@ def test_a_tie_set_of_four_is_a_class_match_and_one_of_five_is_not() -> None:
 
 
 def test_naming_the_component_itself_matches_whatever_the_size_of_the_tie_set() -> None:
-    crowd = [TOR, *(f"tor:x{i}" for i in range(9))]
-    assert score([truth(TOR)], [claim("i1", TOR, tie_set=crowd)]).top1 == 1
+    tied = [TOR, *(f"tor:x{i}" for i in range(9))]
+    assert score([truth(TOR)], [claim("i1", TOR, tie_set=tied)]).top1 == 1
 
 
 def test_another_fabric_is_another_world() -> None:
@@ -111,7 +112,7 @@ def test_pairs_are_chosen_so_that_most_faults_are_found() -> None:
     assert result.top1 == 1
 
 
-def test_a_duplicate_blame_is_false_and_told_apart_from_an_innocent_one() -> None:
+def test_a_duplicate_is_false_and_distinguished_from_a_false_alarm_elsewhere() -> None:
     result = score(
         [truth(TOR)], [claim("i1", TOR), claim("i2", TOR, at=40), claim("i3", RNIC, at=9)]
     )
@@ -157,8 +158,8 @@ def test_each_truth_gets_a_row_with_what_became_of_it() -> None:
     tied = claim("i2", "vswitch:h", at=4, tie_set=["vswitch:h", RNIC])
     named = claim("i1", TOR, at=17, issue_type="crc_error")
     result = score([crc, truth(RNIC), truth("tor:x", 20)], [named, tied])
-    told = [(row.found, row.top1, row.tied, row.seconds, row.same_type) for row in result.rows]
-    assert told == [
+    rows = [(row.found, row.top1, row.tied, row.seconds, row.same_type) for row in result.rows]
+    assert rows == [
         (True, False, True, 4.0, False), (True, True, False, 7.0, True),
         (False, False, False, None, False),
     ]  # fmt: skip
@@ -185,7 +186,7 @@ def test_nothing_broken_and_nothing_blamed_is_perfect() -> None:
     assert empty.precision == empty.recall == 1.0
 
 
-def test_the_score_is_told_to_people_and_programs() -> None:
+def test_the_score_is_printed_as_text_and_as_json() -> None:
     result = score([truth(TOR), truth(RNIC)], [claim("i1", TOR), claim("i2", "tor:asw-9")])
     assert scoring.to_text(result).splitlines()[-1] == (
         "1 of 2 faults found (1 named exactly), 1 false, mean 5.0 s to detect"
@@ -207,7 +208,7 @@ def test_incident_lines_are_read_leniently_and_refused_by_line_number(tmp_path: 
         scoring.load_incidents(tmp_path / "none")
 
 
-def test_truth_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
+def test_unreadable_truth_is_an_error_of_one_line(tmp_path: Path) -> None:
     with pytest.raises(TruthError, match="No such file"):
         load(tmp_path / "truth.json")
     (tmp_path / "truth.json").write_text("{}")

@@ -31,12 +31,12 @@ def test_a_link_loses_differently_in_each_direction() -> None:
     links = there > 0
     assert (there[links] != back[links]).all()
     assert min(there[links].min(), back[links].min()) >= 1e-4
-    paths, keep = well.paths, well._hour(0).baseline.log_keep  # noqa: SLF001  # the constants
+    paths, keep = well.paths, well.baseline.log_keep
     one = int(np.flatnonzero(paths.layer == OVERLAY)[0])
     expected = 0.0
     for route in (paths.forward[one], paths.reply[one]):
-        told = route[route >= 0]
-        for before, here, after in zip(told, told[1:], told[2:], strict=False):
+        crossed = route[route >= 0]
+        for before, here, after in zip(crossed, crossed[1:], crossed[2:], strict=False):
             expected += np.log1p(-(there if before < after else back)[here])
     assert keep[one] == pytest.approx(expected)
 
@@ -64,7 +64,7 @@ def test_bursts_may_cost_packets_and_only_then() -> None:
 def test_late_agents_say_the_same_five_seconds_later() -> None:
     quiet, slow = simulation(), simulation(late_agents=0.2, late_s=5)
     late = {
-        host for host, is_late in zip(slow.network.hosts, slow._hour(0).baseline.late, strict=True)  # noqa: SLF001  # who is late
+        host for host, is_late in zip(slow.network.hosts, slow.baseline.late, strict=True)
         if is_late
     }  # fmt: skip
     assert 1 <= len(late) <= 6
@@ -73,9 +73,11 @@ def test_late_agents_say_the_same_five_seconds_later() -> None:
         for row in plain(quiet.second(7).pings).to_pylist()
         if row["src_node_sn"] in late
     }
-    told = [row for row in plain(slow.second(12).pings).to_pylist() if row["src_node_sn"] in late]
-    assert {(r["src_node_sn"], r["src_ip"], r["dst_ip"], r["src_port"]) for r in told} == said
-    assert {row["task_start_time"] for row in told} == {START_NS + 7 * SECOND_NS}
+    late_rows = [
+        row for row in plain(slow.second(12).pings).to_pylist() if row["src_node_sn"] in late
+    ]
+    assert {(r["src_node_sn"], r["src_ip"], r["dst_ip"], r["src_port"]) for r in late_rows} == said
+    assert {row["task_start_time"] for row in late_rows} == {START_NS + 7 * SECOND_NS}
     assert late <= {beat.node_sn for beat in slow.second(12).heartbeats}
     early = plain(slow.second(3).pings).to_pylist()
     assert not late & {row["src_node_sn"] for row in early}

@@ -9,7 +9,7 @@ from schemas.component_ids import link_ends
 from testbed.faults.kinds import Direction, Fault, FaultError, check
 from testbed.simulator.baseline import Noise, job_burst, queue_level
 from testbed.simulator.counter_rng import F64
-from testbed.simulator.fault_effects import Conditions, candidates, conditions
+from testbed.simulator.fault_effects import FaultEffects, candidates, effects_of
 from testbed.simulator.simulator import Simulation
 from testbed.topologies import clos
 from testbed.topologies.clos import ClosSpec
@@ -29,13 +29,13 @@ def some(selector: str) -> str:
     return candidates(NETWORK, PATHS, selector)[0]
 
 
-def under(kind: str, component: str, **more: object) -> Conditions:
+def under(kind: str, component: str, **more: object) -> FaultEffects:
     fault = Fault(kind=kind, component=component, start_s=0, **more)  # type: ignore[arg-type]  # one test's own magnitude or direction
     check(fault, NETWORK)
-    return conditions(NETWORK, PATHS, np.zeros(len(PATHS)), [fault])
+    return effects_of(NETWORK, PATHS, np.zeros(len(PATHS)), [fault])
 
 
-def added(now: Conditions, second: int = 0, queues: float = 1.0) -> F64:
+def added(now: FaultEffects, second: int = 0, queues: float = 1.0) -> F64:
     """(P,) extra round trip of every path on top of 20 us."""
     return now.slowed(np.full(len(PATHS), 20.0), EVERY, second, queues) - 20.0
 
@@ -122,7 +122,7 @@ def test_queues_without_congestion_control_follow_the_bursts_of_jobs() -> None:
 def test_a_drift_grows_from_its_start_by_its_share_of_the_round_trip_an_hour() -> None:
     rnic = some("any rnic")
     fault = Fault(kind="latency_drift", component=rnic, start_s=600, magnitude=0.03)
-    now = conditions(NETWORK, PATHS, np.zeros(len(PATHS)), [fault])
+    now = effects_of(NETWORK, PATHS, np.zeros(len(PATHS)), [fault])
     assert added(now, second=600) == pytest.approx(0.0)
     after_an_hour = added(now, second=4200)
     assert after_an_hour[crosses(rnic)] == pytest.approx(0.03 * 20.0)
@@ -146,8 +146,8 @@ def test_faults_at_once_add_up() -> None:
         Fault(kind="rnic_latency", component=rnic, start_s=0),
         Fault(kind="not_using_rdma", component=vswitch, start_s=0),
     ]
-    now = conditions(NETWORK, PATHS, np.zeros(len(PATHS)), faults)
-    alone = [added(conditions(NETWORK, PATHS, np.zeros(len(PATHS)), [f])) for f in faults]
+    now = effects_of(NETWORK, PATHS, np.zeros(len(PATHS)), faults)
+    alone = [added(effects_of(NETWORK, PATHS, np.zeros(len(PATHS)), [f])) for f in faults]
     assert added(now) == pytest.approx(alone[0] + alone[1])
 
 

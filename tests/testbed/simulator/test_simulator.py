@@ -138,16 +138,16 @@ def test_traceroutes_tell_the_route_of_every_underlay_five_tuple_and_of_its_repl
             ):
                 expected[ends] = [names[s] for s in route if s >= 0]
     for seconds in (range(2), range(60, 120)):
-        told = {}
+        traced = {}
         for index in seconds:
             for row in HEALTHY.second(index).pings.to_pylist():
                 if row["task_type"] == "TRACEROUTE":
                     ends = (row["src_ip"], row["dst_ip"], row["src_port"], row["dst_port"])
-                    assert ends not in told
-                    told[ends] = json.loads(row["route"])
+                    assert ends not in traced
+                    traced[ends] = json.loads(row["route"])
                 else:
                     assert row["route"] is None
-        assert told == expected
+        assert traced == expected
 
 
 def test_a_healthy_network_is_quick_and_swells_with_bursts_of_a_job() -> None:

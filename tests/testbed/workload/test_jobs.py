@@ -183,15 +183,15 @@ def test_layout_json_tells_the_position_of_every_endpoint_and_the_pairs_that_are
     simulation = Simulation(
         topology, seed=1, start_ns=START_NS, schedule=schedule, skeleton="layout"
     )
-    told = json.loads(b"".join(layout_truth.encode(simulation)))
-    assert [(job["tp"], job["pp"], job["dp"]) for job in told] == [(2, 2, 4)] * 3
+    layouts = json.loads(b"".join(layout_truth.encode(simulation)))
+    assert [(job["tp"], job["pp"], job["dp"]) for job in layouts] == [(2, 2, 4)] * 3
     pinged = {
         (row["src_ip"], row["dst_ip"])
         for row in simulation.second(3).pings.to_pylist()
         if row["agent_type"] == "overlay"
     }
-    assert pinged == {(a, b) for job in told for a, b, _ in job["pairs"]}
-    for job in told:
+    assert pinged == {(a, b) for job in layouts for a, b, _ in job["pairs"]}
+    for job in layouts:
         places = {(gpu["dp"], gpu["pp"], gpu["tp"]) for gpu in job["gpus"]}
         assert len(places) == len(job["gpus"]) == 16
         assert all(gpu["tp"] == gpu["rail"] for gpu in job["gpus"])

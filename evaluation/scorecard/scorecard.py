@@ -1,4 +1,4 @@
-"""``check scorecard``: plan, run, write results, draw the page."""
+"""Makes a scorecard: plans the trials, runs them, writes the results, draws the page."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from evaluation.machine import machine
 from evaluation.scorecard import plan, provenance, records, runner
 from evaluation.scorecard.page import plots, render
 from evaluation.scorecard.page.goals import goals
-from skeletonhunter.commands.bench import machine
 
 
 def scorecard(
-    wish: plan.PlanRequest,
+    request: plan.PlanRequest,
     page: Path,
     *,
     jobs: int,
     limit_min: float | None = None,
     render_only: bool = False,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> str:
-    """Write ``page``, and results.jsonl and pictures in the directory beside it named like it.
+    """Write ``page``; results.jsonl and pictures go to the directory of its name beside it.
 
-    limit_min  no trial begins later than this; None: the plan's, if the whole or a quick one is run
+    limit_min    no trial begins later than this [min]; None: the limit of the plan, where the whole
+                 plan or a quick one is run
+    render_only  draw the page from the results that are there
+    report       receives lines of progress
     Returns the goals as lines of text. Raises UnknownName, RecordsError, NoMatplotlib, OSError.
     """
     directory = page.parent / page.stem
@@ -37,14 +40,14 @@ def scorecard(
     else:
         plots.require()
         started = time.monotonic()
-        units = plan.units(wish)
-        run = describe(wish, units, jobs)
+        units = plan.units(request)
+        run = describe(request, units, jobs)
         minutes = sum(unit.cost_s for unit in units) / 60 / jobs
-        tell(f"{len(units)} trials, some {minutes:.0f} min on {jobs} processes")
+        report(f"{len(units)} trials, some {minutes:.0f} min on {jobs} processes")
         journal = directory / "results.partial.jsonl"
-        if limit_min is None and (wish.quick or wish.final):
-            limit_min = plan.QUICK_LIMIT_MIN if wish.quick else plan.LIMIT_MIN
-        rows = runner.run(units, run, journal, jobs=jobs, limit_min=limit_min, tell=tell)
+        if limit_min is None and (request.quick or request.final):
+            limit_min = plan.QUICK_LIMIT_MIN if request.quick else plan.LIMIT_MIN
+        rows = runner.run(units, run, journal, jobs=jobs, limit_min=limit_min, report=report)
         have = {plan.key(row) for row in rows}
         left_out = sum(not unit.keys <= have for unit in units)
         run = replace(run, wall_s=round(time.monotonic() - started, 1), left_out=left_out)
@@ -52,13 +55,13 @@ def scorecard(
         if not left_out:
             journal.unlink()
     render.render(run, rows, page)
-    said = {True: "met", False: "MISSED", None: "-"}
-    lines = [f"{said[g.met]:>6}  {g.on}: {g.goal}; reached {g.reached}" for g in goals(rows)]
+    words = {True: "met", False: "MISSED", None: "-"}
+    lines = [f"{words[g.met]:>6}  {g.on}: {g.goal}; reached {g.reached}" for g in goals(rows)]
     return "\n".join([*lines, f"written to {page}"])
 
 
-def describe(wish: plan.PlanRequest, units: Sequence[plan.Unit], jobs: int) -> records.Run:
-    """How this run is made."""
+def describe(request: plan.PlanRequest, units: Sequence[plan.Unit], jobs: int) -> records.Run:
+    """The first line of results.jsonl: how this run is made."""
     seeds: dict[str, tuple[int, int]] = {}
     for unit in units:
         low, high = seeds.get(unit.part, (unit.seed, unit.seed))
@@ -69,6 +72,6 @@ def describe(wish: plan.PlanRequest, units: Sequence[plan.Unit], jobs: int) -> r
         commit=provenance.commit(), sources=provenance.sources(), machine=machine(),
         started=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         command="skeletonhunter " + " ".join(arguments if known else ["check", "scorecard"]),
-        quick=wish.quick, final=wish.final, jobs=jobs, seeds=seeds,
+        quick=request.quick, final=request.final, jobs=jobs, seeds=seeds,
         parameters=provenance.parameters(),
     )  # fmt: skip
