@@ -66,10 +66,10 @@ def second(
     met = [(p, Second(lost=2 if bad and bad in (p.src_asw, p.dst_asw) else 0)) for p in paths]
     hosts = {p.src_node_sn for p in paths}
     beats = [beat(at, name, **more) for name in sorted(hosts)]
-    told = pa.RecordBatch.from_pylist(beats, schema=window_chunks.HEARTBEATS)
+    sent = pa.RecordBatch.from_pylist(beats, schema=window_chunks.HEARTBEATS)
     body = json.dumps({"skewed": {f"h{at}.1": 9.0}}).encode()
     return [
-        (Header("heartbeats", "f1", start_s, start_s + 1), told, b""),
+        (Header("heartbeats", "f1", start_s, start_s + 1), sent, b""),
         (head, pane(met), b""),
         *extra,
         (punctuation(start_s + 1), None, body),
@@ -108,7 +108,9 @@ def test_a_day_of_churn_leaves_nothing_behind() -> None:
         work_on = {"start": now, "until": later, "reason": "optics", "fabric": "f1"}
         localizer.maintain([Maintenance(component=f"host:h{number}.2", **work_on)])
 
-        def told(paths: list[Path] = paths, start: int = start, number: int = number) -> None:
+        def one_generation(
+            paths: list[Path] = paths, start: int = start, number: int = number
+        ) -> None:
             hops: list[str | None] = [paths[0].src_asw, f"s{number}", paths[0].dst_asw]
             known = (p for p in paths if p.src_asw == hops[0] and p.dst_asw == hops[2])
             stray = [(p._replace(src_ip=f"x{number}"), hops) for p in paths[:20]]
@@ -118,7 +120,7 @@ def test_a_day_of_churn_leaves_nothing_behind() -> None:
             at = start + BUSY_S  # all but the host that stays take their leave
             observe(localizer, second(at, paths, alive=False))
 
-        work.append(calls(told))
+        work.append(calls(one_generation))
         sizes.append(localizer.sizes())
     quarter = len(sizes) // 4
     for what in sizes[-1]:
@@ -130,7 +132,7 @@ def test_a_day_of_churn_leaves_nothing_behind() -> None:
     assert localizer.hosts <= 6 * HOSTS
 
 
-def test_hosts_of_a_silent_pod_are_missed_for_a_day_and_then_forgotten() -> None:
+def test_hosts_of_a_silent_pod_are_dropped_after_a_day() -> None:
     localizer = Localizer()
     first, second_pod = generation(0), generation(1)
     for at in range(12):
@@ -174,8 +176,8 @@ def test_a_storm_of_invented_switches_is_bounded_and_passes() -> None:
             p = PATHS[(at * 1000 + n) % len(PATHS)]
             named: list[str | None] = [f"x{at}.{n}.{hop}" for hop in range(5)]
             traced.append((p, [p.src_asw, *named, p.dst_asw]))
-        told = second(at, PATHS, [routes(at, traced)])
-        storm.append(calls(lambda told=told: observe(localizer, told)))  # type: ignore[misc]
+        messages = second(at, PATHS, [routes(at, traced)])
+        storm.append(calls(lambda sent=messages: observe(localizer, sent)))  # type: ignore[misc]
     worst = localizer.sizes()
     assert worst["switches"] < 1000, "of 100,000"
     assert worst["texts"] == calm["texts"]
@@ -189,7 +191,7 @@ def test_a_storm_of_invented_switches_is_bounded_and_passes() -> None:
     assert calls(lambda: quiet(localizer, 28 + RETENTION.every_s, 5)) < 1.5 * before
 
 
-def test_traceroutes_of_five_tuples_that_no_path_has_are_forgotten() -> None:
+def test_traceroutes_of_five_tuples_that_no_path_has_are_dropped() -> None:
     localizer = Localizer()
     observe(localizer, second(0, PATHS))
     for at in range(1, 20):
@@ -208,7 +210,7 @@ def test_traceroutes_of_five_tuples_that_no_path_has_are_forgotten() -> None:
     assert sizes["address_pairs"] < 10_000
 
 
-def test_a_route_of_a_hundred_thousand_hops_is_not_believed() -> None:
+def test_a_route_of_a_hundred_thousand_hops_is_ignored() -> None:
     localizer = Localizer()
     hops: list[str | None] = [f"x{n}" for n in range(100_000)]
     observe(localizer, second(0, PATHS))
@@ -216,7 +218,7 @@ def test_a_route_of_a_hundred_thousand_hops_is_not_believed() -> None:
     assert localizer.sizes()["switches"] < 20
 
 
-def test_what_is_remembered_judges_as_a_new_localizer_does() -> None:
+def test_paths_cross_the_same_components_after_a_clean_up_as_in_a_new_localizer() -> None:
     """After the tables are written anew, the same paths cross the same components."""
     old = Localizer()
     for number in range(1, 60):

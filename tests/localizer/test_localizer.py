@@ -85,7 +85,7 @@ def test_the_component_that_all_bad_paths_share_is_named(
     assert incident.opened_at == rfc3339((START_S + QUIET_S) * 10**9)
 
 
-def test_it_is_detected_within_two_panes_and_the_lateness() -> None:
+def test_a_fault_is_detected_within_two_panes_and_the_lateness() -> None:
     (incident,) = story(broken(tor("asw10"), DEAD))
     assert incident.detected_at == rfc3339((START_S + QUIET_S + 2 + 2) * 10**9)
 
@@ -119,7 +119,7 @@ def test_an_anomaly_is_written_for_each_bad_path_of_an_incident() -> None:
     assert all((a.sent, a.lost, a.loss_rate) == (20, 8, 0.4) for a in found.anomalies), "5 s"
 
 
-def test_when_it_is_over_the_incident_is_resolved() -> None:
+def test_an_incident_is_resolved_when_its_fault_is_over() -> None:
     (incident,) = story(broken(tor("asw10"), DEAD, upto=20), 45)
     assert incident.state == "resolved"
     closed_at = incident.closed_at or ""
@@ -181,13 +181,13 @@ def test_no_single_source_host_can_cause_a_network_blame(
     assert {i.component for i in found} <= {f"host:h{host}"}
 
 
-def test_what_only_one_host_sees_is_said_about_that_host() -> None:
+def test_trouble_that_only_one_host_sees_is_an_incident_of_that_host() -> None:
     (incident,) = story(broken(lambda p: p.src_node_sn == "h3", DEAD))
     assert (incident.component, incident.layer) == ("host:h3", "host")
     assert "only h3 sees it" in str(incident.evidence["text"])
 
 
-def test_more_witnesses_may_be_asked_for() -> None:
+def test_the_number_of_witnesses_is_an_option() -> None:
     seen = broken(lambda p: tor("asw10")(p) and p.src_node_sn in ("h1", "h2", "h3"), DEAD)
     assert {i.kind for i in story(seen, observers=4)} <= {"host"}
 
@@ -235,14 +235,14 @@ def test_a_restart_in_mid_stream_finds_what_an_undisturbed_run_finds(cut: int) -
     assert core(before + documents(WHOLE, after)) == core(documents(WHOLE))
 
 
-def test_a_restart_says_nothing_twice() -> None:
+def test_a_restart_writes_no_document_twice() -> None:
     before = documents(WHOLE)
     after = Localizer(topology=CLUSTER.topology)
     after.restore(newest(before))
     assert documents(WHOLE, after) == []
 
 
-def test_paths_that_nobody_probes_any_more_are_forgotten() -> None:
+def test_paths_that_no_host_probes_any_more_are_dropped() -> None:
     hour_2 = Cluster(hosts=8)
     hour_2.paths = [p._replace(src_port=p.src_port + 9, path_id=p.path_id + 9999) for p in
                     hour_2.paths]  # fmt: skip
@@ -254,7 +254,7 @@ def test_paths_that_nobody_probes_any_more_are_forgotten() -> None:
     assert localizer.paths == len(hour_2.paths)
 
 
-def test_what_a_silent_stretch_hides_is_not_compared_across_it() -> None:
+def test_windows_before_and_after_a_silent_stretch_are_not_compared() -> None:
     slow = Second(rtt_us=90.0)
     weather: Weather = lambda p, at: slow if at >= 600 and tor("asw10")(p) else FINE  # noqa: E731
     said = messages(weather, 60, windows=True)

@@ -25,10 +25,10 @@ START_NS = 1_780_000_000 * 10**9
 PARTITIONS = 3
 HEADERS = {topics.CONTENT_TYPE: topics.ARROW.encode()}
 
-Lane = list[OutMessage]
+Step = list[OutMessage]
 
 
-class Told:
+class PingTopic:
     """What every partition's windower says about a small cluster with two faults."""
 
     def __init__(self) -> None:
@@ -46,31 +46,33 @@ class Told:
         self.beats = [(s.start_ns, s.heartbeats) for s in seconds]
         self.incoming: defaultdict[int, list[InMessage]] = defaultdict(list)
         for message in publish.published(seconds):
-            lane = self.incoming[publish.partition_of(message.node_sn, PARTITIONS)]
+            incoming = self.incoming[publish.partition_of(message.node_sn, PARTITIONS)]
             at_ms = message.publish_ns // 10**6
-            lane.append(InMessage(len(lane), at_ms, message.value, HEADERS))
+            incoming.append(InMessage(len(incoming), at_ms, message.value, HEADERS))
 
-    def lane(self, partition: int, *, step: int = 1, epoch: int = 1) -> list[Lane]:
+    def windows(self, partition: int, *, step: int = 1, epoch: int = 1) -> list[Step]:
         """What one partition publishes, step by step."""
         worker = PartitionWorker(partition, epoch)
-        lane = self.incoming[partition]
-        out = [worker.step(lane[n : n + step]) for n in range(0, len(lane), step)]
+        incoming = self.incoming[partition]
+        out = [worker.step(incoming[n : n + step]) for n in range(0, len(incoming), step)]
         return [*out, worker.finish()]
 
 
 @pytest.fixture(scope="module")
-def told() -> Told:
-    return Told()
+def topic() -> PingTopic:
+    return PingTopic()
 
 
 @pytest.fixture(scope="module")
-def lanes(told: Told) -> list[list[Lane]]:
-    return [told.lane(partition) for partition in range(PARTITIONS)]
+def windows(topic: PingTopic) -> list[list[Step]]:
+    return [topic.windows(partition) for partition in range(PARTITIONS)]
 
 
-def judge(told: Told, said: list[OutMessage], localizer: Localizer | None = None) -> list[Incident]:
+def judge(
+    topic: PingTopic, said: list[OutMessage], localizer: Localizer | None = None
+) -> list[Incident]:
     """Incidents of messages without heartbeats; all hosts of this cluster live."""
-    one = localizer or Localizer(topology=told.topology)
+    one = localizer or Localizer(topology=topic.topology)
     found: list[Incident] = []
     for message in said:
         header = window_chunks.Header.from_kafka(dict(message.headers))
@@ -81,18 +83,18 @@ def judge(told: Told, said: list[OutMessage], localizer: Localizer | None = None
     return found
 
 
-def in_turn(lanes: list[list[Lane]], ahead: int = 0, seed: int = 0) -> list[OutMessage]:
-    """All lanes by event time; each step comes up to ``ahead`` seconds late."""
+def in_order(windows: list[list[Step]], ahead: int = 0, seed: int = 0) -> list[OutMessage]:
+    """All messages by event time; each step comes up to ``ahead`` seconds late."""
     rng = random.Random(seed)
     order = []
-    for number, lane in enumerate(lanes):
+    for number, steps in enumerate(windows):
         due = 0.0
-        for at, step in enumerate(lane):
+        for at, step in enumerate(steps):
             if step:
                 header = window_chunks.Header.from_kafka(dict(step[-1].headers))
                 due = max(due, header.watermark_ms / 1000 + rng.random() * ahead)
             order.append((due, number, at))
-    return [message for _, number, at in sorted(order) for message in lanes[number][at]]
+    return [message for _, number, at in sorted(order) for message in windows[number][at]]
 
 
 def core(found: list[Incident]) -> set[tuple[object, ...]]:
@@ -103,67 +105,73 @@ def core(found: list[Incident]) -> set[tuple[object, ...]]:
     }
 
 
-def test_both_faults_are_named_from_three_partitions(told: Told, lanes: list[list[Lane]]) -> None:
-    found = judge(told, in_turn(lanes))
+def test_both_faults_are_named_from_three_partitions(
+    topic: PingTopic, windows: list[list[Step]]
+) -> None:
+    found = judge(topic, in_order(windows))
     last = {i.incident_id: i for i in found if i.parent is None}.values()
     assert len(last) == 2
     assert all(
         culprit in incident.tie_set
-        for culprit, incident in zip(told.culprits, last, strict=True)
+        for culprit, incident in zip(topic.culprits, last, strict=True)
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_how_partitions_interleave_does_not_matter(
-    told: Told, lanes: list[list[Lane]], seed: int
+    topic: PingTopic, windows: list[list[Step]], seed: int
 ) -> None:
-    # Each lane has spoken before the first second is judged; from then on they may drift apart.
-    assert core(judge(told, in_turn(lanes, ahead=15, seed=seed))) == core(
-        judge(told, in_turn(lanes))
+    # Each partition begins before the first second is judged; from then on they may drift apart.
+    assert core(judge(topic, in_order(windows, ahead=15, seed=seed))) == core(
+        judge(topic, in_order(windows))
     )
 
 
 @pytest.mark.parametrize("step", [20])
 def test_how_a_partition_is_read_in_batches_does_not_matter(
-    told: Told, lanes: list[list[Lane]], step: int
+    topic: PingTopic, windows: list[list[Step]], step: int
 ) -> None:
-    batched = [told.lane(partition, step=step) for partition in range(PARTITIONS)]
-    assert core(judge(told, in_turn(batched))) == core(judge(told, in_turn(lanes)))
+    batched = [topic.windows(partition, step=step) for partition in range(PARTITIONS)]
+    assert core(judge(topic, in_order(batched))) == core(judge(topic, in_order(windows)))
 
 
 @pytest.mark.parametrize("share", [0.3, 0.45, 0.8])
 def test_a_worker_that_takes_over_from_the_commit_changes_no_incident(
-    told: Told, lanes: list[list[Lane]], share: float
+    topic: PingTopic, windows: list[list[Step]], share: float
 ) -> None:
     """Its first owner dies after some steps; the next one reads again what was not committed."""
     first = PartitionWorker(0, epoch=1)
-    lane = told.incoming[0]
-    cut = int(share * len(lane))
-    before = [first.step([message]) for message in lane[:cut]]
+    steps = topic.incoming[0]
+    cut = int(share * len(steps))
+    before = [first.step([message]) for message in steps[:cut]]
     again = PartitionWorker(0, epoch=2)
-    after = [again.step([message]) for message in lane[first.needed_offset() :]]
+    after = [again.step([message]) for message in steps[first.needed_offset() :]]
     both = [*before, *after, again.finish()]
-    assert core(judge(told, in_turn([both, *lanes[1:]]))) == core(judge(told, in_turn(lanes)))
+    assert core(judge(topic, in_order([both, *windows[1:]]))) == core(
+        judge(topic, in_order(windows))
+    )
 
 
 @pytest.mark.parametrize("share", [0.35, 0.55, 0.85])
 def test_a_localizer_that_restarts_changes_no_incident(
-    told: Told, lanes: list[list[Lane]], share: float
+    topic: PingTopic, windows: list[list[Step]], share: float
 ) -> None:
-    said = in_turn(lanes)
-    before = judge(told, said[: int(share * len(said))])
-    after = Localizer(topology=told.topology)
+    said = in_order(windows)
+    before = judge(topic, said[: int(share * len(said))])
+    after = Localizer(topology=topic.topology)
     after.restore(list({i.incident_id: i for i in before}.values()))
-    assert core(before + judge(told, said, after)) == core(judge(told, said))
+    assert core(before + judge(topic, said, after)) == core(judge(topic, said))
 
 
-def test_a_replay_of_the_topic_is_exact(told: Told, lanes: list[list[Lane]]) -> None:
-    said = in_turn(lanes)
-    assert judge(told, said) == judge(told, said)
+def test_a_replay_of_the_topic_is_exact(topic: PingTopic, windows: list[list[Step]]) -> None:
+    said = in_order(windows)
+    assert judge(topic, said) == judge(topic, said)
 
 
-def test_without_a_topology_the_same_places_are_blamed(told: Told, lanes: list[list[Lane]]) -> None:
-    found = judge(told, in_turn(lanes), Localizer())
+def test_without_a_topology_the_same_places_are_blamed(
+    topic: PingTopic, windows: list[list[Step]]
+) -> None:
+    found = judge(topic, in_order(windows), Localizer())
     last = {i.incident_id: i for i in found if i.parent is None}.values()
     blamed = set(itertools.chain.from_iterable(i.tie_set for i in last))
-    assert {*told.culprits} <= blamed, "switches and links are learnt from traceroutes"
+    assert {*topic.culprits} <= blamed, "switches and links are learnt from traceroutes"

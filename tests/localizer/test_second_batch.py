@@ -72,12 +72,12 @@ def test_an_idle_partition_is_not_waited_for() -> None:
     assert join.upto(1, 1, idle=True).seconds == [0, 1]
 
 
-def test_when_all_are_idle_what_they_said_last_is_final() -> None:
+def test_the_last_watermarks_are_final_when_all_partitions_are_idle() -> None:
     join = Join().add(chunk(0), chunk(3)).upto(4, 0, idle=True)
     assert join.seconds == [0, 1, 2, 3]
 
 
-def test_seconds_in_which_nothing_was_sent_are_frames_too() -> None:
+def test_seconds_without_probes_are_batches_too() -> None:
     join = Join().add(chunk(0), chunk(3)).upto(4)
     assert join.said == [["pane0 p0 e0 c0"], [], [], ["pane3 p0 e0 c0"]]
 
@@ -88,7 +88,7 @@ def test_chunks_of_a_pane_may_come_in_any_order(order: tuple[int, ...]) -> None:
     assert join.said == [[f"pane0 p0 e0 c{n}" for n in range(3)]]
 
 
-def test_a_pane_that_is_not_whole_is_nothing() -> None:
+def test_an_incomplete_pane_is_left_out() -> None:
     join = Join().add(chunk(0), chunk(1, part=0, parts=2), chunk(2)).upto(3)
     assert join.said == [["pane0 p0 e0 c0"], [], ["pane2 p0 e0 c0"]]
 
@@ -104,7 +104,7 @@ def test_halves_of_two_epochs_are_not_one_pane() -> None:
     assert Join().add(half, rest).add(chunk(1)).upto(2).said == [["pane1 p0 e0 c0"]]
 
 
-def test_a_new_owner_completes_what_the_old_one_left_in_part() -> None:
+def test_a_new_owner_completes_the_pane_that_the_old_one_began() -> None:
     join = Join().add(chunk(0, of=1, part=0, parts=2))
     join.add(*(chunk(0, of=2, part=n, parts=2) for n in (0, 1))).upto(1)
     assert join.said == [["pane0 p0 e2 c0", "pane0 p0 e2 c1"]]
@@ -130,7 +130,7 @@ def test_a_window_comes_with_the_second_it_ends_with() -> None:
     ]  # fmt: skip
 
 
-def test_what_comes_after_its_second_was_judged_is_counted() -> None:
+def test_a_chunk_after_its_second_was_judged_is_counted() -> None:
     join = Join().add(chunk(3), chunk(4), chunk(5)).upto(5)
     join.add(chunk(4, partition=1), chunk(4, kind="window")).upto(6)
     assert join.said == [["pane3 p0 e0 c0"], ["pane4 p0 e0 c0"], ["pane5 p0 e0 c0"]]
@@ -144,7 +144,7 @@ def test_a_hole_longer_than_the_limit_is_a_jump_and_nothing_is_judged_in_it() ->
     assert [frame.jumped for frame in join.frames] == [False, True, False]
 
 
-def test_a_hole_that_is_not_longer_is_judged_second_by_second() -> None:
+def test_a_hole_up_to_the_limit_is_judged_second_by_second() -> None:
     join = Join().add(chunk(0), chunk(JUMP_S)).upto(JUMP_S + 1)
     assert join.seconds == list(range(JUMP_S + 1))
     assert not any(frame.jumped for frame in join.frames)
@@ -157,7 +157,7 @@ def test_the_end_of_the_input_ends_the_waiting() -> None:
     assert list(Assembler().finish()) == []
 
 
-def test_any_interleaving_of_partitions_gives_the_same_frames() -> None:
+def test_any_interleaving_of_partitions_gives_the_same_batches() -> None:
     def lane(partition: int) -> list[tuple[Header, pa.RecordBatch | None]]:
         out: list[tuple[Header, pa.RecordBatch | None]] = []
         for at in range(8):

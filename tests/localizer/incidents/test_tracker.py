@@ -1,4 +1,4 @@
-"""The life of an incident: opened by the second sighting, closed by calm, one per cause."""
+"""The life of an incident: opened by the second sighting, closed by calm, one for each cause."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def verdict(
 
 
 class Story:
-    def __init__(self, book: IncidentTracker | None = None) -> None:
-        self.book = book or IncidentTracker("f1", lateness_s=2.0, strategy="hypothesis")
+    def __init__(self, tracker: IncidentTracker | None = None) -> None:
+        self.tracker = tracker or IncidentTracker("f1", lateness_s=2.0, strategy="hypothesis")
         self.written: list[Incident] = []
 
     def second(self, at: int, *seen: Verdict, impact: Impact = P2) -> list[Incident]:
-        out = [doc for doc, _ in self.book.step(START_S + at, [(v, impact) for v in seen])]
+        out = [doc for doc, _ in self.tracker.step(START_S + at, [(v, impact) for v in seen])]
         self.written += out
         return out
 
@@ -115,12 +115,12 @@ def test_the_id_follows_from_the_cause_and_the_first_bad_pane() -> None:
 # --- while it lasts ---------------------------------------------------------------------------
 
 
-def test_it_is_not_written_again_while_nothing_changes() -> None:
+def test_an_incident_is_not_written_again_while_nothing_changes() -> None:
     story = Story().during(1, 60, verdict())
     assert story.states == [("tor:asw1", "open"), ("tor:asw1", "ongoing")]
 
 
-def test_it_is_written_again_when_more_paths_are_bad_but_not_every_second() -> None:
+def test_an_incident_is_written_again_when_more_paths_are_bad_but_not_every_second() -> None:
     story = Story()
     for second in range(1, 62):
         story.second(second, verdict(bad=range(10 + second)))
@@ -137,7 +137,7 @@ def test_loss_that_becomes_unreachability_is_written_at_once_and_does_not_go_bac
     assert story.written[-1].symptom == "unconnectivity"
 
 
-def test_it_never_becomes_milder_and_remembers_every_job() -> None:
+def test_an_incident_never_becomes_milder_and_keeps_every_job() -> None:
     story = Story()
     story.second(1, verdict(), impact=Impact("P1", ["job-1"], ["t1"]))
     story.second(2, verdict(), impact=Impact("P0", ["job-1"], ["t1"]))
@@ -154,7 +154,7 @@ def test_it_never_becomes_milder_and_remembers_every_job() -> None:
     ("symptom", "family"),
     [("loss", "reachability"), ("high_latency", "latency"), ("agent_down", "agent")],
 )
-def test_it_closes_after_calm_and_was_over_when_the_calm_began(
+def test_an_incident_closes_after_calm_and_was_over_when_the_calm_began(
     symptom: Symptom, family: str
 ) -> None:
     story = Story().during(1, 20, verdict("agent:h1", symptom=symptom))
@@ -165,7 +165,7 @@ def test_it_closes_after_calm_and_was_over_when_the_calm_began(
     assert (closed.state, closed.closed_at) == ("resolved", at(21))
 
 
-def test_a_moment_of_calm_does_not_close_it() -> None:
+def test_a_moment_of_calm_does_not_close_an_incident() -> None:
     story = Story().during(1, 5, verdict()).calm(6, 12).during(13, 20, verdict()).calm(21, 28)
     assert "resolved" not in [state for _, state in story.states]
 
@@ -197,7 +197,7 @@ def typed(
     return replace(verdict("rnic:r1", symptom=symptom), issue=issue, effect=effect)
 
 
-def told(*seen: Verdict) -> list[tuple[int, str | None]]:
+def written_types(*seen: Verdict) -> list[tuple[int, str | None]]:
     """(version, issue type) of all that is written when these are seen second by second."""
     story = Story()
     for second, each in enumerate(seen, start=1):
@@ -209,24 +209,33 @@ STEADY = typed("rnic_port_down", 0.6, flapping=False)
 DOWN, FLAPPING = typed("rnic_port_down", 0.6), typed("rnic_port_flapping", 0.5, flapping=True)
 
 
-def test_what_turns_out_to_come_and_go_is_told_at_once() -> None:
-    assert told(DOWN, DOWN, DOWN, FLAPPING) == [(1, "rnic_port_down"), (2, "rnic_port_flapping")]
+def test_flapping_is_reported_as_soon_as_it_shows() -> None:
+    assert written_types(DOWN, DOWN, DOWN, FLAPPING) == [
+        (1, "rnic_port_down"),
+        (2, "rnic_port_flapping"),
+    ]
 
 
-def test_what_was_seen_to_come_and_go_does_so_for_good() -> None:
+def test_an_incident_that_was_seen_to_flap_flaps_to_its_end() -> None:
     steady = typed("rnic_port_down", 0.9, flapping=False)
-    said = told(DOWN, DOWN, *[FLAPPING, steady, DOWN] * 10)
-    assert [name for _, name in said] == ["rnic_port_down", *["rnic_port_flapping"] * len(said[1:])]
+    types = written_types(DOWN, DOWN, *[FLAPPING, steady, DOWN] * 10)
+    assert [name for _, name in types] == [
+        "rnic_port_down",
+        *["rnic_port_flapping"] * len(types[1:]),
+    ]
 
 
 def test_issue_types_do_not_take_turns() -> None:
     other = typed("bond_error", 0.61)
-    assert told(DOWN, DOWN, *[other, DOWN] * 4) == [(1, "rnic_port_down"), (2, "bond_error")]
+    assert written_types(DOWN, DOWN, *[other, DOWN] * 4) == [
+        (1, "rnic_port_down"),
+        (2, "bond_error"),
+    ]
 
 
-def test_a_type_told_in_the_knowledge_that_it_is_steady_counts_for_more() -> None:
+def test_a_type_of_a_trouble_known_to_be_steady_replaces_one_of_a_trouble_not_known_to_be() -> None:
     steady = typed("bond_error", 0.3, flapping=False)
-    assert told(DOWN, DOWN, steady, DOWN) == [(1, "rnic_port_down"), (2, "bond_error")]
+    assert written_types(DOWN, DOWN, steady, DOWN) == [(1, "rnic_port_down"), (2, "bond_error")]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +246,7 @@ def test_a_type_told_in_the_knowledge_that_it_is_steady_counts_for_more() -> Non
         typed("rnic_port_flapping", 0.9, flapping=True, effect=0.2),
     ],
 )
-def test_the_tail_of_a_trouble_tells_nothing_of_its_cause(tail: Verdict) -> None:
+def test_the_tail_of_a_trouble_does_not_change_its_issue_type(tail: Verdict) -> None:
     story = Story()
     for second in range(1, 30):
         story.second(second, STEADY if second < 5 else tail)
@@ -246,7 +255,7 @@ def test_the_tail_of_a_trouble_tells_nothing_of_its_cause(tail: Verdict) -> None
     assert story.written[-1].evidence["issue_types"] == {"rnic_port_down": 0.6}
 
 
-def test_a_restart_does_not_forget_that_it_comes_and_goes() -> None:
+def test_a_restored_incident_is_known_to_flap() -> None:
     before = Story()
     for second in (1, 2):
         before.second(second, FLAPPING)
@@ -303,7 +312,7 @@ def test_the_same_paths_under_another_name_must_keep_it_to_be_renamed() -> None:
     assert len(story.newest) == 1
 
 
-def test_whom_probes_cannot_tell_apart_is_one_incident() -> None:
+def test_components_that_probes_cannot_tell_apart_are_one_incident() -> None:
     rnic = verdict("rnic:r1", ties=["link:rnic:r1|tor:asw1"])
     link = verdict("link:rnic:r1|tor:asw1", ties=["rnic:r1"])
     story = Story().during(1, 3, rnic).during(4, 30, link)
@@ -316,7 +325,9 @@ def test_latency_and_loss_of_one_component_are_two_incidents() -> None:
     assert sorted(doc.symptom for doc in story.newest.values()) == ["high_latency", "loss"]
 
 
-def test_what_too_few_witnesses_saw_is_the_same_incident_when_more_come() -> None:
+def test_a_verdict_of_a_lone_witness_belongs_to_the_incident_of_the_component_it_complains_of() -> (
+    None
+):
     def lone() -> Verdict:
         return replace(verdict("host:h1"), instead_of="tor:asw1")
 
@@ -329,27 +340,27 @@ def test_what_too_few_witnesses_saw_is_the_same_incident_when_more_come() -> Non
 # --- renumbered paths and restarts ------------------------------------------------------------
 
 
-def test_a_case_follows_its_paths_when_they_are_renumbered() -> None:
+def test_an_incident_follows_its_paths_when_they_are_renumbered() -> None:
     story = Story().during(1, 3, verdict("rnic:r1", [4, 5, 6]))
-    story.book.renumber(np.array([-1, -1, -1, -1, 0, -1, 1]))
+    story.tracker.renumber(np.array([-1, -1, -1, -1, 0, -1, 1]))
     story.during(4, 8, verdict("tor:asw1", [0, 1, 2, 3]))
     assert story.written[-1].component == "tor:asw1"
     assert len(story.newest) == 1, "path 4 and 6 are its paths still"
 
 
 def restored(documents: list[Incident]) -> Story:
-    book = IncidentTracker("f1", lateness_s=2.0, strategy="hypothesis")
-    book.restore(documents)
-    return Story(book)
+    tracker = IncidentTracker("f1", lateness_s=2.0, strategy="hypothesis")
+    tracker.restore(documents)
+    return Story(tracker)
 
 
-def test_what_a_former_process_said_is_not_said_again() -> None:
+def test_documents_of_a_former_process_are_not_written_again() -> None:
     before = Story().during(1, 20, verdict())
     after = restored(list(before.newest.values())).during(1, 20, verdict())
     assert after.written == []
 
 
-def test_it_goes_on_where_the_former_process_ended() -> None:
+def test_a_restored_incident_goes_on_where_the_former_process_ended() -> None:
     before = Story().during(1, 20, verdict())
     after = restored(list(before.newest.values())).during(1, 20, verdict()).calm(21, 40)
     (closed,) = after.written
@@ -363,7 +374,7 @@ def test_a_restored_incident_whose_trouble_is_over_is_closed() -> None:
     assert (closed.state, closed.version) == ("resolved", before.written[-1].version + 1)
 
 
-def test_what_opened_after_the_last_word_of_the_former_process_opens_now() -> None:
+def test_an_incident_that_the_former_process_had_not_written_opens() -> None:
     before = Story().during(1, 5, verdict())
     after = restored(list(before.newest.values())).during(1, 5, verdict())
     after.during(6, 9, verdict(), verdict("rnic:r9", range(100, 110), first=6))

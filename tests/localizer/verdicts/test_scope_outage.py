@@ -90,18 +90,18 @@ def test_a_silent_pod_that_no_host_probes_any_more_is_remembered() -> None:
     assert (incident.component, incident.state == "resolved") == ("pod:east", False)
 
 
-def test_one_host_is_a_host() -> None:
+def test_one_silent_host_is_an_incident_of_the_host() -> None:
     (incident,) = story({"h2": 10})
     assert incident.component == "host:h2"
 
 
-def test_hosts_that_fell_silent_before_the_others_become_children() -> None:
+def test_hosts_that_fell_silent_before_their_pod_become_children_of_its_incident() -> None:
     found = {i.component: i for i in story({"h2": 10, "h1": 20, "h3": 20, "h4": 20}, 40)}
     assert set(found) == {"host:h2", "pod:east"}
     assert found["host:h2"].parent == found["pod:east"].incident_id
 
 
-def test_when_half_of_them_are_back_it_is_over() -> None:
+def test_a_pod_outage_is_over_when_half_of_its_hosts_are_back() -> None:
     localizer = Localizer()
     found = [
         i
@@ -112,7 +112,7 @@ def test_when_half_of_them_are_back_it_is_over() -> None:
     assert (incident.state, incident.component) == ("resolved", "pod:east")
 
 
-def test_hosts_that_go_one_by_one_are_hosts() -> None:
+def test_hosts_that_fall_silent_one_by_one_are_incidents_of_their_own() -> None:
     gone = {"h1": 10.0, "h2": 40.0, "h3": 70.0}
     assert {i.component for i in story(gone, 80)} == {"host:h1", "host:h2", "host:h3"}
 
@@ -127,7 +127,7 @@ def test_hosts_that_said_goodbye_are_not_missed() -> None:
     assert "pod:east" not in {i.component for i in found}
 
 
-def test_hosts_that_answer_others_are_not_silent_their_reports_are_late() -> None:
+def test_hosts_that_answer_others_are_not_silent_though_their_reports_are_late() -> None:
     localizer = Localizer()
     found: list[Incident] = []
     for s in range(40):
@@ -183,7 +183,7 @@ def test_agents_that_send_heartbeats_but_do_not_probe_are_no_incident() -> None:
     assert fall_silent(localizer, 20) == []
 
 
-def test_a_fabric_without_heartbeats_may_simply_have_nothing_to_do() -> None:
+def test_a_fabric_without_heartbeats_that_stops_probing_is_no_incident() -> None:
     localizer = Localizer()
     for s in range(20):
         observe(localizer, CLUSTER.second(s, beats=[]))
@@ -209,7 +209,7 @@ def test_a_fabric_under_maintenance_may_fall_silent() -> None:
     assert [each.component for each in localizer.suppressed] == ["fabric:f1"]
 
 
-def test_a_pod_whose_reports_are_late_is_not_dead_while_it_answers_though_not_every_probe() -> None:
+def test_a_pod_whose_reports_are_late_is_not_silent_while_it_answers_some_probes() -> None:
     def weather(p: Path, now: int) -> Second | None:
         if p.src_node_sn in EAST and now >= 10:
             return None

@@ -40,19 +40,21 @@ def likeliest(doc: Incident) -> str:
     return str(max(types, key=lambda name: types[name]))
 
 
-def test_a_port_that_flaps_is_said_to_once_it_has_come_back() -> None:
-    said = written(rnic(10, period=4, duty=2))
-    assert (said[0].issue_type, likeliest(said[0])) == (None, "rnic_port_down"), "not known yet"
-    types = [doc.issue_type for doc in said]
+def test_a_port_is_known_to_flap_once_it_has_come_back() -> None:
+    documents = written(rnic(10, period=4, duty=2))
+    assert (documents[0].issue_type, likeliest(documents[0])) == (None, "rnic_port_down"), (
+        "not known yet"
+    )
+    types = [doc.issue_type for doc in documents]
     turn = types.index("rnic_port_flapping")
     assert set(types[turn:]) == {"rnic_port_flapping"}
-    assert [doc.version for doc in said] == list(range(1, len(said) + 1))
+    assert [doc.version for doc in documents] == list(range(1, len(documents) + 1))
 
 
-def test_a_port_that_stays_down_is_not_said_to_flap() -> None:
-    said = written(rnic(10))
-    assert {likeliest(doc) for doc in said} == {"rnic_port_down"}
-    assert {doc.issue_type for doc in said} == {None}, "four causes look like it"
+def test_a_port_that_stays_down_does_not_flap() -> None:
+    documents = written(rnic(10))
+    assert {likeliest(doc) for doc in documents} == {"rnic_port_down"}
+    assert {doc.issue_type for doc in documents} == {None}, "four causes look like it"
 
 
 @pytest.mark.parametrize("lost", [2, 5, 10])
@@ -80,7 +82,7 @@ def test_an_rnic_that_loses_some_packets_all_the_time_has_a_bad_cable() -> None:
         ("repetitive_flow_offloading", "any vswitch", 60.0),
     ],
 )
-def test_what_slows_a_host_is_told_by_where_and_when(
+def test_the_issue_type_of_a_slow_host_follows_from_where_and_when_it_is_slow(
     kind: str, where: str, added_us: float
 ) -> None:
     spec = ClosSpec(hosts=12, rails=2, hosts_per_segment=6, hosts_per_job=6)
@@ -90,9 +92,9 @@ def test_what_slows_a_host_is_told_by_where_and_when(
         [Fault(kind=kind, component=place, start_s=310, end_s=340, magnitude=added_us)]
     )
     judge = Replay(topology=simulated.topology)
-    said: list[Incident] = []
+    documents: list[Incident] = []
     for second in simulated.seconds(360):
         now = judge.feed(second.pings, second.heartbeats, second.start_ns + 10**9)
-        said += now.incidents
-    (incident,) = newest(said)
+        documents += now.incidents
+    (incident,) = newest(documents)
     assert (place in incident.tie_set, likeliest(incident)) == (True, kind)

@@ -22,7 +22,7 @@ def test_probabilities_of_all_types_that_fit_add_up_to_one() -> None:
     assert sum(p for _, p in likely(RNIC, "unconnectivity", IssueFeatures())) == pytest.approx(1.0)
 
 
-def test_what_comes_and_goes_on_a_link_is_a_flapping_port() -> None:
+def test_loss_that_comes_and_goes_on_a_link_is_a_flapping_port() -> None:
     assert likely(LINK, "loss", IssueFeatures(flapping=True))[0][0] == "switch_port_flapping"
     assert likely(LINK, "loss", IssueFeatures(flapping=False))[0][0] == "crc_error"
 
@@ -53,7 +53,7 @@ def test_latency_and_loss_have_no_types_in_common() -> None:
     assert late & lossy == {NONE}
 
 
-def test_what_leaves_no_sign_on_probes_is_never_proposed() -> None:
+def test_a_type_that_probes_cannot_see_is_never_proposed() -> None:
     assert "gpu_direct_rdma_error" not in TYPES
 
 
@@ -75,16 +75,18 @@ def test_a_switch_that_loses_some_packets_is_probably_in_no_catalogue() -> None:
     ("symptom", "first"),
     [("unconnectivity", "container:c"), ("loss", "vswitch:h"), ("high_latency", "vswitch:h")],
 )
-def test_of_a_container_and_its_vswitch_the_symptom_tells(symptom: Symptom, first: str) -> None:
+def test_the_symptom_decides_between_a_container_and_its_vswitch(
+    symptom: Symptom, first: str
+) -> None:
     assert likeliest_first(["vswitch:h", "container:c"], symptom)[0] == first
 
 
-def test_where_the_catalogue_is_silent_the_order_stays() -> None:
+def test_components_that_the_catalogue_does_not_know_stay_in_their_order() -> None:
     assert likeliest_first(["agent:a", "agent:b"], "loss") == ["agent:a", "agent:b"]
 
 
 @pytest.mark.parametrize(
-    ("types", "said"),
+    ("types", "expected"),
     [
         ([("crc_error", 0.9), (NONE, 0.1)], "crc_error"),
         ([("crc_error", 0.51), (NONE, 0.25), ("switch_port_down", 0.24)], "crc_error"),
@@ -96,9 +98,9 @@ def test_where_the_catalogue_is_silent_the_order_stays() -> None:
     ],
 )
 def test_a_type_is_stated_above_a_half_and_twice_the_next(
-    types: list[tuple[str, float]], said: str | None
+    types: list[tuple[str, float]], expected: str | None
 ) -> None:
-    assert stated(types) == said
+    assert stated(types) == expected
 
 
 def test_members_of_a_tie_set_share_what_their_kinds_may_have() -> None:

@@ -1,4 +1,4 @@
-"""P-values for whoever asks: uniform on clean data, small where something is broken."""
+"""P-values of a second: uniform on clean data, small where a component is broken."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLUSTER = Cluster(hosts=8)
 BACKGROUND = 0.002
 
 
-def told(seconds: int, seed: int, broken: str = "") -> list[PValues]:
+def p_values(seconds: int, seed: int, broken: str = "") -> list[PValues]:
     rng = np.random.default_rng(seed)
     heard: list[PValues] = []
 
@@ -27,10 +27,10 @@ def told(seconds: int, seed: int, broken: str = "") -> list[PValues]:
     return heard
 
 
-def test_on_clean_data_they_are_uniform() -> None:
+def test_p_values_are_uniform_on_clean_data() -> None:
     rng = np.random.default_rng(1)
     sample = []
-    for each in told(150, 2):
+    for each in p_values(150, 2):
         if each.family == "loss 5 s" and each.second % 5 == 0 and each.second % 150 > 60:
             some = each.expected > 1.0
             spread = rng.random(int(some.sum()))
@@ -41,10 +41,6 @@ def test_on_clean_data_they_are_uniform() -> None:
         assert abs((p < level).mean() - level) < 0.1
 
 
-def test_where_something_is_broken_they_are_tiny() -> None:
-    last = [each for each in told(20, 3, broken="asw10") if each.family == "loss 5 s"][-1]
+def test_the_p_value_of_a_lossy_tor_is_tiny() -> None:
+    last = [each for each in p_values(20, 3, broken="asw10") if each.family == "loss 5 s"][-1]
     assert last.p.min() < 1e-12
-
-
-def test_nobody_asks_nothing_is_computed() -> None:
-    assert Options().on_p is None

@@ -1,4 +1,4 @@
-"""Confidence is a probability: below 1, shared among a tie set, and as often right as it says."""
+"""Confidence is a probability: below 1, divided among a tie set, and calibrated."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def verdict(tie_set: list[str], symptom: Symptom = "unconnectivity") -> Verdict:
     return Verdict(tie_set[0], tie_set, "underlay", symptom, 1e-9, 1.0, np.arange(3), 3, 0)
 
 
-def test_of_two_that_no_probe_tells_apart_neither_is_certain() -> None:
+def test_of_two_components_that_no_probe_tells_apart_neither_is_certain() -> None:
     one = share_out(verdict(RNIC), of_members(RNIC, "unconnectivity", IssueFeatures()), alone=True)
     each = one.tie_set_probability
     assert each.keys() == {*RNIC}
@@ -45,19 +45,19 @@ def test_of_two_that_no_probe_tells_apart_neither_is_certain() -> None:
     assert one.confidence < 0.95
 
 
-def test_lost_packets_are_as_likely_the_cable_s_as_the_rnic_s() -> None:
+def test_loss_is_as_likely_of_the_cable_as_of_the_rnic() -> None:
     one = share_out(verdict(RNIC, "loss"), of_members(RNIC, "loss", IssueFeatures()), alone=True)
     assert 0.35 < one.confidence < 0.6
 
 
 @pytest.mark.parametrize("kind", ["tor", "rnic", "host", "fabric", "agent"])
 @pytest.mark.parametrize("symptom", ["loss", "unconnectivity", "high_latency", "host_down"])
-def test_nothing_is_certain(kind: str, symptom: Symptom) -> None:
+def test_no_kind_of_verdict_is_certain(kind: str, symptom: Symptom) -> None:
     for alone in (True, False):
         assert 0.5 <= cap(kind, symptom, alone=alone) < 0.999
 
 
-def test_a_rule_is_no_surer_than_its_witnesses_make_it() -> None:
+def test_the_confidence_of_a_rule_grows_with_its_witnesses() -> None:
     few, many = (by_rule("agent", "agent_down", n) for n in (3, 300))
     assert few == jeffreys(3, 3) == 0.875
     assert few < many <= cap("agent", "agent_down")
@@ -93,7 +93,7 @@ def test_a_p_value_is_never_zero(p: float) -> None:
     assert corrected(0.5, 7) == 1.0
 
 
-def test_what_a_former_release_was_certain_of_is_not_certain_any_more() -> None:
+def test_a_restored_incident_of_confidence_1_is_capped() -> None:
     (incident,) = last_versions(story(900, always, document=True))[:1]
     old = msgspec.structs.replace(incident, confidence=1.0, p_value=0.0)
     again = TrackedIncident.of(old).document("sim", 0, "hypothesis")
@@ -101,7 +101,7 @@ def test_what_a_former_release_was_certain_of_is_not_certain_any_more() -> None:
     assert again.p_value == SMALLEST_P
 
 
-# --- as often right as it says ------------------------------------------------------------------
+# --- calibration --------------------------------------------------------------------------------
 
 
 def story(seed: int, tracing: Tracing, *, document: bool) -> list[Incident]:
