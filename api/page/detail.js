@@ -1,4 +1,4 @@
-// What stands behind an incident: evidence, alternatives, history. Text only, never markup.
+// Details of an incident: evidence, alternatives, history. Text only, never markup.
 
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -49,7 +49,7 @@ export function detailOf({ incident, versions, children }) {
 // Rounded down: what is not certain is never shown as 100 %.
 const percent = (probability) => `${Math.floor(1000 * probability + 1e-9) / 10} %`;
 
-// 1e-300 stands for that or less; a verdict by rule has no test, and says 1.
+// 1e-300 stands for that or less; a verdict by rule has no test, and its p-value is 1.
 function pValue(p) {
   if (p >= 1) return "none: decided by a rule";
   return p <= 1e-300 ? "< 1e-300" : p.toPrecision(2);

@@ -15,7 +15,7 @@ let summary = null;
 let asked = 0; // the newest request; an older answer is not shown
 let typing = null;
 let shown = ""; // what the table was last drawn from
-let known = null; // incident_id -> version, to tell what is news
+let known = null; // incident_id -> version, to detect new versions
 let lostSince = null;
 const details = new Map(); // incident_id of an open row -> its detail cell
 const fresh = new Set();
@@ -94,7 +94,7 @@ function draw() {
 
 const number = (value) => value.toLocaleString("en");
 
-// All that is active, whatever the filter leaves out.
+// All active incidents, whether or not the filter shows them.
 function drawActive() {
   const found = SEVERITIES.filter((each) => summary.active[each]);
   const key = JSON.stringify(summary.active);
@@ -168,7 +168,7 @@ function rowsOf(each, others) {
     element("td", {}, element("span", { class: "pill", "data-state": each.state }, each.state)),
     element("td", {}, element("span", { class: "pill", "data-state": each.severity }, each.severity)),
     element("td", { class: "who" }, button,
-      ties.length ? element("small", {}, `or ${ties.join(", ")}: probes cannot tell`) : null,
+      ties.length ? element("small", {}, `or ${ties.join(", ")}: indistinguishable by probes`) : null,
       others ? element("small", {}, `explains ${number(others)} other${others > 1 ? "s" : ""}`) : null,
       each.parent ? element("small", {}, `explained by incident ${each.parent}`) : null),
     element("td", { class: "what" }, words(each.symptom), element("br"), element("span", { class: "quiet" }, each.layer)),

@@ -1,4 +1,4 @@
-// Which incidents the page shows. It stands in the page's own URL, so that a view can be sent to a
+// Which incidents the page shows. The choice is part of the page's own URL, so that a view can be sent to a
 // colleague, survives a reload and is left with the back button. The server does the filtering.
 
 export const SEVERITIES = ["P0", "P1", "P2"];

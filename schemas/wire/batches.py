@@ -114,7 +114,7 @@ def decode_all(
     """Read messages, each (payload, content-type); no content of a message raises.
 
     check  rows of several messages of one schema -> the rows in the record's types, and the bad
-           ones; whatever it raises costs only the messages that it raises it for
+           ones; an error that it raises becomes the error of the message that causes it
     """
     found = _Found()
     same_schema: list[tuple[int, Parsed]] = []  # Arrow batches, not yet checked

@@ -56,7 +56,7 @@ def parse_csv(raw: bytes, *, header: bytes | None = None, limits: Limits = LIMIT
         ).combine_chunks()  # fmt: skip
     except pa.ArrowException as why:
         raise CodecError(f"not CSV: {one_line(why)}") from why
-    if table.num_rows != len(keep):  # Arrow splits a line otherwise than csv does
+    if table.num_rows != len(keep):  # Arrow and csv split a line differently
         raise CodecError(f"{len(keep)} lines of CSV hold {table.num_rows} rows")
     batch = table.to_batches()[0]
     return Parsed(batch, np.array(keep, np.int64), lines, rejects)

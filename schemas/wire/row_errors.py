@@ -11,7 +11,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class RowErrors:
-    """Bad rows of a batch; a row keeps its first reason.
+    """Bad rows of a batch; the first reason of a row counts.
 
     A reason is a column, a rule that may quote ``{value}``, and the column's values.
 

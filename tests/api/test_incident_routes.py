@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from builders.api_service import Put, Unavailable, served
-from builders.incidents import CHILD, INCIDENT, NIC, PIPELINE, RESOLVED
+from builders.schemas.incidents import CHILD, INCIDENT, NIC, PIPELINE, RESOLVED
 from httpx import Client
 
 from schemas.documents.incident import Incident, encode

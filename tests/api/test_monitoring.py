@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from builders.api_service import Put, Unavailable, served
-from builders.incidents import INCIDENT
+from builders.schemas.incidents import INCIDENT
 
 from schemas import metrics
 from store.client import Store

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 import schemathesis
-from builders.incidents import CHILD, INCIDENT, NIC, RESOLVED
+from builders.schemas.incidents import CHILD, INCIDENT, NIC, RESOLVED
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis import checks
 

@@ -10,7 +10,7 @@ import httpx
 import msgspec
 import pytest
 from builders.api_service import Put
-from builders.incidents import CHILD, INCIDENT, NIC, PIPELINE, RESOLVED
+from builders.schemas.incidents import CHILD, INCIDENT, NIC, PIPELINE, RESOLVED
 
 from schemas.documents.incident import Incident
 

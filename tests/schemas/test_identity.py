@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from builders.record_formats import BARE, FULL, table
+from builders.schemas.record_formats import BARE, FULL, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pytest
-from builders.record_formats import encode_csv
+from builders.schemas.record_formats import encode_csv
 from ping_samples import START_S, content_type, message, ping, table
 
 from schemas import topics

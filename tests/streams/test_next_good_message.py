@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from builders.record_formats import encode_csv
+from builders.schemas.record_formats import encode_csv
 from corpus import CONTENT_TYPES, anything, fuzzed, header_values
 from hypothesis import given
 from hypothesis import strategies as st

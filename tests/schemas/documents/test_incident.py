@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from builders.documents import ANOMALY
-from builders.incidents import INCIDENT
+from builders.schemas.documents import ANOMALY
+from builders.schemas.incidents import INCIDENT
 
 from schemas.documents import incident
 from schemas.documents.incident import read_incident

@@ -7,7 +7,7 @@ import json
 import jsonschema
 import msgspec
 import pytest
-from builders.documents import EXAMPLES
+from builders.schemas.documents import EXAMPLES
 
 from schemas.documents import json_schemas
 

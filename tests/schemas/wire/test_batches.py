@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from builders.record_formats import BARE, FULL, TIME_NS, WRITERS, arrow, csv, ndjson, table
+from builders.schemas.record_formats import BARE, FULL, TIME_NS, WRITERS, arrow, csv, ndjson, table
 
 from schemas import topics
 from schemas.limits import LIMITS, Limits

@@ -8,7 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from builders.record_formats import BARE, FULL, TIME_NS, WRITERS, encode_csv, ndjson, read, table
+from builders.schemas.record_formats import (
+    BARE,
+    FULL,
+    TIME_NS,
+    WRITERS,
+    encode_csv,
+    ndjson,
+    read,
+    table,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders.expanding_messages import MESSAGES, chunk
-from builders.record_formats import BARE, arrow
+from builders.schemas.expanding_messages import MESSAGES, chunk
+from builders.schemas.record_formats import BARE, arrow
 
 MAX_GROWTH_BYTES = 512 * 2**20
 READER = Path(__file__).with_name("message_reader.py")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from builders.record_formats import BARE, csv, ndjson
+from builders.schemas.record_formats import BARE, csv, ndjson
 from schemas import topics
 from schemas.wire import window_chunks
 from schemas.wire.arrow import frames

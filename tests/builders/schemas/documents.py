@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from builders.incidents import INCIDENT
+from builders.schemas.incidents import INCIDENT
 from schemas.documents.heartbeat import Heartbeat, RnicCounts
 from schemas.documents.incident import Anomaly
 from schemas.documents.maintenance import Maintenance

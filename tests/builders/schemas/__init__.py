@@ -1,0 +1,1 @@
+"""Examples of what ``schemas`` defines: records, documents, and messages that expand."""
