@@ -9,7 +9,7 @@ from probers.publishing.signer import Signer
 
 
 def publish_to(
-    place: str,
+    destination: str,
     *,
     compression: str = "zstd",
     signer: Signer | None = None,
@@ -22,7 +22,7 @@ def publish_to(
     kafka   further librdkafka settings
     Raises PublishUsageError for any other address.
     """
-    scheme, _, rest = place.partition(":")
+    scheme, _, rest = destination.partition(":")
     # Each publisher is imported only when it is used: librdkafka costs an agent memory.
     if rest and scheme == "file":
         from probers.publishing.file import FilePublisher
@@ -37,5 +37,5 @@ def publish_to(
 
         return KafkaPublisher(rest, compression=compression, signer=signer, options=kafka)
     raise PublishUsageError(
-        f"cannot publish to {place!r}; give unix:PATH, kafka:HOST:PORT or file:PATH"
+        f"cannot publish to {destination!r}; give unix:PATH, kafka:HOST:PORT or file:PATH"
     )

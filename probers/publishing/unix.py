@@ -24,7 +24,7 @@ class UnixPublisher:
 
     A frame that was being written when the connection broke is written again in full: the relay
     ignores the incomplete one. Frames that the kernel had accepted and the relay did not read are
-    lost and not counted here; the cumulative counts in heartbeats show the analyser the gap.
+    lost and not counted here; the cumulative counts in heartbeats show the analyzer the gap.
     """
 
     def __init__(

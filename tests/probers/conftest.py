@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from builders.agent_site import Site
-from builders.waiting import HANG_S, Condition, Until, wait_until
+from builders.agents.site import Site
+from builders.agents.waiting import HANG_S, Condition, Until, wait_until
 
 from probers.net.packet import Key
 from probers.net.responder import Responder

@@ -35,32 +35,32 @@ class Responder(NamedTuple):
 
     def ping(self, *, key: str = RIGHT, count: int = 100, timeout_s: float = 1.0) -> list[Any]:
         """Probe all its queue pairs from rxe0; one result per pair."""
-        said = self.guest.run(
+        done = self.guest.run(
             f"{key} {PROBER} ping --device rxe0 --count {count} --timeout {timeout_s} "
             + " ".join(self.queue_pairs),
             within_s=300,
         )
-        assert said.code == 0, said.lines
-        return [json.loads(line) for line in said.lines]
+        assert done.code == 0, done.lines
+        return [json.loads(line) for line in done.lines]
 
     def stop(self) -> Any:
         """End it; what it answered and what not."""
-        said = self.guest.run(
-            "kill $(cat /tmp/pid); until grep answered /tmp/said; do usleep 50000; done"
+        done = self.guest.run(
+            "kill $(cat /tmp/pid); until grep answered /tmp/out; do usleep 50000; done"
         )
-        return json.loads(said.lines[-1])
+        return json.loads(done.lines[-1])
 
 
 def respond(guest: Guest, queue_pairs: int) -> Responder:
     """Start a responder on rxe1."""
-    said = guest.run(
-        "rm -f /tmp/said; "  # of the last one: the shell below may look before it is overwritten
-        f"{KEY} {PROBER} respond --device rxe1 --queue-pairs {queue_pairs} >/tmp/said 2>&1 & "
-        "echo $! >/tmp/pid; until [ -s /tmp/said ]; do usleep 50000; done; cat /tmp/said",
+    done = guest.run(
+        "rm -f /tmp/out; "  # of the last run: the shell below could read it before it is replaced
+        f"{KEY} {PROBER} respond --device rxe1 --queue-pairs {queue_pairs} >/tmp/out 2>&1 & "
+        "echo $! >/tmp/pid; until [ -s /tmp/out ]; do usleep 50000; done; cat /tmp/out",
         within_s=300,
     )
-    assert said.lines[0].startswith("{"), said.lines
-    return Responder(guest, json.loads(said.lines[0])["queue_pairs"])
+    assert done.lines[0].startswith("{"), done.lines
+    return Responder(guest, json.loads(done.lines[0])["queue_pairs"])
 
 
 def needed(*lacks: str) -> None:
@@ -86,7 +86,7 @@ def sent_frames(guest: Guest) -> int:
     return int(guest.run("cat /sys/class/net/left/statistics/tx_packets").lines[0])
 
 
-def test_the_first_probe_of_a_machine_that_knows_nobody_is_not_lost(guest: Guest) -> None:
+def test_the_first_probe_of_a_machine_that_has_no_neighbours_is_not_lost(guest: Guest) -> None:
     """Its kernel may look for the neighbour for longer than a probe may take."""
     responder = respond(guest, 1)
     guest.run("ip neigh flush all")
@@ -103,12 +103,12 @@ def test_the_guest_has_two_rdma_devices(guest: Guest) -> None:
 
 
 def test_a_reliable_connection_between_them_works(guest: Guest) -> None:
-    said = guest.run(
+    done = guest.run(
         "ibv_rc_pingpong -d rxe1 -g 1 -n 50 >/dev/null & sleep 1; "
         "ibv_rc_pingpong -d rxe0 -g 1 -n 50 127.0.0.1"
     )
-    assert said.code == 0
-    assert any(line.startswith("50 iters") for line in said.lines), said.lines
+    assert done.code == 0
+    assert any(line.startswith("50 iters") for line in done.lines), done.lines
 
 
 def test_keyed_probes_are_answered_over_the_wire_and_wrongly_keyed_ones_get_silence(
@@ -135,17 +135,17 @@ def test_the_six_stamps_of_every_trip_make_sense_together(guest: Guest) -> None:
 
 
 def test_a_device_that_is_not_there_is_one_line(guest: Guest) -> None:
-    said = guest.run(f"{KEY} {PROBER} ping --device rxe9 10.0.0.2/17")
-    assert said == (["rdma_ping: no RDMA device 'rxe9'; there is rxe0, rxe1"], 3)
+    done = guest.run(f"{KEY} {PROBER} ping --device rxe9 10.0.0.2/17")
+    assert done == (["rdma_ping: no RDMA device 'rxe9'; there is rxe0, rxe1"], 3)
 
 
 def test_without_any_device_there_is_one_line_too(guest: Guest) -> None:
     """In a network namespace of its own: in exclusive mode it sees no device of others."""
     guest.run("rdma system set netns exclusive")
-    said = guest.run(f"unshare -n env {KEY} {PROBER} respond --device rxe0")
+    done = guest.run(f"unshare -n env {KEY} {PROBER} respond --device rxe0")
     guest.run("rdma system set netns shared")
-    assert said.code == 3
-    (line,) = said.lines
+    assert done.code == 3
+    (line,) = done.lines
     assert "this machine has none" in line
 
 

@@ -30,7 +30,7 @@ class Stamping:
     node_sn  the relay's own host: becomes the key and the header relayed-by of every message,
              whatever the sender wrote. None: keys and signatures are passed on unchanged
     client   the one container that the socket is for: stamped on every message, so that the
-             analyser accepts records of that container only. Its heartbeats are dropped, because
+             analyzer accepts records of that container only. Its heartbeats are dropped, because
              they would speak for the host
     """
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import signal
 
-from builders.agent_site import SECRET, Site, ended
-from builders.waiting import Until
+from builders.agents.site import LISTEN_PORT, SECRET, Site, ended
+from builders.agents.waiting import Until
 
 
 def test_both_nics_probe_each_other_and_sigterm_loses_nothing(
     site: Site, eventually: Until
 ) -> None:
-    site.write_list([site.ips[0], site.ips[1]])
-    text = (site.directory / "list.json").read_text()
-    (site.directory / "list.json").write_text(
-        text.replace('"src_ports"', '"port": 65311, "src_ports"')
-    )
+    site.write_list([site.ips[0], site.ips[1]], port=LISTEN_PORT)
     process = site.start("--fabric", "f1", "--timeout", "5")
     eventually(lambda: len([r for r in site.rows if r["dial"] == "success"]) > 40)
-    eventually(lambda: any(r["task_type"] == "TRACEROUTE" and r["src_port"] == 65311
+    eventually(lambda: any(r["task_type"] == "TRACEROUTE" and r["src_port"] == LISTEN_PORT
                            for r in site.rows))  # fmt: skip
     code, errors = ended(process)
     assert code == 0, errors
@@ -29,7 +25,7 @@ def test_both_nics_probe_each_other_and_sigterm_loses_nothing(
     assert {row["dial"] for row in pings} == {"success"}
     assert {(row["src_idc"], row["src_asw"], row["dscp"]) for row in pings} == {("f1", "tor-1", 26)}
     last = site.beats[-1]
-    assert not last.alive, "the last heartbeat says goodbye"
+    assert not last.alive, "the last heartbeat announces the end"
     sent = sum(counts.sent for counts in last.rnics.values())
     assert sent - 40 <= len(pings) <= sent, "all but those in flight, at 40 a second"
     assert len(site.beats) >= 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 import pytest
-from builders.agent_site import Site, ended
-from builders.waiting import Until
+from builders.agents.site import LISTEN_PORT, Site, ended
+from builders.agents.waiting import Until
 
 INJECTED = """
 import socket, sys
@@ -57,9 +57,7 @@ def test_an_agent_without_a_vital_part_ends_with_70_and_the_reason(
 def test_an_agent_with_a_defect_in_a_minor_part_goes_on_sending_heartbeats(
     site: Site, eventually: Until, function: str
 ) -> None:
-    site.write_list([site.ips[1]], interval_s=0.02)
-    path = site.directory / "list.json"
-    path.write_text(path.read_text().replace('"src_ports"', '"port": 65311, "src_ports"'))
+    site.write_list([site.ips[1]], port=LISTEN_PORT, interval_s=0.02)
     site.command = [sys.executable, "-c", INJECTED.format(patch=function)]
     process = site.start()
     eventually(lambda: len(site.beats) >= 8)

@@ -7,9 +7,9 @@ import os
 
 import msgspec
 import pytest
-from builders.agent_site import Site, ended
-from builders.raw_server import ok, sends, serving
-from builders.waiting import Until
+from builders.agents.raw_server import ok, sends, serving
+from builders.agents.site import LISTEN_PORT, Site, ended
+from builders.agents.waiting import Until
 
 from probers.agent import descriptor_limits
 
@@ -77,13 +77,12 @@ def test_an_agent_without_a_list_stops_probing_but_not_its_heartbeats(
 def test_a_list_of_60000_source_ports_is_probed_in_part_and_a_short_one_at_once(
     site: Site, eventually: Until
 ) -> None:
-    site.write_list([site.ips[1]])
+    site.write_list([site.ips[1]], port=LISTEN_PORT)
     path = site.directory / "list.json"
-    sane = path.read_text()
-    document = json.loads(sane)
+    short = path.read_text()
+    document = json.loads(short)
     document["targets"] = document["targets"][:1]
     document["targets"][0]["src_ports"] = list(range(1024, 61_024))
-    document["targets"][0]["port"] = 65311
     path.write_text(json.dumps(document))
     limit = ["prlimit", "--nofile=400:400"]
     site.command = [*limit, *site.command]
@@ -93,8 +92,8 @@ def test_a_list_of_60000_source_ports_is_probed_in_part_and_a_short_one_at_once(
     )  # fmt: skip
     eventually(lambda: len({row["src_port"] for row in site.pings}) > 50)
     assert len(os.listdir(f"/proc/{process.pid}/fd")) <= 400
-    fresh = site.directory / "sane.json"
-    fresh.write_text(sane.replace('"src_ports"', '"port": 65311, "src_ports"'))
+    fresh = site.directory / "short.json"
+    fresh.write_text(short)
     fresh.replace(path)
     known = len(site.pings)
     eventually(lambda: any(row["src_port"] == 51000 for row in site.pings[known:]))

@@ -8,9 +8,9 @@ import sys
 import threading
 from pathlib import Path
 
-from builders.agent_site import Site, ended
-from builders.health_client import free_port, get
-from builders.waiting import Until
+from builders.agents.health_client import free_port, get
+from builders.agents.site import Site, ended
+from builders.agents.waiting import Until
 
 
 def test_the_agent_imports_no_large_library_and_needs_little_memory(
@@ -43,7 +43,7 @@ def test_the_agent_imports_no_large_library_and_needs_little_memory(
     assert descriptors < 40
 
 
-def test_an_agent_loads_none_of_the_analysers_libraries() -> None:
+def test_an_agent_loads_none_of_the_analyzers_libraries() -> None:
     script = (
         "import sys, probers.agent.main\n"
         "from probers.publishing.encode import to_arrow\n"

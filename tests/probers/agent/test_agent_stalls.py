@@ -11,8 +11,8 @@ from collections import Counter, deque
 from contextlib import closing
 from pathlib import Path
 
-from builders.agent_site import SECRET, Site, ended
-from builders.waiting import Until
+from builders.agents.site import LISTEN_PORT, SECRET, Site, ended
+from builders.agents.waiting import Until
 
 from probers.net import packet
 from probers.net.packet import Key
@@ -20,21 +20,12 @@ from probers.net.packet import Key
 SECOND, HOUR = 10**9, 3600 * 10**9
 
 
-def answering(site: Site, *ips: str) -> None:
-    """A list whose targets are this agent's own responders."""
-    site.write_list(list(ips))
-    path = site.directory / "list.json"
-    fresh = site.directory / "fresh"
-    fresh.write_text(path.read_text().replace('"src_ports"', '"port": 65311, "src_ports"'))
-    fresh.replace(path)
-
-
 class SlowPeer:
-    """A host whose answers are a second on their way: some are always outstanding."""
+    """A host whose replies take a second: some are always in flight."""
 
     def __init__(self, ip: str) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.bind((ip, 65311))
+        self._socket.bind((ip, LISTEN_PORT))
         self._socket.settimeout(0.05)
         self._key, self._over = Key(SECRET.encode()), threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -65,10 +56,10 @@ class SlowPeer:
 def test_an_agent_that_was_stopped_reports_no_loss_and_no_latency_of_its_own(
     site: Site, eventually: Until
 ) -> None:
-    """What it had asked was answered meanwhile, and what waits longer than it is fresh is left."""
+    """Its requests are answered meanwhile; requests that wait for longer than 5 s get no reply."""
     peer_ip = f"{site.network}.9"
     with closing(SlowPeer(peer_ip)):
-        answering(site, *site.ips, peer_ip)
+        site.write_list([*site.ips, peer_ip], port=LISTEN_PORT)
         process = site.start("--trace-interval", "0", "--timeout", "5")
         eventually(lambda: {row["dst_ip"] for row in site.pings} == {*site.ips, peer_ip})
         process.send_signal(signal.SIGSTOP)
@@ -84,13 +75,13 @@ def test_an_agent_that_was_stopped_reports_no_loss_and_no_latency_of_its_own(
     for row in site.pings:
         assert row.get("loss_rate") == (0 if row["dial"] == "success" else None)
         assert row.get("latency") is None or row["latency"] < 5e6
-    assert max(beat.scheduling_delay_us for beat in site.beats) > 6e6, "the stop is said"
+    assert max(beat.scheduling_delay_us for beat in site.beats) > 6e6, "heartbeats show the stop"
 
 
 def test_an_agent_whose_list_changes_100_times_a_second_leaks_and_loses_nothing(
     site: Site, eventually: Until
 ) -> None:
-    answering(site, site.ips[1])
+    site.write_list([site.ips[1]], port=LISTEN_PORT)
     process = site.start("--list-interval", "0.01", "--max-rate", "5000", "--timeout", "5")
     eventually(lambda: bool(site.pings))
     base = (site.directory / "list.json").read_text()

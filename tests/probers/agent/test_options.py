@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from builders.agent_site import SECRET, Site
+from builders.agents.site import SECRET, Site
 
 from probers.agent import main, options
 from probers.agent.options import UsageError
@@ -20,7 +20,7 @@ KEY = RING.host_key("f1", "host-1")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "environment", "code", "said"),
+    ("arguments", "environment", "code", "message"),
     [
         ([], {}, 2, "required"),
         (["--ping-list", "/nowhere", "--publish", "file:-", "--node-sn", "a"], {}, 2, "probe key"),
@@ -43,7 +43,7 @@ KEY = RING.host_key("f1", "host-1")
     ],
 )  # fmt: skip
 def test_invalid_usage_is_one_line_with_its_exit_code(
-    site: Site, arguments: list[str], environment: dict[str, str], code: int, said: str
+    site: Site, arguments: list[str], environment: dict[str, str], code: int, message: str
 ) -> None:
     site.write_list([site.ips[1]])
     (site.directory / "open").touch(mode=0o644)
@@ -55,18 +55,19 @@ def test_invalid_usage_is_one_line_with_its_exit_code(
         capture_output=True, text=True, check=False, timeout=600, env={**os.environ, **environment},
     )  # fmt: skip
     assert done.returncode == code, done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert SECRET not in done.stderr
 
 
-def test_the_help_text_shows_an_example() -> None:
+@pytest.mark.parametrize("module", ["probers.agent", "probers.agent.main"])
+def test_the_help_text_shows_an_example(module: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "probers.agent.main", "--help"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-m", module, "--help"], capture_output=True, text=True, check=True
+    )
     assert "example:" in done.stdout
     assert "--allow-cidr 10.0.0.0/8" in done.stdout
+    assert not done.stderr
 
 
 def test_the_health_server_listens_on_loopback_only(site: Site) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from builders.agent_site import own_network
+from builders.agents.site import own_network
 
 from probers.agent.probe_plan import fit
 from probers.net.five_tuple import FiveTuple

@@ -1,4 +1,4 @@
-"""A real agent with a sender's key, and a container behind its relay, before the analyser."""
+"""A real agent with a sender's key, and a container behind its relay, before the analyzer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from builders.waiting import Until
+from builders.agents.waiting import Until
 
 from probers.publishing.encode import to_arrow
 from probers.publishing.relay import Headers, Relay

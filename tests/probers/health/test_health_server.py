@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
 import pytest
-from builders.health_client import get
-from builders.waiting import HANG_S, Until
+from builders.agents.health_client import get
+from builders.agents.waiting import HANG_S, Until
 
 from probers.health.server import MAX_CONNECTIONS, HealthServer, Page
 

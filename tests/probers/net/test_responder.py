@@ -40,7 +40,7 @@ def test_a_keyed_fresh_probe_is_answered_with_both_stamps_and_its_dscp(key: Key,
         (b"", "not-ours"),
         (b"x" * packet.SIZE, "not-ours"),
         (b"x" * 1400, "not-ours"),
-        (question(Key(b"somebody else's key")), "bad-mac"),
+        (question(Key(b"another agent's key")), "bad-mac"),
     ],
 )
 def test_unauthenticated_datagrams_get_no_reply_and_are_counted(

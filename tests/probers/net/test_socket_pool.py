@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from builders.agent_site import own_network
-from builders.waiting import Until
+from builders.agents.site import own_network
+from builders.agents.waiting import Until
 
 from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Address, Key
@@ -147,15 +147,15 @@ def test_probes_whose_socket_is_closed_are_neither_answered_nor_lost(
     tracer = Tracer(loop, sockets, traces.append, hop_timeout_s=0.05)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
         mute.bind(("127.0.0.1", 0))
-        gone, kept = (sockets.open(("127.0.0.1", 0)).address for _ in range(2))
-        for source in (gone, kept):
+        closed, open_ = (sockets.open(("127.0.0.1", 0)).address for _ in range(2))
+        for source in (closed, open_):
             engine.probe(FiveTuple(source, mute.getsockname()), burst=2)
             tracer.trace(FiveTuple(source, mute.getsockname()))
-        sockets.close_except([kept])
-        tracer.cancel_except([kept])
+        sockets.close_except([open_])
+        tracer.cancel_except([open_])
         run_until(lambda: bool(bursts) and bool(traces))
-    assert [(burst.flow.src, burst.dial, burst.lost) for burst in bursts] == [(kept, "timeout", 2)]
-    assert [trace.flow.src for trace in traces] == [kept]
+    assert [(burst.flow.src, burst.dial, burst.lost) for burst in bursts] == [(open_, "timeout", 2)]
+    assert [trace.flow.src for trace in traces] == [open_]
     assert engine.withdrawn == 2
     assert engine.in_flight == 0
     assert len(sockets) == 1, "no trace has opened its old socket again"

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders.raw_server import Handler, drips, hangs, serving
+from builders.agents.raw_server import Handler, drips, hangs, serving
 
 from probers.ping_list.document import PingListError
 from probers.ping_list.fetch import fetch

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders.raw_server import ok, sends, serving
-from builders.waiting import Until
+from builders.agents.raw_server import ok, sends, serving
+from builders.agents.waiting import Until
 
 from probers.ping_list.document import PingList, check_owner
 from probers.ping_list.fetch import fetch
@@ -67,26 +67,36 @@ def document(**changes: Any) -> dict[str, Any]:
     return {**base, "endpoints": [ENDPOINT], "targets": [TARGET], **changes}
 
 
-class Reports:
-    """What a watch said."""
+def check_host_1(document: PingList, where: str) -> None:
+    check_owner(document, where, "host-1", None)
 
-    def __init__(self, location: str) -> None:
+
+class Reader:
+    """A poller, the lists that it reported and its error lines."""
+
+    def __init__(self, location: str, check: Check = check_host_1, fetch: Fetch = fetch) -> None:
         self.lists: list[PingList | None] = []
-        self.complaints: list[str] = []
+        self.errors: list[str] = []
         self.poller = PingListPoller(
-            location, lambda *_: None, self.lists.append, self.complaints.append, interval_s=60
+            location,
+            check,
+            self.lists.append,
+            self.errors.append,
+            interval_s=0.001,
+            deadline_s=60.0,
+            fetch=fetch,
         )
 
 
 def test_an_unchanged_list_is_reported_once_and_a_changed_one_again(tmp_path: Path) -> None:
     path = tmp_path / "list.json"
     path.write_bytes(msgspec.json.encode(document()))
-    reports = Reports(str(path))
-    reports.poller.poll()
-    reports.poller.poll()
+    reader = Reader(str(path))
+    reader.poller.poll()
+    reader.poller.poll()
     path.write_bytes(msgspec.json.encode(document(targets=[])))
-    reports.poller.poll()
-    assert [len(read.targets) for read in reports.lists if read] == [1, 0]
+    reader.poller.poll()
+    assert [len(read.targets) for read in reader.lists if read] == [1, 0]
 
 
 def test_three_failures_in_a_row_stop_the_probing_once_and_a_good_list_resumes_it(
@@ -94,20 +104,20 @@ def test_three_failures_in_a_row_stop_the_probing_once_and_a_good_list_resumes_i
 ) -> None:
     path = tmp_path / "list.json"
     path.write_bytes(msgspec.json.encode(document()))
-    reports = Reports(str(path))
-    reports.poller.poll()
+    reader = Reader(str(path))
+    reader.poller.poll()
     good = path.read_bytes()
     path.write_bytes(b"{")
     for _ in range(MAX_FAILURES - 1):
-        reports.poller.poll()
-    assert None not in reports.lists, "one bad reading keeps the last good list"
+        reader.poller.poll()
+    assert None not in reader.lists, "one bad reading keeps the last good list"
     for _ in range(3):
-        reports.poller.poll()
+        reader.poller.poll()
     path.write_bytes(good)
-    reports.poller.poll()
-    assert [read is None for read in reports.lists] == [False, True, False]
-    assert len(reports.complaints) == MAX_FAILURES, "the same failure again is counted, not said"
-    assert reports.poller.counts == {"read": 2, "failed": 5}
+    reader.poller.poll()
+    assert [read is None for read in reader.lists] == [False, True, False]
+    assert len(reader.errors) == MAX_FAILURES, "the same failure again is counted, not logged"
+    assert reader.poller.counts == {"read": 2, "failed": 5}
 
 
 @pytest.fixture
@@ -135,37 +145,16 @@ def controller() -> Iterator[str]:
 
 
 def test_a_list_is_fetched_over_http(controller: str) -> None:
-    reports = Reports(controller + "/list")
-    reports.poller.poll()
-    assert len(reports.lists) == 1
-
-
-def check_host_1(document: PingList, where: str) -> None:
-    check_owner(document, where, "host-1", None)
-
-
-class Reader:
-    """A poller, the lists that it reported and its error lines."""
-
-    def __init__(self, location: str, check: Check = check_host_1, fetch: Fetch = fetch) -> None:
-        self.lists: list[PingList | None] = []
-        self.errors: list[str] = []
-        self.poller = PingListPoller(
-            location,
-            check,
-            self.lists.append,
-            self.errors.append,
-            interval_s=0.001,
-            deadline_s=60.0,
-            fetch=fetch,
-        )
+    reader = Reader(controller + "/list")
+    reader.poller.poll()
+    assert len(reader.lists) == 1
 
 
 @pytest.mark.parametrize("what", BAD)
 def test_an_invalid_response_fails_closed_and_a_valid_one_recovers(
     what: str, eventually: Until
 ) -> None:
-    raw, said = BAD[what]
+    raw, message = BAD[what]
     with serving(sends(ok(LIST))) as server:
         reader = Reader(server.url)
         reader.poller.start()
@@ -178,7 +167,7 @@ def test_an_invalid_response_fails_closed_and_a_valid_one_recovers(
     assert [read is None for read in reader.lists] == [False, True, False]
     assert reader.poller.counts["failed"] >= MAX_FAILURES
     assert reader.poller.counts["unexpected"] == 0
-    assert said in reader.errors[0]
+    assert message in reader.errors[0]
     for line in reader.errors:
         assert line.startswith(f"{server.url}: ")
         assert line.isprintable()

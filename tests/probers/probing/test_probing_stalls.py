@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from builders.waiting import Until
+from builders.agents.waiting import Until
 
 from probers.net import packet
 from probers.net.five_tuple import FiveTuple
@@ -72,7 +72,7 @@ def test_a_probe_in_flight_while_the_process_was_stopped_is_an_error_and_no_loss
 def test_a_clock_that_steps_in_the_middle_of_a_round_trip_changes_no_latency(
     sockets: SocketPool, loop: Loop, step: int, whose: str
 ) -> None:
-    """t1..t4 are wall clocks; the monotonic one says how much time can have passed at all."""
+    """t1..t4 are wall clocks; the monotonic clock bounds the time that can have passed."""
     bursts: list[Burst] = []
     engine = UdpEngine(loop, sockets, bursts.append, timeout_s=60.0)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from builders.virtual_loop import VirtualLoop
-from builders.waiting import Until
+from builders.agents.virtual_loop import VirtualLoop
+from builders.agents.waiting import Until
 
 from probers.net.five_tuple import FiveTuple
 from probers.probing.schedule import Schedule
@@ -82,13 +82,13 @@ def fail(what: str = "injected") -> None:
 
 
 @pytest.fixture
-def said() -> list[Exception]:
+def errors() -> list[Exception]:
     return []
 
 
 @pytest.fixture
-def loop(said: list[Exception]) -> Iterator[Loop]:
-    made = Loop(said.append)
+def loop(errors: list[Exception]) -> Iterator[Loop]:
+    made = Loop(errors.append)
     yield made
     made.close()
 

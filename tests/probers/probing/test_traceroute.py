@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 
-from builders.waiting import HANG_S, Until
+from builders.agents.waiting import HANG_S, Until
 
 from probers.net import packet
 from probers.net.five_tuple import FiveTuple

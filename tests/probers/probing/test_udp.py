@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from builders.waiting import HANG_S, Until
+from builders.agents.waiting import HANG_S, Until
 
 from probers.net import packet
 from probers.net.five_tuple import FiveTuple

@@ -1,4 +1,4 @@
-"""An address that is taken from the host while the agent probes from it, and comes back."""
+"""An address is removed from the host while the agent probes from it, and added again."""
 
 from __future__ import annotations
 

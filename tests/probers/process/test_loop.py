@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from builders.waiting import Until
+from builders.agents.waiting import Until
 
 from probers.process.loop import MAX_ERRORS, Deadlines, Loop, LoopError
 
@@ -17,19 +17,19 @@ def fail(what: str = "injected") -> None:
 
 
 @pytest.fixture
-def said() -> list[Exception]:
+def errors() -> list[Exception]:
     return []
 
 
 @pytest.fixture
-def loop(said: list[Exception]) -> Iterator[Loop]:
-    made = Loop(said.append)
+def loop(errors: list[Exception]) -> Iterator[Loop]:
+    made = Loop(errors.append)
     yield made
     made.close()
 
 
 def test_a_callback_that_fails_costs_its_turn_only(
-    loop: Loop, run_until: Until, said: list[Exception]
+    loop: Loop, run_until: Until, errors: list[Exception]
 ) -> None:
     turns: list[int] = []
 
@@ -42,7 +42,7 @@ def test_a_callback_that_fails_costs_its_turn_only(
     loop.post(fail)
     loop.call_at(0, fail)
     run_until(lambda: len(turns) == 6)
-    assert loop.errors == len(said) >= 5
+    assert loop.errors == len(errors) >= 5
 
 
 def test_a_deadline_whose_callback_fails_does_not_delay_the_others(

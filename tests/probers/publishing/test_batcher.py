@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from builders.waiting import Until
+from builders.agents.waiting import Until
 
 from probers.process.loop import Loop
 from probers.publishing.batcher import FLUSH_NS, Batcher

@@ -40,8 +40,8 @@ def test_kafka_gets_key_content_type_and_payload(brokers: str, compression: str)
 
 def test_kafka_overflow_and_delivery_failures_are_counted() -> None:
     publisher = KafkaPublisher("127.0.0.1:1", max_messages=5, give_up_s=0.3)
-    taken = [publisher.publish(PINGS, "x", b"", topics.ARROW) for _ in range(8)]
-    assert taken == [True] * 5 + [False] * 3
+    accepted = [publisher.publish(PINGS, "x", b"", topics.ARROW) for _ in range(8)]
+    assert accepted == [True] * 5 + [False] * 3
     left = publisher.close(60.0)
     assert publisher.counts["overflow"] == 3
     assert publisher.counts["failed"] == 5, left

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from builders.rdma_cable import WALL, Pair
+from builders.agents.rdma_cable import WALL, Pair
 
 from probers.net import packet
 from probers.net.packet import Key
@@ -74,7 +74,7 @@ def test_each_own_queue_pair_has_its_own_counts(pair: Pair) -> None:
 
 
 def test_a_probe_with_a_wrong_key_gets_no_reply_and_is_counted_by_the_responder(key: Key) -> None:
-    pair = Pair(Key(b"somebody else's key"), key)
+    pair = Pair(Key(b"another agent's key"), key)
     pair.prober.probe(0, pair.target)
     pair.settle()
     pair.time_out()
@@ -107,8 +107,8 @@ def test_a_lost_follow_up_is_not_a_lost_probe(pair: Pair) -> None:
 def test_replies_and_follow_ups_get_no_reply(key: Key, pair: Pair) -> None:
     own = pair.near.addresses[0]
     for kind in (packet.REPLY, packet.FOLLOW_UP):
-        said = packet.Packet(kind, 1, 0, WALL, 7)
-        pair.near.send(0, pair.target, packet.pack(key, said, own, pair.target))
+        reply = packet.Packet(kind, 1, 0, WALL, 7)
+        pair.near.send(0, pair.target, packet.pack(key, reply, own, pair.target))
     pair.settle()
     assert pair.far.count == 0
 
@@ -125,7 +125,7 @@ def test_a_forged_or_unexpected_reply_is_not_accepted(key: Key, pair: Pair, chan
         reply = reply._replace(nonce=reply.nonce ^ 1)
     elif change == "sequence":
         reply = reply._replace(sequence=reply.sequence + 1)
-    signed = Key(b"somebody else's key") if change == "key" else key
+    signed = Key(b"another agent's key") if change == "key" else key
     if change == "from elsewhere":
         pair.far.addresses = [QpAddress("10.0.0.3", 17)]
     payload = b"x" * 72 if change == "garbage" else packet.pack(signed, reply, peer, own)

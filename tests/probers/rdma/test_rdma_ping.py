@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Sequence
 from types import ModuleType
 from typing import NamedTuple
 
 import pytest
-from builders.rdma_cable import Pair
+from builders.agents.rdma_cable import Pair
 
 from probers.agent import main
 from probers.net.packet import KEY_VARIABLE, Key
@@ -168,3 +169,13 @@ def test_a_device_that_does_not_exist_is_reported_with_those_that_do(
     install_pyverbs(monkeypatch, ["rxe0", "rxe1"])
     with pytest.raises(RdmaError, match="no RDMA device 'rxe9'; there is rxe0, rxe1"):
         VerbsPort("rxe9")
+
+
+def test_the_commands_former_name_works_with_one_deprecation_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "probers.rdma_ping", "--help"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "respond" in done.stdout
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("is deprecated: use python -m probers.rdma.ping")

@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from builders.relay_messages import StoredMessages, connected
-from builders.waiting import Until
+from builders.agents.relay_messages import StoredMessages, connected, frame
+from builders.agents.waiting import Until
 
-from probers.publishing import frames
 from probers.publishing.relay import Headers, Relay, RelayError
 from schemas import topics
 
@@ -114,9 +113,6 @@ def test_a_relay_without_free_descriptors_serves_the_connected_clients(
     def sink(_topic: str, _key: str, _headers: Headers, payload: bytes) -> None:
         served.append(payload)
         gate.set()
-
-    def frame(payload: bytes) -> bytes:
-        return frames.pack(frames.Frame(topics.PINGS.name, "x", topics.ARROW, payload))
 
     path = str(tmp_path / "relay.sock")
     with Relay(path, sink) as relay, socket.socket(socket.AF_UNIX) as early:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from builders.relay_messages import StoredMessages, connected
-from builders.waiting import Until
+from builders.agents.relay_messages import StoredMessages, connected
+from builders.agents.waiting import Until
 
 from probers.publishing.relay import ClientIdentity, Relay
 from probers.publishing.signer import Signer

@@ -1,4 +1,4 @@
-"""An agent in a process of its own, with its files, a relay, and what arrived there."""
+"""An agent in a process of its own: its files, its relay's sink, and the records that arrived."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from typing import Any
 
 import pyarrow as pa
 
+from probers.ping_list.document import RESPONDER_PORT
 from probers.publishing.relay import Headers
 from schemas import topics
 from schemas.documents import heartbeat
 
 SECRET = "a key that must never be shown"  # noqa: S105  # of these tests only
+LISTEN_PORT = 65311
 
 
 def own_network() -> str:
-    """Three bytes of loopback addresses that no other test run on this machine is likely to use:
-    agents bind fixed ports."""
+    """Three bytes of random loopback addresses: agents of parallel runs bind the same ports."""
     return f"127.{Random().randint(1, 254)}.{Random().randint(0, 255)}"
 
 
 class Site:
-    """A directory with an agent's files, a relay, and what arrived there."""
+    """A directory with an agent's files; ``rows`` and ``beats`` are what the agent published."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -46,13 +47,15 @@ class Site:
         else:
             self.beats.append(heartbeat.decode(payload))
 
-    def write_list(self, targets: list[str], **changes: Any) -> None:
+    def write_list(self, targets: list[str], *, port: int = RESPONDER_PORT, **changes: Any) -> None:
+        """Replace the list: every own address probes every target at ``port``."""
         own = [{"ip": ip, "real_ip": ip, "layer": "underlay", "asw": "tor-1"} for ip in self.ips]
         document = {
             "version": 1, "fabric": "f1", "node_sn": "host-a", "interval_s": 0.1, "endpoints": own,
             "targets": [
                 {"src_ip": source["ip"], "ip": ip, "real_ip": ip, "node_sn": "host-b",
-                 "layer": "underlay", "src_ports": [51000, 51001], "dscp": 26}
+                 "layer": "underlay", "src_ports": [51000, 51001], "dscp": 26,
+                 "port": port}
                 for source in own for ip in targets if ip != source["ip"]
             ], **changes,
         }  # fmt: skip
@@ -61,13 +64,13 @@ class Site:
         fresh.replace(self.directory / "list.json")
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-        """An agent that answers on port 65311; ``arguments`` take precedence."""
+        """An agent that replies on LISTEN_PORT; ``arguments`` take precedence."""
         command = [
             *self.command,
             *("--ping-list", str(self.directory / "list.json")),
             *("--publish", f"unix:{self.directory / 'relay.sock'}"),
             *("--node-sn", "host-a", "--key-file", str(self.directory / "key")),
-            *("--list-interval", "0.1", "--listen-port", "65311"),
+            *("--list-interval", "0.1", "--listen-port", str(LISTEN_PORT)),
             *arguments,
         ]
         process = subprocess.Popen(command, **{"stderr": subprocess.PIPE, **options})
@@ -75,7 +78,7 @@ class Site:
         return process
 
     def close(self) -> None:
-        """End the agents that a failed test has left."""
+        """Kill the agents that a failed test left running."""
         for process in self.processes:
             if process.poll() is None:
                 process.kill()
@@ -93,6 +96,7 @@ class Site:
 
 
 def ended(process: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> tuple[int, str]:
+    """Send a signal; returns exit code and stderr."""
     process.send_signal(number)
     _, errors = process.communicate(timeout=600)
     return process.returncode, errors.decode()

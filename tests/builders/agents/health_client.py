@@ -6,7 +6,7 @@ import http.client
 import socket
 from contextlib import closing
 
-from builders.waiting import HANG_S
+from builders.agents.waiting import HANG_S
 
 
 def get(port: int, path: str, method: str = "GET") -> tuple[int, str]:

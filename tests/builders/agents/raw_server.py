@@ -21,7 +21,7 @@ def sends(raw: bytes) -> Handler:
 
 
 def drips(head: bytes, body: bytes, pause_s: float) -> Handler:
-    """Send ``head`` at once and one byte of ``body`` each ``pause_s``, round and round."""
+    """Send ``head`` at once and one byte of ``body`` each ``pause_s``, again and again."""
 
     def handle(connection: socket.socket, over: threading.Event) -> None:
         read_head(connection)

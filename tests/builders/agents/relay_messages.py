@@ -1,13 +1,17 @@
-"""A relay's sink that stores the messages, and a publisher that is connected to the relay."""
+"""Messages through a relay: a sink that stores them, a connected publisher, raw frames."""
 
 from __future__ import annotations
 
+import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from builders.waiting import HANG_S
+from builders.agents.waiting import HANG_S
+from probers.publishing import frames
 from probers.publishing.relay import Headers
 from probers.publishing.unix import UnixPublisher
+from schemas import topics
 
 
 class StoredMessages:
@@ -25,3 +29,14 @@ def connected(path: Path, **options: Any) -> UnixPublisher:
     publisher = UnixPublisher(str(path), **options)
     publisher.connect(HANG_S)
     return publisher
+
+
+def frame(payload: bytes) -> bytes:
+    """The bytes of a frame with ping records."""
+    return frames.pack(frames.Frame(topics.PINGS.name, "host-1", topics.ARROW, payload))
+
+
+def try_send(client: socket.socket, raw: bytes) -> None:
+    """Send as much as the relay accepts before it closes the connection."""
+    with suppress(OSError):
+        client.sendall(raw)
