@@ -25,7 +25,7 @@ from localizer.state import FabricState
 from localizer.suppression import filters
 from localizer.suppression.log import Cause, Suppressed
 from localizer.verdicts.decision import Decision, apply
-from localizer.verdicts.scope_outage import UNSEEN_S, fabric_outage
+from localizer.verdicts.rules.scope_outage import UNSEEN_S, fabric_outage
 from localizer.verdicts.second import second
 from localizer.verdicts.verdict import Verdict
 from schemas.documents.incident import Anomaly, Incident

@@ -12,11 +12,11 @@ from localizer.state import FabricState
 from localizer.suppression.filters import reported, unready
 from localizer.verdicts import p_values
 from localizer.verdicts.decision import Decision, apply
-from localizer.verdicts.drift import drift, learn
-from localizer.verdicts.latency import latency
-from localizer.verdicts.reachability import reachability
-from localizer.verdicts.scope_outage import scope_outages
-from localizer.verdicts.silence import silent_hosts, skewed_clock, starved_agents
+from localizer.verdicts.rules.drift import drift, learn
+from localizer.verdicts.rules.latency import latency
+from localizer.verdicts.rules.reachability import reachability
+from localizer.verdicts.rules.scope_outage import scope_outages
+from localizer.verdicts.rules.silence import silent_hosts, skewed_clock, starved_agents
 from localizer.verdicts.verdict import Verdict
 
 

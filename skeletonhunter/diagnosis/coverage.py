@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from localizer.incidents.sightings import SIGHTINGS
 from localizer.options import Options
 from localizer.state import THIRD_S
-from localizer.verdicts.reachability import WINDOWS_S
+from localizer.verdicts.rules.reachability import WINDOWS_S
 from schemas.component_ids import kind_of
 from schemas.documents.known_components import of_topology
 from schemas.documents.topology import Topology

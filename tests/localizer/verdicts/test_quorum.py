@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localizer.baselines.loss import LossBaseline
-from localizer.verdicts import quorum
+from localizer.verdicts.rules import quorum
 
 I = np.array  # noqa: E741 — arrays of counts
 paths = st.lists(

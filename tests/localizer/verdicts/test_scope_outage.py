@@ -9,7 +9,7 @@ from builders.clusters import FINE, START_S, Cluster, Message, Second, newest, o
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
 from localizer.options import Options, Retention
-from localizer.verdicts.scope_outage import UNSEEN_S
+from localizer.verdicts.rules.scope_outage import UNSEEN_S
 from schemas.documents.incident import Incident
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.times import rfc3339

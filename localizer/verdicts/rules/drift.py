@@ -12,10 +12,10 @@ from localizer.detectors import peer_groups
 from localizer.detectors.drift import Drift
 from localizer.evidence import Attribution, Evidence
 from localizer.state import FabricState
-from localizer.verdicts import quorum
 from localizer.verdicts.attribute import Candidate, Unclaimed, attribute
 from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.decision import Decision
+from localizer.verdicts.rules import quorum
 from localizer.verdicts.verdict import Drifted, Verdict
 
 Bool = npt.NDArray[np.bool_]

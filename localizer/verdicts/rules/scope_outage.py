@@ -17,7 +17,7 @@ from localizer.detectors.silence import HostStates, observers
 from localizer.explanation.confidence import by_rule
 from localizer.state import FabricState
 from localizer.verdicts.decision import Decision
-from localizer.verdicts.silence import unanswered
+from localizer.verdicts.rules.silence import unanswered
 from localizer.verdicts.verdict import Verdict
 from schemas.component_ids import component, kind_of
 from schemas.documents.incident import Layer, Symptom

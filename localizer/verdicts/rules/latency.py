@@ -13,10 +13,10 @@ from localizer.detectors.change_point import change_of_level
 from localizer.evidence import Attribution, Evidence
 from localizer.fabric.observability import Classes
 from localizer.state import FabricState
-from localizer.verdicts import quorum
 from localizer.verdicts.attribute import PLAUSIBLE, Candidate, Unclaimed, attribute
 from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.decision import Decision
+from localizer.verdicts.rules import quorum
 from localizer.verdicts.verdict import Verdict
 
 Bool = npt.NDArray[np.bool_]

@@ -12,10 +12,10 @@ from localizer.evidence import Attribution, Evidence
 from localizer.explanation.issue_features import OWNS
 from localizer.fabric.observability import Classes
 from localizer.state import FabricState
-from localizer.verdicts import quorum
 from localizer.verdicts.attribute import PLAUSIBLE, Candidate, Over, Unclaimed, attribute
 from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.decision import Decision, HealthyLoss
+from localizer.verdicts.rules import quorum
 from localizer.verdicts.verdict import Verdict
 from schemas.documents.incident import Symptom
 
