@@ -30,6 +30,7 @@ from skeletonhunter.terminal import complain
 COMMANDS: Final = (
     "demo", "diagnose", "up", "services", "setup.migrate", "setup.topics", "simulate",
     "fabric.lifecycle", "check", "bench", "setup.keys", "setup.settings",
+    "params",
 )  # fmt: skip
 
 

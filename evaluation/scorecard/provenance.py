@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import importlib
-import pkgutil
 import subprocess
 from pathlib import Path
 from typing import Final
 
 import localizer
-from localizer.options import Options
+from streams.parameters import table as parameter_table
 
 _ROOT: Final = Path(localizer.__file__).parent.parent
 #: What the figures depend on; drawing and wording are not among it.
@@ -42,32 +39,12 @@ def commit() -> str:
 
 
 def parameters() -> dict[str, dict[str, str]]:
-    """Constants of every module of the localizer, and its options: all that could be tuned."""
-    options = {field.name: repr(field.default) for field in dataclasses.fields(Options)}
-    out = {"localizer.state.Options": options}
-    for found in pkgutil.walk_packages(localizer.__path__, "localizer."):
-        module = importlib.import_module(found.name)
-        own = {
-            name: repr(value)
-            for name, value in vars(module).items()
-            if name.isupper() and _is_figure(value) and _is_set_in(module.__file__, name)
-        }
-        if own:
-            out[found.name] = own
-    return out
-
-
-def _is_figure(value: object) -> bool:
-    """A number, or numbers: names and tables are not tuned."""
-    if isinstance(value, tuple):
-        return bool(value) and all(map(_is_figure, value))
-    return isinstance(value, int | float)
-
-
-def _is_set_in(path: str | None, name: str) -> bool:
-    """Not imported from elsewhere."""
-    lines = Path(path).read_text().splitlines() if path else []
-    return any(line.startswith((f"{name} =", f"{name}:")) for line in lines)
+    """Every parameter in force, as ``skeletonhunter params`` lists them: name -> value, unit,
+    source."""
+    return {
+        row.name: {"value": repr(row.value), "unit": row.unit, "source": row.source}
+        for row in parameter_table()
+    }
 
 
 def _git(*arguments: str) -> str:

@@ -19,7 +19,7 @@ class Run(msgspec.Struct, frozen=True, tag="run", kw_only=True):
     commit      with a + where the tree had changes
     sources     digest of the measured code
     seeds       "path", "pipeline", "clean" -> first and last seed that was planned
-    parameters  module -> its constants, as text
+    parameters  name -> value, unit, source, as text
     left_out    trials that the time limit left out
     wall_s      None while it runs
     """

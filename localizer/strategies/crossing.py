@@ -1,4 +1,4 @@
-"""What the published methods see of the evidence: who is on a path, and which routes are known.
+"""What the published methods see of the evidence: suspects on a path, and known routes.
 
 The papers think of paths over links, and a probe here is a round trip. It crosses a suspect that it
 crosses on either way. A method that gains by it may ask for ways: a class of links is then two
@@ -9,14 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from scipy import sparse
 
 from localizer.evidence import F64, I64, Attribution, Bool, Evidence
+from schemas.parameters.parameter import parameter
 
-CLIP = 12.0  # noise units
-SURE = 1e-9  # a share this close to 0 or 1 is one
+_SURE: Final = 1e-9  # a share this close to 0 or 1 is one
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedParameters:
+    """What all published methods share.
+
+    most_noise  the excess of a path counts for no more than so many times its noise: one wild path
+                must not outvote the others
+    """
+
+    most_noise: float = parameter(12.0, unit="1", source="chosen: pytest tests/contracts")
+
+
+DEFAULT: Final = PublishedParameters()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +52,10 @@ class Crossing:
     column: I64
     way: I64
 
-    def blames(self, evidence: Evidence, chosen: Iterable[int]) -> list[Attribution]:
-        """Blames of the chosen suspects in their order, one a class, with what is seen of each.
+    def attributions(self, evidence: Evidence, chosen: Iterable[int]) -> list[Attribution]:
+        """One attribution a class of the chosen suspects, in their order, with the observed effect.
 
-        A path speaks for the first suspect on it, in the measure in which it crosses it.
+        A path counts for the first suspect on it, in the measure in which it crosses it.
         """
         left = np.where(evidence.sent > 0, 1.0, 0.0)
         sizes: list[tuple[int, int, float]] = []
@@ -55,21 +70,21 @@ class Crossing:
 def merged(
     found: list[tuple[int, int, float]], p_value: F64, *, latency: bool
 ) -> list[Attribution]:
-    """One blame a class of (class, way, effect): the first stands, a second direction adds to it.
+    """One attribution a class of (class, way, effect): a second direction adds to the first.
 
     effect  of crossing it in that direction, or both ways if it has none; loss [1] or time [us]
     """
-    blames: dict[int, Attribution] = {}
+    found_by_class: dict[int, Attribution] = {}
     for (column, way, effect), p in zip(found, p_value.tolist(), strict=True):
-        before = blames.get(column)
+        before = found_by_class.get(column)
         if before is None:
-            blames[column] = Attribution(column, effect, p, DIRECTIONS[way])
+            found_by_class[column] = Attribution(column, effect, p, DIRECTIONS[way])
         else:
             total = before.effect + effect
             if not latency:
                 total -= before.effect * effect
-            blames[column] = Attribution(column, total, min(before.p_value, p), "both")
-    return list(blames.values())
+            found_by_class[column] = Attribution(column, total, min(before.p_value, p), "both")
+    return list(found_by_class.values())
 
 
 DIRECTIONS: tuple[str | None, ...] = (None, "a>b", "b>a")
@@ -85,9 +100,9 @@ def crossing(evidence: Evidence, *, ways: bool = False) -> Crossing:
     paths, classes = incidence.shape
     if evidence.forward is None or evidence.reverse is None:
         data = incidence.data
-        sure = (np.abs(data - 0.5) < SURE) | (data > 1.0 - SURE) | (data < SURE)
+        sure = (np.abs(data - 0.5) < _SURE) | (data > 1.0 - _SURE) | (data < _SURE)
         part = incidence.copy()
-        part.data = np.where(sure, np.where(data < SURE, 0.0, 1.0), data)
+        part.data = np.where(sure, np.where(data < _SURE, 0.0, 1.0), data)
         parts, column, way = [part], np.arange(classes), np.zeros(classes, np.int64)
     else:
         directed = np.zeros(classes, bool)
@@ -100,13 +115,13 @@ def crossing(evidence: Evidence, *, ways: bool = False) -> Crossing:
         column = np.concatenate([one, two, two])
         way = np.repeat([0, 1, 2], [len(one), len(two), len(two)])
     share = sparse.csr_array(sparse.hstack(parts, format="csr"))
-    share.data = np.where(share.data > 1.0 - SURE, 1.0, share.data)
+    share.data = np.where(share.data > 1.0 - _SURE, 1.0, share.data)
     share.eliminate_zeros()
     row = np.repeat(np.arange(paths), np.diff(share.indptr))
     known = np.bincount(row[share.data < 1.0], minlength=paths) == 0
     used = np.flatnonzero(np.bincount(share.indices, minlength=share.shape[1]) > 0)
-    told = evidence.source * 0.6180339887 + evidence.lost * 0.7548776662 + evidence.excess_us
-    used = used[np.argsort(np.round(np.asarray(share.T @ (told % 1.0))[used], 6), kind="stable")]
+    mark = evidence.source * 0.6180339887 + evidence.lost * 0.7548776662 + evidence.excess_us
+    used = used[np.argsort(np.round(np.asarray(share.T @ (mark % 1.0))[used], 6), kind="stable")]
     return Crossing(share[:, used].tocsr(), known, column[used], way[used])
 
 
@@ -115,21 +130,21 @@ def column_of(matrix: sparse.csr_array, k: int) -> F64:
     return np.asarray(matrix[:, [k]].todense()).ravel()
 
 
-def clipped(evidence: Evidence) -> F64:
-    """(P,) excess [noise units]: one wild path must not outvote the others."""
-    return np.clip(evidence.excess_us / evidence.noise_us, -CLIP, CLIP)
+def clipped(evidence: Evidence, most: float = DEFAULT.most_noise) -> F64:
+    """(P,) excess in units of the path's noise, within +-most."""
+    return np.clip(evidence.excess_us / evidence.noise_us, -most, most)
 
 
 def observed(evidence: Evidence, share: F64, left: F64) -> float:
-    """What the paths show of one that crosses fully: pooled loss [1], or median excess [us].
+    """Effect on a path that crosses fully: pooled loss [1], or median excess [us].
 
-    share  (P,) how much of a full crossing each path makes; those that make most of one speak
+    share  (P,) how much of a full crossing each path makes; those that make most of one count
     left   (P,) how far each path is not explained by anything else
     """
-    speaks = (share > 0) & (share >= 0.5 * share.max(initial=0.0)) & (left > 0)
+    counts = (share > 0) & (share >= 0.5 * share.max(initial=0.0)) & (left > 0)
     if evidence.latency:
-        late = speaks & evidence.bad
+        late = counts & evidence.bad
         return max(0.0, float(np.median(evidence.excess_us[late]))) if late.any() else 0.0
-    sent = float((share * left * speaks) @ evidence.sent)
-    lost = float((left * speaks) @ evidence.lost)
+    sent = float((share * left * counts) @ evidence.sent)
+    lost = float((left * counts) @ evidence.lost)
     return min(1.0, lost / sent) if sent else 0.0

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import numpy as np
 from scipy import linalg, sparse, stats
@@ -24,30 +25,47 @@ from statsmodels.stats.multitest import multipletests
 from localizer.evidence import F64, I64, Attribution, Bool, Evidence
 from localizer.strategies.crossing import clipped, crossing, merged
 from localizer.strategies.registry import strategy, vary
+from schemas.parameters.parameter import parameter
 
-SWEEPS = 200
-SETTLED = 1e-6
-BATCH = 256  # columns that join the Lasso at a time, steepest first
+_BATCH: Final = 256  # columns that join the Lasso at a time, steepest first
+_CHOSEN: Final = "chosen: make scorecard (F1 of the published settings); the paper leaves it open"
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
+class DeepviewParameters:
     """What the paper leaves open.
 
     penalty      standard deviations of the healthy noise that a column must rise above
     level        false discovery rate of the hypothesis tests
     by_variance  weight by 1 / var(y_i) = n_i (n_i - e_i) / e_i instead of n_i
     known        leave out paths whose route is not known, unless all are such
+    sweeps       coordinate descent stops after so many,
+    settled      or when no coefficient changes by more
     """
 
-    penalty: float = 3.0
-    level: float = 1e-3
-    by_variance: bool = False
-    known: bool = False
+    penalty: float = parameter(3.0, unit="1", source=_CHOSEN)
+    level: float = parameter(1e-3, unit="1", source=_CHOSEN)
+    by_variance: bool = parameter(False, unit="flag", source=_CHOSEN)
+    known: bool = parameter(False, unit="flag", source=_CHOSEN)
+    sweeps: int = parameter(
+        200, unit="count", source="chosen: pytest tests/localizer/strategies (deepview)"
+    )
+    settled: float = parameter(
+        1e-6, unit="1", source="chosen: pytest tests/localizer/strategies (deepview)"
+    )
+
+    @property
+    def label(self) -> str:
+        """Name of this variant."""
+        return (
+            f"penalty={self.penalty}, level={self.level}, by_variance={self.by_variance}, "
+            f"known={self.known}"
+        )
 
 
+DEFAULT: Final = DeepviewParameters()
 SWEEP = tuple(
-    Parameters(penalty, level, by_variance, known)
+    DeepviewParameters(penalty, level, by_variance, known)
     for penalty in (1.0, 3.0)
     for level in (1e-4, 1e-3, 1e-2, 5e-2)
     for by_variance in (False, True)
@@ -58,10 +76,10 @@ SWEEP = tuple(
 @strategy("deepview")
 def deepview(evidence: Evidence) -> list[Attribution]:
     """Classes whose log survival is below the mean of all, strongest first."""
-    return blame(evidence, Parameters())
+    return attribute(evidence, DEFAULT)
 
 
-def blame(evidence: Evidence, parameters: Parameters) -> list[Attribution]:
+def attribute(evidence: Evidence, parameters: DeepviewParameters) -> list[Attribution]:
     """Deepview with other parameters."""
     share, column, way = _suspects(evidence)
     response, weight, spread = _response(evidence, by_variance=parameters.by_variance)
@@ -78,7 +96,7 @@ def blame(evidence: Evidence, parameters: Parameters) -> list[Attribution]:
         share[rows].tocsc(), response[rows], weight[rows], spread[rows]
     )  # fmt: skip
     penalty = parameters.penalty * np.sqrt(share.power(2).T @ (weight**2 * spread**2))
-    magnitude = lasso(share, response, weight, np.asarray(penalty))
+    magnitude = lasso(share, response, weight, np.asarray(penalty), parameters)
     support = _independent(share, weight, magnitude)
     while len(support):
         size, p = refit(share[:, support], response, weight, everyone)
@@ -94,7 +112,7 @@ def blame(evidence: Evidence, parameters: Parameters) -> list[Attribution]:
 
 
 def _suspects(evidence: Evidence) -> tuple[sparse.csr_array, I64, I64]:
-    """(P, K) shares, class and way (0: either) of each suspect: links by direction where told."""
+    """(P, K) shares, class and way (0: either) of each suspect: links by direction where probed."""
     classes = evidence.incidence.shape[1]
     ahead, back, directed = evidence.forward, evidence.reverse, evidence.directed
     if ahead is None or back is None or directed is None or not directed.any():
@@ -128,7 +146,13 @@ def _candidates(share: sparse.csr_array, bad: Bool) -> I64:
     return np.flatnonzero(np.asarray(crossed) > 0)
 
 
-def lasso(share: sparse.csc_array, response: F64, weight: F64, penalty: F64) -> F64:
+def lasso(
+    share: sparse.csc_array,
+    response: F64,
+    weight: F64,
+    penalty: F64,
+    parameters: DeepviewParameters = DEFAULT,
+) -> F64:
     """argmin over m >= 0 of 1/2 sum w (y - X m)^2 + sum penalty m, by coordinate descent.
 
     Only the columns that are not zero take part in the sweeps; the others join when their slope
@@ -139,24 +163,26 @@ def lasso(share: sparse.csc_array, response: F64, weight: F64, penalty: F64) -> 
     m = np.zeros(len(diagonal))
     active: list[int] = []
     gram = np.zeros((0, 0))
-    for _ in range(SWEEPS):
-        joining = np.flatnonzero((m == 0) & (slope > SETTLED * diagonal) & (diagonal > 0))
+    for _ in range(parameters.sweeps):
+        joining = np.flatnonzero(
+            (m == 0) & (slope > parameters.settled * diagonal) & (diagonal > 0)
+        )
         joining = np.setdiff1d(joining, active)
         if not len(joining):
             break
-        active += joining[np.argsort(-(slope[joining] ** 2) / diagonal[joining])][:BATCH].tolist()
+        active += joining[np.argsort(-(slope[joining] ** 2) / diagonal[joining])][:_BATCH].tolist()
         part = share[:, active]
         gram = _gram(part, weight)
-        slope[active] = _descend(gram, m, slope[active], np.array(active))
+        slope[active] = _descend(gram, m, slope[active], np.array(active), parameters)
         slope = np.asarray(share.T @ (weight * (response - part @ m[active]))) - penalty
     return m
 
 
-def _descend(gram: F64, m: F64, slope: F64, active: I64) -> F64:
+def _descend(gram: F64, m: F64, slope: F64, active: I64, parameters: DeepviewParameters) -> F64:
     """Sweep over the active columns until they settle; changes ``m``, returns their slopes."""
     diagonal = np.diag(gram)
     values = m[active]
-    for _ in range(SWEEPS):
+    for _ in range(parameters.sweeps):
         largest = 0.0
         for j in range(len(active)):
             new = max(0.0, values[j] + slope[j] / diagonal[j])
@@ -165,7 +191,7 @@ def _descend(gram: F64, m: F64, slope: F64, active: I64) -> F64:
                 slope -= step * gram[j]
                 values[j] = new
                 largest = max(largest, abs(step))
-        if largest < SETTLED:
+        if largest < parameters.settled:
             break
     m[active] = values
     return slope
@@ -217,4 +243,4 @@ def refit(share: sparse.csc_array, response: F64, weight: F64, everyone: int) ->
     return size, np.where(np.isfinite(p), p, np.where(beta < mean, 0.0, 1.0))
 
 
-vary("deepview", {str(p): partial(blame, parameters=p) for p in SWEEP})
+vary("deepview", {p.label: partial(attribute, parameters=p) for p in SWEEP})

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import numpy as np
 from scipy import sparse
@@ -27,23 +28,36 @@ from scipy import sparse
 from localizer.evidence import F64, I64, Attribution, Evidence
 from localizer.strategies.crossing import crossing
 from localizer.strategies.registry import strategy, vary
+from schemas.parameters.parameter import parameter
 
-MOST = 1024  # steps of the search
+_SOURCE: Final = "Harsh et al., Flock, CoNEXT 2023: as tuned there with all routes known"
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
-    """bad = 1 - p1 and good = p2: packet loss of failed and healthy paths [1]; prior [nat]."""
+class FlockParameters:
+    """Parameters of Flock.
 
-    bad: float
-    good: float
-    prior: float
+    bad    1 - p1 of the paper: packet loss of a path over a failed component
+    good   p2: packet loss of a healthy path
+    prior  log-odds that a component has failed
+    most   steps of the search
+    """
+
+    bad: float = parameter(3e-3, unit="1", source=_SOURCE)
+    good: float = parameter(2e-4, unit="1", source=_SOURCE)
+    prior: float = parameter(-15.0, unit="nat", source=_SOURCE)
+    most: int = parameter(1024, unit="count", source="chosen: more than any set of culprits")
+
+    @property
+    def label(self) -> str:
+        """Name of this variant."""
+        return f"bad={self.bad}, good={self.good}, prior={self.prior}"
 
 
-KNOWN = Parameters(3e-3, 2e-4, -15.0)  # all routes known
-ACTIVE = Parameters(5e-4, 1.75e-4, -4.0)  # active probes only
+DEFAULT: Final = FlockParameters()
+ACTIVE: Final = FlockParameters(5e-4, 1.75e-4, -4.0)  # active probes only
 SWEEP = (ACTIVE, *(
-    Parameters(bad, good, prior)
+    FlockParameters(bad, good, prior)
     for bad in (1e-3, 3e-3, 5e-3, 1e-2, 3e-2, 0.1)
     for good in (1e-6, 1e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3) if good < bad
     for prior in (-2.0, -4.0, -10.0, -15.0)
@@ -53,17 +67,17 @@ SWEEP = (ACTIVE, *(
 @strategy("flock")
 def flock(evidence: Evidence) -> list[Attribution]:
     """Classes in the order in which the search took them."""
-    return blame(evidence, KNOWN)
+    return attribute(evidence, DEFAULT)
 
 
-def blame(evidence: Evidence, parameters: Parameters) -> list[Attribution]:
+def attribute(evidence: Evidence, parameters: FlockParameters) -> list[Attribution]:
     """Flock with other parameters."""
     seen = crossing(evidence)
     odds = log_odds(evidence.sent, evidence.lost, parameters)
-    return seen.blames(evidence, search(seen.share, odds, parameters.prior))
+    return seen.attributions(evidence, search(seen.share, odds, parameters))
 
 
-def log_odds(sent: I64, lost: I64, parameters: Parameters) -> F64:
+def log_odds(sent: I64, lost: I64, parameters: FlockParameters) -> F64:
     """(P,) ln of how much likelier each flow's packets are on a failed path [nat]."""
     lost = np.minimum(lost, sent)
     each_lost = np.log(parameters.bad / parameters.good)
@@ -72,14 +86,15 @@ def log_odds(sent: I64, lost: I64, parameters: Parameters) -> F64:
     return odds
 
 
-def search(share: sparse.csr_array, odds: F64, prior: float) -> list[int]:
-    """Suspects of the greedy hypothesis, in order; share (P, K), odds (P,), prior [nat]."""
+def search(share: sparse.csr_array, odds: F64, parameters: FlockParameters) -> list[int]:
+    """Suspects of the greedy hypothesis, in order; share (P, K), odds (P,)."""
+    prior = parameters.prior
     hopeful = np.flatnonzero(np.asarray(share.T @ (odds > 0).astype(float)) > 0)
     if not len(hopeful):
-        return []  # nobody is on a path that speaks for a failure
+        return []  # no suspect is on a path that speaks for a failure
     joint = Search(share[:, hopeful].tocsr(), odds)
     chosen: list[int] = []
-    for _ in range(MOST):
+    for _ in range(parameters.most):
         gain = np.round(joint.gain + np.where(joint.blamed, -prior, prior), 6)
         top = int(np.argmax(gain))
         if not gain[top] > 0:
@@ -150,4 +165,4 @@ def _entries(share: sparse.csr_array, rows: I64) -> I64:
     return np.asarray(np.arange(total) + skip, dtype=np.int64)
 
 
-vary("flock", {str(p): partial(blame, parameters=p) for p in SWEEP})
+vary("flock", {p.label: partial(attribute, parameters=p) for p in SWEEP})

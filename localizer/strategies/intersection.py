@@ -12,26 +12,40 @@ Chosen by us  A count is in round trips, half for each way, so that one lost pro
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final
+
 import numpy as np
 
 from localizer.evidence import Attribution, Evidence
 from localizer.strategies.crossing import column_of, observed
 from localizer.strategies.registry import strategy
+from schemas.parameters.parameter import parameter
 
-TIE = 1e-6  # shares are sums of fractions
+
+@dataclass(frozen=True, slots=True)
+class IntersectionParameters:
+    """tie  counts that differ by less are equal: shares are sums of fractions"""
+
+    tie: float = parameter(1e-6, unit="paths", source="chosen: rounding of sums of shares")
+
+
+DEFAULT: Final = IntersectionParameters()
 
 
 @strategy("intersection")
-def intersection(evidence: Evidence) -> list[Attribution]:
+def intersection(
+    evidence: Evidence, parameters: IntersectionParameters = DEFAULT
+) -> list[Attribution]:
     """The classes that most bad paths cross."""
-    told = (evidence.sent > 0).astype(np.float64)
-    count = np.asarray(evidence.incidence.T @ (evidence.bad * told))
+    probed = (evidence.sent > 0).astype(np.float64)
+    count = np.asarray(evidence.incidence.T @ (evidence.bad * probed))
     top = float(count.max(initial=0.0))
-    if top <= 1.0 + TIE:
+    if top <= 1.0 + parameters.tie:
         return []
-    tied = np.flatnonzero(count >= top - TIE)
-    paths = np.asarray(evidence.incidence.T @ told)[tied]
+    tied = np.flatnonzero(count >= top - parameters.tie)
+    paths = np.asarray(evidence.incidence.T @ probed)[tied]
     return [
-        Attribution(int(c), observed(evidence, column_of(evidence.incidence, int(c)), told), 1.0)
+        Attribution(int(c), observed(evidence, column_of(evidence.incidence, int(c)), probed), 1.0)
         for c in tied[np.lexsort((tied, paths))]
     ]

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import numpy as np
 from scipy import sparse
@@ -31,24 +32,37 @@ from scipy import sparse
 from localizer.evidence import F64, Attribution, Bool, Evidence
 from localizer.strategies.crossing import Crossing, column_of, crossing
 from localizer.strategies.registry import strategy, vary
+from schemas.parameters.parameter import parameter
 
-SWEEPS = 100
-SETTLED = 1e-6  # change of the objective over a sweep
-FLOOR = 1e-12  # keeps a dead link's x out of divisions by zero
+_FLOOR: Final = 1e-12  # keeps a dead link's x out of divisions by zero
+_SOURCE: Final = "Tan et al., NSDI 2019; as tuned by Flock, CoNEXT 2023"
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
-    """penalty: lambda; link: loss from which a link is blamed [1]."""
+class NetbouncerParameters:
+    """Parameters of NetBouncer.
 
-    penalty: float
-    link: float
+    penalty  lambda of the objective
+    link     loss from which a link is blamed
+    sweeps   coordinate descent stops after so many,
+    settled  or when the objective changes by less
+    """
+
+    penalty: float = parameter(0.011, unit="1", source=_SOURCE)
+    link: float = parameter(0.002, unit="1", source=_SOURCE)
+    sweeps: int = parameter(100, unit="count", source="chosen: pytest tests/contracts")
+    settled: float = parameter(1e-6, unit="1", source="chosen: pytest tests/contracts")
+
+    @property
+    def label(self) -> str:
+        """Name of this variant."""
+        return f"penalty={self.penalty}, link={self.link}"
 
 
-KNOWN = Parameters(0.011, 0.002)  # all routes known
-ACTIVE = Parameters(0.001, 0.007)  # active probes only
+KNOWN: Final = NetbouncerParameters(0.011, 0.002)  # all routes known
+ACTIVE: Final = NetbouncerParameters(0.001, 0.007)  # active probes only
 SWEEP = (KNOWN, ACTIVE, *(
-    Parameters(penalty, link)
+    NetbouncerParameters(penalty, link)
     for penalty in (0.011, 0.1, 0.3, 1.0, 2.0, 5.0)
     for link in (0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05)
 ))  # fmt: skip
@@ -57,23 +71,23 @@ SWEEP = (KNOWN, ACTIVE, *(
 @strategy("netbouncer")
 def netbouncer(evidence: Evidence) -> list[Attribution]:
     """Bad devices, then links by estimated loss; parameters by whether all routes are known."""
-    return blame(evidence, KNOWN if crossing(evidence).known.all() else ACTIVE)
+    return attribute(evidence, KNOWN if crossing(evidence).known.all() else ACTIVE)
 
 
-def blame(evidence: Evidence, parameters: Parameters) -> list[Attribution]:
+def attribute(evidence: Evidence, parameters: NetbouncerParameters) -> list[Attribution]:
     """NetBouncer with other parameters."""
     seen = crossing(evidence, ways=True)
-    told = evidence.sent > 0
-    rows = np.flatnonzero(told & seen.known if (told & seen.known).any() else told)
+    probed = evidence.sent > 0
+    rows = np.flatnonzero(probed & seen.known if (probed & seen.known).any() else probed)
     if not len(rows):
         return []
     share = seen.share[rows].tocsr()
     y = 1.0 - np.minimum(evidence.lost[rows] / evidence.sent[rows], 1.0)
     devices, left = _dead(share, y, _device(evidence, seen))
-    x = fit(share[left].tocsr(), y[left], parameters.penalty)
+    x = fit(share[left].tocsr(), y[left], parameters)
     order = np.argsort(x, kind="stable")
     links = [int(k) for k in order if 1.0 - x[k] >= parameters.link and int(k) not in devices]
-    return seen.blames(evidence, [*devices, *links])
+    return seen.attributions(evidence, [*devices, *links])
 
 
 def _device(evidence: Evidence, seen: Crossing) -> Bool:
@@ -99,13 +113,13 @@ def _dead(share: sparse.csr_array, y: F64, device: Bool) -> tuple[list[int], Boo
     return found, left
 
 
-def fit(share: sparse.csr_array, y: F64, penalty: float) -> F64:
+def fit(share: sparse.csr_array, y: F64, parameters: NetbouncerParameters) -> F64:
     """(K,) success probabilities by coordinate descent from the mean success of each one's paths.
 
     share (P, K), nonzero where the path crosses; y (P,)
     A suspect on clean paths only has t y >= t^2 in every term, so that its x stays 1.
     """
-    count = share.shape[1]
+    penalty, count = parameters.penalty, share.shape[1]
     hurt = np.asarray(share.T @ (y < 1.0).astype(float)) > 0
     crossed = np.bincount(share.indices, minlength=count)
     weight = share.copy()
@@ -121,17 +135,17 @@ def fit(share: sparse.csr_array, y: F64, penalty: float) -> F64:
     ]
     weight.data = np.ones_like(weight.data)
     before = np.inf
-    for _ in range(SWEEPS):
-        product = np.exp(np.asarray(weight @ np.log(np.maximum(x, FLOOR))))
+    for _ in range(parameters.sweeps):
+        product = np.exp(np.asarray(weight @ np.log(np.maximum(x, _FLOOR))))
         error = float(((y - product) ** 2).sum() + penalty * (x * (1.0 - x)).sum())
-        if abs(before - error) < SETTLED:
+        if abs(before - error) < parameters.settled:
             break
         before = error
         for k, rows in suspects:
-            old = max(x[k], FLOOR)
+            old = max(x[k], _FLOOR)
             others = product[rows] / old
             x[k] = step(float(others @ y[rows]), float(others @ others), penalty)
-            product[rows] = others * max(x[k], FLOOR)
+            product[rows] = others * max(x[k], _FLOOR)
     return x
 
 
@@ -142,4 +156,4 @@ def step(s1: float, s2: float, penalty: float) -> float:
     return 1.0 if s2 <= 2.0 * s1 else 0.0  # concave: at 0 it is 0, at 1 it is s2 - 2 s1
 
 
-vary("netbouncer", {str(p): partial(blame, parameters=p) for p in SWEEP})
+vary("netbouncer", {p.label: partial(attribute, parameters=p) for p in SWEEP})

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import numpy as np
 from scipy import sparse
@@ -24,36 +25,47 @@ from scipy import sparse
 from localizer.evidence import F64, I64, Attribution, Evidence
 from localizer.strategies.crossing import clipped, crossing
 from localizer.strategies.registry import strategy, vary
-
-MOST = 1024  # rounds
-LEAST = 0.5  # losses below half a packet are leftovers of shares
+from schemas.parameters.parameter import parameter
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
-    """hit_ratio: what a suspect must exceed [1]; ways: a link's directions are two suspects."""
+class PllParameters:
+    """Parameters of PLL.
 
-    hit_ratio: float
-    ways: bool
+    hit_ratio   share of lossy paths through a link that a suspect must exceed
+    ways        a link's directions are two suspects
+    least_loss  losses below this are leftovers of shares
+    most        rounds
+    """
+
+    hit_ratio: float = parameter(0.6, unit="1", source="Peng et al., deTector, ATC 2017")
+    ways: bool = parameter(False, unit="flag", source="Peng et al., deTector, ATC 2017")
+    least_loss: float = parameter(0.5, unit="probes", source="chosen: half a packet")
+    most: int = parameter(1024, unit="count", source="chosen: more than any set of culprits")
+
+    @property
+    def label(self) -> str:
+        """Name of this variant."""
+        return f"hit_ratio={self.hit_ratio}, ways={self.ways}"
 
 
-PUBLISHED = Parameters(0.6, ways=False)
-SWEEP = tuple(Parameters(r / 20, ways) for r in range(1, 20) for ways in (False, True))
+DEFAULT: Final = PllParameters()
+SWEEP = tuple(PllParameters(r / 20, ways) for r in range(1, 20) for ways in (False, True))
 
 
 @strategy("pll")
 def pll(evidence: Evidence) -> list[Attribution]:
     """Classes by the losses that they explain."""
-    return blame(evidence, PUBLISHED)
+    return attribute(evidence, DEFAULT)
 
 
-def blame(evidence: Evidence, parameters: Parameters) -> list[Attribution]:
+def attribute(evidence: Evidence, parameters: PllParameters) -> list[Attribution]:
     """PLL with other parameters."""
     seen = crossing(evidence, ways=parameters.ways)
-    told = evidence.sent > 0
-    bad = evidence.bad & told
+    probed = evidence.sent > 0
+    bad = evidence.bad & probed
     share = seen.share
-    ratio = hit_ratio(share, told.astype(float), bad.astype(float))
+    ratio = hit_ratio(share, probed.astype(float), bad.astype(float))
     links = np.flatnonzero(ratio > parameters.hit_ratio)
     rows = np.flatnonzero(bad)
     if not len(links) or not len(rows):
@@ -64,9 +76,13 @@ def blame(evidence: Evidence, parameters: Parameters) -> list[Attribution]:
     part = share[rows].tocsr()
     tie = np.lexsort((np.diff(share.tocsc().indptr), -ratio))
     explained = greedy(
-        part[:, links].tocsr(), np.maximum(losses, 1.0), _parts(part)[links], np.argsort(tie)[links]
+        part[:, links].tocsr(),
+        np.maximum(losses, 1.0),
+        _parts(part)[links],
+        np.argsort(tie)[links],
+        parameters,
     )
-    return seen.blames(evidence, [int(links[k]) for k, _ in explained])
+    return seen.attributions(evidence, [int(links[k]) for k, _ in explained])
 
 
 def hit_ratio(share: sparse.csr_array, every: F64, lossy: F64) -> F64:
@@ -75,7 +91,13 @@ def hit_ratio(share: sparse.csr_array, every: F64, lossy: F64) -> F64:
     return np.asarray(share.T @ lossy) / np.where(through > 0, through, 1.0)
 
 
-def greedy(share: sparse.csr_array, losses: F64, part: I64, rank: I64) -> list[tuple[int, float]]:
+def greedy(
+    share: sparse.csr_array,
+    losses: F64,
+    part: I64,
+    rank: I64,
+    parameters: PllParameters = DEFAULT,
+) -> list[tuple[int, float]]:
     """Links taken, with the losses that each explains, most first.
 
     share  (R, K) lossy paths and candidate links; losses (R,) packets
@@ -84,11 +106,11 @@ def greedy(share: sparse.csr_array, losses: F64, part: I64, rank: I64) -> list[t
     left = losses.copy()
     columns = share.tocsc()
     taken: list[tuple[int, float]] = []
-    for _ in range(MOST):
+    for _ in range(parameters.most):
         score = np.round(np.asarray(share.T @ left), 6)
         order = np.lexsort((rank, -score, part))
         first = order[np.flatnonzero(np.diff(part[order], prepend=-1))]
-        tops = first[score[first] >= LEAST]
+        tops = first[score[first] >= parameters.least_loss]
         if not len(tops):
             break
         for k in tops.tolist():
@@ -106,4 +128,4 @@ def _parts(share: sparse.csr_array) -> I64:
     return np.asarray(label[paths:], dtype=np.int64)
 
 
-vary("pll", {str(p): partial(blame, parameters=p) for p in SWEEP})
+vary("pll", {p.label: partial(attribute, parameters=p) for p in SWEEP})

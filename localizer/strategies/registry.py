@@ -14,7 +14,7 @@ _variants: dict[str, dict[str, Strategy]] = {}
 
 
 def strategy(name: str) -> Callable[[Strategy], Strategy]:
-    """Register a strategy under a name that nobody else has."""
+    """Register a strategy under a name that no other has."""
 
     def register(function: Strategy) -> Strategy:
         if name in _registry:
@@ -33,14 +33,14 @@ def get(name: str) -> Strategy:
 
 
 def vary(name: str, settings: dict[str, Strategy]) -> None:
-    """Say with which other parameters, by label, a strategy may be run."""
+    """Register variants of a strategy: label -> the strategy with other parameters."""
     _variants[name] = settings
 
 
 def variants(name: str) -> dict[str, Strategy]:
     """A strategy with the parameters that its paper tunes on the network at hand, by label.
 
-    Nothing here chooses among them; who compares methods may, on data apart from the test's.
+    They are not chosen among here; a comparison may do so, on data apart from the test's.
     """
     get(name)
     return dict(_variants.get(name, {}))

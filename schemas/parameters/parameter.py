@@ -48,7 +48,7 @@ def declares_parameters(candidate: object) -> bool:
 def rows(groups: Mapping[str, object]) -> list[Parameter]:
     """Every parameter of some dataclass instances, by the name of each, in order of declaration.
 
-    A field that is itself an instance of a parameter dataclass is listed field by field. Fields
+    A field that is itself an instance of a dataclass is listed field by field. Fields
     without metadata (call-backs, inputs) are left out.
     """
     return [row for name, group in groups.items() for row in _rows(name, group)]
@@ -57,7 +57,7 @@ def rows(groups: Mapping[str, object]) -> list[Parameter]:
 def _rows(name: str, group: object) -> Iterator[Parameter]:
     for each in _fields(type(group)):
         value = getattr(group, each.name)
-        if declares_parameters(type(value)):
+        if dataclasses.is_dataclass(value):
             yield from _rows(f"{name}.{each.name}", value)
         elif _SOURCE in each.metadata:
             unit, source = each.metadata[_UNIT], each.metadata[_SOURCE]

@@ -28,15 +28,9 @@ class WindowTiming:
     hop_s: int = parameter(
         5, unit="s", source="chosen: make scorecard (time to detection of latency)"
     )
-    skew_s: float = parameter(
-        5.0, unit="s", source="chosen: pytest tests/streams/windowing/test_windower.py"
-    )
-    idle_s: float = parameter(
-        5.0, unit="s", source="chosen: pytest tests/streams/windowing/test_windower.py"
-    )
-    startup_s: float = parameter(
-        3.0, unit="s", source="chosen: pytest tests/streams/windowing/test_windower.py"
-    )
+    skew_s: float = parameter(5.0, unit="s", source="chosen: pytest tests/streams -k window")
+    idle_s: float = parameter(5.0, unit="s", source="chosen: pytest tests/streams -k window")
+    startup_s: float = parameter(3.0, unit="s", source="chosen: pytest tests/streams -k window")
 
 
 #: What the product runs with where nothing else is given.

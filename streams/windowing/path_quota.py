@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from schemas.parameters.parameter import parameter
 from streams.windowing.path_table import I32, I64, PathTable
 
 Bool = npt.NDArray[np.bool_]
@@ -29,9 +30,15 @@ class Quota:
     total    fabrics of all senders [count]: each has a localizer, which costs time every second
     """
 
-    paths: int = 131_072
-    fabrics: int = 8
-    total: int = 256
+    paths: int = parameter(
+        131_072, unit="paths", source="chosen: twice the 65,536 five-tuples of a ping list"
+    )
+    fabrics: int = parameter(
+        8, unit="fabrics", source="chosen: pytest tests/streams (hostile senders)"
+    )
+    total: int = parameter(
+        256, unit="fabrics", source="chosen: pytest tests/streams (hostile senders)"
+    )
 
 
 class PathQuota:

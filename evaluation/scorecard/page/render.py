@@ -138,8 +138,12 @@ def _published() -> str:
 
 
 def _parameters(run: Run) -> str:
-    lines = [
-        (module, ", ".join(f"{name} = {value}" for name, value in own.items()))
-        for module, own in sorted(run.parameters.items())
-    ]
-    return "## Parameters in force\n\n" + table(("module", "constants"), lines)
+    lines = []
+    for name, own in sorted(run.parameters.items()):
+        if "source" in own:
+            lines.append((name, own["value"], own["unit"], own["source"]))
+        else:  # results of before parameters had sources: a module and its constants
+            lines.append(
+                (name, ", ".join(f"{key} = {value}" for key, value in own.items()), "", "")
+            )
+    return "## Parameters in force\n\n" + table(("parameter", "value", "unit", "source"), lines)

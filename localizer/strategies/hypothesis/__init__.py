@@ -1,5 +1,7 @@
-"""One likelihood for loss and for latency, over known and unknown routes; see docs/localization.md.
+"""The default strategy: one likelihood for loss and for latency, over known and unknown routes.
 
-``candidates`` lists what may be to blame and how often each path crosses it, ``loss`` and ``shift``
-say how likely a path's measurements are, ``search`` finds the sparsest set of culprits.
+In: Evidence. Out: attributions. Start with ``strategy``: ``candidates`` lists the classes that may
+be culprits, ``loss`` and ``latency`` are the likelihoods of a path's measurements (``rows``: over
+all routes it may take), ``search`` finds the sparsest set of culprits. docs/localization.md derives
+the model.
 """

@@ -73,9 +73,9 @@ class Candidates:
         """How often paths of each kind (P,; -1: they do not count) cross each candidate.
 
         returns  (K, T) counts; (T,) the share of which it is crossed, and the kind
-        Nobody is TUNNELLED here. Probe and answer count one by one: their five-tuples choose their
-        ways independently, so that a round trip which is crossed twice is as likely to survive as
-        two crossed once.
+        No candidate is TUNNELLED here. Probe and answer count one by one: their five-tuples choose
+        their ways independently, so that a round trip which is crossed twice is as likely to
+        survive as two crossed once.
         """
         columns = self.column[: self.classes]
         column, share, against, count = evidence.crossings.crossing_counts(kind, columns)

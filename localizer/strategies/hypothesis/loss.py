@@ -17,18 +17,9 @@ import numpy as np
 
 from localizer.evidence import F64, I64, Evidence
 from localizer.strategies.hypothesis.candidates import Candidates
+from localizer.strategies.hypothesis.parameters import DEFAULT, HypothesisParameters, LossModel
 from localizer.strategies.hypothesis.rows import Grid, Rows
 
-#: What the learnt background is worth against the window's own losses [probes], and the highest
-#: loss of a round trip that may still be a healthy network's.
-BELIEF: Final = 1e4
-LOSSIEST: Final = 5e-3
-#: A healthy component may lose so many times its fair share of the background.
-UNEVEN: Final = 3.0
-#: Share by which the background must change for everything to be computed anew.
-CHANGED: Final = 0.15
-_STEPS: Final = 14
-_EM_STEPS: Final = 4
 _HIGH: Final = np.array([0.7, 0.9, 0.999])
 _PARTIAL: Final = tuple(
     grid.ravel() for grid in np.meshgrid([0.4, 0.8, 0.999], [0.75, 0.6, 0.5, 0.4, 0.3, 0.2, 0.12])
@@ -38,27 +29,32 @@ _PARTIAL: Final = tuple(
 class LossRows(Rows):
     """The paths that lost something; those that did not are counted by what they sent."""
 
-    def __init__(self, evidence: Evidence, choices: Candidates) -> None:
+    def __init__(
+        self, evidence: Evidence, choices: Candidates, parameters: HypothesisParameters = DEFAULT
+    ) -> None:
         lossy = np.flatnonzero((evidence.sent > 0) & (evidence.lost > 0))
-        super().__init__(choices, choices.of_paths(evidence, lossy), len(lossy))
+        super().__init__(
+            choices, choices.of_paths(evidence, lossy), len(lossy), parameters.search.most_atoms
+        )
+        self._model = parameters.loss
         self._lost = evidence.lost[lossy].astype(np.float64)
         self._answered = evidence.sent[lossy] - self._lost
         self._sent = float(evidence.sent.sum())
-        self._told = evidence.background
-        self.background = _first_guess(evidence)
+        self._baseline = evidence.background
+        self.healthy_loss = _first_guess(evidence, parameters.loss)
         clean = (evidence.sent > 0) & (evidence.lost == 0)
         sent, kind = np.unique(evidence.sent, return_inverse=True)
         self._counts, self._share, kind = choices.of_kinds(evidence, np.where(clean, kind, -1))
         self._kind_sent = sent[kind].astype(np.float64)
-        #: Crossings of a round trip, on average: each may lose its part of the background.
+        #: Crossings of a round trip, on average: each may lose its part of the healthy_loss.
         crossed = evidence.crossings.pooled(np.ones(len(evidence.sent))).sum()
         self._length = max(1.0, 2.0 * float(crossed) / len(evidence.sent))
 
     def grid(self) -> Grid:
-        healthy = min(UNEVEN * self.background / self._length, 0.02)
-        low = np.geomspace(1.3 * healthy, 0.5, _STEPS - 1)
+        healthy = min(self._model.uneven * self.healthy_loss / self._length, 0.02)
+        low = np.geomspace(1.3 * healthy, 0.5, self._model.steps - 1)
         sizes = np.concatenate([[healthy], low, _HIGH, [0.999, 0.999]])
-        shares = np.concatenate([np.ones(_STEPS + len(_HIGH)), [0.5, 0.25]])
+        shares = np.concatenate([np.ones(self._model.steps + len(_HIGH)), [0.5, 0.25]])
         return Grid(sizes, shares, (_PARTIAL[0], _PARTIAL[1]))
 
     def near(self, size: float) -> F64:
@@ -68,7 +64,7 @@ class LossRows(Rows):
         return -np.log1p(-sizes)
 
     def log_f(self, rows: I64, damage: F64) -> F64:
-        survive = np.log1p(-self.background) - damage
+        survive = np.log1p(-self.healthy_loss) - damage
         broken = np.log(-np.expm1(np.minimum(survive, -1e-12)))
         out: F64 = self._answered[rows, None] * survive + self._lost[rows, None] * broken
         return out
@@ -83,30 +79,32 @@ class LossRows(Rows):
         return gain
 
     def _each(self, at: I64 | slice, sizes: F64, shares: F64) -> F64:
-        """(n, G) what one clean path of some sorts says of a candidate."""
+        """(n, G) log-likelihood ratio of one clean path of some sorts."""
         hit = self._share[at, None] * shares
         one = self._kind_sent[at, None] * np.log1p(-sizes)
         out: F64 = np.log1p(np.minimum(hit, 0.9999999) * np.expm1(one))
         return np.where(hit == 1, one, out)  # exact, however small
 
     def learn(self) -> bool:
-        """The background that fits what no culprit explains, by a few steps of EM."""
-        before = self.background
-        for _ in range(_EM_STEPS):
+        """Fit the healthy loss to what no culprit explains, by a few steps of EM."""
+        before = self.healthy_loss
+        for _ in range(self._model.em_steps):
             posterior, damage = self.posterior()
-            survive = np.log1p(-self.background) - damage
-            part = np.minimum((posterior * self.background / -np.expm1(survive)).sum(axis=1), 1.0)
-            lost = float(part @ self._lost) + self._told * BELIEF
-            self.background = min(lost / (self._sent + BELIEF), LOSSIEST)
-        return abs(self.background - before) > CHANGED * before
+            survive = np.log1p(-self.healthy_loss) - damage
+            part = np.minimum((posterior * self.healthy_loss / -np.expm1(survive)).sum(axis=1), 1.0)
+            lost = float(part @ self._lost) + self._baseline * self._model.prior_probes
+            self.healthy_loss = min(
+                lost / (self._sent + self._model.prior_probes), self._model.most_healthy
+            )
+        return abs(self.healthy_loss - before) > self._model.refit_change * before
 
 
-def _first_guess(evidence: Evidence) -> float:
+def _first_guess(evidence: Evidence, model: LossModel) -> float:
     """Loss of the median class, faults included: it comes down as they are found."""
     sent = evidence.crossings.pooled(evidence.sent)
     lost = evidence.crossings.pooled(evidence.lost)
     order = np.argsort(lost / np.maximum(sent, 1e-9))
     middle = order[int(np.searchsorted(np.cumsum(sent[order]), 0.5 * sent.sum()))]
     every = float(evidence.sent.sum())
-    rate = lost[middle] / max(sent[middle], 1e-9) * every + evidence.background * BELIEF
-    return float(min(rate / (every + BELIEF), LOSSIEST))
+    rate = lost[middle] / max(sent[middle], 1e-9) * every + evidence.background * model.prior_probes
+    return float(min(rate / (every + model.prior_probes), model.most_healthy))

@@ -12,7 +12,7 @@ Source  Flock (CoNEXT 2023) for the mixture over ECMP paths; atoms, so that seve
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -25,18 +25,26 @@ from localizer.strategies.hypothesis.mixture import log_sum, mixed, thinned
 
 Bool = npt.NDArray[np.bool_]
 
-#: Atoms kept per path: those with the highest posterior weight.
-MOST_ATOMS: Final = 12
 _NEVER: Final = -1e30  # logarithm of no weight
 
 
 @dataclass(slots=True)
 class Culprit:
-    """A chosen culprit: what a crossing of it does, and the share of five-tuples that it hits."""
+    """A chosen candidate and what is known of it.
+
+    which    number of the candidate
+    size     what a crossing of it does: loss probability [1] or added latency [us]
+    share    of the five-tuples that it hits [1]
+    gain     nats by which it raises the log-likelihood above a healthy component's
+    classes  probability of each class (column -> probability, sum 1) to be what explains the paths
+             of this culprit, all other culprits being as they are; empty before the search is over
+    """
 
     which: int
     size: float
     share: float = 1.0
+    gain: float = 0.0
+    classes: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ class Grid:
 
 
 class _Crossing(NamedTuple):
-    """How a hit's paths cross it, those hit by a share of five-tuples less likely."""
+    """How a culprit's paths cross it, less likely where it hits a share of five-tuples."""
 
     sure: Bool  # (n,) so often for sure,
     times: F64  # (n,) namely
@@ -63,8 +71,9 @@ class _Crossing(NamedTuple):
 class Rows(ABC):
     """R paths with their own atoms; others may be counted by sorts (see ``bulk``)."""
 
-    def __init__(self, choices: Candidates, entries: Entries, paths: int) -> None:
+    def __init__(self, choices: Candidates, entries: Entries, paths: int, most_atoms: int) -> None:
         self.choices = choices
+        self._most_atoms = most_atoms
         self.entries = entries
         self.paths = paths
         self._order, self._first = by_candidate(entries, len(choices))
@@ -145,20 +154,20 @@ class Rows(ABC):
         """ln likelihood of all paths that have atoms."""
         return float(self._log(np.arange(self.paths), np.zeros(1)).sum())
 
-    def rebuild(self, rows: I64, hits: list[Culprit]) -> None:
-        """Set the atoms of some paths to what ``hits`` make them."""
+    def rebuild(self, rows: I64, culprits: list[Culprit]) -> None:
+        """Set the atoms of some paths to what ``culprits`` make them."""
         self._weight[rows], self._damage[rows] = _NEVER, 0.0
         self._weight[rows, 0] = 0.0
         wanted = np.zeros(self.paths, bool)
         wanted[rows] = True
-        for hit in hits:
-            mine = np.flatnonzero(wanted[self.touched(hit.which)])
+        for culprit in culprits:
+            mine = np.flatnonzero(wanted[self.touched(culprit.which)])
             if len(mine):
-                self._split(mine, hit)
+                self._split(mine, culprit)
 
-    def split(self, hit: Culprit) -> None:
-        """Let one more hit change the atoms of its paths."""
-        self._split(np.arange(len(self.touched(hit.which))), hit)
+    def split(self, culprit: Culprit) -> None:
+        """Let one more culprit change the atoms of its paths."""
+        self._split(np.arange(len(self.touched(culprit.which))), culprit)
 
     def saved(self, rows: I64) -> tuple[F64, F64]:
         """The atoms of some paths, for ``load``."""
@@ -175,10 +184,10 @@ class Rows(ABC):
         likely = self._weight + self.log_f(np.arange(self.paths), self._damage)
         return np.exp(likely - log_sum(likely)[:, None]), self._damage
 
-    def _split(self, mine: I64, hit: Culprit) -> None:
-        """Split the atoms of some of a hit's paths; ``mine`` are indices into ``touched``."""
-        crossing, place = self._crossing(hit), self.touched(hit.which)[mine]
-        crossed = float(self.damage(np.array([hit.size]))[0])
+    def _split(self, mine: I64, culprit: Culprit) -> None:
+        """Split the atoms of some of a culprit's paths; ``mine`` are indices into ``touched``."""
+        crossing, place = self._crossing(culprit), self.touched(culprit.which)[mine]
+        crossed = float(self.damage(np.array([culprit.size]))[0])
         sure = crossing.sure[mine]
         if sure.any():
             at = place[sure]
@@ -192,7 +201,7 @@ class Rows(ABC):
         weight = (weight[:, None, :] + chances[:, :, None]).reshape(len(place), -1)
         damage = (damage[:, None, :] + crossed * np.arange(ways)[:, None]).reshape(len(place), -1)
         weight = np.maximum(weight, _NEVER)
-        best = np.argsort(-(weight + self.log_f(place, damage)), axis=1)[:, :MOST_ATOMS]
+        best = np.argsort(-(weight + self.log_f(place, damage)), axis=1)[:, : self._most_atoms]
         size = best.shape[1]
         if size > self._weight.shape[1]:
             more = size - self._weight.shape[1]
@@ -207,17 +216,17 @@ class Rows(ABC):
         used = max(int((weight > _NEVER / 2).sum(axis=1).max(initial=1)), 1)
         return weight[:, :used], self._damage[rows, :used]
 
-    def _crossing(self, hit: Culprit) -> _Crossing:
-        known = self._crossings.get((hit.which, hit.share))
+    def _crossing(self, culprit: Culprit) -> _Crossing:
+        known = self._crossings.get((culprit.which, culprit.share))
         if known is None:
-            entries = self.of(hit.which)
+            entries = self.of(culprit.which)
             once, twice = thinned(self.entries.once[entries], self.entries.twice[entries],
-                                   hit.share)  # fmt: skip
+                                   culprit.share)  # fmt: skip
             chances = np.stack([1 - once - twice, once, twice][: 3 if twice.any() else 2], axis=1)
             with np.errstate(divide="ignore"):
                 logs = np.maximum(np.log(np.maximum(chances, 0.0)), _NEVER)
             known = _Crossing((chances == 1).any(axis=1), once + 2 * twice, logs)
-            self._crossings[hit.which, hit.share] = known
+            self._crossings[culprit.which, culprit.share] = known
         return known
 
     def _log(self, rows: I64, more: F64) -> F64:

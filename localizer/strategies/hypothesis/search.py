@@ -1,8 +1,9 @@
 """The sparsest set of culprits that explains the evidence: forward, re-fit, backward.
 
 The candidate that raises the log-likelihood most is added, the rates of all chosen ones are fitted
-again, and so on until none adds enough. Then each one must stand up again without itself, against
-every other candidate: what the first greedy steps took by mistake is put right.
+again, and so on until none adds enough. Then each culprit is removed, all candidates are tested
+again, and it is kept only if it is still the best of them: this corrects mistakes of the first
+greedy steps.
 
 Source  forward-backward selection by likelihood ratio (Wilks 1938; Zhang 2011).
 """
@@ -10,76 +11,72 @@ Source  forward-backward selection by likelihood ratio (Wilks 1938; Zhang 2011).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from localizer.evidence import F64
+from localizer.strategies.hypothesis.parameters import DEFAULT, HypothesisParameters
 from localizer.strategies.hypothesis.rows import Culprit, Rows
 from localizer.strategies.hypothesis.selection import Selection
 
-#: By how many nats an alternative may be worse than the culprit to be weighed at all.
-IMPROBABLE = -12.0
 
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """A culprit, and the nats by which it raises the log-likelihood above a healthy component's.
-
-    classes  probability of each class (column -> probability, sum 1) to be what explains the paths
-             of this culprit, all other culprits being as they are
-    """
-
-    hit: Culprit
-    gain: float
-    classes: dict[int, float]
-
-
-def search(rows: Rows, prior: F64, price: Callable[[int], float], most: int) -> list[Chosen]:
+def search(
+    rows: Rows,
+    prior: F64,
+    price: Callable[[int], float],
+    parameters: HypothesisParameters = DEFAULT,
+) -> list[Culprit]:
     """Choose culprits.
 
     prior    (K,) log odds [nat] of each candidate over an ordinary one
     price    nats that a candidate must bring as one of so many
-    most     culprits
+    returns  the culprits, in the order in which they were chosen, with gain and classes
     """
-    state = Selection(rows, prior)
-    while len(state.hits) < most:
+    state = Selection(rows, prior, parameters.search)
+    while len(state.culprits) < parameters.most:
         best = state.best()
-        if best is None or best[1] < price(len(state.hits) + 1):
+        if best is None or best[1] < price(len(state.culprits) + 1):
             break
         state.add(best[0])
         if rows.learn():
             state.start_again()
-    if len(state.hits) > 1:
-        for hit in list(state.hits):
-            state.refit(hit)
-        for hit in list(state.hits):
-            _stand_up(state, hit, price)
+    if len(state.culprits) > 1:
+        for culprit in list(state.culprits):
+            state.refit(culprit)
+        for culprit in list(state.culprits):
+            _test_again(state, culprit, price)
         for which in state.challengers():
-            _challenge(state, which, price(len(state.hits)))
-    worth = [(hit, state.worth_of(hit)) for hit in state.hits]
+            _challenge(state, which, price(len(state.culprits)))
+    worth = [(culprit, state.worth_of(culprit)) for culprit in state.culprits]
     return [
-        Chosen(hit, gain, _alternatives(state, hit, gain))
-        for hit, gain in worth
-        if gain >= price(len(worth)) and state.backed(hit, worth, price(len(worth)))
+        replace(
+            culprit,
+            gain=gain,
+            classes=_alternatives(state, culprit, gain, parameters.search.improbable),
+        )
+        for culprit, gain in worth
+        if gain >= price(len(worth)) and state.backed(culprit, worth, price(len(worth)))
     ]
 
 
-def _alternatives(state: Selection, hit: Culprit, gain: float) -> dict[int, float]:
+def _alternatives(
+    state: Selection, culprit: Culprit, gain: float, improbable: float
+) -> dict[int, float]:
     """Posterior of the classes that could stand where a culprit stands, its own included.
 
-    Each class is as likely as its best candidate, in whichever direction. What an open incident
-    lends to its component counts for nothing here. Improbable classes are left out.
+    Each class is as likely as its best candidate, in whichever direction. The prior of
+    open incidents is left out here. Improbable classes are left out.
     """
-    state.remove(hit)
+    state.remove(culprit)
     score = state.score()
-    state.put_back(hit)
+    state.put_back(culprit)
     choices = state.rows.choices
-    own = int(choices.column[hit.which])
-    taken = {int(choices.column[other.which]) for other in state.hits} - {own}
+    own = int(choices.column[culprit.which])
+    taken = {int(choices.column[other.which]) for other in state.culprits} - {own}
     score[np.isin(choices.column, list(taken))] = -np.inf
-    score[hit.which] = max(score[hit.which], gain)
-    near = np.flatnonzero(score > score[choices.column == own].max() + IMPROBABLE)
+    score[culprit.which] = max(score[culprit.which], gain)
+    near = np.flatnonzero(score > score[choices.column == own].max() + improbable)
     best: dict[int, float] = {}
     for which in near.tolist():
         column = int(choices.column[which])
@@ -90,24 +87,24 @@ def _alternatives(state: Selection, hit: Culprit, gain: float) -> dict[int, floa
     return {column: each / total for column, each in weight.items()}
 
 
-def _stand_up(state: Selection, hit: Culprit, price: Callable[[int], float]) -> None:
-    """Each must stand up again without itself, against every other candidate."""
-    state.remove(hit)
+def _test_again(state: Selection, culprit: Culprit, price: Callable[[int], float]) -> None:
+    """Remove a culprit and choose the best candidate again, if it still pays its price."""
+    state.remove(culprit)
     best = state.best()
-    if best is not None and best[1] >= price(len(state.hits) + 1):
-        if best[0] == hit.which:
-            state.put_back(hit)
+    if best is not None and best[1] >= price(len(state.culprits) + 1):
+        if best[0] == culprit.which:
+            state.put_back(culprit)
         else:
             state.add(best[0])
 
 
 def _challenge(state: Selection, which: int, price: float) -> None:
-    """Let a candidate in, drop whom it makes superfluous, and keep that if it explains more."""
-    if any(hit.which == which for hit in state.hits):
+    """Add a candidate and drop the culprits that it makes superfluous, if that explains more."""
+    if any(culprit.which == which for culprit in state.culprits):
         return
     before, known = state.objective(price), state.snapshot()
-    hit = state.add(which)
-    for other in [*state.neighbours(hit), hit]:
+    culprit = state.add(which)
+    for other in [*state.neighbours(culprit), culprit]:
         if state.worth_of(other) < price:
             state.remove(other)
     if state.objective(price) <= before:

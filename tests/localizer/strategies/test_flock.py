@@ -9,7 +9,7 @@ import pytest
 from small_evidence import evidence, late, matrix
 
 from localizer import strategies
-from localizer.strategies.flock import KNOWN, Parameters, Search, log_odds, search
+from localizer.strategies.flock import DEFAULT, FlockParameters, Search, log_odds, search
 
 
 def likelihood(share: np.ndarray, odds: np.ndarray, chosen: set[int]) -> float:
@@ -29,12 +29,12 @@ def draw(seed: int, *, known: bool) -> tuple[np.ndarray, np.ndarray]:
     loss = np.array([0.1, 0, 0, 0.02, 0, 0, 0])
     survive = np.prod(np.where(rng.random((40, 7)) < share, 1.0 - loss, 1.0), axis=1)
     sent = np.full(40, 100)
-    return share, log_odds(sent, rng.binomial(sent, 1.0 - survive), KNOWN)
+    return share, log_odds(sent, rng.binomial(sent, 1.0 - survive), DEFAULT)
 
 
 def test_the_odds_of_a_flow_are_those_of_the_paper() -> None:
     """3 of 100 lost: (0.003 / 2e-4)^3 (0.997 / 0.9998)^97."""
-    odds = log_odds(np.array([100]), np.array([3]), Parameters(3e-3, 2e-4, -15.0))
+    odds = log_odds(np.array([100]), np.array([3]), FlockParameters(3e-3, 2e-4, -15.0))
     assert odds[0] == pytest.approx(3 * np.log(15) + 97 * np.log(0.997 / 0.9998))
 
 
@@ -57,7 +57,7 @@ def test_a_gain_is_a_difference_of_likelihoods_after_any_steps(seed: int, known:
 @pytest.mark.parametrize("seed", range(10))
 def test_the_search_finds_the_best_of_all_hypotheses(seed: int, known: bool) -> None:
     share, odds = draw(seed, known=known)
-    found = set(search(matrix(share.tolist()), odds, -15.0))
+    found = set(search(matrix(share.tolist()), odds, DEFAULT))
     everything = [
         set(some) for size in range(8) for some in combinations(range(share.shape[1]), size)
     ]
@@ -67,7 +67,7 @@ def test_the_search_finds_the_best_of_all_hypotheses(seed: int, known: bool) -> 
 
 def test_a_prior_too_dear_blames_nobody() -> None:
     share, odds = draw(0, known=True)
-    assert search(matrix(share.tolist()), odds, -1e6) == []
+    assert search(matrix(share.tolist()), odds, FlockParameters(prior=-1e6)) == []
 
 
 def test_chance_losses_blame_nobody() -> None:

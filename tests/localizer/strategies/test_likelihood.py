@@ -14,7 +14,7 @@ from localizer.strategies.hypothesis.loss import LossRows
 from localizer.strategies.hypothesis.rows import Culprit
 
 PATHS, CLASSES, SENT = 20, 7, 20
-HITS = [Culprit(0, 0.4), Culprit(3, 0.1), Culprit(5, 0.8, 0.5)]
+CULPRITS = [Culprit(0, 0.4), Culprit(3, 0.1), Culprit(5, 0.8, 0.5)]
 
 
 def evidence(seed: int) -> Evidence:
@@ -34,35 +34,37 @@ def evidence(seed: int) -> Evidence:
     )  # fmt: skip
 
 
-def log_likelihood(told: Evidence, rows: LossRows, hits: list[Culprit], path: int) -> float:
-    """Over all ways in which the probe and the answer of a path may cross the hits."""
+def log_likelihood(given: Evidence, rows: LossRows, culprits: list[Culprit], path: int) -> float:
+    """Over all ways in which the probe and the answer of a path may cross the culprits."""
     total = 0.0
-    for times in product(range(3), repeat=len(hits)):
-        chance, survive = 1.0, 1.0 - rows.background
-        for hit, crossed in zip(hits, times, strict=True):
-            column, mode = rows.choices.column[hit.which], rows.choices.mode[hit.which]
-            a, b = (float(x[path, column]) * hit.share for x in (told.forward, told.reverse))
+    for times in product(range(3), repeat=len(culprits)):
+        chance, survive = 1.0, 1.0 - rows.healthy_loss
+        for culprit, crossed in zip(culprits, times, strict=True):
+            column, mode = rows.choices.column[culprit.which], rows.choices.mode[culprit.which]
+            a, b = (float(x[path, column]) * culprit.share for x in (given.forward, given.reverse))
             a, b = (a, b) if mode == BOTH else ((a, 0.0) if mode == 1 else (b, 0.0))
             chance *= ((1 - a) * (1 - b), a * (1 - b) + b * (1 - a), a * b)[crossed]
-            survive *= (1 - hit.size) ** crossed
-        lost = int(told.lost[path])
-        total += chance * survive ** (int(told.sent[path]) - lost) * (1 - survive) ** lost
+            survive *= (1 - culprit.size) ** crossed
+        lost = int(given.lost[path])
+        total += chance * survive ** (int(given.sent[path]) - lost) * (1 - survive) ** lost
     return float(np.log(total))
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_atoms_are_all_that_a_route_may_be_and_gains_are_differences(seed: int) -> None:
-    told = evidence(seed)
-    rows = LossRows(told, candidates(told))
-    lossy = np.flatnonzero(told.lost > 0)
+    given = evidence(seed)
+    rows = LossRows(given, candidates(given))
+    lossy = np.flatnonzero(given.lost > 0)
     every = np.arange(rows.paths)
-    rows.rebuild(every, HITS[:2])  # nine atoms at most: none is dropped
-    likely = sum(log_likelihood(told, rows, HITS[:2], path) for path in lossy.tolist())
+    rows.rebuild(every, CULPRITS[:2])  # nine atoms at most: none is dropped
+    likely = sum(log_likelihood(given, rows, CULPRITS[:2], path) for path in lossy.tolist())
     assert rows.total() == pytest.approx(likely)
     other = len(rows.choices) - 1  # the link, against its direction
     for which in (CLASSES - 2, other):
         more = Culprit(which, 0.3, 0.25)
-        after = sum(log_likelihood(told, rows, [*HITS[:2], more], path) for path in lossy.tolist())
+        after = sum(
+            log_likelihood(given, rows, [*CULPRITS[:2], more], path) for path in lossy.tolist()
+        )
         sorts = rows.sorts(rows.of(which))
         gain = rows.gain(sorts, np.array([0.3]), np.array([0.25])).sum()
         assert gain == pytest.approx(after - likely)
@@ -70,13 +72,13 @@ def test_atoms_are_all_that_a_route_may_be_and_gains_are_differences(seed: int) 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_path_on_known_and_unknown_routes_keeps_the_atoms_that_have_weight(seed: int) -> None:
-    told = evidence(seed)
-    rows = LossRows(told, candidates(told))
-    rows.rebuild(np.arange(rows.paths), HITS)
+    given = evidence(seed)
+    rows = LossRows(given, candidates(given))
+    rows.rebuild(np.arange(rows.paths), CULPRITS)
     dropped = (
         sum(  # of up to 27, 12 are kept: the likeliest, so little is lost
-            log_likelihood(told, rows, HITS, path)
-            for path in np.flatnonzero(told.lost > 0).tolist()
+            log_likelihood(given, rows, CULPRITS, path)
+            for path in np.flatnonzero(given.lost > 0).tolist()
         )
         - rows.total()
     )
@@ -85,15 +87,15 @@ def test_a_path_on_known_and_unknown_routes_keeps_the_atoms_that_have_weight(see
 
 @pytest.mark.parametrize("seed", range(8))
 def test_clean_paths_are_counted_exactly(seed: int) -> None:
-    told = evidence(seed)
-    rows = LossRows(told, candidates(told))
-    rows.background = 0.0  # what clean paths say does not depend on it
-    clean = np.flatnonzero(told.lost == 0).tolist()
+    given = evidence(seed)
+    rows = LossRows(given, candidates(given))
+    rows.healthy_loss = 0.0  # the likelihood of clean paths does not depend on it
+    clean = np.flatnonzero(given.lost == 0).tolist()
     sizes, shares = np.array([0.0, 0.3, 0.9995, 0.5]), np.array([1.0, 1.0, 1.0, 0.25])
     got = rows.bulk(sizes, shares)
     for which in range(len(rows.choices)):
         want = [
-            sum(log_likelihood(told, rows, [Culprit(which, size, share)], path) for path in clean)
+            sum(log_likelihood(given, rows, [Culprit(which, size, share)], path) for path in clean)
             for size, share in zip(sizes.tolist(), shares.tolist(), strict=True)
         ]
         assert got[which] == pytest.approx(want)
@@ -101,14 +103,14 @@ def test_clean_paths_are_counted_exactly(seed: int) -> None:
 
 
 def test_one_more_split_is_a_rebuild_and_loading_undoes_it() -> None:
-    told = evidence(1)
-    rows = LossRows(told, candidates(told))
+    given = evidence(1)
+    rows = LossRows(given, candidates(given))
     every = np.arange(rows.paths)
-    rows.rebuild(every, HITS)
+    rows.rebuild(every, CULPRITS)
     whole = rows.total()
-    rows.rebuild(every, HITS[:2])
+    rows.rebuild(every, CULPRITS[:2])
     before, without = rows.saved(every), rows.total()
-    rows.split(HITS[2])
+    rows.split(CULPRITS[2])
     assert rows.total() == pytest.approx(whole)
     rows.load(every, before)
     assert rows.total() == without != whole

@@ -8,7 +8,7 @@ from scipy import optimize
 from small_evidence import evidence, matrix
 
 from localizer import strategies
-from localizer.strategies.netbouncer import KNOWN, Parameters, blame, fit, step
+from localizer.strategies.netbouncer import KNOWN, NetbouncerParameters, attribute, fit, step
 
 netbouncer = strategies.get("netbouncer")
 
@@ -43,7 +43,7 @@ def test_the_fit_is_a_minimum_in_every_link(seed: int) -> None:
     rng = np.random.default_rng(seed)
     share = (rng.random((30, 5)) < 0.5).astype(float)
     y = np.prod(np.where(share > 0, [1.0, 0.7, 1.0, 0.95, 1.0], 1.0), axis=1)
-    x = fit(matrix(share.tolist()), y, 0.011)
+    x = fit(matrix(share.tolist()), y, KNOWN)
     here = objective(share, y, x, 0.011)
     for link in range(5):
         for value in np.linspace(0, 1, 101):
@@ -56,21 +56,26 @@ def test_success_probabilities_are_recovered() -> None:
     truth = np.array([1.0, 0.7, 1.0, 0.9])
     pairs = [[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1], [0, 0, 1, 1]]
     y = np.prod(np.where(np.array(pairs) > 0, truth, 1.0), axis=1)
-    assert fit(matrix(pairs * 4), np.tile(y, 4), 0.011) == pytest.approx(truth, abs=0.01)
+    assert fit(matrix(pairs * 4), np.tile(y, 4), KNOWN) == pytest.approx(truth, abs=0.01)
 
 
 def test_a_link_on_clean_paths_only_keeps_its_success() -> None:
-    x = fit(matrix([[1, 1, 0], [0, 1, 1]]), np.array([0.5, 1.0]), 0.011)
+    x = fit(matrix([[1, 1, 0], [0, 1, 1]]), np.array([0.5, 1.0]), KNOWN)
     assert x[1] == pytest.approx(1.0)
     assert x[2] == 1.0
 
 
 def test_links_above_the_threshold_are_blamed_by_loss() -> None:
     paths = [[1, 0, 0], [1, 0, 1], [0, 1, 0], [0, 1, 1], [0, 0, 1]] * 3
-    found = blame(evidence(paths, [10, 10, 40, 40, 0] * 3, sent=100), KNOWN)
+    found = attribute(evidence(paths, [10, 10, 40, 40, 0] * 3, sent=100), KNOWN)
     assert [b.column for b in found] == [1, 0]
     assert found[0].effect == pytest.approx(0.4, abs=0.02)
-    assert blame(evidence(paths, [10, 10, 40, 40, 0] * 3, sent=100), Parameters(0.011, 0.6)) == []
+    assert (
+        attribute(
+            evidence(paths, [10, 10, 40, 40, 0] * 3, sent=100), NetbouncerParameters(0.011, 0.6)
+        )
+        == []
+    )
 
 
 # --- devices ------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from small_evidence import evidence, late, matrix
 
 from localizer import strategies
-from localizer.strategies.vote007 import blame, cast
+from localizer.strategies.vote007 import Vote007Parameters, attribute, cast
 
 #  h0 --a-- t0 --b-- s --c-- t1 --d-- h1      links a..e; h2 hangs on t1 by e
 LINE = [
@@ -29,20 +29,22 @@ def test_a_route_that_is_not_known_spreads_its_vote_by_the_shares() -> None:
 
 
 def test_the_most_voted_is_blamed_and_explains_its_flows() -> None:
-    assert [b.column for b in blame(evidence(LINE, [2, 0, 3]), 0.01)] == [3]
+    assert [b.column for b in attribute(evidence(LINE, [2, 0, 3]), Vote007Parameters(0.01))] == [3]
 
 
 def test_what_the_first_does_not_explain_is_voted_on_again() -> None:
     #     a  b  and a link of its own for every flow
     two = np.hstack([[[1, 0], [1, 0], [1, 0], [0, 1], [0, 1]], np.eye(5)]).tolist()
-    assert [b.column for b in blame(evidence(two, [1, 1, 1, 1, 1]), 0.01)] == [0, 1]
+    assert [
+        b.column for b in attribute(evidence(two, [1, 1, 1, 1, 1]), Vote007Parameters(0.01))
+    ] == [0, 1]
 
 
 def test_a_link_below_the_threshold_of_all_votes_is_not_blamed() -> None:
     """Ten flows bad on a, one on b: b holds 1/11 of the votes."""
     lone = evidence([[1, 0]] * 10 + [[0, 1]], [1] * 11)
-    assert [b.column for b in blame(lone, 0.09)] == [0, 1]
-    assert [b.column for b in blame(lone, 0.10)] == [0]
+    assert [b.column for b in attribute(lone, Vote007Parameters(0.09))] == [0, 1]
+    assert [b.column for b in attribute(lone, Vote007Parameters(0.10))] == [0]
 
 
 def test_of_near_ties_the_one_with_more_of_its_paths_bad_is_blamed() -> None:

@@ -1,0 +1,26 @@
+"""The registry of the localizer's parameters: every dataclass that declares some, by name."""
+
+from __future__ import annotations
+
+from localizer.detectors import single_series
+from localizer.options import Options
+from localizer.strategies import crossing as published
+from localizer.strategies import deepview, flock, intersection, netbouncer, pll, vote007
+from localizer.strategies.hypothesis import parameters as hypothesis
+
+
+def groups() -> dict[str, object]:
+    """Name -> instance with the values in force, for ``schemas.parameters.parameter.rows``."""
+    return {
+        "localizer": Options(),
+        "localizer.detectors.single_series": single_series.DEFAULT,
+        "localizer.strategies.hypothesis": hypothesis.DEFAULT,
+        "localizer.strategies.published": published.DEFAULT,
+        "localizer.strategies.deepview": deepview.DEFAULT,
+        "localizer.strategies.flock": flock.DEFAULT,
+        "localizer.strategies.intersection": intersection.DEFAULT,
+        "localizer.strategies.netbouncer.all_routes_known": netbouncer.KNOWN,
+        "localizer.strategies.netbouncer.active_probes": netbouncer.ACTIVE,
+        "localizer.strategies.pll": pll.DEFAULT,
+        "localizer.strategies.vote007": vote007.DEFAULT,
+    }
