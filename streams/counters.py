@@ -1,4 +1,4 @@
-"""What a stream worker has done, for the api's /metrics."""
+"""The metrics of a stream worker, for /metrics."""
 
 from __future__ import annotations
 
@@ -16,51 +16,51 @@ _DOCUMENTS: Final = (topics.INCIDENTS, topics.PLACEMENT, topics.MAINTENANCE)
 
 
 def samples(worker: StreamWorker) -> Iterator[Sample]:
-    """Counters of one worker; records in = judged + late + duplicate + dead_lettered + held."""
-    tally = worker.ingest.tally
+    """Metrics of one worker; records = judged + late + duplicate + dead_lettered + held."""
+    records, localize = worker.ingest.counts, worker.localize.counts
     for outcome in ("judged", "late", "duplicate", "dead_lettered"):
-        yield Sample(metrics.STREAM_RECORDS, getattr(tally, outcome), (outcome,))
-    yield Sample(metrics.STREAM_AHEAD, tally.ahead)
+        yield Sample(metrics.STREAM_RECORDS, getattr(records, outcome), (outcome,))
+    yield Sample(metrics.STREAM_AHEAD, records.ahead)
     yield Sample(metrics.STREAM_WINDOWING_FAILURES, worker.ingest.failures)
     for what, size in sorted(worker.ingest.sizes.items()):
         yield Sample(metrics.STREAM_WINDOWER_SIZE, size, (what,))
-    yield Sample(metrics.STREAM_HELD, tally.held)
+    yield Sample(metrics.STREAM_HELD, records.held)
     for topic, missing in (
-        (topics.PINGS, tally.gaps),
+        (topics.PINGS, records.gaps),
         (topics.HEARTBEATS, worker.heartbeats.missing),
         (topics.WINDOWS, worker.localize.missing),
     ):
         yield Sample(metrics.STREAM_MISSING, missing, (topic.name,))
-    yield Sample(metrics.STREAM_REPEATED, worker.localize.repeated)
+    yield Sample(metrics.STREAM_REPEATED, localize.repeated)
     yield Sample(metrics.STREAM_LAG, worker.lag_s)
     yield Sample(metrics.STREAM_CATCHING_UP, worker.catching_up)
     yield Sample(metrics.STREAM_COMMIT_STALLED, worker.commit_stalled)
     failing = worker.localize.failing()
-    failures = worker.localize.failures
-    for fabric in sorted({*failures, *failing}):
-        yield Sample(metrics.STREAM_FABRIC_FAILURES, failures[fabric], (fabric,))
+    for fabric in sorted({*localize.failures, *failing}):
+        yield Sample(metrics.STREAM_FABRIC_FAILURES, localize.failures[fabric], (fabric,))
         yield Sample(metrics.STREAM_FABRIC_FAILING, fabric in failing, (fabric,))
     for what, size in worker.localize.sizes().items():
         yield Sample(metrics.STREAM_LOCALIZER_SIZE, size, (what,))
-    yield Sample(metrics.STREAM_WAITING, worker.confluence.waiting_bytes)
-    yield Sample(metrics.STREAM_STUCK, worker.confluence.stuck)
-    yield Sample(metrics.STREAM_EARLY, worker.confluence.early)
+    yield Sample(metrics.STREAM_WAITING, worker.merger.buffered_bytes)
+    yield Sample(metrics.STREAM_STUCK, worker.merger.stalled)
+    yield Sample(metrics.STREAM_EARLY, worker.merger.early)
     for topic, messages in (
-        (topics.PINGS, tally.messages),
+        (topics.PINGS, records.messages),
         (topics.HEARTBEATS, worker.heartbeats.received),
-        (topics.WINDOWS, worker.localize.messages),
+        (topics.WINDOWS, localize.messages),
     ):
         yield Sample(metrics.STREAM_MESSAGES, messages, (topic.name,))
-    for topic, dead in (
+    refused = worker.refused + worker.operator_feed.refused
+    for topic, dead_lettered in (
         (topics.HEARTBEATS, worker.heartbeats.dead_lettered),
-        (topics.WINDOWS, worker.localize.dead_lettered),
-        *((each, (worker.refused + worker.notices.refused)[each.name]) for each in _DOCUMENTS),
+        (topics.WINDOWS, localize.dead_lettered),
+        *((each, refused[each.name]) for each in _DOCUMENTS),
     ):
-        yield Sample(metrics.STREAM_DEAD_LETTERS, dead, (topic.name,))
+        yield Sample(metrics.STREAM_DEAD_LETTERS, dead_lettered, (topic.name,))
     yield Sample(metrics.STREAM_TWINS, worker.heartbeats.twins.count)
-    yield Sample(metrics.STREAM_FINDINGS, worker.localize.incidents, ("incident",))
-    yield Sample(metrics.STREAM_FINDINGS, worker.localize.anomalies, ("anomaly",))
-    for reason, refused in worker.admission.refused.items():
-        yield Sample(metrics.STREAM_REFUSED, refused, (reason,))
+    yield Sample(metrics.STREAM_FINDINGS, localize.incidents, ("incident",))
+    yield Sample(metrics.STREAM_FINDINGS, localize.anomalies, ("anomaly",))
+    for reason, count in worker.admission.refused.items():
+        yield Sample(metrics.STREAM_REFUSED, count, (reason,))
     for cause in CAUSES:
-        yield Sample(metrics.STREAM_SUPPRESSED, worker.localize.suppressed[cause], (cause,))
+        yield Sample(metrics.STREAM_SUPPRESSED, localize.suppressed[cause], (cause,))

@@ -17,142 +17,148 @@ from streams.admission.admission import Admission
 from streams.admission.twins import Twins
 from streams.kafka.messages import InMessage, OutMessage
 from streams.merge.consumer_progress import ConsumerProgress
-from streams.merge.output_merger import OutputMerger, Stage
-from streams.merge.pending_acks import PendingAcks, in_message
+from streams.merge.output_merger import MergeInput, OutputMerger
+from streams.merge.pending_acks import PendingAck, to_message
 from streams.windowing.chunk_writer import heartbeat_chunks
 from streams.windowing.windower import SECOND
 
 _FLUSH_S: Final = 0.5
 _REFRESH_S: Final = 1.0
 _BATCH: Final = 4096
-_AHEAD_S: Final = 60  # of a heartbeat's clock before the broker's
+#: How far a heartbeat's clock may be ahead of the broker's to move its partition's event time [s].
+_MAX_AHEAD_S: Final = 60
 
 
 @dataclass(slots=True)
-class _Lane:
-    """One partition in one assignment: what was gathered since the last flush."""
+class _PartitionState:
+    """One partition from its assignment to its revocation: what came since the last flush."""
 
     beats: defaultdict[tuple[int, str], list[Heartbeat]] = field(
         default_factory=lambda: defaultdict(list)
     )  # second, fabric
     letters: list[OutMessage] = field(default_factory=list)
-    held: list[PendingAcks] = field(default_factory=list)
-    front_s: int = 0
+    pending_acks: list[PendingAck] = field(default_factory=list)
+    event_time_s: int = 0
 
 
 class Heartbeats:
-    """Gathers heartbeats for half a second and forwards them to their fabric's localizer."""
+    """Gathers heartbeats for half a second and publishes them for the localizer of their fabric.
+
+    received, dead_lettered  messages read, and those of them that are not valid [count]
+    """
 
     def __init__(
         self,
-        confluence: OutputMerger,
+        merger: OutputMerger,
         *,
-        reading: ConsumerProgress | None = None,
+        progress: ConsumerProgress | None = None,
         admission: Admission | None = None,
     ) -> None:
-        self._confluence = confluence
+        self._merger = merger
         self._admission = admission or Admission()
-        self._reading = reading or ConsumerProgress()
-        self._lanes: dict[int, _Lane] = {}
+        self._progress = progress or ConsumerProgress()
+        self._partitions: dict[int, _PartitionState] = {}
         self._lock = asyncio.Lock()
         self.received = self.dead_lettered = 0
         self.twins = Twins()
-        confluence.join(
-            Stage(topics.HEARTBEATS.name, self._reading, self._front_s, lambda partition: None)
+        merger.register(
+            MergeInput(
+                topics.HEARTBEATS.name, self._progress, self._event_time_s, lambda partition: None
+            )
         )
 
-    async def take(self, event: Any) -> None:
-        """One message of skh.heartbeats."""
+    async def consume(self, event: Any) -> None:
+        """Take in one message of skh.heartbeats."""
         partition, offset = event.message.partition, event.message.offset
-        if self._reading.take(partition, offset) or partition not in self._lanes:
-            self._confluence.forget(topics.HEARTBEATS.name, partition)
-            self._lanes[partition] = _Lane()
-        lane = self._lanes[partition]
-        self._read(partition, lane, in_message(event))
-        lane.held.append(PendingAcks(offset, event))
-        if len(lane.held) >= _BATCH:
+        if self._progress.record(partition, offset) or partition not in self._partitions:
+            self._merger.discard(topics.HEARTBEATS.name, partition)
+            self._partitions[partition] = _PartitionState()
+        state = self._partitions[partition]
+        self._read(partition, state, to_message(event))
+        state.pending_acks.append(PendingAck(offset, event))
+        if len(state.pending_acks) >= _BATCH:
             await self.flush()
 
-    def _read(self, partition: int, lane: _Lane, message: InMessage) -> None:
+    def _read(self, partition: int, state: _PartitionState, message: InMessage) -> None:
         self.received += 1
         try:
             beat = self._admission.heartbeat(message, partition)
-        except Exception as why:  # whatever escapes a decoder costs its message, not the stage
+        except Exception as why:  # whatever a decoder raises costs its message, not the stage
             self.dead_lettered += 1
-            lane.letters.append(
+            state.letters.append(
                 dead_letters.message(
                     topics.HEARTBEATS.name, partition, message.offset, message.value, str(why)
                 )
             )
-        else:
-            self.twins.see(beat)
-            # A clock far ahead must not move what the heartbeats of others wait for.
-            second = beat.time // SECOND
-            if message.time_ms > 0:  # else the broker does not say when it came
-                second = min(second, message.time_ms // 1000 + _AHEAD_S)
-            lane.beats[second, beat.fabric].append(beat)
-            lane.front_s = max(lane.front_s, second)
+            return
+        self.twins.observe(beat)
+        # A clock far ahead must not delay the heartbeats of other agents.
+        second = beat.time // SECOND
+        if message.time_ms > 0:  # else the arrival time is unknown
+            second = min(second, message.time_ms // 1000 + _MAX_AHEAD_S)
+        state.beats[second, beat.fabric].append(beat)
+        state.event_time_s = max(state.event_time_s, second)
 
     async def flush(self) -> None:
-        """Publish what was gathered, then acknowledge it."""
+        """Publish the heartbeats that have come since the last flush, then acknowledge them."""
         async with self._lock:
-            if self._lanes:
-                await self._reading.begin()
-            for partition, lane in list(self._lanes.items()):
-                if lane.held:
-                    self._put(partition, lane)
-            await self._confluence.publish()
+            if self._partitions:
+                await self._progress.begin()
+            for partition, state in list(self._partitions.items()):
+                if state.pending_acks:
+                    self._add(partition, state)
+            await self._merger.publish()
 
-    def _put(self, partition: int, lane: _Lane) -> None:
-        held, lane.held = lane.held, []
-        out, lane.letters = lane.letters, []
-        for second, fabric in sorted(lane.beats):
-            out += heartbeat_chunks(partition, fabric, lane.beats[second, fabric], second)
-        lane.beats.clear()
+    def _add(self, partition: int, state: _PartitionState) -> None:
+        pending_acks, state.pending_acks = state.pending_acks, []
+        out, state.letters = state.letters, []
+        for second, fabric in sorted(state.beats):
+            out += heartbeat_chunks(partition, fabric, state.beats[second, fabric], second)
+        state.beats.clear()
 
-        def done() -> None:
-            if self._lanes.get(partition) is lane:
-                for each in held:
+        def on_published() -> None:
+            if self._partitions.get(partition) is state:  # else it was revoked in the meantime
+                for each in pending_acks:
                     each.event.ack()
 
-        self._confluence.put((topics.HEARTBEATS.name, partition), out, done)
+        self._merger.add((topics.HEARTBEATS.name, partition), out, on_published)
 
     async def refresh(self) -> None:
-        """Ask where partitions end that have not come of late: pings wait for their heartbeats."""
-        await self._reading.refresh()
+        """Ask the broker for the ends of quiet partitions: pings wait for unread heartbeats."""
+        await self._progress.refresh()
 
     @property
     def missing(self) -> int:
-        """Messages that the broker no longer had."""
-        return self._reading.missing
+        """Messages that the broker no longer had [count]."""
+        return self._progress.missing
 
-    def _front_s(self, partition: int) -> int:
-        lane = self._lanes.get(partition)
-        return lane.front_s if lane else 0
+    def _event_time_s(self, partition: int) -> int:
+        state = self._partitions.get(partition)
+        return state.event_time_s if state else 0
 
-    def forget(self) -> None:
-        """A rebalance has begun: what is not acknowledged will be read again."""
-        self._lanes.clear()
-        self._reading.forget()
-        self._confluence.forget(topics.HEARTBEATS.name)
+    def revoke(self) -> None:
+        """A rebalance has begun: the next owners read again from the committed offsets."""
+        self._partitions.clear()
+        self._progress.reset()
+        self._merger.discard(topics.HEARTBEATS.name)
 
 
 def attach(
     app: faust.App,
-    confluence: OutputMerger,
-    reading: ConsumerProgress,
+    merger: OutputMerger,
+    progress: ConsumerProgress,
     admission: Admission | None = None,
 ) -> Heartbeats:
-    """Make the agent of skh.heartbeats; returns the stage for its counts."""
+    """Make the Faust agent of skh.heartbeats and its timers; returns the stage."""
     inbox = app.topic(
         topics.HEARTBEATS.name, key_serializer="raw", value_serializer="raw", value_type=bytes
     )
-    stage = Heartbeats(confluence, reading=reading, admission=admission)
+    stage = Heartbeats(merger, progress=progress, admission=admission)
 
     @app.agent(inbox, name="streams.heartbeats")
     async def heartbeats(stream: Any) -> AsyncIterator[None]:
         async for event in stream.noack().events():
-            await stage.take(event)
+            await stage.consume(event)
             yield None
 
     @app.task  # type: ignore[untyped-decorator]  # Faust ships no types
@@ -169,6 +175,6 @@ def attach(
 
     @app.on_partitions_revoked.connect(weak=False)
     async def revoked(*_: Any, **__: Any) -> None:
-        stage.forget()
+        stage.revoke()
 
     return stage

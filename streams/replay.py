@@ -66,13 +66,18 @@ class Replay:
         return [*self._suppressed, *now]
 
     @property
-    def tally(self) -> RecordCounts:
+    def counts(self) -> RecordCounts:
         """Where every record went."""
-        return self._worker.tally
+        return self._worker.counts
+
+    @property
+    def fabrics(self) -> int:
+        """Fabrics with a localizer [count]."""
+        return len(self._localizers)
 
     @property
     def paths(self) -> int:
-        """Paths watched."""
+        """Paths that the localizers know [count]."""
         return sum(localizer.paths for localizer in self._localizers.values())
 
     def feed(

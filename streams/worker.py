@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import faust
-import mode
 
 from localizer.localizer import Localizer
 from localizer.options import Options
@@ -22,29 +20,31 @@ from schemas.topics import Topic
 from streams import heartbeats, ingest
 from streams.admission.admission import Admission
 from streams.admission.ownership import Ownership
-from streams.kafka import security, transport
-from streams.kafka.fetch import PARTITION_BYTES
-from streams.kafka.publisher import Publisher
-from streams.localize import restore, stage
-from streams.localize.operator_feed import OperatorFeed
-from streams.localize.reread import WindowsReader
-from streams.merge.consumer_progress import SETTLED_S, ConsumerProgress, OffsetRange
+from streams.kafka import faust_app, faust_transport
+from streams.kafka.offset_ranges import unread_ranges
+from streams.kafka.producer import KafkaProducer
+from streams.localize import stage
+from streams.localize.services import MakeLocalizer
+from streams.merge.consumer_progress import CAUGHT_UP_S, ConsumerProgress, OffsetRange
 from streams.merge.end_offsets import EndOffsets
 from streams.merge.output_merger import OutputMerger
+from streams.readers.incidents import read_incidents
+from streams.readers.operator_feed import OperatorFeed
+from streams.readers.windows_reader import WindowsReader
 
 
 @dataclass(frozen=True)
 class StreamConfig:
-    """What a worker is told.
+    """Settings of a worker.
 
     bootstrap   host:port,... of the brokers; kafka: further librdkafka settings, of all clients
     group       consumer group; workers of one group share the partitions
     topology    of one fabric; other fabrics are learnt from their records
-    fetch_wait_ms  see ``transport.use``: small for the embedded broker
-    sender_keys  the key ring of this moment: senders must sign; None: they need not
-    unsigned_senders  take messages without a signature although there are sender keys
-    commit_s    acknowledged messages that are not committed for so long are reported
-    session_s   after this time without a sign of life a worker's partitions are given to others
+    fetch_wait_ms  see ``faust_transport.use``: small for the embedded broker [ms]
+    sender_keys  returns the current key ring: senders must sign; None: they need not
+    unsigned_senders  accept messages without a signature although there are sender keys
+    commit_s    acknowledged messages that stay uncommitted for this time are reported [s]
+    session_s   a worker without a sign of life for this time loses its partitions [s]
     """
 
     bootstrap: str
@@ -63,61 +63,66 @@ class StreamWorker:
     """One Faust worker with the agents of skh.pings, skh.heartbeats and skh.windows.
 
     ``start`` returns when consumption has begun or is about to; ``wait`` returns when the worker
-    crashed; ``stop`` publishes nothing more and commits what nobody needs any more.
+    has stopped by itself; ``stop`` publishes nothing more and commits what has been acknowledged.
+
+    refused  by topic, documents read at an assignment that are not valid [count]
     """
 
-    def __init__(
-        self, config: StreamConfig, make_localizer: Callable[[str], Localizer] | None = None
-    ) -> None:
+    def __init__(self, config: StreamConfig, make_localizer: MakeLocalizer | None = None) -> None:
         """make_localizer  of a fabric's name; None: one of the configured topology and options"""
         self.config = config
-        self.publisher = Publisher(config.bootstrap, config.kafka)
-        self.app = build(config)
-        self.confluence = confluence = OutputMerger(self.publisher)
-        self._ends = EndOffsets(self._kafka())
+        self.producer = KafkaProducer(config.bootstrap, config.kafka)
+        self.app = faust_app.make(
+            config.bootstrap, config.group, config.kafka,
+            session_s=config.session_s, commit_s=config.commit_s,
+            fetch_wait_ms=config.fetch_wait_ms,
+        )  # fmt: skip
+        self.merger = OutputMerger(self.producer)
+        self._end_offsets = EndOffsets(self._kafka())
         ownership = Ownership(config.topology)
         self.admission = Admission(
             config.sender_keys, unsigned=config.unsigned_senders, ownership=ownership
         )
-        self._pings = self._reading(topics.PINGS)
+        self._pings = self._progress(topics.PINGS)
         self.ingest = ingest.attach(
-            self.app, confluence, self._pings, config.options.timing, self.admission
+            self.app, self.merger, self._pings, config.options.timing, self.admission
         )
         self.heartbeats = heartbeats.attach(
-            self.app, confluence, self._reading(topics.HEARTBEATS), self.admission
+            self.app, self.merger, self._progress(topics.HEARTBEATS), self.admission
         )
-        self.notices = OperatorFeed(self._kafka(), ownership.hear)
+        self.operator_feed = OperatorFeed(self._kafka(), ownership.add)
         self.refused: Counter[str] = Counter()
         self.localize = stage.attach(
             self.app,
-            self.publisher,
-            make_localizer or self._localizer,
+            self.producer,
+            make_localizer or self._make_localizer,
             self._read_incidents,
-            self.notices,
-            self._reading(topics.WINDOWS),
+            self.operator_feed,
+            self._progress(topics.WINDOWS),
             lambda partition, offset: WindowsReader(self._kafka(), partition, offset),
         )
 
     @property
     def lag_s(self) -> float:
-        """How far judging is behind what the brokers have, beyond the lateness [s]."""
+        """How far judging is behind the brokers' newest messages, beyond the lateness [s]."""
         return self.ingest.lag_s + self.localize.lag_s
 
     @property
     def catching_up(self) -> bool:
-        """What was there at a start or a rebalance is still being read: late, but not overloaded
-        as long as ``lag_s`` shrinks.
+        """Messages from before a start or a rebalance are still being read.
+
+        The worker is late then, but not overloaded as long as ``lag_s`` shrinks.
         """
-        if self.ingest.lag_s < SETTLED_S:
-            self._pings.settle()
+        if self.ingest.lag_s < CAUGHT_UP_S:
+            self._pings.mark_caught_up()
         return self._pings.catching_up or self.localize.catching_up
 
     @property
     def commit_stalled(self) -> int:
-        """Partitions with acknowledged messages whose commit does not come about."""
-        return len(transport.stalled(self.app))
+        """Partitions with acknowledged messages that stay uncommitted [count]."""
+        return len(faust_transport.commit_stalled(self.app))
 
-    def _localizer(self, fabric: str) -> Localizer:
+    def _make_localizer(self, fabric: str) -> Localizer:
         known = self.config.topology
         topology = known if known is not None and known.fabric == fabric else None
         return Localizer(topology=topology, options=self.config.options)
@@ -126,42 +131,41 @@ class StreamWorker:
         return {**self.config.kafka, "bootstrap.servers": self.config.bootstrap}
 
     async def _read_incidents(self) -> list[Incident]:
-        return await restore.read_incidents(self._kafka(), self.refused)
+        return await read_incidents(self._kafka(), self.refused)
 
-    def _reading(self, topic: Topic) -> ConsumerProgress:
-        async def extents() -> dict[int, OffsetRange]:
+    def _progress(self, topic: Topic) -> ConsumerProgress:
+        async def ranges() -> dict[int, OffsetRange]:
             assigned = {tp.partition for tp in self.app.consumer.assignment()
                         if tp.topic == topic.name}  # fmt: skip
-            return await restore.read_extents(
-                self._kafka(), self.config.group, topic.name, assigned
-            )
+            return await unread_ranges(self._kafka(), self.config.group, topic.name, assigned)
 
         return ConsumerProgress(
-            extents,
+            ranges,
             lambda p: self.app.consumer.highwater(faust.types.TP(topic.name, p)),
-            lambda partitions: self._ends.ask(topic.name, partitions),
+            lambda partitions: self._end_offsets.query(topic.name, partitions),
         )
 
     async def start(self) -> None:
-        if self.config.sender_keys is not None:  # whose containers are whose, before any record
-            await self.notices.begin()
+        """Connect and begin to consume."""
+        if self.config.sender_keys is not None:  # owners of containers, before any record
+            await self.operator_feed.begin()
         self.app.finalize()
         await self.app.start()
 
     async def wait(self) -> None:
-        """Returns when the worker has stopped by itself."""
+        """Return when the worker has stopped by itself."""
         await self.app.wait_until_stopped()
 
     @property
     def crashed(self) -> BaseException | None:
-        """Why the worker stopped by itself, if it did."""
+        """The error that stopped the worker; None when there was none."""
         if not self.app.crashed:
             return None
         reason: BaseException | None = self.app.crash_reason
         return reason or RuntimeError("the worker crashed")
 
     def not_ready(self) -> str | None:
-        """Why the worker judges nothing just now, or None when it does."""
+        """Why the worker is not judging just now; None when it is."""
         if self.app.crashed:
             return "the stream worker has crashed"
         if not self.app.started or self.app.rebalancing or not self.app.consumer.assignment():
@@ -171,41 +175,8 @@ class StreamWorker:
         return None
 
     async def stop(self) -> None:
+        """Stop consuming and close all connections."""
         await self.app.stop()
-        await asyncio.to_thread(self.notices.close)
-        await asyncio.to_thread(self._ends.close)
-        await asyncio.to_thread(self.publisher.close)
-
-
-def build(config: StreamConfig) -> faust.App:
-    """The Faust app without agents."""
-    logging.getLogger("faust").setLevel(logging.WARNING)
-    logging.getLogger("mode").setLevel(logging.WARNING)
-    logging.getLogger("aiokafka").setLevel(logging.ERROR)
-    app = faust.App(
-        config.group,
-        broker=";".join(f"kafka://{host}" for host in config.bootstrap.split(",")),
-        loop=asyncio.get_running_loop(),
-        store="memory://",
-        web_enabled=False,
-        autodiscover=False,
-        datadir="/nonexistent",  # we have no tables; nothing is written
-        key_serializer="raw",
-        value_serializer="raw",
-        broker_credentials=security.credentials(config.kafka),
-        topic_partitions=topics.PINGS.partitions,
-        topic_allow_declare=False,  # `skeletonhunter topics --create` makes them
-        topic_disable_leader=True,
-        consumer_auto_offset_reset="earliest",
-        stream_wait_empty=False,  # we hold events back for long; waiting for them would hang
-        stream_recovery_delay=0.0,
-        broker_commit_interval=1.0,
-        consumer_max_fetch_size=PARTITION_BYTES,
-        broker_commit_livelock_soft_timeout=config.commit_s,
-        broker_session_timeout=config.session_s,
-        broker_heartbeat_interval=config.session_s / 5,
-        broker_rebalance_timeout=max(config.session_s, 10.0),
-        agent_supervisor=mode.CrashingSupervisor,  # the default restarts an agent in silence
-    )
-    transport.use(app, config.fetch_wait_ms)
-    return app
+        await asyncio.to_thread(self.operator_feed.close)
+        await asyncio.to_thread(self._end_offsets.close)
+        await asyncio.to_thread(self.producer.close)

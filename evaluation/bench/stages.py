@@ -156,7 +156,7 @@ def run_through(
         await worker.start()
 
         def read() -> int:
-            return worker.ingest.tally.messages
+            return worker.ingest.counts.messages
 
         def judged() -> int:
             return worker.localize.judged_s("bench") or 0
@@ -175,7 +175,7 @@ def run_through(
                     await _until(read, sent - _LAG // 2)
             await _until(judged, START_NS // SECOND + len(marks) - 4)
             spent[:] = [spent[0] + time.process_time(), spent[1] + time.monotonic()]
-            tally = worker.ingest.tally
+            tally = worker.ingest.counts
         finally:
             await worker.stop()
         if tally.gaps or tally.dead_lettered or tally.late:

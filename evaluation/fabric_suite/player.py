@@ -142,7 +142,7 @@ class Player:
             self._run(_REST_S)
             names += [each.name for each in faults]
             made += self._play_round(faults)
-        records = self.pipeline.tally.records
+        records = self.pipeline.counts.records
         self._keep_newest(self.pipeline.finish().incidents)
         return scored(
             names, made, list(self._newest.values()), records, time.monotonic() - begin,

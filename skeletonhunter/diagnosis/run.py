@@ -72,7 +72,7 @@ def _seconds(
 
 
 def _coverage(replay: Replay, inputs: Inputs) -> Coverage:
-    count, dead = replay.tally, len(inputs.dead_letters)
+    count, dead = replay.counts, len(inputs.dead_letters)
     records = {
         "read": count.records + dead, "judged": count.judged, "late": count.late,
         "duplicate": count.duplicate, "dead_lettered": count.dead_lettered + dead,

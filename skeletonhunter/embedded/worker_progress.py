@@ -38,7 +38,7 @@ class WorkerProgress:
         judged_s = worker.localize.judged_s(state.simulation.topology.fabric)
         if judged_s:  # 0 or None: no second is judged yet
             state.judged_s = judged_s + 1 - state.simulation.start_ns / _SECOND
-        return (judged_s or 0, worker.localize.messages, worker.ingest.tally.messages)
+        return (judged_s or 0, worker.localize.counts.messages, worker.ingest.counts.messages)
 
     async def until(self, second: float, tick: Callable[[], None]) -> bool:
         """Wait until event time up to ``second`` is judged; False when the worker has stopped.

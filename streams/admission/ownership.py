@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from schemas.documents.placement import Placement
@@ -30,19 +29,14 @@ class Ownership:
                 for rnic in host.rnics:
                     self._rnics[topology.fabric, rnic.real_ip] = (host.node_sn,)
             for box in topology.containers:
-                self._place(topology.fabric, box.node_id, box.node_sn, box.tenant)
+                self._add(topology.fabric, box.node_id, box.node_sn, box.tenant)
 
-    def place(self, documents: Iterable[Placement]) -> None:
-        """Learn where containers run, in addition to what is known."""
-        for each in documents:
-            self._place(each.fabric, each.node_id, each.node_sn, each.tenant)
-
-    def hear(self, document: object) -> None:
-        """``place`` for a reader of more than placements."""
+    def add(self, document: object) -> None:
+        """Learn from a placement where a container runs; other documents are ignored."""
         if isinstance(document, Placement):
-            self.place([document])
+            self._add(document.fabric, document.node_id, document.node_sn, document.tenant)
 
-    def _place(self, fabric: str, box: str, host: str, tenant: str) -> None:
+    def _add(self, fabric: str, box: str, host: str, tenant: str) -> None:
         self._fabrics.add(fabric)
         hosts = self._nodes.get((fabric, box), ())
         if host not in hosts:

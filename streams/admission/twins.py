@@ -59,7 +59,7 @@ class Twins:
         """Names that are remembered."""
         return len(self._names)
 
-    def see(self, beat: Heartbeat) -> None:
+    def observe(self, beat: Heartbeat) -> None:
         """Take one heartbeat, in the order of arrival."""
         if not beat.instance:
             return

@@ -1,1 +1,6 @@
-"""streams.localize."""
+"""skh.windows, skh.placement, skh.maintenance -> skh.incidents, skh.anomalies.
+
+In: panes, windows, heartbeats and punctuations of skh.windows, and documents of operators.
+Out: incidents and anomalies, of one localizer for each fabric; errors stay within a fabric.
+Start with ``stage.py`` (all fabrics of a worker), then ``fabric.py`` (one fabric).
+"""

@@ -1,7 +1,7 @@
-"""The pipeline incident of a fabric: that SkeletonHunter cannot judge it. No I/O.
+"""The pipeline incident of a fabric: SkeletonHunter cannot judge it. No I/O.
 
-It is no verdict on the network. It opens with the first error, is written again while there are
-more, and is resolved when judging has worked for a while; soon after that it is the same incident.
+It says nothing about the network. It opens with the first error, is updated while there are more,
+and is resolved when judging has worked for ``CLEAR_S``; an error within ``REOPEN_S`` reopens it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from schemas.component_ids import component
 from schemas.documents.incident import Incident, State
 from schemas.documents.times import rfc3339, seconds_of
 
-CLEAR_S: Final = 10  # without an error, while messages come, until it is over
-REOPEN_S: Final = 60
-UPDATE_S: Final = 10  # the document of an open one is written again at most this often
-_LINE: Final = 500  # characters of an error that a document holds
+CLEAR_S: Final = 10  # without an error, while messages come, until it is resolved [s]
+REOPEN_S: Final = 60  # [s]
+UPDATE_S: Final = 10  # between two documents of an open incident, at least [s]
+_ERROR_CHARS: Final = 500  # of an error that a document holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Failure:
     """An error in judging.
 
     stage  what was being done; error: its type and text, in one line
-    where  the message, or the kind of document, that was being judged; log: who has the traceback
+    where  the message or document that was being judged; log: which process logged the traceback
     """
 
     stage: str
@@ -36,12 +36,13 @@ class Failure:
 
     @classmethod
     def of(cls, stage: str, why: BaseException, where: str, log: str) -> Failure:
-        """The one line of an exception."""
+        """The failure of an exception, in one line."""
         text = " ".join(f"{type(why).__name__}: {why}".split())
-        return cls(stage, text[:_LINE], where, log)
+        return cls(stage, text[:_ERROR_CHARS], where, log)
 
     @property
     def text(self) -> str:
+        """The failure in one line."""
         return f"{self.stage} failed: {self.error} ({self.where})"
 
 
@@ -53,14 +54,13 @@ class PipelineIncident:
         self._id = ""
         self._version = 0
         self._state: State = "resolved"
-        self._opened_s = self._written_s = self._last_s = 0
-        self._last: Failure | None = None
+        self._opened_s = self._written_s = self._failed_s = 0
         self._errors = 0
         self._evidence: dict[str, object] = {}
 
     @property
     def open(self) -> bool:
-        """The fabric is not known to be judged again."""
+        """The last error is too recent to say that judging works again."""
         return self._state != "resolved"
 
     @property
@@ -69,49 +69,49 @@ class PipelineIncident:
         return str(self._evidence.get("text", ""))
 
     def restore(self, doc: Incident) -> None:
-        """Take over what a former process wrote; raises ValueError when its times are none."""
+        """Take over a former process's document; raises ValueError when its times are not valid."""
         opened_s, updated_s = int(seconds_of(doc.opened_at)), int(seconds_of(doc.updated_at))
         if updated_s >= self._written_s:
             self._id, self._version, self._state = doc.incident_id, doc.version, doc.state
-            self._opened_s, self._written_s, self._last_s = opened_s, updated_s, updated_s
+            self._opened_s, self._written_s, self._failed_s = opened_s, updated_s, updated_s
             self._evidence = doc.evidence
 
-    def failed(self, at_s: int, failure: Failure) -> Incident | None:
-        """An error; the document to publish, if one is due."""
-        if not self.open and not (self._id and at_s - self._last_s <= REOPEN_S):
-            self._opened_s, self._version, self._errors = at_s, 0, 0
-            name = "\n".join((self._fabric, "pipeline", str(at_s)))
+    def failed(self, time_s: int, failure: Failure) -> Incident | None:
+        """Record an error; returns the document to publish, if one is due."""
+        if not self.open and not (self._id and time_s - self._failed_s <= REOPEN_S):
+            self._opened_s, self._version, self._errors = time_s, 0, 0
+            name = "\n".join((self._fabric, "pipeline", str(time_s)))
             self._id = base64.b32encode(hashlib.sha256(name.encode()).digest())[:16].decode()
             self._id = self._id.lower()
         new = not self.open
         self._errors += 1
-        self._last_s = max(at_s, self._last_s)
+        self._failed_s = max(time_s, self._failed_s)
         self._evidence = {
             "text": failure.text, "stage": failure.stage, "error": failure.error,
             "message": failure.where, "logged_at": failure.log, "errors": self._errors,
         }  # fmt: skip
         self._state = "ongoing" if self._version else "open"
-        if not new and at_s - self._written_s < UPDATE_S:
+        if not new and time_s - self._written_s < UPDATE_S:
             return None
-        return self._document(at_s)
+        return self._document(time_s)
 
-    def works(self, at_s: int) -> Incident | None:
-        """Something was judged without an error; the document to publish, if it is over now."""
-        if not self.open or at_s - self._last_s < CLEAR_S:
+    def succeeded(self, time_s: int) -> Incident | None:
+        """Record that judging worked; returns the document to publish, if it is resolved now."""
+        if not self.open or time_s - self._failed_s < CLEAR_S:
             return None
         self._state = "resolved"
-        return self._document(at_s)
+        return self._document(time_s)
 
-    def _document(self, at_s: int) -> Incident:
+    def _document(self, time_s: int) -> Incident:
         self._version += 1
-        self._written_s = at_s
-        who, opened = component("pipeline", self._fabric), rfc3339(self._opened_s * 10**9)
+        self._written_s = time_s
+        name, opened = component("pipeline", self._fabric), rfc3339(self._opened_s * 10**9)
         return Incident(
             incident_id=self._id, version=self._version, state=self._state, fabric=self._fabric,
-            component=who, kind="pipeline", layer="pipeline", symptom="judging_failed",
+            component=name, kind="pipeline", layer="pipeline", symptom="judging_failed",
             issue_type=None, direction="both", opened_at=opened, detected_at=opened,
-            updated_at=rfc3339(at_s * 10**9),
-            closed_at=rfc3339(at_s * 10**9) if self._state == "resolved" else None,
-            severity="P2", confidence=1.0, p_value=0.0, tie_set=[who], parent=None,
+            updated_at=rfc3339(time_s * 10**9),
+            closed_at=rfc3339(time_s * 10**9) if self._state == "resolved" else None,
+            severity="P2", confidence=1.0, p_value=0.0, tie_set=[name], parent=None,
             paths_bad=0, paths_total=0, evidence=self._evidence,
         )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Which times on skh.windows a localizer may believe.
+"""Which event times on skh.windows a localizer may accept. Pure.
 
-Its time runs forward only: after a pane or punctuation of next year it would take everything of
-this year for late. A wrong clock of our own must not stop it either. So a time ahead of our clock
-is believed only where a fabric has never spoken of the present.
+A localizer's time runs forward only: after a pane or punctuation of next year it would take
+everything of this year for late. A wrong clock of this worker must not stop it either. So a time
+ahead of the worker's clock is accepted only from a fabric that has never been at the present time.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from typing import Final
 
 from schemas.wire.window_chunks import Header, WindowsError
 
-#: How far event time may be ahead of our clock, or of what is known of its fabric [s]: an hour is
-#: more than the clocks of hosts with and without NTP differ.
-MOST_AHEAD_S: Final = 3600
+#: How far event time may be ahead of this worker's clock, or of its fabric's newest time [s]: an
+#: hour is more than the clocks of hosts with and without NTP differ.
+MAX_AHEAD_S: Final = 3600
 
 
 def check_times(header: Header, newest_s: int | None, now_s: float) -> bool:
-    """Whether a message begins the fabric's time anew, because what was known lies ahead of it.
+    """Whether a message restarts the fabric's time, because the newest time known is ahead of it.
 
-    newest_s  newest end of what was accepted of this fabric; None: nothing yet
-    now_s     our clock
-    Raises WindowsError when the message is further ahead than anybody's clock can be.
+    newest_s  newest event time that was accepted of this fabric [s]; None: none yet
+    now_s     this worker's clock [s since the epoch]
+    Raises WindowsError when the message is further ahead than any clock can be.
     """
     if header.kind == "heartbeats":  # their times close nothing
         return False
-    latest_s = now_s + MOST_AHEAD_S
-    at_s = max(header.end_s, header.watermark_ms // 1000)
-    if at_s <= latest_s:
-        return newest_s is not None and newest_s > max(latest_s, at_s + MOST_AHEAD_S)
+    latest_s = now_s + MAX_AHEAD_S
+    time_s = max(header.end_s, header.watermark_ms // 1000)
+    if time_s <= latest_s:
+        return newest_s is not None and newest_s > max(latest_s, time_s + MAX_AHEAD_S)
     if newest_s is None and header.kind != "punctuation":
-        return False  # measured data: perhaps it is our clock that is wrong
-    if newest_s is not None and latest_s < newest_s and at_s <= newest_s + MOST_AHEAD_S:
-        return False  # this fabric lives ahead of our clock
+        return False  # measured data: this worker's clock may be wrong
+    if newest_s is not None and latest_s < newest_s and time_s <= newest_s + MAX_AHEAD_S:
+        return False  # this fabric's clocks are ahead of this worker's
     raise WindowsError(
-        f"skh.windows: {header.kind} of {at_s} s is {at_s - now_s:.0f} s ahead of our clock"
+        f"skh.windows: {header.kind} of {time_s} s is {time_s - now_s:.0f} s ahead of our clock"
     )

@@ -1,13 +1,13 @@
-"""Partitions that are read at different speeds say what they have to say in order of time.
+"""Publishes what the stages write to skh.windows, merged in event-time order.
 
 When a worker catches up, one partition may be read to its end before another has begun, and
-heartbeats, which are small, long before pings. Whoever reads skh.windows would judge the first
-alone. So what partitions say waits here until every partition that has still something to read
-has come as far. Live, nobody has anything left to read, and nothing waits.
+heartbeats, which are small, long before pings. A localizer would judge the first partition alone.
+So outputs are buffered until every partition with unread messages has reached the same event time.
+A worker that keeps up has no unread messages, and buffers nothing.
 
-A worker that is late waits as long as it takes. Left out is a partition that is stuck
-(``patience``), and only that one. What waits has a bound; beyond it the oldest leaves, still in
-order of time.
+There is no time-out: a slow worker buffers for as long as it takes. Only a stalled partition
+(``stall_detector``) is not waited for. The buffer is bounded; above the limit the oldest messages
+are published, still in event-time order.
 """
 
 from __future__ import annotations
@@ -15,165 +15,106 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from schemas import topics
 from streams.kafka.messages import OutMessage
-from streams.kafka.publisher import MessageProducer
+from streams.kafka.producer import MessageProducer
 from streams.merge.consumer_progress import ConsumerProgress
-from streams.merge.stall_detector import Key, PartitionProgress, StallDetector
+from streams.merge.event_time_merge import (
+    MAX_BUFFERED_BYTES,
+    EventTimeMerge,
+    OnPublished,
+    Partition,
+)
+from streams.merge.stall_detector import PartitionProgress, StallDetector
 
 _log = logging.getLogger(__name__)
-#: Payload that may wait; some minutes of a fabric with 10,000 paths.
-MOST_BYTES: Final = 64 * 1024 * 1024
 
 
-class _Step(NamedTuple):
-    """A message, or the end of a step: what to do when all of it has been published."""
+class MergeInput(NamedTuple):
+    """A stage whose partitions are merged.
 
-    end_s: int
-    message: OutMessage | None
-    done: Callable[[], None] | None
-
-
-@dataclass(slots=True)
-class Release:
-    """What may be published, in order, and what to do after that.
-
-    early  messages that leave before their time, because no more may wait
-    """
-
-    messages: list[OutMessage] = field(default_factory=list)
-    done: list[Callable[[], None]] = field(default_factory=list)
-    early: int = 0
-
-
-class EventTimeMerge:
-    """Holds the messages of several partitions; each partition's stay in their order. Pure."""
-
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._most_bytes = most_bytes
-        self._waiting: dict[Key, deque[_Step]] = {}
-        self.bytes = 0  # of payload that waits
-
-    def put(self, key: Key, messages: Sequence[OutMessage], done: Callable[[], None]) -> None:
-        """Add what a step of a partition said; ``done`` comes after its last message."""
-        queue = self._waiting.setdefault(key, deque())
-        end_s = queue[-1].end_s if queue else 0
-        for message in messages:
-            if message.topic == topics.WINDOWS.name:  # dead letters have no time of their own
-                end_s = max(end_s, int(dict(message.headers)["end_s"]))
-            queue.append(_Step(end_s, message, None))
-            self.bytes += len(message.value)
-        queue.append(_Step(end_s, None, done))
-
-    def release(self, until_s: int | None) -> Release:
-        """Everything up to ``until_s`` (None: everything), merged by time, then by partition."""
-        out = Release()
-        while True:
-            heads = [(queue[0].end_s, key) for key, queue in self._waiting.items() if queue]
-            end_s, key = min(heads, default=(0, ("", 0)))
-            early = until_s is not None and end_s > until_s
-            if not heads or (early and self.bytes <= self._most_bytes):
-                return out
-            queue = self._waiting[key]
-            while queue and queue[0].end_s <= end_s:
-                step = queue.popleft()
-                if step.message is not None:
-                    out.messages.append(step.message)
-                    out.early += early
-                    self.bytes -= len(step.message.value)
-                if step.done is not None:
-                    out.done.append(step.done)
-
-    def forget(self, topic: str, partition: int | None = None) -> None:
-        """Drop what a partition (None: all of a topic) had to say: it will be said again."""
-        for key in list(self._waiting):
-            if key[0] == topic and partition in (None, key[1]):
-                steps = self._waiting.pop(key)
-                self.bytes -= sum(len(step.message.value) for step in steps if step.message)
-
-
-class Stage(NamedTuple):
-    """A stage as seen from here.
-
-    front_s   event time that a partition has come to [s]; 0 before its first message
-    left_out  told of a partition that nobody waits for any more, until it comes again
+    event_time_s  event time that a partition has reached [s]; 0 before its first message
+    on_stalled    called with a partition that is not waited for until it advances again
     """
 
     topic: str
-    reading: ConsumerProgress
-    front_s: Callable[[int], int]
-    left_out: Callable[[int], None]
+    progress: ConsumerProgress
+    event_time_s: Callable[[int], int]
+    on_stalled: Callable[[int], None]
 
 
 class OutputMerger:
-    """Where the stages of one worker that write skh.windows flow together."""
+    """Merges the outputs of all stages of one worker that write to skh.windows."""
 
     def __init__(
         self,
-        outbox: MessageProducer,
+        producer: MessageProducer,
         clock_s: Callable[[], float] = time.monotonic,
-        most_bytes: int = MOST_BYTES,
+        max_bytes: int = MAX_BUFFERED_BYTES,
     ) -> None:
-        self._outbox = outbox
+        self._producer = producer
         self._clock_s = clock_s
-        self._aligner = EventTimeMerge(most_bytes)
-        self._stages: dict[str, Stage] = {}
-        self._patience = StallDetector()
+        self._merge = EventTimeMerge(max_bytes)
+        self._inputs: dict[str, MergeInput] = {}
+        self._stalls = StallDetector()
         self._lock = asyncio.Lock()
         self.early = 0  # messages published before their time; only rises
 
-    def join(self, stage: Stage) -> None:
-        """A stage takes part."""
-        self._stages[stage.topic] = stage
+    def register(self, merge_input: MergeInput) -> None:
+        """Wait for the partitions of this stage from now on."""
+        self._inputs[merge_input.topic] = merge_input
 
     @property
-    def stuck(self) -> int:
-        """Partitions that nobody waits for."""
-        return len(self._patience.stuck)
+    def stalled(self) -> int:
+        """Partitions that are not waited for [count]."""
+        return len(self._stalls.stalled)
 
     @property
-    def waiting_bytes(self) -> int:
-        """Payload that waits."""
-        return self._aligner.bytes
+    def buffered_bytes(self) -> int:
+        """Payload that is buffered [B]."""
+        return self._merge.buffered_bytes
 
-    def put(self, key: Key, messages: Sequence[OutMessage], done: Callable[[], None]) -> None:
-        """See ``EventTimeMerge.put``."""
-        self._aligner.put(key, messages, done)
+    def add(
+        self, partition: Partition, messages: Sequence[OutMessage], on_published: OnPublished
+    ) -> None:
+        """See ``EventTimeMerge.add``."""
+        self._merge.add(partition, messages, on_published)
 
-    def forget(self, topic: str, partition: int | None = None) -> None:
-        """See ``EventTimeMerge.forget``."""
-        self._aligner.forget(topic, partition)
+    def discard(self, topic: str, partition: int | None = None) -> None:
+        """See ``EventTimeMerge.discard``."""
+        self._merge.discard(topic, partition)
 
     async def publish(self) -> None:
-        """Publish what need not wait."""
+        """Publish every message whose event time all awaited partitions have reached."""
         async with self._lock:
-            released = self._aligner.release(self._until_s())
+            released = self._merge.release(self._until_s())
             self.early += released.early
-            await self._outbox.send(released.messages)
-            for done in released.done:
-                done()
+            await self._producer.send(released.messages)
+            for on_published in released.callbacks:
+                on_published()
 
     def _until_s(self) -> int | None:
-        standings = {
-            (stage.topic, partition): PartitionProgress(
-                stage.reading.position(partition),
-                stage.reading.end(partition),
-                stage.reading.behind(partition),
-                stage.front_s(partition),
+        progress = {
+            (each.topic, partition): PartitionProgress(
+                each.progress.position(partition),
+                each.progress.end(partition),
+                each.progress.has_more(partition),
+                each.event_time_s(partition),
             )
-            for stage in self._stages.values()
-            for partition in stage.reading.partitions()
+            for each in self._inputs.values()
+            for partition in each.progress.partitions()
         }
-        for topic, partition in self._patience.look(self._clock_s(), standings):
-            _log.warning("%s: partition %d is stuck; it is not waited for", topic, partition)
-            self._stages[topic].left_out(partition)
-        stuck = self._patience.stuck
-        fronts = (
-            at.front_s for key, at in standings.items() if at.behind and key not in stuck
-        )  # fmt: skip
-        return min(fronts, default=None)
+        for topic, partition in self._stalls.update(self._clock_s(), progress):
+            _log.warning("%s: partition %d has stalled; it is not waited for", topic, partition)
+            self._inputs[topic].on_stalled(partition)
+        stalled = self._stalls.stalled
+        return min(
+            (
+                each.event_time_s
+                for partition, each in progress.items()
+                if each.has_more and partition not in stalled
+            ),
+            default=None,
+        )

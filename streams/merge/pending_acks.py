@@ -1,4 +1,4 @@
-"""Faust events that are not acknowledged yet, because what was made of them may be needed again."""
+"""Faust events that are not acknowledged yet, because they may have to be read again."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 from streams.kafka.messages import InMessage
 
 
-class PendingAcks(NamedTuple):
-    """An event and its offset; its payload has been dropped."""
+class PendingAck(NamedTuple):
+    """An event without its payload, and its offset."""
 
     offset: int
     event: Any
 
 
-def in_message(event: Any) -> InMessage:
-    """The event as a plain value. Its payload moves: held events must not hold the bytes too."""
+def to_message(event: Any) -> InMessage:
+    """The event as a plain value; its payload moves, so that a pending event does not hold it."""
     message = event.message
     value = message.value if isinstance(message.value, bytes) else b""
     headers = message.headers or {}
@@ -32,7 +32,7 @@ def in_message(event: Any) -> InMessage:
     return out
 
 
-def acknowledge(held: deque[PendingAcks], before: int) -> None:
-    """Let Faust commit up to ``before``."""
-    while held and held[0].offset < before:
-        held.popleft().event.ack()
+def acknowledge(pending: deque[PendingAck], before: int) -> None:
+    """Let Faust commit up to offset ``before``."""
+    while pending and pending[0].offset < before:
+        pending.popleft().event.ack()

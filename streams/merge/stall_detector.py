@@ -1,9 +1,10 @@
-"""Which partitions are stuck: they have more to read and do not come, while others do. Pure.
+"""Detects stalled partitions: they have unread messages and do not advance, while others do.
 
-A worker that gets little CPU, collects garbage or judges a hard second is late with everything,
-and waiting costs nothing then. A partition is given up on when the others have read all that the
-broker had of them when it came last, and go on bringing newer messages without it. So the time of
-the wall alone gives up on nobody, nor does a backlog that is read one partition after another.
+No I/O. A worker that gets little CPU, collects garbage or judges a hard second is late with all of
+its partitions, and waiting costs nothing then. A partition is stalled when the others have read
+everything that the broker had of them when it last advanced, and then spend ``STALL_S`` reading
+newer messages without it. So neither elapsed time alone makes a partition stalled, nor a backlog
+that is read one partition after another.
 """
 
 from __future__ import annotations
@@ -12,81 +13,83 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-#: Time that others spend bringing newer messages until a partition is stuck [s] ...
-PATIENCE_S: Final = 5.0
-#: ... of which one look at newer messages counts at most this. Time in which the worker did not get
-#: to look is no partition's fault; and a burst of looks takes no time.
-STEP_S: Final = 0.5
+from streams.merge.event_time_merge import Partition
 
-Key = tuple[str, int]  # topic, partition
+#: Time that other partitions spend reading newer messages until a partition is stalled [s] ...
+STALL_S: Final = 5.0
+#: ... of which the time between two updates counts at most this [s]: a pause of the worker is no
+#: partition's fault, and a burst of updates takes no time.
+MAX_STEP_S: Final = 0.5
 
 
 class PartitionProgress(NamedTuple):
-    """A partition of this worker.
+    """How far one partition of this worker is read.
 
-    position  offset of the next message to come; end: one past the last that the broker has
-    behind    more is to come, or the broker cannot say
-    front_s   event time that it has come to [s]
+    position      offset of the next message to come; end: one past the broker's last message
+    has_more      messages are still to come, or the broker does not answer
+    event_time_s  event time that the partition has reached [s]
     """
 
     position: int
     end: int
-    behind: bool
-    front_s: int
+    has_more: bool
+    event_time_s: int
 
 
 @dataclass(slots=True)
 class _Wait:
-    """For one partition since it came last: where the others ended then, and what they did."""
+    """Of a partition since it last advanced: where the others ended then, and the time spent."""
 
     position: int
-    ends: dict[Key, int]
+    ends: dict[Partition, int]
     counted_s: float
     spent_s: float = 0.0
 
 
 @dataclass(slots=True)
 class StallDetector:
-    """Remembers who came when; ``stuck`` are left out until they come again."""
+    """``stalled`` holds the partitions that are stalled; one leaves it when it advances."""
 
-    stuck: set[Key] = field(default_factory=set)
-    _waits: dict[Key, _Wait] = field(default_factory=dict)
-    _positions: dict[Key, int] = field(default_factory=dict)
+    stalled: set[Partition] = field(default_factory=set)
+    _waits: dict[Partition, _Wait] = field(default_factory=dict)
+    _positions: dict[Partition, int] = field(default_factory=dict)
 
-    def look(self, now_s: float, standings: Mapping[Key, PartitionProgress]) -> list[Key]:
-        """Take note of where everybody is; returns those who have become stuck just now.
+    def update(
+        self, now_s: float, progress: Mapping[Partition, PartitionProgress]
+    ) -> list[Partition]:
+        """Record the progress of all partitions; returns those that have become stalled.
 
-        now_s      any clock that does not run back [s]
-        standings  all partitions of this worker
+        now_s     any clock that does not run back [s]
+        progress  of all partitions of this worker
         """
-        came = [
-            key for key, at in standings.items()
-            if at.position > self._positions.get(key, at.position)
+        advanced = [
+            key for key, each in progress.items()
+            if each.position > self._positions.get(key, each.position)
         ]  # fmt: skip
-        self._positions = {key: at.position for key, at in standings.items()}
-        for gone in [key for key in self._waits if key not in standings]:
-            self._come(gone)
+        self._positions = {key: each.position for key, each in progress.items()}
+        for revoked in [key for key in self._waits if key not in progress]:
+            self._reset(revoked)
         found = []
-        for key, at in standings.items():
+        for key, each in progress.items():
             wait = self._waits.get(key)
-            if wait is None or wait.position != at.position or not at.behind:
-                self._come(key)
-                if at.behind:
-                    ends = {other: each.end for other, each in standings.items()}
-                    self._waits[key] = _Wait(at.position, ends, now_s)
+            if wait is None or wait.position != each.position or not each.has_more:
+                self._reset(key)
+                if each.has_more:
+                    ends = {other: its.end for other, its in progress.items()}
+                    self._waits[key] = _Wait(each.position, ends, now_s)
                 continue
             if not any(
-                standings[other].position > wait.ends.setdefault(other, standings[other].end)
-                for other in came
+                progress[other].position > wait.ends.setdefault(other, progress[other].end)
+                for other in advanced
             ):
                 continue
-            wait.spent_s += min(now_s - wait.counted_s, STEP_S)
+            wait.spent_s += min(now_s - wait.counted_s, MAX_STEP_S)
             wait.counted_s = now_s
-            if wait.spent_s >= PATIENCE_S and key not in self.stuck:
-                self.stuck.add(key)
+            if wait.spent_s >= STALL_S and key not in self.stalled:
+                self.stalled.add(key)
                 found.append(key)
         return found
 
-    def _come(self, key: Key) -> None:
+    def _reset(self, key: Partition) -> None:
         self._waits.pop(key, None)
-        self.stuck.discard(key)
+        self.stalled.discard(key)

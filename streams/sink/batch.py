@@ -1,4 +1,4 @@
-"""The pure half of the sink: messages in, tables and the offsets they reach out."""
+"""Messages in, tables and the offsets that they reach out. No I/O."""
 
 from __future__ import annotations
 
@@ -20,21 +20,19 @@ from streams.sink import rows as sink_rows
 from streams.sink.dead_letters import DeadLetter
 from streams.sink.rows import BadMessage, Place
 
-#: What the sink reads. Gaps in the offsets of a compacted topic are normal and not counted.
+#: Topics that the sink reads. Gaps in the offsets of a compacted topic are not counted.
 TOPICS: Final = (
     topics.PINGS, topics.WINDOWS, topics.ANOMALIES, topics.INCIDENTS, topics.DEAD_LETTER,
 )  # fmt: skip
 _COMPACTED: Final = frozenset(topic.name for topic in TOPICS if topic.compacted)
-
-
-#: Messages of skh.pings that are checked together, at the most.
-_CHECK_MESSAGES: Final = 512
-_CHECK_BYTES: Final = 8 * 1024 * 1024
-_LEAST_BYTES: Final = 64  # of a record in a message, at the least
+#: Messages of skh.pings that are decoded together, at the most.
+_DECODE_MESSAGES: Final = 512
+_DECODE_BYTES: Final = 8 * 1024 * 1024
+_MIN_RECORD_BYTES: Final = 64
 
 
 class Message(NamedTuple):
-    """A Kafka message, without Kafka. time_ms: the broker's time stamp."""
+    """A Kafka message as a plain value. time_ms: when it arrived [ms since the epoch]."""
 
     place: Place
     value: bytes
@@ -54,11 +52,11 @@ class Limits:
 
 @dataclass(slots=True)
 class Batch:
-    """What one round of inserts stores.
+    """What is stored together.
 
     tables   name -> rows; a table is absent when it gets none
     letters  dead letters to publish on skh.dead-letter before the offsets are committed
-    offsets  (topic, partition) -> first offset that is not in here, ready to be committed
+    offsets  (topic, partition) -> offset to commit: one past the last message of the batch
     """
 
     tables: dict[str, pa.Table]
@@ -67,8 +65,8 @@ class Batch:
 
 
 @dataclass(slots=True)
-class Read:
-    """What has been read since the start; see schemas.metrics for the meaning."""
+class ReadCounts:
+    """What has been read since the start, by topic; see schemas.metrics for the meaning."""
 
     messages: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
@@ -76,18 +74,18 @@ class Read:
 
 
 class Batcher:
-    """Collects messages until they are worth an insert.
+    """Collects messages until an insert is due.
 
-    A record of skh.pings that is no record is dead-lettered on the topic by streams.ingest, which
-    reads the same message; the sink stores it under the same key, so that it is kept once, and
-    also when no stream worker runs. Of the other topics the sink is the judge and publishes it.
+    An invalid record of skh.pings is published as a dead letter by streams.ingest, which reads the
+    same message; the sink stores the dead letter under the same key, so that there is one row of
+    it, also when no stream worker runs. Of the other topics the sink publishes the dead letters.
     """
 
     def __init__(self, limits: Limits | None = None, *, admission: Admission | None = None) -> None:
-        """admission  decides on skh.pings as the stream workers' does; None: all are taken"""
+        """admission  decides on skh.pings, as in the stream workers; None: all are accepted"""
         self.limits = limits or Limits()
         self._admission = admission or Admission()
-        self.read = Read()
+        self.read = ReadCounts()
         self._next: dict[tuple[str, int], int] = {}
         self._readers: dict[str, Callable[[Message], None]] = {
             topics.PINGS.name: self._read_pings,
@@ -99,12 +97,12 @@ class Batcher:
         self._start()
 
     def _start(self) -> None:
-        self._raw: list[Message] = []  # of skh.pings: checked many at a time
+        self._raw: list[Message] = []  # of skh.pings: decoded many at a time
         self._raw_bytes = 0
         self._pings: list[tuple[pa.RecordBatch, list[Place], I64]] = []
         self._tables: dict[str, list[pa.Table]] = {}
-        self._found: list[DeadLetter] = []  # to be stored
-        self._letters: list[DeadLetter] = []  # to be published
+        self._stored_letters: list[DeadLetter] = []
+        self._published_letters: list[DeadLetter] = []
         self._offsets: dict[tuple[str, int], int] = {}
         self._rows = 0
         self._bytes = 0
@@ -112,34 +110,34 @@ class Batcher:
         self._urgent = False
 
     def expect(self, topic: str, partition: int, offset: int) -> None:
-        """The next message of a partition ought to have this offset; a later one is a gap."""
+        """Set the offset of a partition's next message; a later one counts as a gap."""
         self._next[topic, partition] = offset
 
     def add(self, message: Message, now_s: float) -> None:
-        """Take one message; what is wrong with it becomes a dead letter, never an exception."""
+        """Add one message; an invalid one becomes a dead letter, never an exception."""
         place = message.place
-        at = (place.topic, place.partition)
+        partition = (place.topic, place.partition)
         self.read.messages[place.topic] += 1
-        gap = place.offset - self._next.get(at, place.offset)
+        gap = place.offset - self._next.get(partition, place.offset)
         if gap > 0 and place.topic not in _COMPACTED:
             self.read.missing[place.topic] += gap
-        self._next[at] = self._offsets[at] = place.offset + 1
+        self._next[partition] = self._offsets[partition] = place.offset + 1
         self._bytes += len(message.value)
         self._first_s = now_s if self._first_s is None else self._first_s
         try:
             self._readers[place.topic](message)
         except BadMessage as why:
             self._reject(DeadLetter(place, str(why), message.value))
-        except Exception as why:  # whatever escapes a reader: one message must not stop the sink
+        except Exception as why:  # whatever a reader raises: one message must not stop the sink
             reason = f"cannot be read: {type(why).__name__}: {why}"
             self._reject(DeadLetter(place, reason, message.value))
 
     def due(self, now_s: float) -> bool:
-        """Whether to insert now; an incident does not wait, because people do."""
+        """Whether to insert now; an incident is due at once."""
         if self._first_s is None:
             return False
-        if self._rows + self._raw_bytes // _LEAST_BYTES >= self.limits.rows:
-            self._check_pings()  # it may be as many rows as that: count them
+        if self._rows + self._raw_bytes // _MIN_RECORD_BYTES >= self.limits.rows:
+            self._decode_pings()  # to count the rows
         return (
             self._urgent
             or self._rows >= self.limits.rows
@@ -147,29 +145,29 @@ class Batcher:
             or now_s - self._first_s >= self.limits.age_s
         )
 
-    def take(self) -> Batch:
-        """Everything collected so far; the batcher starts afresh."""
-        self._check_pings()
+    def collect(self) -> Batch:
+        """Remove and return everything that was added."""
+        self._decode_pings()
         tables = {name: pa.concat_tables(parts) for name, parts in self._tables.items()}
         if self._pings:
             tables["pings"] = sink_rows.pings(self._pings)
-        if self._found:
-            tables["dead_letters"] = sink_letters.table(self._found)
-        batch = Batch(tables, self._letters, self._offsets)
+        if self._stored_letters:
+            tables["dead_letters"] = sink_letters.table(self._stored_letters)
+        batch = Batch(tables, self._published_letters, self._offsets)
         self._start()
         return batch
 
-    def forget(self) -> None:
-        """Drop what was collected: its partitions went to another reader, who reads it again."""
+    def discard(self) -> None:
+        """Drop everything that was added: the partitions' next owner reads it again."""
         self._start()
         self._next.clear()
 
     def _reject(self, letter: DeadLetter) -> None:
         self.read.dead_letters[letter.place.topic] += letter.records
         if letter.place.topic == topics.PINGS.name:
-            self._found.append(letter)
+            self._stored_letters.append(letter)
         else:
-            self._letters.append(letter)  # comes back as a message and is stored then
+            self._published_letters.append(letter)  # read again from its topic, and stored then
 
     def _put(self, table: str, rows: pa.Table) -> None:
         self._rows += rows.num_rows
@@ -178,10 +176,10 @@ class Batcher:
     def _read_pings(self, message: Message) -> None:
         self._raw.append(message)
         self._raw_bytes += len(message.value)
-        if len(self._raw) >= _CHECK_MESSAGES or self._raw_bytes >= _CHECK_BYTES:
-            self._check_pings()
+        if len(self._raw) >= _DECODE_MESSAGES or self._raw_bytes >= _DECODE_BYTES:
+            self._decode_pings()
 
-    def _check_pings(self) -> None:
+    def _decode_pings(self) -> None:
         raw, read_bytes = self._raw, self._raw_bytes
         self._raw, self._raw_bytes = [], 0
         joined = self._admission.pings(
@@ -211,13 +209,13 @@ class Batcher:
         self._put("anomalies", sink_rows.anomaly(message.value))
 
     def _read_incident(self, message: Message) -> None:
-        if message.value:  # an empty one is a tombstone: compaction may forget, the database not
+        if message.value:  # an empty one is a tombstone, for compaction only
             self._put("incidents", sink_rows.incident(message.value))
             self._urgent = True
 
     def _read_dead_letter(self, message: Message) -> None:
         letter = DeadLetter.from_kafka(message.headers, message.value, message.place)
-        self._found.append(letter)
+        self._stored_letters.append(letter)
 
 
 def _incoming(message: Message) -> InMessage:

@@ -1,36 +1,33 @@
 """skh.pings, skh.windows, skh.anomalies, skh.incidents, skh.dead-letter -> ClickHouse.
 
-Inserts in batches and commits offsets only afterwards: after a crash the same messages are stored
-again, and the tables' keys make that one row. While ClickHouse or the broker is down nothing is
-dropped: partitions are paused, polling goes on so that the group keeps us, and the attempt is
-repeated with growing pauses.
+Inserts in batches and commits offsets afterwards: after a crash the same messages are stored again,
+and the tables' keys make one row of both. While ClickHouse or the broker is down nothing is
+dropped: partitions are paused, polling goes on so that the sink stays in its group, and the batch
+is tried again after growing pauses.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import (
-    TIMESTAMP_LOG_APPEND_TIME,
     Consumer,
-    KafkaError,
     KafkaException,
     Producer,
     TopicPartition,
 )
 
-from schemas import metrics, topics
+from schemas import metrics
 from store.client import StoreUnavailable
-from streams import dead_letters
 from streams.kafka.fetch import FETCH
-from streams.localize.operator_feed import OperatorFeed
-from streams.sink.batch import TOPICS, Batch, Batcher, Limits, Message
-from streams.sink.rows import Place
+from streams.readers.operator_feed import OperatorFeed
+from streams.sink.batch import TOPICS, Batch, Batcher, Limits
+from streams.sink.counts import SinkCounts
+from streams.sink.kafka_io import DeadLettersUnsent, publish_dead_letters, to_message
 
 if TYPE_CHECKING:
     from store.client import Store
@@ -47,24 +44,18 @@ _CONSUMER: Final = {
     **FETCH,
 }
 _POLL_S: Final = 0.1
-_AT_ONCE: Final = 500
-
-
-class DeadLettersUnsent(Exception):
-    """The broker did not take our dead letters: wait and try again."""
-
-    public = "the broker does not take dead letters"
+_BATCH: Final = 500
 
 
 class Sink:
-    """Reads until told to stop; ``run`` blocks, so give it a thread or a process.
+    """Reads and stores until it is stopped; ``run`` blocks, so it needs a thread or a process.
 
     store     open on migrated tables; this sink's own
     kafka     librdkafka settings of the broker: bootstrap.servers and security
     limits    when a batch is due
     retry_s   first and longest pause between attempts to store a batch
-    admission  decides on skh.pings, as the stream workers' does; None: every sender is believed
-    ownership  what the admission goes by; it learns here where containers run
+    admission  decides on skh.pings, as in the stream workers; None: every sender is accepted
+    ownership  which the admission uses; it learns here where containers run
     """
 
     def __init__(
@@ -85,57 +76,32 @@ class Sink:
         self._retry_s = retry_s
         self._clock = clock
         self._batcher = Batcher(limits, admission=admission)
-        self._notices = None if ownership is None else OperatorFeed(kafka, ownership.hear)
-        self._lost = False
-        self._trouble: str | None = None
+        self._operator_feed = None if ownership is None else OperatorFeed(kafka, ownership.add)
+        self._lost = False  # partitions were revoked since the batch was begun
+        self._waiting: str | None = None  # why the batch cannot be stored
+        self._counts = SinkCounts()
         self._assigned = False
-        self._lag: dict[tuple[str, int], int] = {}
-        self._rows: Counter[str] = Counter()
-        self._inserts: Counter[str] = Counter()
-        self._insert_s = 0.0
-        self._failures = 0
-        self._commit_failures = 0
-        self._rebalances = 0
 
     def not_ready(self) -> str | None:
-        """Why the sink does not store just now, or None when it does."""
+        """Why the sink is not storing just now; None when it is."""
         if not self._assigned:
             return "the sink has no partitions yet"
-        return self._trouble
+        return self._waiting
 
     def samples(self) -> Iterator[metrics.Sample]:
-        """Counters for the api's /metrics."""
-        read = self._batcher.read
-        for metric, values in (
-            (metrics.SINK_MESSAGES, read.messages),
-            (metrics.SINK_DEAD_LETTERS, read.dead_letters),
-            (metrics.SINK_MISSING, read.missing),
-            (metrics.SINK_ROWS, self._rows),
-            (metrics.SINK_INSERTS, self._inserts),
-        ):
-            for label, value in sorted(dict(values).items()):
-                yield metrics.Sample(metric, value, (label,))
-        lag: Counter[str] = Counter()
-        for (topic, _), behind in list(self._lag.items()):
-            lag[topic] += behind
-        for topic, behind in sorted(lag.items()):
-            yield metrics.Sample(metrics.SINK_LAG, behind, (topic,))
-        yield metrics.Sample(metrics.SINK_INSERT_SECONDS, self._insert_s)
-        yield metrics.Sample(metrics.SINK_INSERT_FAILURES, self._failures)
-        yield metrics.Sample(metrics.SINK_COMMIT_FAILURES, self._commit_failures)
-        yield metrics.Sample(metrics.SINK_REBALANCES, self._rebalances)
-        yield metrics.Sample(metrics.SINK_WAITING, self._trouble is not None)
+        """The sink's metrics."""
+        return self._counts.samples(self._batcher.read, waiting=self._waiting is not None)
 
     def run(self, stop: Event) -> None:
-        """Read and store until ``stop`` is set; what was read by then is stored if that works.
+        """Read and store until ``stop`` is set; what was read by then is stored if possible.
 
-        Raises StoreRefused when ClickHouse will not take rows (not migrated, no permission) and
-        KafkaException when the client cannot go on; both end the process, and nothing is lost.
+        Raises StoreRefused when ClickHouse does not accept rows (not migrated, no permission), and
+        KafkaException when the client cannot go on; no message is lost by either.
         """
         consumer = Consumer({**self._kafka, **_CONSUMER, "group.id": self._group})
         producer = Producer({**self._kafka, "compression.type": "zstd"})
-        if self._notices is not None:
-            self._notices.read()
+        if self._operator_feed is not None:
+            self._operator_feed.read()
         consumer.subscribe(
             [topic.name for topic in TOPICS],
             on_assign=self._on_assign,
@@ -148,21 +114,21 @@ class Sink:
                 self._collect(consumer)
                 if self._batcher.due(self._clock()):
                     stored = self._flush(consumer, producer, stop)
-            if stored:  # else later offsets would be committed over rows that are not stored
+            if stored:  # else later offsets would be committed although earlier rows are missing
                 self._flush(consumer, producer, stop)
         finally:
             self._assigned = False
             consumer.close()
-            if self._notices is not None:
-                self._notices.close()
+            if self._operator_feed is not None:
+                self._operator_feed.close()
 
     def _collect(self, consumer: Consumer) -> None:
-        if self._notices is not None:
-            self._notices.news()
-        # poll() and not consume(): a rebalance cannot slip in between two messages of one call, so
-        # no message of a partition that was just taken away follows _on_revoke.
+        if self._operator_feed is not None:
+            self._operator_feed.new_documents()
+        # poll(), not consume(): a rebalance cannot happen between two messages of one call, so no
+        # message of a revoked partition follows _on_revoke.
         message = consumer.poll(_POLL_S)
-        for _ in range(_AT_ONCE):
+        for _ in range(_BATCH):
             if message is None:
                 return
             if error := message.error():
@@ -170,14 +136,14 @@ class Sink:
                     raise KafkaException(error)
                 _log.warning("skh-sink: %s", error.str())
             else:
-                self._batcher.add(_plain(message), self._clock())
+                self._batcher.add(to_message(message), self._clock())
             message = consumer.poll(0)
         if message is not None and not message.error():
-            self._batcher.add(_plain(message), self._clock())
+            self._batcher.add(to_message(message), self._clock())
 
     def _flush(self, consumer: Consumer, producer: Producer, stop: Event) -> bool:
-        """False when the batch was given up, to be read again from the last commit."""
-        batch = self._batcher.take()
+        """Store and commit; False when the batch was given up and will be read again."""
+        batch = self._batcher.collect()
         if not batch.offsets:
             return True
         self._lost = False
@@ -189,18 +155,19 @@ class Sink:
     def _store_batch(
         self, batch: Batch, consumer: Consumer, producer: Producer, stop: Event
     ) -> bool:
-        """True when all of it is stored; False when told to stop or the partitions are gone."""
+        """True when all of it is stored; False when the sink stops or loses its partitions."""
         pause_s, longest_s = self._retry_s
         paused: list[TopicPartition] = []
         while True:
             try:
                 self._insert(batch)
-                self._publish(batch, producer)
+                publish_dead_letters(producer, batch.letters)
+                batch.letters.clear()
                 break
             except (StoreUnavailable, DeadLettersUnsent) as why:
-                self._failures += 1
-                self._trouble = why.public  # clients see it: no host, path or user
-                _log.warning("skh-sink: not stored, again in %.1f s: %s", pause_s, why)
+                self._counts.failures += 1
+                self._waiting = why.public  # clients read it: no host, path or user
+                _log.warning("skh-sink: not stored, next attempt in %.1f s: %s", pause_s, why)
             if not paused:
                 paused = consumer.assignment()
                 consumer.pause(paused)
@@ -210,7 +177,7 @@ class Sink:
                     return False
                 self._collect(consumer)
             pause_s = min(2 * pause_s, longest_s)
-        self._trouble = None
+        self._waiting = None
         if paused and not self._lost:
             consumer.resume(paused)
         return not self._lost
@@ -219,42 +186,22 @@ class Sink:
         for name in list(batch.tables):
             started = self._clock()
             self._store.insert(name, batch.tables[name])
-            self._insert_s += self._clock() - started
-            self._inserts[name] += 1
-            self._rows[name] += batch.tables.pop(name).num_rows
-
-    def _publish(self, batch: Batch, producer: Producer) -> None:
-        failed: list[KafkaError] = []
-
-        def delivered(error: KafkaError | None, _: object) -> None:
-            if error is not None:
-                failed.append(error)
-
-        for letter in batch.letters:
-            out = dead_letters.message(*letter.place, letter.raw, letter.reason)
-            headers: list[tuple[str, str | bytes | None]] = [*out.headers]
-            producer.produce(
-                out.topic, out.value, key=out.key, headers=headers, on_delivery=delivered
-            )
-            producer.poll(0)
-        if batch.letters and (producer.flush(5) or failed):
-            producer.purge()
-            why = failed[0].str() if failed else "the broker did not answer for 5 s"
-            raise DeadLettersUnsent(f"{topics.DEAD_LETTER.name}: {why}")
-        batch.letters.clear()
+            self._counts.insert_s += self._clock() - started
+            self._counts.inserts[name] += 1
+            self._counts.rows[name] += batch.tables.pop(name).num_rows
 
     def _commit(self, batch: Batch, consumer: Consumer) -> None:
         reached = [TopicPartition(t, p, offset) for (t, p), offset in batch.offsets.items()]
         try:
             consumer.commit(offsets=reached, asynchronous=False)
         except KafkaException as why:
-            # Stored but not committed: whoever reads it again stores the same rows again.
-            self._commit_failures += 1
+            # Stored but not committed: the next owner stores the same rows again.
+            self._counts.commit_failures += 1
             _log.warning("skh-sink: offsets not committed: %s", why)
             return
-        for at in reached:
-            _, high = consumer.get_watermark_offsets(at, cached=True)
-            self._lag[at.topic, at.partition] = max(high - at.offset, 0)
+        for each in reached:
+            _, high = consumer.get_watermark_offsets(each, cached=True)
+            self._counts.lag[each.topic, each.partition] = max(high - each.offset, 0)
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._assigned = True
@@ -263,27 +210,15 @@ class Sink:
         except KafkaException as why:
             _log.warning("skh-sink: gaps at the start cannot be counted: %s", why)
             return
-        for at in committed:
-            if at.offset >= 0:
-                self._batcher.expect(at.topic, at.partition, at.offset)
+        for each in committed:
+            if each.offset >= 0:
+                self._batcher.expect(each.topic, each.partition, each.offset)
 
     def _on_revoke(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        # Eager rebalancing takes all partitions. What is not committed is read again by the next
-        # owner, so it is dropped here rather than stored twice while a rebalance waits for us.
-        self._batcher.forget()
+        # Eager rebalancing revokes all partitions. What is not committed is read again by the next
+        # owner, so it is dropped here: storing it twice would only delay the rebalance.
+        self._batcher.discard()
         self._lost = True
         self._assigned = False
-        self._rebalances += 1
-        self._lag.clear()
-
-
-def _plain(message: Any) -> Message:
-    place = Place(message.topic(), message.partition(), message.offset())
-    try:
-        headers = {name: value or b"" for name, value in message.headers() or ()}
-    except Exception:  # the client decodes names as UTF-8, which no broker ever checked
-        headers = {}
-    kind, time_ms = message.timestamp()
-    if kind != TIMESTAMP_LOG_APPEND_TIME:  # a sender's own word: as the stream workers do
-        time_ms = min(time_ms, time.time_ns() // 1_000_000)
-    return Message(place, message.value() or b"", headers, message.key() or b"", time_ms)
+        self._counts.rebalances += 1
+        self._counts.lag.clear()

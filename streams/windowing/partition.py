@@ -97,7 +97,7 @@ class PartitionWorker:
         self._windower.tick(now_ns)
         return self._close(end_of_input=False) + self._forget()
 
-    def leave_out(self) -> list[OutMessage]:
+    def mark_idle(self) -> list[OutMessage]:
         """Nobody need wait for this partition until it comes again. Closes nothing: what is open
         is judged when the rest of it comes.
         """
@@ -125,18 +125,18 @@ class PartitionWorker:
         return min(needed, self._routes.needed_offset(following))
 
     @property
-    def tally(self) -> RecordCounts:
-        counts, routes = self._windower.counts, self._routes
+    def counts(self) -> RecordCounts:
+        pings, routes = self._windower.counts, self._routes
         return RecordCounts(
             messages=self._messages,
-            records=counts.records + routes.records + self._dead,
-            judged=counts.judged + routes.judged,
-            late=counts.late + routes.late,
-            duplicate=counts.duplicate + routes.duplicate,
+            records=pings.records + routes.records + self._dead,
+            judged=pings.judged + routes.judged,
+            late=pings.late + routes.late,
+            duplicate=pings.duplicate + routes.duplicate,
             dead_lettered=self._dead,
             held=self._windower.held() + routes.held(),
             routes=routes.judged,
-            ahead=counts.ahead,
+            ahead=pings.ahead,
             gaps=self._gaps,
         )
 
@@ -240,7 +240,7 @@ class PartitionWorker:
         )
 
     def _counts(self) -> dict[str, int]:
-        return self.tally.as_dict()
+        return self.counts.as_dict()
 
     def _by_fabric(self, skewed: dict[int, float]) -> dict[str, dict[str, float]]:
         out: dict[str, dict[str, float]] = {}

@@ -92,7 +92,7 @@ def test_names_of_any_text_are_judged(
 ) -> None:
     hosts = [{**each, "idc": fabric, "ip": f"10.0.0.{n}"} for n, each in enumerate(hosts)]
     offline, found = judged(hosts, hops)
-    assert offline.tally.judged > 0
+    assert offline.counts.judged > 0
     assert {each.fabric for each in found} <= {fabric, fabric.strip(), "default"}
 
 
@@ -115,6 +115,6 @@ def test_one_record_of_1970_does_not_stop_a_file() -> None:
         rows = [row(second, plain(a), plain(b), []) for a in range(4) for b in range(4) if a != b]
         offline.feed(batch(rows), (), (START_S + second + 1) * 10**9)
     offline.finish()
-    assert offline.tally.judged >= 130 * 12
+    assert offline.counts.judged >= 130 * 12
     [localizer] = offline._localizers.values()  # noqa: SLF001
     assert localizer.hosts == 4, "those of 1970 have left"

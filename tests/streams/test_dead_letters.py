@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 from builders.schemas.record_formats import encode_csv
-from ping_samples import START_S, content_type, message, ping, table
+from builders.streams.ping_records import START_S, content_type, message, ping, table
 
 from schemas import topics
 from schemas.wire import codecs
@@ -60,7 +60,7 @@ def take_in(raw: bytes, kind: str) -> tuple[PartitionWorker, list[OutMessage]]:
 def test_letters_of_a_message_are_few_and_small_and_count_every_row(name: str) -> None:
     raw, kind, rows = MANY[name]
     worker, letters = take_in(raw, kind)
-    assert worker.tally.records == worker.tally.dead_lettered == rows
+    assert worker.counts.records == worker.counts.dead_lettered == rows
     assert sum(int(headers(each)["count"]) for each in letters) == rows
     assert len(letters) <= 17
     assert sum(len(each.value) for each in letters) <= dead_letters.MAX_RAW_BYTES
@@ -81,8 +81,8 @@ def test_the_summary_names_the_reasons_and_how_often_each_was() -> None:
     assert last["reason"].startswith("and 33 more rows of this message from this one on: 24 x dial")
     assert "9 x src_port: a value is not a port" in last["reason"]
     assert [headers(each)["line"] for each in letters[:-1]] == [str(n) for n in range(2, 18)]
-    assert worker.tally.dead_lettered == 49
-    assert worker.tally.held == 1
+    assert worker.counts.dead_lettered == 49
+    assert worker.counts.held == 1
 
 
 def test_an_excerpt_says_how_long_the_row_was() -> None:
@@ -105,7 +105,7 @@ def test_the_sink_finds_the_same_letters_under_the_same_keys(name: str, beside: 
         place = Place(topics.PINGS.name, 0, offset)
         batcher.add(Message(place, value, content_type(its_kind)), 0.0)
     letters = [o for o in published if o.topic == topics.DEAD_LETTER.name]
-    found = batcher.take().tables["dead_letters"].to_pylist()
+    found = batcher.collect().tables["dead_letters"].to_pylist()
     at = Place(topics.DEAD_LETTER.name, 0, 0)
     read = [DeadLetter.from_kafka(dict(o.headers), o.value, at) for o in letters]
     assert [tuple(row.values()) for row in found] == [
@@ -129,7 +129,7 @@ def test_the_database_counts_records_and_keeps_each_letter_once(store: Store) ->
     batcher.add(Message(place, raw, content_type(kind)), 0.0)
     for offset, each in enumerate(letters):
         batcher.add(Message(Place(each.topic, 0, offset), each.value, dict(each.headers)), 0.0)
-    store.insert("dead_letters", batcher.take().tables["dead_letters"])
+    store.insert("dead_letters", batcher.collect().tables["dead_letters"])
     said = store.rows("SELECT count() AS letters, sum(count) AS records FROM dead_letters FINAL")
     assert said == [{"letters": 17, "records": rows}]
 
@@ -167,7 +167,7 @@ def test_a_bad_route_is_the_same_letter_for_ingest_and_sink() -> None:
         _, letters = take_in(raw, kind)
         batcher = Batcher()
         batcher.add(Message(Place(topics.PINGS.name, 0, 7), raw, content_type(kind)), 0.0)
-        (row,) = batcher.take().tables["dead_letters"].to_pylist()
+        (row,) = batcher.collect().tables["dead_letters"].to_pylist()
         (letter,) = letters
         assert (row["line"], row["column"]) == (2, "route")
         assert headers(letter)["line"] == "2"

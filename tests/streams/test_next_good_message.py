@@ -15,29 +15,36 @@ import msgspec
 import pyarrow as pa
 import pytest
 from builders.schemas.record_formats import encode_csv
-from corpus import CONTENT_TYPES, anything, fuzzed, header_values
+from builders.streams.hostile_bytes import CONTENT_TYPES, anything, fuzzed, header_values
+from builders.streams.operator_documents import OperatorBroker, maintenance, placement
+from builders.streams.ping_records import START_S, content_type, message, ping, table
+from builders.streams.sink_messages import ANOMALY, INCIDENT, RECORD, ndjson, window
+from builders.streams.sink_messages import message as on_topic
+from builders.streams.stages import (
+    Event,
+    FixedFeed,
+    RecordingLocalizer,
+    RecordingProducer,
+    no_incidents,
+    windows_messages,
+)
 from hypothesis import given
 from hypothesis import strategies as st
-from ping_samples import START_S, content_type, message, ping, table
-from test_ingest_agents import Event, Outbox, Quiet, Scribe, windows_messages
-from test_notices import Broker, placed, worked_on
-from test_sink_batch import ANOMALY, INCIDENT, RECORD, ndjson, window
-from test_sink_batch import message as on_topic
 
 from localizer.localizer import Localizer
 from schemas import topics
 from schemas.documents import heartbeat
 from schemas.documents.heartbeat import Heartbeat
-from schemas.documents.incident import Incident, encode
+from schemas.documents.incident import encode
 from schemas.wire import codecs, window_chunks
 from store import migrate
 from store.client import Store, open_store
 from streams.heartbeats import Heartbeats
 from streams.kafka.messages import InMessage
-from streams.localize import restore
-from streams.localize.operator_feed import OperatorFeed
 from streams.localize.stage import LocalizeStage
 from streams.merge.output_merger import OutputMerger
+from streams.readers import incidents
+from streams.readers.operator_feed import OperatorFeed
 from streams.sink.batch import Batcher, Message
 from streams.sink.rows import Place
 from streams.windowing.partition import PartitionWorker
@@ -55,7 +62,7 @@ GOOD_PINGS = (
 BEAT = heartbeat.encode(
     Heartbeat("h1", START_S * 10**9, cpu_steal=0.5, scheduling_delay_us=3.0, version="1")
 )
-SAID = windows_messages(20)
+WINDOWS = windows_messages(20)
 
 fuzz_pings = st.lists(
     st.tuples(anything(*GOOD_PINGS), st.sampled_from(CONTENT_TYPES) | st.text(max_size=5)),
@@ -66,7 +73,7 @@ fuzz_pings = st.lists(
 
 @given(bad=fuzz_pings, first=st.booleans())
 @fuzzed(120)
-def test_ingest_counts_every_record_and_judges_the_good_ones(
+def test_a_partition_counts_every_record_and_judges_the_good_ones(
     bad: list[tuple[bytes, str]], first: bool
 ) -> None:
     worker = PartitionWorker(0, epoch=1)
@@ -75,34 +82,34 @@ def test_ingest_counts_every_record_and_judges_the_good_ones(
         for offset, (raw, kind) in enumerate(bad)
     ]
     good = message(len(bad), [ping(0.5, src="h7"), ping(0.6, src="h8")])
-    if first:  # together: the joint work fails
+    if first:  # in one step: decoding them together fails
         worker.step([*messages, good])
     else:
         worker.step(messages)
-        before = worker.tally
+        before = worker.counts
         worker.step([good])
-        after = worker.tally
+        after = worker.counts
         assert after.records - before.records == 2
         assert after.dead_lettered == before.dead_lettered
     worker.finish()
-    tally = worker.tally
-    assert tally.records == tally.judged + tally.late + tally.duplicate + tally.dead_lettered
-    assert tally.records >= 2
-    assert worker.needed_offset() > len(bad) - 1 or tally.held == 0
+    counts = worker.counts
+    assert counts.records == counts.judged + counts.late + counts.duplicate + counts.dead_lettered
+    assert counts.records >= 2
+    assert worker.needed_offset() > len(bad) - 1 or counts.held == 0
     assert worker.next_offset == len(bad) + 1
 
 
 @given(bad=st.lists(anything(BEAT), min_size=1, max_size=6))
 @fuzzed(120)
-def test_heartbeats_go_on(bad: list[bytes]) -> None:
+def test_the_heartbeat_after_bad_messages_is_published(bad: list[bytes]) -> None:
     async def story() -> None:
-        outbox, acked = Outbox(), list[tuple[int, int]]()
-        stage = Heartbeats(OutputMerger(outbox))
+        producer, acked = RecordingProducer(), list[tuple[int, int]]()
+        stage = Heartbeats(OutputMerger(producer))
         for offset, raw in enumerate([*bad, BEAT]):
-            await stage.take(Event(InMessage(offset, START_S * 1000, raw, {}), 0, acked))
+            await stage.consume(Event(InMessage(offset, START_S * 1000, raw, {}), 0, acked))
         await stage.flush()
         assert [offset for _, offset in acked] == list(range(len(bad) + 1))
-        beats = [o for o in outbox.sent if o.topic == topics.WINDOWS.name]
+        beats = [o for o in producer.sent if o.topic == topics.WINDOWS.name]
         rows = [window_chunks.decode("heartbeats", each.value) for each in beats]
         found = [row for each in rows for row in each.to_pylist()]
         assert len(found) + stage.dead_lettered == len(bad) + 1
@@ -119,40 +126,37 @@ header_changes = st.dictionaries(
 @given(
     bad=st.lists(
         st.tuples(
-            st.sampled_from(SAID),
+            st.sampled_from(WINDOWS),
             header_changes,
-            st.none() | anything(*(each.value for each in SAID[:8])),
+            st.none() | anything(*(each.value for each in WINDOWS[:8])),
         ),
         min_size=1,
         max_size=4,
     )
 )
 @fuzzed(120)
-def test_the_localizer_hears_the_next_good_message(
+def test_the_localizer_gets_the_next_good_message(
     bad: list[tuple[InMessage, dict[str, bytes | None], bytes | None]],
 ) -> None:
     async def story() -> None:
-        outbox, acked = Outbox(), list[tuple[int, int]]()
-        made: list[Scribe] = []
+        producer, acked = RecordingProducer(), list[tuple[int, int]]()
+        made: list[RecordingLocalizer] = []
 
         def make(fabric: str) -> Any:
-            made.append(Scribe(fabric))
+            made.append(RecordingLocalizer())
             return made[-1]
 
-        async def nothing() -> list[Incident]:
-            return []
-
-        stage = LocalizeStage(outbox, make, nothing, Quiet())
+        stage = LocalizeStage(producer, make, no_incidents, FixedFeed())
         for offset, (good, changes, value) in enumerate(bad):
             headers = {**good.headers, **changes}
             raw = good.value if value is None else value
             known = {name: text for name, text in headers.items() if text is not None}
-            await stage.take(Event(InMessage(offset, START_S * 1000, raw, known), 0, acked))
-        before = sum(len(each.seen) for each in made)
-        assert before + stage.dead_lettered == len(bad)
-        await stage.take(Event(SAID[0]._replace(offset=len(bad)), 0, acked))
-        assert sum(len(each.seen) for each in made) == before + 1
-        assert len(outbox.sent) == stage.dead_lettered
+            await stage.consume(Event(InMessage(offset, START_S * 1000, raw, known), 0, acked))
+        before = sum(len(each.observed) for each in made)
+        assert before + stage.counts.dead_lettered == len(bad)
+        await stage.consume(Event(WINDOWS[0]._replace(offset=len(bad)), 0, acked))
+        assert sum(len(each.observed) for each in made) == before + 1
+        assert len(producer.sent) == stage.counts.dead_lettered
 
     asyncio.run(story())
 
@@ -174,52 +178,52 @@ def samples(strategy: st.SearchStrategy[bytes], count: int) -> list[bytes]:
 
 
 @pytest.fixture
-def broker() -> Broker:
-    return Broker()
+def broker() -> OperatorBroker:
+    return OperatorBroker()
 
 
 @pytest.fixture
-def notices(broker: Broker) -> Iterator[OperatorFeed]:
+def feed(broker: OperatorBroker) -> Iterator[OperatorFeed]:
     reader = OperatorFeed(broker.kafka)
     yield reader
     reader.close()
 
 
-def test_notices_are_read_to_the_good_one_and_bad_ones_are_dead_letters(
-    broker: Broker, notices: OperatorFeed
+def test_the_operator_feed_reads_on_and_bad_documents_are_dead_letters(
+    broker: OperatorBroker, feed: OperatorFeed
 ) -> None:
-    good = [placed("c-good", "ready"), worked_on("tor:good")]
-    put = broker._embedded.produce  # noqa: SLF001 — a broker's client, with any topic
+    good = [placement("c-good", "ready"), maintenance("tor:good")]
+    put = broker.embedded.produce
     for topic, document in zip((topics.PLACEMENT, topics.MAINTENANCE), good, strict=True):
         for number, raw in enumerate(samples(anything(msgspec.json.encode(document)), 150)):
             put(topic.name, f"k{number}", {}, raw)
         put(topic.name, "tower", {}, b'{"reason":' + b"[" * 100_000 + b"]" * 100_000 + b"}")
         put(topic.name, "long", {}, b'{"reason":"' + b"x" * 900_000 + b'"}')
-    broker.say(*good)
+    broker.publish(*good)
 
     async def story() -> None:
-        await notices.begin()
-        assert all(each in notices.known for each in good)
-        refused = notices.refused.total()
-        letters = notices.letters()
+        await feed.begin()
+        assert all(each in feed.known for each in good)
+        refused = feed.refused.total()
+        letters = feed.new_dead_letters()
         assert refused >= 4
         assert 0 < len(letters) <= refused
         assert {dict(each.headers)["line"] for each in letters} == {b"0"}
-        await notices.begin()  # as after every rebalance
-        assert (notices.letters(), notices.refused.total()) == ([], refused), "said once"
+        await feed.begin()  # as after every rebalance
+        assert (feed.new_dead_letters(), feed.refused.total()) == ([], refused), "reported once"
 
     asyncio.run(story())
 
 
-LOCALISER_TIMES = ("opened_at", "detected_at", "updated_at", "closed_at")
+INCIDENT_TIMES = ("opened_at", "detected_at", "updated_at", "closed_at")
 
 
-def test_incidents_are_restored_though_others_are_none(broker: Broker) -> None:
+def test_incidents_are_restored_beside_invalid_ones(broker: OperatorBroker) -> None:
     good = msgspec.structs.replace(INCIDENT, incident_id="GOOD", version=2**30)
-    put = broker._embedded.produce  # noqa: SLF001
+    put = broker.embedded.produce
     for number, raw in enumerate(samples(anything(encode(INCIDENT)), 200)):
         put(topics.INCIDENTS.name, f"k{number}", {}, raw)
-    for name in LOCALISER_TIMES:
+    for name in INCIDENT_TIMES:
         for text in ("x", "9999-12-31T23:59:59Z", "2261-01-01T00:00:00Z", ""):
             document = msgspec.structs.asdict(INCIDENT) | {
                 name: text,
@@ -229,14 +233,14 @@ def test_incidents_are_restored_though_others_are_none(broker: Broker) -> None:
     tower = encode(good).replace(b'"evidence":{', b'"evidence":{"x":' + b"[" * 10**5 + b"]" * 10**5)
     put(topics.INCIDENTS.name, "tower", {}, tower)
     put(topics.INCIDENTS.name, "GOOD", {}, encode(good))
-    broker.say()
+    broker.publish()
 
     async def story() -> None:
         refused: Counter[str] = Counter()
-        found = await restore.read_incidents(broker.kafka, refused)
+        found = await incidents.read_incidents(broker.kafka, refused)
         assert good in found
         assert refused[topics.INCIDENTS.name] >= 17
-        assert not any(each.incident_id.startswith(LOCALISER_TIMES) for each in found)
+        assert not any(each.incident_id.startswith(INCIDENT_TIMES) for each in found)
         localizer = Localizer()
         localizer.restore([each for each in found if each.fabric == good.fabric])
         localizer.observe(
@@ -268,7 +272,7 @@ sunk = st.one_of(
 
 @given(bad=st.lists(st.tuples(sunk, st.sampled_from(CONTENT_TYPES), header_changes), max_size=12))
 @fuzzed(40)
-def test_the_sink_stores_the_good_messages_among_others(
+def test_the_sink_stores_the_good_messages_among_bad_ones(
     store: Store, bad: list[tuple[tuple[str, bytes], str, dict[str, bytes | None]]]
 ) -> None:
     for name in ("pings", "path_windows", "anomalies", "incidents"):
@@ -284,7 +288,7 @@ def test_the_sink_stores_the_good_messages_among_others(
     batcher.add(window(path_id=77, pod="good", offset=last), 0.0)
     batcher.add(on_topic("skh.anomalies", encode(ANOMALY), last), 0.0)
     batcher.add(on_topic("skh.incidents", encode(INCIDENT), last), 0.0)
-    batch = batcher.take()
+    batch = batcher.collect()
     for name, rows in batch.tables.items():
         store.insert(name, rows)
     for table_name, where in (
@@ -361,7 +365,7 @@ def test_no_arrow_type_in_any_column_harms_the_messages_beside_it(strange: str) 
     arrow = content_type(topics.ARROW)
     worker.step([InMessage(n, START_S * 1000, raw, arrow) for n, raw in enumerate(values)])
     worker.finish()
-    tally = worker.tally
-    assert tally.records == tally.judged + tally.late + tally.duplicate + tally.dead_lettered
-    assert tally.judged + tally.duplicate + tally.late >= len(raws), "every good message"
-    assert tally.records <= 2 * len(values)
+    counts = worker.counts
+    assert counts.records == counts.judged + counts.late + counts.duplicate + counts.dead_lettered
+    assert counts.judged + counts.duplicate + counts.late >= len(raws), "every good message"
+    assert counts.records <= 2 * len(values)

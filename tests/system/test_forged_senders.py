@@ -117,12 +117,12 @@ class Run:
                 self._judge(output)
             now_ns = max(now_ns, message.time_ms * 10**6)
             stage = beats if topic == BEATS else ingest
-            await stage.take(Event(message, offsets[topic]))
+            await stage.consume(Event(message, offsets[topic]))
             offsets[topic] += 1
         await beats.flush()
         await ingest.flush()
         self._judge(output)
-        self.tally = ingest.tally
+        self.tally = ingest.counts
         self._say(self._localizer.finish().incidents)
 
     def _judge(self, output: Sent) -> None:

@@ -56,7 +56,7 @@ def run(name: str, seed: int, strategy: str, duration_s: int | None = None) -> P
     return PipelineRow(
         scenario=name, seed=seed, strategy=strategy, clean=plan.clean,
         simulated_s=length,
-        records=offline.tally.records, paths=offline.paths,
+        records=offline.counts.records, paths=offline.paths,
         seconds=round(time.process_time() - began, 3),
         judging_ms=(round(float(np.median(judging_ms)), 1), round(float(judging_ms.max()), 1)),
         faults=_faults(simulation, truths, incidents, result), false=_false(result, newest),

@@ -10,7 +10,7 @@ import pytest
 from schemas import topics
 from schemas.documents import maintenance, placement, topology
 from schemas.documents.decoding import DocumentError
-from streams.localize import operator_feed
+from streams.readers import operator_feed
 
 WORK = {
     "component": "tor:a1", "from": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z",

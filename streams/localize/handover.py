@@ -1,0 +1,62 @@
+"""Hands incidents and operators' documents to a localizer; a bad document costs only itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from localizer.localizer import Localizer
+from schemas.documents.incident import Incident
+from schemas.documents.maintenance import Maintenance
+from schemas.documents.placement import Placement
+from streams.kafka.messages import OutMessage
+from streams.localize.recovery import Recovery
+from streams.readers.operator_feed import OperatorDocument
+
+
+def restore(
+    localizer: Localizer, recovery: Recovery, incidents: Sequence[Incident], time_s: int
+) -> list[OutMessage]:
+    """Give a new localizer its fabric's incidents; returns what errors publish.
+
+    A pipeline incident says nothing of the network: ``recovery`` takes it over.
+    """
+    out: list[OutMessage] = []
+    if recovery.error is None:
+        pipeline = [each for each in incidents if each.kind == "pipeline"]
+        out += _each(recovery.restore, pipeline, "incident", recovery, time_s)
+    network = [each for each in incidents if each.kind != "pipeline"]
+    return out + _each(localizer.restore, network, "incident", recovery, time_s)
+
+
+def apply(
+    localizer: Localizer, recovery: Recovery, documents: Sequence[OperatorDocument], time_s: int
+) -> list[OutMessage]:
+    """Give a localizer placements and maintenance; it leaves out those of other fabrics."""
+    placements = [each for each in documents if isinstance(each, Placement)]
+    maintenance = [each for each in documents if isinstance(each, Maintenance)]
+    out = _each(localizer.place, placements, "placement", recovery, time_s)
+    return out + _each(localizer.maintain, maintenance, "maintenance", recovery, time_s)
+
+
+def _each(
+    function: Callable[[list[Any]], object],
+    documents: list[Any],
+    what: str,
+    recovery: Recovery,
+    time_s: int,
+) -> list[OutMessage]:
+    """Call with all documents; when that fails, with one at a time, to find the bad ones."""
+    try:
+        function(documents)
+    except Exception:  # the bad document is found, counted and reported below
+        out: list[OutMessage] = []
+        for each in documents:
+            try:
+                function([each])
+            except Exception as why:  # any error of one document, for the same reason
+                name = getattr(each, "incident_id", getattr(each, "node_id", "")) or each.component
+                where = f"the {what} document of {name}"
+                out += recovery.failed(f"taking over a {what}", why, where, time_s)
+        return out
+    return []

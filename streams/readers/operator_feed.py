@@ -1,0 +1,189 @@
+"""skh.placement, skh.maintenance -> the localizers: documents of operators and of the controller.
+
+Every worker reads both topics from their beginnings and follows them: a document may be in any
+partition, and the fabric that it is about may be judged by any worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from confluent_kafka import Consumer, TopicPartition
+
+from schemas import topics
+from schemas.documents import decoding
+from schemas.documents.maintenance import Maintenance
+from schemas.documents.placement import Placement
+from schemas.documents.times import seconds_of
+from schemas.limits import LIMITS
+from streams import dead_letters
+from streams.errors import BrokerUnreachable
+from streams.kafka.fetch import FETCH
+from streams.kafka.messages import OutMessage
+from streams.kafka.offset_ranges import offset_ranges
+
+_log = logging.getLogger(__name__)
+_TIMEOUT_S: Final = 10.0
+_BATCH: Final = 500
+#: Documents of one key that are retained: a container's last states matter to seconds judged late.
+_VERSIONS: Final = 8
+#: Dead letters that wait to be published, and documents that had one in this process [count].
+_MAX_LETTERS: Final = 64
+_MAX_LETTERED: Final = 65_536
+#: How long a document that is over is retained, as in a localizer, and how often it is evicted
+#: [s of event time].
+_RETENTION_S: Final = 3600
+_EVICT_EVERY_S: Final = 60
+
+OperatorDocument: TypeAlias = Placement | Maintenance
+_TYPES: Final[dict[str, type[OperatorDocument]]] = {
+    topics.PLACEMENT.name: Placement,
+    topics.MAINTENANCE.name: Maintenance,
+}
+
+
+class OperatorFeed:
+    """Both topics from their beginnings, and what is added to them. For one event loop.
+
+    refused  by topic, documents that are not valid; only rises [count]
+    """
+
+    def __init__(
+        self,
+        kafka: Mapping[str, Any],
+        on_document: Callable[[OperatorDocument], None] = lambda _: None,
+    ) -> None:
+        """on_document  called with every valid document as it is read"""
+        self._kafka = dict(kafka)
+        self._on_document = on_document
+        self._consumer: Consumer | None = None
+        self._known: dict[tuple[str, bytes], deque[OperatorDocument]] = {}
+        self._letters: list[OutMessage] = []
+        self._lettered: set[tuple[str, int, int]] = set()
+        self.refused: Counter[str] = Counter()
+        self._evicted_s = 0
+
+    @property
+    def known(self) -> list[OperatorDocument]:
+        """The current document of each key and the last ones before it, in order of arrival."""
+        return [each for versions in self._known.values() for each in versions]
+
+    def __len__(self) -> int:
+        """Keys with a document [count]."""
+        return len(self._known)
+
+    async def begin(self) -> None:
+        """Read both topics to their present ends, anew; raises BrokerUnreachable."""
+        await asyncio.to_thread(self.read)
+
+    def new_documents(self) -> list[OperatorDocument]:
+        """Documents that have arrived since the last call; does not wait."""
+        found: list[OperatorDocument] = []
+        while self._consumer is not None:
+            messages = self._consumer.consume(_BATCH, 0)
+            found += [doc for each in messages if (doc := self._receive(each)) is not None]
+            if len(messages) < _BATCH:
+                break
+        return found
+
+    def new_dead_letters(self) -> list[OutMessage]:
+        """Dead letters since the last call; one for each document, however often it is read."""
+        letters, self._letters = self._letters, []
+        return letters
+
+    def evict(self, second: int) -> None:
+        """Drop containers that were gone, and maintenance that was over, long before a second."""
+        if second - self._evicted_s < _EVICT_EVERY_S:
+            return
+        self._evicted_s = second
+        for key, versions in list(self._known.items()):
+            last = versions[-1]
+            if isinstance(last, Maintenance):
+                over_s = seconds_of(last.until)
+            elif last.state == "gone":
+                over_s = seconds_of(last.valid_from)
+            else:
+                continue
+            if over_s < second - _RETENTION_S:
+                del self._known[key]
+
+    def close(self) -> None:
+        """Stop following the topics."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    def read(self) -> None:
+        """``begin``, blocking."""
+        self.close()
+        self._known.clear()
+        self._consumer = consumer = Consumer({
+            **self._kafka, **FETCH, "group.id": "skh-notices", "enable.auto.commit": False,
+            "auto.offset.reset": "earliest", "log_level": 4,
+        })  # fmt: skip
+        unread = {}
+        start = []
+        for name in _TYPES:
+            if not (found := offset_ranges(consumer, name)):
+                _log.warning("%s does not exist; `skeletonhunter topics --create` makes it", name)
+            for partition, (low, high) in found.items():
+                start.append(TopicPartition(name, partition, low))
+                if high > low:
+                    unread[name, partition] = high
+        consumer.assign(start)
+        while unread:
+            message = consumer.poll(_TIMEOUT_S)
+            if message is None:
+                missing = ", ".join(sorted({name for name, _ in unread}))
+                raise BrokerUnreachable(
+                    str(self._kafka.get("bootstrap.servers")),
+                    f"{missing} cannot be read to its end",
+                )
+            self._receive(message)
+            place = (message.topic() or "", message.partition() or 0)
+            if message.error() is None and (message.offset() or 0) + 1 >= unread.get(place, 0):
+                unread.pop(place, None)
+
+    def add(self, topic: str, key: bytes, document: OperatorDocument) -> None:
+        """Retain a document of a key, as if it had been read."""
+        self._known.setdefault((topic, key), deque(maxlen=_VERSIONS)).append(document)
+        self._on_document(document)
+
+    def _receive(self, message: Any) -> OperatorDocument | None:
+        if message.error() is not None:
+            _log.warning("operator feed: %s", message.error())  # librdkafka tries again by itself
+            return None
+        topic, raw = message.topic(), message.value()
+        key = message.key() or raw or b""
+        if not raw:  # a tombstone: the document is withdrawn
+            self._known.pop((topic, key), None)
+            return None
+        try:
+            document = decode(topic, raw)
+        except Exception as why:  # whatever a decoder raises costs its document
+            self._refuse((topic, message.partition(), message.offset()), raw, str(why))
+            return None
+        self.add(topic, key, document)
+        return document
+
+    def _refuse(self, place: tuple[str, int, int], raw: bytes, why: str) -> None:
+        """Count, log and dead-letter a document once, however often its topic is read again."""
+        if place in self._lettered or len(self._lettered) >= _MAX_LETTERED:
+            return
+        self._lettered.add(place)
+        self.refused[place[0]] += 1
+        letter = dead_letters.message(*place, raw, why)
+        _log.warning("%s: offset %d is left out: %s", place[0], place[2], why[:300])
+        if len(self._letters) < _MAX_LETTERS:
+            self._letters.append(letter)
+
+
+def decode(topic: str, raw: bytes) -> OperatorDocument:
+    """The document of a message; raises ValueError, in one line, when it is not valid."""
+    if len(raw) > LIMITS.document_bytes:
+        raise ValueError(f"document of {len(raw)} B; it may have {LIMITS.document_bytes} B")
+    return decoding.decode(raw, _TYPES[topic])

@@ -1,0 +1,1 @@
+"""Messages, documents and stages for tests of streams."""

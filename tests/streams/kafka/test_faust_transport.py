@@ -1,0 +1,92 @@
+"""Offsets that are held back on purpose are no livelock; those that are not committed are."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from time import monotonic
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from schemas import topics
+from schemas.wire import window_chunks
+from streams.kafka.embedded_broker import EmbeddedBroker
+from streams.worker import StreamConfig, StreamWorker
+
+START_S = 1_780_000_000
+COMMIT_S = 2.0
+
+
+def heartbeat(second: int) -> tuple[dict[str, bytes], bytes]:
+    beat = {
+        "fabric": "f1", "node_sn": "h1", "time": second * 10**9, "alive": True,
+        "cpu_steal": 0.0, "scheduling_delay_us": 0.0,
+    }  # fmt: skip
+    header = window_chunks.Header("heartbeats", "f1", second, second + 1)
+    batch = pa.RecordBatch.from_pylist([beat], window_chunks.HEARTBEATS)
+    return dict(header.to_kafka()), window_chunks.encode(batch)
+
+
+def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [r.getMessage() for r in caplog.records if "ommitted" in r.getMessage()]
+
+
+def more_to_come(worker: StreamWorker) -> Any:
+    """The partition of skh.windows, as it is while new messages arrive all the time."""
+    consumer = worker.app.consumer
+    [tp] = [
+        tp
+        for tp in consumer.assignment()
+        if tp.topic == topics.WINDOWS.name and consumer.highwater(tp)
+    ]
+    subscriptions = consumer._thread._consumer._fetcher._subscriptions  # noqa: SLF001
+    state = subscriptions.subscription.assignment.state_value(tp)
+    state.highwater = state.position + 1
+    return tp
+
+
+def test_held_offsets_are_no_livelock_and_a_commit_that_does_not_come_is_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story() -> None:
+        broker = EmbeddedBroker()
+        for second in range(20):
+            headers, value = heartbeat(START_S + second)
+            broker.produce(topics.WINDOWS.name, "f1", headers, value)
+        assert broker.flush() == 0
+        config = StreamConfig(
+            broker.bootstrap, fetch_wait_ms=20, commit_s=COMMIT_S, kafka={"log_level": 2}
+        )
+        worker = StreamWorker(config)
+        try:
+            await worker.start()
+            async with asyncio.timeout(600):
+                while True:
+                    if worker.localize.counts.messages == 20:
+                        break
+                    await asyncio.sleep(0.05)  # between two looks at a condition with a deadline
+            consumer = worker.app.consumer
+            tp = more_to_come(worker)
+            for later_s in (0.0, 2 * COMMIT_S, 20 * COMMIT_S):  # now and then, as Faust looks
+                more_to_come(worker)
+                consumer.verify_event_path(monotonic() + later_s, tp)
+            assert complaints(caplog) == []
+            assert worker.commit_stalled == 0
+
+            consumer._acked[tp].append(0)  # noqa: SLF001 — acknowledged, and the commit fails
+            for later_s in (0.0, 2 * COMMIT_S):
+                more_to_come(worker)
+                consumer.verify_event_path(monotonic() + later_s, tp)
+            assert worker.commit_stalled == 1
+            assert len(complaints(caplog)) == 1
+
+            consumer._acked[tp].clear()  # noqa: SLF001 — committed at last
+            consumer.verify_event_path(monotonic() + 3 * COMMIT_S, tp)
+            assert worker.commit_stalled == 0
+        finally:
+            await worker.stop()
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(story())

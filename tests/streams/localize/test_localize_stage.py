@@ -1,0 +1,73 @@
+"""The stage of skh.windows: which localizer gets which message, and what is acknowledged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from builders.streams.ping_records import START_S
+from builders.streams.stages import (
+    Event,
+    FixedFeed,
+    RecordingLocalizer,
+    RecordingProducer,
+    no_incidents,
+    recording_localizer,
+    windows_messages,
+)
+
+from schemas import topics
+from schemas.documents.incident import Incident
+from schemas.wire import window_chunks
+from streams.kafka.messages import InMessage
+from streams.localize.retention import LOOKBACK_S
+from streams.localize.stage import LocalizeStage
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_fabric_gets_its_messages_in_order_after_its_own_incidents() -> None:
+    producer, acked = RecordingProducer(), list[tuple[int, int]]()
+    made: dict[str, RecordingLocalizer] = {}
+    reads = 0
+
+    async def read_incidents() -> list[Incident]:
+        nonlocal reads
+        reads += 1
+        return []
+
+    def make(fabric: str) -> Any:
+        return made.setdefault(fabric, RecordingLocalizer())
+
+    stage = LocalizeStage(producer, make, read_incidents, FixedFeed())
+    for each in windows_messages(20):
+        await stage.consume(Event(each, 0, acked))
+    localizer = made["f1"]
+    ends = [end_s for kind, end_s, _ in localizer.observed if kind == "pane"]
+    assert ends == sorted(ends)
+    assert len(ends) == 20
+    assert localizer.restored == []
+    assert reads == 1
+    assert acked == [], "everything is within the detectors' history"
+
+
+async def test_messages_beyond_the_detectors_history_are_acknowledged() -> None:
+    producer, acked = RecordingProducer(), list[tuple[int, int]]()
+
+    stage = LocalizeStage(producer, recording_localizer, no_incidents, FixedFeed())
+    messages = windows_messages(400)
+    for each in messages:
+        await stage.consume(Event(each, 0, acked))
+    last = window_chunks.Header.from_kafka(messages[max(acked)[1]].headers)
+    assert START_S + 400 - LOOKBACK_S - 5 < last.end_s < START_S + 400 - LOOKBACK_S + 1
+
+
+async def test_an_invalid_message_of_skh_windows_is_a_dead_letter() -> None:
+    producer, acked = RecordingProducer(), list[tuple[int, int]]()
+
+    stage = LocalizeStage(producer, recording_localizer, no_incidents, FixedFeed())
+    headers = window_chunks.Header("pane", "f1", 1, 2).to_kafka()
+    for offset, wrong in enumerate(({}, dict(headers))):
+        await stage.consume(Event(InMessage(offset, START_S * 1000, b"junk", wrong), 0, acked))
+    assert [o.topic for o in producer.sent] == [topics.DEAD_LETTER.name] * 2
+    assert stage.counts.dead_lettered == 2

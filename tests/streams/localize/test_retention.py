@@ -1,0 +1,140 @@
+"""Fabrics without measurements are evicted, and return as they were."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+from builders.streams.ping_records import START_S, batch, ping
+from builders.streams.stages import FixedFeed, RecordingProducer
+
+from localizer.localizer import Localizer
+from schemas.documents.incident import Incident
+from schemas.wire import window_chunks
+from streams.kafka.messages import InMessage
+from streams.localize.retention import IDLE_S, IDLE_WITH_INCIDENTS_S, LOOKBACK_S
+from streams.localize.stage import LocalizeStage
+from streams.replay import Replay
+
+
+class Story:
+    """A stage that is given messages of any fabric and time."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.made: list[str] = []
+        self.acked: list[int] = []
+        self.open: set[str] = set()
+        self.stage = LocalizeStage(RecordingProducer(), self.make, self.read, FixedFeed())
+        self.offset = 0
+
+    def make(self, fabric: str) -> Localizer:
+        self.made.append(fabric)
+        return Open() if fabric in self.open else Localizer()
+
+    async def read(self) -> list[Incident]:
+        self.reads += 1
+        return []
+
+    async def send(self, at: float, fabric: str, kind: window_chunks.Kind = "heartbeats") -> None:
+        second = START_S + int(at)
+        value = b""
+        if kind == "heartbeats":
+            beat = {
+                "fabric": fabric, "node_sn": "h1", "time": second * 10**9, "alive": True,
+                "cpu_steal": 0.0, "scheduling_delay_us": 0.0,
+            }  # fmt: skip
+            value = window_chunks.encode(
+                pa.RecordBatch.from_pylist([beat], window_chunks.HEARTBEATS)
+            )
+        header = window_chunks.Header(kind, fabric, second, second, watermark_ms=second * 1000)
+        self.offset += 1
+        message: Any = InMessage(self.offset, second * 1000, value, dict(header.to_kafka()))
+        seen = SimpleNamespace(
+            partition=0, offset=message.offset, timestamp=second, value=value,
+            headers=message.headers, key=b"",
+        )  # fmt: skip
+        event = SimpleNamespace(
+            message=seen, value=None, ack=lambda offset=self.offset: self.acked.append(offset)
+        )
+        await self.stage.consume(event)
+
+    def names(self) -> list[str]:
+        return sorted(each.name for each in self.stage.fabrics)
+
+
+class Open(Localizer):
+    """Has an incident that never closes."""
+
+    @property
+    def open_incidents(self) -> int:
+        return 1
+
+
+def test_an_idle_fabric_is_evicted_and_returns() -> None:
+    async def play() -> None:
+        story = Story()
+        await story.send(0, "f1")
+        await story.send(0, "f2")
+        for at in range(60, int(IDLE_S) + 180, 60):
+            await story.send(at, "f1")
+            await story.send(at, "f2", "punctuation")
+            await story.stage.tick()
+        assert story.names() == ["f1"]
+        assert story.stage.sizes()["fabrics"] == 1
+        assert story.made == ["f1", "f2"], "punctuations do not make a localizer"
+        reads = story.reads
+        await story.send(IDLE_S + 200, "f2")
+        assert story.names() == ["f1", "f2"]
+        assert story.reads == reads + 1, "it may have had incidents since"
+
+    asyncio.run(play())
+
+
+def test_an_idle_fabric_with_an_open_incident_is_retained_for_a_day() -> None:
+    async def play() -> None:
+        story = Story()
+        story.open.add("f2")
+        await story.send(0, "f2")
+        for at in range(0, int(IDLE_WITH_INCIDENTS_S) - 600, 600):
+            await story.send(at, "f1")
+        await story.stage.tick()
+        assert story.names() == ["f1", "f2"]
+        await story.send(IDLE_WITH_INCIDENTS_S + 1, "f1")
+        await story.stage.tick()
+        assert story.names() == ["f1"]
+
+    asyncio.run(play())
+
+
+def test_a_thousand_fabrics_that_come_and_go_do_not_grow_the_memory() -> None:
+    async def play() -> None:
+        story = Story()
+        most = 0
+        for number in range(1000):
+            await story.send(number * 60, f"f{number}")
+            await story.send(number * 60, "f")
+            await story.stage.tick()
+            most = max(most, story.stage.sizes()["fabrics"])
+        assert most <= IDLE_S / 60 + 3
+        assert story.stage.sizes()["messages_held"] <= 2 * (2 * LOOKBACK_S / 60 + 2)
+        assert max(story.acked) > story.offset - 30
+
+    asyncio.run(play())
+
+
+def test_a_replay_evicts_idle_fabrics_too() -> None:
+    offline = Replay()
+    most = 0
+    for number in range(40):
+        at = number * 600
+        rows = [
+            ping(at + n * 0.01, src, dst, src_idc=fabric)
+            for n, (src, dst) in enumerate((("h1", "h2"), ("h2", "h1")))
+            for fabric in (f"f{number}", "f")
+        ]
+        offline.feed(batch(rows), (), (START_S + at + 1) * 10**9)
+        most = max(most, offline.fabrics)
+    assert most <= IDLE_S / 600 + 3

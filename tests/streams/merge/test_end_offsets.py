@@ -1,0 +1,39 @@
+"""Queries of where partitions end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+
+from schemas import topics
+from streams.merge.end_offsets import EndOffsets
+
+pytestmark = pytest.mark.anyio
+NAME = topics.PINGS.name
+
+
+@pytest.fixture
+def producer() -> Iterator[Producer]:
+    made = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 2})
+    made.list_topics(NAME, timeout=60)  # the query creates it
+    yield made
+    made.flush(5)
+
+
+async def test_end_offsets_are_current(producer: Producer) -> None:
+    broker = next(iter(producer.list_topics(timeout=60).brokers.values()))
+    ends = EndOffsets({"bootstrap.servers": f"{broker.host}:{broker.port}"})
+    assert await ends.query(NAME, {0, 1}) == {0: 0, 1: 0}
+    producer.produce(NAME, b"x", partition=1)
+    assert producer.flush(10) == 0
+    assert await ends.query(NAME, {0, 1}) == {0: 0, 1: 1}
+    ends.close()
+
+
+async def test_a_partition_without_a_leader_is_absent(producer: Producer) -> None:
+    broker = next(iter(producer.list_topics(timeout=60).brokers.values()))
+    ends = EndOffsets({"bootstrap.servers": f"{broker.host}:{broker.port}"})
+    assert await ends.query(NAME, {0, 99}) == {0: 0}
+    ends.close()

@@ -1,0 +1,93 @@
+"""Which messages a merger publishes, in which order, and which partitions it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from builders.streams.chunk_messages import end_seconds, nothing, panes
+
+from schemas import topics
+from streams.kafka.messages import OutMessage
+from streams.merge.consumer_progress import ConsumerProgress
+from streams.merge.output_merger import MergeInput, OutputMerger
+from streams.merge.stall_detector import STALL_S
+
+pytestmark = pytest.mark.anyio
+NAME = topics.PINGS.name
+
+
+class TwoPartitions:
+    """A merger of one topic; partition 0 has reached 10 s and stays there, with more to read."""
+
+    def __init__(self, max_bytes: int = 10**6) -> None:
+        self.now_s, self.end_s = 0.0, 100
+        self.sent: list[OutMessage] = []
+        self.stalled: list[int] = []
+        self.ends = {0: 10, 1: 0}
+        self.progress = ConsumerProgress(high_watermark=self.ends.get)
+        self.event_time_s = {0: 10, 1: 10}
+        self.merger = OutputMerger(self, lambda: self.now_s, max_bytes)
+        self.merger.register(
+            MergeInput(NAME, self.progress, self.event_time_s.__getitem__, self.stalled.append)
+        )
+        self.progress.record(0, 4)
+
+    async def send(self, messages: Sequence[OutMessage]) -> None:
+        self.sent += messages
+
+    async def advance_1(self, after_s: float) -> None:
+        """Another second of partition 1."""
+        self.now_s += after_s
+        self.end_s += 1
+        self.progress.record(1, self.end_s)
+        self.merger.add((NAME, 1), panes(self.end_s), nothing)
+        await self.merger.publish()
+
+
+async def test_a_slow_worker_waits_for_all_partitions() -> None:
+    two = TwoPartitions()
+    for _ in range(5):
+        await two.advance_1(after_s=120)
+    assert two.sent == []
+    assert two.merger.buffered_bytes == 5
+
+
+async def test_only_a_stalled_partition_is_not_waited_for_and_the_order_stays() -> None:
+    two = TwoPartitions()
+    two.ends[2], two.event_time_s[2] = 10**6, 105
+    two.progress.record(2, 0)  # far from its end, and it advances
+    for offset in range(100):
+        two.progress.record(2, 1 + offset)
+        await two.advance_1(after_s=0.1)
+    assert two.stalled == [0]
+    assert two.merger.stalled == 1
+    assert end_seconds(two.sent) == [101, 102, 103, 104, 105], "2 is waited for"
+    assert two.merger.early == 0
+
+    two.progress.record(0, 5)
+    two.event_time_s[2] = 110
+    await two.advance_1(after_s=0.1)
+    assert end_seconds(two.sent)[5:] == [], "0 has advanced, and is at 10 s"
+    two.event_time_s[0] = 108
+    await two.advance_1(after_s=0.1)
+    assert end_seconds(two.sent)[5:] == [106, 107, 108]
+
+
+async def test_elapsed_time_alone_releases_nothing() -> None:
+    two = TwoPartitions()
+    await two.advance_1(after_s=0)
+    for _ in range(100):
+        two.now_s += STALL_S
+        await two.merger.publish()
+    assert two.sent == []
+
+
+async def test_the_buffer_is_bounded_while_no_partition_has_stalled() -> None:
+    two = TwoPartitions(max_bytes=20)
+    for _ in range(50):
+        await two.advance_1(after_s=0.01)
+    assert two.merger.buffered_bytes == 20
+    assert end_seconds(two.sent) == list(range(101, 131))
+    assert two.merger.early == 30
+    assert two.stalled == []

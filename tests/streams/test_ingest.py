@@ -1,0 +1,154 @@
+"""The stage of skh.pings: what is published, and acknowledged after that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from builders.streams.ping_records import START_S, message, ping
+from builders.streams.stages import Event, RecordingProducer, minute
+
+from schemas.documents import heartbeat
+from schemas.documents.heartbeat import Heartbeat
+from streams.heartbeats import Heartbeats
+from streams.ingest import Ingest
+from streams.kafka.messages import InMessage, OutMessage
+from streams.merge.consumer_progress import ConsumerProgress, OffsetRange
+from streams.merge.output_merger import OutputMerger
+from streams.windowing.partition import PartitionWorker
+
+pytestmark = pytest.mark.anyio
+
+
+async def feed(stage: Ingest, messages: list[InMessage], acked: list[tuple[int, int]]) -> None:
+    for each in messages:
+        event = Event(each, 0, acked)
+        await stage.consume(event)
+        assert event.message.value is None, "a held event must not hold its payload"
+    await stage.flush()
+
+
+async def test_messages_that_no_open_window_needs_are_acknowledged() -> None:
+    producer, acked = RecordingProducer(), list[tuple[int, int]]()
+    await feed(Ingest(OutputMerger(producer)), minute(), acked)
+    assert producer.panes() == list(range(57))
+    assert acked, "the first windows have closed"
+    assert max(acked)[1] < 57 - 25, "the next window still needs 25 seconds"
+
+
+async def test_nothing_is_acknowledged_when_publishing_fails() -> None:
+    producer, acked = RecordingProducer(), list[tuple[int, int]]()
+    producer.fails = True
+    with pytest.raises(RuntimeError, match="broker is gone"):
+        await feed(Ingest(OutputMerger(producer)), minute(), acked)
+    assert acked == []
+
+
+async def test_reading_again_from_the_commit_begins_a_higher_epoch() -> None:
+    producer, acked = RecordingProducer(), list[tuple[int, int]]()
+    stage = Ingest(OutputMerger(producer))
+    await feed(stage, minute(), acked)
+    await feed(stage, minute(first=20), acked)
+    epochs = [each.epoch for each in producer.headers()]
+    assert len(set(epochs)) == 2
+    assert epochs == sorted(epochs)
+    counts = stage.counts
+    assert counts.records == counts.judged + counts.held, "what is read again counts again"
+    assert (counts.late, counts.duplicate) == (0, 0)
+
+
+async def test_a_rebalance_publishes_no_half_pane() -> None:
+    producer, acked = RecordingProducer(), list[tuple[int, int]]()
+    stage = Ingest(OutputMerger(producer))
+    await feed(stage, minute(last=30), acked)
+    before = len(acked)
+    stage.revoke()
+    await feed(stage, minute(), acked)
+    assert producer.panes() == [*range(27), *range(57)]
+    assert len(acked) > before
+
+
+async def test_a_message_from_a_clock_in_the_future_counts_as_arriving_now() -> None:
+    producer, acked = RecordingProducer(), list[tuple[int, int]]()
+    now_s = START_S + 10.0
+    stage = Ingest(OutputMerger(producer), clock_ns=lambda: int(now_s * 1e9))
+    ahead = message(0, [ping(3600, src="h9")])
+    rest = [m._replace(offset=m.offset + 1) for m in minute(last=12)]
+    await feed(stage, [ahead, *rest], acked)
+    assert producer.panes() == list(range(9))
+    assert stage.counts.late == 1
+
+
+async def test_the_brokers_time_stamp_counts_whatever_the_workers_clock_is() -> None:
+    """Log append time, and a worker whose clock is an hour behind: nothing is in the future."""
+    producer, acked = RecordingProducer(), list[tuple[int, int]]()
+    stage = Ingest(OutputMerger(producer), clock_ns=lambda: (START_S - 3600) * 10**9)
+    for each in minute(last=12):
+        event = Event(each, 0, acked)
+        event.message.timestamp_type = 1
+        await stage.consume(event)
+    await stage.flush()
+    assert producer.panes() == list(range(9))
+    assert stage.counts.late == 0
+
+
+class Failing(PartitionWorker):
+    """Windowing with a defect that one destination triggers."""
+
+    def step(self, messages: Sequence[InMessage]) -> list[OutMessage]:
+        if any(b"10.6.6.6" in each.value for each in messages):
+            raise IndexError("a defect of ours")
+        return super().step(messages)
+
+
+async def test_a_message_that_windowing_fails_on_is_a_dead_letter_and_the_next_is_judged() -> None:
+    producer, acked = RecordingProducer(), list[tuple[int, int]]()
+    stage = Ingest(OutputMerger(producer), make_worker=Failing)
+    bad = message(30, [ping(30, dst_ip="10.6.6.6")])
+    after = [each._replace(offset=each.offset + 1) for each in minute(first=30)]
+    await feed(stage, [*minute(last=30), bad, *after], acked)
+    assert producer.panes()[-1] == 56
+    (letter,) = producer.dead_letters()
+    assert dict(letter.headers)["offset"] == b"30"
+    assert b"IndexError" in dict(letter.headers)["reason"]
+    counts = stage.counts
+    assert counts.records == counts.judged + counts.late + counts.dead_lettered + counts.held
+    assert counts.dead_lettered == 1
+    assert stage.failures == 2, "the step, and the message alone"
+    assert max(acked)[1] >= 30, "the offset moves past the bad message"
+
+
+async def test_pings_and_heartbeats_wait_for_partitions_with_unread_messages() -> None:
+    producer, acked = RecordingProducer(), list[tuple[int, int]]()
+    ends = {0: OffsetRange(0, 60), 1: OffsetRange(0, 60)}
+
+    async def extents() -> dict[int, OffsetRange]:
+        return ends
+
+    merger = OutputMerger(producer)
+    stage = Ingest(merger, progress=ConsumerProgress(extents))
+    beats = Heartbeats(merger, progress=ConsumerProgress())
+    for each in minute():
+        await stage.consume(Event(each, 0, acked))
+    beat = heartbeat.encode(Heartbeat("h1", (START_S + 50) * 10**9))
+    await beats.consume(Event(InMessage(0, 0, beat, {}), 0, acked))
+    await stage.flush()
+    await beats.flush()
+    assert producer.sent == [], "partition 1 has not begun"
+    assert acked == []
+
+    other = minute()
+    for each in other[:30]:
+        await stage.consume(Event(each, 1, acked))
+    await stage.flush()
+    assert max(producer.panes()) == 26, "as far as partition 1 has come"
+    for each in other[30:]:
+        await stage.consume(Event(each, 1, acked))
+    await stage.flush()
+    panes = producer.panes()
+    assert panes == sorted(panes)
+    assert len(panes) == 2 * 57
+    headers = producer.headers()
+    at = next(i for i, h in enumerate(headers) if h.kind == "heartbeats")
+    assert headers[at - 1].end_s <= START_S + 51 <= headers[at + 1].end_s
+    assert acked
