@@ -36,6 +36,8 @@ class KeyIndex:
 
     def find(self, keys: U64) -> I64:
         """(n,) codes, -1 where a key is unknown."""
+        if not len(self._large.keys):
+            return self._small.find(keys)
         found = self._large.find(keys)
         if len(self._small.keys) and (found < 0).any():
             rest = np.flatnonzero(found < 0)
