@@ -90,7 +90,7 @@ class Localizer:
         if self._state is None:
             self._placements += new
         else:
-            self._state.place([doc for doc in new if doc.fabric == self._state.fabric])
+            self._state.learn_placements([doc for doc in new if doc.fabric == self._state.fabric])
 
     def maintain(self, documents: Iterable[Maintenance]) -> None:
         """Add maintenance windows; at any time, for any time.
@@ -177,9 +177,9 @@ class Localizer:
         if batch is None:
             return LocalizerOutput()
         if header.kind == "heartbeats":
-            state.take_heartbeats(batch)
+            state.learn_heartbeats(batch)
         elif header.kind == "routes":
-            state.take_routes(batch)
+            state.learn_routes(batch)
         else:
             self._assembler.add(header, batch)
         return LocalizerOutput()
@@ -232,7 +232,7 @@ class Localizer:
         state, tracker = self._state, self._tracker
         assert state is not None  # noqa: S101 — a batch comes from a message, which made both
         assert tracker is not None  # noqa: S101
-        state.take(batch)
+        state.ingest(batch)
         if self._outage is not None:
             self._end_outage(state, tracker, batch.second, output)
         open_now = tracker.open_components()
@@ -273,10 +273,10 @@ class Localizer:
         self._cleaned_s, self._judged_since = at, 0
         keep = state.history.last_seen >= at - retention.unheard_s
         if not keep.all():
-            state.keep(keep)
+            state.retain(keep)
             tracker.renumber(np.where(keep, np.cumsum(keep) - 1, -1))
-        state.forget_hosts(at - retention.unheard_s)
-        state.tidy(at)
+        state.drop_hosts(at - retention.unheard_s)
+        state.compact(at)
         tracker.drop_old_sightings(at)
-        self._assembler.forget()
+        self._assembler.drop_old()
         self._clocks.drop_before(at - retention.every_s)

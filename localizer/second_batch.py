@@ -1,8 +1,8 @@
-"""Messages of skh.windows -> frames: one closed second over all partitions, in order of time.
+"""Chunks of skh.windows -> second batches: one closed second over all partitions, in time order.
 
-A worker that died or lost a partition writes some panes twice, and the second time perhaps only in
-part. The first complete version of a pane counts; a second is whole when the watermark of every
-partition that is not idle has passed it.
+A worker that died or lost a partition may write a pane twice, the second time only in part. The
+first complete version of a pane counts. A second is complete when the watermark of every partition
+that is not idle has passed it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ import pyarrow as pa
 
 from schemas.wire.window_chunks import Header
 
-#: A hole in event time longer than this is a jump: nothing happened there, and nothing is judged.
+#: A gap in event time longer than this is a jump: its seconds are not judged [s].
 JUMP_S = 120
-#: Panes and windows of which chunks are still missing; beyond, the oldest is given up.
-MOST_PARTS = 10_000
-IDLE_S = 900  # a partition that is idle and so far behind is not waited for; it may come again
+#: Panes and windows of which chunks are missing; beyond, the oldest is dropped [count].
+MOST_INCOMPLETE = 10_000
+IDLE_S = 900  # an idle partition so far behind is dropped; it may come again
 
 
 @dataclass(slots=True)
 class SecondBatch:
-    """Everything about one second: its panes, and the windows that end with it."""
+    """Everything about one second: its panes, and the windows that end with it.
+
+    jumped  whether event time jumped before this second
+    """
 
     second: int
     panes: list[pa.RecordBatch] = field(default_factory=list)
@@ -36,29 +39,29 @@ class Assembler:
     """Joins the partitions of one fabric."""
 
     def __init__(self) -> None:
-        self._parts: dict[tuple[str, int, int, int], dict[int, pa.RecordBatch]] = {}
+        self._incomplete: dict[tuple[str, int, int, int], dict[int, pa.RecordBatch]] = {}
         self._panes: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
         self._windows: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
         self._accepted: dict[tuple[str, int], int] = {}  # kind, partition -> newest end
         self._watermark: dict[int, tuple[int, bool]] = {}  # partition -> seconds, idle
-        self.judged_s: int | None = None  # newest second that left as a frame
-        self.repeated = 0  # chunks of what was there already, or came after its second was judged
+        self.judged_s: int | None = None  # newest second that left as a batch
+        self.repeated = 0  # chunks that were there already, or came after their second was judged
 
     def add(self, header: Header, batch: pa.RecordBatch) -> None:
-        """Take a chunk of a pane or window."""
+        """Add a chunk of a pane or window."""
         if header.end_s <= self._accepted.get((header.kind, header.partition), 0):
             self.repeated += 1
             return
         key = (header.kind, header.partition, header.epoch, header.end_s)
-        chunks = self._parts.setdefault(key, {})
-        if len(self._parts) > MOST_PARTS:
-            del self._parts[next(iter(self._parts))]
+        chunks = self._incomplete.setdefault(key, {})
+        if len(self._incomplete) > MOST_INCOMPLETE:
+            del self._incomplete[next(iter(self._incomplete))]
         chunks[header.chunk] = batch
         if len(chunks) < header.chunks:
             return
         self._accepted[(header.kind, header.partition)] = header.end_s
-        for stale in [k for k in self._parts if k[:2] == key[:2] and k[3] <= header.end_s]:
-            del self._parts[stale]
+        for stale in [k for k in self._incomplete if k[:2] == key[:2] and k[3] <= header.end_s]:
+            del self._incomplete[stale]
         if header.kind == "pane":
             if self.judged_s is None or header.end_s > self.judged_s + 1:
                 self._panes[header.end_s - 1] += chunks.values()
@@ -68,19 +71,18 @@ class Assembler:
             self._windows[header.end_s] += chunks.values()
 
     def punctuate(self, header: Header) -> None:
-        """Time has passed in a partition; its watermark never runs back."""
+        """Advance the watermark of a partition; it never runs back."""
         seconds = header.watermark_ms // 1000
         known = self._watermark.get(header.partition, (0, False))[0]
         self._watermark[header.partition] = (max(seconds, known), header.idle)
 
-    def forget(self) -> None:
-        """Drop incomplete panes and windows of seconds that were judged, and what partitions said
-        last that have been idle for long."""
+    def drop_old(self) -> None:
+        """Drop incomplete panes and windows of judged seconds, and partitions idle for long."""
         at = self.judged_s
         if at is None:
             return
-        for key in [key for key in self._parts if key[3] <= at]:
-            del self._parts[key]
+        for key in [key for key in self._incomplete if key[3] <= at]:
+            del self._incomplete[key]
         for partition, (seconds, idle) in list(self._watermark.items()):
             if idle and seconds < at - IDLE_S and len(self._watermark) > 1:
                 del self._watermark[partition]
@@ -88,13 +90,13 @@ class Assembler:
             key for key, end_s in self._accepted.items()
             if end_s < at - IDLE_S and key[1] not in self._watermark
         ]  # fmt: skip
-        for each in gone:  # what they repeat is of seconds that were judged
+        for each in gone:  # what they may repeat is of judged seconds
             del self._accepted[each]
 
     def sizes(self) -> dict[str, int]:
-        """How much is remembered, by what."""
+        """How much is stored, by what [count]."""
         return {
-            "chunks_incomplete": sum(map(len, self._parts.values())),
+            "chunks_incomplete": sum(map(len, self._incomplete.values())),
             "chunks_waiting": sum(
                 len(each) for of in (self._panes, self._windows) for each in of.values()
             ),
@@ -104,18 +106,18 @@ class Assembler:
 
     @property
     def idle(self) -> bool:
-        """Nobody probes any more, in any partition."""
+        """Whether all partitions are idle: no sender probes any more."""
         return bool(self._watermark) and all(idle for _, idle in self._watermark.values())
 
     def ready(self) -> Iterator[SecondBatch]:
-        """Frames of all seconds that every partition has passed."""
+        """Batches of all seconds that every partition has passed."""
         marks = [seconds for seconds, idle in self._watermark.values() if not idle]
-        if not marks and self._watermark:  # all idle: what they said last is final
+        if not marks and self._watermark:  # all idle: their last watermarks are final
             marks = [max(seconds for seconds, _ in self._watermark.values())]
         yield from self._until(min(marks, default=0))
 
     def finish(self) -> Iterator[SecondBatch]:
-        """All that is left, at the end of the input."""
+        """Batches of all seconds that are left, at the end of the input."""
         yield from self._until(max(self._panes, default=-1) + 1)
 
     def _until(self, watermark_s: int) -> Iterator[SecondBatch]:

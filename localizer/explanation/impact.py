@@ -52,8 +52,8 @@ def anomalies(state: FabricState, second: int, incident: Incident, bad: I64) -> 
     for row in bad[:MOST_ANOMALIES].tolist():
         path = state.index.paths[row]
         excess = None
-        if state.shift is not None and incident.symptom == "high_latency":
-            excess = round(float(state.shift.excess_us[row]), 3)
+        if state.deviation is not None and incident.symptom == "high_latency":
+            excess = round(float(state.deviation.excess_us[row]), 3)
         out.append(
             Anomaly(
                 fabric=state.fabric, path_id=f"{path.path_id:016x}",

@@ -65,5 +65,5 @@ def apply(state: FabricState, second: int, decision: Decision) -> list[Verdict]:
     if (healthy := decision.healthy) is not None:
         state.background.learn(healthy.sent, healthy.lost, healthy.class_sent, healthy.class_lost)
     if decision.deviation is not None:
-        state.shift = decision.deviation
+        state.deviation = decision.deviation
     return decision.verdicts

@@ -39,14 +39,14 @@ def report(state: FabricState, at: int, judged: Bool) -> None:
             for k in (lost, lost + 1.0)
         )
         ask(PValues(f"loss {length} s", at, p, np.minimum(above, p), sent * background.rate))
-    if state.shift is not None:
-        valid = state.shift.valid & judged
+    if state.deviation is not None:
+        valid = state.deviation.valid & judged
         vote = quorum.per_pair(state.pair, valid)
         group = peer_groups.peer_groups(state.src, state.dst, state.layer == 1)
-        slow = state.shift.flagged & valid
+        slow = state.deviation.flagged & valid
         p = peer_groups.excess_p_values(
-            groups.factored, group, vote, slow, state.shift.healthy_share,
+            groups.factored, group, vote, slow, state.deviation.healthy_share,
             state.options.detectors.peer_groups,
         )  # fmt: skip
         votes = groups.pooled(vote)
-        ask(PValues("latency 30 s", at, p, p, votes * state.shift.healthy_share))
+        ask(PValues("latency 30 s", at, p, p, votes * state.deviation.healthy_share))

@@ -30,7 +30,7 @@ def learn(state: FabricState, at: int, judged: Bool) -> list[Drift]:
     judged  (P,) paths that may be judged
     The longest comparison comes last. This changes the drift baseline of the state.
     """
-    end_s, shift = at + 1, state.shift
+    end_s, shift = at + 1, state.deviation
     if shift is None or end_s % WINDOW_S:
         return []
     rows = np.flatnonzero(shift.valid & ~shift.flagged & judged)

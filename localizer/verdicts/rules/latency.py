@@ -36,7 +36,7 @@ def latency(state: FabricState, at: int, judged: Bool) -> Decision:
     """
     left = judged
     verdicts: list[Verdict] = []
-    window, sudden = state.shift, _sudden(state, at)
+    window, sudden = state.deviation, _sudden(state, at)
     recent_s = state.options.detectors.spike.recent_s
     for shift, length, every_s in ((sudden, recent_s, 1.0), (window, WINDOW_S, 5.0)):
         if shift is not None:

@@ -1,0 +1,91 @@
+"""What rules ask of paths: end hosts, layer, endpoint pair; by row of the path table. No I/O."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.baselines.hosts import HostActivity
+from localizer.fabric.key_index import GrowableArray, KeyIndex, pair_key
+from localizer.fabric.path_table import Paths
+
+Bool = npt.NDArray[np.bool_]
+I8 = npt.NDArray[np.int8]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+
+
+class PathColumns:
+    """Columns of P paths.
+
+    Example: of paths h1 -> h2 in the underlay and in the overlay, ``hosts`` is [[0, 0], [1, 1]],
+    ``layer`` [0, 1], and ``pair`` [0, 1].
+    """
+
+    def __init__(self) -> None:
+        self._hosts = GrowableArray(np.int32, 2)
+        self._layer = GrowableArray(np.int8)
+        self._pair = GrowableArray(np.int64)
+        self._address_pairs, self._pairs = KeyIndex(), KeyIndex()
+
+    @property
+    def hosts(self) -> I32:
+        """(2, P) code of the source host and of the destination host, as in ``HostActivity``."""
+        hosts: I32 = self._hosts.values
+        return hosts
+
+    @property
+    def layer(self) -> I8:
+        """(P,) 1 = overlay."""
+        return self._layer.values
+
+    @property
+    def pair(self) -> I64:
+        """(P,) code of (endpoint pair, layer): five-tuples of one pair share their fate."""
+        return self._pair.values
+
+    @property
+    def pairs(self) -> int:
+        """Endpoint pairs [count]."""
+        return len(self._pairs)
+
+    def append(self, new: Paths, activity: HostActivity) -> None:
+        """Append rows; their hosts are added to the activity."""
+        self._hosts.append(np.vstack([_hosts(new, side, activity) for side in ("src", "dst")]))
+        self._layer.append(new.mask("layer", "overlay").astype(np.int8))
+        self._pair.append(self._pairs_of(new))
+
+    def retain(self, rows: Bool) -> None:
+        """Drop all rows but those of a mask (P,)."""
+        for column in (self._hosts, self._layer, self._pair):
+            column.retain(rows)
+
+    def renumber_hosts(self, code: I64) -> None:
+        """Follow ``HostActivity.retain``; code (H,) new code of each host."""
+        self._hosts.values[...] = code[self._hosts.values]
+
+    def recode(self, paths: Paths) -> None:
+        """Follow ``PathTable.compact``: codes of texts have changed."""
+        self._address_pairs, self._pairs = KeyIndex(), KeyIndex()
+        self._pair.values[...] = self._pairs_of(paths)
+
+    def rnics(self, paths: Paths) -> set[tuple[int, str]]:
+        """Host code and rnic of all ends of paths."""
+        texts, found = paths.table("src_real_ip").texts, set[int]()
+        for side, hosts in zip(("src", "dst"), self.hosts, strict=True):
+            found |= {*np.unique(pair_key(hosts, paths.column(f"{side}_real_ip"))).tolist()}
+        return {(key >> 32, texts[key & 0xFFFFFFFF]) for key in found}
+
+    def _pairs_of(self, paths: Paths) -> I64:
+        addresses = pair_key(paths.column("src_real_ip"), paths.column("dst_real_ip"))
+        codes, _ = self._address_pairs.code(addresses)
+        return self._pairs.code(pair_key(codes, paths.column("layer")))[0]
+
+
+def _hosts(paths: Paths, side: str, activity: HostActivity) -> I64:
+    """(n,) code of the host at one end of each path."""
+    ends = pair_key(paths.column(f"{side}_node_sn"), paths.column(f"{side}_real_ip"))
+    used, back = np.unique(ends, return_inverse=True)
+    names, rnics = paths.table("src_node_sn").texts, paths.table("src_real_ip").texts
+    codes = [activity.end(names[end >> 32], rnics[end & 0xFFFFFFFF]) for end in used.tolist()]
+    return np.array(codes)[back]
