@@ -91,8 +91,7 @@ def main(arguments: list[str] | None = None, *, build: Callable[[], typer.Typer]
         complain(str(why))
         sys.exit(why.code)
     except TyperException as why:
-        if message := why.format_message():
-            complain(f"{message.rstrip('.')}; see skeletonhunter --help")
+        _complain_of_usage(why)
         sys.exit(2)
     except (KeyboardInterrupt, Abort):
         sys.exit(_INTERRUPTED)
@@ -117,6 +116,17 @@ def main(arguments: list[str] | None = None, *, build: Callable[[], typer.Typer]
     except Exception as why:  # a defect of ours must not exit with 1
         sys.exit(crash_report.report("skeletonhunter", why))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain_of_usage(why: TyperException) -> None:
+    """One line that names the help of the command; the help itself where no argument is given."""
+    message = why.format_message()
+    if message.startswith("Usage: "):
+        print(message, file=sys.stderr)
+    elif message:
+        context = getattr(why, "ctx", None)  # of errors of usage only
+        command = getattr(context, "command_path", "skeletonhunter")
+        complain(f"{message.rstrip('.')}; see {command} --help")
 
 
 def missing_extra(why: ModuleNotFoundError) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from pathlib import Path
@@ -56,8 +57,8 @@ def register(app: typer.Typer) -> None:
         except ScenarioError as why:
             raise BadInput(str(why)) from why
         if plan.duration_s > duration * _FASTEST:
-            least = plan.duration_s / _FASTEST
-            raise BadInput(f"--duration {duration:g}: {scenario} needs at least {least:.0f} s")
+            least = math.ceil(plan.duration_s / _FASTEST)
+            raise BadInput(f"--duration {duration:g}: {scenario} needs at least {least} s")
         log_to_stderr("ERROR")
         with tempfile.TemporaryDirectory(prefix="skeletonhunter-") as data:
             options = RuntimeOptions(

@@ -106,5 +106,8 @@ def _chosen(incidents: list[Incident], prefix: str) -> Incident:
     found = [each for each in incidents if each.incident_id.startswith(prefix)]
     if len(found) != 1:
         known = ", ".join(each.incident_id for each in incidents) or "none"
-        raise BadInput(f"--explain {prefix}: names {len(found)} incidents; here: {known}")
+        raise BadInput(
+            f"--explain {prefix}: {len(found) or 'no'} incidents have an id that begins so; "
+            f"there are: {known}"
+        )
     return found[0]

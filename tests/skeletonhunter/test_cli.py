@@ -57,12 +57,33 @@ def test_the_version_is_shown(command: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["fly"], ["up", "--fly"], ["up", "--port", "many"], ["up", "--port", "70000"]]
+    ("arguments", "help_of"),
+    [
+        (["fly"], "skeletonhunter"),
+        (["up", "--fly"], "skeletonhunter up"),
+        (["up", "--port", "many"], "skeletonhunter up"),
+        (["up", "--port", "70000"], "skeletonhunter up"),
+        (["diagnose"], "skeletonhunter diagnose"),
+        (["keys", "host"], "skeletonhunter keys host"),
+    ],
+    ids=" ".join,
 )
-def test_wrong_usage_is_code_2_and_one_line(command: Command, arguments: list[str]) -> None:
+def test_wrong_usage_is_code_2_and_one_line_that_names_the_help(
+    command: Command, arguments: list[str], help_of: str
+) -> None:
     done = command(*arguments)
     assert done.code == 2
-    assert "--help" in done.error_line
+    assert done.error_line.endswith(f"; see {help_of} --help\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["migrate"]], ids=["no command", "migrate"])
+def test_a_command_without_arguments_is_code_2_with_its_help(
+    command: Command, arguments: list[str]
+) -> None:
+    done = command(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(" ".join(["Usage: skeletonhunter", *arguments]))
+    assert "\n\nCommands:\n" in done.err
 
 
 @pytest.mark.parametrize(

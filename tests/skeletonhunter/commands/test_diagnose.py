@@ -88,7 +88,7 @@ def test_an_unreadable_file_is_one_line_and_code_2(
         (["--heartbeats", "absent.ndjson"], "absent.ndjson"),
         (["--placement", "absent.ndjson"], "absent.ndjson"),
         (["--maintenance", SAMPLES], "samples.csv:1: "),
-        (["--explain", "zzz"], "names 0 incidents"),
+        (["--explain", "zzz"], "no incidents have an id that begins so; there are: none"),
     ],
 )
 def test_an_unusable_option_is_one_line_and_code_2(

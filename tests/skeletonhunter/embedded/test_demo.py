@@ -77,4 +77,4 @@ def test_the_demo_names_five_kinds_of_faults(tmp_path: Path) -> None:
 def test_a_demo_too_short_for_its_scenario_says_how_long_it_takes(command: Command) -> None:
     done = command("demo", "--headless", "--duration", "5")
     assert done.code == 2
-    assert "needs at least" in done.error_line
+    assert "demo needs at least 25 s" in done.error_line
