@@ -201,13 +201,15 @@ class Localizer:
             return LocalizerOutput()
         if self._outage is not None or not self._assembler.idle:
             return LocalizerOutput()
-        found = filters.reported(state, apply(state, at, fabric_outage(state, at)), at)
+        known_s = at + int(UNSEEN_S + self.options.timing.idle_s)
+        verdicts = apply(state, at, fabric_outage(state, at, known_s))
+        found = filters.reported(state, verdicts, at)
         apply(state, at, Decision(suppressed=found.suppressed))
         if not found.verdicts:
             return LocalizerOutput()
         (self._outage,) = found.verdicts
         seen = [(self._outage, impact(state, self._outage))]
-        documents = tracker.step(at + int(UNSEEN_S), seen, close=False)
+        documents = tracker.step(known_s, seen, close=False)
         return LocalizerOutput([incident for incident, _ in documents])
 
     def _of(self, fabric: str) -> FabricState:
@@ -234,7 +236,12 @@ class Localizer:
         assert tracker is not None  # noqa: S101
         state.ingest(batch)
         if self._outage is not None:
-            self._end_outage(state, tracker, batch.second, output)
+            seen = [(self._outage, impact(state, self._outage))]
+            documents = tracker.step(batch.second, seen, close=False)
+            output.incidents += [incident for incident, _ in documents]
+            if not batch.panes:  # time has passed, but the fabric is silent still
+                return
+            self._outage = None
         open_now = tracker.open_components()
         state.suspects = {name for family, name in open_now if family == "reachability"}
         verdicts = second(state, batch.second, self._clocks.wrong(), self._clocks.suspects())
@@ -244,18 +251,6 @@ class Localizer:
             if incident.state != "resolved":
                 output.anomalies += anomalies(state, batch.second, incident, bad)
         self._clean_up_if_due(state, tracker, batch.second)
-
-    def _end_outage(
-        self, state: FabricState, tracker: IncidentTracker, at: int, output: LocalizerOutput
-    ) -> None:
-        """The outage lasted until this second; from now on the rules decide again."""
-        assert self._outage is not None  # noqa: S101 — the caller has looked
-        seen = [(self._outage, impact(state, self._outage))]
-        for incident, _ in tracker.step(at, seen, close=False):
-            output.incidents.append(incident)
-        rest = frozenset(state.silent_scopes - {self._outage.component})
-        apply(state, at, Decision(silent_scopes=rest))
-        self._outage = None
 
     def _clean_up_if_due(self, state: FabricState, tracker: IncidentTracker, at: int) -> None:
         """Where event time jumps, no second may be a multiple of the interval; paths that come back

@@ -22,6 +22,7 @@ from streams.localize import handover
 from streams.localize.output import output_messages
 from streams.localize.recovery import Recovery
 from streams.localize.services import Services
+from streams.localize.silence import SilenceCounter
 from streams.readers.operator_feed import OperatorDocument
 
 _log = logging.getLogger(__name__)
@@ -49,6 +50,8 @@ class Fabric:
         )
         self._received = -1  # newest offset that came, judged or not
         self._judged = -1  # newest offset that the localizer has judged
+        self._judging = False  # a thread has the localizer
+        self._silence = SilenceCounter()
         self._documents: list[OperatorDocument] = []  # for the localizer that is being rebuilt
         self._rebuild_task: asyncio.Task[None] | None = None
         self._sizes_s = 0
@@ -111,6 +114,7 @@ class Fabric:
         localizer = self.localizer
         if localizer is None or message.offset <= self._judged:
             return []  # the rebuild reads it, or has read it
+        self._judging = True
         try:
             out = await self._observe(localizer, header, message)
         except window_chunks.WindowsError:
@@ -120,9 +124,33 @@ class Fabric:
             self.localizer = None
             self._rebuild_task = asyncio.create_task(self._rebuild(min(start, message.offset)))
             return out
+        finally:
+            self._judging = False
         self._judged = message.offset
         if header.kind == "punctuation":
             out += self._recovery.succeeded(message.time_ms // 1000)
+        return out
+
+    def tick(self, start: int, *, read_to_end: bool) -> list[OutMessage]:
+        """Once a second: report the outage of a fabric that fell silent; returns what to publish.
+
+        start        see ``judge``
+        read_to_end  the broker says that nothing of its partition is still to come
+        """
+        silent = self._silence.tick(self._received, read_to_end=read_to_end)
+        if not silent or self.localizer is None or self.rebuilding or self._judging:
+            return []
+        try:
+            output = self.localizer.report_silence()
+            out = output_messages(output)
+        except Exception as why:  # as in ``judge``
+            time_s = int(self.arrival_s)
+            out = self._recovery.failed("judging its silence", why, "no message", time_s)
+            self._recovery.failed_attempt()
+            self.localizer = None
+            self._rebuild_task = asyncio.create_task(self._rebuild(min(start, self._received)))
+            return out
+        self._services.counts.incidents += len(output.incidents)
         return out
 
     def cancel(self) -> None:

@@ -117,12 +117,18 @@ class LocalizeStage:
     # --- events ---------------------------------------------------------------------------------
 
     async def tick(self) -> None:
-        """Once a second: measure the lag, and evict what is not needed any more."""
+        """Once a second: measure the lag, report silent fabrics, evict what is not needed."""
         await self._progress.refresh()
         self.lag_s = max(map(self._lag_s, self._partitions), default=0.0)
         if self.lag_s < CAUGHT_UP_S:
             self._progress.mark_caught_up()
-        for state in self._partitions.values():
+        for partition, state in list(self._partitions.items()):
+            start = state.pending[0].offset if state.pending else self._progress.position(partition)
+            read_to_end = not self._progress.has_more(partition)
+            for fabric in list(state.fabrics.values()):
+                out = fabric.tick(start, read_to_end=read_to_end)
+                if out:
+                    await self._producer.send(out)
             state.evict_idle()
         judged = [each.judged_s for each in self.fabrics]
         if judged and None not in judged:

@@ -93,10 +93,11 @@ def scope_outages(state: FabricState, at: int, hosts: HostStates) -> ScopeOutage
     return ScopeOutages(decision, covered)
 
 
-def fabric_outage(state: FabricState, at: int) -> Decision:
+def fabric_outage(state: FabricState, at: int, known_s: int) -> Decision:
     """The whole fabric, when no probe arrives any more, so that no second will be judged.
 
-    at  newest second that was judged
+    at       newest second that was judged
+    known_s  second in which the silence has lasted for long enough
     """
     life = state.hosts.last_seen(at + 60)  # heartbeats run ahead of panes
     counted = life.beats & ~life.goodbye & (life.last_s > at - AT_ONCE_S)
@@ -104,7 +105,7 @@ def fabric_outage(state: FabricState, at: int) -> Decision:
         return Decision()  # agents that beat without probing are alive
     scope = component("fabric", state.fabric)
     return Decision(
-        [_verdict(state, at, scope, counted, life.last_s)],
+        [_verdict(state, at, scope, counted, life.last_s, known_s)],
         ignore=state.touches(counted),
         silent_scopes=frozenset({*state.silent_scopes, scope}),
     )
@@ -143,7 +144,9 @@ def _at_once(last_s: F64, gone: Bool) -> int:
     return int((np.abs(last_s[gone] - np.median(last_s[gone])) <= AT_ONCE_S).sum())
 
 
-def _verdict(state: FabricState, at: int, scope: str, gone: Bool, last_s: F64) -> Verdict:
+def _verdict(
+    state: FabricState, at: int, scope: str, gone: Bool, last_s: F64, known_s: int | None = None
+) -> Verdict:
     count = len(state.hosts)
     sent, lost = (state.history.total(name, at, 3) for name in ("sent", "lost"))
     towards = gone[state.dst] & ~gone[state.src] & (sent > 0)
@@ -157,7 +160,7 @@ def _verdict(state: FabricState, at: int, scope: str, gone: Bool, last_s: F64) -
     others = "the probes of others to them time out" if off else "no other host finds them dark"
     text = (
         f"{len(names)} hosts of {scope} fell silent at once: no heartbeats and no probes since "
-        f"{first_s - at - 1:+d} s; {others}"
+        f"{first_s - (at if known_s is None else known_s) - 1:+d} s; {others}"
     )
     p = unanswered(state, at, towards)
     sure = by_rule(kind_of(scope), symptom, len(names))
