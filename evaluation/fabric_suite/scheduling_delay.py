@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Final
 
@@ -54,16 +55,13 @@ class SchedulingDelay:
         self._samples.close()
 
     def worst_ms(self, since_s: float = 0.0) -> float:
-        """The largest median delay of any 30 s since ``since_s`` [ms]; of all when it is shorter.
+        """The largest median delay of any 30 s since ``since_s`` [ms]; see ``worst_median``.
 
-        since_s  on the clock of ``time.monotonic``; 0 if nothing was measured
+        since_s  on the clock of ``time.monotonic``
         """
         raw = os.pread(self._samples.fileno(), os.fstat(self._samples.fileno()).st_size, 0)
         lines = (raw[at : at + _LINE].split() for at in range(0, len(raw) - _LINE + 1, _LINE))
-        seconds = [float(median) for at, median in lines if float(at) >= since_s]
-        stretches = range(max(1, len(seconds) - STRETCH_S + 1))
-        medians = [seconds[first : first + STRETCH_S] for first in stretches]
-        return max((statistics.median(each) for each in medians if each), default=0.0)
+        return worst_median([float(median) for at, median in lines if float(at) >= since_s])
 
     def complaint(self, since_s: float = 0.0) -> str:
         """One line with the figure where the machine was too busy; empty where it was not."""
@@ -74,6 +72,14 @@ class SchedulingDelay:
             f"machine too busy, measured: timers of 10 ms fire {measured:.1f} ms late (median of "
             f"the worst {STRETCH_S} s; at most {BUSY_MS:g} ms where nothing else runs)"
         )
+
+
+def worst_median(seconds: Sequence[float]) -> float:
+    """The largest median of any ``STRETCH_S`` successive values; of all where there are fewer; 0
+    without values."""
+    stretches = range(max(1, len(seconds) - STRETCH_S + 1))
+    medians = [seconds[first : first + STRETCH_S] for first in stretches]
+    return max((statistics.median(each) for each in medians if each), default=0.0)
 
 
 def _measure() -> None:

@@ -41,6 +41,7 @@ def run(
     jobs: int,
     limit_min: float | None = None,
     report: Callable[[str], None],
+    work: Callable[[Unit], list[Row]] = work,
 ) -> list[Row]:
     """Run all units and return their rows, including the rows of the journal.
 
@@ -48,6 +49,7 @@ def run(
     journal    file to which rows are appended as they are finished; a stopped run continues there
     limit_min  no unit begins later than this [min]; None: no limit
     report     receives lines of progress
+    work       runs one unit
     """
     lengths = {each: unit.duration_s for unit in units for each in unit.keys}
     done = [row for row in _resume(journal, made, report) if _as_long(row, lengths.get(key(row)))]
@@ -58,7 +60,7 @@ def run(
     if done:
         report(f"{len(units) - len(left)} of {len(units)} trials are in {journal}")
     with journal.open("ab") as file:
-        for unit, found in _all(rounds(left), jobs, limit_min):
+        for unit, found in _all(rounds(left), jobs, limit_min, work):
             fresh = [row for row in found if key(row) not in have]
             file.write(b"".join(msgspec.json.encode(row) + b"\n" for row in fresh))
             file.flush()
@@ -68,7 +70,10 @@ def run(
 
 
 def _all(
-    units: Sequence[Unit], jobs: int, limit_min: float | None
+    units: Sequence[Unit],
+    jobs: int,
+    limit_min: float | None,
+    work: Callable[[Unit], list[Row]],
 ) -> Iterator[tuple[Unit, list[Row]]]:
     """Each unit with its rows, as they are finished."""
     ends = float("inf") if limit_min is None else time.monotonic() + 60 * limit_min

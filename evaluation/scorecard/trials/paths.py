@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from evaluation.scorecard import tuned_baselines
 from evaluation.scorecard.records import PathRow
+from localizer.strategies import Strategy
 from testbed.scenarios import published
 
 
-def run(setting: str, seed: int, names: Sequence[str]) -> list[PathRow]:
+def run(
+    setting: str,
+    seed: int,
+    names: Sequence[str],
+    get: Callable[[str, str], Strategy] = tuned_baselines.get,
+) -> list[PathRow]:
     """Run all strategies on the same evidence, one after another."""
     drawn = published.trial(setting, seed)
     paths, components = drawn.evidence.incidence.shape
     rows = []
     for name in names:
-        strategy = tuned_baselines.get(name, setting)
+        strategy = get(name, setting)
         blames, error = [], None
         started = time.process_time()
         try:
