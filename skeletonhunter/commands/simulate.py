@@ -17,7 +17,7 @@ _LATEST_S = 7_258_118_400  # 2200: times are nanoseconds in 64 bits
 
 
 def _list(wanted: bool) -> None:
-    """What each shipped scenario proves, in the words of its file."""
+    """Print each shipped scenario with its ``proves`` text."""
     if wanted:
         from testbed.scenarios.scenario import load, names
 
@@ -57,7 +57,7 @@ def register(app: typer.Typer) -> None:
             bool, typer.Option("--throughput", help="Write what each rnic carries each second too.")
         ] = False,
     ) -> int:
-        """Write what the agents of a simulated cluster say, and what really went wrong."""
+        """Write records and heartbeats of a simulated cluster, and the truth about its faults."""
         from testbed.scenarios.scenario import ScenarioError, load
         from testbed.simulator.files import write, write_throughput
 

@@ -1,8 +1,9 @@
-"""When faults come, how long they last and which they are, as in a real cluster.
+"""Random arrivals of faults: times, durations and kinds as in a real cluster.
 
 The table is computed once from the InfiniteHBD fault trace (584 faults of 400 servers in 348
 days): ``python -m testbed.faults.arrivals TRACE.json > testbed/data/arrivals.json``. A simulation
-keeps the shape - faults come in clumps, a few outlast the others by far - and squeezes the time.
+has the shape of the trace (faults come in clusters, a few last far longer than the others) on a
+shorter time scale.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _KIND_OF: Final = {
 
 
 class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is kept of the trace.
+    """The summary of the trace.
 
     gap_hours, lasting_hours  quantiles in equal steps from 0 to 1
     kinds                     faults by kind of the testbed; ``silent``: not the network's
@@ -62,8 +63,8 @@ class Arrivals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     per_hour   mean number of faults an hour
     mix        "observable": each of the published types that probes can show, alike;
                "trace": the network's share of the real trace, in its proportions; or kinds
-    start_s    nothing breaks before
-    lasting_s  shortest and longest; the trace's quantiles are laid between, log-linearly
+    start_s    no fault begins earlier
+    lasting_s  shortest and longest; the trace's quantiles are mapped between them, log-linearly
     gap_s      time between a fault's end and the simulation's, so that it can be found
     """
 
@@ -86,7 +87,7 @@ class Arrivals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """One fault to be placed: what, from second, to second."""
+    """One fault to be placed: kind, first second, last second."""
 
     kind: str
     start_s: int
@@ -103,7 +104,7 @@ def table() -> Trace:
 
 
 def draw(plan: Arrivals, duration_s: int, seed: int) -> list[Arrival]:
-    """Faults in order of their beginning; none begins before start_s or ends in the last gap_s."""
+    """Faults in order of their start; none starts before start_s or ends in the last gap_s."""
     rng, trace = np.random.default_rng([seed, 41]), table()
     names, weights = _mix(plan, trace)
     gaps = np.array(trace.gap_hours)

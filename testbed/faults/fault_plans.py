@@ -1,4 +1,4 @@
-"""Planned faults become faults: the seed chooses places, directions and magnitudes."""
+"""Fault plans of a scenario: the seed chooses components, directions and magnitudes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PlanError(ValueError):
 
 
 class FaultPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One planned fault, or several alike.
+    """One planned fault, or several of the same kind.
 
     at, for    seconds from the beginning, and how long (absent: until the end)
     component  a component id, or a selector: "any tor", "any switch", "any tor-agg link", "any
@@ -36,8 +36,8 @@ class FaultPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     bands      of a link, instead of magnitude: [low, high, n] each, n magnitudes between; all are
                dealt to the 2 x count directions of the links in any order
     direction  of a link; "one" = either, by the seed
-    count      how many of these, each at a place of its own
-    apart      false: places may share a switch or host with other faults
+    count      number of such faults, each at another component
+    apart      false: the component may share a switch or host with other faults
     """
 
     kind: str
@@ -67,7 +67,7 @@ class FaultPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def arrival_plan(arrival: Arrival) -> FaultPlan:
-    """A random fault at any place of its kind, as strong as the table's range says."""
+    """The plan of a random fault: any component of its kind, a magnitude of the table's range."""
     row = _ROWS[arrival.kind]
     return FaultPlan(
         kind=arrival.kind,

@@ -52,7 +52,7 @@ _SHARED: Final = (
 )  # fmt: skip
 
 
-def missing() -> list[str]:
+def missing(pyverbs: Path = _PYVERBS) -> list[str]:
     """The tools and files that this machine lacks for a guest; empty when it lacks none."""
     lacks = []
     if platform.system() != "Linux" or platform.machine() != "x86_64":
@@ -62,7 +62,7 @@ def missing() -> list[str]:
             lacks.append(f"{tool} (apt install {package})")
     for path, package in (
         (_PYTHON, "python3"),
-        (_PYVERBS, "python3-pyverbs"),
+        (pyverbs, "python3-pyverbs"),
         (_DRIVER, "ibverbs-providers"),
     ):
         if not path.exists():
@@ -125,16 +125,16 @@ def _tree(top: Path) -> Iterator[Path]:
 
 def _libraries(binaries: Iterable[Path]) -> Iterator[Path]:
     """All libraries of these binaries, and the loader."""
-    said = run(["ldd", *map(str, binaries)])
-    if lost := re.search(r"\S+ => not found", said):
+    listed = run(["ldd", *map(str, binaries)])
+    if lost := re.search(r"\S+ => not found", listed):
         raise GuestError(f"{lost[0]}; apt install --fix-broken")
-    yield from sorted({Path(found) for found in re.findall(r"(/\S+) \(0x", said)})
+    yield from sorted({Path(found) for found in re.findall(r"(/\S+) \(0x", listed)})
     # Python loads it by name when a thread ends.
     yield from Path("/usr/lib").glob("*-linux-gnu/libgcc_s.so.1")
 
 
 def _copy(source: Path, path: str | None = None) -> cpio.Entry:
-    """A file with what it holds; where a directory above it is a link, under its real name."""
+    """The entry of a file, under its real name where a directory above it is a link."""
     place = path or str(source.parent.resolve() / source.name).removeprefix("/")
     status = source.stat()
     return cpio.file(

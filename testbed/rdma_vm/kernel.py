@@ -1,7 +1,7 @@
-"""The guest's kernel: Debian's own, by apt, unpacked once and kept.
+"""The guest's kernel: Debian's package from apt, unpacked once into a cache.
 
-The *cloud* flavour lacks soft-RoCE, so it is the plain one. Nothing is fetched when the package is
-in the cache already: a second run needs no network. Remove the cache to get a newer kernel.
+The *cloud* flavour lacks soft-RoCE, so it is the plain one. A package in the cache is not fetched
+again: a second run needs no network. Remove the cache to get a newer kernel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MODULES: Final = Path(__file__).with_name("modules.txt")
 
 
 class GuestError(RuntimeError):
-    """The guest could not be made, started or spoken to; one line: what, where, what to do."""
+    """The guest could not be built, started or used; one line: what, where, what to do."""
 
 
 class Kernel(NamedTuple):
@@ -32,7 +32,7 @@ class Kernel(NamedTuple):
 
 
 def default_cache() -> Path:
-    """Where the package and what was taken out of it stay."""
+    """Directory of the package and of the unpacked kernel."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / (
         "skeletonhunter/guest"
     )
@@ -106,6 +106,6 @@ def run(command: Sequence[str], cwd: Path | None = None) -> str:
     except FileNotFoundError as why:
         raise GuestError(f"{command[0]} is not installed") from why
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise GuestError(f"{' '.join(command[:4])}: {said[0] if said else done.returncode}")
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise GuestError(f"{' '.join(command[:4])}: {lines[0] if lines else done.returncode}")
     return done.stdout

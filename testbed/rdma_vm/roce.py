@@ -1,4 +1,4 @@
-"""Which way soft-RoCE's packets take through a namespace fabric."""
+"""The route of soft-RoCE's packets through a namespace fabric."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _GOLDEN_RATIO: Final = 0x61C88647
 
 
 def source_port(qpn: int) -> int:
-    """The UDP source port of everything that a soft-RoCE queue pair sends: the number hashed to 14
-    bits by Linux's hash_32 (multiplication by the golden ratio), from 49152 on."""
+    """The UDP source port of a soft-RoCE queue pair: its number hashed to 14 bits by Linux's
+    hash_32 (multiplication by the golden ratio), plus 49152."""
     return _FIRST_SOURCE_PORT + (qpn * _GOLDEN_RATIO % 2**32 >> 32 - _SOURCE_PORT_BITS)
 
 
 def spine_between(fabric: Fabric, source: QpAddress, target: QpAddress) -> str:
-    """The spine that packets from one queue pair to another cross, asked of the source's ToR:
-    the kernel there answers with the very hash that it forwards by."""
+    """The spine that packets from one queue pair to another cross: the kernel of the source's ToR
+    computes it with the hash by which it forwards."""
     cable = next(c for c in fabric.plan.cables() if c.lower[2] == source.ip)
     tor, port, _ = cable.upper
-    said = call(
+    shown = call(
         [
             "ip", "-n", fabric.namespace(tor), "route", "get", target.ip, "from", source.ip,
             "iif", port, "ipproto", "udp", "sport", str(source_port(source.qpn)),
             "dport", str(ROCE_PORT),
         ]
     )  # fmt: skip
-    found = re.search(r" dev spine(\d+) ", said)
+    found = re.search(r" dev spine(\d+) ", shown)
     if found is None:
-        raise GuestError(f"{tor} sends what is for {target.ip} to no spine: {said.strip()}")
+        raise GuestError(f"{tor} sends packets for {target.ip} to no spine: {shown.strip()}")
     return f"spine-{found[1]}"

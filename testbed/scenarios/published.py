@@ -1,7 +1,7 @@
-"""The settings that published localizers were judged in, one trial at a time.
+"""The settings in which published localizers were evaluated, one trial at a time.
 
-A trial is evidence as a strategy gets it, with the links that really are bad. All settings are
-k-ary fat-trees probed with round trips; what the papers leave open is said in the setting.
+A trial is the evidence that a strategy receives, and the links that are really bad. All settings
+are k-ary fat-trees probed with round trips; ``source`` names what a paper leaves open.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _pairs(tree: _FatTree, plan: Setting, rng: np.random.Generator) -> tuple[I64
     other = np.concatenate(
         [rng.choice(tree.hosts - 1, plan.destinations, replace=False) for _ in range(tree.hosts)]
     )
-    dst = other + (other >= src)  # everybody but oneself
+    dst = other + (other >= src)  # any host but the source
     return np.repeat(src, plan.ports), np.repeat(dst, plan.ports)
 
 

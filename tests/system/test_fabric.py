@@ -1,4 +1,4 @@
-"""Real packets: agents in a fabric of network namespaces see exactly the faults that are there."""
+"""Real packets: agents in a fabric of network namespaces measure exactly the faults in it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture
 def healed(site: Site) -> Iterator[Site]:
-    """The site, with every fault of the test removed again afterwards."""
+    """The site; the faults of the test are removed afterwards."""
     yield site
     site.fabric.heal()
 
@@ -99,13 +99,13 @@ def test_every_nic_of_every_host_probes_and_every_agent_has_a_heartbeat(site: Si
     )  # fmt: skip
 
 
-def test_traceroutes_show_the_probes_and_the_replies_way_through_both_spines(site: Site) -> None:
+def test_traceroutes_show_the_routes_of_probes_and_replies_through_both_spines(site: Site) -> None:
     routes = wait_for_routes(site)
     assert all(len(route) in (1, 3) and "?" not in route for route in routes.values()), routes
     assert {route[1] for route in routes.values() if len(route) == 3} == {"spine-0", "spine-1"}
 
 
-def test_loss_on_a_link_hits_only_five_tuples_whose_way_or_reply_crosses_it(healed: Site) -> None:
+def test_loss_on_a_link_hits_only_five_tuples_whose_probe_or_reply_crosses_it(healed: Site) -> None:
     site, link = healed, ("tor-0", "spine-1")
     routes = wait_for_routes(site)
     site.fabric.loss(link, 30.0)
@@ -189,7 +189,7 @@ def namespaces_of(fabric: Fabric) -> list[Path]:
     return list(Path("/run/netns").glob(f"{prefix}*"))
 
 
-def test_everything_is_gone_afterwards(small: Plan) -> None:
+def test_a_closed_fabric_leaves_no_process_and_no_namespace(small: Plan) -> None:
     with Fabric(small) as first, Fabric(small) as second:
         process = first.popen("host-0", ["sleep", "60"])
         assert len(namespaces_of(first)) == len(namespaces_of(second)) == 5
@@ -198,7 +198,7 @@ def test_everything_is_gone_afterwards(small: Plan) -> None:
     assert namespaces_of(first) == namespaces_of(second) == []
 
 
-def test_faults_are_gone_after_healing(small: Plan) -> None:
+def test_packets_pass_again_after_healing(small: Plan) -> None:
     address = small.nic_address(1, 0)
     ping = ["ping", "-q", "-c", "1", "-W", "1", address]
     with Fabric(small) as fabric:
@@ -220,12 +220,12 @@ def test_faults_are_gone_after_healing(small: Plan) -> None:
         assert reachable()
 
 
-def test_a_cable_that_does_not_exist_is_named(small: Plan) -> None:
+def test_an_unknown_cable_is_refused_with_both_ends(small: Plan) -> None:
     with pytest.raises(ValueError, match="no cable joins 'tor-0' and 'tor-1'"):
         small.cable("tor-0", "tor-1")
 
 
-def test_a_machine_without_the_tools_is_told_what_to_install(
+def test_a_machine_without_the_tools_is_refused_with_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(machine.shutil, "which", lambda tool: None)

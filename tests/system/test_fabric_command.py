@@ -1,4 +1,4 @@
-"""`skeletonhunter fabric`: builds what stays up, breaks it, mends it, and leaves nothing behind."""
+"""`skeletonhunter fabric`: builds, breaks and mends a fabric, and removes all of it."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ SMALL = ("--hosts", "2", "--nics", "2", "--hosts-per-tor", "1", "--spines", "1")
 
 
 class Command:
-    """The command with a state directory of its own, so that other fabrics are left alone."""
+    """The command with a state directory of its own, so that other fabrics are not touched."""
 
-    def __init__(self, state: Path, say: pytest.CaptureFixture[str]) -> None:
-        self.state, self._say = state, say
+    def __init__(self, state: Path, output: pytest.CaptureFixture[str]) -> None:
+        self.state, self._output = state, output
         self.name = f"t{os.getpid() % 1_000_000}"
         self.out = self.err = ""
 
     def __call__(self, *words: str) -> int:
-        """Run it; what it says is in out and err."""
+        """Run the command in this process; its output is in ``out`` and ``err``."""
         at = words.index("--") if "--" in words else len(words)
         with pytest.raises(SystemExit) as left:
             cli.main(["fabric", *words[:at], "--state", str(self.state), *words[at:]])
-        self.out, self.err = self._say.readouterr()
+        self.out, self.err = self._output.readouterr()
         assert isinstance(left.value.code, int)
         return left.value.code
 
-    def apart(self, *words: str) -> int:
-        """The same in a process of its own, for what leaves processes behind."""
+    def outside(self, *words: str) -> int:
+        """Run the command in a process of its own: one that starts processes which stay."""
         command = [sys.executable, "-m", "skeletonhunter.cli", "fabric", *words]
         done = subprocess.run(
             [*command, "--state", str(self.state)], capture_output=True, text=True, check=False
@@ -57,7 +57,7 @@ class Command:
     def namespaces(self) -> list[str]:
         return machine.present(f"skh-{self.name}-")
 
-    def remembered(self) -> State:
+    def state_file(self) -> State:
         return Store(self.state).load(self.name)
 
 
@@ -65,7 +65,7 @@ class Command:
 def fabric(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Command]:
-    """The command; whatever a test leaves standing is removed."""
+    """The command; a fabric that a test leaves is removed."""
     for name in [name for name in os.environ if name.startswith("SKH_")]:
         monkeypatch.delenv(name)
     command = Command(tmp_path / "state", capsys)
@@ -75,9 +75,9 @@ def fabric(
 
 
 def until(reached: Callable[[], object], within_s: float, what: str) -> None:
-    give_up_at = time.monotonic() + within_s
+    deadline = time.monotonic() + within_s
     while not reached():
-        assert time.monotonic() < give_up_at, f"not within {within_s} s: {what}"
+        assert time.monotonic() < deadline, f"not within {within_s} s: {what}"
         time.sleep(0.05)  # between two looks
 
 
@@ -87,7 +87,9 @@ def until(reached: Callable[[], object], within_s: float, what: str) -> None:
 class TestOnARealFabric:
     """As root."""
 
-    def test_it_stays_up_and_goes_without_a_trace(self, fabric: Command, tmp_path: Path) -> None:
+    def test_a_fabric_stays_up_until_down_removes_all_of_it(
+        self, fabric: Command, tmp_path: Path
+    ) -> None:
         document = tmp_path / "topology.json"
         assert fabric("up", "--name", fabric.name, *SMALL, "--topology", str(document)) == 0
         assert len(fabric.namespaces()) == 1 + 4 + 2 + 2
@@ -117,9 +119,9 @@ class TestOnARealFabric:
     def test_a_delay_outlives_the_command_that_made_it(self, fabric: Command) -> None:
         fabric("up", "--name", fabric.name, *SMALL)
         delay = ("network", "delay", "--time", "20", "--at", "rnic:10.1.0.1")
-        assert fabric.apart("fault", "create", *delay) == 0
+        assert fabric.outside("fault", "create", *delay) == 0
         assert fabric.out.startswith("f1 ")
-        (helper, *_) = fabric.remembered().faults[0].helpers
+        (helper, *_) = fabric.state_file().faults[0].helpers
         assert machine.alive(helper)
         assert fabric("fault", "destroy", "f1") == 0
         assert not machine.alive(helper)
@@ -128,34 +130,36 @@ class TestOnARealFabric:
         self, fabric: Command, tmp_path: Path
     ) -> None:
         out = tmp_path / "out"
-        assert fabric.apart("up", "--name", fabric.name, *SMALL, "--agents", "--out", str(out)) == 0
+        assert (
+            fabric.outside("up", "--name", fabric.name, *SMALL, "--agents", "--out", str(out)) == 0
+        )
         pings = out / "pings.ndjson"
         until(lambda: pings.stat().st_size > 20_000, 300, "records")
         lines = pings.read_bytes()
         assert b'"overlay"' in lines
         assert b'"underlay"' in lines
-        agents = fabric.remembered().agents
+        agents = fabric.state_file().agents
         assert {agent.node for agent in agents} == {"host-0", "host-1", "cont-0-0", "cont-1-0"}
 
-        assert fabric.apart("fault", "create", "process", "kill", "--at", "agent:host-1") == 0
+        assert fabric("fault", "create", "process", "kill", "--at", "agent:host-1") == 0
         assert [agent.node for agent in agents if machine.alive(agent.process)] == [
             "host-0", "cont-0-0",
         ]  # fmt: skip
-        assert fabric.apart("fault", "destroy", "all") == 0
-        now = fabric.remembered().agents
+        assert fabric.outside("fault", "destroy", "all") == 0
+        now = fabric.state_file().agents
         assert all(machine.alive(agent.process) for agent in now)
 
         load = ("cpu", "load", "--percent", "90", "--period", "0.5", "--at", "agent:host-0")
-        assert fabric.apart("fault", "create", *load) == 0
+        assert fabric.outside("fault", "create", *load) == 0
         halted = [agent.process for agent in now if agent.node_sn == "host-0"]
-        until(lambda: all(machine.stopped(each) for each in halted), 300, "agents are halted")
-        assert fabric.apart("fault", "destroy", "all") == 0
+        until(lambda: all(machine.stopped(each) for each in halted), 300, "agents are stopped")
+        assert fabric("fault", "destroy", "all") == 0
         assert not any(machine.stopped(each) for each in halted)
 
         written = (out / "truth.json").read_text()
         assert "agent_down" in written
         assert "agent_starved" in written
-        relay = fabric.remembered().collector
+        relay = fabric.state_file().collector
         assert relay is not None
         assert machine.alive(relay)
         assert fabric("down") == 0
@@ -166,13 +170,15 @@ class TestOnARealFabric:
             cli.main(["diagnose", str(pings), "--topology", topology_file, "--heartbeats", beats])
         assert done.value.code in (0, 1)
 
-    def test_with_kafka_set_records_go_there(
+    def test_records_go_to_kafka_where_it_is_set(
         self, fabric: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         broker = EmbeddedBroker()
         monkeypatch.setenv("SKH_KAFKA", broker.bootstrap)
         out = tmp_path / "out"
-        assert fabric.apart("up", "--name", fabric.name, *SMALL, "--agents", "--out", str(out)) == 0
+        assert (
+            fabric.outside("up", "--name", fabric.name, *SMALL, "--agents", "--out", str(out)) == 0
+        )
         settings = {"bootstrap.servers": broker.bootstrap, "group.id": "test",
                     "auto.offset.reset": "earliest"}  # fmt: skip
         consumer = Consumer(settings)
@@ -186,7 +192,7 @@ class TestOnARealFabric:
         assert not (out / "pings.ndjson").exists()
         assert fabric("down") == 0
 
-    def test_what_a_killed_up_left_behind_is_removed(self, fabric: Command) -> None:
+    def test_down_removes_what_a_killed_up_left_behind(self, fabric: Command) -> None:
         command = [
             sys.executable, "-m", "skeletonhunter.cli", "fabric", "up", "--name", fabric.name,
             "--hosts", "16", "--containers", "2", "--state", str(fabric.state),
@@ -201,7 +207,7 @@ class TestOnARealFabric:
         assert fabric.namespaces() == []
         assert list(fabric.state.glob("*.json")) == []
 
-    def test_what_an_up_killed_while_it_starts_agents_left_behind_is_removed(
+    def test_down_removes_the_agents_that_a_killed_up_had_started(
         self, fabric: Command, tmp_path: Path
     ) -> None:
         out = tmp_path / "out"
@@ -231,7 +237,7 @@ class TestOnARealFabric:
         assert fabric("up", "--name", fabric.name, *shape) == 0
         assert time.monotonic() - begin < 60
         assert len(fabric.namespaces()) == 2 + 32 + 64 + 128
-        plan = fabric.remembered().plan
+        plan = fabric.state_file().plan
         addresses = " ".join(plan.container_address(host, 1, 1) for host in range(1, 64))
         script = f"for a in {addresses}; do ping -q -c 1 -W 2 $a >/dev/null || echo $a; done"
         everybody = machine.inside(f"skh-{fabric.name}-cont-0-1", ["sh", "-c", script])
@@ -239,7 +245,7 @@ class TestOnARealFabric:
         assert fabric("down", fabric.name) == 0
         assert fabric.namespaces() == []
 
-    def test_a_name_that_is_taken_is_refused(self, fabric: Command) -> None:
+    def test_a_second_fabric_of_the_same_name_is_refused(self, fabric: Command) -> None:
         fabric("up", "--name", fabric.name, *SMALL)
         assert fabric("up", "--name", fabric.name, *SMALL) == 2
         assert fabric.err.count("\n") == 1
@@ -254,7 +260,7 @@ class TestOnARealFabric:
             (("network", "delay", "--time", "1", "--time-us", "1", "--at", "x"), "one of them"),
         ],
     )
-    def test_what_cannot_be_made_is_refused_in_one_line(
+    def test_a_fault_that_cannot_be_created_is_refused_in_one_line(
         self, fabric: Command, words: tuple[str, ...], complaint: str
     ) -> None:
         fabric("up", "--name", fabric.name, *SMALL)
@@ -262,7 +268,7 @@ class TestOnARealFabric:
         assert fabric.err.count("\n") == 1
         assert complaint in fabric.err
 
-    def test_a_node_that_is_not_there_is_refused(self, fabric: Command) -> None:
+    def test_an_unknown_node_is_refused(self, fabric: Command) -> None:
         fabric("up", "--name", fabric.name, *SMALL)
         assert fabric("exec", "host-7", "--", "true") == 2
         assert "no node 'host-7' here" in fabric.err
@@ -293,18 +299,18 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
     assert complaint in fabric.err
 
 
-def test_without_root_it_says_so(fabric: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_up_without_root_is_refused(fabric: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine.os, "geteuid", lambda: 1000)
     assert fabric("up") == 2
     assert fabric.err == "skeletonhunter: a namespace fabric needs root\n"
 
 
-def test_without_any_fabric_status_says_so(fabric: Command) -> None:
+def test_status_without_a_fabric_names_the_directory(fabric: Command) -> None:
     assert fabric("status") == 0
     assert fabric.out == f"no fabric in {fabric.state}\n"
 
 
-def test_a_state_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+def test_a_state_file_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     from testbed.netns import Plan
 
     state = State(name="a", plan=Plan(), builder=machine.Process(1, 2), created_ns=3)

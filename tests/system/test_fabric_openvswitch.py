@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from testbed.netns import Fabric, FabricError, Fault, Plan, machine, missing, openvswitch
+from testbed.netns.faults import actions
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
@@ -69,17 +70,11 @@ def test_a_missing_flow_cuts_the_overlay_off_until_it_is_back(fabric: Fabric) ->
     assert (lost, over(fabric)) == (100, 0)
 
 
-def test_a_flow_that_was_taken_away_by_hand_is_noticed(fabric: Fabric) -> None:
+def test_a_flow_that_is_missing_is_listed_while_the_fault_lasts(fabric: Fabric) -> None:
     made = fabric.create(Fault(target="vswitch", action="missing-flow", at="vswitch:host-0"))
-    assert any("flows are not the plan's" in trace for trace in traces(fabric, made))
+    assert any("flows are not the plan's" in line for line in actions.in_kernel(fabric, made))
     fabric.heal()
-    assert traces(fabric, made) == []
-
-
-def traces(fabric: Fabric, fault: Fault) -> list[str]:
-    from testbed.netns.faults import actions
-
-    return actions.in_kernel(fabric, fault)
+    assert actions.in_kernel(fabric, made) == []
 
 
 def test_frames_circle_while_the_table_sends_them_back(fabric: Fabric) -> None:
@@ -105,7 +100,9 @@ def test_loss_and_delay_at_the_vswitch_hit_its_packets(fabric: Fabric) -> None:
     assert over(fabric) == 0
 
 
-def test_without_open_vswitch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_open_vswitch_is_refused_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(machine, "missing", list[str])
     monkeypatch.setattr(openvswitch.shutil, "which", lambda tool: None)
     with pytest.raises(FabricError, match=r"ovs-vsctl \(apt install openvswitch-switch\)"):

@@ -1,4 +1,4 @@
-"""Cells and tables of the page, as Markdown."""
+"""Markdown of the page: tables, cells, pictures."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 
 def more(lines: Sequence[object]) -> str:
-    """How many lines a table leaves out."""
+    """The line below a table that leaves rows out."""
     hidden = len(lines) - MOST_LISTED
     return f"\nand {hidden} more in results.jsonl\n" if hidden > 0 else ""
 
 
 def picture(pictures: dict[str, str], name: str, text: str) -> str:
-    """An image, where it was drawn."""
+    """The image of a plot; empty where it was not drawn."""
     return f"![{text}]({pictures[name]})\n" if name in pictures else ""
 
 
@@ -44,5 +44,5 @@ def plain(estimate: Estimate | None, digits: int) -> str:
 
 
 def share(estimate: Estimate | None) -> str:
-    """A share with its interval; "-" where there is nothing to share."""
+    """A share with its interval; "-" without trials."""
     return "-" if estimate is None else percent(estimate)

@@ -1,4 +1,4 @@
-"""A scenario, simulated and judged by the code that the stream workers run -> what was found."""
+"""One scenario through the whole pipeline, with the code of the stream workers, scored."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _SECOND_NS: Final = 10**9
 
 
 def run(name: str, seed: int, strategy: str, duration_s: int | None = None) -> PipelineRow:
-    """Simulate, judge, score; ``duration_s`` instead of the scenario's own."""
+    """Simulate, judge and score a scenario; duration_s: instead of the scenario's own [s]."""
     began = time.process_time()
     plan = scenario.load(name)
     length = duration_s or plan.duration_s
     simulation = plan.simulation(seed=seed, start_ns=START_NS)
     truths = simulation.truths(length)
     collector = Collector(seed)
-    # A container that goes does lose probes, told or not: only a network at rest obeys the null.
+    # A container that ends loses probes, so p-values are uniform only without placement changes.
     at_rest = plan.clean and len(simulation.placements(0)) == len(simulation.placements())
     options = Options(strategy=strategy, on_p=collector.add if at_rest else None)
-    offline = Replay(topology=simulation.topology, options=options)
+    replay = Replay(topology=simulation.topology, options=options)
     newest: dict[str, Incident] = {}
     error = None
     try:
@@ -45,18 +45,18 @@ def run(name: str, seed: int, strategy: str, duration_s: int | None = None) -> P
             batch = codecs.conform(second.pings).batch
             arrival_ns = second.start_ns + _SECOND_NS
             placed = simulation.placements(second.index)
-            found = offline.feed(batch, second.heartbeats, arrival_ns, placed).incidents
+            found = replay.feed(batch, second.heartbeats, arrival_ns, placed).incidents
             newest |= {incident.incident_id: incident for incident in found}
-        newest |= {each.incident_id: each for each in offline.finish().incidents}
-    except Exception as why:  # a pipeline that falls over has found nothing, and others go on
+        newest |= {each.incident_id: each for each in replay.finish().incidents}
+    except Exception as why:  # an error is the trial's result; the other trials still run
         error, newest = f"{type(why).__name__}: {why}", {}
     incidents = list(newest.values())
     result = score(truths, incidents)
-    judging_ms = 1e3 * np.array(offline.judging_s or [0.0])
+    judging_ms = 1e3 * np.array(replay.judging_s or [0.0])
     return PipelineRow(
         scenario=name, seed=seed, strategy=strategy, clean=plan.clean,
         simulated_s=length,
-        records=offline.counts.records, paths=offline.paths,
+        records=replay.counts.records, paths=replay.paths,
         seconds=round(time.process_time() - began, 3),
         judging_ms=(round(float(np.median(judging_ms)), 1), round(float(judging_ms.max()), 1)),
         faults=_faults(simulation, truths, incidents, result), false=_false(result, newest),
@@ -65,16 +65,17 @@ def run(name: str, seed: int, strategy: str, duration_s: int | None = None) -> P
 
 
 def class_sizes(simulation: Simulation, components: Sequence[str]) -> list[int]:
-    """How many components each is one of that no probe tells apart; 1 for agents and hosts.
+    """Size of each component's class: the components that no probe distinguishes from it, itself
+    included; 1 for agents and hosts.
 
-    Counted on the true routes of all five-tuples, so it owes nothing to what was diagnosed. Columns
-    are compared by a random projection: unequal ones collide with a probability near 2^-50.
+    Classes are computed from the true routes of all five-tuples, independently of the localizer.
+    Columns are compared by a random projection: unequal ones collide with a probability near 2^-50.
     """
     network, paths = simulation.network, simulation.paths
     weight = np.random.default_rng(0).random(len(paths)) + 0.5
     prints = np.zeros(len(network.components) + 1)
     for route in (paths.forward, paths.reply):
-        for hop in route.T:  # -1, no component, falls on the spare last one
+        for hop in route.T:  # -1, no component, is counted in the spare last element
             prints += np.bincount(
                 np.where(hop < 0, len(prints) - 1, hop), weights=weight, minlength=len(prints)
             )
@@ -87,9 +88,9 @@ def class_sizes(simulation: Simulation, components: Sequence[str]) -> list[int]:
 
 
 def misnamed(truths: Sequence[Truth], incidents: Sequence[Incident]) -> dict[int, int]:
-    """Which missed fault which false incident was raised for: same family, right time, one to one.
+    """Match missed faults with false incidents of the same family and the right time, one to one.
 
-    truths, incidents  those that did not match; returns indices of truths -> of incidents
+    truths, incidents  those without a match; returns index of a truth -> index of an incident
     """
     fits = np.zeros((len(truths), len(incidents)))
     for i, truth in enumerate(truths):
@@ -110,10 +111,10 @@ def _faults(
 ) -> list[FaultRow]:
     known = {incident.incident_id: incident for incident in incidents}
     matched = {match.truth: match for match in result.matched}
-    strays = [known[name] for name, _, _ in result.false]
+    false = [known[name] for name, _, _ in result.false]
     instead = {
-        result.missed[i]: strays[j] for i, j in misnamed(result.missed, strays).items()
-    }  # a truth is its own key: no two faults share component and time
+        result.missed[i]: false[j] for i, j in misnamed(result.missed, false).items()
+    }  # no two faults share component and time, so a truth can be a key
     injected = {(fault.component, float(fault.start_s)): fault for fault in simulation.faults}
     rows = []
     for truth, size in zip(
@@ -140,14 +141,14 @@ def _faults(
 
 
 def _false(result: Score, newest: dict[str, Incident]) -> list[FalseRow]:
-    strays = [newest[name] for name, _, _ in result.false]
-    taken = set(misnamed(result.missed, strays).values())
+    false = [newest[name] for name, _, _ in result.false]
+    taken = set(misnamed(result.missed, false).values())
     rows = [
         FalseRow(
             component=each.component, symptom=each.symptom, at_s=_since(each.detected_at),
             misnamed=number in taken,
         )
-        for number, each in enumerate(strays)
+        for number, each in enumerate(false)
     ]  # fmt: skip
     return sorted(rows, key=lambda row: (row.at_s, row.component))
 

@@ -7,7 +7,7 @@ kind are known for faults that stay although their removal reported success.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from ipaddress import AddressValueError, IPv4Address
 from typing import Final, NamedTuple
@@ -207,9 +207,11 @@ def create(fabric: Namespaces, fault: Fault) -> Fault:
     return fault
 
 
-def destroy(fabric: Namespaces, fault: Fault) -> None:
+def destroy(
+    fabric: Namespaces, fault: Fault, actions: Mapping[tuple[str, str], Action] = ACTIONS
+) -> None:
     """Undo a fault and verify that it is gone; raises FabricError when something stays."""
-    action = ACTIONS[fault.target, fault.action]
+    action = actions[fault.target, fault.action]
     action.undo(fabric, fault)
     if left := action.in_kernel(fabric, fault):
         raise FabricError(f"{fault} is still there after its removal: {'; '.join(left)}")

@@ -54,7 +54,7 @@ def test_the_direction_counts_for_faults_of_one_direction_only() -> None:
     assert directed.value == 0.5
 
 
-class Tests(NamedTuple):
+class PValues(NamedTuple):
     """One second of a family of tests."""
 
     family: str
@@ -66,8 +66,8 @@ class Tests(NamedTuple):
 def test_uniform_p_values_lie_on_the_line_and_small_ones_above_it() -> None:
     p = np.random.default_rng(1).random(200_000)
     fair, bold = calibration.Collector(0), calibration.Collector(0)
-    fair.add(Tests("loss", 100, p, p))
-    bold.add(Tests("loss", 100, p**2, p**2))
+    fair.add(PValues("loss", 100, p, p))
+    bold.add(PValues("loss", 100, p**2, p**2))
     counts = fair.histograms["loss"]
     assert calibration.ratio(counts, 2) == pytest.approx(1.0, abs=0.1)
     expected, observed = calibration.quantiles(counts)
@@ -78,7 +78,7 @@ def test_uniform_p_values_lie_on_the_line_and_small_ones_above_it() -> None:
 def test_overlapping_windows_are_counted_once_and_histograms_add_up() -> None:
     collector, p = calibration.Collector(0), np.full(7, 0.5)
     for second in (100, 101, 129, 130):
-        collector.add(Tests("loss", second, p, p))
+        collector.add(PValues("loss", second, p, p))
     counts = collector.histograms
     assert counts == {"loss": [0, 0, 0, 14]}
     assert calibration.added([counts, {"loss": [1]}]) == {"loss": [1, 0, 0, 14]}

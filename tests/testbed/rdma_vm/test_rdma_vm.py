@@ -75,12 +75,11 @@ def test_what_runs_in_the_guest_imports_nothing_of_ours_that_is_not_packed() -> 
                     assert modules <= packed, f"{source.name} imports {modules - packed}"
 
 
-def test_a_machine_without_the_tools_is_told_what_to_install(
+def test_missing_tools_are_named_with_their_packages(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(image.shutil, "which", lambda tool, path: None)
-    monkeypatch.setattr(image, "_PYVERBS", tmp_path / "pyverbs")
-    lacks = image.missing()
+    lacks = image.missing(pyverbs=tmp_path / "pyverbs")
     assert "qemu-system-x86_64 (apt install qemu-system-x86)" in lacks
     assert f"{tmp_path / 'pyverbs'} (apt install python3-pyverbs)" in lacks
     with (tmp_path / "x").open("wb") as out, pytest.raises(GuestError, match="apt install kmod"):
