@@ -66,7 +66,7 @@ def test_neighbours_behind_one_tor_cross_only_that_tor() -> None:
 
 
 @pytest.mark.parametrize("topology", [None, Topology(), TWO_TIER])
-def test_tors_without_a_known_way_between_them_are_all_that_is_known(
+def test_a_path_crosses_only_its_tors_where_the_graph_has_no_path_between_them(
     topology: Topology | None,
 ) -> None:
     assert ecmp_shares(SwitchGraph(topology), "asw8", "asw9") == {
@@ -83,7 +83,7 @@ def test_without_a_topology_the_spine_that_both_records_name_is_on_the_way() -> 
     }  # fmt: skip
 
 
-def test_an_endpoint_without_a_tor_says_nothing_about_the_way() -> None:
+def test_a_path_without_a_tor_at_one_end_crosses_only_the_other_tor() -> None:
     assert ecmp_shares(SwitchGraph(TWO_TIER), "asw1", "") == {"tor:asw1": 1.0}
     assert ecmp_shares(SwitchGraph(TWO_TIER), "", "") == {}
 
@@ -101,7 +101,7 @@ def test_pairs_of_tors_with_the_same_neighbours_share_what_lies_between() -> Non
     assert ecmp.between(two, three, "", "").up == ecmp.between(two, three, "", "").down
 
 
-def test_a_way_knows_in_which_direction_it_is_travelled() -> None:
+def test_ecmp_links_have_the_direction_of_the_traversal() -> None:
     graph = SwitchGraph(THREE_TIER)
     ecmp = EcmpPaths(graph)
     psw1, psw3, dsw1 = (graph.listed(name) for name in ("psw1", "psw3", "dsw1"))
@@ -111,7 +111,7 @@ def test_a_way_knows_in_which_direction_it_is_travelled() -> None:
     assert (dsw1, psw1) not in way.links
 
 
-def test_neighbouring_tors_need_nothing_in_between() -> None:
+def test_neighbouring_tors_have_only_their_link_between_them() -> None:
     ring = Topology(
         switches=[Switch(f"t{n}", "asw") for n in range(3)],
         links=[("t0", "t1"), ("t1", "t2")],
@@ -122,7 +122,7 @@ def test_neighbouring_tors_need_nothing_in_between() -> None:
     assert ecmp_shares(SwitchGraph(ring), "t0", "t2")["tor:t1"] == 1.0
 
 
-def test_ways_that_are_alike_are_one_way() -> None:
+def test_pairs_of_tors_with_equal_keys_have_one_interior() -> None:
     #  t0 - t1 are neighbours, and so are t1 - t2; t3 and t4 are twins below s0
     drawn = Topology(
         switches=[*(Switch(f"t{n}", "asw") for n in range(5)), Switch("s0", "dsw")],

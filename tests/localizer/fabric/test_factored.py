@@ -22,6 +22,18 @@ def same_pattern(*dense: npt.NDArray[np.float64]) -> list[sparse.csr_array]:
     return [sparse.csr_array((m.ravel(), (rows, columns)), m.shape) for m in dense]
 
 
+def test_the_product_of_the_docstring_is_the_row_that_it_gives() -> None:
+    #             r1 t1 r2 r3 t2  s1   s2
+    s = np.array([[0, 0, 0, 0, 0, 0, 0],
+                  [1, 1, 0, 0, 0, 0, 0],
+                  [0, 0, 1, 0, 1, 0, 0],
+                  [0, 0, 0, 1, 1, 0, 0],
+                  [0, 0, 0, 0, 0, 0.5, 0.5]])  # fmt: skip
+    slots = np.array([[1, 1], [2, 3], [4, 4]], np.int32)
+    mean, *_ = FactoredIncidence(slots, *same_pattern(s, s)).matrices()
+    assert mean.toarray().tolist() == [[1, 1, 1, 0, 1, 0.5, 0.5], [1, 1, 0, 1, 1, 0.5, 0.5]]
+
+
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 12))
 @settings(deadline=None, max_examples=60)
 def test_sums_columns_and_fingerprints_are_those_of_the_written_out_matrix(

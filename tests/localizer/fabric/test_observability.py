@@ -60,7 +60,7 @@ def test_with_overlay_paths_only_rnic_vswitch_and_container_are_one_class() -> N
     assert {"rnic:r1", "link:rnic:r1|tor:asw1", "vswitch:h1", "container:c1"} in found
 
 
-def test_two_rnics_a_host_tell_the_vswitch_from_them_even_in_one_layer() -> None:
+def test_two_rnics_of_a_host_and_its_vswitch_are_three_classes_even_in_one_layer() -> None:
     second = End("c1", "h1", "r1b", "asw1")
     found = tie_sets(everyone([A, second, B, C, D], layers=("overlay",)))
     assert {"vswitch:h1", "container:c1"} in found
@@ -99,7 +99,7 @@ def test_classes_are_those_of_live_paths_only() -> None:
     paths = everyone([A, second, B, C])
     gone = [second.box not in (p.src_node_id, p.dst_node_id) for p in paths]
     assert {"vswitch:h1", "container:c1"} in tie_sets(paths, gone)
-    assert not any("container:c1b" in m for m in tie_sets(paths, gone)), "nobody probes it"
+    assert not any("container:c1b" in m for m in tie_sets(paths, gone)), "no live path crosses it"
 
 
 def test_the_likelier_cause_is_the_first_member() -> None:

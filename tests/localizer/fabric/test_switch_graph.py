@@ -79,7 +79,7 @@ def test_the_middle_of_five_hops_is_a_spine_and_keeps_its_name() -> None:
     assert "spine:x" in resolve(graph, ["asw1", "x", "asw3"], "asw1", "asw3")
 
 
-def test_a_given_fabric_is_not_rewritten_by_traceroutes() -> None:
+def test_traceroutes_add_no_link_to_a_given_graph() -> None:
     graph = SwitchGraph(TWO_TIER)
     resolve(graph, ["asw1", "dsw2", "asw2"], "asw1", "asw2")
     assert graph.learnt_links == 0

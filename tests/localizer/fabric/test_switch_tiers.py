@@ -107,7 +107,7 @@ def test_a_switch_that_a_record_calls_a_tor_is_none_of_the_upper_tiers() -> None
     assert not [name for name in incidence.components if "spine:x" in name or "agg:x" in name]
 
 
-def test_ids_of_one_device_are_one_device() -> None:
+def test_ids_of_one_device_in_two_tiers_are_one_device() -> None:
     assert device("agg:x") == device("spine:x") == device("tor:x") != device("spine:y")
     assert device("link:agg:x|tor:t") == device("link:spine:x|tor:t")
     assert device("rnic:x") == "rnic:x"

@@ -116,7 +116,7 @@ def test_an_rnic_is_no_less_certain_because_routes_above_it_are_unknown() -> Non
 
 
 @pytest.mark.parametrize("spec", [TWO_TIERS, THREE_TIERS])
-def test_a_document_leaves_nothing_open(spec: object) -> None:
+def test_with_a_topology_no_verdict_warns_of_untraced_routes(spec: object) -> None:
     shape = next(name for name, each in SHAPES.items() if each is spec)
     for tracing in (never, sparsely):
         _, found = story(shape, "any tor", tracing, seed=0, document=True, kind="tor_loss")
