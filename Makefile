@@ -1,4 +1,4 @@
-# What a person does with this repository; each target makes the environment that it needs.
+# Targets for people; each one makes the environment that it needs.
 .DEFAULT_GOAL := help
 .PHONY: help env demo test check golden bench scorecard fabric-test rdma-test clean
 
@@ -11,7 +11,7 @@ help:  ## Show this
 env:  ## Make .venv with everything that uv.lock pins
 	@PYTHON='$(PYTHON)' scripts/environment.sh
 
-demo: env  ## Break a simulated cluster and watch who is blamed; ARGS="--duration 60 --headless"
+demo: env  ## Break a simulated cluster and name the culprits; ARGS="--duration 60 --headless"
 	@.venv/bin/skeletonhunter demo $(ARGS)
 
 test: env  ## Run every test, installing what they need where this machine allows it
@@ -24,20 +24,20 @@ check: env  ## Lint, format, types and the arrows between packages
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-golden: env  ## What is said of fixed clusters against what was recorded; ARGS=--write records it anew
+golden: env  ## Compare incidents of fixed clusters with the recorded ones; ARGS=--write records them anew
 	@.venv/bin/python scripts/golden.py $(ARGS)
 
-bench: env  ## Measure speed and memory, with this machine's name
+bench: env  ## Measure speed and memory of this machine
 	@.venv/bin/skeletonhunter bench $(ARGS)
 
-scorecard: env  ## Every strategy and scenario against the truth -> docs/scorecard.md; QUICK=1: a few, elsewhere
+scorecard: env  ## Score every strategy on every scenario -> docs/scorecard.md; QUICK=1: a few, to var/
 	@.venv/bin/skeletonhunter check scorecard $(if $(QUICK),--quick --out var/scorecard.md) $(ARGS)
 
-fabric-test: env  ## As root: real packets, 18 issue types broken and found on a fabric of namespaces
+fabric-test: env  ## As root: real packets; break a fabric of namespaces in 20 ways, score the incidents
 	@scripts/packages.sh iproute2 nftables util-linux
 	@.venv/bin/skeletonhunter fabric play $(ARGS)
 
-rdma-test: env  ## As root: an emulated machine with two RDMA devices, also across the fabric of namespaces
+rdma-test: env  ## As root: probe between RDMA devices of an emulated machine, also across the fabric
 	@scripts/guest-tools.sh
 	@.venv/bin/pytest -m rdma tests/system/test_rdma.py $(ARGS)
 

@@ -76,6 +76,11 @@ class Replay:
         return len(self._localizers)
 
     @property
+    def hosts(self) -> int:
+        """Hosts that are remembered, over all fabrics [count]."""
+        return sum(localizer.hosts for localizer in self._localizers.values())
+
+    @property
     def paths(self) -> int:
         """Paths that the localizers know [count]."""
         return sum(localizer.paths for localizer in self._localizers.values())

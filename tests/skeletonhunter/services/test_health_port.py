@@ -1,4 +1,4 @@
-"""Where a part serves what machines ask of it."""
+"""The port on which a part serves /healthz, /readyz and /metrics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_each_part_has_a_default_port_of_its_own() -> None:
     assert Settings().health_host == "127.0.0.1"
 
 
-def test_the_urls_answer_until_the_part_ends(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_health_pages_answer_until_the_part_ends(capsys: pytest.CaptureFixture[str]) -> None:
     with served(Settings(health_port=0), "stream", Monitoring()) as url:
         assert url is not None
         assert capsys.readouterr().out == f"health and metrics {url}\n"
@@ -53,8 +53,8 @@ def test_a_default_port_that_is_taken_is_replaced(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "192.0.2.1"])
-def test_a_port_that_was_named_must_be_there(taken: int, host: str) -> None:
-    """A probe will ask it: another one would never be asked."""
+def test_a_health_port_that_is_set_must_be_free(taken: int, host: str) -> None:
+    """A probe asks that port, and never another one."""
     config = Settings(health_port=taken, health_host=host)
     with (
         pytest.raises(BadInput, match=rf"SKH_HEALTH_PORT: {host}:{taken}: \S") as why,
@@ -64,7 +64,7 @@ def test_a_port_that_was_named_must_be_there(taken: int, host: str) -> None:
     assert why.value.code == 2
 
 
-def test_it_can_be_off(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_health_port_can_be_off(capsys: pytest.CaptureFixture[str]) -> None:
     with served(Settings(health_port=-1), "sink", Monitoring()) as url:
         assert url is None
     assert capsys.readouterr().out == ""
