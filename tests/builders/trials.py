@@ -36,6 +36,6 @@ def run(name: str, seed: int) -> Outcome:
         incidents += replay.feed(second.pings, second.heartbeats, arrival_ns).incidents
     incidents += replay.finish().incidents
     result = score(simulation.truths(plan.duration_s), incidents)
-    tally = replay.tally
-    counted = tally.judged + tally.late + tally.duplicate + tally.dead_lettered
-    return Outcome(len(incidents), result.perfect, tally.records == counted > 0, to_text(result))
+    counts = replay.counts
+    counted = counts.judged + counts.late + counts.duplicate + counts.dead_lettered
+    return Outcome(len(incidents), result.perfect, counts.records == counted > 0, to_text(result))

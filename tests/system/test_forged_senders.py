@@ -122,7 +122,7 @@ class Run:
         await beats.flush()
         await ingest.flush()
         self._judge(output)
-        self.tally = ingest.counts
+        self.counts = ingest.counts
         self._say(self._localizer.finish().incidents)
 
     def _judge(self, output: Sent) -> None:
@@ -266,4 +266,4 @@ def test_malicious_senders_change_no_incident_of_anybody_else(
     assert attacked.incidents == plain.incidents
     assert {k: v for k, v in guard.refused.items() if v} == dict(attack.refused)
     assert attacked.fabrics == {topology.fabric}, "an invented fabric reaches no localizer"
-    assert attacked.tally.judged == plain.tally.judged
+    assert attacked.counts.judged == plain.counts.judged

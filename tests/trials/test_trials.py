@@ -10,8 +10,8 @@ from builders.trials import run
 
 pytestmark = [pytest.mark.slow]
 
-FAULTY = range(100, 105)
-CLEAN = range(200, 204)
+FAULTY = range(100, 104)
+CLEAN = range(200, 203)
 
 
 @pytest.mark.parametrize("seed", FAULTY)
