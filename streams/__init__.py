@@ -1,6 +1,7 @@
 """skh.pings -> skh.windows -> skh.anomalies, skh.incidents -> ClickHouse.
 
-``paths``, ``panes``, ``windows`` are pure: arrays in, arrays out, time as an argument. ``ingest``,
-``heartbeats`` and ``localize`` are Faust agents, one a file, that decode, call and encode.
-``sink`` writes to ClickHouse. ``app`` puts them together.
+In: pings, heartbeats and operators' documents, from Kafka or (``replay.py``) from a file. Out:
+incidents and anomalies; the sink stores all topics. ``ingest.py``, ``heartbeats.py`` and
+``localize/stage.py`` are the Faust agents; ``windowing/`` does the work without I/O.
+Start with ``worker.py``, which puts the stages together, or with ``replay.py``.
 """

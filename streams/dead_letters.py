@@ -1,4 +1,4 @@
-"""any -> skh.dead-letter: what could not be read, with where it lay and why."""
+"""any topic -> skh.dead-letter: messages and rows that are not valid, with place and reason."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MAX_COLUMN: Final = 100
 
 
 def row(topic: str, partition: int, offset: int, reject: Reject) -> OutMessage:
-    """A row of a message that is not a record, or several of one message in a summary.
+    """An invalid row of an otherwise valid message, or a summary of several.
 
-    The rest of its message was good. The header ``count`` says how many rows it speaks of.
+    The header ``count`` is the number of rows that the dead letter stands for.
     """
     return _letter(
         topic, partition, offset, reject.raw, reject.reason,

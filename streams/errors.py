@@ -1,4 +1,4 @@
-"""What can go wrong in a stage, one class per remedy; anything else crashes the worker."""
+"""Errors of the stages, one class per remedy; any other error crashes the worker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class StreamsError(Exception):
 
 
 class PublishError(StreamsError):
-    """A broker did not take a message: the worker stops, and its restart reads it again."""
+    """A broker did not store a message: the worker stops, and its restart reads it again."""
 
     def __init__(self, topic: str, why: str) -> None:
         super().__init__(f"{topic}: the broker did not take a message: {why}")
@@ -22,7 +22,7 @@ class UnusableKafkaOption(StreamsError, ValueError):
 
 
 class BrokerRefused(StreamsError, ConnectionError):
-    """A broker answers but does not let us in: check user, password and certificates."""
+    """A broker answers but refuses the login: check user, password and certificates."""
 
     def __init__(self, bootstrap: str, why: str) -> None:
         super().__init__(f"Kafka at {bootstrap} does not let us in: {why}")

@@ -1,7 +1,7 @@
 """Records in, incidents out, without services: what ``diagnose`` and the trials run.
 
-It is the very same code as in the stream workers (PartitionWorker, Localizer), joined by a list in
-the place of skh.windows.
+The code is that of the stream workers (PartitionWorker, Localizer), without Faust and brokers: a
+list takes the place of skh.windows. tests/streams/test_replay.py checks what it loads.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from streams.windowing.record_counts import RecordCounts
 
 
 class Replay:
-    """One partition and its localizers, one per fabric."""
+    """One partition, and a localizer for each fabric."""
 
     def __init__(self, *, topology: Topology | None = None, options: Options | None = None) -> None:
         self.options = options or Options()
         self._worker = PartitionWorker(0, 0, self.options.timing)
         self._topology = topology
         self._localizers: dict[str, Localizer] = {}
-        self._measured_s: dict[str, int] = {}  # newest second of a fabric with anything in it
-        self._suppressed: list[Suppressed] = []  # in fabrics that were forgotten
+        self._measured_s: dict[str, int] = {}  # newest second of a fabric with measurements
+        self._suppressed: list[Suppressed] = []  # in fabrics that were evicted
         self._placements: list[Placement] = []
         self._maintenance: list[Maintenance] = []
         self._offset = 0
@@ -46,14 +46,14 @@ class Replay:
         self.judging_s: list[float] = []  # time that the localizer took for each feed
 
     def place(self, documents: Iterable[Placement]) -> None:
-        """Learn where containers run and how they are; at any time, for any time."""
+        """Add documents of where containers run and in which state; at any time, for any time."""
         new = list(documents)
         self._placements += new
         for localizer in self._localizers.values():
             localizer.place(new)
 
     def maintain(self, documents: Iterable[Maintenance]) -> None:
-        """Learn what is being worked on; at any time, for any time."""
+        """Add documents of components under maintenance; at any time, for any time."""
         new = list(documents)
         self._maintenance += new
         for localizer in self._localizers.values():
@@ -61,7 +61,7 @@ class Replay:
 
     @property
     def suppressed(self) -> list[Suppressed]:
-        """What was not told of, and why."""
+        """Reports that were suppressed, and why."""
         now = [each for one in self._localizers.values() for each in one.suppressed]
         return [*self._suppressed, *now]
 
@@ -92,8 +92,11 @@ class Replay:
         arrival_ns: int,
         placements: Iterable[Placement] = (),
     ) -> LocalizerOutput:
-        """Take records accepted by ``schemas.wire.codecs``, heartbeats of the same time and news
-        of containers.
+        """Ingest records with the heartbeats and placements of the same time.
+
+        batch       records that ``schemas.wire.codecs`` accepted
+        arrival_ns  when they arrived [ns since the epoch]
+        returns     the incidents and anomalies that they completed
         """
         self.place(placements)
         found = LocalizerOutput()
@@ -108,12 +111,12 @@ class Replay:
         return found
 
     def finish(self) -> LocalizerOutput:
-        """End of the input: closes and judges everything."""
+        """Close and judge everything: the input has ended."""
         found = LocalizerOutput()
         self._deliver(self._worker.finish(), found)
         for fabric, localizer in self._localizers.items():
             _add(found, localizer.finish())
-            self.judged[fabric].look(localizer, last=True)
+            self.judged[fabric].sample(localizer, last=True)
         return found
 
     def _deliver(self, messages: list[OutMessage], found: LocalizerOutput) -> None:
@@ -126,13 +129,13 @@ class Replay:
             if header.kind != "punctuation":
                 self._measured_s[header.fabric] = header.end_s
             else:
-                self._forget_stopped(header.end_s)
+                self._evict_idle(header.end_s)
                 if header.fabric not in self._localizers:
                     continue
             if localizer is None:
                 topology = self._topology
                 if topology is not None and topology.fabric != header.fabric:
-                    topology = None  # a document speaks of its own fabric only
+                    topology = None  # a topology is of one fabric only
                 localizer = Localizer(topology=topology, options=self.options)
                 localizer.place(self._placements)
                 localizer.maintain(self._maintenance)
@@ -147,12 +150,12 @@ class Replay:
             self.judging_s[-1:] = [sum(self.judging_s[-1:]) + time.perf_counter() - started]
             judged = self.judged.setdefault(header.fabric, Judged())
             if header.kind == "pane" and chunk is not None:
-                judged.pane(header.end_s - 1, chunk)
+                judged.add_pane(header.end_s - 1, chunk)
             elif localizer.judged_s != before:
-                judged.look(localizer)
+                judged.sample(localizer)
 
-    def _forget_stopped(self, second: int) -> None:
-        """Forget fabrics of which nothing is measured any more, as a stream worker does."""
+    def _evict_idle(self, second: int) -> None:
+        """Evict fabrics without measurements, as a stream worker does."""
         for fabric, localizer in list(self._localizers.items()):
             idle_s = second - self._measured_s.get(fabric, second)
             if len(self._localizers) > 1 and idle_s > idle_limit_s(localizer.open_incidents):

@@ -1,4 +1,4 @@
-"""Which seconds, hosts and components a replay has judged; "no incidents" is worth no more."""
+"""The seconds, hosts and components that a replay has judged: how much "no incidents" means."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 from localizer.localizer import Localizer
 from localizer.second_batch import JUMP_S
 
-_LOOK_EVERY_S: Final = 60  # well before a path that is probed no more is forgotten
+_SAMPLE_EVERY_S: Final = 60  # well before a localizer evicts a path that is not probed
 #: Half a traversal is one direction of one path: what is expected less often counts as not crossed.
 _CROSSED: Final = 0.5 - 1e-6
 
@@ -21,25 +21,25 @@ class Judged:
         self.seconds: set[int] = set()
         self.hosts: set[str] = set()
         self.components: set[str] = set()
-        self._looked_s = 0
+        self._sampled_s = 0
 
-    def pane(self, second: int, batch: pa.RecordBatch) -> None:
-        """Take a chunk of a pane that the localizer was given; it may be empty."""
+    def add_pane(self, second: int, batch: pa.RecordBatch) -> None:
+        """Record a chunk of a pane that the localizer was given; it may be empty."""
         if not batch.num_rows:
             return
         self.seconds.add(second)
         self.hosts.update(batch.column("src_node_sn").unique().to_pylist())
 
-    def look(self, localizer: Localizer, *, last: bool = False) -> None:
-        """Note what the paths that the localizer remembers cross, once in a while.
+    def sample(self, localizer: Localizer, *, last: bool = False) -> None:
+        """Record the components that the localizer's paths cross, at most once in a minute.
 
-        Call when it has just judged a second: it has then placed all of its paths by itself, and
-        looking changes nothing.
+        Call it when a second has just been judged: all paths have their segments then, so that
+        reading them changes nothing.
         """
-        at = localizer.judged_s or 0
-        if not last and abs(at - self._looked_s) < _LOOK_EVERY_S:
+        judged_s = localizer.judged_s or 0
+        if not last and abs(judged_s - self._sampled_s) < _SAMPLE_EVERY_S:
             return
-        self._looked_s = at
+        self._sampled_s = judged_s
         crossed = localizer.crossed()
         self.components |= {name for name, times in crossed.items() if times >= _CROSSED}
 

@@ -1,9 +1,9 @@
-"""Which messages and records are taken: those that are their sender's own. No I/O.
+"""Accepts messages and records that are their sender's own, and refuses the others. No I/O.
 
-The stream worker and the sink use this one class on the same messages, so what one refuses as a
-dead letter is never stored as a good record by the other. The decision depends on the message, the
-key ring and the topology only: not on what came before, nor on the time of the reader. Replays are
-the exception: the stream worker leaves them out, and to the sink they are the same rows again.
+The stream worker and the sink use this class on the same messages, so a record that one refuses as
+a dead letter is never stored as a good record by the other. The decision depends on the message,
+the key ring and the topology only, not on earlier messages or on the reader's clock. Replayed
+messages are the exception: the stream worker drops them; for the sink they are the same rows.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Admission:
     """Decides for every message of skh.pings and skh.heartbeats, and counts what it refuses.
 
     ring      the key ring of this moment; None: there is none, and no signature is asked for
-    unsigned  whether messages without a signature are taken although there is a key ring
+    unsigned  whether messages without a signature are accepted although there is a key ring
     refused   reason -> messages and records refused; see schemas.metrics.STREAM_REFUSED
     """
 
@@ -71,7 +71,7 @@ class Admission:
         return self._ring() is not None and SIGNATURE in message.headers
 
     def sender(self, message: InMessage) -> str:
-        """Who an accepted message is from, as an opaque name: its signer, else its Kafka key."""
+        """The sender of an accepted message, as an opaque name: its signer, else its Kafka key."""
         if self.signed(message):
             return f"{message.header(FABRIC)}/{message.header(SENDER)}"
         return message.key.decode("utf-8", "replace")
@@ -85,8 +85,8 @@ class Admission:
         """``schemas.wire.batches.decode_all`` of messages of skh.pings, without what is refused.
 
         partitions  where each message lies
-        replays     of the partition: what was here before is left out, and counted as replayed
-        A refused message is one of ``errors``; a record of somebody else one of ``rejects``.
+        replays     of the partition: repeated messages are dropped, and counted as replayed
+        A refused message is among ``errors``, a record of another sender among ``rejects``.
         """
         claims: list[Claim | None] = []
         taken: list[int] = []

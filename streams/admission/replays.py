@@ -1,9 +1,9 @@
-"""Signed messages that were here before: sent again by somebody else, word by word. Pure.
+"""Detects replayed messages: signed ones that another sender copied and sent again. No I/O.
 
-A signature stays good for ever, for an agent may deliver late what it measured during an outage.
+A signature never expires, because an agent may deliver late what it measured during an outage.
 Records that come twice are duplicates, but old ones that come again would make their source's
-clock look wrong. So what a sender has signed in the last minutes is remembered, and what is older
-than that is new only when nothing newer of that sender has come, or when it has just been signed.
+clock look wrong. So the signatures of a sender's last minutes are remembered; an older message is
+accepted only when it is the sender's newest, or when it has just been signed.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class Replays:
         self._seen: dict[tuple[str, str], _Seen] = {}
 
     def repeated(self, claim: Claim, signature: bytes, arrival_ns: int) -> bool:
-        """Whether a verified message was here before, or cannot be told from one that was.
+        """Whether a verified message is a replay, or cannot be distinguished from one.
 
         signature   32 bytes; arrival_ns: the broker's time stamp [ns since the epoch]
         """
         seen = self._seen.get((claim.fabric, claim.sender))
         if seen is None:
-            if len(self._seen) >= _SENDERS:  # all with a valid key; but memory has an end
+            if len(self._seen) >= _SENDERS:  # all have a valid key, but memory is bounded
                 self._seen.clear()
             seen = self._seen[claim.fabric, claim.sender] = _Seen()
         mark = int.from_bytes(signature[:8], "big")

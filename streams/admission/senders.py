@@ -1,4 +1,4 @@
-"""Who sends: codes of senders and of the source hosts that they speak for. No I/O."""
+"""Codes of senders, and of the source hosts that they report on. No I/O."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Senders:
             out.append(code)
         return np.array(out, np.int32)
 
-    def keep(self, used: I32) -> I32:
-        """Forget all codes but some (sorted, unique); returns old -> new, -1: gone."""
+    def retain(self, used: I32) -> I32:
+        """Drop all codes but ``used`` (sorted, unique); returns old -> new, -1: dropped."""
         moved = np.full(len(self.names), -1, np.int32)
         moved[used] = np.arange(len(used), dtype=np.int32)
         self.names = [self.names[code] for code in used.tolist()]
@@ -66,8 +66,8 @@ class Sources:
             self.names.append(pair)
         return code
 
-    def forget(self, moved_paths: I32) -> I32:
-        """Follow PathTable.forget and drop sources without a path; returns old -> new, -1: gone."""
+    def reindex(self, moved_paths: I32) -> I32:
+        """Renumber paths, and drop sources without one; returns old source -> new, -1: dropped."""
         self._of_path = self._of_path[moved_paths[: len(self._of_path)] >= 0]
         used = np.unique(self._of_path)
         moved = np.full(len(self.names), -1, np.int32)

@@ -1,4 +1,4 @@
-"""Two agents in one name: a cloned machine, or a process forgotten when it was replaced."""
+"""Detects two agents with one name: a cloned machine, or an old process still running."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Who = tuple[str, str, str]  # fabric, node_sn, scope
 
 @dataclass(slots=True)
 class _Name:
-    """Which instances have beaten in one name, the newest last, and how often one came back.
+    """Instances that have sent heartbeats under one name, the newest last, and their returns.
 
     current      whose heartbeat came last
     changed_at   first heartbeat of the newest instance [ns]; returned_at: the last return
@@ -37,30 +37,30 @@ class _Name:
     changed_at: int
     returns: int = 0
     returned_at: int = 0
-    said: bool = False
+    reported: bool = False
 
 
 class Twins:
-    """Sees instances that take turns in one (fabric, node_sn, scope).
+    """Detects instances that take turns under one (fabric, node_sn, scope).
 
-    A restart replaces an instance once and for all; only those that live at the same time come
-    back after each other. Late messages of an agent that has ended do not count: they were written
-    before its successor's first one. Agents that do not say who they are (``instance`` empty) are
-    left out, and so are twins whose clocks differ by more than their life together.
+    A restart replaces an instance for good; only instances that run at the same time return after
+    each other. Late messages of an agent that has ended do not count: they were written before its
+    successor's first one. Heartbeats without an ``instance`` are ignored; twins whose clocks differ
+    by more than the time they run together are not detected.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        """``clock`` [s] says for how long twins have not been seen any more."""
+        """clock  any clock that does not run back [s]; twins expire by it"""
         self._clock = clock
         self._names: OrderedDict[_Who, _Name] = OrderedDict()
         self._twins: OrderedDict[_Who, float] = OrderedDict()
 
     def __len__(self) -> int:
-        """Names that are remembered."""
+        """Names that are remembered [count]."""
         return len(self._names)
 
     def observe(self, beat: Heartbeat) -> None:
-        """Take one heartbeat, in the order of arrival."""
+        """Record one heartbeat; call it in the order of arrival."""
         if not beat.instance:
             return
         who = (beat.fabric, beat.node_sn, beat.scope)
@@ -79,7 +79,7 @@ class Twins:
 
     def _returned(self, who: _Who, name: _Name, beat: Heartbeat) -> None:
         if beat.time - name.returned_at > RECENT_S * _SECOND:
-            name.returns, name.said = 0, False
+            name.returns, name.reported = 0, False
         name.returns, name.returned_at = name.returns + 1, beat.time
         other, name.current = name.current, beat.instance
         if name.returns < MIN_RETURNS:
@@ -88,8 +88,8 @@ class Twins:
         self._twins.move_to_end(who)
         if len(self._twins) > _MAX_AGENTS:
             self._twins.popitem(last=False)
-        if not name.said:
-            name.said = True
+        if not name.reported:
+            name.reported = True
             fabric, node_sn, scope = who
             _log.warning(
                 "two agents send heartbeats as %s of fabric %s%s: instances %s and %s; "
@@ -99,7 +99,7 @@ class Twins:
 
     @property
     def count(self) -> int:
-        """Names in which agents have taken turns within the last RECENT_S."""
+        """Names under which agents have taken turns within the last RECENT_S [count]."""
         oldest = self._clock() - RECENT_S
         while self._twins and next(iter(self._twins.values())) < oldest:
             self._twins.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Kafka's topics as schemas.topics says: made, asked for, looked at."""
+"""Topics as schemas.topics defines them: created and checked; and whether a broker is there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _quiet: Final = logging.getLogger("skeletonhunter.kafka")
 
 
 class TopicState(NamedTuple):
-    """A topic of ours and the partitions that the broker has for it; 0: it is missing."""
+    """A topic and the partitions that the broker has for it; 0: it is missing."""
 
     topic: Topic
     partitions: int
@@ -82,8 +82,9 @@ def check(kafka: Mapping[str, Any], timeout_s: float = 10.0) -> None:
 
 
 def state(kafka: Mapping[str, Any]) -> list[TopicState]:
-    """Every topic of ours as the broker has it. Asking for one topic may create it; this asks for
-    all at once, which does not.
+    """Every topic as the broker has it.
+
+    The query is for all topics at once: a query for one topic may create it.
     """
     try:
         found = _admin(kafka).list_topics(timeout=_TIMEOUT_S).topics
@@ -96,7 +97,7 @@ def state(kafka: Mapping[str, Any]) -> list[TopicState]:
 
 
 def create(kafka: Mapping[str, Any]) -> list[Topic]:
-    """Make the topics that are missing and say which; the broker's default replication counts."""
+    """Create the missing topics, with the broker's default replication; returns which."""
     missing = [each.topic for each in state(kafka) if not each.partitions]
     wanted = [
         NewTopic(
@@ -105,7 +106,7 @@ def create(kafka: Mapping[str, Any]) -> list[Topic]:
             replication_factor=-1,
             config={
                 "cleanup.policy": "compact" if topic.compacted else "delete",
-                # Arrival, not the sender's clock: the windower asks which sources still live.
+                # Arrival, not the sender's clock: the windower needs it to know the live sources.
                 "message.timestamp.type": "LogAppendTime",
             },
         )

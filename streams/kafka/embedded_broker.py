@@ -1,7 +1,7 @@
 """Kafka's protocol inside this process: librdkafka's in-process cluster, loopback only.
 
-It keeps about the newest 5 MB of compressed bytes of each partition; what a slow reader misses
-shows as an offset gap, which every reader of ours counts.
+It retains about the newest 5 MB of compressed bytes of each partition; a slow reader misses the
+rest, which shows as a gap in the offsets that every stage counts.
 """
 
 from __future__ import annotations

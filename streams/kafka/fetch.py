@@ -1,4 +1,4 @@
-"""How much our consumers take from a broker at once."""
+"""How much a consumer fetches from a broker at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from schemas.limits import LIMITS
 
-#: What a partition may send in an answer [B]. A message larger than this still comes, alone: the
+#: Limit of a partition's part of an answer [B]. A message larger than this still comes, alone: the
 #: broker always sends the first one whole. Over ``Limits.message_bytes`` it becomes a dead letter.
 PARTITION_BYTES: Final = 1024 * 1024
 #: librdkafka's settings. It refuses answers over ``receive.message.max.bytes``, so that must be

@@ -1,4 +1,4 @@
-"""Names of Kafka headers that are no UTF-8 text, which brokers take and aiokafka does not.
+"""Lets aiokafka read headers whose names are not UTF-8, which brokers accept.
 
 Its consumer fails at such a record, and again at every start: one message of a foreign producer
 would stop the partition. What it fetched is then read again with the bad bytes replaced.

@@ -1,15 +1,15 @@
-"""What a stage reads and writes, without a broker: the messages of a partition, as plain values."""
+"""Messages that a stage reads and writes, as plain values without a broker."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 Headers = list[tuple[str, bytes]]
-_MOST_HEADER: Final = 4096  # of a header that is looked at [B]
+_MAX_HEADER: Final = 4096  # of a header that is read [B]
 
 
 class InMessage(NamedTuple):
-    """A message as it lies in a partition.
+    """A message of a partition.
 
     offset   position in the partition; time_ms: the broker's time stamp, i.e. when it arrived
     headers  by name; of a repeated name the last one counts
@@ -24,7 +24,7 @@ class InMessage(NamedTuple):
 
     def header(self, name: str) -> str:
         """A header as text, empty when it is absent; of a giant one the beginning."""
-        return self.headers.get(name, b"")[:_MOST_HEADER].decode("utf-8", "replace")
+        return self.headers.get(name, b"")[:_MAX_HEADER].decode("utf-8", "replace")
 
 
 class OutMessage(NamedTuple):

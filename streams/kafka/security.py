@@ -1,7 +1,7 @@
 """librdkafka's security settings -> the credentials of Faust's consumer, which is aiokafka's.
 
-All other clients of ours are librdkafka and take the settings as they are. What cannot be said to
-both is an error: half of the clients on a weaker connection would be worse.
+All other clients are librdkafka's and use the settings as they are. A setting that only one of both
+supports is an error: half of the clients on a weaker connection would be worse.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def protocol(kafka: Mapping[str, Any]) -> str:
 
 
 def credentials(kafka: Mapping[str, Any]) -> CredentialsT | None:
-    """What Faust's app is given as ``broker_credentials``; None for PLAINTEXT.
+    """``broker_credentials`` for Faust's app; None for PLAINTEXT.
 
     kafka  librdkafka settings; only security.*, sasl.* and ssl.* are read
     Raises UnusableKafkaOption for what Faust's consumer cannot do, and for files that cannot be

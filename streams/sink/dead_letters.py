@@ -1,4 +1,4 @@
-"""Dead letters as rows: the sink's own, and those that lie on skh.dead-letter."""
+"""Dead letters as rows: the sink's own, and those of skh.dead-letter."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from streams.dead_letters import MAX_RAW_BYTES
 from streams.kafka.messages import OutMessage
 from streams.sink.rows import DEAD_LETTER, Place
 
-#: What a foreign dead letter may say of itself: ours say less [chars].
-_MOST_TEXT = 4096
+#: Text of a dead letter's headers; SkeletonHunter's own are shorter [chars].
+_MAX_TEXT = 4096
 
 
 class DeadLetter(NamedTuple):
@@ -35,12 +35,12 @@ class DeadLetter(NamedTuple):
 
     @classmethod
     def from_kafka(cls, headers: Mapping[str, bytes], raw: bytes, at: Place) -> DeadLetter:
-        """Inverse of streams.dead_letters; never fails, for a dead letter has nowhere else to go.
+        """Inverse of streams.dead_letters; never fails, so that every dead letter is stored.
 
         at  where the dead letter itself is; stands in where its headers do not say
         """
         texts = {
-            name: value[:_MOST_TEXT].decode(errors="replace")
+            name: value[:_MAX_TEXT].decode(errors="replace")
             for name in ("topic", "partition", "offset", "reason", "line", "column", "count")
             if (value := headers.get(name)) is not None
         }

@@ -1,4 +1,4 @@
-"""Messages of the sink's topics -> rows of its tables; pure; names what is wrong with the rest."""
+"""Messages of the sink's topics -> rows of its tables. Pure; BadMessage says what is invalid."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class BadMessage(ValueError):
 
 
 class Place(NamedTuple):
-    """Where a message was."""
+    """Topic, partition and offset of a message."""
 
     topic: str
     partition: int
@@ -91,8 +91,9 @@ def incident(raw: bytes) -> pa.Table:
     try:
         row = msgspec.structs.asdict(read_incident(raw))
     except ValueError as why:
-        told = _one_line(why)
-        raise BadMessage(told if told.startswith("incident") else f"incident: {told}") from why
+        reason = _one_line(why)
+        prefix = "" if reason.startswith("incident") else "incident: "
+        raise BadMessage(prefix + reason) from why
     _parse_times(row, _INCIDENT_TIMES)
     del row["evidence"]  # lives in the document
     return _one_row({**row, "document": raw}, _INCIDENT, "incident")
@@ -158,8 +159,8 @@ def pings(parts: Sequence[tuple[pa.RecordBatch, list[Place], I64]]) -> pa.Table:
 
     parts  batches, each with the places of its messages and (rows,) the message of each row
 
-    Done once for a whole insert: names are dictionary-encoded, because ClickHouse stores them so
-    and takes them three times as fast that way.
+    Call it once for a whole insert: names are dictionary-encoded, as ClickHouse stores them, which
+    makes the insert three times as fast.
     """
     batch = concat([batch for batch, _, _ in parts])
     columns: dict[str, pa.Array] = {"path_id": pa.array(identity.path_ids(batch))}

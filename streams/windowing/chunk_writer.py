@@ -1,8 +1,8 @@
-"""Closed panes, windows and routes -> messages of skh.windows. Pure.
+"""Closed panes, windows and routes, and heartbeats -> messages of skh.windows. No I/O.
 
 Order is part of the contract: for each second its panes, its routes, the windows that end with it,
-then a punctuation that says so. A reader that has seen the punctuation has seen everything before
-it, and the same records give the same messages however they were batched.
+then a punctuation of its end. A reader that has the punctuation has everything before it, and the
+same records give the same messages however they were batched.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _FEATURES = ("p25", "p50", "p75", "min", "std", "max")
 
 @dataclass(frozen=True, slots=True)
 class Punctuation:
-    """Time of a partition: everything before ``until_s`` is closed.
+    """Progress of a partition: everything before ``until_s`` is closed.
 
     skewed  by fabric, hosts whose clock is off: node_sn -> offset [s]
-    counts  of the partition's records since it was assigned, see ``partition.Tally``
+    counts  of the partition's records since it was assigned, see ``RecordCounts``
     """
 
     until_s: int
@@ -55,8 +55,8 @@ class Writer:
         """Fabrics that punctuations are written for."""
         return len(self._fabrics)
 
-    def leave(self) -> list[OutMessage]:
-        """Drop fabrics without a path here; a last punctuation says that none waits for us."""
+    def drop_unused_fabrics(self) -> list[OutMessage]:
+        """Drop fabrics without a path; their last punctuation is idle: none waits."""
         gone = self._fabrics.keys() - self._table.fabrics()
         out = [
             self._punctuation(fabric, Punctuation(self._until_s, idle=True))
@@ -69,7 +69,7 @@ class Writer:
     def write(
         self, closed: ClosedBatch, routes: list[tuple[int, list[Route]]], now: Punctuation
     ) -> list[OutMessage]:
-        """Everything that one step closed, second by second, and what time it is after it."""
+        """Messages of everything that one step closed, second by second, then the punctuations."""
         self._until_s = now.until_s
         panes = {pane.start_s + 1: pane for pane in closed.panes}
         hops = {second + 1: found for second, found in routes}
@@ -125,9 +125,9 @@ class Writer:
         out: list[OutMessage] = []
         for fabric in dict.fromkeys(route.fabric for route in routes):
             columns = zip(*(route for route in routes if route.fabric == fabric), strict=True)
-            told = dict(zip(Route._fields, columns, strict=True))
+            values = dict(zip(Route._fields, columns, strict=True))
             batch = pa.RecordBatch.from_arrays(
-                [pa.array(told[field.name], field.type) for field in window_chunks.ROUTES],
+                [pa.array(values[field.name], field.type) for field in window_chunks.ROUTES],
                 schema=window_chunks.ROUTES,
             )
             out += self._chunks("routes", fabric, end_s - 1, end_s, batch)

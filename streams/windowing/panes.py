@@ -1,6 +1,6 @@
-"""Panes: 1 s atoms per five-tuple path, and the windows that are sums of them. Pure.
+"""Panes: counts of one second per five-tuple path; and windows, which are sums of panes. Pure.
 
-Samples are kept as one 64-bit key, path index in the high and round-trip time [ns] in the low 32
+A sample is one 64-bit key, path index in the high and round-trip time [ns] in the low 32
 bits, so that one integer sort groups by path and orders each path's times at once.
 """
 
@@ -24,7 +24,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 @dataclass(frozen=True, slots=True)
 class Pings:
-    """Judgeable columns of ping records, one row a record.
+    """The columns of ping records that are judged, one row a record.
 
     path (n,) index in the PathTable; time_ns (n,); rtt_ns (n,), NO_RTT where nothing answered;
     sent, lost, refused (n,) probes; source (n,) code of the source host; offset (n,) Kafka offset
@@ -42,7 +42,7 @@ class Pings:
     def __len__(self) -> int:
         return len(self.path)
 
-    def take(self, rows: npt.NDArray[np.bool_] | I64 | slice) -> Pings:
+    def select(self, rows: npt.NDArray[np.bool_] | I64 | slice) -> Pings:
         """Some rows, by mask, index or slice."""
         return Pings(
             self.path[rows], self.time_ns[rows], self.rtt_ns[rows], self.sent[rows],

@@ -1,8 +1,8 @@
-"""One partition of skh.pings -> chunks of skh.windows, without a broker. Pure.
+"""One partition of skh.pings -> chunks of skh.windows. No I/O.
 
 The stream worker, ``diagnose`` and the benchmarks all drive this class, so they see the same
-panes. What it says depends on the records and their arrival times only: steps of any size give the
-same messages, because records are taken in by the second of their arrival and, until the first
+panes. The output depends on the records and their arrival times only: steps of any size give the
+same messages, because records are ingested by the second of their arrival and, until the first
 pane has closed, message by message.
 """
 
@@ -27,18 +27,18 @@ from streams.windowing.panes import I64, Pings
 from streams.windowing.path_memory import PathMemory
 from streams.windowing.path_quota import Quota
 from streams.windowing.record_counts import RecordCounts
-from streams.windowing.traced_routes import RouteBook
+from streams.windowing.traced_routes import OpenRoutes
 from streams.windowing.windower import SECOND, ClosedBatch, Windower
 
 DEFAULT_QUOTA: Final = Quota()
 
 _EVICT_EVERY_S: Final = 300
-_KEEP_PATH_S: Final = 600
-_SLICE_S: Final = 4  # a step that spans more event time is taken in second by second
+_PATH_RETENTION_S: Final = 600
+_SLICE_S: Final = 4  # a step that spans more event time is ingested second by second
 
 
 class PartitionWorker:
-    """Messages in, messages out; remembers what is still open."""
+    """Messages in, messages out; holds the open panes and windows of one partition."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class PartitionWorker:
         quota: Quota = DEFAULT_QUOTA,
         admission: Admission | None = None,
     ) -> None:
-        """admission  decides which messages and records are taken; None: all of them"""
+        """admission  decides which messages and records are accepted; None: all of them"""
         self.partition = partition
         self._admission = admission or Admission()
         self._replays = Replays()
@@ -57,83 +57,87 @@ class PartitionWorker:
         self._timing = timing
         self._windower = Windower(timing)
         self._memory = PathMemory(quota)
-        self._routes = RouteBook()
+        self._routes = OpenRoutes()
         self._writer = Writer(partition, epoch, self._memory.table)
-        self._messages = self._dead = self._gaps = 0
-        self._judged_offset = 0  # one past the last message that held a ping
+        self._messages = self._dead_lettered = self._gaps = 0
+        self._judged_offset = 0  # one past the last message with a ping
         self._evict_s = 0
         self._arrival_ns = 0
-        self._said: tuple[object, ...] = ()
+        self._last_punctuation: tuple[object, ...] = ()
 
-    # --- what to do -----------------------------------------------------------------------------
+    # --- input and time -------------------------------------------------------------------------
 
     def step(self, messages: Sequence[InMessage]) -> list[OutMessage]:
-        """Take in messages in the order of the partition; returns what to publish, in order."""
+        """Ingest messages in the order of the partition; returns what to publish, in order."""
         out: list[OutMessage] = []
         waiting: list[InMessage] = []
         for message in messages:
-            self._follow(message.offset)
+            self._count_gap(message.offset)
             if waiting and (
                 not self._windower.watermark_ns
                 or message.time_ms // 1000 != waiting[0].time_ms // 1000
             ):
-                out += self._take_in(waiting)
+                out += self._ingest(waiting)
                 waiting = []
             waiting.append(message)
         if waiting:
-            out += self._take_in(waiting)
+            out += self._ingest(waiting)
         return out
 
     def feed(self, batch: pa.RecordBatch, offset: int, arrival_ns: int) -> list[OutMessage]:
-        """Take in records that were decoded elsewhere, e.g. a second of a merged file."""
+        """Ingest records that were decoded elsewhere, e.g. a second of a merged file."""
         self._messages += 1
-        self._follow(offset)
+        self._count_gap(offset)
         rows = np.arange(batch.num_rows)
         joined = Joined(batch, np.zeros(batch.num_rows, np.int64), rows, [], [])
         return self._judge(joined, np.array([offset]), arrival_ns)
 
     def tick(self, now_ns: int) -> list[OutMessage]:
-        """Wall-clock punctuation: time has passed though nothing has arrived."""
+        """Close by wall clock: time has passed though nothing has arrived [ns since the epoch]."""
         self._windower.tick(now_ns)
-        return self._close(end_of_input=False) + self._forget()
+        return self._close(end_of_input=False) + self._evict()
 
     def mark_idle(self) -> list[OutMessage]:
-        """Nobody need wait for this partition until it comes again. Closes nothing: what is open
-        is judged when the rest of it comes.
+        """Publish that localizers need not wait for this partition until it advances again.
+
+        Nothing is closed: open panes are judged when the rest of their records comes.
         """
         if not self._windower.watermark_ns:
             return []
         until_s = self._windower.watermark_ns // SECOND
-        self._said = ()
+        self._last_punctuation = ()
         skewed = self._by_fabric(self._windower.skewed())
         return self._writer.write(
             ClosedBatch(), [], Punctuation(until_s, True, skewed, self._counts())
         )
 
     def finish(self) -> list[OutMessage]:
-        """End of a file: closes everything."""
+        """Close everything: the input has ended."""
         return self._close(end_of_input=True)
 
-    # --- what is so -----------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------
 
     def needed_offset(self) -> int:
-        """What a commit may say: everything below is in panes and windows that have closed."""
+        """The offset to commit: all records below are in panes and windows that have closed."""
         needed = self._windower.needed_offset()
         following = self.next_offset or 0
-        if needed >= self._judged_offset:  # nothing is held: bad messages need not be read again
+        if (
+            needed >= self._judged_offset
+        ):  # no pane is open: messages without pings need not be read again
             needed = following
         return min(needed, self._routes.needed_offset(following))
 
     @property
     def counts(self) -> RecordCounts:
+        """Where every record went."""
         pings, routes = self._windower.counts, self._routes
         return RecordCounts(
             messages=self._messages,
-            records=pings.records + routes.records + self._dead,
+            records=pings.records + routes.records + self._dead_lettered,
             judged=pings.judged + routes.judged,
             late=pings.late + routes.late,
             duplicate=pings.duplicate + routes.duplicate,
-            dead_lettered=self._dead,
+            dead_lettered=self._dead_lettered,
             held=self._windower.held() + routes.held(),
             routes=routes.judged,
             ahead=pings.ahead,
@@ -142,22 +146,23 @@ class PartitionWorker:
 
     @property
     def watermark_ns(self) -> int:
+        """Event time before which everything is closed [ns since the epoch]; 0: none yet."""
         return self._windower.watermark_ns
 
-    # --- how ------------------------------------------------------------------------------------
+    # --- steps ----------------------------------------------------------------------------------
 
-    def _follow(self, offset: int) -> None:
+    def _count_gap(self, offset: int) -> None:
         if self.next_offset is not None:
             self._gaps += max(0, offset - self.next_offset)
         self.next_offset = max(offset + 1, self.next_offset or 0)
 
-    def _take_in(self, messages: list[InMessage]) -> list[OutMessage]:
+    def _ingest(self, messages: list[InMessage]) -> list[OutMessage]:
         where = [self.partition] * len(messages)
         joined = self._admission.pings(messages, where, self._replays)
         topic, partition = topics.PINGS.name, self.partition
         offsets = np.array([message.offset for message in messages], np.int64)
         self._messages += len(messages)
-        self._dead += joined.bad
+        self._dead_lettered += joined.bad
         letters = {
             (index, -1): dead_letters.message(
                 topic, partition, messages[index].offset, messages[index].value, str(why)
@@ -170,10 +175,10 @@ class PartitionWorker:
         out = [letters[at] for at in sorted(letters)]
         if joined.batch.num_rows:
             arrival_ns = max(message.time_ms for message in messages) * 1_000_000
-            heard, of_row = np.unique(joined.message, return_inverse=True)
-            said = [messages[i] for i in heard.tolist()]
-            codes = self._memory.senders(map(self._admission.sender, said))
-            signed = np.array([*map(self._admission.signed, said)], bool)
+            used, of_row = np.unique(joined.message, return_inverse=True)
+            senders_of = [messages[i] for i in used.tolist()]
+            codes = self._memory.senders(map(self._admission.sender, senders_of))
+            signed = np.array([*map(self._admission.signed, senders_of)], bool)
             senders = records.SentBy(codes[of_row], signed[of_row], self._memory.quota)
             out += self._judge(joined, offsets, arrival_ns, senders)
         return out
@@ -181,7 +186,7 @@ class PartitionWorker:
     def _judge(
         self, joined: Joined, offsets: I64, arrival_ns: int, senders: records.SentBy | None = None
     ) -> list[OutMessage]:
-        """offsets (messages,) of each message; senders of the rows"""
+        """Window the rows of a batch; offsets (messages,) of the messages they came in."""
         batch = _used(joined.batch)
         found = records.split(
             batch, offsets[joined.message], self._memory.table, self._memory.sources, senders
@@ -190,32 +195,33 @@ class PartitionWorker:
             dead_letters.row(topics.PINGS.name, self.partition, int(offsets[index]), reject)
             for index, reject in refused(batch, joined.message, joined.row, found.bad)
         ]
-        self._dead += len(found.bad)
+        self._dead_lettered += len(found.bad)
         if found.routes:
-            self._routes.take_in(found.routes)
+            self._routes.add(found.routes)
         if len(found.pings):
             self._judged_offset = max(self._judged_offset, int(found.pings.offset.max()) + 1)
             if self._fell_silent(arrival_ns):
                 out += self._close(end_of_input=True)
             self._arrival_ns = max(self._arrival_ns, arrival_ns)
-            self._see(found.pings)
+            self._record_last_seen(found.pings)
         for rows in _by_second(found.pings.time_ns):
             who = None if found.sender is None else found.sender[rows]
-            self._windower.ingest(found.pings.take(rows), arrival_ns, who)
+            self._windower.ingest(found.pings.select(rows), arrival_ns, who)
             out += self._close(end_of_input=False)
-        return out + self._forget()
+        return out + self._evict()
 
     def _fell_silent(self, arrival_ns: int) -> bool:
-        """Nothing came for so long that nothing can still be on its way, and no pane has closed:
-        a sparse file, or agents that were started one by one.
+        """Whether no record can still be on its way, although no pane has closed.
+
+        So it is in a sparse file, and when agents are started one by one.
         """
         gap_s = (arrival_ns - self._arrival_ns) / SECOND
         return bool(self._arrival_ns) and not self._windower.watermark_ns and (
             gap_s > self._timing.idle_s
         )  # fmt: skip
 
-    def _see(self, pings: Pings) -> None:
-        """Note when each path was last heard; a clock far ahead must not keep paths for ever."""
+    def _record_last_seen(self, pings: Pings) -> None:
+        """Record when each path was last seen; a clock far ahead must not retain paths for ever."""
         latest_s = int(self._arrival_ns / SECOND + self._timing.skew_s)
         second = np.minimum(pings.time_ns // SECOND, latest_s)
         np.maximum.at(self._memory.table.last_seen_s, pings.path, second)
@@ -231,10 +237,15 @@ class PartitionWorker:
         )
         idle = windower.idle
         skewed = windower.skewed()
-        said = (until_s, idle, tuple(skewed))
-        if said == self._said and not closed.panes and not closed.windows and not routes:
+        punctuation = (until_s, idle, tuple(skewed))
+        if (
+            punctuation == self._last_punctuation
+            and not closed.panes
+            and not closed.windows
+            and not routes
+        ):
             return []
-        self._said = said
+        self._last_punctuation = punctuation
         return self._writer.write(
             closed, routes, Punctuation(until_s, idle, self._by_fabric(skewed), self._counts())
         )
@@ -249,19 +260,19 @@ class PartitionWorker:
             out.setdefault(fabric, {})[node_sn] = round(offset_s, 3)
         return out
 
-    def _forget(self) -> list[OutMessage]:
-        """Between two steps, when no index is in use: drop paths that are not probed any more."""
+    def _evict(self) -> list[OutMessage]:
+        """Drop paths that are not probed any more; call it when no path index is in use."""
         now_s = self._windower.watermark_ns // SECOND
         if self._evict_s == 0:
             self._evict_s = now_s
         if now_s - self._evict_s < _EVICT_EVERY_S:
             return []
         self._evict_s = now_s
-        self._memory.forget(now_s - _KEEP_PATH_S, self._windower)
-        return self._writer.leave()
+        self._memory.evict(now_s - _PATH_RETENTION_S, self._windower)
+        return self._writer.drop_unused_fabrics()
 
     def sizes(self) -> dict[str, int]:
-        """What is remembered [count]."""
+        """Entries in memory, by kind [count]."""
         return {**self._memory.sizes(), "fabrics": self._writer.fabrics}
 
 
@@ -270,8 +281,10 @@ def _used(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _by_second(time_ns: I64) -> Iterator[I64 | slice]:
-    """Rows, all at once, or second by second when they span much event time (a file, a slow
-    sender)."""
+    """Rows, all at once, or second by second when they span much event time.
+
+    A file or a slow sender makes such batches.
+    """
     if not len(time_ns):
         return
     if int(time_ns.max()) - int(time_ns.min()) <= _SLICE_S * SECOND:

@@ -1,4 +1,4 @@
-"""What a windower remembers between steps: paths, and the hosts and senders behind them. No I/O."""
+"""Memory of a windower between steps: paths, their source hosts and senders. No I/O."""
 
 from __future__ import annotations
 
@@ -27,25 +27,26 @@ class PathMemory:
     def senders(self, names: Iterable[str]) -> I32:
         """(n,) code of each sender."""
         codes = self._senders.codes(name[:_SENDER_CHARS] for name in names)
-        self.quota.know(int(codes.max(initial=-1)))
+        self.quota.grow(int(codes.max(initial=-1)))
         return codes
 
-    def forget(self, before_s: int, windower: Windower) -> None:
-        """Drop paths that were not probed since, but for those in open panes, and with them the
-        texts, hosts and senders that nothing else refers to. No index may be in use meanwhile.
+    def evict(self, before_s: int, windower: Windower) -> None:
+        """Drop paths that were not probed since ``before_s`` and are in no open pane.
+
+        Texts, hosts and senders that no other path refers to go with them. No index may be in use.
         """
         moved = self.table.forget(before_s, windower.held_paths())
         clocks = windower.clocks
         if moved is not None:
             windower.reindex(moved)
             self.quota.reindex(moved)
-            clocks.reindex(self.sources.forget(moved))
-        senders = self._senders.keep(np.union1d(self.quota.senders, clocks.senders))
+            clocks.reindex(self.sources.reindex(moved))
+        senders = self._senders.retain(np.union1d(self.quota.senders, clocks.senders))
         self.quota.reindex_senders(senders, self.table)
         clocks.reindex_senders(senders)
 
     def sizes(self) -> dict[str, int]:
-        """How much is remembered [count]."""
+        """Entries in memory, by kind [count]."""
         return {
             **self.table.sizes(),
             "sources": len(self.sources.names),

@@ -1,4 +1,4 @@
-"""Whose each path is, and how much of a partition's memory one sender may take. No I/O."""
+"""The sender of each path, and how much of a partition's memory one sender may use. No I/O."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class PathQuota:
         self._spoken: defaultdict[int, set[str]] = defaultdict(set)  # sender -> fabrics
         self._fabrics: set[str] = set()
 
-    def know(self, sender: int) -> None:
-        """Codes up to this one are in use."""
+    def grow(self, sender: int) -> None:
+        """Make room for sender codes up to this one."""
         if sender >= len(self._owned):
             self._owned = np.pad(self._owned, (0, sender + 1 - len(self._owned)))
 
@@ -61,7 +61,7 @@ class PathQuota:
 
         sender  (n,) code of the sender of each path; fabric (n,) text
         """
-        self.know(int(sender.max()))
+        self.grow(int(sender.max()))
         encoded = fabric.dictionary_encode()
         texts = encoded.dictionary.to_pylist()
         key = (sender.astype(np.int64) << 32) | encoded.indices.to_numpy().astype(np.int64)
@@ -110,11 +110,11 @@ class PathQuota:
         return np.unique(self.owner)
 
     def reindex(self, moved: I32) -> None:
-        """Follow PathTable.forget: (paths,) new index of each old one, -1: gone."""
+        """Renumber paths: moved (paths,) is the new index of each old one, -1: gone."""
         self.owner = self.owner[moved[: len(self.owner)] >= 0]
 
     def reindex_senders(self, moved: I32, table: PathTable) -> None:
-        """Follow ``Senders.keep``; what each sender owns is counted anew."""
+        """Renumber senders as ``Senders.retain`` returns, and count what each owns anew."""
         self.owner = moved[self.owner] if len(self.owner) else self.owner
         self._owned = np.bincount(self.owner, minlength=1)
         self._spoken.clear()

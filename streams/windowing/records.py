@@ -27,7 +27,7 @@ Bool = npt.NDArray[np.bool_]
 _TRACEROUTE: Final = "TRACEROUTE"
 _route_decoder: Final = msgspec.json.Decoder(list[str | None])
 
-#: Columns that anything below this point reads; the others are the store's.
+#: Columns that windowing reads; the others are for the sink only.
 USED: Final = frozenset(
     {
         *ping.REQUIRED, "src_idc", "latency", "loss_rate", "sent", "lost", "route",
@@ -68,7 +68,7 @@ class Route(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """A batch taken apart; rows = len(pings) + len(routes) + len(bad)."""
+    """A batch, split; rows = len(pings) + len(routes) + len(bad)."""
 
     pings: Pings
     routes: list[Route]
@@ -96,7 +96,7 @@ def split(
     sources: Sources,
     senders: SentBy | None = None,
 ) -> Records:
-    """Take a validated batch apart; paths that are new are added to ``table``.
+    """Split a validated batch into pings and routes; new paths are added to ``table``.
 
     batch    ping records that ``schemas.wire.codecs`` accepted
     offset   (rows,) offset of the message that each row came in
@@ -132,7 +132,7 @@ def _admitted(batch: pa.RecordBatch, senders: SentBy, new: I64) -> Bool:
 
 
 def _without(mask: Bool, rows: I64, path: I32, reason: str, bad: list[BadRow]) -> tuple[I64, I32]:
-    """The rows and paths that are not masked; the others are noted as bad."""
+    """The rows and paths that are not masked; the others are appended to ``bad``."""
     if not mask.any():
         return rows, path
     bad += [BadRow(row, None, reason, reason) for row in rows[mask].tolist()]
@@ -161,8 +161,8 @@ def probes(batch: pa.RecordBatch) -> tuple[U32, U32, U32]:
 
     ``sent`` is 1 where the record does not say. ``lost`` is what the record says, else its
     loss_rate times sent, else everything that timed out or was unreachable; a time-out with a
-    loss_rate of 0 is a default that nobody filled in. What a peer's kernel refused was delivered:
-    not lost. An error of the prober itself says nothing about the network: nothing was sent.
+    loss_rate of 0 is a default that was not filled in. A probe that a peer's kernel refused was
+    delivered, so it is not lost. After an error of the prober itself nothing was sent.
     """
     rows = batch.num_rows
     dial = batch.column("dial")
@@ -171,8 +171,8 @@ def probes(batch: pa.RecordBatch) -> tuple[U32, U32, U32]:
     lost = np.where(no_answer, sent, 0)
     if _has(batch, "loss_rate"):
         rate = column(batch, "loss_rate", 0.0).to_numpy(zero_copy_only=False)
-        told = np.rint(rate * sent).astype(np.int64)
-        lost = np.where(no_answer & (rate == 0), lost, told)
+        by_rate = np.rint(rate * sent).astype(np.int64)
+        lost = np.where(no_answer & (rate == 0), lost, by_rate)
     if _has(batch, "lost"):
         count = _whole(batch, "lost", -1)
         lost = np.where(count >= 0, np.minimum(count, sent), lost)

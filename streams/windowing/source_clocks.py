@@ -30,7 +30,7 @@ class SourceClocks:
         self._vote: I64 = np.empty(0, np.int64)  # newest event that the broker's time allows
         self._arrival: I64 = np.empty(0, np.int64)
         self._sender: I64 = np.empty(0, np.int64)
-        self._named = False  # senders have been named; else each source speaks for itself
+        self._named = False  # senders are known; else each source is its own sender
         self._alike = True  # one source a sender, or one sender: no grouping is needed
         self._median: int | None = None
 
@@ -38,7 +38,7 @@ class SourceClocks:
         return len(self._first)
 
     def tick(self, now_ns: int) -> None:
-        """Time has passed though nothing may have arrived."""
+        """Advance the wall clock [ns]: time has passed though nothing may have arrived."""
         self.arrival_ns = max(self.arrival_ns, now_ns)
         self._median = None
 
@@ -46,11 +46,11 @@ class SourceClocks:
         """(n,) events that are not beyond the broker's time + skew."""
         return time_ns <= self.arrival_ns + self._skew_ns
 
-    def hear(self, source: I32, time_ns: I64, sender: I32 | None) -> None:
-        """Take note of events that arrived by ``arrival_ns``.
+    def observe(self, source: I32, time_ns: I64, sender: I32 | None) -> None:
+        """Record events that arrived by ``arrival_ns``.
 
         source   (n,) code of the source host; time_ns (n,) event time
-        sender   (n,) code of who sent the record; None: each source speaks for itself
+        sender   (n,) code of who sent the record; None: each source is its own sender
         """
         if not len(source):
             return
@@ -61,7 +61,7 @@ class SourceClocks:
         starts = np.flatnonzero(np.concatenate([[True], source[1:] != source[:-1]]))
         of = source[starts]
         new = self._arrival[of] == _NONE
-        # A sender must not take over the vote of a source that another speaks for just now.
+        # A sender must not take over the vote of a source that another sender reports just now.
         free = new | (self._arrival[of] < self.arrival_ns - self._idle_ns)
         if free.any():
             by = of.astype(np.int64) if sender is None else sender[order][starts].astype(np.int64)
@@ -100,11 +100,11 @@ class SourceClocks:
         senders = np.unique(self._sender)
         return len(senders) <= 1 or len(senders) == len(self._sender)
 
-    # --- what they say together -------------------------------------------------------------------
+    # --- over all sources -------------------------------------------------------------------------
 
     @property
     def median_ns(self) -> int:
-        """Lower median of the live senders' clocks, never ahead of half of them; 0: none lives."""
+        """Lower median of the live senders' clocks, never ahead of half of them; 0: no sender."""
         if self._median is None:
             rows = np.flatnonzero(self._live() & (self._vote != _NONE))
             self._median = self._of_senders(self._vote, rows)
@@ -112,7 +112,7 @@ class SourceClocks:
 
     @property
     def first_ns(self) -> int:
-        """Lower median of where the senders begin; 0: none has been heard."""
+        """Lower median of the senders' first events; 0: no event yet."""
         return self._of_senders(self._first, np.flatnonzero(self._vote != _NONE))
 
     @property
@@ -123,7 +123,7 @@ class SourceClocks:
 
     @property
     def idle(self) -> bool:
-        """No source has been heard for the idle time."""
+        """No source has sent anything for the idle time."""
         return not self._live().any()
 
     @property
@@ -132,9 +132,9 @@ class SourceClocks:
         return min(self.median_ns, self.arrival_ns) + self._skew_ns
 
     def skewed(self) -> dict[int, float]:
-        """Sources heard just now whose clock is off by more than the skew: code -> offset [s].
+        """Sources that send now and whose clock is off by more than the skew: code -> offset [s].
 
-        One that merely stopped sending is behind too, but that is silence, not a wrong clock.
+        A source that stopped sending is behind too, but that is silence, not a wrong clock.
         """
         rows = np.flatnonzero(self._live() & (self._arrival >= self.arrival_ns - 2 * SECOND))
         off = self._newest[rows] - (self.median_ns or self.arrival_ns)
@@ -162,7 +162,7 @@ class SourceClocks:
         middle = (len(values) - 1) // 2
         return int(np.partition(values, middle)[middle])
 
-    # --- forgetting -------------------------------------------------------------------------------
+    # --- renumbering ------------------------------------------------------------------------------
 
     @property
     def senders(self) -> I32:
@@ -170,7 +170,7 @@ class SourceClocks:
         return np.unique(self._sender).astype(np.int32) if self._named else np.empty(0, np.int32)
 
     def reindex(self, moved: I32) -> None:
-        """Follow ``Sources.forget``: (sources,) new code of each old one, -1: gone."""
+        """Renumber sources: moved (sources,) is the new code of each old one, -1: gone."""
         keep = np.flatnonzero(moved[: len(self)] >= 0)
         self._first, self._newest = self._first[keep], self._newest[keep]
         self._vote, self._arrival = self._vote[keep], self._arrival[keep]
@@ -179,6 +179,6 @@ class SourceClocks:
         self._median = None
 
     def reindex_senders(self, moved: I32) -> None:
-        """Follow ``Senders.keep``; every sender that is referred to must have been kept."""
+        """Renumber senders as ``Senders.retain`` returns; every sender in use must be retained."""
         if self._named:
             self._sender = moved[self._sender].astype(np.int64)

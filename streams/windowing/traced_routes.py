@@ -1,4 +1,4 @@
-"""Traceroutes wait here for the pane of their second, so that replays publish the same. Pure."""
+"""Holds traceroutes until the pane of their second closes, so that replays publish the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streams.windowing.records import Route
 from streams.windowing.windower import SECOND
 
 
-class RouteBook:
+class OpenRoutes:
     """Routes by second; records = judged + late + duplicate + held."""
 
     def __init__(self) -> None:
@@ -16,8 +16,8 @@ class RouteBook:
         self._open: defaultdict[int, dict[tuple[int, int], Route]] = defaultdict(dict)
         self._next_s = 0
 
-    def take_in(self, routes: list[Route]) -> None:
-        """Hold routes until their second closes; a copy of one that is held is a duplicate."""
+    def add(self, routes: list[Route]) -> None:
+        """Hold routes until their second closes; a copy of a held route is a duplicate."""
         for route in routes:
             self.records += 1
             second = route.time_ns // SECOND
@@ -46,9 +46,10 @@ class RouteBook:
         return closed
 
     def needed_offset(self, otherwise: int) -> int:
-        """Lowest offset of a route that is held."""
+        """Lowest offset of a held route; ``otherwise`` when none is held."""
         return min((r.offset for held in self._open.values() for r in held.values()),
                    default=otherwise)  # fmt: skip
 
     def held(self) -> int:
+        """Routes of seconds that have not closed [count]."""
         return sum(len(held) for held in self._open.values())

@@ -1,9 +1,9 @@
-"""The windower of one partition: ping records in, closed panes and windows out. Pure.
+"""The windower of one partition: ping records in, closed panes and windows out. No I/O.
 
 Time is event time. The watermark is the median over live senders of each one's newest event, less
 the lateness, so that one wrong clock cannot blind its neighbours. Arrival time (the Kafka
 message's time stamp, or the ping time of a merged file) is an argument and decides two things:
-which sources still live, and which event times are too far ahead to be true. The same records
+which sources are live, and which event times are too far ahead to be true. The same records
 therefore close the same panes live, replayed or from a file.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 from streams.windowing.panes import I32, Pane, Pings, Window, close_pane, close_window
-from streams.windowing.source_clocks import SECOND as SECOND  # the stages take it from here
+from streams.windowing.source_clocks import SECOND as SECOND  # the stages import it from here
 from streams.windowing.source_clocks import SourceClocks
 
 
@@ -37,7 +37,7 @@ class Counts:
 
 @dataclass(slots=True)
 class ClosedBatch:
-    """What one step closed, in order of time."""
+    """The panes and windows that one step closed, in event-time order."""
 
     panes: list[Pane] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)
@@ -52,8 +52,8 @@ class Windower:
         self.watermark_ns = 0
         self._clocks = SourceClocks(timing.skew_s, timing.idle_s)
         self._open: defaultdict[int, list[Pings]] = defaultdict(list)
-        self._kept: dict[int, Pane] = {}  # closed panes that windows still need
-        self._first_offset: dict[int, int] = {}  # second -> lowest offset seen for it
+        self._closed: dict[int, Pane] = {}  # panes that open windows need
+        self._first_offset: dict[int, int] = {}  # second -> lowest offset of its records
         self._next_s: int | None = None  # the oldest second that can still be open
         self._next_offset = 0
         self._next_window_s = 0
@@ -70,7 +70,7 @@ class Windower:
         self.counts.records += len(pings)
         self._clocks.tick(arrival_ns)
         self._next_offset = max(self._next_offset, int(pings.offset.max()) + 1)
-        self._clocks.hear(pings.source, pings.time_ns, sender)
+        self._clocks.observe(pings.source, pings.time_ns, sender)
         second = pings.time_ns // SECOND
         inside = allowed = self._clocks.allowed(pings.time_ns)
         if self._next_s is not None:
@@ -78,9 +78,9 @@ class Windower:
         if not inside.all():
             self.counts.late += int((~inside).sum())
             self.counts.ahead += int((~allowed).sum())
-            pings, second = pings.take(inside), second[inside]
+            pings, second = pings.select(inside), second[inside]
         for s in np.unique(second):
-            part = pings.take(second == s)
+            part = pings.select(second == s)
             self._open[int(s)].append(part)
             low = int(part.offset.min())
             self._first_offset[int(s)] = min(low, self._first_offset.get(int(s), low))
@@ -90,12 +90,12 @@ class Windower:
         return self._clocks.skewed()
 
     def tick(self, now_ns: int) -> None:
-        """Wall-clock punctuation: time has passed though nothing may have arrived."""
+        """Advance the wall clock: time has passed though nothing may have arrived."""
         self._clocks.tick(now_ns)
 
     @property
     def idle(self) -> bool:
-        """No live source: the localizer need not wait for this partition."""
+        """No source is live: the localizer need not wait for this partition."""
         return self._clocks.idle
 
     def close(self, *, end_of_input: bool = False) -> ClosedBatch:
@@ -108,12 +108,12 @@ class Windower:
             self._purge_future()
             newest = max(self._open, default=self._next_s - 1)
             self.watermark_ns = max(self.watermark_ns, (newest + 1) * SECOND)
-        elif self.idle:  # everyone fell silent: nothing can still be on its way
+        elif self.idle:  # all sources fell silent: nothing can still be on its way
             newest = max(self._open, default=self._next_s - 1)
             self.watermark_ns = max(self.watermark_ns, (newest + 1) * SECOND)
         else:
             mark = self._clocks.median_ns - int(self._timing.lateness_s * SECOND)
-            # Clocks ahead of the broker, honest or not, close nothing that may still arrive.
+            # Clocks ahead of the broker close no pane whose records may still arrive.
             self.watermark_ns = max(self.watermark_ns, min(mark, self._clocks.arrival_ns))
         until_s = self.watermark_ns // SECOND
         for s in sorted(s for s in self._open if s < until_s):
@@ -121,7 +121,7 @@ class Windower:
             pane, duplicates = close_pane(s, self._open.pop(s))
             self.counts.duplicate += duplicates
             self.counts.judged += int(pane.records.sum())
-            self._kept[s] = pane
+            self._closed[s] = pane
             self._next_s = s + 1
             closed.panes.append(pane)
         self._close_windows(until_s, closed)
@@ -160,46 +160,46 @@ class Windower:
         while self._next_window_s <= before_s:
             end_s = self._next_window_s
             start_s = max(end_s - timing.window_s, 0)  # no second lies before 1970
-            panes = [self._kept[s] for s in range(start_s, end_s) if s in self._kept]
+            panes = [self._closed[s] for s in range(start_s, end_s) if s in self._closed]
             if panes:
                 closed.windows.append(close_window(start_s, end_s, panes))
                 self._next_window_s += timing.hop_s
             else:
                 rest = before_s // timing.hop_s * timing.hop_s
                 self._next_window_s = max(rest, end_s) + timing.hop_s
-            self._forget(self._next_window_s - timing.window_s)
+            self._drop_panes(self._next_window_s - timing.window_s)
 
-    def _forget(self, before_s: int) -> None:
-        for s in [s for s in self._kept if s < before_s]:
-            del self._kept[s]
+    def _drop_panes(self, before_s: int) -> None:
+        for s in [s for s in self._closed if s < before_s]:
+            del self._closed[s]
             self._first_offset.pop(s, None)
 
     def needed_offset(self) -> int:
-        """Lowest offset that open panes and windows still need: what a commit may say."""
+        """Lowest offset that open panes and windows need: the offset to commit."""
         needed = [
-            self._first_offset[s] for s in (*self._open, *self._kept) if s in self._first_offset
+            self._first_offset[s] for s in (*self._open, *self._closed) if s in self._first_offset
         ]
         return min(needed, default=self._next_offset)
 
     def held(self) -> int:
-        """Records in open panes."""
+        """Records in open panes [count]."""
         return sum(len(part) for parts in self._open.values() for part in parts)
 
     def held_paths(self) -> I32:
-        """Indices of paths in open and kept panes: none of them may be forgotten."""
+        """Indices of paths in open panes and windows: none of them may be evicted."""
         held = [part.path for parts in self._open.values() for part in parts]
-        held += [pane.path for pane in self._kept.values()]
+        held += [pane.path for pane in self._closed.values()]
         return np.unique(np.concatenate(held)) if held else np.empty(0, np.int32)
 
     def reindex(self, moved: I32) -> None:
-        """Follow PathTable.forget; every path that is still held must have been kept."""
+        """Renumber paths as ``PathTable.forget`` returns; held paths must have been retained."""
         for s, parts in self._open.items():
             self._open[s] = [replace(part, path=moved[part.path]) for part in parts]
-        for s, pane in self._kept.items():
+        for s, pane in self._closed.items():
             low = np.uint64(0xFFFFFFFF)
             path = moved[(pane.samples >> np.uint64(32)).astype(np.int32)]
             samples = (path.astype(np.uint64) << np.uint64(32)) | (pane.samples & low)
-            self._kept[s] = replace(pane, path=moved[pane.path], samples=samples)
+            self._closed[s] = replace(pane, path=moved[pane.path], samples=samples)
 
     @property
     def clocks(self) -> SourceClocks:

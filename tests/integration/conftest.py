@@ -39,8 +39,8 @@ print(json.dumps([store.rows(sql) for sql in sys.argv[2:]], default=str))
 """
 
 
-class Cluster:
-    """A broker with our topics, and what tests do with one."""
+class Broker:
+    """A broker with all topics, and what tests do with one."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
@@ -60,8 +60,8 @@ class Cluster:
             headers=list((headers or {}).items()),
         )  # fmt: skip
 
-    def say(self, seconds: Sequence[Second]) -> int:
-        """What all agents publish about some seconds; returns the number of ping records."""
+    def publish_seconds(self, seconds: Sequence[Second]) -> int:
+        """Publish what all agents measured in some seconds; returns the number of ping records."""
         for second in seconds:
             for beat in second.heartbeats:
                 self.produce(
@@ -159,30 +159,30 @@ class Command:
 
 
 @pytest.fixture
-def embedded() -> Cluster:
-    broker = EmbeddedBroker()
-    cluster = Cluster(broker.bootstrap)
-    cluster.owner = broker  # type: ignore[attr-defined]  # lives as long as the cluster
-    return cluster
+def embedded() -> Broker:
+    embedded = EmbeddedBroker()
+    broker = Broker(embedded.bootstrap)
+    broker.owner = embedded  # type: ignore[attr-defined]  # lives as long as the broker
+    return broker
 
 
 @pytest.fixture
-def apache(tmp_path: Path) -> Iterator[Cluster]:
+def apache(tmp_path: Path) -> Iterator[Broker]:
     if why := kafka_server.missing():
         pytest.skip(why)
     (tmp_path / "kafka").mkdir()
     server = kafka_server.KafkaServer(tmp_path / "kafka")
     try:
         kafka_topics.create({"bootstrap.servers": server.bootstrap})
-        yield Cluster(server.bootstrap)
+        yield Broker(server.bootstrap)
     finally:
         server.stop()
 
 
 @pytest.fixture(params=["embedded", pytest.param("apache", marks=pytest.mark.kafka)])
-def cluster(request: pytest.FixtureRequest) -> Cluster:
-    """The same test on librdkafka's in-process cluster and on Apache Kafka."""
-    found: Cluster = request.getfixturevalue(request.param)
+def broker(request: pytest.FixtureRequest) -> Broker:
+    """The same test on librdkafka's in-process broker and on Apache Kafka."""
+    found: Broker = request.getfixturevalue(request.param)
     return found
 
 
@@ -204,8 +204,8 @@ def run(tmp_path: Path) -> Iterator[Callable[..., Command]]:
 
 
 @pytest.fixture
-def read_incidents(cluster: Cluster) -> Iterator[IncidentReader]:
-    reader = IncidentReader(cluster.bootstrap)
+def read_incidents(broker: Broker) -> Iterator[IncidentReader]:
+    reader = IncidentReader(broker.bootstrap)
     yield reader
     reader.close()
 

@@ -16,7 +16,7 @@ from schemas.topics import Topic
 from schemas.wire.window_chunks import Header
 from testbed.simulator.simulator import Second
 
-from .conftest import START_NS, Cluster, Command, IncidentReader, all_resolved, identities
+from .conftest import START_NS, Broker, Command, IncidentReader, all_resolved, identities
 
 YEAR_S = 365 * 86_400
 BAD = Incident(
@@ -73,9 +73,9 @@ def spoil(bootstrap: str) -> int:
     return count
 
 
-@pytest.mark.parametrize("cluster", ["embedded"], indirect=True)
+@pytest.mark.parametrize("broker", ["embedded"], indirect=True)
 def test_bad_messages_on_every_topic_leave_no_trace_in_the_incidents(
-    cluster: Cluster,
+    broker: Broker,
     run: Callable[..., Command],
     read_incidents: IncidentReader,
     seconds: list[Second],
@@ -85,19 +85,19 @@ def test_bad_messages_on_every_topic_leave_no_trace_in_the_incidents(
     def enough(documents: list[Incident]) -> bool:
         return all_resolved(len(expected))([d for d in documents if d.incident_id != "BAD"])
 
-    spoil(cluster.bootstrap)
-    cluster.say(seconds[:45])
-    spoil(cluster.bootstrap)
-    cluster.say(seconds[45:])
+    spoil(broker.bootstrap)
+    broker.publish_seconds(seconds[:45])
+    spoil(broker.bootstrap)
+    broker.publish_seconds(seconds[45:])
     worker = run(
         "stream", "--topology", str(topology_file),
-        SKH_KAFKA=cluster.bootstrap, SKH_CLICKHOUSE_URL="http://127.0.0.1:1/", SKH_SESSION_S="6",
+        SKH_KAFKA=broker.bootstrap, SKH_CLICKHOUSE_URL="http://127.0.0.1:1/", SKH_SESSION_S="6",
     )  # fmt: skip
     read_incidents.wait(enough, "every incident over, in spite of the bad messages", 240)
     found = [each for each in read_incidents.documents if each.incident_id != "BAD"]
     assert identities(found) == expected
     assert worker.stop() == 0
-    assert topics.PINGS.name in sources_of_letters(cluster.bootstrap)
+    assert topics.PINGS.name in sources_of_letters(broker.bootstrap)
 
 
 def sources_of_letters(bootstrap: str) -> set[str]:

@@ -23,7 +23,7 @@ from testbed.simulator import publish
 from testbed.simulator.simulator import Second
 
 from . import kafka_server
-from .conftest import Cluster, Command, IncidentReader, all_resolved, identities, query
+from .conftest import Broker, Command, IncidentReader, all_resolved, identities, query
 from .kafka_server import PASSWORD, USER, KafkaServer
 
 pytestmark = pytest.mark.kafka
@@ -101,15 +101,15 @@ def test_signed_records_become_incidents_and_rows_over_tls(
     }
     finished(run("topics", "--create", **environment), 0)
     finished(run("migrate", "apply", **environment), 0)
-    cluster = Cluster(empty_server.bootstrap)
-    reader = IncidentReader(cluster.bootstrap)
+    broker = Broker(empty_server.bootstrap)
+    reader = IncidentReader(broker.bootstrap)
     worker, sink = run("stream", **environment), run("sink", **environment)
 
     records = say(access, KeyRing.parse(MASTER), seconds)
     reader.wait(all_resolved(len(expected)), "every incident over", 150)
     assert identities(reader.documents) == expected
     reader.close()
-    sink.wait_for(lambda: cluster.lag("skh-sink") == 0, "everything stored")
+    sink.wait_for(lambda: broker.lag("skh-sink") == 0, "everything stored")
     assert worker.stop() == 0
     assert sink.stop() == 0
 
@@ -178,7 +178,7 @@ def test_a_wrong_password_ends_a_command_soon_in_one_line_without_the_password(
     assert "not-the-password" not in said
 
 
-def test_an_agent_with_a_wrong_password_or_no_certificate_is_told_so(
+def test_an_agent_with_a_wrong_password_or_no_certificate_reports_it(
     server: KafkaServer, tmp_path: Path
 ) -> None:
     wrong = Access(server, "scram", tmp_path, "not-the-password")

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from .conftest import Cluster, Command
+from .conftest import Broker, Command
 
 LONG_S = 300.0
 ANY = {"SKH_HEALTH_PORT": "0"}
@@ -42,7 +42,7 @@ def wait_until_ready(part: Command, client: httpx.Client) -> None:
 
 
 def test_a_stream_worker_needs_only_kafka_and_serves_its_health(
-    embedded: Cluster, run: Callable[..., Command]
+    embedded: Broker, run: Callable[..., Command]
 ) -> None:
     worker = run("stream", SKH_KAFKA=embedded.bootstrap, **ANY)
     with health(worker) as client:
@@ -56,7 +56,7 @@ def test_a_stream_worker_needs_only_kafka_and_serves_its_health(
 
 
 def test_a_sink_serves_its_health(
-    embedded: Cluster, run: Callable[..., Command], database: str
+    embedded: Broker, run: Callable[..., Command], database: str
 ) -> None:
     sink = run("sink", SKH_KAFKA=embedded.bootstrap, SKH_CLICKHOUSE_URL=database, **ANY)
     with health(sink) as client:
@@ -105,17 +105,17 @@ def test_an_api_needs_only_its_database_and_outlives_half_open_connections(
     assert api.stop() == 0, api.log.read_text()
 
 
-def test_an_api_says_that_it_takes_another_port_and_refuses_an_address_not_its_own(
+def test_an_api_reports_another_port_and_refuses_an_address_not_of_its_machine(
     run: Callable[..., Command], database: str
 ) -> None:
-    told = {"SKH_CLICKHOUSE_URL": database, **ANY}
-    lost = run("api", SKH_API_HOST="192.0.2.1", **told)
+    environment = {"SKH_CLICKHOUSE_URL": database, **ANY}
+    lost = run("api", SKH_API_HOST="192.0.2.1", **environment)
     assert lost.process.wait(LONG_S) == 2
     assert lost.log.read_text().count("\n") == 1, lost.log.read_text()
     assert "SKH_API_HOST: 192.0.2.1" in lost.log.read_text()
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
-        api = run("api", "--port", port, **told)
+        api = run("api", "--port", port, **environment)
         health(api).close()
         assert f"port {port} is taken; another one was chosen" in api.log.read_text()
     api.wait_for(lambda: "health and" in api.log.read_text(), "it has started", LONG_S)

@@ -9,11 +9,11 @@ from typing import Any
 from schemas import topics
 from testbed.simulator.simulator import Second
 
-from .conftest import START_NS, Cluster, Command, IncidentReader, all_resolved, query
+from .conftest import START_NS, Broker, Command, IncidentReader, all_resolved, query
 
 
-def test_what_was_produced_is_judged_and_stored(
-    cluster: Cluster,
+def test_records_that_were_produced_are_judged_and_stored(
+    broker: Broker,
     run: Callable[..., Command],
     read_incidents: IncidentReader,
     seconds: list[Second],
@@ -22,18 +22,18 @@ def test_what_was_produced_is_judged_and_stored(
     tmp_path: Path,
 ) -> None:
     url = f"chdb:{tmp_path / 'chdb'}"
-    told = {"SKH_KAFKA": cluster.bootstrap, "SKH_CLICKHOUSE_URL": url}
-    migrate = run("migrate", "apply", **told)
+    environment = {"SKH_KAFKA": broker.bootstrap, "SKH_CLICKHOUSE_URL": url}
+    migrate = run("migrate", "apply", **environment)
     assert migrate.process.wait(300) == 0, migrate.log.read_text()
 
-    worker = run("stream", "--topology", str(topology_file), **told)
-    sink = run("sink", **told)
-    records = cluster.say(seconds)
+    worker = run("stream", "--topology", str(topology_file), **environment)
+    sink = run("sink", **environment)
+    records = broker.publish_seconds(seconds)
     headers = {topics.CONTENT_TYPE: topics.NDJSON.encode()}
-    cluster.produce(topics.PINGS.name, "x", b'{"task_type": "PIGEON"}', START_NS, headers)
+    broker.produce(topics.PINGS.name, "x", b'{"task_type": "PIGEON"}', START_NS, headers)
     read_incidents.wait(all_resolved(len(expected)), "every incident over", 90)
     assert worker.stop() == 0
-    sink.wait_for(lambda: cluster.lag("skh-sink") == 0, "the sink has stored everything")
+    sink.wait_for(lambda: broker.lag("skh-sink") == 0, "the sink has stored everything")
     assert sink.stop() == 0, sink.log.read_text()
 
     pings, windows, incidents, letters = query(

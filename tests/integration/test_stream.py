@@ -15,16 +15,16 @@ from schemas.documents.maintenance import Maintenance
 from schemas.documents.times import rfc3339
 from testbed.simulator.simulator import Second
 
-from .conftest import START_NS, Cluster, Command, IncidentReader, all_resolved, identities
+from .conftest import START_NS, Broker, Command, IncidentReader, all_resolved, identities
 
 Run = Callable[..., Command]
 Expected = set[tuple[Any, ...]]
 
 
-def stream(run: Run, cluster: Cluster, topology: Path) -> Command:
+def stream(run: Run, broker: Broker, topology: Path) -> Command:
     return run(
         "stream", "--topology", str(topology),
-        SKH_KAFKA=cluster.bootstrap, SKH_CLICKHOUSE_URL="http://127.0.0.1:1/", SKH_SESSION_S="6",
+        SKH_KAFKA=broker.bootstrap, SKH_CLICKHOUSE_URL="http://127.0.0.1:1/", SKH_SESSION_S="6",
     )  # fmt: skip
 
 
@@ -33,28 +33,28 @@ def an_incident_is_open(documents: list[Any]) -> bool:
 
 
 def test_a_worker_killed_in_mid_window_leaves_no_trace_in_the_incidents(
-    cluster: Cluster,
+    broker: Broker,
     run: Run,
     read_incidents: IncidentReader,
     seconds: list[Second],
     topology_file: Path,
     expected: Expected,
 ) -> None:
-    first = stream(run, cluster, topology_file)
-    cluster.say(seconds[:52])
+    first = stream(run, broker, topology_file)
+    broker.publish_seconds(seconds[:52])
     read_incidents.wait(an_incident_is_open, "an incident of the first part")
 
     assert first.stop(signal.SIGKILL) == -signal.SIGKILL
-    cluster.say(seconds[52:])
-    second = stream(run, cluster, topology_file)
+    broker.publish_seconds(seconds[52:])
+    second = stream(run, broker, topology_file)
     read_incidents.wait(all_resolved(len(expected)), "every incident over, after the restart")
 
     assert identities(read_incidents.documents) == expected
     assert second.stop() == 0
 
 
-def test_what_is_under_maintenance_is_told_of_when_that_is_over(
-    cluster: Cluster,
+def test_a_fault_under_maintenance_is_reported_when_the_maintenance_is_over(
+    broker: Broker,
     run: Run,
     read_incidents: IncidentReader,
     seconds: list[Second],
@@ -67,9 +67,9 @@ def test_what_is_under_maintenance_is_told_of_when_that_is_over(
         fabric="small",
     )  # fmt: skip
     document = msgspec.json.encode(work)
-    cluster.produce(topics.MAINTENANCE.name, work.component, document, START_NS)
-    cluster.say(seconds)
-    worker = stream(run, cluster, topology_file)
+    broker.produce(topics.MAINTENANCE.name, work.component, document, START_NS)
+    broker.publish_seconds(seconds)
+    worker = stream(run, broker, topology_file)
     read_incidents.wait(an_incident_is_open, "the fault outlasts the maintenance")
 
     first = read_incidents.documents[0]
@@ -80,25 +80,25 @@ def test_what_is_under_maintenance_is_told_of_when_that_is_over(
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("cluster", ["apache"], indirect=True)
+@pytest.mark.parametrize("broker", ["apache"], indirect=True)
 def test_two_workers_and_two_rebalances_find_what_one_undisturbed_worker_finds(
-    cluster: Cluster,
+    broker: Broker,
     run: Run,
     read_incidents: IncidentReader,
     seconds: list[Second],
     topology_file: Path,
     expected: Expected,
 ) -> None:
-    first = stream(run, cluster, topology_file)
-    cluster.say(seconds[:48])
+    first = stream(run, broker, topology_file)
+    broker.publish_seconds(seconds[:48])
     read_incidents.wait(an_incident_is_open, "an incident of the first part")
 
-    second = stream(run, cluster, topology_file)
-    second.wait_for(lambda: cluster.members() == 2, "two members share the partitions")
-    cluster.say(seconds[48:66])
+    second = stream(run, broker, topology_file)
+    second.wait_for(lambda: broker.members() == 2, "two members share the partitions")
+    broker.publish_seconds(seconds[48:66])
     assert first.stop() == 0
-    second.wait_for(lambda: cluster.members() == 1, "one member has all partitions")
-    cluster.say(seconds[66:])
+    second.wait_for(lambda: broker.members() == 1, "one member has all partitions")
+    broker.publish_seconds(seconds[66:])
     read_incidents.wait(all_resolved(len(expected)), "every incident over", 90)
 
     assert identities(read_incidents.documents) == expected

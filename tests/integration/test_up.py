@@ -28,7 +28,7 @@ def taken() -> Iterator[int]:
         yield other.getsockname()[1]
 
 
-def test_probes_go_in_by_the_socket_and_a_culprit_comes_out_of_the_api(
+def test_records_sent_to_the_socket_become_an_incident_of_the_api(
     run: Callable[..., Command],
     taken: int,
     seconds: list[Second],
@@ -45,7 +45,7 @@ def test_probes_go_in_by_the_socket_and_a_culprit_comes_out_of_the_api(
     path = re.search(r"agents\s+unix:(\S+)", said)
     assert url is not None
     assert path is not None
-    assert (data / "probe.key").stat().st_mode & 0o077 == 0, "the key is nobody else's"
+    assert (data / "probe.key").stat().st_mode & 0o077 == 0, "only its owner may read the key"
     assert str(data / "probe.key") in said
 
     agent = UnixPublisher(path[1])
@@ -73,7 +73,7 @@ def test_probes_go_in_by_the_socket_and_a_culprit_comes_out_of_the_api(
     assert not (data / "relay.sock").exists()
 
 
-def test_a_second_house_in_the_same_directory_is_refused_in_one_line(
+def test_up_refuses_a_data_directory_that_another_up_uses_in_one_line(
     run: Callable[..., Command], tmp_path: Path
 ) -> None:
     first = run("up", "--port", "0", "--data", str(tmp_path / "var"))
@@ -84,7 +84,7 @@ def test_a_second_house_in_the_same_directory_is_refused_in_one_line(
     assert first.stop() == 0
 
 
-def test_with_a_key_ring_only_signed_senders_are_believed(
+def test_with_a_key_ring_only_signed_senders_are_accepted(
     run: Callable[..., Command], seconds: list[Second], topology_file: Path, tmp_path: Path
 ) -> None:
     ring = tmp_path / "ring"

@@ -55,7 +55,7 @@ def reasons(found: Admission) -> dict[str, int]:
     return {reason: count for reason, count in found.refused.items() if count}
 
 
-def test_records_that_a_host_signs_as_its_own_are_taken_unchanged() -> None:
+def test_records_that_a_host_signs_as_its_own_are_accepted_unchanged() -> None:
     messages = [signed([ping(s, src=h) for s in range(4)], h) for h in ("h1", "h2")]
     plain = decode_all([(m.value, topics.ARROW) for m in messages])
     found = admission(ownership=Ownership(TOPOLOGY)).pings(messages, [0, 0])
@@ -65,12 +65,12 @@ def test_records_that_a_host_signs_as_its_own_are_taken_unchanged() -> None:
     assert not found.rejects
 
 
-def test_without_a_key_ring_every_sender_is_taken_as_before() -> None:
+def test_without_a_key_ring_every_sender_is_accepted() -> None:
     found = Admission().pings([message(0, [ping()])], [0])
     assert found.batch.num_rows == 1
 
 
-def test_what_is_not_signed_or_badly_signed_is_a_dead_letter_and_counted() -> None:
+def test_an_unsigned_or_badly_signed_message_is_a_dead_letter_and_counted() -> None:
     good = signed([ping()])
     stolen = good._replace(value=signed([ping(1)], "h1").value)
     stranger = good._replace(headers=good.headers | {KEY_ID: b"other"})
@@ -86,12 +86,12 @@ def test_what_is_not_signed_or_badly_signed_is_a_dead_letter_and_counted() -> No
     }  # fmt: skip
 
 
-def test_an_agent_that_was_cut_off_for_an_hour_is_still_believed() -> None:
+def test_an_agent_that_was_cut_off_for_an_hour_is_accepted() -> None:
     late = signed([ping()])._replace(time_ms=(START_S + 3600) * 1000)
     assert admission().pings([late], [0]).batch.num_rows == 1
 
 
-def test_unsigned_messages_are_taken_next_to_signed_ones_only_when_that_is_asked_for() -> None:
+def test_unsigned_messages_are_accepted_beside_signed_ones_only_when_configured() -> None:
     joined = admission(unsigned=True).pings([message(0, [ping()]), signed([ping()], "h2")], [0, 0])
     assert joined.message.tolist() == [0]
     assert [reject.column for _, reject in joined.rejects] == ["src_node_sn"]
@@ -110,7 +110,7 @@ def test_unsigned_messages_are_taken_next_to_signed_ones_only_when_that_is_asked
         ({"src_node_id": "box-1", "src_tenant_id": "t2"}, "src_tenant_id"),
     ],
 )
-def test_a_record_in_somebody_elses_name_is_refused_and_names_both(
+def test_a_record_in_the_name_of_another_sender_is_refused_and_names_both(
     row: dict[str, Any], column: str
 ) -> None:
     found = admission(ownership=Ownership(TOPOLOGY))
@@ -128,7 +128,7 @@ def _named(row: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def test_own_containers_and_names_that_nobody_knows_are_taken() -> None:
+def test_own_containers_and_unknown_names_are_accepted() -> None:
     rows = [
         ping(0, src_node_id="box-1", src_tenant_id="t1"),
         ping(1, src_node_id="box-1"),

@@ -42,7 +42,7 @@ def feed(twins: Twins, beats: Iterable[Heartbeat]) -> None:
         twins.observe(heartbeat.decode(heartbeat.encode(each)))
 
 
-def test_two_instances_that_take_turns_are_said_once_with_host_and_instances(
+def test_two_instances_that_take_turns_are_logged_once_with_host_and_instances(
     twins: Twins, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -58,19 +58,19 @@ def test_two_instances_that_take_turns_are_said_once_with_host_and_instances(
     assert twins.count == 0, "one of them has been stopped"
 
 
-def test_three_clones_are_seen(twins: Twins) -> None:
+def test_three_clones_are_detected(twins: Twins) -> None:
     feed(twins, [beat(name, second) for second in range(5) for name in "abc"])
     assert twins.count == 1
 
 
-def test_twins_that_come_in_batches_are_seen(twins: Twins) -> None:
+def test_twins_whose_heartbeats_come_in_batches_are_detected(twins: Twins) -> None:
     for second in range(0, 50, 10):
         feed(twins, [beat("a", second + n) for n in range(10)])
         feed(twins, [beat("b", second + n) for n in range(10)])
     assert twins.count == 1
 
 
-def test_clones_whose_clocks_differ_by_seconds_are_seen(twins: Twins) -> None:
+def test_clones_whose_clocks_differ_by_seconds_are_detected(twins: Twins) -> None:
     for second in range(20):
         feed(twins, [beat("a", second), beat("b", second + 4.0)])
     assert twins.count == 1
@@ -102,12 +102,12 @@ def test_a_sidecar_in_its_hosts_name_is_no_twin(twins: Twins) -> None:
     assert twins.count == 0
 
 
-def test_agents_that_do_not_say_who_they_are_are_left_out(twins: Twins) -> None:
+def test_heartbeats_without_an_instance_are_ignored(twins: Twins) -> None:
     feed(twins, [beat("", second) for second in range(20)])
     assert twins.count == 0
 
 
-def test_names_that_senders_make_up_are_forgotten_again(twins: Twins) -> None:
+def test_names_that_senders_invent_do_not_grow_the_memory(twins: Twins) -> None:
     for number in range(70_000):
         twins.observe(beat("a", 1, node_sn=f"host-{number}"))
     assert len(twins) == 65_536

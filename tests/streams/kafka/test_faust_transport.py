@@ -47,7 +47,7 @@ def more_to_come(worker: StreamWorker) -> Any:
     return tp
 
 
-def test_held_offsets_are_no_livelock_and_a_commit_that_does_not_come_is_one(
+def test_pending_acks_are_no_livelock_and_a_missing_commit_is_one(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def story() -> None:

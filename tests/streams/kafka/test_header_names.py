@@ -41,7 +41,7 @@ async def produce(bootstrap: str) -> None:
     await producer.stop()
 
 
-async def test_every_message_arrives_in_order() -> None:
+async def test_messages_with_such_headers_arrive_in_order() -> None:
     broker = EmbeddedBroker()
     await produce(broker.bootstrap)
     header_names.tolerate()
@@ -58,7 +58,7 @@ async def test_every_message_arrives_in_order() -> None:
     assert names == ["good", "\ufffd\ufffd", "good", "good"] * 2
 
 
-async def test_the_sink_reads_them_without_their_headers() -> None:
+async def test_the_sink_reads_messages_with_such_headers_without_headers() -> None:
     broker = EmbeddedBroker()
     await produce(broker.bootstrap)
 

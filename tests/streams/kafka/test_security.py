@@ -45,7 +45,7 @@ def test_scram_over_tls_is_scram_over_tls_for_faust_too(pair: Path) -> None:
     assert "s3cret" not in repr(found)
 
 
-def test_client_certificates_are_loaded_and_names_are_checked_unless_told_otherwise(
+def test_client_certificates_are_loaded_and_names_are_checked_by_default(
     pair: Path,
 ) -> None:
     options = {
@@ -92,7 +92,7 @@ def test_an_option_that_librdkafka_does_not_know_is_named() -> None:
         admin.check({"no.such": "1", "bootstrap.servers": "127.0.0.1:1"})
 
 
-def test_a_broker_that_is_not_there_is_said_before_any_handshake(pair: Path) -> None:
+def test_a_missing_broker_is_reported_before_any_handshake(pair: Path) -> None:
     options = SCRAM | {"ssl.ca.location": str(pair / "one.pem"), "bootstrap.servers": "127.0.0.1:1"}
     with pytest.raises(BrokerUnreachable, match=r"127\.0\.0\.1:1"):
         admin.check(options, timeout_s=2.0)

@@ -36,7 +36,7 @@ def cluster_of_one() -> Iterator[tuple[Producer, str]]:
     producer = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 2})
     broker = next(iter(producer.list_topics(timeout=60).brokers.values()))
     for topic in TOPICS:
-        producer.list_topics(topic.name, timeout=60)  # the question creates it
+        producer.list_topics(topic.name, timeout=60)  # the query creates it
     yield producer, f"{broker.host}:{broker.port}"
     producer.flush(5)
 

@@ -1,4 +1,4 @@
-"""The pure half of the sink: no broker, no database."""
+"""Batches of the sink, without a broker and a database."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_the_document_of_an_incident_is_the_message_itself() -> None:
     assert batcher.collect().tables["incidents"]["document"].to_pylist() == [encode(INCIDENT)]
 
 
-def test_offsets_that_the_broker_forgot_are_counted_but_not_those_of_compaction() -> None:
+def test_gaps_in_offsets_are_counted_but_not_those_of_compaction() -> None:
     batcher = Batcher()
     batcher.expect("skh.pings", 0, 10)
     batcher.add(ndjson(RECORD, offset=13), 0.0)
@@ -136,13 +136,13 @@ def test_a_batch_is_due_by_rows_bytes_or_age(limits: Limits, at_s: float, due: b
     assert batcher.due(at_s) is due
 
 
-def test_an_incident_does_not_wait() -> None:
+def test_an_incident_is_due_at_once() -> None:
     batcher = Batcher()
     batcher.add(message("skh.incidents", encode(INCIDENT)), 0.0)
     assert batcher.due(0.0)
 
 
-def test_a_revoked_batch_is_forgotten() -> None:
+def test_a_revoked_batch_is_discarded() -> None:
     batcher = Batcher()
     batcher.add(ndjson(RECORD), 0.0)
     batcher.discard()

@@ -137,7 +137,7 @@ def test_fabrics_of_one_sender_are_limited() -> None:
     assert worker.counts.dead_lettered >= 2992
 
 
-def test_a_quota_is_free_again_when_paths_are_forgotten() -> None:
+def test_a_quota_is_free_again_when_paths_are_evicted() -> None:
     worker = PartitionWorker(0, epoch=1, quota=Quota(paths=10, fabrics=2))
     messages = [
         sent(
@@ -203,7 +203,7 @@ def test_a_day_of_churn_leaves_nothing_behind() -> None:
         assert largest <= 3 * max(each[name] for each in sizes[:4]), (name, sizes)
 
 
-def test_a_fabric_that_leaves_a_partition_is_said_to_be_idle_there() -> None:
+def test_a_fabric_that_leaves_a_partition_gets_an_idle_punctuation() -> None:
     first = [ping(s + 0.25, src_idc="leaves") for s in range(60)]
     stays = [ping(s + 0.25, src="h5") for s in range(2000)]
     worker = run([message(0, [row]) for row in [*first, *stays]])
@@ -241,6 +241,6 @@ def test_the_median_of_senders_is_the_median_of_sources_where_each_host_sends_it
         for sender in (None, source, np.zeros(hosts, np.int32)):
             clocks = SourceClocks(skew_s=5.0, idle_s=5.0)
             clocks.tick((START_S + 4) * SECOND)
-            clocks.hear(source, time_ns, sender)
+            clocks.observe(source, time_ns, sender)
             said.append(clocks.median_ns)
         assert said == [int(np.sort(time_ns)[(hosts - 1) // 2])] * 3

@@ -163,7 +163,7 @@ def test_records_ten_seconds_late_are_counted_and_reopen_nothing() -> None:
 
 
 @pytest.mark.parametrize("wrong_by_s", [-HOUR_S, HOUR_S])
-def test_a_clock_an_hour_off_blinds_nobody_else(wrong_by_s: int) -> None:
+def test_a_clock_an_hour_off_blinds_no_other_source(wrong_by_s: int) -> None:
     worker = PartitionWorker(0, epoch=1)
     out: list[OutMessage] = []
     offset = 0
@@ -224,7 +224,7 @@ def test_what_the_broker_no_longer_had_is_counted() -> None:
     assert worker.counts.gaps == 4
 
 
-def test_a_silent_partition_closes_at_the_wall_clocks_word() -> None:
+def test_a_silent_partition_is_closed_by_its_tick() -> None:
     worker = PartitionWorker(0, epoch=1)
     worker.step(minute())
     out = worker.tick((START_S + 60) * 10**9)

@@ -61,7 +61,7 @@ def test_a_traceroute_is_a_route_and_no_ping() -> None:
     assert (route.fabric, route.time_ns) == ("f1", START_S * 10**9)
 
 
-def test_sources_are_hosts_and_stay_so_when_paths_are_forgotten() -> None:
+def test_sources_are_hosts_and_stay_so_when_paths_are_evicted() -> None:
     table, sources = PathTable(), Sources()
 
     def source_of(*rows: dict[str, Any]) -> list[tuple[str, str]]:
@@ -73,5 +73,5 @@ def test_sources_are_hosts_and_stay_so_when_paths_are_forgotten() -> None:
     assert source_of(ping(src="h1"), ping(900, src="h3")) == [("f1", "h1"), ("f1", "h3")]
     moved = table.forget(START_S + 800)
     assert moved is not None
-    sources.forget(moved)
+    sources.reindex(moved)
     assert source_of(ping(901, src="h3"), ping(901, src="h4")) == [("f1", "h3"), ("f1", "h4")]

@@ -279,7 +279,7 @@ def test_a_source_that_falls_silent_holds_time_back_for_five_seconds_only() -> N
     assert upto[30].end().windower.counts.late == 0
 
 
-def test_a_partition_that_falls_silent_closes_at_the_wall_clocks_word() -> None:
+def test_a_silent_partition_closes_by_wall_clock() -> None:
     run = Run().each(beat(10))
     run.windower.tick(arrival_ns(14.0))
     assert (run.close().seconds[-1], run.windower.idle) == (6, False)
@@ -396,7 +396,7 @@ def test_when_nothing_is_held_nothing_is_needed() -> None:
 # --- forgotten paths --------------------------------------------------------------------------
 
 
-def test_forgetting_paths_that_nobody_holds_changes_no_window() -> None:
+def test_evicting_paths_that_no_pane_holds_changes_no_window() -> None:
     records = [r._replace(path=r.path + 1) for r in beat(40)]  # path 0 is never held
     known = Run().each(records).end()
     run = Run().each(records[:120])
@@ -413,7 +413,7 @@ def test_forgetting_paths_that_nobody_holds_changes_no_window() -> None:
     assert run.closed.windows[-1].path.tolist() == [0, 1, 2]
 
 
-def test_a_path_keeps_its_index_until_others_are_forgotten() -> None:
+def test_a_path_keeps_its_index_until_others_are_evicted() -> None:
     table = PathTable()
     rows = batch([record(src=f"h{n}", dst="h9") for n in range(1, 5)])
     ids = identity.path_ids(rows)
@@ -429,7 +429,7 @@ def test_a_path_keeps_its_index_until_others_are_forgotten() -> None:
     ]  # fmt: skip
 
 
-def test_nothing_is_moved_while_all_paths_are_heard() -> None:
+def test_no_path_is_renumbered_while_all_are_probed() -> None:
     table = PathTable()
     rows = batch([record()])
     table.index(rows, identity.path_ids(rows))
