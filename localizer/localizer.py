@@ -25,7 +25,7 @@ from localizer.state import FabricState
 from localizer.suppression import filters
 from localizer.suppression.log import Cause, Suppressed
 from localizer.verdicts.decision import Decision, apply
-from localizer.verdicts.rules.scope_outage import UNSEEN_S, fabric_outage
+from localizer.verdicts.rules.scope_outage import fabric_outage
 from localizer.verdicts.second import second
 from localizer.verdicts.verdict import Verdict
 from schemas.documents.incident import Anomaly, Incident
@@ -192,16 +192,17 @@ class Localizer:
         """The outage of the whole fabric, if that is why no message comes any more.
 
         Without messages no second is judged, so the caller must know that none has come for
-        ``scope_outage.UNSEEN_S`` and that none is on its way: at the end of a file, or while the
-        broker is away, silence shows nothing. No effect while a partition is not idle, nor when the
-        outage has been reported.
+        ``ScopeOutageParameters.unseen_s`` and that none is on its way: at the end of a file, or
+        while the broker is away, silence shows nothing. No effect while a partition is not idle,
+        nor when the outage has been reported.
         """
         state, tracker, at = self._state, self._tracker, self._assembler.judged_s
         if state is None or tracker is None or at is None:
             return LocalizerOutput()
         if self._outage is not None or not self._assembler.idle:
             return LocalizerOutput()
-        known_s = at + int(UNSEEN_S + self.options.timing.idle_s)
+        unseen_s = self.options.verdicts.scope_outage.unseen_s
+        known_s = at + int(unseen_s + self.options.timing.idle_s)
         verdicts = apply(state, at, fabric_outage(state, at, known_s))
         found = filters.reported(state, verdicts, at)
         apply(state, at, Decision(suppressed=found.suppressed))

@@ -26,9 +26,6 @@ Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
-#: A class whose paths are no worse than chance makes them with this probability is no candidate.
-PLAUSIBLE = 1e-2
-
 
 @dataclass(frozen=True, slots=True)
 class Unclaimed:

@@ -21,8 +21,6 @@ F64 = npt.NDArray[np.float64]
 
 #: Where a component is; all others are in the underlay.
 LAYER: dict[str, Layer] = {"vswitch": "overlay", "container": "overlay", "host": "host"}
-#: Alternatives to the culprit that are less probable are left out of the evidence.
-LEAST_ALTERNATIVE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,9 @@ def build(
     only   the strategy blames nothing else
     """
     evidence, bad = alarm.evidence, alarm.evidence.bad
-    verdict = _named(alarm, attribution, finding)
+    least = state.options.verdicts.attribution.least_alternative
+    alternatives = _alternatives(alarm.groups, attribution, least)
+    verdict = _named(alarm, attribution, finding, alternatives)
     shown = features(state, verdict, share, alarm.sent, alarm.excess_us)
     issue = issue_types(verdict.tie_set, verdict.symptom, shown)
     if verdict.drifted is not None:
@@ -112,7 +112,9 @@ def build(
     return replace(verdict, measured=measured, text=text)
 
 
-def _named(alarm: Alarm, attribution: Attribution, finding: Finding) -> Verdict:
+def _named(
+    alarm: Alarm, attribution: Attribution, finding: Finding, alternatives: dict[str, float]
+) -> Verdict:
     """A verdict whose confidence is that of the class."""
     groups, column = alarm.groups, attribution.column
     tie_set = likeliest_first(groups.members[column], finding.symptom)
@@ -128,7 +130,7 @@ def _named(alarm: Alarm, attribution: Attribution, finding: Finding) -> Verdict:
         certainty, finding.bad, int(np.count_nonzero(groups.share(column))), finding.first_s,
         finding.effect,
         direction=_direction(alarm, attribution), instead_of=instead_of,
-        alternatives=_alternatives(groups, attribution), drifted=finding.drifted,
+        alternatives=alternatives, drifted=finding.drifted,
         five_tuples=_five_tuples(alarm, attribution),
     )  # fmt: skip
 
@@ -147,12 +149,12 @@ def _five_tuples(alarm: Alarm, attribution: Attribution) -> float | None:
     return round(attribution.share, 3) if alarm.partial and attribution.share < 1 else None
 
 
-def _alternatives(groups: Classes, attribution: Attribution) -> dict[str, float]:
+def _alternatives(groups: Classes, attribution: Attribution, least: float) -> dict[str, float]:
     """Other classes that may be the culprit, by their first member, likeliest first."""
     return {
         groups.members[column][0]: round(likely, 3)
         for column, likely in sorted((attribution.classes or {}).items(), key=lambda each: -each[1])
-        if column != attribution.column and likely >= LEAST_ALTERNATIVE
+        if column != attribution.column and likely >= least
     }
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from localizer.verdicts.rules.scope_outage import UNSEEN_S
+from localizer.verdicts.parameters import ScopeOutageParameters
 
 #: Ticks, of one second each, until a silent fabric is looked at.
-SILENT_TICKS: Final = int(UNSEEN_S)
+SILENT_TICKS: Final = int(ScopeOutageParameters().unseen_s)
 
 
 class SilenceCounter:

@@ -13,7 +13,7 @@ from localizer.detectors.change_point import change_of_level
 from localizer.evidence import Attribution, Evidence
 from localizer.fabric.observability import Classes
 from localizer.state import FabricState
-from localizer.verdicts.attribute import PLAUSIBLE, Candidate, Unclaimed, attribute
+from localizer.verdicts.attribute import Candidate, Unclaimed, attribute
 from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.decision import Decision
 from localizer.verdicts.rules import quorum
@@ -24,7 +24,6 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
 WINDOW_S = 30
-MOST_MOVED = 0.5  # of a component's paths must have moved, of those that the fault can hit
 
 
 def latency(state: FabricState, at: int, judged: Bool) -> Decision:
@@ -88,7 +87,7 @@ def _alarm(
     evidence = Evidence(
         groups, valid.astype(np.int64), flagged.astype(np.int64), excess, noise, flagged,
         state.src, overlay, state.background.rate, latency=True,
-        plausible=p < PLAUSIBLE,
+        plausible=p < state.options.verdicts.attribution.plausible,
     )  # fmt: skip
     sent, lost = (state.history.total(name, at, length) for name in ("sent", "lost"))
     alarm = Alarm(groups, evidence, sent, lost, length, shift.excess_us)
@@ -139,7 +138,8 @@ class LatencyPolicy:
         witnesses = len(np.unique(state.src[mine]))
         # Five seconds are too short to tell some five-tuples from a rush of some pairs.
         hit = candidate.attribution.share if window_s >= WINDOW_S else 1.0
-        if not p < self.level or k < MOST_MOVED * hit * n or witnesses < state.options.observers:
+        hit *= state.options.verdicts.latency.most_moved
+        if not p < self.level or k < hit * n or witnesses < state.options.observers:
             return None
         lof = None
         if np.isfinite(shift.lof[mine]).any():

@@ -12,9 +12,10 @@ from localizer.evidence import Attribution, Evidence
 from localizer.explanation.issue_features import OWNS
 from localizer.fabric.observability import Classes
 from localizer.state import FabricState
-from localizer.verdicts.attribute import PLAUSIBLE, Candidate, Over, Unclaimed, attribute
+from localizer.verdicts.attribute import Candidate, Over, Unclaimed, attribute
 from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.decision import Decision, HealthyLoss
+from localizer.verdicts.parameters import ReachabilityParameters
 from localizer.verdicts.rules import quorum
 from localizer.verdicts.verdict import Verdict
 from schemas.documents.incident import Symptom
@@ -26,13 +27,6 @@ I64 = npt.NDArray[np.int64]
 #: Each a family of the alarm budget; the third is latency. Judged every second, so one bad pane is
 #: enough to alarm; for the name, five-tuples that take turns must all have had theirs.
 WINDOWS_S = (5, 30)
-RECENT_S = 10  # a verdict must still be bad in these seconds,
-STILL = 1e-4  # at this p-value
-SURPRISE = 0.01  # p-value below which a path counts as bad
-APART = 0.2  # share of a component's probes that must be apart from others to tell it from them
-TOTAL = 0.95  # share of lost probes, or of silent five-tuples, that makes it unreachability
-ONSET = 0.25  # share of the worst second's losses that marks the first bad one
-SILENT_PROBES = 4  # that a five-tuple must have sent to be called silent
 
 
 def reachability(state: FabricState, at: int, judged: Bool) -> Decision:
@@ -41,7 +35,8 @@ def reachability(state: FabricState, at: int, judged: Bool) -> Decision:
     judged  (P,) paths that may be judged
     A second without a verdict is healthy, and the loss baseline may learn from it.
     """
-    if not (state.history.total("lost", at, RECENT_S) * judged).any():
+    recent_s = state.options.verdicts.reachability.recent_s
+    if not (state.history.total("lost", at, recent_s) * judged).any():
         return Decision(healthy=_healthy(state, at, judged))
     groups = state.classes()
     level = state.budget.level(len(groups.members), 1.0)
@@ -74,9 +69,10 @@ def _alarm(
     if not loss.alarming(*pooled, background, level, state.options.detectors.loss).any():
         return None
     p_path = loss.excess_p_values(lost.astype(float), sent.astype(float), background.rate)
-    bad = (lost > 0) & (p_path < SURPRISE)
+    bad = (lost > 0) & (p_path < state.options.verdicts.reachability.bad_path)
     known = _holding(groups, state.suspects)
-    plausible = loss.excess_p_values(pooled[1], pooled[0], background.rate) < PLAUSIBLE
+    limit = state.options.verdicts.attribution.plausible
+    plausible = loss.excess_p_values(pooled[1], pooled[0], background.rate) < limit
     evidence = Evidence(
         groups, sent, lost, np.zeros(len(sent)), np.ones(len(sent)), bad,
         state.src, state.layer == 1, background.rate,
@@ -104,6 +100,10 @@ class LossPolicy:
     alarm: Alarm
     level: float
     clear_before: Bool
+
+    @property
+    def _parameters(self) -> ReachabilityParameters:
+        return self.state.options.verdicts.reachability
 
     def measured(self) -> Bool:
         """(P,) all: a path without probes has lost none."""
@@ -135,7 +135,7 @@ class LossPolicy:
         if not quorum.enough(state.src, lost, sent, rows, background, observers):
             lone_host = state.hosts.names[quorum.loudest(state.src, lost, rows)]
         return Finding(
-            _symptom(sent, lost, bad, max(effect, others)), mine,
+            _symptom(sent, lost, bad, max(effect, others), self._parameters), mine,
             float(loss.excess_p_values(np.array([k]), np.array([n]), background.rate)[0]),
             effect, first_s, lone_host,
         )  # fmt: skip
@@ -149,7 +149,7 @@ class LossPolicy:
         """
         sent, lost = self.alarm.sent, self.alarm.lost
         n, k = float((apart * sent).sum()), float((apart * lost).sum())
-        if n < APART * float((share * sent).sum()):
+        if n < self._parameters.apart * float((share * sent).sum()):
             return True  # nothing to compare with: all of its paths cross what was blamed
         return self._significant(k, n)
 
@@ -159,10 +159,10 @@ class LossPolicy:
         share  (P,) of all paths that cross it: the bad ones alone were chosen because they lost,
                and chance would always look guilty
         """
-        history, at = self.state.history, self.at
+        history, at, recent_s = self.state.history, self.at, self._parameters.recent_s
         sent, lost, newest = (
             float((share * history.total(name, at, length)).sum())
-            for name, length in (("sent", RECENT_S), ("lost", RECENT_S), ("lost", RECENT_S // 2))
+            for name, length in (("sent", recent_s), ("lost", recent_s), ("lost", recent_s // 2))
         )
         return self._significant(lost, sent) and newest > 0
 
@@ -171,7 +171,7 @@ class LossPolicy:
         p = loss.excess_p_values(
             np.array([lost]), np.array([sent]), background.rate, background.dispersion
         )
-        return bool(p[0] < STILL)
+        return bool(p[0] < self._parameters.significant)
 
 
 def _effect_since(state: FabricState, at: int, first_s: int, share: F64, fitted: float) -> float:
@@ -204,18 +204,21 @@ def _without_most_answered(state: FabricState, at: int, first_s: int, share: F64
     return float(lost[rest].sum() / max(int(sent[rest].sum()), 1))
 
 
-def _symptom(sent: I64, lost: I64, bad: Bool, effect: float) -> Symptom:
+def _symptom(
+    sent: I64, lost: I64, bad: Bool, effect: float, parameters: ReachabilityParameters
+) -> Symptom:
     """Unreachability when nothing gets through, or nothing of some five-tuples.
 
     One lost probe of one says nothing about a five-tuple, so only those with more count.
     """
-    probed = bad & (sent >= SILENT_PROBES)
-    gone = probed.any() and (lost[probed] >= sent[probed]).mean() >= TOTAL
-    return "unconnectivity" if effect >= TOTAL or gone else "loss"
+    probed = bad & (sent >= parameters.silent_probes)
+    gone = probed.any() and (lost[probed] >= sent[probed]).mean() >= parameters.total
+    return "unconnectivity" if effect >= parameters.total or gone else "loss"
 
 
 def _first_bad(state: FabricState, at: int, length: int, bad: I64) -> int:
     """First second of the window in which the bad paths lost as they did later, not by chance."""
+    onset = state.options.verdicts.reachability.onset
     seconds = range(at - length + 1, at + 1)
     lost = np.array([int(state.history.line("lost", s)[bad].sum()) for s in seconds])
-    return seconds[int(np.argmax(lost >= max(1.0, ONSET * lost.max())))]
+    return seconds[int(np.argmax(lost >= max(1.0, onset * lost.max())))]

@@ -25,15 +25,6 @@ from schemas.documents.incident import Layer, Symptom
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 
-FEWEST_HOSTS = 3
-POD_SHARE = 0.5  # of a pod's hosts must fall silent
-FABRIC_SHARE = 0.8  # of a fabric's,
-AT_ONCE_S = 15.0  # within so long of each other
-BACK_SHARE = 0.5  # of the hosts speak again: it is over
-UNSEEN_S = 30.0  # hosts that no other host probes must be silent for so long
-MOST_LIT = 0.2  # of them may still answer another host
-RECENT_S = 3600  # hosts not heard of for so long are not missed
-
 
 class ScopeOutages(NamedTuple):
     """covered (H,): hosts that these verdicts, or those of the next seconds, are about."""
@@ -48,6 +39,7 @@ def scope_outages(state: FabricState, at: int, hosts: HostStates) -> ScopeOutage
     if not (hosts.doubtful | hosts.silent).any() and not state.silent_scopes:
         return ScopeOutages(Decision(), covered)
     silent_scopes = set(state.silent_scopes)
+    parameters = state.options.verdicts.scope_outage
     life = state.hosts.last_seen(at)
     counted = life.beats & ~life.goodbye
     mute = hosts.silent & (life.probed_s < at - 3)
@@ -57,29 +49,32 @@ def scope_outages(state: FabricState, at: int, hosts: HostStates) -> ScopeOutage
         members = members & counted
         before = scope in state.silent_scopes
         if not before:
-            members &= life.last_s > at - RECENT_S
+            members &= life.last_s > at - parameters.recent_s
         count = int(members.sum())
-        if count < FEWEST_HOSTS:
+        if count < parameters.fewest_hosts:
             silent_scopes.discard(scope)
             continue
-        least = max(FEWEST_HOSTS, share * count)
+        least = max(parameters.fewest_hosts, share * count)
         gone = members & mute
         seen = _seen(state, at, gone) if gone.any() else "lit"
         if seen == "lit":  # they answer others: only their reports do not arrive
             silent_scopes.discard(scope)
             continue
-        if before and gone.sum() >= BACK_SHARE * count:
+        if before and gone.sum() >= parameters.back_share * count:
             found.append((scope, gone))
         elif (
             not before
-            and _at_once(life.last_s, gone) >= least
-            and (seen == "dark" or at - np.median(life.last_s[gone]) >= UNSEEN_S)
+            and _at_once(life.last_s, gone, parameters.at_once_s) >= least
+            and (seen == "dark" or at - np.median(life.last_s[gone]) >= parameters.unseen_s)
         ):
             silent_scopes.add(scope)
             found.append((scope, gone))
         else:
             silent_scopes.discard(scope)
-            if not before and _at_once(life.last_s, members & fading) >= least:
+            if (
+                not before
+                and _at_once(life.last_s, members & fading, parameters.at_once_s) >= least
+            ):
                 covered |= members & fading  # too early to say: wait for the others
             continue
         covered |= gone
@@ -99,9 +94,12 @@ def fabric_outage(state: FabricState, at: int, known_s: int) -> Decision:
     at       newest second that was judged
     known_s  second in which the silence has lasted for long enough
     """
+    parameters = state.options.verdicts.scope_outage
     life = state.hosts.last_seen(at + 60)  # heartbeats run ahead of panes
-    counted = life.beats & ~life.goodbye & (life.last_s > at - AT_ONCE_S)
-    if counted.sum() < FEWEST_HOSTS or (life.last_s[counted] > at + AT_ONCE_S / 2).any():
+    counted = life.beats & ~life.goodbye & (life.last_s > at - parameters.at_once_s)
+    if counted.sum() < parameters.fewest_hosts:
+        return Decision()
+    if (life.last_s[counted] > at + parameters.at_once_s / 2).any():
         return Decision()  # agents that beat without probing are alive
     scope = component("fabric", state.fabric)
     return Decision(
@@ -113,6 +111,7 @@ def fabric_outage(state: FabricState, at: int, known_s: int) -> Decision:
 
 def _seen(state: FabricState, at: int, gone: Bool) -> str:
     """How other hosts find those that are gone: lit (they answer), dark (or refused), unseen."""
+    parameters = state.options.verdicts.scope_outage
     count = len(state.hosts)
     sent, lost, refused = (state.history.total(n, at, 3) for n in ("sent", "lost", "refused"))
     towards = gone[state.dst] & ~gone[state.src] & (sent > 0)
@@ -121,37 +120,38 @@ def _seen(state: FabricState, at: int, gone: Bool) -> str:
     denials = observers(state.dst, state.src, fails, count)[gone]
     # One host's word is not enough to call another alive when more find it dark.
     lit = (claims > 1) | ((claims == 1) & (denials <= 1))
-    if lit.sum() > MOST_LIT * gone.sum():
+    if lit.sum() > parameters.most_lit * gone.sum():
         return "lit"
     dark = ~lit & (denials > 0)
-    return "dark" if dark.sum() >= BACK_SHARE * gone.sum() else "unseen"
+    return "dark" if dark.sum() >= parameters.back_share * gone.sum() else "unseen"
 
 
 def _scopes(state: FabricState) -> Iterator[tuple[str, Bool, float]]:
+    parameters = state.options.verdicts.scope_outage
     # Objects: an array of texts would give each of them the room of the longest.
     pods = np.array([state.pods.get(name, "") for name in state.hosts.names], object)
     named = sorted({pod for pod in pods.tolist() if pod})
     if len(named) != 1:
-        yield component("fabric", state.fabric), np.ones(len(pods), bool), FABRIC_SHARE
+        yield component("fabric", state.fabric), np.ones(len(pods), bool), parameters.fabric_share
     for pod in named:
-        yield component("pod", pod), pods == pod, POD_SHARE
+        yield component("pod", pod), pods == pod, parameters.pod_share
 
 
-def _at_once(last_s: F64, gone: Bool) -> int:
+def _at_once(last_s: F64, gone: Bool, within_s: float) -> int:
     """How many of them were last heard of at about the same time."""
     if not gone.any():
         return 0
-    return int((np.abs(last_s[gone] - np.median(last_s[gone])) <= AT_ONCE_S).sum())
+    return int((np.abs(last_s[gone] - np.median(last_s[gone])) <= within_s).sum())
 
 
 def _verdict(
     state: FabricState, at: int, scope: str, gone: Bool, last_s: F64, known_s: int | None = None
 ) -> Verdict:
-    count = len(state.hosts)
+    count, back_share = len(state.hosts), state.options.verdicts.scope_outage.back_share
     sent, lost = (state.history.total(name, at, 3) for name in ("sent", "lost"))
     towards = gone[state.dst] & ~gone[state.src] & (sent > 0)
     dark = observers(state.dst, state.src, towards & (lost >= sent), count)[gone]
-    off = bool((dark > 0).mean() >= BACK_SHARE)
+    off = bool((dark > 0).mean() >= back_share)
     bad = np.flatnonzero(towards & (lost > 0))
     names = [state.hosts.names[host] for host in np.flatnonzero(gone)]
     first_s = int(np.median(last_s[gone])) + 1

@@ -20,10 +20,6 @@ from schemas.documents.incident import Layer, Symptom
 
 Bool = npt.NDArray[np.bool_]
 
-RNICS_AT_ONCE = 2
-#: For so long one host's answers from a silent one may contradict what all others see.
-CONTRADICTED_S = 8.0
-
 
 def silent_hosts(state: FabricState, at: int, hosts: HostStates, covered: Bool) -> Decision:
     """agent_down and host_down.
@@ -33,7 +29,7 @@ def silent_hosts(state: FabricState, at: int, hosts: HostStates, covered: Bool) 
     """
     if not (hosts.silent & ~covered).any():
         return Decision()
-    count = len(state.hosts)
+    count, parameters = len(state.hosts), state.options.verdicts.silent_hosts
     sent, lost, refused = (state.history.total(n, at, 3) for n in ("sent", "lost", "refused"))
     to_silent = hosts.silent[state.dst] & ~hosts.silent[state.src]
     refusers = observers(state.dst, state.src, to_silent & (refused > 0), count)
@@ -41,7 +37,7 @@ def silent_hosts(state: FabricState, at: int, hosts: HostStates, covered: Bool) 
     lit = observers(state.dst, state.src, to_silent & (lost < sent), count)
     # One host that claims to be answered for longer than a death takes to be seen by all vetoes
     # nothing while the others agree.
-    lasting = at + 1.0 - state.hosts.last_seen(at).last_s >= CONTRADICTED_S
+    lasting = at + 1.0 - state.hosts.last_seen(at).last_s >= parameters.contradicted_s
     allowed = np.where(lasting, 1, 0)
     verdicts = []
     down = np.zeros(count, bool)
@@ -81,7 +77,7 @@ def starved_agents(state: FabricState, at: int, hosts: HostStates) -> Decision:
     """
     if not hosts.starved.any():
         return Decision()
-    verdicts = []
+    verdicts, at_once = [], state.options.verdicts.silent_hosts.rnics_at_once
     lost = state.history.total("lost", at, 3)
     for host in np.flatnonzero(hosts.starved):
         rows = np.flatnonzero(((state.src == host) | (state.dst == host)) & (lost > 0))
@@ -90,7 +86,7 @@ def starved_agents(state: FabricState, at: int, hosts: HostStates) -> Decision:
             for row in rows.tolist()
             for p in (state.index.paths[row],)
         }
-        if len(rnics) >= min(RNICS_AT_ONCE, state.hosts.rnics(int(host))) and len(rows) >= 3:
+        if len(rnics) >= min(at_once, state.hosts.rnics(int(host))) and len(rows) >= 3:
             name = state.hosts.names[host]
             text = (
                 f"{len(rnics)} rnics of {name} time out together while its heartbeat reports "

@@ -9,7 +9,7 @@ from builders.clusters import FINE, START_S, Cluster, Message, Second, newest, o
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
 from localizer.options import Options, Retention
-from localizer.verdicts.rules.scope_outage import UNSEEN_S
+from localizer.verdicts.parameters import ScopeOutageParameters
 from schemas.documents.incident import Incident
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.times import rfc3339
@@ -157,7 +157,9 @@ def test_a_fabric_that_falls_silent_as_a_whole_is_one_incident() -> None:
     (incident,) = fall_silent(localizer, 20)
     assert (incident.component, incident.symptom) == ("fabric:f1", "agent_down")
     assert incident.evidence["hosts"] == 8
-    assert incident.detected_at >= at(20 + UNSEEN_S), "that long is waited for a sign of life"
+    assert incident.detected_at >= at(20 + ScopeOutageParameters().unseen_s), (
+        "that long is waited for a sign of life"
+    )
     assert fall_silent(localizer, 20) == [], "reported once"
 
 

@@ -1,0 +1,109 @@
+"""Parameters of the rules: which evidence a verdict takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.parameters.parameter import parameter
+
+_CHOSEN = "chosen: make scorecard (right verdicts, false incidents)"
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionParameters:
+    """Of the attribution pipeline.
+
+    plausible          a class whose paths chance makes so bad with this probability is no candidate
+    least_alternative  classes less probable than this are not named as alternatives
+    """
+
+    plausible: float = parameter(1e-2, unit="1", source=_CHOSEN)
+    least_alternative: float = parameter(
+        0.01, unit="1", source="chosen: less than one in a hundred is not looked into"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReachabilityParameters:
+    """Of verdicts on loss and unreachability.
+
+    recent_s       a component must still lose in so many of the newest seconds,
+    significant    at this p-value
+    bad_path       p-value below which a path counts as bad
+    apart          share of a component's probes that must be apart from those of other culprits,
+                   so that it can be told from them
+    total          share of lost probes, or of silent five-tuples, that makes it unreachability
+    onset          share of the worst second's losses that marks the first bad second
+    silent_probes  that a five-tuple must have sent to be called silent
+    """
+
+    recent_s: int = parameter(10, unit="s", source=_CHOSEN)
+    significant: float = parameter(1e-4, unit="1", source=_CHOSEN)
+    bad_path: float = parameter(0.01, unit="1", source=_CHOSEN)
+    apart: float = parameter(0.2, unit="1", source=_CHOSEN)
+    total: float = parameter(0.95, unit="1", source=_CHOSEN)
+    onset: float = parameter(0.25, unit="1", source=_CHOSEN)
+    silent_probes: int = parameter(4, unit="probes", source=_CHOSEN)
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyVerdictParameters:
+    """Of verdicts on latency.
+
+    most_moved  share of a component's paths that must have moved, of those that the fault can hit
+    """
+
+    most_moved: float = parameter(0.5, unit="1", source=_CHOSEN)
+
+
+@dataclass(frozen=True, slots=True)
+class SilentHostParameters:
+    """Of verdicts on silent and on starved hosts.
+
+    rnics_at_once   that must time out together before starvation explains it
+    contradicted_s  one host's answers from a silent host contradict all others for so long
+    """
+
+    rnics_at_once: int = parameter(2, unit="rnics", source=_CHOSEN)
+    contradicted_s: float = parameter(
+        8.0, unit="s", source="chosen: longer than all others take to see a dead host"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeOutageParameters:
+    """Of verdicts on a pod or a fabric.
+
+    fewest_hosts   a scope with fewer hosts has no outage of its own
+    pod_share, fabric_share  of the hosts of a pod, or fabric, must fall silent
+    at_once_s      within so long of each other
+    back_share     the outage is over when this share of the hosts is back
+    unseen_s       hosts that no other host probes must be silent for so long
+    most_lit       share of the silent hosts that may still answer another host
+    recent_s       hosts that have been silent for longer are not counted
+    """
+
+    fewest_hosts: int = parameter(3, unit="hosts", source=_CHOSEN)
+    pod_share: float = parameter(0.5, unit="1", source=_CHOSEN)
+    fabric_share: float = parameter(0.8, unit="1", source=_CHOSEN)
+    at_once_s: float = parameter(15.0, unit="s", source=_CHOSEN)
+    back_share: float = parameter(0.5, unit="1", source=_CHOSEN)
+    unseen_s: float = parameter(
+        30.0, unit="s", source="chosen: agents connect again sooner after a broker was away"
+    )
+    most_lit: float = parameter(0.2, unit="1", source=_CHOSEN)
+    recent_s: float = parameter(3600.0, unit="s", source=_CHOSEN)
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictParameters:
+    """One for each family of rules."""
+
+    attribution: AttributionParameters = AttributionParameters()
+    reachability: ReachabilityParameters = ReachabilityParameters()
+    latency: LatencyVerdictParameters = LatencyVerdictParameters()
+    silent_hosts: SilentHostParameters = SilentHostParameters()
+    scope_outage: ScopeOutageParameters = ScopeOutageParameters()
+
+
+DEFAULT = VerdictParameters()
