@@ -217,7 +217,10 @@ class Localizer:
         if self._state is None:
             self._state = FabricState(fabric, self._topology, self.options)
             self._tracker = IncidentTracker(
-                fabric, lateness_s=self.options.timing.lateness_s, strategy=self.options.strategy
+                fabric,
+                lateness_s=self.options.timing.lateness_s,
+                strategy=self.options.strategy,
+                parameters=self.options.incidents,
             )
             self._tracker.restore(self._restored)
             self.place(self._placements)

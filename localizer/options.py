@@ -14,6 +14,7 @@ from localizer.detectors import drift as drift_test
 from localizer.detectors import flapping, lof, peer_groups, silence, spike
 from localizer.detectors import latency as latency_test
 from localizer.detectors import loss as loss_test
+from localizer.incidents import parameters as incident_parameters
 from localizer.verdicts import parameters as verdict_parameters
 from schemas.parameters.parameter import parameter
 from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
@@ -82,6 +83,7 @@ class Options:
     timing          of the windower: detected_at = watermark at decision + lateness
     retention       of what is not heard of any more
     baselines       parameters of what is learnt; detectors: of the tests; verdicts: of the rules
+    incidents       parameters of their life
     on_p            called with the p-values of every second, to check that they are calibrated
     """
 
@@ -100,4 +102,5 @@ class Options:
     baselines: BaselineParameters = BaselineParameters()
     detectors: DetectorParameters = DetectorParameters()
     verdicts: verdict_parameters.VerdictParameters = verdict_parameters.DEFAULT
+    incidents: incident_parameters.IncidentParameters = incident_parameters.DEFAULT
     on_p: Callable[[PValues], None] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localizer.detectors import single_series
+from localizer.explanation import parameters as explanation
 from localizer.options import Options
 from localizer.strategies import crossing as published
 from localizer.strategies import deepview, flock, intersection, netbouncer, pll, vote007
@@ -13,6 +14,7 @@ def groups() -> dict[str, object]:
     """Name -> instance with the values in force, for ``schemas.parameters.parameter.rows``."""
     return {
         "localizer": Options(),
+        "localizer.explanation": explanation.DEFAULT,
         "localizer.detectors.single_series": single_series.DEFAULT,
         "localizer.strategies.hypothesis": hypothesis.DEFAULT,
         "localizer.strategies.published": published.DEFAULT,

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from localizer.explanation.parameters import DEFAULT
 from localizer.verdicts.verdict import Verdict
 from schemas.component_ids import TIER_KIND, kind_of
 from schemas.documents.incident import Symptom
@@ -41,11 +42,6 @@ TRIALS: Final[dict[tuple[str, Symptom], tuple[Trials, Trials]]] = {
     ("switch", "unconnectivity"): ((45, 45), (27, 27)),
     ("vswitch", "high_latency"): ((85, 85), (112, 112)),
 }
-#: What is not among them counts like so few, all right.
-UNTRIED: Final[Trials] = (5, 5)
-#: Probability that a class is right if the strategy does not weigh it against others: the share of
-#: right verdicts of such strategies in the same results.
-UNWEIGHED: Final = 0.7
 #: Verdicts of the same results whose component no probe tells from others of its tie set: how often
 #: the first member was the culprit, of how many.
 FIRST_RIGHT: Final[dict[tuple[str, Symptom], tuple[int, int]]] = {
@@ -53,8 +49,6 @@ FIRST_RIGHT: Final[dict[tuple[str, Symptom], tuple[int, int]]] = {
     ("rnic", "loss"): (38, 91), ("rnic", "unconnectivity"): (242, 254),
     ("vswitch", "high_latency"): (197, 197),
 }  # fmt: skip
-#: What the catalogue's weights are worth beside them [verdicts].
-BELIEF: Final = 20.0
 
 
 def jeffreys(right: float, trials: float) -> float:
@@ -68,13 +62,14 @@ def cap(kind: str, symptom: Symptom, *, alone: bool = True) -> float:
     alone  nothing else is broken at the time
     """
     group = "switch" if kind in TIER_KIND.values() else kind
-    at_rest, among_others = TRIALS.get((group, symptom), (UNTRIED, UNTRIED))
+    untried = (DEFAULT.untried, DEFAULT.untried)
+    at_rest, among_others = TRIALS.get((group, symptom), (untried, untried))
     return jeffreys(*(at_rest if alone else among_others))
 
 
 def of_class(classes: Mapping[int, float] | None, column: int) -> float:
     """Probability of a class by the strategy's own weighing."""
-    return UNWEIGHED if classes is None else classes.get(column, 0.0)
+    return DEFAULT.unweighed if classes is None else classes.get(column, 0.0)
 
 
 def by_rule(kind: str, symptom: Symptom, witnesses: int) -> float:
@@ -122,6 +117,6 @@ def _with_experience(verdict: Verdict, members: Mapping[str, float]) -> Mapping[
         return members
     first = verdict.tie_set[0]
     right, trials = FIRST_RIGHT.get((kind_of(first), verdict.symptom), (0, 0))
-    share = (BELIEF * members[first] + right) / (BELIEF + trials)
+    share = (DEFAULT.belief * members[first] + right) / (DEFAULT.belief + trials)
     others = (1.0 - share) / max(1.0 - members[first], 1e-9)
     return {name: share if name == first else each * others for name, each in members.items()}

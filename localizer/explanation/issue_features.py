@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 
 from localizer.detectors import flapping
-from localizer.explanation.issue_types import SLOW_PATH_US, IssueFeatures
+from localizer.explanation.issue_types import IssueFeatures
+from localizer.explanation.parameters import DEFAULT
 from localizer.state import FabricState
 from localizer.verdicts.verdict import Verdict
 from schemas.component_ids import kind_of
@@ -14,11 +17,7 @@ from schemas.component_ids import kind_of
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
-#: From this share of a path's traversals on, a blamed component takes the whole path with it.
-OWNS = 0.5
-#: Paths between rnics of one host are hit by themselves if they are so many times as late as those
-#: that leave it: what slows the whole host slows them once, or once at each end.
-MUCH_LATER = 2.0
+OWNS: Final = DEFAULT.owns
 
 
 def features(
@@ -39,7 +38,7 @@ def features(
         flapping=_by_turns(state, verdict, share, excess_us),
         some=verdict.five_tuples is not None and not overlay,
         overlay=overlay,
-        slow=verdict.effect >= SLOW_PATH_US if late else None,
+        slow=verdict.effect >= DEFAULT.slow_path_us if late else None,
         inside=None if excess_us is None else _inside(state, verdict, share, excess_us),
     )
 
@@ -53,7 +52,7 @@ def _inside(state: FabricState, verdict: Verdict, share: F64, excess_us: F64) ->
     if not (counts & within).any() or not (counts & ~within).any():
         return None
     inner, outer = (float(np.median(excess_us[counts & side])) for side in (within, ~within))
-    return inner > MUCH_LATER * max(outer, 0.0)
+    return inner > DEFAULT.much_later * max(outer, 0.0)
 
 
 def _by_turns(

@@ -13,20 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from localizer.explanation.parameters import DEFAULT
 from localizer.verdicts.verdict import IssueTypes
 from schemas.component_ids import kind_of
 from schemas.documents.incident import Symptom
 
 _SWITCH: Final = ("tor", "agg", "spine")
-#: Added latency from which traffic looks as if it went through a kernel [us].
-SLOW_PATH_US: Final = 35.0
-#: Odds that a type shows as loss where the catalogue says unconnectivity, or the other way round:
-#: what flaps lets nothing through for seconds.
-OTHERWISE: Final = 0.2
-#: A type is stated if it is more probable than this, and so many times as probable as the next one.
-CLEAR: Final = 0.5
-CLEARLY: Final = 2.0
-NAMED: Final = 4  # types that a document names, the likeliest ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +103,9 @@ def likely(
             continue
         there = 1.0 if places[0] == 0 else 0.5
         odds[name] = (
-            there * _odds(known, features) * (1.0 if known.symptom == symptom else OTHERWISE)
+            there
+            * _odds(known, features)
+            * (1.0 if known.symptom == symptom else DEFAULT.otherwise)
         )
     if odds:
         odds[NONE] = _odds(_NONE, features)
@@ -127,7 +121,8 @@ def stated(types: Sequence[tuple[str, float]]) -> str | None:
     if not types or types[0][0] == NONE:
         return None
     (name, likely), *others = types
-    clear = likely > CLEAR and likely >= CLEARLY * max((p for _, p in others), default=0.0)
+    following = max((p for _, p in others), default=0.0)
+    clear = likely > DEFAULT.stated and likely >= DEFAULT.clearly * following
     return name if clear else None
 
 
@@ -135,7 +130,7 @@ def issue_types(tie_set: Sequence[str], symptom: Symptom, features: IssueFeature
     """What a verdict says of its issue type."""
     types = likely(tie_set, symptom, features)
     return IssueTypes(
-        stated(types), {name: round(p, 3) for name, p in types[:NAMED]}, features.flapping
+        stated(types), {name: round(p, 3) for name, p in types[: DEFAULT.named]}, features.flapping
     )
 
 
@@ -155,7 +150,7 @@ def of_members(
         ]  # fmt: skip
         odds[name] = _odds(_NONE, features) + sum(
             (1.0 if kind_of(name) == known.kinds[0] else 0.5)
-            * (1.0 if known.symptom == symptom else OTHERWISE)
+            * (1.0 if known.symptom == symptom else DEFAULT.otherwise)
             * _odds(known, features)
             for known in types
         )

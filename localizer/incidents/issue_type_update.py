@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localizer.explanation.issue_types import NONE
+from localizer.incidents.parameters import IncidentParameters
 from localizer.verdicts.verdict import Verdict
 from schemas.component_ids import device
 
-#: Share of the effect it had below which a trouble is passing; what comes and goes is weaker on
-#: average, but if it was steady so far and is far weaker now, another trouble hit some paths.
-FADED, FAR_WEAKER = 0.5, 0.25
 
-
-def should_replace(known: Verdict, new: Verdict, effect: float, *, worse: bool) -> bool:
+def should_replace(
+    known: Verdict, new: Verdict, effect: float, parameters: IncidentParameters, *, worse: bool
+) -> bool:
     """Whether the issue types of a new verdict on the same trouble replace the known ones.
 
     effect  of the verdict that the known types are from
@@ -28,11 +27,11 @@ def should_replace(known: Verdict, new: Verdict, effect: float, *, worse: bool) 
     if before:
         return bool(now) and _certainty(new) > _certainty(known)
     if now:
-        return before is None or new.effect >= FAR_WEAKER * effect
+        return before is None or new.effect >= parameters.far_weaker * effect
     if worse:
         return True
     silent = known.symptom == "unconnectivity" and new.symptom == "loss"
-    if silent or new.effect < FADED * effect:
+    if silent or new.effect < parameters.faded * effect:
         return False
     return (now is not None, _certainty(new)) > (before is not None, _certainty(known))
 

@@ -9,50 +9,51 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from localizer.incidents.parameters import IncidentParameters
 from localizer.incidents.tracked_incident import TrackedIncident
 from localizer.verdicts.verdict import Verdict
 from schemas.component_ids import device
 
-#: Share of an incident's bad paths from which on another cause explains it,
-#: if that was there when it began: onsets of latency are known this well, this far back [s].
-INSIDE = 0.8
-TOGETHER_S, BACK_S = 5, 25
-#: The same trouble so soon again is the same incident, flapping [s].
-REOPEN_S = 60
-
 
 def same(
-    incidents: Iterable[TrackedIncident], verdict: Verdict, second: int
+    incidents: Iterable[TrackedIncident],
+    verdict: Verdict,
+    second: int,
+    parameters: IncidentParameters,
 ) -> TrackedIncident | None:
     """The newest incident that names this component, or one that probes cannot tell from it."""
     found = [
         each for each in incidents
         if verdict.devices & {*each.verdict.tied_devices, *each.verdict.devices}
-        and (each.state != "resolved" or second - each.last_bad_s <= REOPEN_S)
+        and (each.state != "resolved" or second - each.last_bad_s <= parameters.reopen_s)
     ]  # fmt: skip
     return found[-1] if found else None
 
 
 def explained(
-    incidents: Iterable[TrackedIncident], verdict: Verdict, second: int
+    incidents: Iterable[TrackedIncident],
+    verdict: Verdict,
+    second: int,
+    parameters: IncidentParameters,
 ) -> list[TrackedIncident]:
     """Open incidents whose bad paths a wider cause explains."""
     return [
         each for each in incidents
         if each.state != "resolved" and each.parent is None
-        and len(each.bad) and len(np.intersect1d(each.bad, verdict.bad)) >= INSIDE * len(each.bad)
-        and not _begins_later(second, verdict, each)
+        and len(each.bad)
+        and len(np.intersect1d(each.bad, verdict.bad)) >= parameters.inside * len(each.bad)
+        and not _begins_later(second, verdict, each, parameters)
     ]  # fmt: skip
 
 
 def under_another_name(
-    incidents: Iterable[TrackedIncident], verdict: Verdict
+    incidents: Iterable[TrackedIncident], verdict: Verdict, parameters: IncidentParameters
 ) -> TrackedIncident | None:
     """The oldest open incident that has the bad paths of the verdict already."""
     found = (
         each for each in incidents
         if each.state != "resolved" and len(verdict.bad)
-        and len(np.intersect1d(each.bad, verdict.bad)) >= INSIDE * len(verdict.bad)
+        and len(np.intersect1d(each.bad, verdict.bad)) >= parameters.inside * len(verdict.bad)
     )  # fmt: skip
     return next(found, None)
 
@@ -85,7 +86,9 @@ def better_traced(known: Verdict, new: Verdict) -> bool:
     return new.untraced is None or {*new.possible} < {*known.possible}
 
 
-def _begins_later(second: int, verdict: Verdict, tracked: TrackedIncident) -> bool:
+def _begins_later(
+    second: int, verdict: Verdict, tracked: TrackedIncident, parameters: IncidentParameters
+) -> bool:
     """Whether a wider slowness is younger than the incident that it would explain."""
-    known_from = max(tracked.opened_s, second - BACK_S)
-    return verdict.family == "latency" and verdict.first_s > known_from + TOGETHER_S
+    known_from = max(tracked.opened_s, second - parameters.back_s)
+    return verdict.family == "latency" and verdict.first_s > known_from + parameters.together_s

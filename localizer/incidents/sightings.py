@@ -6,23 +6,16 @@ saves a wrong name.
 
 from __future__ import annotations
 
+from localizer.incidents.parameters import DEFAULT, IncidentParameters
 from localizer.verdicts.verdict import Family, Verdict
 from schemas.component_ids import device
-
-#: Sightings that open an incident.
-SIGHTINGS: dict[Family, int] = {"reachability": 2, "latency": 2, "drift": 1, "agent": 1}
-#: Of a host that complains alone: others may still see the same.
-LONE_SIGHTINGS = 6
-#: Two sightings further apart than this are not counted together [s].
-MOST_APART_S: dict[Family, int] = {"reachability": 3, "latency": 11, "drift": 1, "agent": 3}
-#: Sightings older than this are dropped [s], at the latest when there are so many.
-KEPT_S, MOST_KEPT = 60, 1000
 
 
 class Sightings:
     """Counts of verdicts by family and likeliest components."""
 
-    def __init__(self) -> None:
+    def __init__(self, parameters: IncidentParameters = DEFAULT) -> None:
+        self._parameters = parameters
         #: Last second, number of seconds, first bad second.
         self._of: dict[tuple[Family, str], tuple[int, int, int]] = {}
 
@@ -34,20 +27,27 @@ class Sightings:
         # The order of a tie set depends on the symptom, and what else it may be on the routes.
         key = (verdict.family, min(device(name) for name in verdict.tie_set))
         last, times, first_s = self._of.get(key, (-(10**9), 0, verdict.first_s))
-        if second - last > MOST_APART_S[verdict.family]:
+        if second - last > self._parameters.most_apart_s.of(verdict.family):
             times, first_s = 0, verdict.first_s
         if second != last:
             times += 1
         first_s = min(first_s, verdict.first_s)
         self._of[key] = (second, times, first_s)
-        least = LONE_SIGHTINGS if verdict.lone_witness else SIGHTINGS[verdict.family]
+        parameters = self._parameters
+        least = parameters.sightings.of(verdict.family)
+        if verdict.lone_witness:
+            least = parameters.lone_sightings
         return times >= least, first_s
 
     def drop_old(self, second: int) -> None:
         """Drop sightings that are too old to count."""
-        self._of = {key: each for key, each in self._of.items() if second - each[0] <= KEPT_S}
+        self._of = {
+            key: each
+            for key, each in self._of.items()
+            if second - each[0] <= self._parameters.kept_s
+        }
 
     def limit(self, second: int) -> None:
         """Drop the old ones if there are many."""
-        if len(self._of) > MOST_KEPT:
+        if len(self._of) > self._parameters.most_kept:
             self.drop_old(second)

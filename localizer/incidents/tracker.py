@@ -14,28 +14,31 @@ from dataclasses import replace
 import numpy as np
 
 from localizer.incidents import issue_type_update, matching
-from localizer.incidents.matching import REOPEN_S
+from localizer.incidents.parameters import DEFAULT, IncidentParameters
 from localizer.incidents.sightings import Sightings
 from localizer.incidents.tracked_incident import Impact, TrackedIncident
 from localizer.verdicts.verdict import I64, Family, Verdict
 from schemas.component_ids import device
 from schemas.documents.incident import Incident
 
-#: Clean time that closes an incident [s]; where source ports change every hour, a drift shows once.
-CLEAR_S: dict[Family, int] = {"reachability": 10, "latency": 16, "drift": 3660, "agent": 6}
-UPDATE_S = 10  # an ongoing incident is written again this often while its numbers change
-STRAYED = 3  # seconds in a row under another name until an incident takes that name
-
 
 class IncidentTracker:
     """All open and lately resolved incidents of one fabric."""
 
-    def __init__(self, fabric: str, *, lateness_s: float, strategy: str) -> None:
+    def __init__(
+        self,
+        fabric: str,
+        *,
+        lateness_s: float,
+        strategy: str,
+        parameters: IncidentParameters = DEFAULT,
+    ) -> None:
+        self._parameters = parameters
         self._fabric = fabric
         self._lateness_s = lateness_s
         self._strategy = strategy
         self._incidents: list[TrackedIncident] = []
-        self._sightings = Sightings()
+        self._sightings = Sightings(parameters)
         self.written_until_s = -1  # a former process has written up to this second
 
     def restore(self, incidents: list[Incident]) -> None:
@@ -67,7 +70,7 @@ class IncidentTracker:
                     changed.append(tracked)
         self._incidents = [
             each for each in self._incidents
-            if each.state != "resolved" or second - each.last_bad_s <= REOPEN_S
+            if each.state != "resolved" or second - each.last_bad_s <= self._parameters.reopen_s
         ]  # fmt: skip
         self._sightings.limit(second)
         if second <= self.written_until_s:
@@ -112,7 +115,7 @@ class IncidentTracker:
         matched  ids of the incidents that verdicts of this second are about
         """
         mine = [each for each in self._incidents if each.verdict.family == verdict.family]
-        known = matching.same(mine, verdict, second)
+        known = matching.same(mine, verdict, second, self._parameters)
         if known is not None:
             return self._refresh(second, known, verdict, impact, matched)
         if verdict.family == "drift" and matching.known_slow(self._incidents, verdict):
@@ -122,9 +125,9 @@ class IncidentTracker:
             return []
         verdict = replace(verdict, first_s=first_s)
         unmatched = (each for each in mine if each.incident_id not in matched)
-        if narrower := matching.explained(unmatched, verdict, second):
+        if narrower := matching.explained(unmatched, verdict, second, self._parameters):
             return self._rename(second, narrower, verdict, impact, matched)
-        renamed = matching.under_another_name(mine, verdict)
+        renamed = matching.under_another_name(mine, verdict, self._parameters)
         if renamed is not None:
             return self._stray(second, renamed, verdict, impact, matched)
         tracked = TrackedIncident(
@@ -156,9 +159,11 @@ class IncidentTracker:
         if second <= self.written_until_s:
             return []
         worse = verdict.symptom == "unconnectivity" and known.symptom == "loss"
-        due = second - tracked.written_s >= UPDATE_S
+        due = second - tracked.written_s >= self._parameters.update_s
         witnessed = known.lone_witness and not verdict.lone_witness
-        better = issue_type_update.should_replace(known, verdict, tracked.typed_by, worse=worse)
+        better = issue_type_update.should_replace(
+            known, verdict, tracked.typed_by, self._parameters, worse=worse
+        )
         renamed = matching.new_name(known, verdict)
         changes = (
             reopened, worse, witnessed, renamed is not None,
@@ -201,7 +206,7 @@ class IncidentTracker:
         matched.add(tracked.incident_id)
         tracked.strayed += 1
         tracked.last_bad_s = second
-        if tracked.strayed < STRAYED:
+        if tracked.strayed < self._parameters.strayed_s:
             return []
         return self._rename(second, [tracked], verdict, impact, matched)
 
@@ -245,7 +250,10 @@ class IncidentTracker:
     def _over(self, second: int, tracked: TrackedIncident) -> bool:
         """Whether the paths of an incident have been clean for long enough."""
         clean_s = second - tracked.last_bad_s
-        return clean_s >= CLEAR_S[tracked.verdict.family] and second > self.written_until_s
+        return (
+            clean_s >= self._parameters.clear_s.of(tracked.verdict.family)
+            and second > self.written_until_s
+        )
 
     def _identify(self, verdict: Verdict) -> str:
         """The id follows from the cause and the first bad second, so a replay finds the same."""

@@ -11,6 +11,7 @@ from localizer.evidence import Attribution, Evidence
 from localizer.explanation import confidence, explain, untraced_suspects
 from localizer.explanation.issue_features import features
 from localizer.explanation.issue_types import issue_types, likeliest_first, of_members
+from localizer.explanation.parameters import DEFAULT
 from localizer.fabric.observability import Classes
 from localizer.state import FabricState
 from localizer.verdicts.verdict import I64, Drifted, Measured, Verdict
@@ -124,7 +125,7 @@ def _named(
     if finding.lone_host is not None:
         culprit, instead_of = component("host", finding.lone_host), culprit
         tie_set, layer = [culprit], "host"
-        certainty *= confidence.UNWEIGHED  # one witness: it may be right about the network
+        certainty *= DEFAULT.unweighed  # one witness: it may be right about the network
     return Verdict(
         culprit, tie_set, layer, finding.symptom, corrected(finding.p_value, len(groups.members)),
         certainty, finding.bad, int(np.count_nonzero(groups.share(column))), finding.first_s,

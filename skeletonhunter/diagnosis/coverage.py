@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from localizer.incidents.sightings import SIGHTINGS
 from localizer.options import Options
 from localizer.state import THIRD_S
 from localizer.verdicts.rules.reachability import WINDOWS_S
@@ -62,7 +61,7 @@ def needs(judged: Judged, options: Options) -> list[Need]:
     """
     start, span = judged.stretch()
     hosts = len(judged.hosts)
-    loss = WINDOWS_S[0] + SIGHTINGS["reachability"] - 1
+    loss = WINDOWS_S[0] + options.incidents.sightings.reachability - 1
     window, drift = options.timing.window_s, options.baselines.drift
     lead = start % window  # a reference may lack the beginning of its first third
     latency = 2 * window - lead if lead < THIRD_S else 3 * window - lead

@@ -27,7 +27,7 @@ from localizer.verdicts.verdict import Verdict
 from schemas.documents.incident import SMALLEST_P, Incident, Symptom
 from testbed.scoring.score import score
 
-RESULTS = Path(__file__).parents[2] / "docs" / "scorecard" / "results.jsonl"
+RESULTS = Path(__file__).parents[3] / "docs" / "scorecard" / "results.jsonl"
 SEEDS = range(900, 908)  # neither the scorecard's nor those of the constants
 RNIC = ["rnic:r", "link:rnic:r|tor:t"]
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from localizer.incidents.matching import REOPEN_S
+from localizer.incidents.parameters import DEFAULT
 from localizer.incidents.tracked_incident import Impact
-from localizer.incidents.tracker import CLEAR_S, UPDATE_S, IncidentTracker
+from localizer.incidents.tracker import IncidentTracker
 from localizer.verdicts.verdict import IssueTypes, Verdict
 from schemas.documents.incident import Incident, Symptom
 from schemas.documents.times import rfc3339
@@ -125,7 +125,9 @@ def test_an_incident_is_written_again_when_more_paths_are_bad_but_not_every_seco
     for second in range(1, 62):
         story.second(second, verdict(bad=range(10 + second)))
     assert [doc.version for doc in story.written] == list(range(1, 7))
-    assert [doc.updated_at for doc in story.written] == [at(2 + n * UPDATE_S) for n in range(6)]
+    assert [doc.updated_at for doc in story.written] == [
+        at(2 + n * DEFAULT.update_s) for n in range(6)
+    ]
     assert story.written[-1].paths_bad > story.written[0].paths_bad
 
 
@@ -158,7 +160,7 @@ def test_an_incident_closes_after_calm_and_was_over_when_the_calm_began(
     symptom: Symptom, family: str
 ) -> None:
     story = Story().during(1, 20, verdict("agent:h1", symptom=symptom))
-    clear = CLEAR_S[family]  # type: ignore[index]  # a Family
+    clear = DEFAULT.clear_s.of(family)  # type: ignore[index]  # a Family
     story.calm(21, 20 + clear - 1)
     assert story.written[-1].state != "resolved"
     (closed,) = story.calm(20 + clear, 20 + clear).written[-1:]
@@ -179,7 +181,7 @@ def test_the_same_trouble_soon_again_is_the_same_incident() -> None:
 
 
 def test_the_same_trouble_much_later_is_another_incident() -> None:
-    later = REOPEN_S + 20
+    later = DEFAULT.reopen_s + 20
     story = Story().during(1, 5, verdict()).calm(6, later)
     story.during(later + 1, later + 2, verdict(first=later))
     assert [state for _, state in story.states] == ["open", "resolved", "open"]
