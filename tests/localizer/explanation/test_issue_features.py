@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from builders.clusters import Cluster, Path, Second, Weather, newest, observe
 
-from localizer.explanation.issue_types import CLEAR, CLEARLY, NONE
+from localizer.explanation.issue_types import NONE
+from localizer.explanation.parameters import DEFAULT
 from localizer.localizer import Localizer
 from schemas.documents.incident import Incident
 from streams.replay import Replay
@@ -63,7 +64,9 @@ def test_a_type_is_stated_only_if_it_is_clearly_more_probable_than_the_others(lo
         types = doc.evidence["issue_types"]
         assert isinstance(types, dict)
         first, second = sorted(types.values())[:-3:-1]
-        clear = first > CLEAR and first >= CLEARLY * second and likeliest(doc) != NONE
+        clear = (
+            first > DEFAULT.stated and first >= DEFAULT.clearly * second and likeliest(doc) != NONE
+        )
         assert doc.issue_type == (likeliest(doc) if clear else None)
 
 
