@@ -1,4 +1,4 @@
-"""The decision table of silence: whose fault it is that nobody answers."""
+"""The decision table of silence: what is to blame when a host does not answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALIVE: dict[str, dict[str, Any]] = {f"h{n}": {} for n in range(1, 7)}
 STARVED = {**ALIVE, HOST: {"cpu_steal": 0.6}}
 LATE_TIMERS = {**ALIVE, HOST: {"scheduling_delay_us": 250_000.0}}
 SAYS_GOODBYE = {**ALIVE, HOST: {"alive": False}}
-NOBODY: dict[str, dict[str, Any]] = {}
+NO_BEATS: dict[str, dict[str, Any]] = {}
 
 
 def towards(host: str, what: Second, which: Callable[[Path], bool] = lambda _: True) -> Weather:
@@ -52,7 +52,7 @@ def underlay(p: Path) -> bool:
     return p.layer == "underlay"
 
 
-def told(
+def reported(
     weather: Weather, beats: dict[str, dict[str, Any]], before: dict[str, dict[str, Any]] = ALIVE
 ) -> list[Incident]:
     """Incidents of a story: fine until BREAKS_AT, then as given."""
@@ -92,33 +92,33 @@ BOX_DOWN = {(f"container:{HOST.replace('h', 'c')}", "unconnectivity")}
         (DEAD_AGENT, gone(HOST, FINE), set()),  # only the heartbeats are lost
         (STARVED, both_ways(HOST, Second(lost=2), lambda p: True), STARVING),
         (LATE_TIMERS, both_ways(HOST, Second(lost=2), lambda p: True), STARVING),
-        (STARVED, towards(HOST, FINE), set()),  # starved, yet nobody is hurt
+        (STARVED, towards(HOST, FINE), set()),  # starved, yet no probe is lost
     ],
 )
-def test_the_decision_table(
+def test_the_decision_table_of_silence_names_the_culprit(
     beats: dict[str, dict[str, Any]], weather: Weather, verdict: set[tuple[str, str]]
 ) -> None:
-    assert names(told(weather, beats)) == verdict
+    assert names(reported(weather, beats)) == verdict
 
 
 @pytest.mark.parametrize(
     ("weather", "verdict"),
     [(gone(HOST, REFUSED), AGENT_DOWN), (gone(HOST, DEAD), HOST_DOWN), (gone(HOST, FINE), set())],
 )
-def test_where_nobody_sends_heartbeats_own_probes_are_the_sign_of_life(
+def test_own_probes_are_the_sign_of_life_where_no_agent_sends_heartbeats(
     weather: Weather, verdict: set[tuple[str, str]]
 ) -> None:
-    assert names(told(weather, NOBODY, before=NOBODY)) == verdict
+    assert names(reported(weather, NO_BEATS, before=NO_BEATS)) == verdict
 
 
 def test_a_host_that_never_sent_a_heartbeat_is_not_silent() -> None:
     others = DEAD_AGENT
     weather = both_ways(HOST, DEAD, first_rnic)
-    assert names(told(weather, others, before=others)) == RNIC_DOWN
+    assert names(reported(weather, others, before=others)) == RNIC_DOWN
 
 
-def test_an_agent_that_is_down_is_not_the_networks_fault_and_is_said_with_reasons() -> None:
-    (incident,) = told(gone(HOST, REFUSED), DEAD_AGENT)
+def test_an_agent_that_is_down_is_not_blamed_on_the_network() -> None:
+    (incident,) = reported(gone(HOST, REFUSED), DEAD_AGENT)
     assert (incident.kind, incident.layer, incident.tie_set) == (
         "agent", "agent", [f"agent:{HOST}"],
     )  # fmt: skip
@@ -176,15 +176,15 @@ def test_an_unheard_host_is_dropped_and_the_other_hosts_keep_their_states() -> N
             hosts.append(localizer.hosts)
         return {i.component for i in found}
 
-    nobody: frozenset[str] = frozenset()
+    none: frozenset[str] = frozenset()
     left = frozenset({"h2"})
-    assert live(range(10), nobody) == set()
+    assert live(range(10), none) == set()
     assert live(range(10, 45), left) == set()
     assert set(hosts) == {6}, "not yet"
     assert live(range(45, 70), left) == set()
     assert hosts[-1] == 5
     assert live(range(70, 84), left, frozenset({"h5"})) == {"host:h5"}
     assert live(range(84, 120), left) <= {"host:h5"}, "only that it is over"
-    assert live(range(120, 140), nobody) == set(), "a host that comes back is like a new one"
+    assert live(range(120, 140), none) == set(), "a host that comes back is like a new one"
     assert hosts[-1] == 6
-    assert live(range(140, 154), nobody, frozenset({"h2"})) == {"host:h2"}
+    assert live(range(140, 154), none, frozenset({"h2"})) == {"host:h2"}

@@ -42,7 +42,9 @@ def found(simulated: Simulation, seconds: int) -> list[Incident]:
         ("offloading_failure", "any rnic", 30.0, 15),  # nor if it hits the overlay alone
     ],
 )
-def test_a_step_is_named_in_time(kind: str, where: str, added_us: float, within_s: int) -> None:
+def test_the_component_of_a_latency_step_is_named_in_time(
+    kind: str, where: str, added_us: float, within_s: int
+) -> None:
     quiet = simulation(5)
     place = candidates(quiet.network, quiet.paths, where)[3]
     fault = Fault(kind=kind, component=place, start_s=FAULT_S, magnitude=added_us)

@@ -91,10 +91,10 @@ def about_others(simulation: Simulation, found: list[Incident]) -> dict[str, Inc
 
 
 def same(simulation: Simulation, lied: list[Incident], honest: list[Incident]) -> None:
-    told, expected = (about_others(simulation, each) for each in (lied, honest))
-    assert told.keys() == expected.keys()
+    reported, expected = (about_others(simulation, each) for each in (lied, honest))
+    assert reported.keys() == expected.keys()
     for name, one in expected.items():
-        other = told[name]
+        other = reported[name]
         for what in ("kind", "symptom", "severity", "direction", "tie_set", "parent"):
             assert getattr(other, what) == getattr(one, what), (name, what)
         assert abs(seconds_of(other.opened_at) - seconds_of(one.opened_at)) <= 2, name
@@ -142,7 +142,7 @@ ATTACKS: dict[str, Attack] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
 @pytest.mark.parametrize(("kind", "where", "magnitude"), FAULTS)
-def test_what_one_host_reports_changes_no_incident_about_others(
+def test_false_reports_of_one_host_change_no_incident_about_others(
     kind: str, where: str, magnitude: float, attack: Attack
 ) -> None:
     simulation = _simulated(kind, where, magnitude, 20, 45)
@@ -160,7 +160,7 @@ def _honest(kind: str, where: str, magnitude: float) -> list[Incident]:
 @pytest.mark.parametrize(
     "said", [{"cpu_steal": 1.0}, {"alive": False}, {"scheduling_delay_us": 1e9}], ids=str
 )
-def test_what_one_host_says_of_itself_changes_no_incident_about_others(
+def test_false_reports_of_one_host_about_itself_change_no_incident_about_others(
     said: dict[str, object],
 ) -> None:
     simulation = _simulated("switch_offline", "any tor", 1.0, 20, 45)
