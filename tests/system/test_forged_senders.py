@@ -250,7 +250,7 @@ def admission(topology: Topology) -> Admission:
 
 
 @pytest.mark.slow
-def test_malicious_senders_change_no_incident_of_anybody_else(
+def test_malicious_senders_change_no_incident_of_other_senders(
     world: tuple[Topology, list[Second], Log],
 ) -> None:
     topology, seconds, log = world

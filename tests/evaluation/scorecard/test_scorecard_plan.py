@@ -37,7 +37,7 @@ def test_the_plan_fits_its_time_on_two_cores(quick: bool, minutes: int) -> None:
     assert cost_s / 2 / 60 < minutes * 0.95
 
 
-def test_scenarios_that_get_fewer_seeds_are_there() -> None:
+def test_scenarios_with_fewer_seeds_exist() -> None:
     assert plan.FEWER.keys() <= set(scenario.names())
     assert len(plan.seeds_of("pipeline", plan.PlanRequest(), "issue_types")) == plan.SEEDS
     assert (
@@ -54,7 +54,7 @@ def test_every_scenario_has_its_first_seed_before_any_has_its_second() -> None:
     assert len(set(first)) == len(first)
 
 
-def test_a_name_that_is_not_there_is_said_with_those_that_are() -> None:
+def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     with pytest.raises(plan.UnknownName, match=r"--only fly: choose of .*demo"):
         plan.units(plan.PlanRequest(only=("fly",)))
     with pytest.raises(plan.UnknownName, match=r"--strategies luck: choose of .*vote007"):

@@ -69,7 +69,7 @@ def test_the_shipped_table_is_what_the_module_derives_from_a_trace() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"per_hour": 0}, {"per_hour": 1, "mix": "all"}, {"per_hour": 1, "lasting_s": (9, 2)}]
 )
-def test_arrivals_that_make_no_sense_are_refused(wrong: dict[str, object]) -> None:
+def test_invalid_arrivals_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(msgspec.ValidationError, match="arrivals: "):
         msgspec.convert(wrong, Arrivals)
 
@@ -122,7 +122,7 @@ def test_one_way_faults_go_either_way_by_the_seed() -> None:
         ({"magnitude": [0.5, 0.1]}, "give 0 < low <= high"),
     ],
 )
-def test_a_plan_that_makes_no_sense_is_refused(plan: dict[str, object], reason: str) -> None:
+def test_an_invalid_fault_plan_is_refused(plan: dict[str, object], reason: str) -> None:
     whole = {"kind": "crc_error", "component": "any link", "at": 1, **plan}
     with pytest.raises(msgspec.ValidationError, match=reason):
         msgspec.convert(whole, FaultPlan)

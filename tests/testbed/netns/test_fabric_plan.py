@@ -82,7 +82,7 @@ def test_every_component_but_agents_has_ports(plan: Plan) -> None:
         assert bool(component_ports.ports(plan, where)) != where.startswith("agent:"), where
 
 
-def test_what_enters_a_switch_meets_it_at_one_port_only() -> None:
+def test_a_packet_enters_a_switch_through_one_port_only() -> None:
     ports = component_ports.ports(TWO_TIERS, "tor:tor-0")
     assert {port.node for port in ports} == {"tor-0"}
     assert len(ports) == 4 + 2

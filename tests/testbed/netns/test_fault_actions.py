@@ -39,7 +39,7 @@ def fabric() -> Fabric:
         ),
     ],
 )
-def test_a_fault_that_makes_no_sense_is_refused_in_one_line(
+def test_an_invalid_fault_is_refused_in_one_line(
     fabric: Fabric, fault: Fault, complaint: str
 ) -> None:
     with pytest.raises(FaultError, match=complaint) as refused:
@@ -70,7 +70,7 @@ def test_a_fault_has_the_catalogue_s_name(fault: Fault, issue: str | None) -> No
     assert issues.issue_type(fault) == issue
 
 
-def test_what_probes_cannot_see_is_no_truth() -> None:
+def test_a_fault_that_probes_cannot_see_has_no_truth() -> None:
     assert issues.truth(Fault(target="network", action="mtu", at=LINK, mtu=1400), "f") is None
 
 

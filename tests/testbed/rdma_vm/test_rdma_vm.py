@@ -234,7 +234,7 @@ def test_a_driver_that_was_not_loaded_is_an_error(machine: Machine) -> None:
         pass
 
 
-def test_a_guest_that_is_gone_says_so(machine: Machine) -> None:
+def test_a_command_in_a_guest_that_has_ended_is_an_error(machine: Machine) -> None:
     with machine("print('skh-ready 1')") as guest, pytest.raises(GuestError, match="the guest "):
         guest.run("true")
     with pytest.raises(GuestError, match="in a guest that runs"):

@@ -79,7 +79,7 @@ def test_naming_the_component_itself_matches_whatever_the_size_of_the_tie_set() 
     assert score([truth(TOR)], [claim("i1", TOR, tie_set=tied)]).top1 == 1
 
 
-def test_another_fabric_is_another_world() -> None:
+def test_an_incident_of_another_fabric_does_not_match() -> None:
     assert not score([truth(TOR)], [claim("i1", TOR, fabric="f2")]).matched
 
 
@@ -93,7 +93,7 @@ def test_the_last_version_of_an_incident_counts() -> None:
     assert not score([truth(TOR)], versions).matched
 
 
-def test_agents_and_dead_hosts_are_scored_among_themselves() -> None:
+def test_agent_and_host_incidents_match_only_agent_and_host_truths() -> None:
     crash = truth("agent:h1", symptom="agent_down")
     agent = claim("i1", "agent:h1", symptom="agent_down")
     assert score([crash], [agent]).perfect
@@ -121,12 +121,12 @@ def test_a_duplicate_is_false_and_distinguished_from_a_false_alarm_elsewhere() -
     assert "i2  (blamed already)" in scoring.to_text(result)
 
 
-def test_a_late_blame_is_a_miss_and_a_false_alarm_but_no_duplicate() -> None:
+def test_a_late_incident_is_a_miss_and_a_false_alarm_but_no_duplicate() -> None:
     result = score([truth(TOR, 0, 30)], [claim("i1", TOR, at=91)])
     assert (len(result.missed), len(result.false), result.duplicates) == (1, 1, [])
 
 
-def test_of_two_faults_at_one_place_each_gets_the_blame_of_its_time() -> None:
+def test_two_faults_of_one_component_each_match_the_incident_of_their_time() -> None:
     result = score(
         [truth(TOR, 0, 30), truth(TOR, 200, 230)],
         [claim("late", TOR, at=204), claim("early", TOR, at=3)],
@@ -153,7 +153,7 @@ def test_a_symptom_of_the_wrong_family_is_a_miss_and_a_false_alarm() -> None:
     assert (len(result.missed), len(result.false)) == (1, 1)
 
 
-def test_each_truth_gets_a_row_with_what_became_of_it() -> None:
+def test_each_truth_has_a_row_with_its_outcome() -> None:
     crc = msgspec.structs.replace(truth(TOR, 10), issue_type="crc_error")
     tied = claim("i2", "vswitch:h", at=4, tie_set=["vswitch:h", RNIC])
     named = claim("i1", TOR, at=17, issue_type="crc_error")
@@ -180,7 +180,7 @@ def test_faults_are_summed_up_by_symptom_and_by_issue_type() -> None:
     assert [group["name"] for group in document["by_issue_type"]] == ["loss", "x"]
 
 
-def test_nothing_broken_and_nothing_blamed_is_perfect() -> None:
+def test_a_score_without_faults_and_incidents_is_perfect() -> None:
     empty = score([], [])
     assert empty.perfect
     assert empty.precision == empty.recall == 1.0
@@ -218,7 +218,7 @@ def test_unreadable_truth_is_an_error_of_one_line(tmp_path: Path) -> None:
         seconds_of("2026-01-01T00:00:00")
 
 
-def test_an_error_of_our_own_is_no_claim_about_the_fabric() -> None:
+def test_an_error_of_the_pipeline_itself_is_not_scored() -> None:
     ours = claim("i2", "pipeline:f1", symptom="judging_failed")
     result = score([truth(TOR)], [claim("i1", TOR), ours])
     assert (result.perfect, result.precision, result.false) == (True, 1.0, [])

@@ -41,7 +41,7 @@ def test_a_series_too_short_to_have_a_past_has_no_score() -> None:
     assert np.isnan(single_series.scores(np.full(40, 45.0))).all()
 
 
-def test_alarms_are_told_once() -> None:
+def test_an_alarm_is_reported_once() -> None:
     score = np.ones(50)
     score[[10, 11, 14, 30]] = 9.0
     assert single_series.alarms(score).tolist() == [10, 30]
@@ -56,7 +56,7 @@ def test_alarms_are_told_once() -> None:
         ("timestamp,value\n2020-01-01 00:00:00,1\n", '["x"]', "JSON list"),
     ],
 )
-def test_what_cannot_be_read_is_named(tmp_path: Path, text: str, labels: str, what: str) -> None:
+def test_an_unreadable_series_is_named(tmp_path: Path, text: str, labels: str, what: str) -> None:
     (tmp_path / "s.csv").write_text(text)
     (tmp_path / "w.json").write_text(labels)
     with pytest.raises(series.SeriesError, match=what):

@@ -61,7 +61,7 @@ def test_bursts_may_cost_packets_and_only_then() -> None:
     assert hit >= 3
 
 
-def test_late_agents_say_the_same_five_seconds_later() -> None:
+def test_late_agents_publish_the_same_records_five_seconds_later() -> None:
     quiet, slow = simulation(), simulation(late_agents=0.2, late_s=5)
     late = {
         host for host, is_late in zip(slow.network.hosts, slow.baseline.late, strict=True)
@@ -91,6 +91,6 @@ def test_late_agents_say_the_same_five_seconds_later() -> None:
         ({"late_s": 0}, "at least 1"),
     ],
 )
-def test_noise_that_makes_no_sense_is_refused(noise: dict[str, object], reason: str) -> None:
+def test_invalid_noise_is_refused(noise: dict[str, object], reason: str) -> None:
     with pytest.raises(msgspec.ValidationError, match=reason):
         msgspec.convert(noise, Noise)

@@ -160,7 +160,7 @@ def test_faults_at_once_add_up() -> None:
         ("latency_drift", "any rnic", {"magnitude": -0.1}, "more than 0"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_an_invalid_direction_or_share_of_a_fault_is_refused(
     kind: str, selector: str, more: dict[str, object], reason: str
 ) -> None:
     with pytest.raises(FaultError, match=reason):

@@ -126,7 +126,7 @@ def test_every_name_in_a_record_is_in_the_topology(index: int, seed: int) -> Non
         assert abs(row["ping_time"] - second.start_ns - SECOND_NS / 2) < 0.51 * SECOND_NS
 
 
-def test_traceroutes_tell_the_route_of_every_underlay_five_tuple_and_of_its_reply() -> None:
+def test_traceroutes_have_the_route_of_every_underlay_five_tuple_and_of_its_reply() -> None:
     names = [switch.id for switch in HEALTHY.topology.switches]
     paths = HEALTHY.paths
     expected = {}
@@ -303,7 +303,7 @@ def test_a_flapping_rnic_is_down_for_half_of_each_period() -> None:
         (Fault(kind="tor_loss", component="T", start_s=0, period_s=1), "at least 2"),
     ],
 )
-def test_a_fault_that_cannot_be_is_refused_with_one_line(fault: Fault, reason: str) -> None:
+def test_an_invalid_simulated_fault_is_refused_with_one_line(fault: Fault, reason: str) -> None:
     if fault.component == "T":
         fault = msgspec.structs.replace(fault, component=some("any tor"))
     with pytest.raises(FaultError, match=reason) as caught:

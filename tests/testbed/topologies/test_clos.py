@@ -101,7 +101,7 @@ def test_source_ports_change_with_the_hour() -> None:
 
 
 @pytest.mark.parametrize(("size", "count"), [(1, 0), (2, 1), (3, 2), (16, 8)])
-def test_ring_offsets_never_point_at_oneself(size: int, count: int) -> None:
+def test_ring_offsets_never_point_at_the_source(size: int, count: int) -> None:
     offsets = skeleton.ring_offsets(size, 8)
     assert len(offsets) == len(set(offsets)) == min(count, 8)
     assert 0 not in offsets

@@ -84,7 +84,7 @@ def test_a_fabric_that_is_not_understood_is_refused(
     assert "\n" not in str(caught.value)
 
 
-def test_a_document_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_missing_document_is_an_error_of_one_line(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(
         'proves = "x"\nduration_s = 5\n[fabric]\nkind = "document"\ntopology = "none.json"\n'
     )

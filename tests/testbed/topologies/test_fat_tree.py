@@ -27,7 +27,7 @@ def test_eight_ports_make_80_switches_128_hosts_and_256_links() -> None:
     assert {ports[name] + hosts[name] for name in ports} == {8}
 
 
-def test_the_seed_shuffles_names_so_that_they_tell_no_place() -> None:
+def test_the_seed_shuffles_names_so_that_they_reveal_no_position() -> None:
     other = fat_tree.build(FatTreeSpec(k=8), seed=2)
     assert fat_tree.build(FatTreeSpec(k=8), seed=1) == K8
     assert set(other.links) != set(K8.links)
@@ -53,6 +53,6 @@ def test_only_the_underlay_is_probed_when_the_plan_says_so() -> None:
     ("wrong", "reason"),
     [({"k": 7}, "even number"), ({"hosts_per_job": -1}, "counts"), ({"tenants": 0}, "at least 1")],
 )
-def test_a_tree_that_cannot_be_is_refused(wrong: dict[str, int], reason: str) -> None:
+def test_an_invalid_fat_tree_is_refused(wrong: dict[str, int], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         FatTreeSpec(**wrong)  # type: ignore[arg-type]  # one wrong count at a time

@@ -158,7 +158,7 @@ def test_a_longer_simulation_begins_like_a_shorter_one() -> None:
     assert before(longer, 100) == before(shorter, 100)
 
 
-def test_a_fault_is_put_where_somebody_pings_while_it_lasts() -> None:
+def test_a_fault_is_placed_on_a_component_that_is_probed_while_it_lasts() -> None:
     plan = FaultPlan(kind="container_crash", component="any container", at=200, lasting=30)
     for seed in range(10):
         (fault,) = place([plan], RESTLESS, seed)
@@ -171,14 +171,14 @@ def test_a_fault_is_put_where_somebody_pings_while_it_lasts() -> None:
         assert life.dies_s >= 230
 
 
-def test_without_churn_everybody_is_ready_from_the_beginning() -> None:
+def test_without_churn_all_containers_are_ready_from_the_beginning() -> None:
     calm = Simulation(FABRIC, seed=1, start_ns=START_NS)
     assert {each.state for each in calm.placements()} == {"ready"}
     assert len(calm.placements(0)) == len(FABRIC.containers)
     assert all(life.dies_s == NEVER for life in calm.schedule.lives)
 
 
-def test_layout_json_tells_the_position_of_every_endpoint_and_the_pairs_that_are_pinged() -> None:
+def test_layout_json_has_the_position_of_every_endpoint_and_the_pinged_pairs() -> None:
     topology, schedule = deal(FABRIC, JobsPlan(hosts=(8,), pp=2, ep=2), SPAN_S, 1)
     simulation = Simulation(
         topology, seed=1, start_ns=START_NS, schedule=schedule, skeleton="layout"
@@ -210,7 +210,7 @@ def test_layout_json_tells_the_position_of_every_endpoint_and_the_pairs_that_are
         ({"refresh": 3}, "unknown field `refresh`"),
     ],
 )
-def test_a_plan_that_cannot_be_is_refused_with_one_line(
+def test_an_invalid_jobs_plan_is_refused_with_one_line(
     wrong: dict[str, object], reason: str
 ) -> None:
     with pytest.raises(msgspec.ValidationError, match=reason) as caught:
