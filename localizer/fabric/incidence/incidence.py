@@ -9,8 +9,9 @@ five-tuples is traced:
 
 L is the longest route; a path whose ends share something has one endpoint segment for both.
 
-Example: the path of ``segments``, traced one way: slots = [src, dst, t1, s1, t2, ..., leaves t2,
-enters t1, interior, ...]. When its reply is traced too, only the last three are replaced.
+Example: the path of ``segments``, of which only the request is traced, has L = 5 and the slots
+[src, dst, t1, s1, t2, 0, 0, at t1, at t2, interior, 0, 0]. When its reply is traced too, the last
+five are written again.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ Three kinds of segments make up a path:
     endpoint   rnic, link to its ToR, host, and for the overlay vswitch and container: crossed by
                requests and replies alike. One segment for both ends if they share any of these.
     hop        a switch of a traced route, with the link that leads to it
-    ECMP       where no route is traced: the first ToR with its uplinks, the last ToR with its
-               downlinks, and the interior (what lies between, the same for all pairs of ToRs whose
-               neighbours are the same). Shares are probabilities under an equal split.
+    ECMP       where no route is traced, three segments: the source's ToR with its uplinks, the
+               destination's ToR with its uplinks, and the interior (what lies between, the same for
+               all pairs of ToRs with the same neighbours). Shares are those of an equal split.
 
 Hop and ECMP segments exist for the request, for the reply, and ECMP segments for the round trip.
 
@@ -19,9 +19,9 @@ reply. With links (a>b: from the name that sorts first):
     hop, request: t1               t1 1
     hop, request: t1 to s1         s1 1                             link s1|t1 1
     hop, request: s1 to t2         t2 1, link s1|t2 1
-    ECMP, reply: leaves t2                                          t2 1, link s1|t2 0.5, ...
+    ECMP, reply: at t1             link s1|t1 0.5, link s2|t1 0.5   t1 1
+    ECMP, reply: at t2                                              t2 1, link s1|t2 0.5, ...
     ECMP, reply: interior                                           s1 0.5, s2 0.5
-    ECMP, reply: enters t1         link s1|t1 0.5, link s2|t1 0.5   t1 1
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ENDPOINT_FIELDS = ("node_sn", "real_ip", "node_id", "asw")
 REQUEST, REPLY, ROUND_TRIP = 0, 1, 2  # traversals that a segment stands for
 FIRST_HOP = 0xFFFF_FFFF  # instead of the switch before: a route's first switch has none
 
-_LEAVES, _ENTERS, _INTERIOR = 0, 1, 2  # which of the three ECMP segments
+_AT_SRC_TOR, _AT_DST_TOR, _INTERIOR = 0, 1, 2  # which of the three ECMP segments
 #: What an endpoint crosses: string table and kind. The second is the link from the rnic to its
 #: ToR; the host is board, kernel and power.
 _ENDPOINT_KINDS = (
@@ -183,8 +183,9 @@ class SegmentBuilder:
         """
         a, b = tor_pairs[:2].astype(np.int64)
         interior = self._interior(tor_pairs, spines)
-        keys = np.stack([interior << 32 | a << 2 | _LEAVES, interior << 32 | b << 2 | _ENTERS,
-                         interior << 32 | _INTERIOR], axis=1).astype(np.uint64)  # fmt: skip
+        base = interior << 32
+        keys = np.stack([base | a << 2 | _AT_SRC_TOR, base | b << 2 | _AT_DST_TOR,
+                         base | _INTERIOR], axis=1).astype(np.uint64)  # fmt: skip
         exists = np.stack([a >= 0, (b >= 0) & (a != b), a == a], axis=1)  # one ToR: crossed once
         flat = keys[exists]
         codes, new = self._ecmp_keys[traversal].code(flat)
@@ -221,11 +222,13 @@ class SegmentBuilder:
         tor, which = key >> 2 & (2**30 - 1), key & 3
         if which == _INTERIOR:
             return self._add(traversal, (request.nodes, request.links), (reply.nodes, reply.links))
-        up, down = (request.up, reply.down) if which == _LEAVES else (reply.up, request.down)
+        up, down = (request.up, reply.down) if which == _AT_SRC_TOR else (reply.up, request.down)
         node = {tor: 1.0}
         leaves = (node, {(tor, near): share for near, share in up.items()})
         enters = (node, {(near, tor): share for near, share in down.items()})
-        return self._add(traversal, *((leaves, enters) if which == _LEAVES else (enters, leaves)))
+        return self._add(
+            traversal, *((leaves, enters) if which == _AT_SRC_TOR else (enters, leaves))
+        )
 
     def _add(self, traversal: int, request: _Crossed, reply: _Crossed) -> int:
         """A segment of what a request and a reply cross, or one of them; 0 if that is nothing."""
