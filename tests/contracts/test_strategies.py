@@ -34,7 +34,7 @@ WEAK = {
 
 
 def one_way(evidence: Evidence) -> Evidence:
-    """The same evidence, told by direction: every path of the fabric crosses all that it crosses
+    """The same evidence, given by direction: every path of the fabric crosses all that it crosses
     on the way out and on the way back."""
     links = [all(one.startswith("link:") for one in names) for names in fabric()[0].members]
     share = evidence.incidence
@@ -53,14 +53,14 @@ def unsure(evidence: Evidence) -> Evidence:
 
 
 def permuted(evidence: Evidence, rows: np.ndarray, columns: np.ndarray) -> Evidence:
-    """The same evidence with its paths and classes told in another order."""
-    told = _permuted(evidence, rows, columns)
+    """The same evidence with its paths and classes given in another order."""
+    given = _permuted(evidence, rows, columns)
     if evidence.forward is None or evidence.reverse is None or evidence.directed is None:
-        return told
+        return given
     return replace(
-        told,
+        given,
         crossings=Matrices(
-            told.incidence,
+            given.incidence,
             sparse.csr_array(evidence.forward[rows][:, columns]),
             sparse.csr_array(evidence.reverse[rows][:, columns]),
             evidence.directed[columns],
@@ -151,7 +151,7 @@ def test_blames_are_finite_and_name_a_class_once(name: str, case: str) -> None:
 
 
 @every_strategy
-def test_nobody_is_blamed_for_nothing(name: str) -> None:
+def test_no_component_is_blamed_for_nothing(name: str) -> None:
     evidence = empty()
     assert blames(name, evidence) == []
     none = permuted(evidence, np.arange(0), np.arange(evidence.incidence.shape[1]))
@@ -246,7 +246,7 @@ PAIRS = [
 
 @cautious
 @pytest.mark.parametrize("pair", PAIRS)
-def test_two_simultaneous_culprits_are_both_found_and_nobody_else(
+def test_two_simultaneous_culprits_are_both_found_and_no_other(
     name: str, pair: tuple[str, str]
 ) -> None:
     for seed in range(3):
@@ -258,7 +258,7 @@ def noise(name: str, windows: int = 200) -> list[Attribution]:
     return [blame for seed in range(windows) for blame in blames(name, lossy([], seed))]
 
 
-def test_noise_alone_is_nobodys_fault() -> None:
+def test_noise_alone_is_no_components_fault() -> None:
     assert noise("hypothesis") == []
 
 
@@ -269,7 +269,7 @@ def test_what_deepview_reads_out_of_noise_is_too_small_to_matter() -> None:
     assert len(found) < 200 / 10
 
 
-def test_restless_latencies_are_nobodys_fault() -> None:
+def test_restless_latencies_are_no_components_fault() -> None:
     assert [b for seed in range(100) for b in blames("hypothesis", _late([], seed))] == []
 
 

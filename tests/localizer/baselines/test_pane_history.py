@@ -49,18 +49,18 @@ def test_a_stretch_of_seconds_holds_what_was_written_in_them(
                 by_hand[path][now] = count
         elif what == "erase":
             history.erase(np.arange(len(by_hand)) == number)
-            by_hand = [{} if path == number else told for path, told in enumerate(by_hand)]
+            by_hand = [{} if path == number else counts for path, counts in enumerate(by_hand)]
         elif what == "keep":
             history.retain(np.arange(len(by_hand)) != number)
-            by_hand = [told for path, told in enumerate(by_hand) if path != number]
+            by_hand = [counts for path, counts in enumerate(by_hand) if path != number]
         else:
             history.clear()
             by_hand = [{} for _ in by_hand]
             now += 200
             put(history, now, [0] * len(by_hand))
-        want = [sum(told.get(now - back, 0) for back in range(length)) for told in by_hand]
+        want = [sum(counts.get(now - back, 0) for back in range(length)) for counts in by_hand]
         assert history.total("lost", now, length).tolist() == want
-        assert history.line("lost", now).tolist() == [told.get(now, 0) for told in by_hand]
+        assert history.line("lost", now).tolist() == [counts.get(now, 0) for counts in by_hand]
 
 
 def test_more_seconds_than_the_ring_holds_are_not_to_be_had() -> None:

@@ -65,12 +65,12 @@ def test_the_search_finds_the_best_of_all_hypotheses(seed: int, known: bool) -> 
     assert found == best
 
 
-def test_a_prior_too_dear_blames_nobody() -> None:
+def test_a_prior_too_dear_names_no_culprit() -> None:
     share, odds = draw(0, known=True)
     assert search(matrix(share.tolist()), odds, FlockParameters(prior=-1e6)) == []
 
 
-def test_chance_losses_blame_nobody() -> None:
+def test_chance_losses_blame_no_component() -> None:
     assert strategies.get("flock")(evidence([[1, 1], [1, 0], [0, 1]], [1, 0, 0], sent=100)) == []
 
 

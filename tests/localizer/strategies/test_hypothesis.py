@@ -22,7 +22,7 @@ def test_a_queue_that_is_not_equally_long_for_all_is_one_culprit() -> None:
     assert 60 < blames[0].effect < 100
 
 
-def test_one_wild_path_outvotes_nobody() -> None:
+def test_one_wild_path_outvotes_no_other() -> None:
     evidence = late([("tor:asw10", 20.0)], seed=3)
     excess = evidence.excess_us.copy()
     excess[0] = 1e6

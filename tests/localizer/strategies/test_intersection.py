@@ -22,7 +22,7 @@ def test_all_that_tie_are_blamed_the_one_on_fewest_paths_first() -> None:
     assert [blame.column for blame in blames] == [1, 0]
 
 
-def test_one_bad_path_blames_nobody() -> None:
+def test_one_bad_path_names_no_culprit() -> None:
     assert intersection(evidence([[1, 1], [0, 1]], [9, 0])) == []
 
 

@@ -45,7 +45,7 @@ def test_a_link_that_explains_nothing_more_is_not_blamed() -> None:
     assert [b.column for b in pll(evidence([[1, 1], [1, 0], [1, 0]], [3, 3, 3]))] == [0]
 
 
-def test_clean_paths_blame_nobody() -> None:
+def test_clean_paths_blame_no_component() -> None:
     assert pll(evidence([[1, 1], [1, 0]], [0, 0])) == []
 
 
