@@ -18,11 +18,12 @@ test: env  ## Run every test, installing what they need where this machine allow
 	@scripts/test-tools.sh
 	@scripts/test.sh $(ARGS)
 
-check: env  ## Lint, format, types and the arrows between packages
+check: env  ## Lint, format, types, the arrows between packages, rooms and words
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+	.venv/bin/python scripts/conventions.py
 
 golden: env  ## Compare incidents of fixed clusters with the recorded ones; ARGS=--write records them anew
 	@.venv/bin/python scripts/golden.py $(ARGS)
