@@ -55,6 +55,7 @@ _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _PATH: Final = re.compile(
     rf"(?<![\w./-])(?:{'|'.join(PACKAGES)}|tests|scripts|docs)/[\w/]+\.(?:py|md|toml)"
 )
+_TEST: Final = re.compile(r"\btest_\w+\.py")
 _TEXTS: Final = (".md", ".toml", ".yml", ".yaml", ".sh", ".html", ".js", ".css", ".sql")
 #: Figures of past runs, names of other projects, and the list of the words themselves.
 _LEFT_OUT: Final = (
@@ -149,11 +150,15 @@ def words(wanted: list[Path]) -> Iterator[str]:
 
 def paths(wanted: list[Path]) -> Iterator[str]:
     """Files of ours that a page or a comment names and that do not exist."""
+    tests = {path.name for path in files([HERE / "tests"], ".py")}
     for source in files(wanted, ".py", *_TEXTS):
         for number, line in enumerate(source.read_text().split("\n"), 1):
             for named in _PATH.findall(line):
                 if not (HERE / named).exists():
                     yield f"{source.relative_to(HERE)}:{number}: {named} does not exist"
+            for named in _TEST.findall(line) if source.suffix == ".md" else ():
+                if named not in tests:
+                    yield f"{source.relative_to(HERE)}:{number}: no test file is named {named}"
 
 
 def _of_token(path: Path, token: tokenize.TokenInfo) -> Iterator[str]:
