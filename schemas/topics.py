@@ -55,7 +55,7 @@ ANOMALIES: Final = Topic(
 )  # fmt: skip
 INCIDENTS: Final = Topic(
     "skh.incidents", "incident_id", "JSON incident, whole document per state change",
-    "streams.localize.stage", (SUBSCRIBERS, "streams.localize.restore", "streams.sink.sink"), 4,
+    "streams.localize.stage", (SUBSCRIBERS, "streams.readers.incidents", "streams.sink.sink"), 4,
     compacted=True,
 )  # fmt: skip
 #: Defined for the controller; not yet in use: the topology is read from a file.
@@ -65,11 +65,11 @@ TOPOLOGY: Final = Topic(
 )  # fmt: skip
 PLACEMENT: Final = Topic(
     "skh.placement", "container", "JSON placement",
-    "controller", ("streams.localize.operator_feed",), 4, compacted=True,
+    "controller", ("streams.readers.operator_feed",), 4, compacted=True,
 )  # fmt: skip
 MAINTENANCE: Final = Topic(
     "skh.maintenance", "component and from", "JSON maintenance",
-    OPERATORS, ("streams.localize.operator_feed",), 1, compacted=True,
+    OPERATORS, ("streams.readers.operator_feed",), 1, compacted=True,
 )  # fmt: skip
 DEAD_LETTER: Final = Topic(
     "skh.dead-letter", "source topic", "raw bytes; headers reason, topic, partition, offset",

@@ -38,6 +38,19 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     return str(report.longrepr)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The groups of the first stage (scripts/test.sh): tests of one group run one after another.
+
+    Real packets are one group. Kafka servers and the emulated machine are the other: they may run
+    beside real packets, since both mostly wait.
+    """
+    for item in items:
+        if item.get_closest_marker("kafka") or item.get_closest_marker("rdma"):
+            item.add_marker(pytest.mark.xdist_group("servers"))
+        elif item.get_closest_marker("netns"):
+            item.add_marker(pytest.mark.xdist_group("packets"))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """The scheduling delay is measured from the first test with real packets on."""
     if item.get_closest_marker("netns"):

@@ -22,7 +22,7 @@ class Worker:
     def __init__(self, *, second_every: int = 0, message_every: int = 0) -> None:
         self.second_every, self.message_every = second_every, message_every
         self.looks = 0
-        self.localize = SimpleNamespace(judged_s=self.judged_s, messages=0)
+        self.localize = SimpleNamespace(judged_s=self.judged_s, counts=SimpleNamespace(messages=0))
         self.ingest = self
 
     def judged_s(self, fabric: str) -> int | None:
@@ -32,7 +32,7 @@ class Worker:
         return START_S + self.looks // self.second_every
 
     @property
-    def tally(self) -> RecordCounts:
+    def counts(self) -> RecordCounts:
         return RecordCounts(messages=self.looks // self.message_every if self.message_every else 0)
 
 
