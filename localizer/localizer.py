@@ -35,9 +35,6 @@ from schemas.documents.times import seconds_of
 from schemas.documents.topology import Topology
 from schemas.wire.window_chunks import Header
 
-#: Seconds that are judged between two clean-ups, where event time jumps.
-LEAST_JUDGED = 10
-
 
 class Punctuation(msgspec.Struct):
     """What the localizer reads of a punctuation's body; windowers may write more."""
@@ -260,9 +257,9 @@ class Localizer:
         """Where event time jumps, no second may be a multiple of the interval; paths that come back
         after a hole are given some seconds to do so.
         """
-        every_s = self.options.retention.every_s
+        retention, every_s = self.options.retention, self.options.retention.every_s
         self._cleaned_s, self._judged_since = self._cleaned_s or at, self._judged_since + 1
-        late = at - self._cleaned_s > every_s and self._judged_since >= LEAST_JUDGED
+        late = at - self._cleaned_s > every_s and self._judged_since >= retention.least_judged
         if at % every_s == 0 or late:
             self._clean_up(state, tracker, at)
 

@@ -39,12 +39,23 @@ class PValues(NamedTuple):
 class Retention:
     """How long paths and hosts are remembered that are not heard of any more.
 
-    every_s    between two clean-ups
-    unheard_s  a five-tuple not probed, a host without a sign of life for so long is dropped
+    every_s       between two clean-ups
+    least_judged  seconds that are judged between two clean-ups, where event time jumps
+    unheard_s     a five-tuple not probed, a host without a sign of life for so long is dropped
+    outage_s      but a host that fell silent with its pod or fabric only after so long
+    live_s        observability classes are those of paths probed within this time
     """
 
     every_s: int = parameter(120, unit="s", source="chosen: pytest tests/localizer -k growth")
+    least_judged: int = parameter(
+        10, unit="s", source="chosen: paths that come back after a hole need some seconds to do so"
+    )
     unheard_s: int = parameter(900, unit="s", source="chosen: pytest tests/localizer -k growth")
+    outage_s: int = parameter(
+        86_400, unit="s",
+        source="chosen: the outage of a pod or fabric ends when half of its hosts are back",
+    )  # fmt: skip
+    live_s: int = parameter(90, unit="s", source="chosen: three windows of 30 s")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,33 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 import pyarrow as pa
 
+from schemas.parameters.parameter import parameter
 from schemas.wire.window_chunks import Header
 
-#: A gap in event time longer than this is a jump: its seconds are not judged [s].
-JUMP_S = 120
-#: Panes and windows of which chunks are missing; beyond, the oldest is dropped [count].
-MOST_INCOMPLETE = 10_000
-IDLE_S = 900  # an idle partition so far behind is dropped; it may come again
+
+@dataclass(frozen=True, slots=True)
+class AssemblyParameters:
+    """How partitions are joined.
+
+    jump_s           a gap in event time longer than this is a jump: its seconds are not judged
+    most_incomplete  panes and windows of which chunks are missing; beyond, the oldest is dropped
+    idle_s           an idle partition so far behind is dropped; it may come again
+    """
+
+    jump_s: int = parameter(
+        120, unit="s", source="chosen: pytest tests/localizer/test_second_batch.py"
+    )
+    most_incomplete: int = parameter(
+        10_000, unit="panes and windows", source="chosen: bounds what untrusted chunks may add"
+    )
+    idle_s: int = parameter(900, unit="s", source="chosen: as long as hosts are remembered")
+
+
+DEFAULT: Final = AssemblyParameters()
 
 
 @dataclass(slots=True)
@@ -38,7 +55,8 @@ class SecondBatch:
 class Assembler:
     """Joins the partitions of one fabric."""
 
-    def __init__(self) -> None:
+    def __init__(self, parameters: AssemblyParameters = DEFAULT) -> None:
+        self._parameters = parameters
         self._incomplete: dict[tuple[str, int, int, int], dict[int, pa.RecordBatch]] = {}
         self._panes: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
         self._windows: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
@@ -54,7 +72,7 @@ class Assembler:
             return
         key = (header.kind, header.partition, header.epoch, header.end_s)
         chunks = self._incomplete.setdefault(key, {})
-        if len(self._incomplete) > MOST_INCOMPLETE:
+        if len(self._incomplete) > self._parameters.most_incomplete:
             del self._incomplete[next(iter(self._incomplete))]
         chunks[header.chunk] = batch
         if len(chunks) < header.chunks:
@@ -78,17 +96,17 @@ class Assembler:
 
     def drop_old(self) -> None:
         """Drop incomplete panes and windows of judged seconds, and partitions idle for long."""
-        at = self.judged_s
+        at, idle_s = self.judged_s, self._parameters.idle_s
         if at is None:
             return
         for key in [key for key in self._incomplete if key[3] <= at]:
             del self._incomplete[key]
         for partition, (seconds, idle) in list(self._watermark.items()):
-            if idle and seconds < at - IDLE_S and len(self._watermark) > 1:
+            if idle and seconds < at - idle_s and len(self._watermark) > 1:
                 del self._watermark[partition]
         gone = [
             key for key, end_s in self._accepted.items()
-            if end_s < at - IDLE_S and key[1] not in self._watermark
+            if end_s < at - idle_s and key[1] not in self._watermark
         ]  # fmt: skip
         for each in gone:  # what they may repeat is of judged seconds
             del self._accepted[each]
@@ -128,7 +146,7 @@ class Assembler:
         while self.judged_s + 1 < watermark_s:
             second, jumped = self.judged_s + 1, False
             following = min((s for s in self._panes if s >= second), default=watermark_s)
-            if following - second > JUMP_S:
+            if following - second > self._parameters.jump_s:
                 second, jumped = following, True
                 if second >= watermark_s:
                     self.judged_s = watermark_s - 1

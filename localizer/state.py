@@ -37,10 +37,6 @@ I8 = npt.NDArray[np.int8]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
-LIVE_S = 90  # observability classes are those of paths probed within this time
-MISSED_S = 86_400  # hosts that fell silent with their pod or fabric are remembered for so long
-THIRD_S = 10  # a path must have answered in each third of a window of latency
-
 
 class FabricState:
     """Everything that ``verdicts.second`` reads.
@@ -131,8 +127,9 @@ class FabricState:
 
     def _latency_deviation(self, batch: SecondBatch) -> LatencyDeviation:
         parts = list(zip(self._rows(batch.windows), batch.windows, strict=True))
-        ends = (batch.second - third * THIRD_S for third in range(3))
-        whole = np.logical_and.reduce([self.history.heard(end, THIRD_S) for end in ends])
+        third_s = self.options.timing.third_s
+        ends = (batch.second - third * third_s for third in range(3))
+        whole = np.logical_and.reduce([self.history.heard(end, third_s) for end in ends])
         features = np.full((len(self.index), len(FEATURES)), np.nan, np.float32)
         for rows, window in parts:
             columns = [window.column(f"rtt_{name}_us").to_numpy() for name in FEATURES]
@@ -176,12 +173,13 @@ class FabricState:
     def classes(self) -> Classes:
         """Observability classes of the paths that are probed now; cached until these change."""
         version, second = self._classes_of
+        live_s = self.options.retention.live_s
         if (
             self._classes is None
             or version != self.incidence.version
-            or self.newest_s - second >= LIVE_S // 3
+            or self.newest_s - second >= live_s // 3
         ):
-            live = self.history.last_seen >= self.newest_s - LIVE_S
+            live = self.history.last_seen >= self.newest_s - live_s
             factored, incidence = self.incidence.factored(), self.incidence
             fresh = classes(factored, incidence.components, live, incidence.kinds)
             if version != incidence.version or not fresh.same(self._classes):
@@ -238,7 +236,7 @@ class FabricState:
         keep = self.hosts.heard(since_s)
         keep[self._columns.hosts.ravel()] = True
         all_of_it = component("fabric", self.fabric) in self.silent_scopes
-        missed = self.hosts.heard(since_s - MISSED_S)
+        missed = self.hosts.heard(since_s - self.options.retention.outage_s)
         for code in np.flatnonzero(~keep & missed).tolist():
             pod = self.pods.get(self.hosts.names[code])
             dead = pod is not None and component("pod", pod) in self.silent_scopes

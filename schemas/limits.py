@@ -9,81 +9,124 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from schemas.parameters.parameter import parameter
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one message, each with its unit and the reason for its value.
+    """Limits of one message.
 
     A message over one of these is refused:
 
-    message_bytes   payload [B]; a broker's default limit is 1 MB
-    rows            records [count]; an agent sends at most 512 in a message
-    least_bytes     smallest payload per row [B]: its send time alone takes 8
-    expanded_bytes  all columns as plain values [B]; 65,536 rows of 1,000 B
-    expanded_free   plain values [B] that a message of any size may expand to
-    expanded_ratio  plain bytes per payload byte beyond that [1]: one index byte of a dictionary
-                    stands for a name of 28 B and its offset of 4 B
-    columns         columns of a header or schema, known or not [count]; a record has 45 and 9 more
-    arrow_frames    IPC messages in one Arrow stream [count]; an agent sends 2
-    json_commas     payload bytes per comma of a JSON array [B]; ``"sent":1,`` takes 9
+    message_bytes   payload
+    header_bytes    of a header that is read; the rest is ignored
+    rows            records
+    least_bytes     smallest payload per row
+    expanded_bytes  all columns as plain values
+    expanded_free   plain values that a message of any size may expand to
+    expanded_ratio  plain bytes per payload byte beyond that
+    columns         columns of a header or schema, known or not
+    arrow_frames    IPC messages in one Arrow stream
+    json_commas     payload bytes per comma of a JSON array
 
     A row over one of these is rejected:
 
-    name_bytes      every text but route and extra_stats [B]; a host name of DNS has 253
-    text_bytes      route and extra_stats [B]
-    line_bytes      a row of a text format [B]: 45 names and two texts at their limits
-    brackets        opening brackets in a row [count]: deep nesting exhausts the stack
-    commas          commas in a row of JSON [count]; the longest route (255 hops) needs 300
-    hops            hops of a route [count]: a TTL is one byte
+    name_bytes      every text but route and extra_stats
+    text_bytes      route and extra_stats
+    line_bytes      a row of a text format
+    brackets        opening brackets in a row
+    commas          commas in a row of JSON
+    hops            hops of a route
 
     Rows of a message after the first so many distinct values are rejected:
 
-    sources         distinct source hosts [count]; a relay serves the containers of one host
-    fabrics         distinct fabrics [count]: each costs a message of skh.windows a second
-    seconds         distinct seconds of send time [count]: each costs a pane; an agent that was cut
-                    off sends 512 records at a time, one a second at the slowest
+    sources         distinct source hosts
+    fabrics         distinct fabrics
+    seconds         distinct seconds of send time
 
     Limits of documents (JSON) and of skh.windows:
 
-    heartbeat_bytes  a heartbeat [B]; an rnic takes 60
-    document_bytes   a placement or maintenance document [B]; an endpoint takes 100
-    incident_bytes   an incident [B]: what a broker takes in one message
-    chunk_rows       rows of a chunk of skh.windows [count]; ours have 4,096
-    chunks           chunks of a pane [count]: 16 M paths in a partition
-    punctuation_bytes  body of a punctuation [B]; a host whose clock is off takes 30
+    heartbeat_bytes    a heartbeat
+    document_bytes     a placement or maintenance document
+    incident_bytes     an incident
+    chunk_rows         rows of a chunk of skh.windows
+    chunks             chunks of a pane
+    punctuation_bytes  body of a punctuation
 
     Limits of reports on bad rows:
 
-    letters         dead letters of a message with one row each [count]; one more counts the rest
-    excerpt_bytes   start of a bad row that its dead letter holds [B]
+    letters         dead letters of a message with one row each; one more counts the rest
+    excerpt_bytes   start of a bad row that its dead letter holds
     """
 
-    message_bytes: int = 16 * 1024 * 1024
-    rows: int = 65_536
-    least_bytes: int = 8
-    expanded_bytes: int = 64 * 1024 * 1024
-    expanded_free: int = 256 * 1024
-    expanded_ratio: int = 32
-    columns: int = 512
-    arrow_frames: int = 1024
-    json_commas: int = 6
-    name_bytes: int = 4096
-    text_bytes: int = 64 * 1024
-    line_bytes: int = 512 * 1024
-    brackets: int = 256
-    commas: int = 4096
-    hops: int = 255
-    sources: int = 1024
-    fabrics: int = 16
-    seconds: int = 1024
-    heartbeat_bytes: int = 64 * 1024
-    document_bytes: int = 256 * 1024
-    incident_bytes: int = 1024 * 1024
-    chunk_rows: int = 16_384
-    chunks: int = 4096
-    punctuation_bytes: int = 1024 * 1024
-    letters: int = 16
-    excerpt_bytes: int = 4096
+    message_bytes: int = parameter(
+        16 * 1024 * 1024, unit="B", source="chosen: a broker's default limit is 1 MB"
+    )
+    header_bytes: int = parameter(4096, unit="B", source="chosen: as many as of a name")
+    rows: int = parameter(
+        65_536, unit="records", source="chosen: an agent sends at most 512 in a message"
+    )
+    least_bytes: int = parameter(
+        8, unit="B/record", source="chosen: the send time of a record alone takes 8 B"
+    )
+    expanded_bytes: int = parameter(
+        64 * 1024 * 1024, unit="B", source="chosen: 65,536 rows of 1,000 B"
+    )
+    expanded_free: int = parameter(
+        256 * 1024, unit="B", source="chosen: small messages may repeat names"
+    )
+    expanded_ratio: int = parameter(
+        32, unit="1",
+        source="chosen: one index byte of a dictionary stands for a name of 28 B and its offset "
+        "of 4 B",
+    )  # fmt: skip
+    columns: int = parameter(512, unit="columns", source="chosen: a record has 45 and 9 more")
+    arrow_frames: int = parameter(1024, unit="frames", source="chosen: an agent sends 2")
+    json_commas: int = parameter(6, unit="B/comma", source='chosen: "sent":1, takes 9 B')
+    name_bytes: int = parameter(4096, unit="B", source="chosen: a host name of DNS has 253 B")
+    text_bytes: int = parameter(
+        64 * 1024, unit="B",
+        source="chosen: bounds route and extra_stats, far above the longest route",
+    )  # fmt: skip
+    line_bytes: int = parameter(
+        512 * 1024, unit="B", source="chosen: 45 names and two texts at their limits"
+    )
+    brackets: int = parameter(
+        256, unit="brackets", source="chosen: deep nesting exhausts the stack"
+    )
+    commas: int = parameter(
+        4096, unit="commas", source="chosen: the longest route (255 hops) needs 300"
+    )
+    hops: int = parameter(255, unit="hops", source="chosen: a TTL is one byte")
+    sources: int = parameter(
+        1024, unit="hosts", source="chosen: a relay serves the containers of one host"
+    )
+    fabrics: int = parameter(
+        16, unit="fabrics", source="chosen: each costs a message of skh.windows a second"
+    )
+    seconds: int = parameter(
+        1024, unit="s",
+        source="chosen: each costs a pane; an agent that was cut off sends 512 records at a "
+        "time, one a second at the slowest",
+    )  # fmt: skip
+    heartbeat_bytes: int = parameter(64 * 1024, unit="B", source="chosen: an rnic takes 60 B")
+    document_bytes: int = parameter(256 * 1024, unit="B", source="chosen: an endpoint takes 100 B")
+    incident_bytes: int = parameter(
+        1024 * 1024, unit="B", source="chosen: what a broker takes in one message"
+    )
+    chunk_rows: int = parameter(
+        16_384, unit="rows", source="chosen: chunks of SkeletonHunter have 4,096"
+    )
+    chunks: int = parameter(4096, unit="chunks", source="chosen: 16 M paths in a partition")
+    punctuation_bytes: int = parameter(
+        1024 * 1024, unit="B", source="chosen: a host whose clock is off takes 30 B"
+    )
+    letters: int = parameter(
+        16, unit="messages", source="chosen: a message of bad rows must not multiply"
+    )
+    excerpt_bytes: int = parameter(
+        4096, unit="B", source="chosen: enough to find the row at its sender"
+    )
 
     def may_expand_to(self, message_bytes: int) -> int:
         """Plain values that a message of this size may expand to [B]."""

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from schemas import topics
+from schemas.parameters.parameter import parameter
 from schemas.wire.rejects import Reject
 from streams.kafka.messages import OutMessage
 
-#: Below a broker's usual limit of 1 MB per message; the header ``bytes`` keeps the true size.
-MAX_RAW_BYTES: Final = 900_000
-#: A reason is read by people in one line; a column's name may be anything a sender wrote [chars].
-MAX_REASON: Final = 500
-MAX_COLUMN: Final = 100
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterParameters:
+    """How much of what is not valid a dead letter holds.
+
+    raw_bytes          of the message or row; the header ``bytes`` holds the true size
+    reason_characters  of the reason
+    column_characters  of the column's name, which may be anything that a sender wrote
+    """
+
+    raw_bytes: int = parameter(
+        900_000, unit="B", source="chosen: below a broker's usual limit of 1 MB per message"
+    )
+    reason_characters: int = parameter(
+        500, unit="characters", source="chosen: people read it in one line"
+    )
+    column_characters: int = parameter(
+        100, unit="characters", source="chosen: people read it in one line"
+    )
+
+
+DEFAULT: Final = DeadLetterParameters()
 
 
 def row(topic: str, partition: int, offset: int, reject: Reject) -> OutMessage:
@@ -37,19 +56,19 @@ def _letter(
     *, line: int, column: str, count: int, size: int,
 ) -> OutMessage:  # fmt: skip
     headers = [
-        ("reason", one_line(reason, MAX_REASON)),
+        ("reason", one_line(reason, DEFAULT.reason_characters)),
         ("topic", topic),
         ("partition", str(partition)),
         ("offset", str(offset)),
         ("line", str(line)),
-        ("column", one_line(column, MAX_COLUMN)),
+        ("column", one_line(column, DEFAULT.column_characters)),
         ("bytes", str(size)),
         ("count", str(count)),
     ]
     return OutMessage(
         topics.DEAD_LETTER.name,
         topic.encode(),
-        raw[:MAX_RAW_BYTES],
+        raw[: DEFAULT.raw_bytes],
         [(name, text.encode(errors="replace")) for name, text in headers],
     )
 

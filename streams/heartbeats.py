@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import faust
 
@@ -18,15 +18,10 @@ from streams.admission.twins import Twins
 from streams.kafka.messages import InMessage, OutMessage
 from streams.merge.consumer_progress import ConsumerProgress
 from streams.merge.output_merger import MergeInput, OutputMerger
+from streams.merge.parameters import HEARTBEATS
 from streams.merge.pending_acks import PendingAck, to_message
 from streams.windowing.chunk_writer import heartbeat_chunks
 from streams.windowing.windower import SECOND
-
-_FLUSH_S: Final = 0.5
-_REFRESH_S: Final = 1.0
-_BATCH: Final = 4096
-#: How far a heartbeat's clock may be ahead of the broker's to move its partition's event time [s].
-_MAX_AHEAD_S: Final = 60
 
 
 @dataclass(slots=True)
@@ -76,7 +71,7 @@ class Heartbeats:
         state = self._partitions[partition]
         self._read(partition, state, to_message(event))
         state.pending_acks.append(PendingAck(offset, event))
-        if len(state.pending_acks) >= _BATCH:
+        if len(state.pending_acks) >= HEARTBEATS.batch:
             await self.flush()
 
     def _read(self, partition: int, state: _PartitionState, message: InMessage) -> None:
@@ -95,7 +90,7 @@ class Heartbeats:
         # A clock far ahead must not delay the heartbeats of other agents.
         second = beat.time // SECOND
         if message.time_ms > 0:  # else the arrival time is unknown
-            second = min(second, message.time_ms // 1000 + _MAX_AHEAD_S)
+            second = min(second, message.time_ms // 1000 + HEARTBEATS.ahead_s)
         state.beats[second, beat.fabric].append(beat)
         state.event_time_s = max(state.event_time_s, second)
 
@@ -164,13 +159,13 @@ def attach(
     @app.task  # type: ignore[untyped-decorator]  # Faust ships no types
     async def flush() -> None:
         while not app.should_stop:
-            await asyncio.sleep(_FLUSH_S)
+            await asyncio.sleep(HEARTBEATS.flush_s)
             await stage.flush()
 
     @app.task  # type: ignore[untyped-decorator]
     async def refresh() -> None:
         while not app.should_stop:
-            await asyncio.sleep(_REFRESH_S)
+            await asyncio.sleep(HEARTBEATS.refresh_s)
             await stage.refresh()
 
     @app.on_partitions_revoked.connect(weak=False)

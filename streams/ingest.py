@@ -16,17 +16,13 @@ from streams.admission.admission import Admission
 from streams.kafka.messages import OutMessage
 from streams.merge.consumer_progress import ConsumerProgress
 from streams.merge.output_merger import MergeInput, OutputMerger
+from streams.merge.parameters import INGEST
 from streams.merge.pending_acks import PendingAck, acknowledge, to_message
 from streams.partition_state import PartitionState
 from streams.windowing.partition import PartitionWorker
 from streams.windowing.record_counts import RecordCounts
 from streams.windowing.windower import SECOND
 
-#: Messages are windowed in batches, so that numpy's and Arrow's cost per call is shared.
-_BATCH_MESSAGES: Final = 256
-_BATCH_BYTES: Final = 4 * 1024 * 1024
-_FLUSH_S: Final = 0.1
-_TICK_S: Final = 1.0
 _LOG_APPEND_TIME: Final = 1  # of Kafka's time stamp types: the broker's clock, not the sender's
 
 #: Partition, epoch -> its windower.
@@ -106,7 +102,8 @@ class Ingest:
         state.inbox_bytes += len(message.value)
         state.pending_acks.append(PendingAck(offset, event))
         state.quiet_ticks, state.arrival_s = 0, message.time_ms / 1000
-        if len(state.inbox) >= _BATCH_MESSAGES or state.inbox_bytes >= _BATCH_BYTES:
+        many = len(state.inbox) >= INGEST.batch_messages
+        if many or state.inbox_bytes >= INGEST.batch_bytes:
             await self.flush()
 
     def _arrival_ms(self, message: Any, time_ms: int) -> int:
@@ -143,7 +140,7 @@ class Ingest:
                     continue  # revoked during the query
                 quiet = partition in at_end and not state.inbox
                 state.quiet_ticks = state.quiet_ticks + 1 if quiet else 0
-                if state.quiet_ticks * _TICK_S >= self._timing.idle_s:
+                if state.quiet_ticks * INGEST.tick_s >= self._timing.idle_s:
                     self._add(partition, state, state.worker.tick(now_ns))
             await self._merger.publish()
         self.lag_s = max(
@@ -219,13 +216,13 @@ def attach(
     @app.task  # type: ignore[untyped-decorator]  # Faust ships no types
     async def flush() -> None:
         while not app.should_stop:
-            await asyncio.sleep(_FLUSH_S)
+            await asyncio.sleep(INGEST.flush_s)
             await stage.flush()
 
     @app.task  # type: ignore[untyped-decorator]
     async def tick() -> None:  # apart from flushes: a broker may be slow to answer
         while not app.should_stop:
-            await asyncio.sleep(_TICK_S)
+            await asyncio.sleep(INGEST.tick_s)
             await stage.tick()
 
     @app.on_partitions_revoked.connect(weak=False)

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 
 from localizer.localizer import Localizer
-from localizer.second_batch import JUMP_S
+from localizer.second_batch import DEFAULT as ASSEMBLY
+from schemas.parameters.parameter import parameter
 
-_SAMPLE_EVERY_S: Final = 60  # well before a localizer evicts a path that is not probed
-#: Half a traversal is one direction of one path: what is expected less often counts as not crossed.
-_CROSSED: Final = 0.5 - 1e-6
+
+@dataclass(frozen=True, slots=True)
+class CoverageParameters:
+    """Which components count as covered.
+
+    sample_every_s  from one reading of the crossed components to the next
+    crossed         expected traversals from which on a component counts as crossed
+    """
+
+    sample_every_s: int = parameter(
+        60, unit="s",
+        source="chosen: well before a localizer evicts a path that is not probed",
+    )  # fmt: skip
+    crossed: float = parameter(
+        0.5 - 1e-6, unit="traversals",
+        source="chosen: half a traversal is one direction of one path",
+    )  # fmt: skip
+
+
+DEFAULT: Final = CoverageParameters()
 
 
 class Judged:
@@ -37,17 +56,17 @@ class Judged:
         reading them changes nothing.
         """
         judged_s = localizer.judged_s or 0
-        if not last and abs(judged_s - self._sampled_s) < _SAMPLE_EVERY_S:
+        if not last and abs(judged_s - self._sampled_s) < DEFAULT.sample_every_s:
             return
         self._sampled_s = judged_s
         crossed = localizer.crossed()
-        self.components |= {name for name, times in crossed.items() if times >= _CROSSED}
+        self.components |= {name for name, times in crossed.items() if times >= DEFAULT.crossed}
 
     def stretch(self) -> tuple[int, int]:
         """First second and length [s] of the longest time without a jump of event time."""
         best, start, last = (0, 0), None, 0
         for second in sorted(self.seconds):
-            if start is None or second - last > JUMP_S:
+            if start is None or second - last > ASSEMBLY.jump_s:
                 start = second
             last = second
             if last - start + 1 > best[1]:

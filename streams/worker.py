@@ -25,9 +25,10 @@ from streams.kafka.offset_ranges import unread_ranges
 from streams.kafka.producer import KafkaProducer
 from streams.localize import stage
 from streams.localize.services import MakeLocalizer
-from streams.merge.consumer_progress import CAUGHT_UP_S, ConsumerProgress, OffsetRange
+from streams.merge.consumer_progress import ConsumerProgress, OffsetRange
 from streams.merge.end_offsets import EndOffsets
 from streams.merge.output_merger import OutputMerger
+from streams.merge.parameters import MERGE
 from streams.readers.incidents import read_incidents
 from streams.readers.operator_feed import OperatorFeed
 from streams.readers.windows_reader import WindowsReader
@@ -113,7 +114,7 @@ class StreamWorker:
 
         The worker is late then, but not overloaded as long as ``lag_s`` shrinks.
         """
-        if self.ingest.lag_s < CAUGHT_UP_S:
+        if self.ingest.lag_s < MERGE.caught_up_s:
             self._pings.mark_caught_up()
         return self._pings.catching_up or self.localize.catching_up
 

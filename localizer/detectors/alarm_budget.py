@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from schemas.parameters.parameter import parameter
+
 WEEK_S: Final = 604_800
-#: Test families that share the budget: loss and latency, each over 5 and 30 s, and drift.
-FAMILIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,11 @@ class AlarmBudget:
     """
 
     per_week: float
-    families: int = FAMILIES
+    families: int = parameter(
+        5,
+        unit="families",
+        source="a Bonferroni bound: loss and latency, each over 5 and 30 s, and drift",
+    )
 
     def level(self, components: int, every_s: float) -> float:
         """Largest p-value that may alarm if ``components`` are tested each ``every_s`` seconds."""

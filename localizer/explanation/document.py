@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from localizer.explanation.parameters import DEFAULT
 from localizer.verdicts.verdict import Drifted, IssueTypes, Untraced, Verdict
 from schemas.documents.incident import Incident
-
-HOSTS_NAMED = 20  # of a scope outage
 
 
 def render(verdict: Verdict) -> dict[str, object]:
@@ -28,7 +27,7 @@ def render(verdict: Verdict) -> dict[str, object]:
     out["text"] = verdict.text
     if verdict.hosts:
         out["hosts"] = len(verdict.hosts)
-        out["host_names"] = verdict.hosts[:HOSTS_NAMED]
+        out["host_names"] = verdict.hosts[: DEFAULT.hosts_named]
     if (measured := verdict.measured) is not None:
         out |= measured.contrast._asdict()
         out["layers"] = measured.layers

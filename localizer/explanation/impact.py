@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from localizer.explanation.parameters import DEFAULT
 from localizer.incidents.tracked_incident import Impact
 from localizer.state import FabricState
 from localizer.verdicts.verdict import Verdict
@@ -12,8 +13,6 @@ from schemas.documents.incident import Anomaly, Incident, Severity
 from schemas.documents.times import rfc3339
 
 I64 = npt.NDArray[np.int64]
-
-MOST_ANOMALIES = 200  # for each incident document
 
 
 def impact(state: FabricState, verdict: Verdict) -> Impact:
@@ -35,7 +34,7 @@ def impact(state: FabricState, verdict: Verdict) -> Impact:
     jobs = sorted({job for job, _ in placed} - {""})
     tenants |= {tenant for _, tenant in placed}
     severe = verdict.symptom == "unconnectivity" or (
-        verdict.symptom == "loss" and verdict.effect >= 0.05
+        verdict.symptom == "loss" and verdict.effect >= DEFAULT.severe_loss
     )
     severity: Severity = "P2"
     if verdict.family != "agent" and (jobs or overlay):
@@ -44,12 +43,15 @@ def impact(state: FabricState, verdict: Verdict) -> Impact:
 
 
 def anomalies(state: FabricState, second: int, incident: Incident, bad: I64) -> list[Anomaly]:
-    """The bad paths behind a document, at most MOST_ANOMALIES."""
-    length = 30 if incident.symptom == "high_latency" else 5
+    """The bad paths behind a document, at most ``anomalies``."""
+    options = state.options
+    length = options.verdicts.reachability.windows_s[0]
+    if incident.symptom == "high_latency":
+        length = options.timing.window_s
     sent = state.history.total("sent", second, length)
     lost = state.history.total("lost", second, length)
     out = []
-    for row in bad[:MOST_ANOMALIES].tolist():
+    for row in bad[: DEFAULT.anomalies].tolist():
         path = state.index.paths[row]
         excess = None
         if state.deviation is not None and incident.symptom == "high_latency":

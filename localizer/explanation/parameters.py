@@ -13,7 +13,7 @@ _TYPES: Final = "chosen: make scorecard (issue types named)"
 
 @dataclass(frozen=True, slots=True)
 class ExplanationParameters:
-    """How sure a verdict is, and when its issue type is stated.
+    """How sure a verdict is, when its issue type is stated, and how much a document lists.
 
     owns          share of a path's traversals from which on a culprit explains the whole path
     untried       verdicts that a kind without experience counts as, all right
@@ -28,6 +28,9 @@ class ExplanationParameters:
     stated        a type is stated if it is more probable than this,
     clearly       and so many times as probable as the next one
     named         types that a document names, the likeliest ones
+    hosts_named   hosts that the document of a scope outage names
+    anomalies     bad paths that are published with each incident document
+    severe_loss   share of lost probes from which loss of a job's traffic is P0
     """
 
     owns: float = parameter(0.5, unit="1", source="chosen: make scorecard (culprits per fault)")
@@ -40,6 +43,11 @@ class ExplanationParameters:
     stated: float = parameter(0.5, unit="1", source=_TYPES)
     clearly: float = parameter(2.0, unit="1", source=_TYPES)
     named: int = parameter(4, unit="types", source="chosen: what fits a document")
+    hosts_named: int = parameter(20, unit="hosts", source="chosen: what fits a document")
+    anomalies: int = parameter(200, unit="paths", source="chosen: examples, not all bad paths")
+    severe_loss: float = parameter(
+        0.05, unit="1", source="chosen: the scorecard counts loss from 5 % on apart"
+    )
 
 
 DEFAULT: Final = ExplanationParameters()

@@ -9,17 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from localizer.fabric.parameters import ROUTES
 from localizer.fabric.switch_tiers import Tiers
 from schemas.component_ids import TIER_KIND, component
 from schemas.documents.topology import Topology
 
 Route = tuple[int, ...]  # switches, by their numbers
-
-#: Hops of a route that is read: no fabric has so many tiers, and tables are as wide as the longest.
-MOST_HOPS = 32
-#: Without a topology a hop of a traceroute is a switch because a record says so. At most so many
-#: switches are learnt, and so many more per ToR (its peers' interfaces may all be named).
-MOST_LEARNT, LEARNT_PER_TOR = 512, 32
 
 
 class SwitchGraph:
@@ -91,7 +86,7 @@ class SwitchGraph:
         returns      None for a route that is cut short, ambiguous or visits a switch twice: the
                      fault itself may cause that, and such a route must not replace a better one
         """
-        if len(hops) > MOST_HOPS:
+        if len(hops) > ROUTES.most_hops:
             return None
         numbers = [self._hop(hop, first, last) if hop else None for hop in hops]
         route = self._without_gaps(numbers)
@@ -170,7 +165,8 @@ class SwitchGraph:
             return known
         if hop in (first, last):
             return self.tor(hop)
-        if self.given or self.learnt_switches >= MOST_LEARNT + LEARNT_PER_TOR * len(self._asw):
+        most = ROUTES.most_learnt + ROUTES.learnt_per_tor * len(self._asw)
+        if self.given or self.learnt_switches >= most:
             return None
         self.learnt_switches += 1
         number = self._switch(component(self._tiers.kind(-1), hop), hop)

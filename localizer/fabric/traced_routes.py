@@ -20,15 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from localizer.fabric.key_index import GrowableArray, KeyIndex, pair_key
+from localizer.fabric.parameters import ROUTES
 from localizer.fabric.path_table import Paths, StringTable, StringTables
-from localizer.fabric.switch_graph import MOST_HOPS, SwitchGraph
+from localizer.fabric.switch_graph import SwitchGraph
 
 Bool = npt.NDArray[np.bool_]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
-
-#: Five-tuples without a path that are kept [count].
-MOST_WAITING = 100_000
 
 #: In place of the ToRs of a five-tuple without a path: new, and already there when
 #: ``drop_waiting`` was last called.
@@ -100,7 +98,7 @@ class TracedRoutes:
         """Read a chunk of traceroutes, columns as in window_chunks.ROUTES; returns whether any
         route is new or another than before."""
         length = pc.fill_null(pc.list_value_length(batch.column("hops")), 0)
-        batch = batch.filter(pc.less_equal(length, MOST_HOPS))
+        batch = batch.filter(pc.less_equal(length, ROUTES.most_hops))
         columns = (("layer", "layer"), ("src_ip", "ip"), ("dst_ip", "ip"))
         codes = [self._codes(batch.column(name), tables[table]) for name, table in columns]
         coded = np.logical_and.reduce([each >= 0 for each in codes])
@@ -170,7 +168,7 @@ class TracedRoutes:
         unknown = numbers < 0
         if not unknown.any():
             return numbers
-        add = ~unknown | (np.cumsum(unknown) + self.waiting <= MOST_WAITING)
+        add = ~unknown | (np.cumsum(unknown) + self.waiting <= ROUTES.most_waiting)
         numbers[add] = self._add(*(column[add] for column in (layer, src, dst, sport, dport)))
         return numbers
 
@@ -181,7 +179,7 @@ class TracedRoutes:
         known = table.known(texts)
         if len(known) < len(texts):
             new = [text for text in texts if text not in known]
-            room = max(MOST_WAITING - self.waiting, 0)
+            room = max(ROUTES.most_waiting - self.waiting, 0)
             known |= {text: table.code(text) for text in new[:room]}
         codes = np.array([known.get(text, -1) for text in texts], np.int32)
         return np.asarray(codes[coded.indices.to_numpy()])

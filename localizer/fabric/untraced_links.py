@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from localizer.fabric.parameters import UNTRACED_LINKS
 from localizer.fabric.switch_graph import SwitchGraph
 from schemas.component_ids import TIER_KIND, component, kind_of, link, link_ends
 
@@ -26,18 +27,9 @@ I64 = npt.NDArray[np.int64]
 
 #: A switch above the ToRs that no record and no route has named yet.
 UNSEEN: Final = "?"
-#: Share of the trouble that must have crossed a component for it to be the cause of all.
-COVERS: Final = 0.9
-#: Bad untraced paths elsewhere, as a share of those of a verdict, and at least: from these on, both
-#: may be caused by one switch above the ToRs.
-ELSEWHERE: Final = 0.25
-FEWEST: Final = 3
-#: Traced paths clear a component if the probability of so little trouble on them is below this,
-#: were the component half as bad as the bad paths are.
-CLEARED: Final = 1e-3
-MOST: Final = 16  # components that are listed beside the one that is named
 
 SWITCHES: Final = frozenset(TIER_KIND.values())
+_PARAMETERS: Final = UNTRACED_LINKS
 
 
 class Traces(NamedTuple):
@@ -75,7 +67,7 @@ class Trouble:
     def spread(self, unsure: Bool) -> bool:
         """Whether so much is wrong elsewhere, where routes are unknown, that one cause fits."""
         other = int((self.elsewhere & unsure).sum())
-        return other >= max(FEWEST, ELSEWHERE * int(self.bad.sum()))
+        return other >= max(_PARAMETERS.fewest, _PARAMETERS.elsewhere * int(self.bad.sum()))
 
 
 def between_tors(component: str) -> bool:
@@ -108,22 +100,23 @@ def possible(
     total, every = float(hurt.sum()), float(trouble.sent[trouble.bad].sum())
     unsure: Bool = np.asarray(traces.missing.any(axis=0))
     spread = trouble.spread(unsure)
-    if not total or float(hurt[unsure].sum()) <= (1.0 - COVERS) * total:
+    if not total or float(hurt[unsure].sum()) <= (1.0 - _PARAMETERS.covers) * total:
         return []  # traced paths decide
     if not between_tors(component) and not spread:
         return []  # a switch would have hit paths of other hosts too
     out = []
     for name, crosses, may in _candidates(graph, traces, unsure, hurt):
-        if name in known or float(hurt[crosses | may].sum()) < COVERS * total:
+        if name in known or float(hurt[crosses | may].sum()) < _PARAMETERS.covers * total:
             continue
         if UNSEEN in name and not name.startswith("link:") and not spread:
             continue
         n, k = float(trouble.sent[crosses].sum()), float(trouble.hurt[crosses].sum())
         # P(K <= k) of a binomial; where nothing was sent, or all was bad, nothing clears it.
-        if k < n and special.betainc(n - k, k + 1.0, 1.0 - 0.5 * total / every) < CLEARED:
+        p = special.betainc(n - k, k + 1.0, 1.0 - 0.5 * total / every) if k < n else 1.0
+        if p < _PARAMETERS.cleared:
             continue
         out.append(name)
-    return out[:MOST]
+    return out[: _PARAMETERS.most]
 
 
 def _candidates(
@@ -131,9 +124,10 @@ def _candidates(
 ) -> Iterator[tuple[str, Bool, Bool]]:
     """Id, (P,) paths that certainly cross it, (P,) paths that may; likelier components first."""
     names = graph.switches
+    most = _PARAMETERS.covers * hurt.sum()
     common = [
         tor for tor in np.unique(traces.tors[:, hurt > 0]).tolist()
-        if tor >= 0 and hurt[(traces.tors == tor).any(axis=0)].sum() >= COVERS * hurt.sum()
+        if tor >= 0 and hurt[(traces.tors == tor).any(axis=0)].sum() >= most
     ]  # fmt: skip
     far = [tor for tor in np.unique(traces.tors[:, hurt > 0]).tolist() if tor >= 0]
     upper = {n for tor in far for n in graph.near(tor) if kind_of(names[n]) != "tor"}

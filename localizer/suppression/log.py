@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-MOST = 10_000  # entries of the log [count]
+from localizer.suppression.parameters import DEFAULT
 
 Cause = Literal["maintenance", "placement"]
 CAUSES: tuple[Cause, ...] = get_args(Cause)
@@ -33,7 +33,7 @@ class Suppressed:
 
 
 class SuppressionLog:
-    """Counts what was suppressed; forgets the oldest entries beyond MOST.
+    """Counts what was suppressed; drops the oldest entries beyond ``log_entries``.
 
     seconds  in which a component would have been reported, summed over components, by cause
     """
@@ -49,7 +49,7 @@ class SuppressionLog:
             if known is None or second != known.last_s:
                 self.seconds[cause] += 1
             if known is None:
-                if len(self._of) >= MOST:
+                if len(self._of) >= DEFAULT.log_entries:
                     del self._of[next(iter(self._of))]
                 self._of[component, reason] = Suppressed(component, reason, second, second)
             elif second != known.last_s:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from typing import NamedTuple
 
+from localizer.suppression.parameters import DEFAULT
 from schemas.component_ids import kind_of, link_ends
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.times import seconds_of
-
-KEPT_S = 3600  # after its end a window is remembered for so long
 
 
 class _Window(NamedTuple):
@@ -53,8 +52,8 @@ class MaintenanceWindows:
         return None
 
     def drop_ended(self, second: int) -> None:
-        """Drop windows that ended more than KEPT_S before a second."""
-        over = [key for key, each in self._of.items() if each.until_s < second - KEPT_S]
+        """Drop windows that ended more than ``ended_s`` before a second."""
+        over = [key for key, each in self._of.items() if each.until_s < second - DEFAULT.ended_s]
         for key in over:
             del self._of[key]
 

@@ -6,11 +6,9 @@ from bisect import bisect_right, insort
 from collections.abc import Container, Iterable
 from typing import NamedTuple
 
+from localizer.suppression.parameters import DEFAULT
 from schemas.documents.placement import Placement, State
 from schemas.documents.times import seconds_of
-
-KEPT_S = 3600  # a state that another has replaced is remembered for so long
-UNSEEN_S = 86_400  # and a container that no path ends in for so long
 
 
 class _Since(NamedTuple):
@@ -67,10 +65,10 @@ class Placements:
         seen  containers that paths end in
         """
         for name, known in list(self._since.items()):
-            while len(known) > 1 and known[1].from_s < second - KEPT_S:
+            while len(known) > 1 and known[1].from_s < second - DEFAULT.replaced_s:
                 del known[0]
             last = known[-1]
-            kept_s = KEPT_S if last.state == "gone" else UNSEEN_S
+            kept_s = DEFAULT.replaced_s if last.state == "gone" else DEFAULT.unseen_s
             if last.from_s < second - kept_s and (last.state == "gone" or name not in seen):
                 del self._since[name]
         self._changing = {name for name, known in self._since.items() if _changes(known)}

@@ -17,8 +17,6 @@ from localizer.verdicts.rules import quorum
 
 Bool = npt.NDArray[np.bool_]
 
-WINDOWS_S = (5, 30)
-
 
 def report(state: FabricState, at: int, judged: Bool) -> None:
     """Call ``Options.on_p`` with the p-values of this second.
@@ -29,7 +27,7 @@ def report(state: FabricState, at: int, judged: Bool) -> None:
     if ask is None:
         return
     groups, background = state.classes(), state.background
-    for length in WINDOWS_S:
+    for length in state.options.verdicts.reachability.windows_s:
         sent, lost = (
             groups.pooled(state.history.total(name, at, length) * judged)
             for name in ("sent", "lost")
@@ -49,4 +47,5 @@ def report(state: FabricState, at: int, judged: Bool) -> None:
             state.options.detectors.peer_groups,
         )  # fmt: skip
         votes = groups.pooled(vote)
-        ask(PValues("latency 30 s", at, p, p, votes * state.deviation.healthy_share))
+        window_s = state.options.timing.window_s
+        ask(PValues(f"latency {window_s} s", at, p, p, votes * state.deviation.healthy_share))

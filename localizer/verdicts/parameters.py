@@ -27,6 +27,9 @@ class AttributionParameters:
 class ReachabilityParameters:
     """Of verdicts on loss and unreachability.
 
+    windows_s      lengths of the windows over which losses are counted, each a family of the alarm
+                   budget and judged every second: one bad pane is enough to alarm; for the name,
+                   five-tuples that take turns must all have had theirs
     recent_s       a component must still lose in so many of the newest seconds,
     significant    at this p-value
     bad_path       p-value below which a path counts as bad
@@ -37,6 +40,7 @@ class ReachabilityParameters:
     silent_probes  that a five-tuple must have sent to be called silent
     """
 
+    windows_s: tuple[int, int] = parameter((5, 30), unit="s", source=_CHOSEN)
     recent_s: int = parameter(10, unit="s", source=_CHOSEN)
     significant: float = parameter(1e-4, unit="1", source=_CHOSEN)
     bad_path: float = parameter(0.01, unit="1", source=_CHOSEN)

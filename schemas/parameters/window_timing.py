@@ -32,6 +32,11 @@ class WindowTiming:
     idle_s: float = parameter(5.0, unit="s", source="chosen: pytest tests/streams -k window")
     startup_s: float = parameter(3.0, unit="s", source="chosen: pytest tests/streams -k window")
 
+    @property
+    def third_s(self) -> int:
+        """A path must have answered in each third of a window for its latency to be judged [s]."""
+        return self.window_s // 3
+
 
 #: What the product runs with where nothing else is given.
 DEFAULT_TIMING = WindowTiming()

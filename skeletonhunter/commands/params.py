@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
             Literal["table", "json"], typer.Option("--format", help="Columns, or a JSON array.")
         ] = "table",
     ) -> int:
-        """List every parameter of windows, detectors and strategies: value, unit, source.
+        """List every parameter of messages, windows, detectors and strategies: value, unit, source.
 
         The source is a paper, a measurement, or "chosen:" and the command that shows its effect.
         """

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from localizer.options import Options
-from localizer.state import THIRD_S
-from localizer.verdicts.rules.reachability import WINDOWS_S
 from schemas.component_ids import kind_of
 from schemas.documents.known_components import of_topology
 from schemas.documents.topology import Topology
@@ -61,10 +59,10 @@ def needs(judged: Judged, options: Options) -> list[Need]:
     """
     start, span = judged.stretch()
     hosts = len(judged.hosts)
-    loss = WINDOWS_S[0] + options.incidents.sightings.reachability - 1
+    loss = options.verdicts.reachability.windows_s[0] + options.incidents.sightings.reachability - 1
     window, drift = options.timing.window_s, options.baselines.drift
     lead = start % window  # a reference may lack the beginning of its first third
-    latency = 2 * window - lead if lead < THIRD_S else 3 * window - lead
+    latency = 2 * window - lead if lead < options.timing.third_s else 3 * window - lead
     rows = (
         ("loss", loss, len(judged.seconds)),
         ("latency", latency, span),

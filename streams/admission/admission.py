@@ -37,12 +37,10 @@ from schemas.wire.batches import BadRow, Joined, decode_all, refused
 from schemas.wire.decoded import CodecError
 from streams.admission.foreign import foreign
 from streams.admission.ownership import Ownership
+from streams.admission.parameters import DEFAULT
 from streams.admission.replays import Replays
 from streams.kafka.messages import InMessage
 
-#: How far a sender's clock may be ahead of the broker's. Clocks that are wrong by hours (a time
-#: zone in a real-time clock) are for the localizer to name; beyond a day a time is no clock's.
-FUTURE_S: Final = 86_400
 _NS: Final = 1_000_000_000
 
 
@@ -155,7 +153,7 @@ class Admission:
                 return None
             raise
         ahead_s = claim.signed_at_ns / _NS - message.time_ms / 1000
-        if ahead_s > FUTURE_S:
+        if ahead_s > DEFAULT.future_s:
             raise Refused(
                 FUTURE,
                 f"{claim.sender!r} signed it {ahead_s:.0f} s ahead of the broker's clock; "
@@ -182,7 +180,7 @@ def _check_heartbeat(beat: Heartbeat, claim: Claim, message: InMessage) -> None:
             f"a heartbeat of host {claim.sender!r} from its container {claim.client!r}",
         )
     ahead_s = beat.time / _NS - message.time_ms / 1000
-    if ahead_s > FUTURE_S:
+    if ahead_s > DEFAULT.future_s:
         raise Refused(
             FUTURE, f"a heartbeat of {claim.sender!r} {ahead_s:.0f} s ahead of the broker's clock"
         )

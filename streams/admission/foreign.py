@@ -14,8 +14,9 @@ from schemas import identity
 from schemas.signing.headers import Claim
 from schemas.wire.batches import I64
 from streams.admission.ownership import Ownership
+from streams.admission.parameters import DEFAULT
 
-_SHOWN: Final = 256  # characters of a name in a reason
+_SHOWN: Final = DEFAULT.name_characters
 
 #: Where the names of a path's identity are not the record's columns.
 _COLUMN: Final = {"fabric": "src_idc"}

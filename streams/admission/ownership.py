@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from schemas.documents.placement import Placement
 from schemas.documents.topology import Topology
-
-#: Hosts of one container that are remembered: it moves, and its records may be late.
-_HOSTS: Final = 8
+from streams.admission.parameters import DEFAULT
 
 
 class Ownership:
@@ -40,7 +36,7 @@ class Ownership:
         self._fabrics.add(fabric)
         hosts = self._nodes.get((fabric, box), ())
         if host not in hosts:
-            self._nodes[fabric, box] = (*hosts, host)[-_HOSTS:]
+            self._nodes[fabric, box] = (*hosts, host)[-DEFAULT.hosts :]
         if tenant:
             self._tenants[fabric, box] = tenant
 

@@ -13,11 +13,9 @@ from bisect import bisect_left, bisect_right
 from typing import Final
 
 from schemas.signing.headers import Claim
+from streams.admission.parameters import DEFAULT, ReplayParameters
 
 _NS: Final = 1_000_000_000
-KEPT_NS: Final = 120 * _NS  # that a sender's messages are remembered, by its own clock
-FRESH_NS: Final = 60 * _NS  # between signing and arrival; must be less than KEPT_NS
-_SENDERS: Final = 65_536
 
 
 class _Seen:
@@ -32,7 +30,9 @@ class _Seen:
 class Replays:
     """The messages of one partition, in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, parameters: ReplayParameters = DEFAULT.replays) -> None:
+        self._kept_ns, self._fresh_ns = parameters.kept_s * _NS, parameters.fresh_s * _NS
+        self._senders = parameters.senders
         self._seen: dict[tuple[str, str], _Seen] = {}
 
     def repeated(self, claim: Claim, signature: bytes, arrival_ns: int) -> bool:
@@ -42,7 +42,7 @@ class Replays:
         """
         seen = self._seen.get((claim.fabric, claim.sender))
         if seen is None:
-            if len(self._seen) >= _SENDERS:  # all have a valid key, but memory is bounded
+            if len(self._seen) >= self._senders:  # all have a valid key, but memory is bounded
                 self._seen.clear()
             seen = self._seen[claim.fabric, claim.sender] = _Seen()
         mark = int.from_bytes(signature[:8], "big")
@@ -52,15 +52,15 @@ class Replays:
         )
         if mark in seen.mark[first:last]:
             return True
-        forgotten = bool(seen.at) and claim.signed_at_ns < seen.at[-1] - KEPT_NS
-        if forgotten and abs(arrival_ns - claim.signed_at_ns) > FRESH_NS:
+        forgotten = bool(seen.at) and claim.signed_at_ns < seen.at[-1] - self._kept_ns
+        if forgotten and abs(arrival_ns - claim.signed_at_ns) > self._fresh_ns:
             return True
         if forgotten:  # its clock was set back, and is right now: begin anew
             seen = self._seen[claim.fabric, claim.sender] = _Seen()
             last = 0
         seen.at.insert(last, claim.signed_at_ns)
         seen.mark.insert(last, mark)
-        if seen.at[0] < seen.at[-1] - 2 * KEPT_NS:  # seldom: cutting costs as much as is kept
-            old = bisect_left(seen.at, seen.at[-1] - KEPT_NS)
+        if seen.at[0] < seen.at[-1] - 2 * self._kept_ns:  # seldom: cutting costs as much as is kept
+            old = bisect_left(seen.at, seen.at[-1] - self._kept_ns)
             del seen.at[:old], seen.mark[:old]
         return False

@@ -8,13 +8,12 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 from schemas.secret_files import SecretFileError, read_secret
 from schemas.signing.keys import KeyRing, SigningError
+from streams.admission.parameters import DEFAULT
 
 _log = logging.getLogger(__name__)
-_LOOK_S: Final = 1.0
 
 
 class KeyRingFile:
@@ -34,7 +33,7 @@ class KeyRingFile:
     def __call__(self) -> KeyRing:
         with self._lock:
             now_s = self._clock_s()
-            if now_s - self._looked_s >= _LOOK_S:
+            if now_s - self._looked_s >= DEFAULT.ring_every_s:
                 self._looked_s = now_s
                 state = _state(self._path)
                 if state != self._state:

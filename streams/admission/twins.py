@@ -10,16 +10,12 @@ from time import monotonic
 from typing import Final
 
 from schemas.documents.heartbeat import Heartbeat
+from streams.admission.parameters import DEFAULT
 
 _log = logging.getLogger(__name__)
 
 _SECOND: Final = 1_000_000_000
-#: So many returns of an instance that another had replaced, none later than RECENT_S after the
-#: one before, are no restart.
-MIN_RETURNS: Final = 3
-RECENT_S: Final = 60
-_MAX_AGENTS: Final = 65_536  # remembered; what senders call themselves must not fill our memory
-_MAX_INSTANCES: Final = 8  # remembered of one agent
+_PARAMETERS: Final = DEFAULT.twins
 
 _Who = tuple[str, str, str]  # fabric, node_sn, scope
 
@@ -67,26 +63,26 @@ class Twins:
         name = self._names.get(who)
         if name is None:
             self._names[who] = _Name([beat.instance], beat.instance, beat.time)
-            if len(self._names) > _MAX_AGENTS:
+            if len(self._names) > _PARAMETERS.names:
                 self._names.popitem(last=False)
             return
         self._names.move_to_end(who)
         if beat.instance not in name.instances:
-            name.instances = [*name.instances, beat.instance][-_MAX_INSTANCES:]
+            name.instances = [*name.instances, beat.instance][-_PARAMETERS.instances :]
             name.current, name.changed_at = beat.instance, beat.time
         elif beat.instance != name.current and beat.time > name.changed_at:
             self._returned(who, name, beat)
 
     def _returned(self, who: _Who, name: _Name, beat: Heartbeat) -> None:
-        if beat.time - name.returned_at > RECENT_S * _SECOND:
+        if beat.time - name.returned_at > _PARAMETERS.recent_s * _SECOND:
             name.returns, name.reported = 0, False
         name.returns, name.returned_at = name.returns + 1, beat.time
         other, name.current = name.current, beat.instance
-        if name.returns < MIN_RETURNS:
+        if name.returns < _PARAMETERS.returns:
             return
         self._twins[who] = self._clock()
         self._twins.move_to_end(who)
-        if len(self._twins) > _MAX_AGENTS:
+        if len(self._twins) > _PARAMETERS.names:
             self._twins.popitem(last=False)
         if not name.reported:
             name.reported = True
@@ -99,8 +95,8 @@ class Twins:
 
     @property
     def count(self) -> int:
-        """Names under which agents have taken turns within the last RECENT_S [count]."""
-        oldest = self._clock() - RECENT_S
+        """Names under which agents have taken turns within the last ``recent_s`` [count]."""
+        oldest = self._clock() - _PARAMETERS.recent_s
         while self._twins and next(iter(self._twins.values())) < oldest:
             self._twins.popitem(last=False)
         return len(self._twins)

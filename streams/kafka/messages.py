@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
+
+from schemas.limits import LIMITS
 
 Headers = list[tuple[str, bytes]]
-_MAX_HEADER: Final = 4096  # of a header that is read [B]
 
 
 class InMessage(NamedTuple):
@@ -24,7 +25,7 @@ class InMessage(NamedTuple):
 
     def header(self, name: str) -> str:
         """A header as text, empty when it is absent; of a giant one the beginning."""
-        return self.headers.get(name, b"")[:_MAX_HEADER].decode("utf-8", "replace")
+        return self.headers.get(name, b"")[: LIMITS.header_bytes].decode("utf-8", "replace")
 
 
 class OutMessage(NamedTuple):

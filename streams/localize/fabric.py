@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from localizer.localizer import Localizer, LocalizerOutput
 from schemas.documents.incident import Incident
@@ -21,12 +20,12 @@ from streams.kafka.messages import InMessage, OutMessage
 from streams.localize import handover
 from streams.localize.output import output_messages
 from streams.localize.recovery import Recovery
+from streams.localize.retention import RETENTION
 from streams.localize.services import Services
 from streams.localize.silence import SilenceCounter
 from streams.readers.operator_feed import OperatorDocument
 
 _log = logging.getLogger(__name__)
-_SIZES_EVERY_S: Final = 10
 
 
 class Fabric:
@@ -183,7 +182,8 @@ class Fabric:
             batch = window_chunks.decode(header.kind, value)
             window_chunks.check_whole(header.kind, batch)
         output = localizer.observe(header, batch, value if batch is None else b"")
-        if header.kind == "punctuation" and abs(header.end_s - self._sizes_s) >= _SIZES_EVERY_S:
+        since_s = abs(header.end_s - self._sizes_s)
+        if header.kind == "punctuation" and since_s >= RETENTION.sizes_every_s:
             self._sizes_s = header.end_s
             self.sizes = localizer.sizes()
         return output, output_messages(output)

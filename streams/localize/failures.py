@@ -1,7 +1,7 @@
 """The pipeline incident of a fabric: SkeletonHunter cannot judge it. No I/O.
 
 It says nothing about the network. It opens with the first error, is updated while there are more,
-and is resolved when judging has worked for ``CLEAR_S``; an error within ``REOPEN_S`` reopens it.
+and is resolved when judging has worked for ``clear_s``; an error within ``reopen_s`` reopens it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,36 @@ from typing import Final
 from schemas.component_ids import component
 from schemas.documents.incident import Incident, State
 from schemas.documents.times import rfc3339, seconds_of
+from schemas.parameters.parameter import parameter
 
-CLEAR_S: Final = 10  # without an error, while messages come, until it is resolved [s]
-REOPEN_S: Final = 60  # [s]
-UPDATE_S: Final = 10  # between two documents of an open incident, at least [s]
-_ERROR_CHARS: Final = 500  # of an error that a document holds
+_CHOSEN: Final = "chosen: pytest tests/streams/localize"
+
+
+@dataclass(frozen=True, slots=True)
+class FailureParameters:
+    """How errors in judging a fabric are published, and how judging is tried again.
+
+    clear_s      without an error, while messages come, until a pipeline incident is resolved
+    reopen_s     an error within so long after the last one reopens it
+    update_s     between two documents of an open incident, at least
+    error_chars  of an error that a document holds
+    wait_s       longest pause between two attempts; pauses double
+    cold         attempt from which on the localizer begins after the message that failed, with an
+                 empty history
+    """
+
+    clear_s: int = parameter(10, unit="s", source=_CHOSEN)
+    reopen_s: int = parameter(60, unit="s", source=_CHOSEN)
+    update_s: int = parameter(10, unit="s", source=_CHOSEN)
+    error_chars: int = parameter(500, unit="characters", source="chosen: what fits a document")
+    wait_s: float = parameter(60.0, unit="s", source=_CHOSEN)
+    cold: int = parameter(
+        4, unit="attempts",
+        source="chosen: a run of bad messages costs its own seconds, not those after it",
+    )  # fmt: skip
+
+
+FAILURES: Final = FailureParameters()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +63,7 @@ class Failure:
     def of(cls, stage: str, why: BaseException, where: str, log: str) -> Failure:
         """The failure of an exception, in one line."""
         text = " ".join(f"{type(why).__name__}: {why}".split())
-        return cls(stage, text[:_ERROR_CHARS], where, log)
+        return cls(stage, text[: FAILURES.error_chars], where, log)
 
     @property
     def text(self) -> str:
@@ -78,7 +103,7 @@ class PipelineIncident:
 
     def failed(self, time_s: int, failure: Failure) -> Incident | None:
         """Record an error; returns the document to publish, if one is due."""
-        if not self.open and not (self._id and time_s - self._failed_s <= REOPEN_S):
+        if not self.open and not (self._id and time_s - self._failed_s <= FAILURES.reopen_s):
             self._opened_s, self._version, self._errors = time_s, 0, 0
             name = "\n".join((self._fabric, "pipeline", str(time_s)))
             self._id = base64.b32encode(hashlib.sha256(name.encode()).digest())[:16].decode()
@@ -91,13 +116,13 @@ class PipelineIncident:
             "message": failure.where, "logged_at": failure.log, "errors": self._errors,
         }  # fmt: skip
         self._state = "ongoing" if self._version else "open"
-        if not new and time_s - self._written_s < UPDATE_S:
+        if not new and time_s - self._written_s < FAILURES.update_s:
             return None
         return self._document(time_s)
 
     def succeeded(self, time_s: int) -> Incident | None:
         """Record that judging worked; returns the document to publish, if it is resolved now."""
-        if not self.open or time_s - self._failed_s < CLEAR_S:
+        if not self.open or time_s - self._failed_s < FAILURES.clear_s:
             return None
         self._state = "resolved"
         return self._document(time_s)

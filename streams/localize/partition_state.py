@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from streams.localize.fabric import Fabric
-from streams.localize.retention import LOOKBACK_S, idle_limit_s
-
-_MAX_EVICTED: Final = 10_000
+from streams.localize.retention import RETENTION, idle_limit_s
 
 
 class PendingWindow(NamedTuple):
@@ -46,7 +44,7 @@ class PartitionState:
                 fabric.cancel()
                 del self.fabrics[fabric.name]
                 self.evicted[fabric.name] = None
-                if len(self.evicted) > _MAX_EVICTED:
+                if len(self.evicted) > RETENTION.evicted:
                     del self.evicted[next(iter(self.evicted))]
 
     def _idle(self, fabric: Fabric) -> bool:
@@ -60,9 +58,10 @@ class PartitionState:
         while self.pending:
             head = self.pending[0]
             fabric = self.fabrics.get(head.fabric)
-            old = fabric is None or head.end_s < fabric.newest_s - LOOKBACK_S
+            old = fabric is None or head.end_s < fabric.newest_s - RETENTION.lookback_s
             # A fabric that fell silent must not hold back the commit of the others for ever.
-            if not old and head.fabric and head.arrival_s > self.arrival_s - 2 * LOOKBACK_S:
+            since_s = self.arrival_s - 2 * RETENTION.lookback_s
+            if not old and head.fabric and head.arrival_s > since_s:
                 return
             self.pending.popleft().event.ack()
 

@@ -7,13 +7,24 @@ ahead of the worker's clock is accepted only from a fabric that has never been a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
+from schemas.parameters.parameter import parameter
 from schemas.wire.window_chunks import Header, WindowsError
 
-#: How far event time may be ahead of this worker's clock, or of its fabric's newest time [s]: an
-#: hour is more than the clocks of hosts with and without NTP differ.
-MAX_AHEAD_S: Final = 3600
+
+@dataclass(frozen=True, slots=True)
+class PlausibleTimeParameters:
+    """How far event time may be ahead of this worker's clock, or of its fabric's newest time."""
+
+    ahead_s: int = parameter(
+        3600, unit="s",
+        source="chosen: an hour is more than the clocks of hosts with and without NTP differ",
+    )  # fmt: skip
+
+
+DEFAULT: Final = PlausibleTimeParameters()
 
 
 def check_times(header: Header, newest_s: int | None, now_s: float) -> bool:
@@ -25,13 +36,13 @@ def check_times(header: Header, newest_s: int | None, now_s: float) -> bool:
     """
     if header.kind == "heartbeats":  # their times close nothing
         return False
-    latest_s = now_s + MAX_AHEAD_S
+    latest_s = now_s + DEFAULT.ahead_s
     time_s = max(header.end_s, header.watermark_ms // 1000)
     if time_s <= latest_s:
-        return newest_s is not None and newest_s > max(latest_s, time_s + MAX_AHEAD_S)
+        return newest_s is not None and newest_s > max(latest_s, time_s + DEFAULT.ahead_s)
     if newest_s is None and header.kind != "punctuation":
         return False  # measured data: this worker's clock may be wrong
-    if newest_s is not None and latest_s < newest_s and time_s <= newest_s + MAX_AHEAD_S:
+    if newest_s is not None and latest_s < newest_s and time_s <= newest_s + DEFAULT.ahead_s:
         return False  # this fabric's clocks are ahead of this worker's
     raise WindowsError(
         f"skh.windows: {header.kind} of {time_s} s is {time_s - now_s:.0f} s ahead of our clock"

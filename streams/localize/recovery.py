@@ -1,9 +1,9 @@
 """Errors in judging one fabric: what they publish, which messages are skipped, when to retry.
 
 The first error rebuilds the localizer at once. A message that fails twice is a dead letter and is
-skipped from then on. Further attempts wait longer and longer, and from ``_COLD_ATTEMPT`` on they
-begin after the message that failed, with an empty history: a run of bad messages costs its own
-seconds, not those after it. No I/O but the log.
+skipped from then on. Further attempts wait longer and longer, and from ``FailureParameters.cold``
+on they begin after the message that failed, with an empty history: a run of bad messages costs its
+own seconds, not those after it. No I/O but the log.
 """
 
 from __future__ import annotations
@@ -12,19 +12,16 @@ import logging
 import os
 import socket
 from collections.abc import Iterable
-from typing import Final
 
 from schemas import topics
 from schemas.documents.incident import Incident
 from streams import dead_letters
 from streams.kafka.messages import InMessage, OutMessage
-from streams.localize.failures import Failure, PipelineIncident
+from streams.localize.failures import FAILURES, Failure, PipelineIncident
 from streams.localize.output import incident_message
 from streams.localize.services import LocalizeCounts
 
 _log = logging.getLogger(__name__)
-_MAX_WAIT_S: Final = 60.0
-_COLD_ATTEMPT: Final = 4
 
 
 class Recovery:
@@ -58,11 +55,11 @@ class Recovery:
     @property
     def wait_s(self) -> float:
         """How long to wait before the next attempt [s]."""
-        return min(_MAX_WAIT_S, 2.0 ** (self._attempts - 2)) if self._attempts > 1 else 0.0
+        return min(FAILURES.wait_s, 2.0 ** (self._attempts - 2)) if self._attempts > 1 else 0.0
 
     def start_offset(self, start: int) -> int:
         """Where the next attempt begins to read, if ``start`` is what the history needs."""
-        return max(start, self._failed_offset + 1) if self._attempts >= _COLD_ATTEMPT else start
+        return max(start, self._failed_offset + 1) if self._attempts >= FAILURES.cold else start
 
     def skips(self, offset: int) -> bool:
         """Whether the message at this offset is left out."""
@@ -98,7 +95,7 @@ class Recovery:
         offset = message.offset
         where = f"{topics.WINDOWS.name}, partition {self._partition}, offset {offset}"
         out = self.failed(f"judging a {kind} message", why, where, message.time_ms // 1000)
-        cold = self._attempts + 1 >= _COLD_ATTEMPT or not self._rereadable
+        cold = self._attempts + 1 >= FAILURES.cold or not self._rereadable
         if offset == self._failed_offset or cold:
             self._skipped.add(offset)
             self._counts.dead_lettered += 1

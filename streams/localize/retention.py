@@ -8,29 +8,56 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from schemas.documents.incident import Incident
 from schemas.documents.times import seconds_of
+from schemas.parameters.parameter import parameter
 
-#: Event time that the detectors look back: 10 windows of 30 s, and one to be sure [s].
-LOOKBACK_S: Final = 330
-#: A fabric that receives only punctuations is evicted after this time: its incidents have closed.
-IDLE_S: Final = 3600.0
-#: With open incidents, after this time; they are restored from skh.incidents when it returns.
-IDLE_WITH_INCIDENTS_S: Final = 86_400.0
-#: Resolved incidents of a former process that are restored: some may reopen, and no second is
-#: judged twice.
-RESOLVED_S: Final = 3600.0
+
+@dataclass(frozen=True, slots=True)
+class RetentionParameters:
+    """How long what belongs to a fabric is retained.
+
+    every_s                from one clean-up to the next
+    sizes_every_s          event time from one measurement of a localizer's memory to the next
+    lookback_s             event time of the messages that are not acknowledged, because the
+                           detectors' history may need them again
+    idle_s                 a fabric that receives only punctuations is evicted after so long,
+    idle_with_incidents_s  and with open incidents after so long
+    resolved_s             resolved incidents of a former process that are restored
+    evicted                names of evicted fabrics that are remembered
+    """
+
+    every_s: float = parameter(1.0, unit="s", source="chosen: a pane spans 1 s")
+    sizes_every_s: int = parameter(10, unit="s", source="chosen: metrics are read less often")
+    lookback_s: int = parameter(
+        330, unit="s", source="chosen: 10 windows of 30 s of the detectors, and one to be sure"
+    )
+    idle_s: float = parameter(
+        3600.0, unit="s", source="chosen: the incidents of an idle fabric have closed by then"
+    )
+    idle_with_incidents_s: float = parameter(
+        86_400.0, unit="s",
+        source="chosen: they are restored from skh.incidents when the fabric returns",
+    )  # fmt: skip
+    resolved_s: float = parameter(
+        3600.0, unit="s", source="chosen: some may reopen, and no second is judged twice"
+    )
+    evicted: int = parameter(10_000, unit="fabrics", source="chosen: bounds the memory")
+
+
+RETENTION: Final = RetentionParameters()
 
 
 def idle_limit_s(open_incidents: int) -> float:
     """How long a fabric may be without measurements until its localizer is evicted [s]."""
-    return IDLE_WITH_INCIDENTS_S if open_incidents else IDLE_S
+    return RETENTION.idle_with_incidents_s if open_incidents else RETENTION.idle_s
 
 
 def restorable(incidents: Iterable[Incident]) -> list[Incident]:
-    """Incidents that a localizer may still need: open ones, and each fabric's last ``RESOLVED_S``.
+    """Incidents that a localizer may still need: open ones, and each fabric's last ``resolved_s``.
 
     An incident whose ``updated_at`` is not a time is retained: restoring it reports the error.
     """
@@ -47,5 +74,5 @@ def restorable(incidents: Iterable[Incident]) -> list[Incident]:
     return [
         each
         for each, time_s in updated
-        if each.state != "resolved" or time_s >= newest.get(each.fabric, 0.0) - RESOLVED_S
+        if each.state != "resolved" or time_s >= newest.get(each.fabric, 0.0) - RETENTION.resolved_s
     ]

@@ -7,7 +7,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from typing import Any, Final
+from typing import Any
 
 import faust
 
@@ -20,7 +20,7 @@ from streams.kafka.producer import MessageProducer
 from streams.localize.fabric import Fabric, sizes
 from streams.localize.partition_state import PartitionState, PendingWindow
 from streams.localize.plausible_times import check_times
-from streams.localize.retention import LOOKBACK_S, restorable
+from streams.localize.retention import RETENTION, restorable
 from streams.localize.services import (
     LocalizeCounts,
     MakeLocalizer,
@@ -28,13 +28,13 @@ from streams.localize.services import (
     Services,
     Sleep,
 )
-from streams.merge.consumer_progress import CAUGHT_UP_S, ConsumerProgress
+from streams.merge.consumer_progress import ConsumerProgress
+from streams.merge.parameters import MERGE
 from streams.merge.pending_acks import to_message
 from streams.readers.operator_feed import OperatorFeed
 from streams.readers.windows_reader import OpenReader
 
 _log = logging.getLogger(__name__)
-_TICK_S: Final = 1.0
 
 
 class LocalizeStage:
@@ -120,7 +120,7 @@ class LocalizeStage:
         """Once a second: measure the lag, report silent fabrics, evict what is not needed."""
         await self._progress.refresh()
         self.lag_s = max(map(self._lag_s, self._partitions), default=0.0)
-        if self.lag_s < CAUGHT_UP_S:
+        if self.lag_s < MERGE.caught_up_s:
             self._progress.mark_caught_up()
         for partition, state in list(self._partitions.items()):
             start = state.pending[0].offset if state.pending else self._progress.position(partition)
@@ -132,7 +132,7 @@ class LocalizeStage:
             state.evict_idle()
         judged = [each.judged_s for each in self.fabrics]
         if judged and None not in judged:
-            self._operator_feed.evict(min(each or 0 for each in judged) - LOOKBACK_S)
+            self._operator_feed.evict(min(each or 0 for each in judged) - RETENTION.lookback_s)
 
     def _lag_s(self, partition: int) -> float:
         state = self._partitions[partition]
@@ -247,7 +247,7 @@ def attach(
     @app.task  # type: ignore[untyped-decorator]  # Faust ships no types
     async def tick() -> None:
         while not app.should_stop:
-            await asyncio.sleep(_TICK_S)
+            await asyncio.sleep(RETENTION.every_s)
             await stage.tick()
 
     @app.on_partitions_revoked.connect(weak=False)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import Final, NamedTuple
-
-#: A stage whose lag is below this has caught up after a start or a rebalance [s].
-CAUGHT_UP_S: Final = 5.0
+from typing import NamedTuple
 
 
 class OffsetRange(NamedTuple):

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from schemas import topics
 from streams.kafka.messages import OutMessage
-
-#: Payload that is buffered at the most [B]; some minutes of a fabric with 10,000 paths.
-MAX_BUFFERED_BYTES: Final = 64 * 1024 * 1024
+from streams.merge.parameters import MERGE
 
 Partition = tuple[str, int]  # topic, partition number
 OnPublished = Callable[[], None]
@@ -40,7 +38,7 @@ class Released:
 class EventTimeMerge:
     """Buffers the outputs of several partitions; the order within a partition never changes."""
 
-    def __init__(self, max_bytes: int = MAX_BUFFERED_BYTES) -> None:
+    def __init__(self, max_bytes: int = MERGE.buffer_bytes) -> None:
         self._max_bytes = max_bytes
         self._queues: dict[Partition, deque[_Entry]] = {}
         self.buffered_bytes = 0  # of payload

@@ -22,11 +22,11 @@ from streams.kafka.messages import OutMessage
 from streams.kafka.producer import MessageProducer
 from streams.merge.consumer_progress import ConsumerProgress
 from streams.merge.event_time_merge import (
-    MAX_BUFFERED_BYTES,
     EventTimeMerge,
     OnPublished,
     Partition,
 )
+from streams.merge.parameters import MERGE
 from streams.merge.stall_detector import PartitionProgress, StallDetector
 
 _log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class OutputMerger:
         self,
         producer: MessageProducer,
         clock_s: Callable[[], float] = time.monotonic,
-        max_bytes: int = MAX_BUFFERED_BYTES,
+        max_bytes: int = MERGE.buffer_bytes,
     ) -> None:
         self._producer = producer
         self._clock_s = clock_s

@@ -2,7 +2,7 @@
 
 No I/O. A worker that gets little CPU, collects garbage or judges a hard second is late with all of
 its partitions, and waiting costs nothing then. A partition is stalled when the others have read
-everything that the broker had of them when it last advanced, and then spend ``STALL_S`` reading
+everything that the broker had of them when it last advanced, and then spend ``stall_s`` reading
 newer messages without it. So neither elapsed time alone makes a partition stalled, nor a backlog
 that is read one partition after another.
 """
@@ -11,15 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from streams.merge.event_time_merge import Partition
-
-#: Time that other partitions spend reading newer messages until a partition is stalled [s] ...
-STALL_S: Final = 5.0
-#: ... of which the time between two updates counts at most this [s]: a pause of the worker is no
-#: partition's fault, and a burst of updates takes no time.
-MAX_STEP_S: Final = 0.5
+from streams.merge.parameters import MERGE, MergeParameters
 
 
 class PartitionProgress(NamedTuple):
@@ -50,6 +45,7 @@ class _Wait:
 class StallDetector:
     """``stalled`` holds the partitions that are stalled; one leaves it when it advances."""
 
+    parameters: MergeParameters = MERGE
     stalled: set[Partition] = field(default_factory=set)
     _waits: dict[Partition, _Wait] = field(default_factory=dict)
     _positions: dict[Partition, int] = field(default_factory=dict)
@@ -83,9 +79,9 @@ class StallDetector:
                 for other in advanced
             ):
                 continue
-            wait.spent_s += min(now_s - wait.counted_s, MAX_STEP_S)
+            wait.spent_s += min(now_s - wait.counted_s, self.parameters.step_s)
             wait.counted_s = now_s
-            if wait.spent_s >= STALL_S and key not in self.stalled:
+            if wait.spent_s >= self.parameters.stall_s and key not in self.stalled:
                 self.stalled.add(key)
                 found.append(key)
         return found

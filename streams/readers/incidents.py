@@ -21,7 +21,7 @@ from schemas.documents.incident import Incident, read_incident
 from streams.errors import BrokerUnreachable
 from streams.kafka.fetch import FETCH
 from streams.kafka.offset_ranges import offset_ranges
-from streams.localize.plausible_times import MAX_AHEAD_S
+from streams.localize.plausible_times import DEFAULT as PLAUSIBLE_TIMES
 
 _log = logging.getLogger(__name__)
 _TIMEOUT_S: Final = 10.0
@@ -37,7 +37,9 @@ async def read_incidents(
     refused  by topic, documents that are not valid; raised to the count of this read, not by it,
              because each start reads the same documents
     """
-    incidents, invalid = await asyncio.to_thread(_read, dict(kafka), clock_s() + MAX_AHEAD_S)
+    incidents, invalid = await asyncio.to_thread(
+        _read, dict(kafka), clock_s() + PLAUSIBLE_TIMES.ahead_s
+    )
     if refused is not None:
         refused[topics.INCIDENTS.name] = max(refused[topics.INCIDENTS.name], invalid)
     return incidents

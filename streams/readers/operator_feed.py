@@ -25,19 +25,11 @@ from streams.errors import BrokerUnreachable
 from streams.kafka.fetch import FETCH
 from streams.kafka.messages import OutMessage
 from streams.kafka.offset_ranges import offset_ranges
+from streams.readers.parameters import OPERATOR_FEED
 
 _log = logging.getLogger(__name__)
 _TIMEOUT_S: Final = 10.0
 _BATCH: Final = 500
-#: Documents of one key that are retained: a container's last states matter to seconds judged late.
-_VERSIONS: Final = 8
-#: Dead letters that wait to be published, and documents that had one in this process [count].
-_MAX_LETTERS: Final = 64
-_MAX_LETTERED: Final = 65_536
-#: How long a document that is over is retained, as in a localizer, and how often it is evicted
-#: [s of event time].
-_RETENTION_S: Final = 3600
-_EVICT_EVERY_S: Final = 60
 
 OperatorDocument: TypeAlias = Placement | Maintenance
 _TYPES: Final[dict[str, type[OperatorDocument]]] = {
@@ -97,7 +89,7 @@ class OperatorFeed:
 
     def evict(self, second: int) -> None:
         """Drop containers that were gone, and maintenance that was over, long before a second."""
-        if second - self._evicted_s < _EVICT_EVERY_S:
+        if second - self._evicted_s < OPERATOR_FEED.evict_every_s:
             return
         self._evicted_s = second
         for key, versions in list(self._known.items()):
@@ -108,7 +100,7 @@ class OperatorFeed:
                 over_s = seconds_of(last.valid_from)
             else:
                 continue
-            if over_s < second - _RETENTION_S:
+            if over_s < second - OPERATOR_FEED.retention_s:
                 del self._known[key]
 
     def close(self) -> None:
@@ -150,7 +142,7 @@ class OperatorFeed:
 
     def add(self, topic: str, key: bytes, document: OperatorDocument) -> None:
         """Retain a document of a key, as if it had been read."""
-        self._known.setdefault((topic, key), deque(maxlen=_VERSIONS)).append(document)
+        self._known.setdefault((topic, key), deque(maxlen=OPERATOR_FEED.versions)).append(document)
         self._on_document(document)
 
     def _receive(self, message: Any) -> OperatorDocument | None:
@@ -172,13 +164,13 @@ class OperatorFeed:
 
     def _refuse(self, place: tuple[str, int, int], raw: bytes, why: str) -> None:
         """Count, log and dead-letter a document once, however often its topic is read again."""
-        if place in self._lettered or len(self._lettered) >= _MAX_LETTERED:
+        if place in self._lettered or len(self._lettered) >= OPERATOR_FEED.lettered:
             return
         self._lettered.add(place)
         self.refused[place[0]] += 1
         letter = dead_letters.message(*place, raw, why)
         _log.warning("%s: offset %d is left out: %s", place[0], place[2], why[:300])
-        if len(self._letters) < _MAX_LETTERS:
+        if len(self._letters) < OPERATOR_FEED.letters:
             self._letters.append(letter)
 
 

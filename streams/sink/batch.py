@@ -18,6 +18,7 @@ from streams.kafka.messages import InMessage
 from streams.sink import dead_letters as sink_letters
 from streams.sink import rows as sink_rows
 from streams.sink.dead_letters import DeadLetter
+from streams.sink.parameters import DEFAULT, Limits
 from streams.sink.rows import BadMessage, Place
 
 #: Topics that the sink reads. Gaps in the offsets of a compacted topic are not counted.
@@ -25,10 +26,6 @@ TOPICS: Final = (
     topics.PINGS, topics.WINDOWS, topics.ANOMALIES, topics.INCIDENTS, topics.DEAD_LETTER,
 )  # fmt: skip
 _COMPACTED: Final = frozenset(topic.name for topic in TOPICS if topic.compacted)
-#: Messages of skh.pings that are decoded together, at the most.
-_DECODE_MESSAGES: Final = 512
-_DECODE_BYTES: Final = 8 * 1024 * 1024
-_MIN_RECORD_BYTES: Final = 64
 
 
 class Message(NamedTuple):
@@ -39,15 +36,6 @@ class Message(NamedTuple):
     headers: Mapping[str, bytes]
     key: bytes = b""
     time_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When a batch is due: whichever comes first."""
-
-    rows: int = 200_000
-    bytes: int = 64 * 1024 * 1024
-    age_s: float = 1.0
 
 
 @dataclass(slots=True)
@@ -83,7 +71,7 @@ class Batcher:
 
     def __init__(self, limits: Limits | None = None, *, admission: Admission | None = None) -> None:
         """admission  decides on skh.pings, as in the stream workers; None: all are accepted"""
-        self.limits = limits or Limits()
+        self.limits = limits or DEFAULT.batch
         self._admission = admission or Admission()
         self.read = ReadCounts()
         self._next: dict[tuple[str, int], int] = {}
@@ -136,7 +124,7 @@ class Batcher:
         """Whether to insert now; an incident is due at once."""
         if self._first_s is None:
             return False
-        if self._rows + self._raw_bytes // _MIN_RECORD_BYTES >= self.limits.rows:
+        if self._rows + self._raw_bytes // DEFAULT.record_bytes >= self.limits.rows:
             self._decode_pings()  # to count the rows
         return (
             self._urgent
@@ -176,7 +164,8 @@ class Batcher:
     def _read_pings(self, message: Message) -> None:
         self._raw.append(message)
         self._raw_bytes += len(message.value)
-        if len(self._raw) >= _DECODE_MESSAGES or self._raw_bytes >= _DECODE_BYTES:
+        many = len(self._raw) >= DEFAULT.decode_messages
+        if many or self._raw_bytes >= DEFAULT.decode_bytes:
             self._decode_pings()
 
     def _decode_pings(self) -> None:

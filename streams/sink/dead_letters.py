@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from streams.dead_letters import MAX_RAW_BYTES
+from streams.dead_letters import DEFAULT
 from streams.kafka.messages import OutMessage
+from streams.sink.parameters import DEFAULT as SINK
 from streams.sink.rows import DEAD_LETTER, Place
-
-#: Text of a dead letter's headers; SkeletonHunter's own are shorter [chars].
-_MAX_TEXT = 4096
 
 
 class DeadLetter(NamedTuple):
@@ -40,7 +38,7 @@ class DeadLetter(NamedTuple):
         at  where the dead letter itself is; stands in where its headers do not say
         """
         texts = {
-            name: value[:_MAX_TEXT].decode(errors="replace")
+            name: value[: SINK.letter_characters].decode(errors="replace")
             for name in ("topic", "partition", "offset", "reason", "line", "column", "count")
             if (value := headers.get(name)) is not None
         }
@@ -73,7 +71,7 @@ def table(letters: Sequence[DeadLetter]) -> pa.Table:
                 "line": letter.line,
                 "column": letter.column,
                 "reason": letter.reason,
-                "raw": letter.raw[:MAX_RAW_BYTES],
+                "raw": letter.raw[: DEFAULT.raw_bytes],
                 "count": letter.records,
             }
             for letter in letters

@@ -25,9 +25,10 @@ from schemas import metrics
 from store.client import StoreUnavailable
 from streams.kafka.fetch import FETCH
 from streams.readers.operator_feed import OperatorFeed
-from streams.sink.batch import TOPICS, Batch, Batcher, Limits
+from streams.sink.batch import TOPICS, Batch, Batcher
 from streams.sink.counts import SinkCounts
 from streams.sink.kafka_io import DeadLettersUnsent, publish_dead_letters, to_message
+from streams.sink.parameters import DEFAULT, Limits
 
 if TYPE_CHECKING:
     from store.client import Store
@@ -65,7 +66,7 @@ class Sink:
         *,
         limits: Limits | None = None,
         group: str = "skh-sink",
-        retry_s: tuple[float, float] = (0.2, 10.0),
+        retry_s: tuple[float, float] = (DEFAULT.least_pause_s, DEFAULT.longest_pause_s),
         clock: Callable[[], float] = time.monotonic,
         admission: Admission | None = None,
         ownership: Ownership | None = None,

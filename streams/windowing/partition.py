@@ -9,12 +9,14 @@ pane has closed, message by message.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from schemas import topics
+from schemas.parameters.parameter import parameter
 from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 from schemas.wire.batches import Joined, refused
 from streams import dead_letters
@@ -32,9 +34,28 @@ from streams.windowing.windower import SECOND, ClosedBatch, Windower
 
 DEFAULT_QUOTA: Final = Quota()
 
-_EVICT_EVERY_S: Final = 300
-_PATH_RETENTION_S: Final = 600
-_SLICE_S: Final = 4  # a step that spans more event time is ingested second by second
+
+@dataclass(frozen=True, slots=True)
+class PartitionParameters:
+    """How long paths are remembered, and how much event time is ingested at once.
+
+    evict_every_s  from one eviction of paths to the next
+    unprobed_s     a path that is not probed for so long is evicted
+    slice_s        a step that spans more event time is ingested second by second
+    """
+
+    evict_every_s: int = parameter(
+        300, unit="s", source="chosen: pytest tests/streams/windowing/test_partition.py"
+    )
+    unprobed_s: int = parameter(
+        600, unit="s", source="chosen: pytest tests/streams/windowing/test_partition.py"
+    )
+    slice_s: int = parameter(
+        4, unit="s", source="chosen: only steps of a file or of a slow sender span more"
+    )
+
+
+DEFAULT: Final = PartitionParameters()
 
 
 class PartitionWorker:
@@ -265,10 +286,10 @@ class PartitionWorker:
         now_s = self._windower.watermark_ns // SECOND
         if self._evict_s == 0:
             self._evict_s = now_s
-        if now_s - self._evict_s < _EVICT_EVERY_S:
+        if now_s - self._evict_s < DEFAULT.evict_every_s:
             return []
         self._evict_s = now_s
-        self._memory.evict(now_s - _PATH_RETENTION_S, self._windower)
+        self._memory.evict(now_s - DEFAULT.unprobed_s, self._windower)
         return self._writer.drop_unused_fabrics()
 
     def sizes(self) -> dict[str, int]:
@@ -287,7 +308,7 @@ def _by_second(time_ns: I64) -> Iterator[I64 | slice]:
     """
     if not len(time_ns):
         return
-    if int(time_ns.max()) - int(time_ns.min()) <= _SLICE_S * SECOND:
+    if int(time_ns.max()) - int(time_ns.min()) <= DEFAULT.slice_s * SECOND:
         yield slice(None)
         return
     second = time_ns // SECOND

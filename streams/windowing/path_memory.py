@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 import numpy as np
 
@@ -12,21 +11,20 @@ from streams.windowing.path_quota import PathQuota, Quota
 from streams.windowing.path_table import I32, PathTable
 from streams.windowing.windower import Windower
 
-_SENDER_CHARS: Final = 256  # of a sender's name that tell senders apart
-
 
 class PathMemory:
     """Everything of a partition that is numbered by path, source host or sender."""
 
     def __init__(self, quota: Quota) -> None:
         self.table = PathTable()
+        self._sender_chars = quota.sender_chars
         self.quota = PathQuota(quota)
         self.sources = Sources()
         self._senders = Senders()
 
     def senders(self, names: Iterable[str]) -> I32:
         """(n,) code of each sender."""
-        codes = self._senders.codes(name[:_SENDER_CHARS] for name in names)
+        codes = self._senders.codes(name[: self._sender_chars] for name in names)
         self.quota.grow(int(codes.max(initial=-1)))
         return codes
 

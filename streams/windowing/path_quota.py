@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,19 +14,19 @@ from streams.windowing.path_table import I32, I64, PathTable
 
 Bool = npt.NDArray[np.bool_]
 
-#: A path that its sender has not probed for so long may be another's: a container that moved [s].
-HANDOVER_S: Final = 60
-
 
 @dataclass(frozen=True, slots=True)
 class Quota:
     """Limits of one partition.
 
-    paths    five-tuple paths of one sender [count]: an agent's ping list holds at most 65,536
-             five-tuples, and those of the hour before are remembered for ten minutes
-    fabrics  fabrics of one sender [count]: a host is in one; a relay or a loader of files may
-             speak for a few
-    total    fabrics of all senders [count]: each has a localizer, which costs time every second
+    paths         five-tuple paths of one sender [count]: an agent's ping list holds at most 65,536
+                  five-tuples, and those of the hour before are remembered for ten minutes
+    fabrics       fabrics of one sender [count]: a host is in one; a relay or a loader of files may
+                  speak for a few
+    total         fabrics of all senders [count]: each has a localizer, which costs time every
+                  second
+    handover_s    a path that its sender has not probed for so long may be another's
+    sender_chars  of a sender's name that tell senders apart
     """
 
     paths: int = parameter(
@@ -39,6 +38,8 @@ class Quota:
     total: int = parameter(
         256, unit="fabrics", source="chosen: pytest tests/streams (hostile senders)"
     )
+    handover_s: int = parameter(60, unit="s", source="chosen: a container that moved")
+    sender_chars: int = parameter(256, unit="characters", source="chosen: bounds the memory")
 
 
 class PathQuota:
@@ -96,7 +97,7 @@ class PathQuota:
         other: Bool = self.owner[path] != sender
         if other.any():
             seen = last_seen_s[path]
-            taken = other & (seen > 0) & (second > seen + HANDOVER_S)
+            taken = other & (seen > 0) & (second > seen + self._limits.handover_s)
             for index, new in zip(path[taken].tolist(), sender[taken].tolist(), strict=True):
                 self._owned[self.owner[index]] -= 1
                 self._owned[new] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
 import inspect
@@ -13,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import localizer
-import schemas.parameters
-import streams.windowing
+import schemas
+import streams
 from localizer.options import Options
 from schemas.parameters.parameter import declares_parameters, parameter
 from schemas.parameters.window_timing import DEFAULT_TIMING
@@ -25,10 +26,109 @@ from streams.parameters import groups, table
 ROOT = Path(localizer.__file__).parent.parent
 TABLE = table()
 
+#: Numbers in module constants of localizer/ and streams/ that are no parameters, by module and
+#: reason: changing one of them changes no verdict and no published message, or breaks the code.
+STRUCTURAL = {
+    "units": {
+        "localizer.detectors.alarm_budget": ("WEEK_S",),
+        "localizer.fabric.incidence.factored": ("_UNIT",),
+        "streams.admission.admission": ("_NS",),
+        "streams.admission.replays": ("_NS",),
+        "streams.admission.twins": ("_SECOND",),
+        "streams.windowing.source_clocks": ("SECOND",),
+    },
+    "codes, columns and sentinels": {
+        "localizer.baselines.hosts": ("_NEVER",),
+        "localizer.baselines.latency": ("_MAX",),
+        "localizer.fabric.incidence.segments": (
+            "REQUEST",
+            "REPLY",
+            "ROUND_TRIP",
+            "FIRST_HOP",
+            "_AT_SRC_TOR",
+            "_AT_DST_TOR",
+            "_INTERIOR",
+            "_LINK",
+        ),
+        "localizer.fabric.traced_routes": ("_WAITING", "_WAITED"),
+        "localizer.strategies.hypothesis.candidates": ("BOTH", "ALONG", "AGAINST", "TUNNELLED"),
+        "localizer.strategies.hypothesis.rows": ("_NEVER",),
+        "streams.ingest": ("_LOG_APPEND_TIME",),
+    },
+    "facts of mathematics and of the fabric's shape": {
+        "localizer.baselines.robust": ("MAD_TO_SIGMA",),
+        "localizer.detectors.drift": ("_MEDIAN_CHI2",),
+        "localizer.fabric.incidence.incidence": ("_ECMP_SEGMENTS",),
+        "localizer.fabric.switch_tiers": ("THREE_TIERS",),
+    },
+    "numerical guards": {
+        "localizer.detectors.lof": ("_TINY",),
+        "localizer.strategies.crossing": ("_SURE",),
+        "localizer.strategies.netbouncer": ("_FLOOR",),
+    },
+    "sizes of blocks, caches and tables, which change the time and memory but no result": {
+        "localizer.detectors.lof": ("_BLOCK",),
+        "localizer.fabric.incidence.factored": ("_BLOCK",),
+        "localizer.fabric.incidence.incidence": ("_SPARE_ROWS", "_SPARE_PAIRS", "_SPARE_SWITCHES"),
+        "localizer.fabric.key_index": ("_LEAST_MERGED",),
+        "localizer.fabric.path_index": ("_LEAST_CACHED",),
+        "localizer.fabric.path_table": ("_SPARE_TEXTS",),
+        "localizer.fabric.traced_routes": ("_SHORT_ROUTE",),
+        "localizer.strategies.deepview": ("_BATCH",),
+        "localizer.strategies.hypothesis.selection": ("_BLOCK",),
+        "streams.windowing.path_table": ("_DESCRIBED",),
+    },
+    "operating points of a published strategy that the scorecard tries": {
+        "localizer.strategies.vote007": ("SWEEP",),
+    },
+    "time-outs and sizes of single calls of a broker's client": {
+        "streams.kafka.admin": ("_TIMEOUT_S",),
+        "streams.kafka.embedded_broker": ("_TIMEOUT_S",),
+        "streams.kafka.fetch": ("PARTITION_BYTES",),
+        "streams.kafka.offset_ranges": ("_TIMEOUT_S",),
+        "streams.merge.end_offsets": ("_TIMEOUT_S",),
+        "streams.readers.incidents": ("_TIMEOUT_S",),
+        "streams.readers.operator_feed": ("_TIMEOUT_S", "_BATCH"),
+        "streams.readers.windows_reader": ("_TIMEOUT_S", "_BATCH", "_WAIT_S"),
+        "streams.sink.kafka_io": ("_FLUSH_S",),
+        "streams.sink.sink": ("_POLL_S", "_BATCH"),
+    },
+}
+
+#: Nodes of an expression that only computes with numbers and other constants.
+ARITHMETIC = (
+    ast.Constant, ast.Name, ast.UnaryOp, ast.BinOp, ast.Tuple,
+    ast.operator, ast.unaryop, ast.expr_context,
+)  # fmt: skip
+
+
+def numeric_constants() -> Iterator[str]:
+    """Module constants of localizer/ and streams/ whose value is a number or a tuple of some."""
+    for path in sorted([*(ROOT / "localizer").rglob("*.py"), *(ROOT / "streams").rglob("*.py")]):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for statement in ast.parse(path.read_text()).body:
+            targets: list[ast.expr] = []
+            if isinstance(statement, ast.Assign):
+                targets = statement.targets
+            elif isinstance(statement, ast.AnnAssign):
+                targets = [statement.target]
+            value = getattr(statement, "value", None)
+            if targets and value is not None and is_number(value):
+                names = (each for target in targets for each in ast.walk(target))
+                yield from (f"{module}.{each.id}" for each in names if isinstance(each, ast.Name))
+
+
+def is_number(value: ast.expr) -> bool:
+    """Whether an expression only computes with numbers and other constants."""
+    nodes = [*ast.walk(value)]
+    return all(isinstance(each, ARITHMETIC) for each in nodes) and any(
+        isinstance(each, ast.Constant) and type(each.value) in (int, float) for each in nodes
+    )
+
 
 def dataclasses_with_parameters() -> Iterator[type]:
     """All of the packages that are tuned."""
-    for package in (localizer, streams.windowing, schemas.parameters):
+    for package in (localizer, streams, schemas):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             module = importlib.import_module(found.name)
             for _, each in inspect.getmembers(module, declares_parameters):
@@ -61,6 +161,16 @@ def test_every_field_of_a_parameter_dataclass_has_unit_and_source(declaring: typ
         if not nested and isinstance(value, bool | int | float | str | tuple):
             assert each.metadata.get("unit"), each.name
             assert each.metadata.get("source"), each.name
+
+
+def test_a_number_in_a_module_constant_is_listed_as_structural() -> None:
+    structural = {
+        f"{module}.{name}"
+        for modules in STRUCTURAL.values()
+        for module, names in modules.items()
+        for name in names
+    }
+    assert set(numeric_constants()) == structural, "declare it with parameter(), or list it above"
 
 
 def test_names_of_parameters_are_unique() -> None:

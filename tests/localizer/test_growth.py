@@ -14,7 +14,6 @@ from builders.clusters import START_S, End, Message, Second, beat, observe, pane
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
 from localizer.options import Retention
-from localizer.state import MISSED_S
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
 from schemas.documents.times import rfc3339
@@ -140,10 +139,10 @@ def test_hosts_of_a_silent_pod_are_dropped_after_a_day() -> None:
     for at in range(12, 60):
         observe(localizer, second(at, second_pod))
     assert localizer.sizes()["silent_scopes"] == 1
-    for at in range(RETENTION.unheard_s + 120, MISSED_S, 600):
+    for at in range(RETENTION.unheard_s + 120, RETENTION.outage_s, 600):
         observe(localizer, second(at, second_pod))
     assert localizer.hosts == 2 * HOSTS - 1
-    for at in range(MISSED_S + 1200, MISSED_S + 9600, 600):
+    for at in range(RETENTION.outage_s + 1200, RETENTION.outage_s + 9600, 600):
         observe(localizer, second(at, second_pod))
     assert localizer.hosts == HOSTS
     sizes = localizer.sizes()

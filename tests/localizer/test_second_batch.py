@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from builders.clusters import START_S, punctuation
 
-from localizer.second_batch import JUMP_S, Assembler, SecondBatch
+from localizer.second_batch import DEFAULT, Assembler, SecondBatch
 from schemas.wire.window_chunks import Header, Kind
 
 
@@ -138,15 +138,15 @@ def test_a_chunk_after_its_second_was_judged_is_counted() -> None:
 
 
 def test_a_hole_longer_than_the_limit_is_a_jump_and_nothing_is_judged_in_it() -> None:
-    far = JUMP_S + 50
+    far = DEFAULT.jump_s + 50
     join = Join().add(chunk(0), chunk(far), chunk(far + 1)).upto(far + 2)
     assert join.seconds == [0, far, far + 1]
     assert [frame.jumped for frame in join.frames] == [False, True, False]
 
 
 def test_a_hole_up_to_the_limit_is_judged_second_by_second() -> None:
-    join = Join().add(chunk(0), chunk(JUMP_S)).upto(JUMP_S + 1)
-    assert join.seconds == list(range(JUMP_S + 1))
+    join = Join().add(chunk(0), chunk(DEFAULT.jump_s)).upto(DEFAULT.jump_s + 1)
+    assert join.seconds == list(range(DEFAULT.jump_s + 1))
     assert not any(frame.jumped for frame in join.frames)
 
 

@@ -63,7 +63,7 @@ def test_letters_of_a_message_are_few_and_small_and_count_every_row(name: str) -
     assert worker.counts.records == worker.counts.dead_lettered == rows
     assert sum(int(headers(each)["count"]) for each in letters) == rows
     assert len(letters) <= 17
-    assert sum(len(each.value) for each in letters) <= dead_letters.MAX_RAW_BYTES
+    assert sum(len(each.value) for each in letters) <= dead_letters.DEFAULT.raw_bytes
     for each in letters:
         assert sum(len(key) + len(value) for key, value in each.headers) < 4096
         reason = headers(each)["reason"]

@@ -21,8 +21,6 @@ from localizer.verdicts.verdict import Drifted, Verdict
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 
-WINDOW_S = 30
-
 
 def learn(state: FabricState, at: int, judged: Bool) -> list[Drift]:
     """Learn from each disjoint window; returns the comparisons that the end of a half hour allows.
@@ -31,7 +29,7 @@ def learn(state: FabricState, at: int, judged: Bool) -> list[Drift]:
     The longest comparison comes last. This changes the drift baseline of the state.
     """
     end_s, shift = at + 1, state.deviation
-    if shift is None or end_s % WINDOW_S:
+    if shift is None or end_s % state.options.timing.window_s:
         return []
     rows = np.flatnonzero(shift.valid & ~shift.flagged & judged)
     value_us = state.latency.reference[rows] + shift.excess_us[rows]
@@ -81,7 +79,8 @@ def _alarm(state: FabricState, at: int, drift: Drift, left: Bool) -> DriftPolicy
         groups, valid.astype(np.int64), bad.astype(np.int64), shift * usual * valid,
         noise * usual, bad, state.src, state.layer == 1, state.background.rate, latency=True,
     )  # fmt: skip
-    sent, lost = (state.history.total(name, at, WINDOW_S) for name in ("sent", "lost"))
+    window_s = state.options.timing.window_s
+    sent, lost = (state.history.total(name, at, window_s) for name in ("sent", "lost"))
     # Means of half an hour do not tell one direction, or some five-tuples, from all.
     alarm = Alarm(groups, evidence, sent, lost, periods.period_s, partial=False)
     return DriftPolicy(state, at, alarm, level, drift, valid, vote, usual)

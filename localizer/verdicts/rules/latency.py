@@ -23,8 +23,6 @@ Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
-WINDOW_S = 30
-
 
 def latency(state: FabricState, at: int, judged: Bool) -> Decision:
     """Components whose paths are shifted far more often than their jobs' other paths are.
@@ -37,7 +35,9 @@ def latency(state: FabricState, at: int, judged: Bool) -> Decision:
     verdicts: list[Verdict] = []
     window, sudden = state.deviation, _sudden(state, at)
     recent_s = state.options.detectors.spike.recent_s
-    for shift, length, every_s in ((sudden, recent_s, 1.0), (window, WINDOW_S, 5.0)):
+    timing = state.options.timing
+    spans = ((sudden, recent_s, 1.0), (window, timing.window_s, float(timing.hop_s)))
+    for shift, length, every_s in spans:
         if shift is not None:
             policy = _alarm(state, at, shift, judged, left, length, every_s)
             if policy is not None:
@@ -137,7 +137,7 @@ class LatencyPolicy:
         mine = np.flatnonzero(rows & flagged)
         witnesses = len(np.unique(state.src[mine]))
         # Five seconds are too short to tell some five-tuples from a rush of some pairs.
-        hit = candidate.attribution.share if window_s >= WINDOW_S else 1.0
+        hit = candidate.attribution.share if window_s >= state.options.timing.window_s else 1.0
         hit *= state.options.verdicts.latency.most_moved
         if not p < self.level or k < hit * n or witnesses < state.options.observers:
             return None

@@ -24,10 +24,6 @@ Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
-#: Each a family of the alarm budget; the third is latency. Judged every second, so one bad pane is
-#: enough to alarm; for the name, five-tuples that take turns must all have had theirs.
-WINDOWS_S = (5, 30)
-
 
 def reachability(state: FabricState, at: int, judged: Bool) -> Decision:
     """Verdicts of all windows; a longer window adds what the shorter ones missed.
@@ -35,14 +31,14 @@ def reachability(state: FabricState, at: int, judged: Bool) -> Decision:
     judged  (P,) paths that may be judged
     A second without a verdict is healthy, and the loss baseline may learn from it.
     """
-    recent_s = state.options.verdicts.reachability.recent_s
-    if not (state.history.total("lost", at, recent_s) * judged).any():
+    parameters = state.options.verdicts.reachability
+    if not (state.history.total("lost", at, parameters.recent_s) * judged).any():
         return Decision(healthy=_healthy(state, at, judged))
     groups = state.classes()
     level = state.budget.level(len(groups.members), 1.0)
     unclaimed = Unclaimed.of(judged)
     verdicts: list[Verdict] = []
-    for length in WINDOWS_S:
+    for length in parameters.windows_s:
         policy = _alarm(state, at, length, unclaimed, groups, level)
         if policy is not None:
             found, unclaimed = attribute(state, policy, unclaimed)

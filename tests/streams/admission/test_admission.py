@@ -17,8 +17,9 @@ from schemas.signing.headers import KEY_ID, Refused
 from schemas.signing.keys import KeyRing
 from schemas.signing.signature import sign
 from schemas.wire.batches import decode_all
-from streams.admission.admission import FUTURE_S, Admission
+from streams.admission.admission import Admission
 from streams.admission.ownership import Ownership
+from streams.admission.parameters import DEFAULT
 from streams.kafka.messages import InMessage
 from streams.sink.batch import Batcher, Message
 from streams.sink.rows import Place
@@ -74,7 +75,7 @@ def test_an_unsigned_or_badly_signed_message_is_a_dead_letter_and_counted() -> N
     good = signed([ping()])
     stolen = good._replace(value=signed([ping(1)], "h1").value)
     stranger = good._replace(headers=good.headers | {KEY_ID: b"other"})
-    ahead = signed([ping()], at=(START_S + FUTURE_S + 10) * 10**9)
+    ahead = signed([ping()], at=(START_S + DEFAULT.future_s + 10) * 10**9)
     rekeyed = good._replace(key=b"h2")
     messages = [message(0, [ping()]), stolen, stranger, ahead, rekeyed, good]
     found = admission()
@@ -219,7 +220,7 @@ def test_a_heartbeat_is_its_own_hosts_or_refused() -> None:
     for forged, reason in (
         (beat(node_sn="h2"), "foreign_record"),
         (beat(fabric="f2"), "foreign_record"),
-        (beat(time=(START_S + 2 * FUTURE_S) * 10**9), "future"),
+        (beat(time=(START_S + 2 * DEFAULT.future_s) * 10**9), "future"),
         (beat()._replace(headers={}), "unsigned"),
         (beat()._replace(value=beat(alive=False).value), "bad_signature"),
     ):

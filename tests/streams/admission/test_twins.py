@@ -9,7 +9,8 @@ import pytest
 
 from schemas.documents import heartbeat
 from schemas.documents.heartbeat import Heartbeat
-from streams.admission.twins import MIN_RETURNS, RECENT_S, Twins
+from streams.admission.parameters import DEFAULT
+from streams.admission.twins import Twins
 
 START = 1_700_000_000 * 10**9
 
@@ -49,12 +50,12 @@ def test_two_instances_that_take_turns_are_logged_once_with_host_and_instances(
         for second in range(300):
             clock.now = second
             feed(twins, [beat("aaaa", second), beat("bbbb", second + 0.4)])
-            assert twins.count == (2 * second + 1 >= MIN_RETURNS + 1), "within seconds"
+            assert twins.count == (2 * second + 1 >= DEFAULT.twins.returns + 1), "within seconds"
     assert [record.getMessage() for record in caplog.records] == [
         "two agents send heartbeats as host-1 of fabric f1: instances bbbb and aaaa; "
         "is the machine a clone, or an old agent still running?"
     ]
-    clock.now += RECENT_S + 1
+    clock.now += DEFAULT.twins.recent_s + 1
     assert twins.count == 0, "one of them has been stopped"
 
 

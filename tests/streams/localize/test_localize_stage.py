@@ -20,7 +20,7 @@ from schemas import topics
 from schemas.documents.incident import Incident
 from schemas.wire import window_chunks
 from streams.kafka.messages import InMessage
-from streams.localize.retention import LOOKBACK_S
+from streams.localize.retention import RETENTION
 from streams.localize.stage import LocalizeStage
 
 pytestmark = pytest.mark.anyio
@@ -59,7 +59,11 @@ async def test_messages_beyond_the_detectors_history_are_acknowledged() -> None:
     for each in messages:
         await stage.consume(Event(each, 0, acked))
     last = window_chunks.Header.from_kafka(messages[max(acked)[1]].headers)
-    assert START_S + 400 - LOOKBACK_S - 5 < last.end_s < START_S + 400 - LOOKBACK_S + 1
+    assert (
+        START_S + 400 - RETENTION.lookback_s - 5
+        < last.end_s
+        < START_S + 400 - RETENTION.lookback_s + 1
+    )
 
 
 async def test_an_invalid_message_of_skh_windows_is_a_dead_letter() -> None:

@@ -17,7 +17,7 @@ from builders.streams.stages import (
 
 from schemas.wire.window_chunks import Header, WindowsError
 from streams.kafka.messages import InMessage
-from streams.localize.plausible_times import MAX_AHEAD_S, check_times
+from streams.localize.plausible_times import DEFAULT, check_times
 from streams.localize.stage import LocalizeStage
 
 pytestmark = pytest.mark.anyio
@@ -93,7 +93,7 @@ def test_times_within_an_hour_are_accepted_and_those_of_heartbeats_always() -> N
     def at(kind: str, ahead_s: int) -> Header:
         return Header(kind, "f1", int(NOW_S) + ahead_s, int(NOW_S) + ahead_s)  # type: ignore[arg-type]
 
-    assert not check_times(at("punctuation", MAX_AHEAD_S), START_S, NOW_S)
+    assert not check_times(at("punctuation", DEFAULT.ahead_s), START_S, NOW_S)
     assert not check_times(at("heartbeats", YEAR_S), START_S, NOW_S)
     with pytest.raises(WindowsError, match="3700 s ahead of our clock"):
         check_times(at("pane", 3700), START_S, NOW_S)

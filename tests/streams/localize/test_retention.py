@@ -14,7 +14,7 @@ from localizer.localizer import Localizer
 from schemas.documents.incident import Incident
 from schemas.wire import window_chunks
 from streams.kafka.messages import InMessage
-from streams.localize.retention import IDLE_S, IDLE_WITH_INCIDENTS_S, LOOKBACK_S
+from streams.localize.retention import RETENTION
 from streams.localize.stage import LocalizeStage
 from streams.replay import Replay
 
@@ -78,7 +78,7 @@ def test_an_idle_fabric_is_evicted_and_returns() -> None:
         story = Story()
         await story.send(0, "f1")
         await story.send(0, "f2")
-        for at in range(60, int(IDLE_S) + 180, 60):
+        for at in range(60, int(RETENTION.idle_s) + 180, 60):
             await story.send(at, "f1")
             await story.send(at, "f2", "punctuation")
             await story.stage.tick()
@@ -86,7 +86,7 @@ def test_an_idle_fabric_is_evicted_and_returns() -> None:
         assert story.stage.sizes()["fabrics"] == 1
         assert story.made == ["f1", "f2"], "punctuations do not make a localizer"
         reads = story.reads
-        await story.send(IDLE_S + 200, "f2")
+        await story.send(RETENTION.idle_s + 200, "f2")
         assert story.names() == ["f1", "f2"]
         assert story.reads == reads + 1, "it may have had incidents since"
 
@@ -98,11 +98,11 @@ def test_an_idle_fabric_with_an_open_incident_is_retained_for_a_day() -> None:
         story = Story()
         story.open.add("f2")
         await story.send(0, "f2")
-        for at in range(0, int(IDLE_WITH_INCIDENTS_S) - 600, 600):
+        for at in range(0, int(RETENTION.idle_with_incidents_s) - 600, 600):
             await story.send(at, "f1")
         await story.stage.tick()
         assert story.names() == ["f1", "f2"]
-        await story.send(IDLE_WITH_INCIDENTS_S + 1, "f1")
+        await story.send(RETENTION.idle_with_incidents_s + 1, "f1")
         await story.stage.tick()
         assert story.names() == ["f1"]
 
@@ -118,8 +118,8 @@ def test_a_thousand_fabrics_that_come_and_go_do_not_grow_the_memory() -> None:
             await story.send(number * 60, "f")
             await story.stage.tick()
             most = max(most, story.stage.sizes()["fabrics"])
-        assert most <= IDLE_S / 60 + 3
-        assert story.stage.sizes()["messages_held"] <= 2 * (2 * LOOKBACK_S / 60 + 2)
+        assert most <= RETENTION.idle_s / 60 + 3
+        assert story.stage.sizes()["messages_held"] <= 2 * (2 * RETENTION.lookback_s / 60 + 2)
         assert max(story.acked) > story.offset - 30
 
     asyncio.run(play())
@@ -137,4 +137,4 @@ def test_a_replay_evicts_idle_fabrics_too() -> None:
         ]
         offline.feed(batch(rows), (), (START_S + at + 1) * 10**9)
         most = max(most, offline.fabrics)
-    assert most <= IDLE_S / 600 + 3
+    assert most <= RETENTION.idle_s / 600 + 3

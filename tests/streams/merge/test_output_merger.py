@@ -11,7 +11,7 @@ from schemas import topics
 from streams.kafka.messages import OutMessage
 from streams.merge.consumer_progress import ConsumerProgress
 from streams.merge.output_merger import MergeInput, OutputMerger
-from streams.merge.stall_detector import STALL_S
+from streams.merge.parameters import MERGE
 
 pytestmark = pytest.mark.anyio
 NAME = topics.PINGS.name
@@ -78,7 +78,7 @@ async def test_elapsed_time_alone_releases_nothing() -> None:
     two = TwoPartitions()
     await two.advance_1(after_s=0)
     for _ in range(100):
-        two.now_s += STALL_S
+        two.now_s += MERGE.stall_s
         await two.merger.publish()
     assert two.sent == []
 

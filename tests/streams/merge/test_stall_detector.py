@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from streams.merge.event_time_merge import Partition
-from streams.merge.stall_detector import MAX_STEP_S, STALL_S, PartitionProgress, StallDetector
+from streams.merge.parameters import MERGE
+from streams.merge.stall_detector import PartitionProgress, StallDetector
 
 P: Partition = ("t", 0)
 Q: Partition = ("t", 1)
@@ -45,7 +46,7 @@ class Worker:
 
 def test_a_partition_that_does_not_advance_while_others_do_is_reported_stalled_once() -> None:
     worker = Worker()
-    assert worker.without_p(STALL_S - 2 * UPDATE_S) == []
+    assert worker.without_p(MERGE.stall_s - 2 * UPDATE_S) == []
     assert worker.without_p(10) == [P]
     assert worker.detector.stalled == {P}
 
@@ -56,7 +57,7 @@ def test_a_stalled_partition_is_waited_for_again_when_it_advances() -> None:
     worker.advance(P, more=9)
     assert worker.update(UPDATE_S) == []
     assert worker.detector.stalled == set()
-    assert worker.without_p(STALL_S - 2 * UPDATE_S) == [], "its time begins anew"
+    assert worker.without_p(MERGE.stall_s - 2 * UPDATE_S) == [], "its time begins anew"
     assert worker.without_p(1) == [P]
 
 
@@ -70,14 +71,14 @@ def test_a_long_pause_of_the_worker_counts_as_one_step() -> None:
     worker = Worker()
     worker.advance(Q)
     assert worker.update(3600) == []
-    assert worker.without_p(STALL_S - MAX_STEP_S - 2 * UPDATE_S) == []
+    assert worker.without_p(MERGE.stall_s - MERGE.step_s - 2 * UPDATE_S) == []
     assert worker.without_p(1) == [P]
 
 
 def test_a_slow_worker_updates_as_often_as_the_stall_time_has_steps() -> None:
     worker = Worker()
     slow_s = 30.0
-    assert worker.without_p((STALL_S / MAX_STEP_S - 1) * slow_s, slow_s) == []
+    assert worker.without_p((MERGE.stall_s / MERGE.step_s - 1) * slow_s, slow_s) == []
     assert worker.without_p(2 * slow_s, slow_s) == [P]
 
 
@@ -86,7 +87,7 @@ def test_a_burst_of_updates_stalls_no_partition() -> None:
     for _ in range(10_000):
         worker.advance(Q)
         assert worker.update(0.0001) == []
-        if worker.now_s > STALL_S / 2:
+        if worker.now_s > MERGE.stall_s / 2:
             break
 
 
@@ -105,7 +106,7 @@ def test_a_backlog_that_is_read_one_partition_after_another_stalls_none() -> Non
 def test_a_partition_that_advances_slowly_has_not_stalled() -> None:
     worker = Worker()
     for _ in range(8):
-        assert worker.without_p(STALL_S - 1) == []
+        assert worker.without_p(MERGE.stall_s - 1) == []
         worker.advance(P, more=1)
 
 

@@ -18,7 +18,8 @@ from schemas import topics
 from schemas.documents.incident import encode
 from store import migrate
 from store.client import Store, StoreRefused, StoreUnavailable, open_store
-from streams.sink.batch import TOPICS, Limits
+from streams.sink.batch import TOPICS
+from streams.sink.parameters import Limits
 from streams.sink.rows import Place
 from streams.sink.sink import Sink
 

@@ -12,8 +12,9 @@ from schemas import topics
 from schemas.documents.incident import encode
 from schemas.wire.rejects import Reject
 from streams import dead_letters
-from streams.sink.batch import Batcher, Limits, Message
+from streams.sink.batch import Batcher, Message
 from streams.sink.dead_letters import DeadLetter
+from streams.sink.parameters import Limits
 from streams.sink.rows import Place
 
 

@@ -1,0 +1,65 @@
+"""Parameters of routes: how much is learnt from traceroutes, and what untraced paths may hide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from schemas.parameters.parameter import parameter
+
+
+@dataclass(frozen=True, slots=True)
+class RouteParameters:
+    """Bounds of what traceroutes may add to the switch graph and to the traced routes.
+
+    most_hops       routes with more hops are not read
+    most_learnt     switches that are learnt without a topology: a hop of a traceroute is a switch
+                    because a record says so,
+    learnt_per_tor  and so many more per ToR
+    most_waiting    five-tuples without a path whose routes are stored
+    """
+
+    most_hops: int = parameter(
+        32, unit="hops",
+        source="chosen: no fabric has so many tiers, and tables are as wide as the longest route",
+    )  # fmt: skip
+    most_learnt: int = parameter(
+        512, unit="switches", source="chosen: bounds what untrusted records may add"
+    )
+    learnt_per_tor: int = parameter(
+        32, unit="switches/ToR", source="chosen: the interfaces of a ToR's peers may all be named"
+    )
+    most_waiting: int = parameter(
+        100_000, unit="five-tuples", source="chosen: bounds what untrusted records may add"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UntracedLinkParameters:
+    """When a component that no traced route shows is listed beside the one that a verdict names.
+
+    covers     share of the trouble that must have crossed a component for it to be the cause of all
+    elsewhere  bad untraced paths that do not cross the named component, as a share of its own,
+    fewest     and at least so many: from these on, one switch above the ToRs may cause both
+    cleared    traced paths clear a component if the probability of so little trouble on them is
+               below this, were the component half as bad as the bad paths are
+    most       components that are listed
+    """
+
+    covers: float = parameter(
+        0.9, unit="1", source="chosen: pytest tests/localizer/fabric/test_untraced_links.py"
+    )
+    elsewhere: float = parameter(
+        0.25, unit="1", source="chosen: pytest tests/localizer/fabric/test_untraced_links.py"
+    )
+    fewest: int = parameter(
+        3, unit="paths", source="chosen: pytest tests/localizer/fabric/test_untraced_links.py"
+    )
+    cleared: float = parameter(
+        1e-3, unit="1", source="chosen: pytest tests/localizer/fabric/test_untraced_links.py"
+    )
+    most: int = parameter(16, unit="components", source="chosen: what fits a document")
+
+
+ROUTES: Final = RouteParameters()
+UNTRACED_LINKS: Final = UntracedLinkParameters()
