@@ -48,7 +48,8 @@ WORDS: Final = {
     "deadman": "scope outage", "localise": "localize", "localised": "localized",
     "localiser": "localizer", "localisers": "localizers", "localising": "localizing",
     "confluence": "output merger", "woven": "factored incidence", "blueprints": "fabric sources",
-    "untold": "suppressed", "nobody": "no sender, no component: name the subject",
+    "untold": "suppressed", "outbox": "producer, batcher",
+    "nobody": "no sender, no component: name the subject",
 }  # fmt: skip
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")

@@ -69,7 +69,7 @@ def honest(seconds: Sequence[Second], fabric: str) -> Log:
 
 
 class Sent:
-    """An outbox that keeps the messages of the stage."""
+    """A producer that keeps the messages of the stage."""
 
     def __init__(self) -> None:
         self.sent: list[OutMessage] = []
