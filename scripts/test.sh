@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every test, in two stages. First real packets, one test after another, and beside them Kafka
-# servers and the emulated machine (groups: tests/conftest.py). Then all others,
+# servers and the emulated machine (tests/conftest.py, FirstStage). Then all others,
 # three at a time on two cores, since some wait.
 # Arguments go to pytest.
 set -u
