@@ -1,7 +1,6 @@
 #!/bin/sh
 # Every test, in two stages. First real packets, one test after another, and beside them Kafka
-# servers and the emulated machine (tests/conftest.py, FirstStage). Then all others,
-# three at a time on two cores, since some wait.
+# servers and the emulated machine (tests/conftest.py, FirstStage). Then all others on two cores.
 # Arguments go to pytest.
 set -u
 cd "$(dirname "$0")/.."
@@ -13,7 +12,7 @@ first_stage="netns or rdma or kafka"
 first=$?
 [ "$first" = 5 ] && first=0 # none selected
 # A process computes in one thread: with two, OpenBLAS's threads would compete for the cores.
-OPENBLAS_NUM_THREADS=1 .venv/bin/pytest -n 3 --dist worksteal -m "not ($first_stage)" "$@"
+OPENBLAS_NUM_THREADS=1 .venv/bin/pytest -n 2 --dist worksteal -m "not ($first_stage)" "$@"
 second=$?
 [ "$second" = 5 ] && second=0
 [ "$first" = 0 ] || exit "$first"

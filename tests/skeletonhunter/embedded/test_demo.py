@@ -67,7 +67,7 @@ def test_the_demo_names_five_kinds_of_faults(tmp_path: Path) -> None:
     scenario = tmp_path / "five.toml"
     scenario.write_text(FIVE_FAULTS)
     done = run_process(
-        "demo", "--headless", "--duration", "15", "--port", "0", "--scenario", str(scenario)
+        "demo", "--headless", "--duration", "60", "--port", "0", "--scenario", str(scenario)
     )
     assert done.code == 0, done.out + done.err
     assert done.out.startswith("page http://127.0.0.1:")
