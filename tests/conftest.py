@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from evaluation.fabric_suite.scheduling_delay import SchedulingDelay
 
@@ -36,6 +37,25 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     if isinstance(report.longrepr, tuple):
         return str(report.longrepr[2]).removeprefix("Skipped: ")
     return str(report.longrepr)
+
+
+class FirstStage(LoadScopeScheduling):
+    """Two workers (scripts/test.sh): each runs the tests of one group, one after another.
+
+    Real packets are one group. Kafka servers and the emulated machine are the other: they may run
+    beside real packets, since both mostly wait.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        servers = path.startswith("tests/integration/") or path.endswith("/test_rdma.py")
+        return "servers" if servers else "packets"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FirstStage | None:
+    """``--dist loadgroup`` is the first stage; any other schedule is xdist's own."""
+    return FirstStage(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
