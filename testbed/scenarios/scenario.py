@@ -30,6 +30,8 @@ class ScenarioError(ValueError):
 class Probing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Ping list: destinations per endpoint, five-tuples per pair, layers that are probed.
 
+    every_s   time between two probes of a pair [s], a number or several: then each host has one
+    burst     probes of a record, which has their loss, median and 99th percentile
     traced    share of the underlay's five-tuples whose routes are traced
     skeleton  "ring": ``targets`` hosts on the job's ring; "layout": those that the job's layout
               makes an endpoint talk to, however many
@@ -37,6 +39,8 @@ class Probing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     targets: int = 8
     ports_per_pair: int = 2
+    every_s: int | tuple[int, ...] = 1
+    burst: int = 1
     layers: tuple[Literal["overlay", "underlay"], ...] = ("overlay", "underlay")
     traced: float = 1.0
     skeleton: Shape = "ring"
@@ -74,12 +78,15 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             topology, schedule = fabric_sources.build(self.fabric, seed), None
             if self.jobs is not None:
                 topology, schedule = deal(topology, self.jobs, self.duration_s, seed)
+            every_s = self.probing.every_s
             simulation = Simulation(
                 topology,
                 seed=seed,
                 start_ns=start_ns,
                 targets=self.probing.targets,
                 ports_per_pair=self.probing.ports_per_pair,
+                every_s=(every_s,) if isinstance(every_s, int) else every_s,
+                burst=self.probing.burst,
                 layers=self.probing.layers,
                 traced=self.probing.traced,
                 noise=self.noise,

@@ -58,12 +58,25 @@ class Routes(NamedTuple):
         return pc.if_else(pa.array(absent), pa.scalar(None, pa.string()), texts)
 
 
+class Burst(NamedTuple):
+    """The columns of N records of several probes: how many, and their round trips [us]."""
+
+    sent: NDArray[np.int32]
+    lost: NDArray[np.int32]
+    p50_us: F64
+    p99_us: F64
+
+
 class Measured(NamedTuple):
-    """The measured columns of N records: dial code, round trip [us], send time [ns]."""
+    """The measured columns of N records: dial code, round trip [us], send time [ns].
+
+    burst  None: each record is one probe
+    """
 
     dial: NDArray[np.int8]
     latency_us: F64
     ping_time: NDArray[np.int64]
+    burst: Burst | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,21 +106,26 @@ class Templates:
             name: _coded(codes[rows], values, gaps)
             for name, (codes, values, gaps) in self.strings.items()
         }
-        lost = (measured.dial == TIMEOUT).astype(np.int32)
-        count = len(rows)
+        count, burst = len(rows), measured.burst
+        sent = np.ones(count, np.int32) if burst is None else burst.sent
+        lost = (measured.dial == TIMEOUT).astype(np.int32) if burst is None else burst.lost
         columns |= {
             "dial": _coded(measured.dial, _DIAL_VALUES, gaps=False),
             "dscp": pa.array(np.full(count, _DSCP, np.int32)),
             "dst_port": pa.array(self.dst_port[rows]),
             "latency": pa.array(measured.latency_us, mask=failed if failed.any() else None),
-            "loss_rate": pa.array(lost.astype(np.float64)),
+            "loss_rate": pa.array(lost / sent),
             "ping_time": pa.array(measured.ping_time),
             "route": self._route(rows, failed),
             "src_port": pa.array(self.src_port[rows]),
             "task_start_time": pa.array(np.full(count, round_start_ns, np.int64)),
-            "sent": pa.array(np.ones(count, np.int32)),
+            "sent": pa.array(sent),
             "lost": pa.array(lost),
         }
+        if burst is not None:
+            columns |= {
+                name: pa.array(getattr(burst, name), mask=failed) for name in ("p50_us", "p99_us")
+            }
         return pa.RecordBatch.from_pydict({name: columns[name] for name in sorted(columns)})
 
     def _route(self, rows: NDArray[np.int64], failed: NDArray[np.bool_]) -> pa.Array:

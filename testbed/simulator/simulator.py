@@ -22,6 +22,7 @@ from testbed.faults.kinds import Fault, check, truth
 from testbed.scoring.truth import Truth
 from testbed.simulator.agents import STARVED_LOSS, Moment, heartbeats, starved_moments
 from testbed.simulator.baseline import Baseline, Noise, queue_level
+from testbed.simulator.bursts import bursts, median_spread
 from testbed.simulator.fault_effects import FaultEffects
 from testbed.simulator.network import Network
 from testbed.simulator.network import build as build_network
@@ -59,7 +60,10 @@ class Simulation:
     faults            checked against the fabric (FaultError, NetworkError)
     start_ns          event time of second 0 [ns since the epoch]
     targets           same-rail destinations of an endpoint within its job
-    ports_per_pair    five-tuples of a pair, probed in turn: one probe a second per pair and layer
+    ports_per_pair    five-tuples of a pair, probed in turn
+    every_s           time between two probes of a pair in each layer [s]; of several, each host has
+                      one of its own
+    burst             probes of a record
     layers            that are probed; traced: share of five-tuples whose routes are traced
     schedule          the jobs' containers, which must be the topology's, and when they come and go;
                       None = the topology's containers, there all the time
@@ -76,14 +80,18 @@ class Simulation:
         start_ns: int,
         targets: int = 8,
         ports_per_pair: int = 2,
+        every_s: Sequence[int] = (1,),
+        burst: int = 1,
         layers: Sequence[str] = ("overlay", "underlay"),
         traced: float = 1.0,
         noise: Noise | None = None,
         schedule: Schedule | None = None,
         skeleton: Shape = "ring",
     ) -> None:
-        if targets < 1 or ports_per_pair < 1:
-            raise ValueError("targets and ports_per_pair are counts of at least 1")
+        if targets < 1 or ports_per_pair < 1 or burst < 1:
+            raise ValueError("targets, ports_per_pair and burst are counts of at least 1")
+        if not every_s or min(every_s) < 1:
+            raise ValueError("probing: every_s is in whole seconds, at least 1")
         if not layers or not 0 <= traced <= 1:
             raise ValueError("probing: give at least one layer, and traced as a share 0..1")
         self.topology = topology
@@ -92,6 +100,8 @@ class Simulation:
         self.start_ns = start_ns
         self.targets = targets
         self.ports_per_pair = ports_per_pair
+        self.every_s = tuple(every_s)
+        self.burst = burst
         self.layers = tuple(layers)
         self.traced = traced
         self.noise = noise or Noise()
@@ -206,7 +216,8 @@ class Simulation:
         count = len(rows)
         path = epoch.templates.path[rows]
         log_rtt = epoch.baseline.log_median_at(path, index, self.start_ns / SECOND_NS)
-        log_rtt += self.noise.rtt_sigma * rng.standard_normal(count, np.float32)
+        sigma = self.noise.rtt_sigma * median_spread(self.burst)
+        log_rtt += sigma * rng.standard_normal(count, np.float32)
         keep = effects.keep[path]
         trace = epoch.templates.trace[rows]
         if trace.any():  # three probes a hop: one answer is enough
@@ -231,9 +242,12 @@ class Simulation:
         queues = 0.0
         if effects.queue_us is not None:
             queues = queue_level(self.noise, self.seed, epoch.baseline.jobs, index)
-        return Measured(
-            dial, np.round(effects.slowed(np.exp(log_rtt), path, index, queues), 3), sent_at
-        )
+        rtt_us = effects.slowed(np.exp(log_rtt), path, index, queues)
+        found = Measured(dial, np.round(rtt_us, 3), sent_at)
+        if self.burst == 1:
+            return found
+        passing = keep if passed is None else keep * passed
+        return bursts(found, passing, ~trace, self.burst, self.noise.rtt_sigma, rng)
 
     def _epoch(self, hour: int) -> PortEpoch:
         if hour not in self._epochs:
@@ -249,7 +263,7 @@ class Simulation:
                 given=self._skeleton,
             )
             self._epochs[hour] = build_epoch(
-                self.network, drawn, self.noise, self.seed, turns=self.ports_per_pair,
-                traced=self.traced,
+                self.network, drawn, self.noise, self.seed,
+                ports_per_pair=self.ports_per_pair, every_s=self.every_s, traced=self.traced,
             )  # fmt: skip
         return self._epochs[hour]

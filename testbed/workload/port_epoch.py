@@ -15,6 +15,7 @@ from testbed.simulator.counter_rng import mix, uniform
 from testbed.simulator.fault_effects import FaultEffects, effects_of
 from testbed.simulator.network import Network
 from testbed.simulator.records import Templates, templates
+from testbed.workload.cadence import Cadence
 from testbed.workload.skeleton import Paths
 
 EPOCH_S: Final = 3600
@@ -25,7 +26,7 @@ _TRACE_PERIOD_S: Final = 60
 class PortEpoch:
     """The paths, records and schedule of an epoch.
 
-    turns         templates of pings, by the turn of their five-tuple
+    cadence       templates of pings, by when they are due
     first_traces  templates of the traceroutes of the first seconds, each once
     traces        the same by second of every later minute
     """
@@ -33,15 +34,15 @@ class PortEpoch:
     paths: Paths
     baseline: Baseline
     templates: Templates
-    turns: list[NDArray[np.int64]]
+    cadence: Cadence
     first_traces: list[NDArray[np.int64]]
     traces: list[NDArray[np.int64]]
     _states: dict[tuple[Fault, ...], FaultEffects] = field(default_factory=dict)
 
     def due(self, effects: FaultEffects, index: int) -> NDArray[np.int64]:
-        """(N,) templates that are due in a second: the pings of this turn, then traceroutes."""
+        """(N,) templates that are due in a second: the pings, then traceroutes."""
         into = index % EPOCH_S
-        pings = self.turns[index % len(self.turns)]
+        pings = self.cadence.due(index)
         if not effects.probing.all():
             pings = pings[effects.probing[pings]]
         times = self.paths.times
@@ -68,24 +69,26 @@ class PortEpoch:
 
 
 def build_epoch(
-    network: Network, drawn: Paths, noise: Noise, seed: int, *, turns: int, traced: float
-) -> PortEpoch:
+    network: Network, drawn: Paths, noise: Noise, seed: int, *,
+    ports_per_pair: int, every_s: tuple[int, ...], traced: float,
+) -> PortEpoch:  # fmt: skip
     """Compute the paths' baseline, record templates and schedule of an epoch.
 
     drawn   five-tuple paths of this hour
-    turns   five-tuples of a pair, probed in turn; traced: share of them whose routes are traced
+    every_s  time between two probes of a pair, of one of its ``ports_per_pair`` five-tuples each
+    traced   share of the five-tuples whose routes are traced
     """
     coded = templates(network, drawn)
     traces = np.flatnonzero(coded.trace)
     if traced < 1:
         traces = traces[uniform(seed, 26, coded.path[traces]) < traced]
     slot = mix(seed, 24, traces) % np.uint64(_TRACE_PERIOD_S)
-    every = np.arange(len(drawn))
+    host = network.rnic_host[drawn.src_rnic]
     return PortEpoch(
         paths=drawn,
         baseline=baseline(network, drawn, noise, seed),
         templates=coded,
-        turns=[every[drawn.turn == turn] for turn in range(turns)],
+        cadence=Cadence(drawn.turn, drawn.pair, host, ports_per_pair, every_s, seed),
         first_traces=[traces[slot % np.uint64(2) == half] for half in (0, 1)],
         traces=[traces[slot == second] for second in range(_TRACE_PERIOD_S)],
     )

@@ -56,7 +56,7 @@ class Paths:
     src_rnic, dst_rnic     rnic indices; src_endpoint, dst_endpoint: -1 in the underlay
     src_port, dst_port     of the probe itself (inside the tunnel, for overlay)
     pair                   five-tuples of one pair share it
-    turn                   probed in seconds with index % ports_per_pair == turn
+    turn                   of the five-tuple among those of its pair, which are probed in turn
     phase_ns               send time within the second [ns]
     job                    job index of the source, -1 for none
     forward_flow, reply_flow    hash of the outer five-tuple that ECMP sees
