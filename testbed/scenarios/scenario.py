@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Literal
@@ -10,6 +11,7 @@ import msgspec
 
 from testbed.faults.arrivals import Arrivals, draw
 from testbed.faults.fault_plans import FaultPlan, arrival_plan, place
+from testbed.faults.in_turn import InTurn
 from testbed.simulator.baseline import Noise
 from testbed.simulator.simulator import Simulation
 from testbed.topologies import fabric_sources
@@ -51,7 +53,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     fabric    with ``kind`` = clos (when absent), fat_tree, lingjun or document
     jobs      who runs where and when, instead of the fabric's own placement
-    faults    planned ones; arrivals: random ones besides
+    faults    planned ones; arrivals: random ones besides; in_turn: one of each kind besides
     """
 
     proves: str
@@ -62,15 +64,20 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     jobs: JobsPlan | None = None
     faults: list[FaultPlan] = []
     arrivals: Arrivals | None = None
+    in_turn: InTurn | None = None
 
     def __post_init__(self) -> None:
         if self.duration_s < 1:
             raise ValueError(f"duration_s is {self.duration_s}; give at least 1")
+        if self.in_turn is not None and self.in_turn.end_s > self.duration_s:
+            raise ValueError(
+                f"duration_s is {self.duration_s}; the faults in turn take {self.in_turn.end_s}"
+            )
 
     @property
     def clean(self) -> bool:
         """Whether there are no faults, so that every incident is false."""
-        return not self.faults and self.arrivals is None
+        return not self.faults and self.arrivals is None and self.in_turn is None
 
     def simulation(self, *, seed: int, start_ns: int) -> Simulation:
         """Build the fabric and choose the faulty components; raises ScenarioError."""
@@ -96,6 +103,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             plans = list(self.faults)
             if self.arrivals is not None:
                 plans += map(arrival_plan, draw(self.arrivals, self.duration_s, seed))
+            if self.in_turn is not None:
+                plans += map(arrival_plan, self.in_turn.draw(seed))
             return simulation.with_faults(place(plans, simulation, seed))
         except ValueError as why:
             raise ScenarioError(str(why)) from why
@@ -103,11 +112,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 def load(source: str | Path) -> Scenario:
     """Read a file, or one of the shipped scenarios by name; raises ScenarioError (one line)."""
+    shipped = _shipped()
     try:
-        if str(source) in names():
-            raw = (_shipped() / f"{source}{_SUFFIX}").read_bytes()
-        else:
-            raw = Path(source).read_bytes()
+        raw = (shipped.get(str(source)) or Path(source)).read_bytes()
     except OSError as why:
         raise ScenarioError(
             f"scenario {str(source)!r}: {why.strerror}; "
@@ -117,7 +124,7 @@ def load(source: str | Path) -> Scenario:
         plan = _parse(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as why:
         raise ScenarioError(f"scenario {source}: {' '.join(str(why).split())}") from why
-    if str(source) in names():
+    if str(source) in shipped:
         return plan
     beside = fabric_sources.beside(plan.fabric, Path(source).parent)
     return msgspec.structs.replace(plan, fabric=beside)
@@ -138,12 +145,17 @@ def _parse(raw: bytes) -> Scenario:
 
 def names() -> list[str]:
     """Scenarios that come with the package."""
-    return sorted(
-        entry.name.removesuffix(_SUFFIX)
-        for entry in _shipped().iterdir()
+    return sorted(_shipped())
+
+
+@cache
+def _shipped() -> dict[str, resources.abc.Traversable]:
+    """The files of the shipped scenarios by name; those of one subject share a folder."""
+    top = resources.files("testbed") / "scenarios"
+    folders = [top, *(entry for entry in top.iterdir() if entry.is_dir())]
+    return {
+        entry.name.removesuffix(_SUFFIX): entry
+        for folder in folders
+        for entry in folder.iterdir()
         if entry.name.endswith(_SUFFIX)
-    )
-
-
-def _shipped() -> resources.abc.Traversable:
-    return resources.files("testbed") / "scenarios"
+    }
