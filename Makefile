@@ -1,12 +1,13 @@
 # Targets for people; each one makes the environment that it needs.
 .DEFAULT_GOAL := help
-.PHONY: help env demo test check golden bench scorecard fabric-test rdma-test clean
+.PHONY: help env demo test check golden bench scorecard scorecard-full \
+	fabric-test rdma-test clean
 
 ARGS ?=
 
 help:  ## Show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | \
-	  awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	  awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
 
 env:  ## Make .venv with everything that uv.lock pins
 	@PYTHON='$(PYTHON)' scripts/environment.sh
@@ -33,6 +34,9 @@ bench: env  ## Measure speed and memory of this machine
 
 scorecard: env  ## Score every strategy on every scenario -> docs/scorecard.md; QUICK=1: a few, to var/
 	@.venv/bin/skeletonhunter check scorecard $(if $(QUICK),--quick --out var/scorecard.md) $(ARGS)
+
+scorecard-full: env  ## The same with all seeds: many hours; called again, it goes on where it was
+	@.venv/bin/skeletonhunter check scorecard --full $(ARGS)
 
 fabric-test: env  ## As root: real packets; break a fabric of namespaces in 20 ways, score the incidents
 	@scripts/packages.sh iproute2 nftables util-linux

@@ -106,6 +106,8 @@ class PipelineRow(msgspec.Struct, frozen=True, tag="pipeline", kw_only=True):
     """One simulated cluster through the whole pipeline.
 
     clean        the scenario has no faults
+    every_s      time between two probes of a pair [s], of the slowest host
+    burst        probes of a record
     seconds      CPU time of all of it; judging_ms: median and worst time for one second's pane
     p_values     family -> counts of -log10 p in bins of a tenth, the last one open; clean input
     error        why the trial ended early; it then has no results
@@ -120,6 +122,8 @@ class PipelineRow(msgspec.Struct, frozen=True, tag="pipeline", kw_only=True):
     paths: int
     seconds: float
     judging_ms: tuple[float, float]
+    every_s: int = 1
+    burst: int = 1
     faults: list[FaultRow] = []
     false: list[FalseRow] = []
     p_values: dict[str, list[int]] = {}

@@ -45,8 +45,10 @@ def scorecard(
         minutes = sum(unit.cost_s for unit in units) / 60 / jobs
         report(f"{len(units)} trials, some {minutes:.0f} min on {jobs} processes")
         journal = directory / "results.partial.jsonl"
-        if limit_min is None and (request.quick or request.final):
+        if limit_min is None and not request.full and (request.quick or request.final):
             limit_min = plan.QUICK_LIMIT_MIN if request.quick else plan.LIMIT_MIN
+        if request.full:
+            _continue(results, journal, run)
         rows = runner.run(units, run, journal, jobs=jobs, limit_min=limit_min, report=report)
         have = {plan.key(row) for row in rows}
         left_out = sum(not unit.keys <= have for unit in units)
@@ -58,6 +60,15 @@ def scorecard(
     words = {True: "met", False: "MISSED", None: "-"}
     lines = [f"{words[g.met]:>6}  {g.on}: {g.goal}; reached {g.reached}" for g in goals(rows)]
     return "\n".join([*lines, f"written to {page}"])
+
+
+def _continue(results: Path, journal: Path, run: records.Run) -> None:
+    """Begin the journal with the finished trials of a shorter plan of the same code."""
+    if journal.exists() or not results.exists():
+        return
+    before, rows = records.read(results)
+    if before.sources == run.sources:
+        records.write(journal, run, rows)
 
 
 def describe(request: plan.PlanRequest, units: Sequence[plan.Unit], jobs: int) -> records.Run:

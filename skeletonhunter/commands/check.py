@@ -79,6 +79,9 @@ def register(app: typer.Typer) -> None:
         quick: Annotated[
             bool, typer.Option("--quick", help="Few seeds, small scenarios, less than 5 minutes.")
         ] = False,
+        full: Annotated[
+            bool, typer.Option("--full", help="All seeds of every scenario; takes many hours.")
+        ] = False,
         only: Annotated[
             list[str] | None,
             typer.Option(help="path, pipeline, clean, a setting or a scenario; repeatable."),
@@ -95,7 +98,7 @@ def register(app: typer.Typer) -> None:
         ] = None,
         minutes: Annotated[
             float | None,
-            typer.Option(min=0.0, help="Begin no trial later than this. [50, quick 4]"),
+            typer.Option(min=0.0, help="Begin no trial later than this. [80, quick 4, full none]"),
         ] = None,
         jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
         render_only: Annotated[
@@ -112,7 +115,7 @@ def register(app: typer.Typer) -> None:
         from evaluation.scorecard.scorecard import scorecard as make_scorecard
 
         request = plan.PlanRequest(
-            quick=quick, only=tuple(only or ()), seeds=seeds, seeds_from=seeds_from,
+            quick=quick, full=full, only=tuple(only or ()), seeds=seeds, seeds_from=seeds_from,
             strategies=tuple(strategies or ()), clean_hours=clean_hours,
         )  # fmt: skip
         if out is None and not request.final and not render_only:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from evaluation.scorecard import tuned_baselines
+from evaluation.scorecard import intervals, tuned_baselines
 from evaluation.scorecard.intervals import Estimate
 from evaluation.scorecard.page import published_results
+from evaluation.scorecard.page.cadence import MOST_ROUNDS, mean_rounds
 from evaluation.scorecard.page.markdown import percent
 from evaluation.scorecard.plan import DEFAULT
 from evaluation.scorecard.records import FaultRow, PathRow, PipelineRow, Row
@@ -27,6 +28,12 @@ SPARSE, NOISY = "fat_tree_sparse", "fat_tree_noisy"
 #: Scenarios that are like the published system's setting: rail Clos, all types, routes known.
 PUBLISHED_LIKE: Final = ("rail", "issue_types")
 SIMULTANEOUS: Final = "three_at_once"
+#: Scenarios of single faults in clusters that probe gently, and of losses too small for a window.
+GENTLE: Final = ("cadence", "burst")
+GRAY: Final = "gray"
+ONE_WAY: Final = "one-way-gentle"
+#: A gray loss is named within this time [s].
+GRAY_S: Final = 900.0
 UNKNOWN_ROUTES: Final = "routes_unknown"
 #: Weeks of clean input that are needed to conclude that the alarm budget holds.
 CLEAN_WEEKS: Final = 2
@@ -52,7 +59,10 @@ def goals(rows: Sequence[Row]) -> list[Goal]:
     mine = [row for row in rows if isinstance(row, PipelineRow) and row.strategy == DEFAULT]
     faulty = [row for row in mine if not row.clean]
     clean = [row for row in mine if row.clean and row.error is None]
-    return [*_paths(paths), *_systems(faulty), *_special(faulty), *_clean(clean)]
+    return [
+        *_paths(paths), *_systems(faulty), *_special(faulty), *_gentle(faulty), *_gray(faulty),
+        *_clean(clean),
+    ]  # fmt: skip
 
 
 def _paths(rows: Sequence[PathRow]) -> Iterator[Goal]:
@@ -143,6 +153,42 @@ def _special(rows: Sequence[PipelineRow]) -> Iterator[Goal]:
     yield Goal("routes unknown for half of the paths", "naming loses ≤ 3 points", "-",
                "not run" if lost is None else f"{lost:+.1f} points",
                None if lost is None else lost <= 3)  # fmt: skip
+
+
+def _gentle(rows: Sequence[PipelineRow]) -> Iterator[Goal]:
+    """A goal for each scenario and figure, as the worst cadence is not to hide in a mean."""
+    own = [row for row in rows if row.scenario.startswith(GENTLE)]
+    if not own:
+        yield Goal("clusters that probe gently", "precision, recall, naming, rounds", "-",
+                   "not run", None)  # fmt: skip
+    for name, group in grouped(own, lambda row: row.scenario).items():
+        figures = pipeline_figures(group)
+        shares = (figures.precision, figures.faults.recall, figures.faults.naming)
+        known = [each for each in shares if each is not None]
+        yield Goal(name, "precision, recall, class named ≥ 99 %", "-",
+                   ", ".join(map(percent, shares)),
+                   all(each.value >= 0.99 for each in known) if known else None)  # fmt: skip
+        means = {each: mean_rounds(group, each) for each in MOST_ROUNDS}
+        there = {each: mean for each, mean in means.items() if mean is not None}
+        yield Goal(name, "mean rounds to detect: "
+                   + ", ".join(f"{each} ≤ {most:g}" for each, most in MOST_ROUNDS.items()), "-",
+                   ", ".join(f"{each} {mean.value:.1f}" for each, mean in there.items()) or "none",
+                   all(mean.value <= MOST_ROUNDS[each] for each, mean in there.items())
+                   if there else None)  # fmt: skip
+
+
+def _gray(rows: Sequence[PipelineRow]) -> Iterator[Goal]:
+    for name, what in ((GRAY, "gray losses of 0.1-0.4 %"), (ONE_WAY, "5 % one way, 24 hosts")):
+        own = [row for row in rows if row.scenario == name]
+        goal = "≥ 95 % named within 15 min, 0 false" if name == GRAY else "≥ 95 % named, 0 false"
+        if not own:
+            yield Goal(what, goal, "-", "not run", None)
+            continue
+        shown = [fault for row in own for fault in row.faults]
+        soon = sum(f.found and f.seconds is not None and f.seconds <= GRAY_S for f in shown)
+        false, recall = sum(len(row.false) for row in own), intervals.share(soon, len(shown))
+        met = None if recall is None else recall.value >= 0.95 and false == 0
+        yield Goal(what, goal, "-", f"{percent(recall)}, {false} false", met)
 
 
 def _points_lost(known: Sequence[PipelineRow], unknown: Sequence[PipelineRow]) -> float | None:

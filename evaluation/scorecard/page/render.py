@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evaluation.scorecard import plan
+from evaluation.scorecard.page import cadence as cadence_section
 from evaluation.scorecard.page import pipeline as pipeline_section
 from evaluation.scorecard.page import plots, published_results, settings
 from evaluation.scorecard.page.goals import goals
@@ -42,6 +43,9 @@ def markdown(run: Run, rows: Sequence[Row], pictures: dict[str, str]) -> str:
             pipeline_section.times(mine, pictures),
             pipeline_section.wrong(mine),
         ]
+    gentle = [row for row in mine if row.every_s > 1 or row.burst > 1]
+    if gentle:
+        parts.insert(len(parts) - 1, cadence_section.cadence(gentle))
     if any(row.strategy != plan.DEFAULT for row in faulty):
         parts.append(pipeline_section.side_by_side(faulty))
     if clean:

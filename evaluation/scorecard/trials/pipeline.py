@@ -55,7 +55,7 @@ def run(name: str, seed: int, strategy: str, duration_s: int | None = None) -> P
     judging_ms = 1e3 * np.array(replay.judging_s or [0.0])
     return PipelineRow(
         scenario=name, seed=seed, strategy=strategy, clean=plan.clean,
-        simulated_s=length,
+        simulated_s=length, every_s=max(simulation.every_s), burst=simulation.burst,
         records=replay.counts.records, paths=replay.paths,
         seconds=round(time.process_time() - began, 3),
         judging_ms=(round(float(np.median(judging_ms)), 1), round(float(judging_ms.max()), 1)),

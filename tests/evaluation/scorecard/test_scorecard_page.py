@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from builders.scorecard_rows import ROWS, RUN, path_row, pipeline_row
+from builders.scorecard_rows import ROWS, RUN, fault, path_row, pipeline_row
 from msgspec.structs import replace
 
 from evaluation.scorecard import plan, records
 from evaluation.scorecard.page import render
 from evaluation.scorecard.page.goals import goals
-from evaluation.scorecard.records import FalseRow, Row
+from evaluation.scorecard.records import FalseRow, FaultRow, Row
 from skeletonhunter import cli
 
 
@@ -75,3 +75,29 @@ def test_missing_and_broken_results_are_errors_of_one_line(tmp_path: Path) -> No
     broken.write_bytes(b'{"type":"walk"}\n')
     with pytest.raises(records.RecordsError, match="line 1: Invalid value 'walk'"):
         records.read(broken)
+
+
+def test_a_gentle_cluster_is_judged_in_rounds_of_its_own() -> None:
+    slow = [
+        fault("crc_error", 50.0),
+        fault("rnic_port_down", 25.0, symptom="unconnectivity"),
+        fault("offloading_failure", 250.0, symptom="high_latency", effect="latency"),
+    ]
+    rows: list[Row] = [pipeline_row(slow, scenario="cadence-25", every_s=25)]
+    by = {goal.goal: goal for goal in goals(rows) if goal.on == "cadence-25"}
+    assert [goal.met for goal in by.values()] == [True, False]
+    assert "latency 10.0" in [goal.reached for goal in by.values()][1]
+    page = render.markdown(RUN, rows, {})
+    assert "| cadence-25 | 25 | 1 | 1 | 3 |" in page
+    assert "1 of 1; 10.0 (10.0-10.0), 10.0 |" in page
+
+
+def test_gray_losses_are_to_be_named_in_time_and_nothing_else() -> None:
+    def reached(faults: list[FaultRow], false: list[FalseRow]) -> bool | None:
+        own = [pipeline_row(faults, false, scenario="gray")]
+        return next(goal.met for goal in goals(own) if "gray" in goal.on)
+
+    in_time = fault("tor_loss", 800.0, magnitude=0.002)
+    assert reached([in_time], []) is True
+    assert reached([in_time], [FalseRow(component="tor:b", symptom="loss", at_s=9.0)]) is False
+    assert reached([in_time, fault("tor_loss", 901.0)], []) is False

@@ -31,7 +31,7 @@ def test_final_seeds_are_not_those_that_are_tuned_on() -> None:
     assert {unit.seed for unit in developed} == set(range(1000, 1020))
 
 
-@pytest.mark.parametrize(("quick", "minutes"), [(False, 60), (True, 5)])
+@pytest.mark.parametrize(("quick", "minutes"), [(False, 90), (True, 5)])
 def test_the_plan_fits_its_time_on_two_cores(quick: bool, minutes: int) -> None:
     cost_s = sum(unit.cost_s for unit in plan.units(plan.PlanRequest(quick=quick)))
     assert cost_s / 2 / 60 < minutes * 0.95
@@ -43,6 +43,17 @@ def test_scenarios_with_fewer_seeds_exist() -> None:
     assert (
         len(plan.seeds_of("pipeline", plan.PlanRequest(), "rail-2048")) == plan.FEWER["rail-2048"]
     )
+
+
+def test_the_full_plan_has_all_seeds_of_expensive_scenarios() -> None:
+    full = plan.PlanRequest(full=True)
+    assert full.final
+    assert all(len(plan.seeds_of("pipeline", full, name)) == plan.SEEDS for name in plan.FEWER)
+
+
+def test_a_gently_probed_cluster_costs_less_than_its_paths() -> None:
+    cost = [plan.cost_s(name) / scenario.load(name).duration_s for name in ("cadence-25", "gray")]
+    assert cost[0] < cost[1] / 1.5, "as many paths; one probe in 25 s instead of one a second"
 
 
 def test_every_scenario_has_its_first_seed_before_any_has_its_second() -> None:

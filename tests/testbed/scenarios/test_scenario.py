@@ -62,7 +62,20 @@ def test_every_type_that_probes_can_show_has_its_turn() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["fat-tree-sparse", "fat-tree-noisy"])
+def test_shipped_scenarios_in_folders_are_found_by_their_names() -> None:
+    assert {"demo", "cadence-25", "gray"} <= set(scenario.names())
+    assert scenario.load("cadence-25").probing.every_s == 25
+
+
+def test_a_scenario_that_ends_before_its_faults_is_refused(tmp_path: Path) -> None:
+    turn = "[in_turn]\nstart_s = 10\nlasting_s = 5\nlatency_lasting_s = 5\ngap_s = 5"
+    with pytest.raises(ScenarioError, match="duration_s is 20; the faults in turn take 190"):
+        scenario.load(write(tmp_path, turn))
+
+
+@pytest.mark.parametrize(
+    "name", ["fat-tree-sparse", "fat-tree-noisy", "many-links-burst", "many-links-burst-dense"]
+)
 def test_the_published_trees_have_52_lossy_directions_on_26_links_between_switches(
     name: str,
 ) -> None:
