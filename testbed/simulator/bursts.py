@@ -22,6 +22,7 @@ def median_spread(probes: int) -> float:
 def bursts(
     single: Measured,
     keep: F64,
+    heard: NDArray[np.bool_],
     several: NDArray[np.bool_],
     probes: int,
     sigma: float,
@@ -31,16 +32,14 @@ def bursts(
 
     single   the first probe of each record, and the median round trip
     keep     (N,) probability that a probe is answered
+    heard    (N,) records whose both ends are there; the others are lost as a whole
     several  (N,) records that are bursts; a traceroute is none
     sigma    of ln(round trip) between probes
-    A record whose first probe was lost to anything but ``keep`` (a starved or dead end) is lost
-    as a whole if it was sure to be answered.
     """
     sent = np.where(several, probes, 1).astype(np.int32)
     lost = (single.dial == TIMEOUT).astype(np.int32)
     arrived = probes - rng.binomial(probes, np.clip(1.0 - keep, 0.0, 1.0))
-    stopped = (single.dial == TIMEOUT) & (keep >= 0.999)
-    lost = np.where(several, np.where(stopped, probes, probes - arrived), lost).astype(np.int32)
+    lost = np.where(several, np.where(heard, probes - arrived, probes), lost).astype(np.int32)
     dial = single.dial.copy()
     dial[several & (lost < probes) & (dial == TIMEOUT)] = SUCCESS
     dial[several & (lost == probes)] = TIMEOUT

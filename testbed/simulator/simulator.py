@@ -224,14 +224,16 @@ class Simulation:
             keep = np.where(trace, 1 - (1 - keep) ** 3, keep)
         passed = epoch.baseline.burst_keep_at(path, index)
         arrived = rng.random(count) < (keep if passed is None else keep * passed)
+        heard = np.ones(count, np.bool_)  # by an end that is there and has CPU
         for moment in moments:
             slow = (
                 moment.rnics[epoch.paths.src_rnic[path]] | moment.rnics[epoch.paths.dst_rnic[path]]
             )
-            arrived &= ~(slow & (rng.random(count, np.float32) < STARVED_LOSS))
+            heard &= ~(slow & (rng.random(count, np.float32) < STARVED_LOSS))
         times = epoch.paths.times
         if times is not None:
-            arrived &= index < times.dies_s[path]
+            heard &= index < times.dies_s[path]
+        arrived &= heard
         dial = np.where(arrived, SUCCESS, TIMEOUT).astype(np.int8)
         if effects.refused.any():
             dial[arrived & effects.refused[path] & ~trace] = REFUSED
@@ -247,7 +249,7 @@ class Simulation:
         if self.burst == 1:
             return found
         passing = keep if passed is None else keep * passed
-        return bursts(found, passing, ~trace, self.burst, self.noise.rtt_sigma, rng)
+        return bursts(found, passing, heard, ~trace, self.burst, self.noise.rtt_sigma, rng)
 
     def _epoch(self, hour: int) -> PortEpoch:
         if hour not in self._epochs:

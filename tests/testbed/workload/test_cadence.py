@@ -28,8 +28,7 @@ def simulated(**probing: object) -> Simulation:
         clos.build(SPEC, 1),
         seed=1,
         start_ns=START_NS,
-        noise=QUIET,
-        **probing,  # type: ignore[arg-type]  # one test's own cadence
+        **{"noise": QUIET, **probing},  # type: ignore[arg-type]  # one test's own cadence
     )
 
 
@@ -99,3 +98,11 @@ def test_a_burst_to_a_dead_port_loses_every_probe_and_times_out() -> None:
 def test_a_cadence_below_a_second_is_refused_in_one_line() -> None:
     with pytest.raises(ValueError, match="every_s is in whole seconds"):
         simulated(every_s=(0,))
+
+
+def test_a_burst_loses_its_probes_one_by_one_to_background_loss() -> None:
+    noisy = Noise(link_loss=(5e-5, 5e-5))
+    table = pings(simulated(burst=100, noise=noisy), range(20))
+    sent, lost = (table[name].to_numpy() for name in ("sent", "lost"))
+    assert 5e-5 < lost.sum() / sent.sum() < 1e-3
+    assert lost.max() < 10
