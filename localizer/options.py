@@ -9,7 +9,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from localizer.baselines import clocks, drift, hosts, latency, loss, source_weights
+from localizer.baselines import (
+    cadence,
+    clocks,
+    drift,
+    hosts,
+    latency,
+    loss,
+    source_weights,
+    sparse_latency,
+)
 from localizer.detectors import drift as drift_test
 from localizer.detectors import flapping, lof, peer_groups, silence, spike
 from localizer.detectors import latency as latency_test
@@ -62,12 +71,14 @@ class Retention:
 class BaselineParameters:
     """One for each baseline, by the name of its module."""
 
+    cadence: cadence.CadenceParameters = cadence.DEFAULT
     clocks: clocks.ClockParameters = clocks.DEFAULT
     drift: drift.DriftBaselineParameters = drift.DEFAULT
     hosts: hosts.HostActivityParameters = hosts.DEFAULT
     latency: latency.LatencyBaselineParameters = latency.DEFAULT
     loss: loss.LossBaselineParameters = loss.DEFAULT
     source_weights: source_weights.SourceWeightParameters = source_weights.DEFAULT
+    sparse_latency: sparse_latency.SparseLatencyParameters = sparse_latency.DEFAULT
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,22 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from localizer.baselines.cadence import Cadence
 from localizer.baselines.drift import DriftBaseline
 from localizer.baselines.hosts import HostActivity
 from localizer.baselines.latency import FEATURES, LatencyBaseline
 from localizer.baselines.loss import LossBaseline
 from localizer.baselines.pane_history import PaneHistory
 from localizer.baselines.source_weights import bounded
+from localizer.baselines.sparse_latency import SparseLatency
 from localizer.detectors.alarm_budget import AlarmBudget
-from localizer.detectors.latency import LatencyDeviation, comparable, deviation
+from localizer.detectors.latency import (
+    LatencyDeviation,
+    SparseEvidence,
+    comparable,
+    deviation,
+    with_sparse,
+)
 from localizer.fabric.incidence.incidence import Incidence
 from localizer.fabric.observability import Classes, classes
 from localizer.fabric.path_index import PathIndex
@@ -55,12 +63,15 @@ class FabricState:
         self.incidence = Incidence(topology)
         self.history = PaneHistory()
         self.latency = LatencyBaseline(options.timing.window_s, options.baselines.latency)
+        self.cadence = Cadence(options.timing.window_s, options.baselines.cadence)
+        self.sparse_latency = SparseLatency(options.baselines.sparse_latency)
         self.drift = DriftBaseline(options.baselines.drift)
         self.background = LossBaseline(options.baselines.loss)
         self.hosts = HostActivity(options.baselines.hosts)
         self._columns = PathColumns()
         self._inventory = Inventory(topology)
         self.deviation: LatencyDeviation | None = None
+        self._sparse: SparseEvidence | None = None  # of the newest window
         self.suspects: set[str] = set()
         self.silent_scopes: set[str] = set()
         self._classes: Classes | None = None
@@ -107,6 +118,8 @@ class FabricState:
         if batch.jumped:
             self.history.clear()
             self.latency.clear()
+            self.sparse_latency.clear()
+            self._sparse = None
         self.newest_s = batch.second
         counts: dict[str, list[npt.NDArray[np.uint32]]] = {n: [] for n in PaneHistory.FIELDS}
         rows: list[I64] = [np.empty(0, np.int64)]
@@ -119,11 +132,27 @@ class FabricState:
         where = np.concatenate(rows)
         empty = np.empty(0, np.uint32)
         counted = {n: np.concatenate([empty, *p]) for n, p in counts.items()}
+        rtt_us = np.concatenate(rtt)
+        self._learn_answers(batch.second, where, rtt_us)
         source = self.src[where]
         weighted = bounded(source, counted, self.options.baselines.source_weights)
-        self.history.put(batch.second, where, np.concatenate(rtt), **weighted)
+        self.history.put(batch.second, where, rtt_us, **weighted)
         self.hosts.probed(batch.second, source)
         self.deviation = self._latency_deviation(batch) if batch.windows else None
+
+    def _learn_answers(self, second: int, rows: I64, rtt_us: npt.NDArray[np.float32]) -> None:
+        """Learn the cadence of the paths that are probed, and the answers of the sparse ones."""
+        self.cadence.observe(second, rows, self.history.last_seen)
+        if self._sparse is None:
+            return
+        window_s, slow_us = np.zeros(len(self.index)), np.full(len(self.index), np.nan)
+        known = len(self._sparse.slow_us)
+        window_s[:known], slow_us[:known] = self._sparse.window_s, self._sparse.slow_us
+        # The first answers of a new path are kept, whatever its cadence will turn out to be.
+        window_s[known:] = self.options.baselines.sparse_latency.longest_s
+        kept = (rtt_us > 0) & (window_s[rows] > 0)
+        rows, rtt_us = rows[kept], rtt_us[kept]
+        self.sparse_latency.add(second, rows, rtt_us, window_s[rows], slow_us[rows])
 
     def _latency_deviation(self, batch: SecondBatch) -> LatencyDeviation:
         parts = list(zip(self._rows(batch.windows), batch.windows, strict=True))
@@ -139,17 +168,41 @@ class FabricState:
                 self.options.detectors.latency.least_answers,
             )  # fmt: skip
         end_s, detectors = batch.second + 1, self.options.detectors
+        sparse, round_s = self.cadence.sparse(self.pair, self.history.last_seen, batch.second)
+        features[sparse] = np.nan
         found = deviation(
             self.latency, end_s, features, self.layer, detectors.latency, detectors.lof
         )
         self.latency.learn(end_s, features, found.flagged)
+        if len(sparse):
+            found = self._with_sparse(found, end_s, sparse, round_s)
+        self._sparse = found.sparse
         return found
+
+    def _with_sparse(
+        self, dense: LatencyDeviation, end_s: int, rows: I64, round_s: npt.NDArray[np.float32]
+    ) -> LatencyDeviation:
+        """Add the deviation of n sparse paths, of pairs whose rounds are so long (n,) [s]."""
+        answers = self.sparse_latency
+        reference = answers.reference(end_s, rows, self.pair[rows], self.latency.middle[rows])
+        self.latency.adopt(rows, reference.usual_us)
+        return with_sparse(
+            dense, end_s, rows, answers.window_s(round_s), answers.answers(rows), reference,
+            self.layer, self.options.detectors.latency,
+        )  # fmt: skip
+
+    def sparse_rows(self, rows: I64) -> I64:
+        """Which of these paths (n,) have no windows: indices into them."""
+        if self._sparse is None:
+            return np.empty(0, np.int64)
+        return np.flatnonzero(self._sparse.window_s[rows] > 0)
 
     def _rows(self, batches: list[pa.RecordBatch]) -> list[I64]:
         rows, new = self.index.rows(batches)
         if len(new):
             self.incidence.add(new)
             self.history.grow(len(self.index))
+            self.cadence.grow(len(self.index))
             self._columns.append(new, self.hosts)
             self._inventory.learn_pods(new)
         return rows
@@ -179,7 +232,9 @@ class FabricState:
             or version != self.incidence.version
             or self.newest_s - second >= live_s // 3
         ):
-            live = self.history.last_seen >= self.newest_s - live_s
+            live = self.cadence.live(
+                self.history.last_seen, self.newest_s, live_s, self.options.retention.unheard_s
+            )
             factored, incidence = self.incidence.factored(), self.incidence
             fresh = classes(factored, incidence.components, live, incidence.kinds)
             if version != incidence.version or not fresh.same(self._classes):
@@ -193,6 +248,10 @@ class FabricState:
         self.incidence.retain(rows)
         self.history.retain(rows)
         self.latency.retain(rows)
+        self.cadence.retain(rows)
+        self.sparse_latency.retain(rows)
+        if self._sparse is not None:
+            self._sparse = self._sparse.retained(rows)
         self.drift.retain(rows)
         self._columns.retain(rows)
         self.deviation = None

@@ -97,6 +97,11 @@ class LatencyBaseline:
         return self._reference
 
     @property
+    def middle(self) -> F32:
+        """(P,) median of the windows of the last minutes [us]; NaN where there are none."""
+        return self._summary.middle_us
+
+    @property
     def spread(self) -> F32:
         """(P,) robust spread of the references' values [us]; 0 where too few are known."""
         return self._summary.spread_us
@@ -115,6 +120,11 @@ class LatencyBaseline:
         self._reference = np.where(
             np.isfinite(known.middle_us), known.middle_us, _padded(self._reference, paths)
         )
+
+    def adopt(self, rows: I64, usual_us: npt.NDArray[np.float64]) -> None:
+        """Set ``reference`` of paths that have no windows (n,) to what their newest answers are
+        compared with [us]."""
+        self._reference[rows] = usual_us
 
     def learn(self, end_s: int, features: F32, flagged: Bool) -> None:
         """Remember a window, if it ends on a multiple of the window's length.

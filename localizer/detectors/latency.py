@@ -9,7 +9,7 @@ and went three times in five minutes is the rhythm of the workload.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -17,12 +17,14 @@ import numpy.typing as npt
 
 from localizer.baselines.latency import QUARTILES, LatencyBaseline
 from localizer.baselines.robust import MAD_TO_SIGMA
+from localizer.baselines.sparse_latency import Reference
 from localizer.detectors import lof
 from schemas.parameters.parameter import parameter
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 Bool = npt.NDArray[np.bool_]
+I64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,31 @@ DEFAULT: Final = LatencyParameters()
 
 
 @dataclass(frozen=True, slots=True)
+class SparseEvidence:
+    """Answers of sparse paths, one by one: M of them.
+
+    window_s  (P,) seconds that the evidence of each path spans; 0: it has windows
+    row       (M,) path of each answer; second (M,) of it
+    slow      (M,) whether it is slow by itself
+    slow_us   (P,) answers of sparse paths above this are slow [us]; NaN where unknown
+    """
+
+    window_s: F64
+    row: I64
+    second: I64
+    slow: Bool
+    slow_us: F64
+
+    def retained(self, rows: Bool) -> SparseEvidence:
+        """Without the answers, and all paths but those of a mask (P,)."""
+        known = rows[: len(self.window_s)]
+        none = np.empty(0, np.int64)
+        return SparseEvidence(
+            self.window_s[known], none, none, np.empty(0, bool), self.slow_us[known]
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class LatencyDeviation:
     """One window against the past, per path.
 
@@ -87,6 +114,7 @@ class LatencyDeviation:
     lof            (P,) Local Outlier Factor of the paths that shifted; NaN elsewhere, or without a
                    past
     healthy_share  share of healthy paths that may look shifted [1]
+    sparse         evidence of the sparse paths; None where all have windows
     """
 
     valid: Bool
@@ -95,6 +123,7 @@ class LatencyDeviation:
     flagged: Bool
     lof: F32
     healthy_share: float = DEFAULT.healthy_share
+    sparse: SparseEvidence | None = None
 
 
 def deviation(
@@ -135,6 +164,76 @@ def deviation(
     flagged = np.zeros(paths, bool)
     flagged[shifted] = ~(factor[shifted] < parameters.outlying)  # NaN: the shift alone decides
     return LatencyDeviation(valid, excess, noise, flagged, factor, parameters.healthy_share)
+
+
+def with_sparse(
+    dense: LatencyDeviation,
+    end_s: int,
+    rows: I64,
+    window_s: F64,
+    answers: tuple[F32, I64],
+    reference: Reference,
+    layer: npt.NDArray[np.int8],
+    parameters: LatencyParameters = DEFAULT,
+) -> LatencyDeviation:
+    """The deviation of the paths with windows, and of n sparse ones by their newest answers.
+
+    rows       (n,) sparse paths; window_s (n,) seconds that their evidence spans
+    answers    (n, m) round trips [us], 0 where absent, and the seconds of their panes
+    reference  (n,) what they are compared with; layer (P,)
+    The value of a path is the mean of the three quartiles of its answers, as that of a window.
+    """
+    rtt, second = answers
+    new = (
+        (rtt > 0) & (second >= end_s - window_s[:, None]) & np.isfinite(reference.usual_us)[:, None]
+    )
+    valid = new.any(axis=1)
+    usual = np.nan_to_num(reference.usual_us, nan=0.0)
+    excess = np.where(valid, _mean_of_quartiles(rtt, new) - usual, 0.0)
+    noise = np.maximum(
+        np.maximum(reference.spread_us, parameters.noise_share * usual), parameters.noise_us
+    )
+    for code in np.unique(layer[rows[valid]]):
+        here = valid & (layer[rows] == code)
+        noise[here] = np.maximum(
+            noise[here], _cross_section(excess[here], parameters.quicker_share)
+        )
+    least = np.maximum(parameters.least_us, parameters.least_share * usual)
+    bound = np.maximum(parameters.sigmas * noise, least)
+    at, _ = np.nonzero(new)
+    paths = len(dense.valid)
+    spans, slow_us = np.zeros(paths), np.full(paths, np.nan)
+    spans[rows], slow_us[rows] = (
+        window_s,
+        np.where(np.isfinite(reference.usual_us), usual + bound, np.nan),
+    )
+    evidence = SparseEvidence(spans, rows[at], second[new], rtt[new] > slow_us[rows[at]], slow_us)
+    merged = replace(
+        dense, valid=dense.valid.copy(), excess_us=dense.excess_us.copy(),
+        noise_us=dense.noise_us.copy(), flagged=dense.flagged.copy(), lof=dense.lof.copy(),
+        sparse=evidence,
+    )  # fmt: skip
+    merged.valid[rows], merged.excess_us[rows], merged.noise_us[rows] = valid, excess, noise
+    merged.flagged[rows], merged.lof[rows] = valid & (excess > bound), np.nan
+    return merged
+
+
+def _mean_of_quartiles(values: F32, counts: Bool) -> F64:
+    """(n,) mean of the three quartiles of the values (n, m) that count; 0 where none does.
+
+    Source  quantiles of type 7 (Hyndman & Fan 1996), as those of windows
+    """
+    ordered = np.sort(np.where(counts, values, np.inf), axis=1).astype(np.float64)
+    ordered[np.isinf(ordered)] = 0.0  # behind the last that counts
+    last = np.maximum(counts.sum(axis=1) - 1, 0)[:, None]
+    total = np.zeros(len(values))
+    for quarter in (1, 2, 3):
+        position = last * quarter / 4
+        below = np.floor(position).astype(np.int64)
+        low = np.take_along_axis(ordered, below, axis=1)
+        high = np.take_along_axis(ordered, np.minimum(below + 1, last), axis=1)
+        total += (low + (high - low) * (position - below))[:, 0] / 3
+    return total
 
 
 def comparable(

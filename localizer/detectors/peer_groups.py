@@ -119,6 +119,35 @@ def excess_p_value(
     return float(_p_values(n[None], k[None], every, every_hit, healthy_share, parameters)[0])
 
 
+def stratified_p_value(
+    share: F64,
+    stratum: I64,
+    weight: F64,
+    slow: Bool,
+    healthy_share: float = _HEALTHY_SHARE,
+    parameters: PeerGroupParameters = DEFAULT,
+) -> float:
+    """P(so many slow answers) if those of a component are slow as often as others of their stratum.
+
+    share          (M,) of which the path of each answer crosses the component
+    stratum        (M,) code of peer group and time; weight (M,) of each answer; slow (M,)
+    healthy_share  of healthy answers that look slow, whatever the others do [1]
+    returns        1 where no answer is slow, or where no stratum has others to compare with
+    Source         a binomial whose rate is the mean over strata, as Mantel & Haenszel (1959) pool;
+                   the rate of few others is Jeffreys' posterior mean
+    """
+    n, k, others, late = (
+        np.bincount(stratum, each).astype(np.float64)
+        for each in (weight * share, weight * share * slow, 1.0 - share, (1.0 - share) * slow)
+    )
+    compared = others >= parameters.least_others
+    rate = np.maximum((late + 0.5) / (others + 1.0), healthy_share)
+    votes, found, expected = (float((each * compared).sum()) for each in (n, k, n * rate))
+    if found <= 0:
+        return 1.0
+    return float(special.betainc(found, max(votes - found, 0.0) + 1.0, expected / votes))
+
+
 def _p_values(
     n: F64,
     k: F64,

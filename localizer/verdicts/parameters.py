@@ -55,9 +55,21 @@ class LatencyVerdictParameters:
     """Of verdicts on latency.
 
     most_moved  share of a component's paths that must have moved, of those that the fault can hit
+    pace        paths whose evidence spans so many times as long are judged apart from quicker ones
+    draws_in_span    sparse paths: answers within this part of the evidence are one draw,
+    shortest_draw_s  or within so long
+    least_draws      draws in which answers must be slow
+    rounds           the newest of so many parts of the evidence must be slow, too,
+    lasting          in this share of the rate of all of it
     """
 
     most_moved: float = parameter(0.5, unit="1", source=_CHOSEN)
+    pace: float = parameter(2.5, unit="1", source=_CHOSEN)
+    draws_in_span: float = parameter(16.0, unit="draws", source=_CHOSEN)
+    shortest_draw_s: float = parameter(2.0, unit="s", source=_CHOSEN)
+    least_draws: int = parameter(3, unit="draws", source=_CHOSEN)
+    rounds: float = parameter(4.0, unit="rounds", source=_CHOSEN)
+    lasting: float = parameter(0.5, unit="1", source=_CHOSEN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ from localizer.detectors.change_point import change_of_level
 from localizer.evidence import Attribution, Evidence
 from localizer.fabric.observability import Classes
 from localizer.state import FabricState
-from localizer.verdicts.attribute import Candidate, Unclaimed, attribute
+from localizer.verdicts.attribute import Candidate, Over, Unclaimed, attribute
 from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.decision import Decision
 from localizer.verdicts.rules import quorum
+from localizer.verdicts.rules.answers import by_pace, timing
 from localizer.verdicts.verdict import Verdict
 
 Bool = npt.NDArray[np.bool_]
@@ -34,16 +35,19 @@ def latency(state: FabricState, at: int, judged: Bool) -> Decision:
     left = judged
     verdicts: list[Verdict] = []
     window, sudden = state.deviation, _sudden(state, at)
-    recent_s = state.options.detectors.spike.recent_s
-    timing = state.options.timing
-    spans = ((sudden, recent_s, 1.0), (window, timing.window_s, float(timing.hop_s)))
-    for shift, length, every_s in spans:
-        if shift is not None:
-            policy = _alarm(state, at, shift, judged, left, length, every_s)
-            if policy is not None:
-                found, rest = attribute(state, policy, Unclaimed.of(left))
-                left = rest.left
-                verdicts += found
+    times = state.options.timing
+    spans: list[tuple[detector.LatencyDeviation, int, float]] = []
+    if sudden is not None:
+        spans.append((sudden, state.options.detectors.spike.recent_s, 1.0))
+    if window is not None:
+        paces = by_pace(window, times.window_s, state.options.verdicts.latency)
+        spans += [(shift, length_s, times.hop_s / len(paces)) for shift, length_s in paces]
+    for shift, length_s, every_s in spans:
+        policy = _alarm(state, at, shift, judged, left, length_s, every_s)
+        if policy is not None:
+            found, rest = attribute(state, policy, Unclaimed.of(left))
+            left = rest.left
+            verdicts += found
     return Decision(verdicts, deviation=sudden if window is None else None)
 
 
@@ -89,7 +93,10 @@ def _alarm(
         state.src, overlay, state.background.rate, latency=True,
         plausible=p < state.options.verdicts.attribution.plausible,
     )  # fmt: skip
-    sent, lost = (state.history.total(name, at, length) for name in ("sent", "lost"))
+    ring_s = min(length, state.options.timing.window_s)
+    sent, lost = (state.history.total(name, at, ring_s) for name in ("sent", "lost"))
+    if shift.sparse is not None:
+        sent = np.maximum(sent, np.bincount(shift.sparse.row, minlength=len(sent)) * valid)
     alarm = Alarm(groups, evidence, sent, lost, length, shift.excess_us)
     vote = quorum.per_pair(state.pair, left & valid)
     return LatencyPolicy(state, at, alarm, level, shift, valid, peers, vote)
@@ -120,7 +127,7 @@ class LatencyPolicy:
         """(P,) paths whose shift is known, of the overlay alone where only that is hit."""
         return self.valid & self.alarm.evidence.overlay if attribution.tunnelled else self.valid
 
-    def validate(self, candidate: Candidate) -> Finding | None:
+    def validate(self, candidate: Candidate) -> Finding | Over | None:
         """See ``attribute.Policy``."""
         state, shift, vote = self.state, self.shift, self.vote
         flagged, window_s = self.alarm.evidence.bad, self.alarm.window_s
@@ -141,6 +148,18 @@ class LatencyPolicy:
         hit *= state.options.verdicts.latency.most_moved
         if not p < self.level or k < hit * n or witnesses < state.options.observers:
             return None
+        if shift.sparse is not None:
+            parameters = state.options.verdicts.latency
+            found = timing(
+                shift, shift.sparse, self.at, share * rows, candidate.counts, self.vote,
+                self.peers, parameters,
+            )  # fmt: skip
+            if found is not None:
+                if not found.p_value < self.level or found.draws < parameters.least_draws:
+                    return None
+                if not found.lasting:
+                    return Over()
+                p = max(p, found.p_value)
         lof = None
         if np.isfinite(shift.lof[mine]).any():
             lof = round(float(np.nanmedian(shift.lof[mine])), 2)
@@ -173,6 +192,9 @@ def _onset(state: FabricState, at: int, bad: I64) -> int:
     Over what the ring of panes holds; the level of a second is the mean over the bad paths that
     were answered in it of ln(round trip / reference).
     """
+    sparse = state.sparse_rows(bad)
+    if len(sparse) and len(sparse) > len(bad) // 2:
+        return _onset_of_answers(state, bad[sparse])
     seconds = range(at - state.history.seconds + 1, at + 1)
     rtt = np.stack([state.history.rtt_us(second)[bad] for second in seconds])
     heard = rtt > 0
@@ -181,3 +203,14 @@ def _onset(state: FabricState, at: int, bad: I64) -> int:
     count = heard.sum(axis=1).astype(np.float64)
     level = ratio.sum(axis=1, dtype=np.float64) / np.maximum(count, 1.0)
     return seconds[change_of_level(level, count)]
+
+
+def _onset_of_answers(state: FabricState, bad: I64) -> int:
+    """The same of sparse paths, over the answers of each that are kept."""
+    rtt, second = state.sparse_latency.answers(bad)
+    heard = rtt > 0
+    usual = np.broadcast_to(state.latency.reference[bad][:, None], rtt.shape)
+    seconds, of = np.unique(second[heard], return_inverse=True)
+    ratio = np.log(rtt[heard] / usual[heard]).astype(np.float64)
+    count = np.bincount(of).astype(np.float64)
+    return int(seconds[change_of_level(np.bincount(of, ratio) / count, count)])

@@ -1,0 +1,127 @@
+"""How often each five-tuple is probed, learnt from the seconds in which it was.
+
+Agents choose their own cadence, and may change it at any time. A path is *sparse* when a window of
+30 s holds too few of its probes to be compared by itself.
+
+Memory: one float32 a path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.fabric.key_index import GrowableArray
+from schemas.parameters.parameter import parameter
+
+Bool = npt.NDArray[np.bool_]
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+_SCRAMBLE: Final = 2_654_435_761  # Knuth's multiplicative hash: no cadence follows its low bits
+_PARTS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CadenceParameters:
+    """How intervals are learnt.
+
+    newest      weight of the newest interval in the mean
+    most_grown  an interval counts up to so many times the mean: an outage is no cadence
+    probes      a window must hold so many probes of a path, or else the path is sparse
+    live        a path that has not been probed for so many intervals is not probed any more
+    """
+
+    newest: float = parameter(
+        0.5, unit="1", source="chosen: a new cadence is known after three probes"
+    )
+    most_grown: float = parameter(
+        4.0, unit="1", source="chosen: pytest tests/localizer/baselines/test_cadence.py"
+    )
+    probes: float = parameter(
+        4.0, unit="probes", source="chosen: three must be answered, and one may be lost"
+    )
+    live: float = parameter(
+        2.5, unit="1", source="chosen: one probe may be missing, and the next one late"
+    )
+
+
+DEFAULT: Final = CadenceParameters()
+
+
+class Cadence:
+    """Mean interval between the seconds in which each path is probed."""
+
+    def __init__(self, window_s: int = 30, parameters: CadenceParameters = DEFAULT) -> None:
+        self._parameters = parameters
+        self._interval = GrowableArray(np.float32)
+        self._sparse_s = window_s / parameters.probes
+        self.any_sparse = False
+
+    @property
+    def interval_s(self) -> F32:
+        """(P,) mean interval between probes [s]; 0 until a path has been probed twice."""
+        interval: F32 = self._interval.values
+        return interval
+
+    def grow(self, paths: int) -> None:
+        """Make room for new paths."""
+        self._interval.grow(paths)
+
+    def retain(self, rows: Bool) -> None:
+        """Drop all other paths (P,)."""
+        self._interval.retain(rows)
+
+    def observe(self, second: int, rows: I64, last_seen: I64) -> None:
+        """Learn from the paths that are probed in a second.
+
+        rows       (n,) paths; last_seen (P,) second of their probe before this one, -1 for none
+        Where most paths are probed every few seconds, a quarter of them is learnt from each time.
+        """
+        known = self.interval_s
+        if len(rows) * self._sparse_s > len(known):
+            rows = rows[rows % _PARTS == (second * _SCRAMBLE >> 16) % _PARTS]
+        before = last_seen[rows]
+        rows, gap = rows[before >= 0], (second - before[before >= 0]).astype(np.float32)
+        mean, weight = known[rows], np.float32(self._parameters.newest)
+        capped = np.minimum(gap, np.float32(self._parameters.most_grown) * mean)
+        known[rows] = np.where(mean > 0, mean + weight * (capped - mean), gap)
+
+    def sparse(self, pair: I64, last_seen: I64, now_s: int) -> tuple[I64, F32]:
+        """Rows (n,) of the sparse paths, and the rounds (n,) of their pairs: the time between two
+        probes of any of a pair's five-tuples [s].
+
+        pair       (P,) code of the endpoint pair; last_seen (P,) [s]; now_s [s]
+        A path that was probed once has the cadence of its pair's other paths, or else that of the
+        median path.
+        """
+        interval = self.interval_s
+        self.any_sparse = bool((interval > self._sparse_s).any())
+        if not self.any_sparse:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        known = interval > 0
+        pairs = int(pair.max()) + 1
+        total = np.bincount(pair[known], interval[known], pairs)
+        count = np.bincount(pair[known], minlength=pairs)
+        usual = np.where(count > 0, total / np.maximum(count, 1), np.median(interval[known]))
+        filled = np.where(known, interval, usual[pair])
+        rows = np.flatnonzero(filled > self._sparse_s)
+        live = now_s - last_seen <= self._parameters.live * filled
+        rate = np.bincount(pair[live], 1.0 / filled[live], pairs)[pair[rows]]
+        return rows, np.minimum(1.0 / np.maximum(rate, 1e-9), filled[rows]).astype(np.float32)
+
+    def live(self, last_seen: I64, now_s: int, least_s: float, most_s: float) -> Bool:
+        """(P,) paths that are still probed: the newest probe is no older than a few intervals.
+
+        last_seen  (P,) [s]; least_s, most_s bound how old [s]
+        """
+        age = now_s - last_seen
+        if not self.any_sparse:
+            return age <= least_s
+        known = self.interval_s > 0
+        interval = np.where(known, self.interval_s, np.median(self.interval_s[known]))
+        return age <= np.clip(self._parameters.live * interval, least_s, most_s)
