@@ -56,6 +56,7 @@ class Finding:
     lone_host  the host that complains alone, where too few do; None: enough do
     lof      median Local Outlier Factor of the bad paths; None where there is none
     drifted  how far, of a slow drift
+    renewal_s  seconds in which the evidence renews itself
     """
 
     symptom: Symptom
@@ -66,6 +67,7 @@ class Finding:
     lone_host: str | None = None
     lof: float | None = None
     drifted: Drifted | None = None
+    renewal_s: float = 1.0
 
 
 def build(
@@ -132,7 +134,7 @@ def _named(
         finding.effect,
         direction=_direction(alarm, attribution), instead_of=instead_of,
         alternatives=alternatives, drifted=finding.drifted,
-        five_tuples=_five_tuples(alarm, attribution),
+        five_tuples=_five_tuples(alarm, attribution), renewal_s=finding.renewal_s,
     )  # fmt: skip
 
 

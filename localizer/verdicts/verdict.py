@@ -119,6 +119,7 @@ class Verdict:
     untraced             routes that are not known; None: all that matter are
     hosts       of a scope outage: its hosts
     measured    what probes show; None for a verdict by rule
+    renewal_s   seconds in which the evidence renews itself
     restored    evidence that a former process wrote, which is written again as it is
     """
 
@@ -145,6 +146,7 @@ class Verdict:
     untraced: Untraced | None = None
     hosts: list[str] = field(default_factory=list)
     measured: Measured | None = None
+    renewal_s: float = 1.0
     restored: dict[str, object] | None = None
 
     @property

@@ -30,7 +30,7 @@ _route_decoder: Final = msgspec.json.Decoder(list[str | None])
 #: Columns that windowing reads; the others are for the sink only.
 USED: Final = frozenset(
     {
-        *ping.REQUIRED, "src_idc", "latency", "loss_rate", "sent", "lost", "route",
+        *ping.REQUIRED, "src_idc", "latency", "p50_us", "loss_rate", "sent", "lost", "route",
         *(name for name in window_chunks.PATH_STRINGS if name not in ("fabric", "layer")),
         "src_port", "dst_port",
     }
@@ -186,9 +186,13 @@ def probes(batch: pa.RecordBatch) -> tuple[U32, U32, U32]:
 
 
 def _rtt_ns(batch: pa.RecordBatch) -> U32:
+    """(rows,) round trip of each record: of a burst the median, which no single probe moves."""
     if not _has(batch, "latency"):
         return np.full(batch.num_rows, NO_RTT, np.uint32)
     us = column(batch, "latency", np.nan).to_numpy(zero_copy_only=False)
+    if _has(batch, "p50_us"):
+        median = column(batch, "p50_us", np.nan).to_numpy(zero_copy_only=False)
+        us = np.where(~np.isnan(us) & np.isfinite(median) & (median > 0), median, us)
     ns = np.minimum(np.nan_to_num(us, nan=0.0) * 1e3, float(NO_RTT) - 1)
     return np.where(np.isnan(us), NO_RTT, np.rint(ns).astype(np.uint32))
 

@@ -148,6 +148,7 @@ class LatencyPolicy:
         hit *= state.options.verdicts.latency.most_moved
         if not p < self.level or k < hit * n or witnesses < state.options.observers:
             return None
+        renewal_s = float(state.options.timing.hop_s)
         if shift.sparse is not None:
             parameters = state.options.verdicts.latency
             found = timing(
@@ -159,13 +160,13 @@ class LatencyPolicy:
                     return None
                 if not found.lasting:
                     return Over()
-                p = max(p, found.p_value)
+                p, renewal_s = max(p, found.p_value), max(renewal_s, found.round_s)
         lof = None
         if np.isfinite(shift.lof[mine]).any():
             lof = round(float(np.nanmedian(shift.lof[mine])), 2)
         size = float(np.median(shift.excess_us[mine]))
         first_s = _onset(state, self.at, mine)
-        return Finding("high_latency", mine, p, size, first_s, lof=lof)
+        return Finding("high_latency", mine, p, size, first_s, lof=lof, renewal_s=renewal_s)
 
 
 def _p_values(
