@@ -24,6 +24,7 @@ I64 = npt.NDArray[np.int64]
 
 _SCRAMBLE: Final = 2_654_435_761  # Knuth's multiplicative hash: no cadence follows its low bits
 _PARTS: Final = 4
+_FEW: Final = 4096  # paths in a second that are all learnt from
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +81,10 @@ class Cadence:
         """Learn from the paths that are probed in a second.
 
         rows       (n,) paths; last_seen (P,) second of their probe before this one, -1 for none
-        Where most paths are probed every few seconds, a quarter of them is learnt from each time.
+        Where many paths are probed every few seconds, a quarter of them is learnt from each time.
         """
         known = self.interval_s
-        if len(rows) * self._sparse_s > len(known):
+        if len(rows) > max(_FEW, len(known) / self._sparse_s):
             rows = rows[rows % _PARTS == (second * _SCRAMBLE >> 16) % _PARTS]
         before = last_seen[rows]
         rows, gap = rows[before >= 0], (second - before[before >= 0]).astype(np.float32)

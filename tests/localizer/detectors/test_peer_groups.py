@@ -99,3 +99,41 @@ def test_the_p_values_of_all_components_are_those_of_each_by_itself(seed: int) -
     one = [peer_groups.excess_p_value(incidence.column(c), GROUP, vote, moved) for c in range(20)]
     assert p == pytest.approx(one)
     assert p.min() < 0.9
+
+
+SLOW_OF_A_BURST = 0.6
+#  an answer each: 40 of a component and 200 others, in ten seconds
+ANSWERS = 240
+CROSSES = (np.arange(ANSWERS) < 40).astype(float)
+WEIGHT = np.ones(ANSWERS)
+
+
+def stratified(second: np.ndarray, slow: np.ndarray) -> float:
+    return peer_groups.stratified_p_value(CROSSES, second, WEIGHT, slow)
+
+
+def test_answers_that_are_slow_at_all_times_stand_out_of_their_contemporaries() -> None:
+    second = np.arange(ANSWERS) % 10
+    assert stratified(second, CROSSES > 0) < 1e-12
+
+
+def test_answers_that_all_fell_in_a_burst_are_compared_with_the_others_in_it() -> None:
+    rng = np.random.default_rng(1)
+    second = np.arange(ANSWERS) % 10
+    second[:40] = 3
+    burst = (second == 3) & (rng.random(ANSWERS) < SLOW_OF_A_BURST)
+    assert stratified(second, burst) > 1e-3
+    everywhere = np.zeros(ANSWERS, np.int64)
+    assert stratified(everywhere, burst) < 1e-9, "without their times they would stand out"
+
+
+def test_answers_that_nobody_else_had_at_the_same_time_prove_nothing() -> None:
+    second = np.where(CROSSES > 0, 99, np.arange(ANSWERS) % 10)
+    assert stratified(second, CROSSES > 0) == 1.0
+
+
+def test_few_contemporaries_are_little_comparison() -> None:
+    few = np.arange(ANSWERS) % 50  # four others in a second, at most
+    many = np.arange(ANSWERS) % 10
+    slow = (CROSSES > 0) & (np.arange(ANSWERS) % 4 > 0)
+    assert stratified(few, slow) > 1e3 * stratified(many, slow)

@@ -1,0 +1,91 @@
+"""Latency where pairs are probed each 10 s, in a simulated cluster that is never still."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from schemas.documents.incident import Incident
+from streams.replay import Replay
+from testbed.faults.kinds import Fault
+from testbed.simulator.baseline import Noise
+from testbed.simulator.fault_effects import candidates
+from testbed.simulator.simulator import Second, Simulation
+from testbed.topologies.clos import ClosSpec, build
+
+START_S = 1_780_000_000
+ROUND_S = 10
+FAULT_S = 250  # each five-tuple, probed every 20 s, has been answered a dozen times
+RESTLESS = Noise(burst_excess=(0.5, 3.0), burst_paths=1.0, burst_length_s=(4.0, 12.0))
+Due = Callable[[Second], np.ndarray]
+
+
+def simulation(seed: int, noise: Noise | None = None, **probing: object) -> Simulation:
+    spec = ClosSpec(hosts=12, rails=2, hosts_per_segment=6, hosts_per_job=6)
+    given = {"every_s": (ROUND_S,)} | probing
+    return Simulation(build(spec, seed), seed=seed, start_ns=START_S * 10**9, noise=noise, **given)  # type: ignore[arg-type]  # a test's own cadence
+
+
+def found(simulated: Simulation, seconds: int, due: Due | None = None) -> list[Incident]:
+    """Incidents as they opened.
+
+    due  (rows,) which records of a second arrive; None: all
+    """
+    judge = Replay(topology=simulated.topology)
+    opened: dict[str, Incident] = {}
+    for second in simulated.seconds(seconds):
+        pings = second.pings
+        if due is not None:
+            pings = pings.filter(pa.array(due(second)))
+        for incident in judge.feed(pings, second.heartbeats, second.start_ns + 10**9).incidents:
+            opened.setdefault(incident.incident_id, incident)
+    return list(opened.values())
+
+
+def hosts_in_turn(second: Second) -> np.ndarray:
+    """Each host probes all of its pairs in one second of ten, its own."""
+    names = second.pings.column("src_node_sn").to_pylist()
+    return np.array([int(name[-2:]) * 7 % ROUND_S == second.index % ROUND_S for name in names])
+
+
+def rails_in_turn(second: Second) -> np.ndarray:
+    """All hosts probe all pairs of a rail in the same second of ten."""
+    names = second.pings.column("src_real_ip").to_pylist()
+    rail = np.array([int(name.rpartition(".")[2]) % 2 for name in names])
+    return np.asarray(rail * 5 == second.index % ROUND_S)
+
+
+@pytest.mark.parametrize(
+    ("kind", "where", "added_us", "share"),
+    [
+        ("rnic_latency", "any rnic", 20.0, None),
+        ("vswitch_latency", "any vswitch", 40.0, None),
+        ("offloading_failure", "any rnic", 40.0, None),
+        ("rnic_firmware_not_responding", "any rnic", 40.0, 0.5),
+    ],
+)
+def test_a_latency_step_is_named_within_eight_rounds(
+    kind: str, where: str, added_us: float, share: float | None
+) -> None:
+    quiet = simulation(5)
+    place = candidates(quiet.network, quiet.paths, where)[3]
+    fault = Fault(kind=kind, component=place, start_s=FAULT_S, magnitude=added_us, share=share)
+    (incident,) = found(quiet.with_faults([fault]), FAULT_S + 8 * ROUND_S)
+    assert place in incident.tie_set
+    assert incident.symptom == "high_latency"
+    onset = datetime.fromisoformat(incident.opened_at).timestamp() - START_S
+    assert abs(onset - FAULT_S) <= 2 * ROUND_S
+
+
+def test_bursts_of_training_are_no_incident_at_ten_seconds_a_pair() -> None:
+    assert found(simulation(6, RESTLESS), 600) == []
+
+
+@pytest.mark.parametrize("due", [hosts_in_turn, rails_in_turn])
+def test_bursts_are_no_incident_where_probes_are_sent_in_the_same_seconds(due: Due) -> None:
+    simulated = simulation(7, RESTLESS, every_s=(1,), ports_per_pair=1)
+    assert found(simulated, 600, due) == []
