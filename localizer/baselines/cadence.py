@@ -23,8 +23,6 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
 _SCRAMBLE: Final = 2_654_435_761  # Knuth's multiplicative hash: no cadence follows its low bits
-_PARTS: Final = 4
-_FEW: Final = 4096  # paths in a second that are all learnt from
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +32,9 @@ class CadenceParameters:
     newest      weight of the newest interval in the mean
     most_grown  an interval counts up to so many times the mean: an outage is no cadence
     probes      a window must hold so many probes of a path, or else the path is sparse
+    few         so many paths of a second are all learnt from; of more, where most paths are probed
+                every few seconds, one
+    of          in so many
     live        a path that has not been probed for so many intervals is not probed any more
     """
 
@@ -46,6 +47,8 @@ class CadenceParameters:
     probes: float = parameter(
         4.0, unit="probes", source="chosen: three must be answered, and one may be lost"
     )
+    few: int = parameter(4096, unit="paths", source="chosen: make bench (1,000,000 paths)")
+    of: int = parameter(4, unit="paths", source="chosen: make bench (1,000,000 paths)")
     live: float = parameter(
         2.5, unit="1", source="chosen: one probe may be missing, and the next one late"
     )
@@ -81,11 +84,11 @@ class Cadence:
         """Learn from the paths that are probed in a second.
 
         rows       (n,) paths; last_seen (P,) second of their probe before this one, -1 for none
-        Where many paths are probed every few seconds, a quarter of them is learnt from each time.
         """
         known = self.interval_s
-        if len(rows) > max(_FEW, len(known) / self._sparse_s):
-            rows = rows[rows % _PARTS == (second * _SCRAMBLE >> 16) % _PARTS]
+        parts = self._parameters.of
+        if len(rows) > max(self._parameters.few, len(known) / self._sparse_s):
+            rows = rows[rows % parts == (second * _SCRAMBLE >> 16) % parts]
         before = last_seen[rows]
         rows, gap = rows[before >= 0], (second - before[before >= 0]).astype(np.float32)
         mean, weight = known[rows], np.float32(self._parameters.newest)

@@ -40,6 +40,7 @@ STRUCTURAL = {
     "codes, columns and sentinels": {
         "localizer.baselines.hosts": ("_NEVER",),
         "localizer.baselines.latency": ("_MAX",),
+        "localizer.baselines.sparse_latency": ("_NEVER",),
         "localizer.fabric.incidence.segments": (
             "REQUEST",
             "REPLY",
@@ -56,6 +57,7 @@ STRUCTURAL = {
         "streams.ingest": ("_LOG_APPEND_TIME",),
     },
     "facts of mathematics and of the fabric's shape": {
+        "localizer.baselines.cadence": ("_SCRAMBLE",),
         "localizer.baselines.robust": ("MAD_TO_SIGMA",),
         "localizer.detectors.drift": ("_MEDIAN_CHI2",),
         "localizer.fabric.incidence.incidence": ("_ECMP_SEGMENTS",),

@@ -127,7 +127,7 @@ def test_answers_that_all_fell_in_a_burst_are_compared_with_the_others_in_it() -
     assert stratified(everywhere, burst) < 1e-9, "without their times they would stand out"
 
 
-def test_answers_that_nobody_else_had_at_the_same_time_prove_nothing() -> None:
+def test_answers_at_times_without_others_prove_nothing() -> None:
     second = np.where(CROSSES > 0, 99, np.arange(ANSWERS) % 10)
     assert stratified(second, CROSSES > 0) == 1.0
 
