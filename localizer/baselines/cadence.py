@@ -42,7 +42,7 @@ class CadenceParameters:
         0.5, unit="1", source="chosen: a new cadence is known after three probes"
     )
     most_grown: float = parameter(
-        4.0, unit="1", source="chosen: pytest tests/localizer/baselines/test_cadence.py"
+        4.0, unit="1", source="chosen: pytest tests/localizer/baselines/test_probe_cadence.py"
     )
     probes: float = parameter(
         4.0, unit="probes", source="chosen: three must be answered, and one may be lost"
