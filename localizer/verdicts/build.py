@@ -67,7 +67,7 @@ class Finding:
     lone_host: str | None = None
     lof: float | None = None
     drifted: Drifted | None = None
-    renewal_s: float = 1.0
+    renewal_s: int = 1
 
 
 def build(

@@ -118,8 +118,8 @@ class Verdict:
     drifted              of a slow drift: how far
     untraced             routes that are not known; None: all that matter are
     hosts       of a scope outage: its hosts
+    renewal_s   seconds in which its evidence renews itself: less often it cannot be seen again
     measured    what probes show; None for a verdict by rule
-    renewal_s   seconds in which the evidence renews itself
     restored    evidence that a former process wrote, which is written again as it is
     """
 
@@ -145,8 +145,8 @@ class Verdict:
     drifted: Drifted | None = None
     untraced: Untraced | None = None
     hosts: list[str] = field(default_factory=list)
+    renewal_s: int = 1
     measured: Measured | None = None
-    renewal_s: float = 1.0
     restored: dict[str, object] | None = None
 
     @property

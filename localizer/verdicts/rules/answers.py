@@ -74,7 +74,7 @@ class Timing:
     p_value: float
     draws: int
     lasting: bool
-    round_s: float
+    round_s: int
 
 
 def timing(
@@ -112,4 +112,4 @@ def timing(
     hurt = draw[(share[row] > 0) & slow]
     draws = len(np.unique(hurt[hurt > 0])) + (parameters.least_draws if (hurt == 0).any() else 0)
     lasting = bool(newest > 0 and newest >= parameters.lasting * rate)
-    return Timing(p, draws, lasting, span_s / parameters.rounds)
+    return Timing(p, draws, lasting, round(span_s / parameters.rounds))

@@ -148,7 +148,7 @@ class LatencyPolicy:
         hit *= state.options.verdicts.latency.most_moved
         if not p < self.level or k < hit * n or witnesses < state.options.observers:
             return None
-        renewal_s = float(state.options.timing.hop_s)
+        renewal_s = state.options.timing.hop_s
         if shift.sparse is not None:
             parameters = state.options.verdicts.latency
             found = timing(
