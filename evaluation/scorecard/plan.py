@@ -8,25 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Final, Literal
 
-import numpy as np
-
 from evaluation.scorecard import tuned_baselines
-from evaluation.scorecard.records import PathRow, PipelineRow, Row
+from evaluation.scorecard.costs import CURVE_S, HEALTHY_S, PATH_S, TRIAL_S, cost_s
+from evaluation.scorecard.summary import WEEK_S
+from evaluation.scorecard.trials.curve import CURVES, PIPELINE, TIMES_S
+from evaluation.scorecard.trials.healthy import HEALTHY, PIECE_S
 from localizer import strategies
 from localizer.options import Options
 from testbed.scenarios import published, scenario
 
-Part = Literal["path", "pipeline", "clean"]
+Part = Literal["path", "curve", "pipeline", "clean"]
 
 #: First final seed of each part.
-FINAL: Final[dict[Part, int]] = {"path": 5000, "pipeline": 6000, "clean": 7000}
+FINAL: Final[dict[Part, int]] = {
+    "path": 5000, "curve": 6000, "pipeline": 6000, "clean": 7000,
+}  # fmt: skip
 TUNING: Final = "1-1099"
 QUICK_FROM: Final = 1000
 SEEDS: Final = 20
-QUICK_SEEDS: Final[dict[Part, int]] = {"path": 2, "pipeline": 1, "clean": 1}
+QUICK_SEEDS: Final[dict[Part, int]] = {"path": 2, "curve": 1, "pipeline": 1, "clean": 1}
 #: Expensive scenarios get fewer seeds, unless all are requested; the table shows how many. The
 #: fat-trees with 26 simultaneous faults are the most expensive; every strategy runs on 20 seeds of
 #: them in the path part.
@@ -36,6 +38,8 @@ FEWER: Final = {
     "fat-tree-sparse": 4, "flock-silent-drop": 4, "gray": 2, "lingjun": 5, "many-links-burst": 4,
     "many-links-burst-dense": 2, "rail-2048": 10, "vote-007": 5,
 }  # fmt: skip
+#: Networks of each curve over time.
+CURVE_SEEDS: Final = 3
 #: No trial begins later than this [min], so that the plan ends within 90 min and a quick one in
 #: 5 min; the next run continues from there. All seeds are as long as they take.
 LIMIT_MIN: Final = 80.0
@@ -46,27 +50,18 @@ OTHER_SEEDS: Final = 2
 OTHER_FACTOR: Final = 1.2
 #: Clean input: length of a trial (source ports change at the hour), and CPU time for a scenario.
 CLEAN_S: Final = 4200
-CLEAN_BUDGET_S: Final = 480.0
+CLEAN_BUDGET_S: Final = 240.0
+#: Pieces of clean input without pings; the full plan has weeks of them.
+HEALTHY_PIECES: Final = 1
 QUICK_CLEAN_S: Final = 300
 QUICK_COST_S: Final = 30.0
 
 DEFAULT: Final = Options().strategy
-#: CPU seconds, for estimates: of a record through the whole pipeline, of a path in each second,
-#: probed or not, of a trial's beginning, of a second, of one in which something alarms, then for
-#: each path and for each pair of faults too, and of a strategy on a published setting.
-RECORD_S: Final = 1.4e-6
-KNOWN_PATH_S: Final = 8e-7
-TRIAL_S: Final = 0.7
-SECOND_S: Final = 3e-3
-ALARM_S: Final = 0.02
-ALARM_PATH_S: Final = 1e-6
-ALARM_FAULT_S: Final = 5e-4
-PATH_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The work of one process at a time; only the path part has several strategies in a unit."""
+    """The work of one process at a time; only path and curve have several strategies in a unit."""
 
     part: Part
     name: str
@@ -78,16 +73,8 @@ class Unit:
     @property
     def keys(self) -> set[tuple[str, str, int, str]]:
         """The keys of the rows that the unit produces."""
-        kind = "path" if self.part == "path" else "pipeline"
+        kind = "pipeline" if self.part == "clean" else self.part
         return {(kind, self.name, self.seed, strategy) for strategy in self.strategies}
-
-
-def key(row: Row) -> tuple[str, str, int, str]:
-    """The key of a row: kind, setting or scenario, seed, strategy."""
-    if isinstance(row, PathRow):
-        return "path", row.setting, row.seed, row.strategy
-    assert isinstance(row, PipelineRow)  # noqa: S101 — there is no third kind
-    return "pipeline", row.scenario, row.seed, row.strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,15 +112,15 @@ class UnknownName(ValueError):
 
 def units(request: PlanRequest) -> list[Unit]:
     """All trials of a scorecard; raises UnknownName."""
-    known = {*FINAL, *published.SETTINGS, *scenario.names()}
+    known = {*FINAL, *published.SETTINGS, *CURVES, *HEALTHY, *scenario.names()}
     _check("--only", request.only, known)
     _check("--strategies", request.strategies, strategies.names())
     chosen = request.strategies or tuple(strategies.names())
-    out = _path(request, chosen)
+    out = [*_path(request, chosen), *_curves(request, chosen)]
     for name in scenario.names():
         if _wanted(request, "clean" if is_clean(name) else "pipeline", name):
             out += _clean(request, name) if is_clean(name) else _pipeline(request, name, chosen)
-    return out
+    return out + _healthy(request)
 
 
 def rounds(units: Sequence[Unit]) -> list[Unit]:
@@ -148,23 +135,6 @@ def rounds(units: Sequence[Unit]) -> list[Unit]:
 def is_clean(name: str) -> bool:
     """Whether a scenario has no faults, so that every incident is false."""
     return scenario.load(name).clean
-
-
-@cache
-def cost_s(name: str) -> float:
-    """CPU seconds that a trial of a scenario is expected to take with the default strategy."""
-    plan = scenario.load(name)
-    simulation = plan.simulation(seed=0, start_ns=0)
-    paths, length = len(simulation.paths), plan.duration_s
-    pairs = paths / simulation.ports_per_pair
-    active = np.zeros(length, np.int64)
-    for fault in simulation.faults:
-        if fault.signature.effect in ("loss", "latency", "queue", "crash"):
-            active[fault.start_s : fault.end_s] += 1
-    alarms = (active > 0) * (ALARM_S + ALARM_PATH_S * paths) + active**2 * ALARM_FAULT_S
-    rounds_a_second = sum(1 / each for each in simulation.every_s) / len(simulation.every_s)
-    a_second = SECOND_S + paths * KNOWN_PATH_S + pairs * rounds_a_second * RECORD_S
-    return TRIAL_S + a_second * length + float(alarms.sum())
 
 
 def first_seed(part: Part, request: PlanRequest) -> int:
@@ -194,6 +164,26 @@ def _path(request: PlanRequest, chosen: tuple[str, ...]) -> list[Unit]:
         if _wanted(request, "path", name)
         for seed in seeds_of("path", request, name)
     ]
+
+
+def _curves(request: PlanRequest, chosen: tuple[str, ...]) -> list[Unit]:
+    """Trials of the fat-trees through panes, the pipeline beside every strategy."""
+    names = (PIPELINE, *chosen)
+    if not (request.quick or request.strategies):
+        names = (*names, *tuned_baselines.names())
+    out = []
+    for name, curve in CURVES.items():
+        if not _wanted(request, "curve", name) or (request.quick and name not in request.only):
+            continue
+        many = request.full or request.seeds is not None
+        seeds = seeds_of("curve", request, name)
+        plan = scenario.load(curve.scenario)
+        cost = cost_s(curve.scenario) * TIMES_S[-1] / plan.duration_s + CURVE_S
+        out += [
+            Unit("curve", name, seed, names, cost)
+            for seed in seeds[: None if many else CURVE_SEEDS]
+        ]
+    return out
 
 
 def _pipeline(request: PlanRequest, name: str, chosen: tuple[str, ...]) -> list[Unit]:
@@ -229,6 +219,25 @@ def _clean(request: PlanRequest, name: str) -> list[Unit]:
     return [
         Unit("clean", name, seed, (DEFAULT,), cost, length) for seed in range(first, first + count)
     ]
+
+
+def _healthy(request: PlanRequest) -> list[Unit]:
+    """Pieces of clean input without pings."""
+    out = []
+    for name, each in HEALTHY.items():
+        if not _wanted(request, "clean", name) or (request.quick and name not in request.only):
+            continue
+        count = round(each.weeks * WEEK_S / PIECE_S) if request.full else HEALTHY_PIECES
+        if request.clean_hours is not None:
+            count = max(1, round(request.clean_hours * 3600 / PIECE_S))
+        elif request.seeds is not None:
+            count = request.seeds
+        first = first_seed("clean", request)
+        out += [
+            Unit("clean", name, seed, (DEFAULT,), HEALTHY_S * PIECE_S, PIECE_S)
+            for seed in range(first, first + count)
+        ]
+    return out
 
 
 def _wanted(request: PlanRequest, part: Part, name: str) -> bool:

@@ -14,7 +14,8 @@ _ROOT: Final = Path(localizer.__file__).parent.parent
 #: What the figures depend on; drawing and wording are not among it.
 _MEASURED: Final = (
     "schemas", "streams", "localizer", "testbed", "streams/replay.py",
-    "evaluation/scorecard/trials/paths.py", "evaluation/scorecard/trials/pipeline.py",
+    *(f"evaluation/scorecard/trials/{name}.py"
+      for name in ("curve", "healthy", "healthy_panes", "paths", "pipeline", "pooled_panes")),
 )  # fmt: skip
 
 

@@ -130,20 +130,48 @@ class PipelineRow(msgspec.Struct, frozen=True, tag="pipeline", kw_only=True):
     error: str | None = None
 
 
-Row: TypeAlias = PathRow | PipelineRow
-_decoder = msgspec.json.Decoder(Run | PathRow | PipelineRow)
+class CurvePoint(msgspec.Struct, frozen=True):
+    """How well the bad links are named at a time since the first record [s]."""
+
+    at_s: int
+    precision: float
+    recall: float
+    f1: float
 
 
-def order(row: Row) -> tuple[str, str, int, str]:
-    """Sort key of a row in a file."""
-    name = row.setting if isinstance(row, PathRow) else row.scenario
-    return ("path" if isinstance(row, PathRow) else "pipeline", name, row.seed, row.strategy)
+class CurveRow(msgspec.Struct, frozen=True, tag="curve", kw_only=True):
+    """The whole pipeline, or one strategy on pooled panes, on one network with many bad links.
+
+    seconds  CPU time of all calls
+    """
+
+    curve: str
+    seed: int
+    strategy: str
+    bad: int
+    points: list[CurvePoint]
+    seconds: float
+
+
+Row: TypeAlias = PathRow | PipelineRow | CurveRow
+_decoder = msgspec.json.Decoder(Run | PathRow | PipelineRow | CurveRow)
+
+
+def key(row: Row) -> tuple[str, str, int, str]:
+    """The key of a row: kind, setting or scenario, seed, strategy; also its place in a file."""
+    match row:
+        case PathRow():
+            return "path", row.setting, row.seed, row.strategy
+        case CurveRow():
+            return "curve", row.curve, row.seed, row.strategy
+        case PipelineRow():
+            return "pipeline", row.scenario, row.seed, row.strategy
 
 
 def write(path: Path, run: Run, rows: Iterable[Row]) -> None:
     """Write a whole file, in an order that does not depend on which trial finished first."""
     encode = msgspec.json.encode
-    lines = [encode(run), *(encode(row) for row in sorted(rows, key=order))]
+    lines = [encode(run), *(encode(row) for row in sorted(rows, key=key))]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(line + b"\n" for line in lines))
 

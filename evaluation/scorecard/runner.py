@@ -14,8 +14,8 @@ from typing import Final
 import msgspec
 
 from evaluation.scorecard import records
-from evaluation.scorecard.plan import Unit, key, rounds
-from evaluation.scorecard.records import PathRow, RecordsError, Row, Run
+from evaluation.scorecard.plan import Unit, rounds
+from evaluation.scorecard.records import PipelineRow, RecordsError, Row, Run, key
 
 #: Each process computes in one thread, so that processes do not compete for cores.
 _SINGLE: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -23,10 +23,15 @@ _SINGLE: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 def work(unit: Unit) -> list[Row]:
     """Run one unit; called in a worker process."""
-    from evaluation.scorecard.trials import paths, pipeline
+    from evaluation.scorecard.trials import curve, healthy, paths, pipeline
 
     if unit.part == "path":
         return [*paths.run(unit.name, unit.seed, unit.strategies)]
+    if unit.part == "curve":
+        return [*curve.run(unit.name, unit.seed, unit.strategies)]
+    if unit.name in healthy.HEALTHY:
+        length = unit.duration_s or healthy.PIECE_S
+        return [healthy.run(unit.name, unit.seed, name, length) for name in unit.strategies]
     return [
         pipeline.run(unit.name, unit.seed, strategy, unit.duration_s)
         for strategy in unit.strategies
@@ -66,7 +71,7 @@ def run(
             file.flush()
             rows += fresh
             report(progress.line(unit, found))
-    return sorted(rows, key=records.order)
+    return sorted(rows, key=key)
 
 
 def _all(
@@ -117,7 +122,7 @@ def _resume(journal: Path, made: Run, report: Callable[[str], None]) -> list[Row
 
 def _as_long(row: Row, duration_s: int | None) -> bool:
     """Whether a row's trial has the requested duration."""
-    return isinstance(row, PathRow) or duration_s in (None, row.simulated_s)
+    return not isinstance(row, PipelineRow) or duration_s in (None, row.simulated_s)
 
 
 def _cut(journal: Path) -> None:

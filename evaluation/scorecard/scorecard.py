@@ -50,7 +50,7 @@ def scorecard(
         if request.full:
             _continue(results, journal, run)
         rows = runner.run(units, run, journal, jobs=jobs, limit_min=limit_min, report=report)
-        have = {plan.key(row) for row in rows}
+        have = {records.key(row) for row in rows}
         left_out = sum(not unit.keys <= have for unit in units)
         run = replace(run, wall_s=round(time.monotonic() - started, 1), left_out=left_out)
         records.write(results, run, rows)

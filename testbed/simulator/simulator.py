@@ -130,12 +130,12 @@ class Simulation:
     @property
     def baseline(self) -> Baseline:
         """The healthy network of the first hour."""
-        return self._epoch(0).baseline
+        return self.epoch(0).baseline
 
     @property
     def paths(self) -> Paths:
         """Five-tuple paths of the first hour."""
-        return self._epoch(0).paths
+        return self.epoch(0).paths
 
     def truths(self, duration_s: int | None = None) -> list[Truth]:
         """The lines of truth.json for the faults that start before ``duration_s``."""
@@ -163,16 +163,16 @@ class Simulation:
 
     def second(self, index: int) -> Second:
         """All records that are published, and all heartbeats that are sent, in one second."""
-        epoch = self._epoch(index // EPOCH_S)
+        epoch = self.epoch(index // EPOCH_S)
         effects = epoch.effects(self.network, self.faults, index)
         start_ns = self.start_ns + index * SECOND_NS
-        rng = self._rng(20, index)
+        rng = self.rng(20, index)
         moments = starved_moments(self.network, effects, self.seed, index)
         late = epoch.baseline.late
         pings = self._records(epoch, index, rng, ~late if late.any() else None)
         if late.any() and index >= self.noise.late_s:
             before = index - self.noise.late_s
-            old = self._records(epoch, before, self._rng(27, before), late)
+            old = self._records(epoch, before, self.rng(27, before), late)
             pings = pa.concat_batches([pings, old])
         return Second(
             index,
@@ -199,7 +199,8 @@ class Simulation:
         measured = self._measure(epoch, effects, rows, index, moments, rng)
         return epoch.templates.batch(rows, measured, self.start_ns + index * SECOND_NS)
 
-    def _rng(self, purpose: int, index: int) -> np.random.Generator:
+    def rng(self, purpose: int, index: int) -> np.random.Generator:
+        """The random numbers of one purpose in one second."""
         return np.random.Generator(
             np.random.SFC64(np.random.SeedSequence([self.seed, purpose, index]))
         )
@@ -251,7 +252,8 @@ class Simulation:
         passing = keep if passed is None else keep * passed
         return bursts(found, passing, heard, ~trace, self.burst, self.noise.rtt_sigma, rng)
 
-    def _epoch(self, hour: int) -> PortEpoch:
+    def epoch(self, hour: int) -> PortEpoch:
+        """The paths, records and schedule of an hour."""
         if hour not in self._epochs:
             for old in [key for key in self._epochs if key != 0]:
                 del self._epochs[old]

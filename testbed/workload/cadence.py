@@ -41,6 +41,13 @@ class Cadence:
             edges = np.searchsorted(slot[order], np.arange(1, cycle))
             self._due[cycle] = np.split(order, edges)
 
+    def cycles(self, paths: int) -> NDArray[np.int64]:
+        """(P,) time between two probes of each five-tuple [s]; paths: P."""
+        out = np.zeros(paths, np.int64)
+        for cycle, slots in self._due.items():
+            out[np.concatenate(slots)] = cycle
+        return out
+
     def due(self, second: int) -> NDArray[np.int64]:
         """(N,) rising indices of the five-tuples that are probed in a second."""
         parts = [slots[second % cycle] for cycle, slots in self._due.items()]

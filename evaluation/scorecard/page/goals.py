@@ -9,9 +9,10 @@ from evaluation.scorecard import intervals, tuned_baselines
 from evaluation.scorecard.intervals import Estimate
 from evaluation.scorecard.page import published_results
 from evaluation.scorecard.page.cadence import MOST_ROUNDS, mean_rounds
-from evaluation.scorecard.page.markdown import percent
+from evaluation.scorecard.page.curves import mean_f1
+from evaluation.scorecard.page.markdown import percent, plain
 from evaluation.scorecard.plan import DEFAULT
-from evaluation.scorecard.records import FaultRow, PathRow, PipelineRow, Row
+from evaluation.scorecard.records import CurveRow, FaultRow, PathRow, PipelineRow, Row
 from evaluation.scorecard.summary import (
     WEEK_S,
     PathFigures,
@@ -22,9 +23,13 @@ from evaluation.scorecard.summary import (
     pipeline_figures,
     urgency,
 )
+from evaluation.scorecard.trials.curve import CURVES, PIPELINE, TIMES_S
+from evaluation.scorecard.trials.healthy import HEALTHY
 
 #: Settings with a goal for the mean and for the worst seed.
 SPARSE, NOISY = "fat_tree_sparse", "fat_tree_noisy"
+#: Mean F1 of the whole pipeline on their networks, as panes.
+LEAST_F1: Final = {SPARSE: 0.95, NOISY: 0.97}
 #: Scenarios that are like the published system's setting: rail Clos, all types, routes known.
 PUBLISHED_LIKE: Final = ("rail", "issue_types")
 SIMULTANEOUS: Final = "three_at_once"
@@ -56,12 +61,13 @@ class Goal(NamedTuple):
 def goals(rows: Sequence[Row]) -> list[Goal]:
     """All goals, in the order of the page's table."""
     paths = [row for row in rows if isinstance(row, PathRow)]
+    over_time = [row for row in rows if isinstance(row, CurveRow) and row.strategy == PIPELINE]
     mine = [row for row in rows if isinstance(row, PipelineRow) and row.strategy == DEFAULT]
     faulty = [row for row in mine if not row.clean]
     clean = [row for row in mine if row.clean and row.error is None]
     return [
-        *_paths(paths), *_systems(faulty), *_special(faulty), *_gentle(faulty), *_gray(faulty),
-        *_clean(clean),
+        *_paths(paths), *_curves(over_time), *_systems(faulty), *_special(faulty),
+        *_gentle(faulty), *_gray(faulty), *_clean(clean),
     ]  # fmt: skip
 
 
@@ -116,6 +122,15 @@ def _settings(rows: Sequence[PathRow]) -> Iterator[Goal]:
 
 def _best(found: dict[str, PathFigures]) -> tuple[str, PathFigures] | None:
     return max(found.items(), key=lambda item: item[1].f1.value, default=None)
+
+
+def _curves(rows: Sequence[CurveRow]) -> Iterator[Goal]:
+    at_s = TIMES_S[-1]
+    for name, group in grouped(rows, lambda row: row.curve).items():
+        least = LEAST_F1[CURVES[name].setting]
+        found = mean_f1(group, at_s)
+        yield Goal(f"{name}, {PIPELINE}", f"mean F1 ≥ {least:g} at {at_s} s", "-",
+                   plain(found, 3), None if found is None else found.value >= least)  # fmt: skip
 
 
 def _systems(rows: Sequence[PipelineRow]) -> Iterator[Goal]:
@@ -204,6 +219,18 @@ def _points_lost(known: Sequence[PipelineRow], unknown: Sequence[PipelineRow]) -
 
 
 def _clean(rows: Sequence[PipelineRow]) -> Iterator[Goal]:
+    """A goal for all that was simulated with pings, and for each cadence without."""
+    yield _false_alarms(
+        "clean input with congestion bursts", [r for r in rows if r.scenario not in HEALTHY],
+        CLEAN_WEEKS,
+    )  # fmt: skip
+    for name, each in HEALTHY.items():
+        own = [row for row in rows if row.scenario == name]
+        if own:
+            yield _false_alarms(f"{name}, without pings", own, each.weeks)
+
+
+def _false_alarms(where: str, rows: Sequence[PipelineRow], enough_weeks: float) -> Goal:
     weekly, weeks = false_per_week(rows), sum(row.simulated_s for row in rows) / WEEK_S
     reached, met = "not run", None
     if weekly is not None:
@@ -213,9 +240,9 @@ def _clean(rows: Sequence[PipelineRow]) -> Iterator[Goal]:
         )
         if weekly.value > 1:
             met = False
-        elif weeks >= CLEAN_WEEKS:
+        elif weeks >= enough_weeks:
             met = True
         else:
             reached += "; too little input to tell"
-    goal = f"≤ 1 false incident a week, over ≥ {CLEAN_WEEKS} weeks"
-    yield Goal("clean input with congestion bursts", goal, "-", reached, met)
+    goal = f"≤ 1 false incident a week, over ≥ {enough_weeks:g} weeks"
+    return Goal(where, goal, "-", reached, met)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from evaluation.scorecard import plan
 from evaluation.scorecard.page import cadence as cadence_section
+from evaluation.scorecard.page import curves, plots, published_results, settings
 from evaluation.scorecard.page import pipeline as pipeline_section
-from evaluation.scorecard.page import plots, published_results, settings
 from evaluation.scorecard.page.goals import goals
 from evaluation.scorecard.page.markdown import picture, plain, table
-from evaluation.scorecard.records import PathRow, PipelineRow, Row, Run
+from evaluation.scorecard.records import CurveRow, PathRow, PipelineRow, Row, Run
 from evaluation.scorecard.summary import WEEK_S, false_per_week, grouped
 from evaluation.scorecard.trials import calibration
 
@@ -36,6 +36,9 @@ def markdown(run: Run, rows: Sequence[Row], pictures: dict[str, str]) -> str:
     parts = [_head(run, rows), _goals(rows)]
     if paths:
         parts.append(settings.settings(paths, pictures))
+    over_time = [row for row in rows if isinstance(row, CurveRow)]
+    if over_time:
+        parts.append(curves.curves(over_time))
     if mine:
         parts += [
             pipeline_section.scenarios(mine),

@@ -36,7 +36,7 @@ def test_results_are_read_back_and_their_order_does_not_depend_on_the_run(tmp_pa
     file = tmp_path / "results.jsonl"
     records.write(file, RUN, reversed(ROWS))
     first = file.read_bytes()
-    assert records.read(file) == (RUN, sorted(ROWS, key=records.order))
+    assert records.read(file) == (RUN, sorted(ROWS, key=records.key))
     records.write(file, RUN, ROWS)
     assert file.read_bytes() == first
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.scorecard import plan, tuned_baselines
+from evaluation.scorecard import costs, plan, tuned_baselines
 from localizer import strategies
 from skeletonhunter import cli
 from testbed.scenarios import published, scenario
@@ -52,7 +52,7 @@ def test_the_full_plan_has_all_seeds_of_expensive_scenarios() -> None:
 
 
 def test_a_gently_probed_cluster_costs_less_than_its_paths() -> None:
-    cost = [plan.cost_s(name) / scenario.load(name).duration_s for name in ("cadence-25", "gray")]
+    cost = [costs.cost_s(name) / scenario.load(name).duration_s for name in ("cadence-25", "gray")]
     assert cost[0] < cost[1] / 1.5, "as many paths; one probe in 25 s instead of one a second"
 
 
