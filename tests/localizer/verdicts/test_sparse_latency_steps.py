@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from zlib import crc32
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -81,8 +83,25 @@ def test_a_latency_step_is_named_within_eight_rounds(
     assert abs(onset - FAULT_S) <= 2 * ROUND_S
 
 
-def test_bursts_of_training_are_no_incident_at_ten_seconds_a_pair() -> None:
-    assert found(simulation(6, RESTLESS), 600) == []
+@pytest.mark.parametrize("iteration_s", [30.0, 20.0])
+def test_bursts_of_training_are_no_incident_at_ten_seconds_a_pair(iteration_s: float) -> None:
+    """Twenty seconds are the interval of a five-tuple: it meets every burst, or none."""
+    noise = msgspec.structs.replace(RESTLESS, burst_period_s=iteration_s)
+    assert found(simulation(6, noise), 600) == []
+
+
+def test_hosts_that_probe_less_often_from_now_on_are_not_blind() -> None:
+    simulated = simulation(5, every_s=(1,), ports_per_pair=1)
+    place = candidates(simulated.network, simulated.paths, "any rnic")[3]
+    fault = Fault(kind="rnic_latency", component=place, start_s=FAULT_S, magnitude=20.0)
+
+    def due(second: Second) -> np.ndarray:
+        columns = (second.pings.column(name).to_pylist() for name in ("src_ip", "dst_ip"))
+        turn = [crc32(f"{pair}".encode()) % ROUND_S for pair in zip(*columns, strict=True)]
+        return np.array([second.index < 160 or each == second.index % ROUND_S for each in turn])
+
+    (incident,) = found(simulated.with_faults([fault]), FAULT_S + 8 * ROUND_S, due)
+    assert place in incident.tie_set
 
 
 @pytest.mark.parametrize("due", [hosts_in_turn, rails_in_turn])
