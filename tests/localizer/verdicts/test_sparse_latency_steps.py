@@ -55,10 +55,11 @@ def hosts_in_turn(second: Second) -> np.ndarray:
 
 
 def rails_in_turn(second: Second) -> np.ndarray:
-    """All hosts probe all pairs of a rail in the same second of ten."""
+    """All hosts probe all pairs of a rail in the same second of thirty, which is the length of a
+    training iteration too: a burst meets one ToR's paths for minutes, and then the other's."""
     names = second.pings.column("src_real_ip").to_pylist()
     rail = np.array([int(name.rpartition(".")[2]) % 2 for name in names])
-    return np.asarray(rail * 5 == second.index % ROUND_S)
+    return np.asarray(rail * 15 == second.index % 30)
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,21 @@ def test_round_trips_are_nanoseconds_and_absent_without_an_answer() -> None:
     assert pings.rtt_ns.tolist() == [16_183, NO_RTT, NO_RTT - 1]
 
 
+@pytest.mark.parametrize(
+    ("said", "rtt_ns"),
+    [
+        ({"latency": 40.0, "sent": 20, "p50_us": 15.0}, 15_000),
+        ({"latency": 40.0, "sent": 20, "p50_us": None}, 40_000),
+        ({"latency": 40.0, "sent": 20, "p50_us": float("nan")}, 40_000),
+        ({"latency": 40.0, "sent": 20, "p50_us": -1.0}, 40_000),
+        ({"latency": None, "dial": "timeout", "sent": 20, "p50_us": 15.0}, NO_RTT),
+    ],
+)
+def test_the_round_trip_of_a_burst_is_its_median(said: dict[str, Any], rtt_ns: int) -> None:
+    pings = taken_apart(ping(), ping(**said, src_port=2)).pings
+    assert pings.rtt_ns[1] == rtt_ns
+
+
 def test_a_traceroute_is_a_route_and_no_ping() -> None:
     found = taken_apart(
         ping(), ping(task_type="TRACEROUTE", route='["tor-1", null, "tor-2"]', src_port=1)
