@@ -96,6 +96,8 @@ class Evidence:
     overlay     (P,) layer
     background  healthy loss probability of a round trip [1], learnt
     latency     the symptom is latency; else it is loss or unreachability
+    healthy_us  added latency of a crossing that a healthy component may have [us]; None: as much as
+                the strategy takes for healthy, given the noise
     suspect     (C,) classes of open incidents: likelier than others to be the cause now; None: none
     plausible   (C,) classes whose paths, whatever the cause, are bad more often than chance would
                 have it: nothing else is a culprit; None: anything may be
@@ -111,6 +113,7 @@ class Evidence:
     overlay: Bool
     background: float
     latency: bool = False
+    healthy_us: float | None = None
     suspect: Bool | None = None
     plausible: Bool | None = None
 

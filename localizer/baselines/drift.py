@@ -1,134 +1,163 @@
-"""Drift baseline: ln(round trip) of each path in the present half hour and the three before.
+"""Drift baseline: means of ln(round trip) of each path in the blocks of the last two hours.
 
 Five-tuples are remembered, not endpoint pairs: agents change source ports, and with them routes,
-which differ by more than an hour of drift. Where ports change every hour, only half hours within
-it can be compared.
+whose levels differ by more than an hour of drift. What a pair keeps over a change of ports is its
+growth, so a five-tuple that lives for an hour is enough.
 
-Memory: 4 half hours x 3 float32 and one more a path, 52 B.
+Memory: a block is a float16 and a count of one byte; 12 blocks, the open one and the first value
+are 45 B a path.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from schemas.parameters.parameter import parameter
 
+F16 = npt.NDArray[np.float16]
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
+U8 = npt.NDArray[np.uint8]
 Bool = npt.NDArray[np.bool_]
+
+_MOST_COUNTED: Final = np.iinfo(np.uint8).max
 
 
 @dataclass(frozen=True, slots=True)
 class DriftBaselineParameters:
-    """What is compared with what.
+    """What is remembered.
 
-    period_s  length of a period
-    lags      periods back with which a period is compared
-    jump_s    after a hole in event time longer than this the past is dropped
+    block_s  length of a block; growth is judged at the end of each
+    blocks   that are remembered, the newest included
+    jump_s   after a hole in event time longer than this the past is dropped
     """
 
-    period_s: int = parameter(1800, unit="s", source="SkeletonHunter, SIGCOMM 2025")
-    lags: tuple[int, ...] = parameter(
-        (1, 2, 3), unit="periods",
-        source="chosen: make scorecard (drift found within two hours, also where source ports "
-        "change every hour)",
-    )  # fmt: skip
-    jump_s: int = parameter(1800, unit="s", source="chosen: one period")
+    block_s: int = parameter(
+        600, unit="s", source="chosen: make scorecard (drift found within two hours)"
+    )
+    blocks: int = parameter(
+        12, unit="blocks", source="chosen: two hours, in which 1 % an hour is to be found"
+    )
+    jump_s: int = parameter(1800, unit="s", source="SkeletonHunter, SIGCOMM 2025: its period")
 
 
 DEFAULT: Final = DriftBaselineParameters()
 
 
-class PeriodFit(NamedTuple):
-    """Log-normal fit of one period, per path: ln(round trip / first round trip).
+class Block(NamedTuple):
+    """One block, per path.
 
-    end_s     end of the period [s]
-    answered  (P,) windows; total, square (P,) sum of the logarithms and of their squares
+    end_s     end of the block [s]
+    answered  (P,) windows, 0 where there is none; mean (P,) of ln(round trip / first round trip)
     """
 
     end_s: int
-    answered: F32
+    answered: U8
+    mean: F16
+
+
+class _Open(NamedTuple):
+    """The block that is not over yet: windows and sum of the logarithms (P,)."""
+
+    end_s: int
+    answered: U8
     total: F32
-    square: F32
 
 
 class DriftBaseline:
-    """Running sums of the present period, and the fits of those before."""
+    """Running sums of the present block, and the means of those before."""
 
     def __init__(self, parameters: DriftBaselineParameters = DEFAULT) -> None:
         self.parameters = parameters
-        self._first: F32 = np.empty(0, np.float32)  # ln of the first value: keeps sums small
+        self._first: F32 = np.empty(0, np.float32)  # ln of the first value: keeps means small
         self._newest_s: int | None = None
-        self._open: PeriodFit | None = None
-        self._fits: list[PeriodFit] = []  # oldest first
+        self._open: _Open | None = None
+        self._blocks: list[Block] = []  # newest first
 
     @property
     def nbytes(self) -> int:
         """Memory in use [B]."""
-        fits = [*self._fits, *([self._open] if self._open else [])]
-        return self._first.nbytes + sum(each.nbytes for fit in fits for each in fit[1:])
+        parts: list[npt.NDArray[Any]] = [self._first]
+        for block in self._blocks:
+            parts += [block.answered, block.mean]
+        if self._open is not None:
+            parts += [self._open.answered, self._open.total]
+        return sum(part.nbytes for part in parts)
+
+    def first(self, paths: int) -> F32:
+        """(P,) ln of the first round trip [us] of each of so many paths; NaN where unknown."""
+        return padded(self._first, paths, np.nan)
 
     def learn(self, end_s: int, path: I64, value_us: F64) -> None:
-        """Add disjoint windows of healthy paths.
+        """Add the values of healthy paths at one time.
 
-        end_s  end of the windows [s]; path (n,) rows; value_us (n,) > 0
+        end_s  end of the windows [s]; path (n,) rows, each once; value_us (n,) > 0
         """
         if self._newest_s is not None and abs(end_s - self._newest_s) > self.parameters.jump_s:
             self.clear()
         self._newest_s = end_s
-        period_end = -(-end_s // self.parameters.period_s) * self.parameters.period_s
+        block_end = -(-end_s // self.parameters.block_s) * self.parameters.block_s
         paths = max(int(path.max(initial=-1)) + 1, len(self._first))
-        if self._open is None or self._open.end_s != period_end:
-            zero = np.zeros(paths, np.float32)
-            self._open = PeriodFit(period_end, zero, zero.copy(), zero.copy())
+        if self._open is None or self._open.end_s != block_end:
+            self._end_block()
+            self._open = _Open(block_end, np.zeros(paths, np.uint8), np.zeros(paths, np.float32))
         self._first = padded(self._first, paths, np.nan)
-        fit = PeriodFit(period_end, *(padded(each, paths, 0.0) for each in self._open[1:]))
+        _, answered, total = self._open
+        answered, total = padded(answered, paths), padded(total, paths)
         log = np.log(value_us)
         new = np.isnan(self._first[path])
         self._first[path[new]] = log[new]
         log -= self._first[path]
-        fit.answered[path] += 1
-        fit.total[path] += log.astype(np.float32)
-        fit.square[path] += (log * log).astype(np.float32)
-        self._open = fit
+        counted = answered[path] < _MOST_COUNTED
+        answered[path] += counted
+        total[path] += (log * counted).astype(np.float32)
+        self._open = _Open(block_end, answered, total)
 
-    def close(self, end_s: int) -> list[tuple[PeriodFit, PeriodFit]]:
-        """End the period that ends with ``end_s``: its fit, paired with each earlier one.
+    def close(self, end_s: int) -> list[Block]:
+        """End the block that ends with ``end_s``: it and those before, newest first.
 
-        Shortest lag first; empty between periods and where nothing is known of before.
+        Empty between the ends of blocks, and where nothing was learnt.
         """
-        fit = self._open
-        if fit is None or end_s != fit.end_s:
+        if self._open is None or end_s != self._open.end_s:
             return []
+        self._end_block()
+        return self._blocks
+
+    def _end_block(self) -> None:
+        if self._open is None:
+            return
+        end_s, answered, total = self._open
         self._open = None
-        past = {each.end_s: each for each in self._fits}
-        lags = self.parameters.lags
-        self._fits = [*self._fits[-(len(lags) - 1) :], fit]
-        ends = [end_s - lag * self.parameters.period_s for lag in lags]
-        return [(fit, past[end]) for end in ends if end in past]
+        mean = (total / np.maximum(answered, 1)).astype(np.float16)
+        since_s = end_s - self.parameters.blocks * self.parameters.block_s
+        past = [block for block in self._blocks if since_s < block.end_s < end_s]
+        self._blocks = [Block(end_s, answered, mean), *past]
 
     def retain(self, rows: Bool) -> None:
         """Drop all other paths (P,)."""
         self._first = padded(self._first, len(rows), np.nan)[rows]
-        self._fits = [_kept(fit, rows) for fit in self._fits]
-        self._open = self._open and _kept(self._open, rows)
+        self._blocks = [
+            Block(end_s, padded(answered, len(rows))[rows], padded(mean, len(rows))[rows])
+            for end_s, answered, mean in self._blocks
+        ]
+        if self._open is not None:
+            end_s, answered, total = self._open
+            self._open = _Open(
+                end_s, padded(answered, len(rows))[rows], padded(total, len(rows))[rows]
+            )
 
     def clear(self) -> None:
-        """Drop the fits: event time jumped."""
-        self._open, self._fits = None, []
+        """Drop the blocks: event time jumped."""
+        self._open, self._blocks = None, []
 
 
-def padded(values: F32, count: int, fill: float) -> F32:
+def padded(values: npt.NDArray[Any], count: int, fill: float = 0.0) -> npt.NDArray[Any]:
     """(count,) values, those of paths that joined since filled up."""
     if len(values) >= count:
         return values
-    return np.concatenate([values, np.full(count - len(values), fill, np.float32)])
-
-
-def _kept(fit: PeriodFit, rows: Bool) -> PeriodFit:
-    return PeriodFit(fit.end_s, *(padded(each, len(rows), 0.0)[rows] for each in fit[1:]))
+    return np.concatenate([values, np.full(count - len(values), fill, values.dtype)])

@@ -54,7 +54,7 @@ def needs(judged: Judged, options: Options) -> list[Need]:
 
     loss     its shortest window, and the further sightings that open an incident
     latency  a window, and before it a disjoint reference that ends on a multiple of its length
-    drift    two half hours
+    drift    the blocks of the shortest line
     Each blames the network only where ``options.observers`` source hosts see the deviation.
     """
     start, span = judged.stretch()
@@ -66,7 +66,7 @@ def needs(judged: Judged, options: Options) -> list[Need]:
     rows = (
         ("loss", loss, len(judged.seconds)),
         ("latency", latency, span),
-        ("drift", (1 + drift.lags[0]) * drift.period_s, span),
+        ("drift", options.detectors.drift.least_blocks * drift.block_s, span),
     )
     return [Need(name, math.ceil(s), options.observers, seen, hosts) for name, s, seen in rows]
 

@@ -28,11 +28,15 @@ class LatencyRows(Rows):
         self._model = parameters.latency
         self._excess = evidence.excess_us[paths]
         self._noise = evidence.noise_us[paths]
+        self._healthy_us = evidence.healthy_us
         self._largest = _largest(np.abs(self._excess), evidence.source[paths], self._model)
 
     def grid(self) -> Grid:
         model = self._model
-        healthy = model.healthy_noise * float(np.median(self._noise)) if len(self._noise) else 1.0
+        healthy = self._healthy_us
+        if healthy is None:
+            noise = float(np.median(self._noise)) if len(self._noise) else 1.0
+            healthy = model.healthy_noise * noise
         most = max(self._largest, 4 * healthy)
         steps = min(model.most_steps, 2 + int(np.log(most / healthy) / np.log(model.factor)))
         sizes = np.concatenate([[healthy], np.geomspace(1.3 * healthy, most, steps)])

@@ -1,4 +1,4 @@
-"""Half hours in which paths have become slower, compared with those before -> verdicts."""
+"""Hours in which paths become slower while their peers do not -> verdicts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy.typing as npt
 
 from localizer.detectors import drift as detector
 from localizer.detectors import peer_groups
-from localizer.detectors.drift import Drift
+from localizer.detectors.drift import Contrast, Drift
 from localizer.evidence import Attribution, Evidence
+from localizer.explanation import confidence
+from localizer.fabric.observability import Classes
 from localizer.state import FabricState
 from localizer.verdicts.attribute import Candidate, Unclaimed, attribute
 from localizer.verdicts.build import Alarm, Finding
@@ -20,13 +22,14 @@ from localizer.verdicts.verdict import Drifted, Verdict
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
 
 
 def learn(state: FabricState, at: int, judged: Bool) -> list[Drift]:
-    """Learn from each disjoint window; returns the comparisons that the end of a half hour allows.
+    """Learn the values of this second, if windows end on it; returns what the end of a block tells.
 
     judged  (P,) paths that may be judged
-    The longest comparison comes last. This changes the drift baseline of the state.
+    The longest span comes last. This changes the drift baseline of the state.
     """
     end_s, shift = at + 1, state.deviation
     if shift is None or end_s % state.options.timing.window_s:
@@ -34,63 +37,88 @@ def learn(state: FabricState, at: int, judged: Bool) -> list[Drift]:
     rows = np.flatnonzero(shift.valid & ~shift.flagged & judged)
     value_us = state.latency.reference[rows] + shift.excess_us[rows]
     state.drift.learn(end_s, rows, value_us)
-    if end_s % state.drift.parameters.period_s:
+    blocks = state.drift.close(end_s)
+    if not blocks:
         return []
     peers = 2 * peer_groups.peer_groups(state.src, state.dst, state.layer == 1) + state.layer
-    parameters = state.options.detectors.drift
-    pairs = state.drift.close(end_s)
-    return [detector.compare(now, then, peers, parameters) for now, then in pairs]
+    return detector.slopes(blocks, peers, state.options.detectors.drift)
 
 
-def drift(state: FabricState, at: int, judged: Bool, comparisons: list[Drift]) -> Decision:
-    """Components whose paths have drifted apart from their peers' since earlier half hours.
+def drift(state: FabricState, at: int, judged: Bool, spans: list[Drift]) -> Decision:
+    """Components whose paths grow slower than their peers'.
 
-    judged  (P,) paths that may be judged; comparisons as ``learn`` returns them
-    The longest comparison is judged first, for it shows most; the shorter ones add what it missed.
+    judged  (P,) paths that may be judged; spans as ``learn`` returns them
+    The longest span is judged first, for it shows most; the shorter ones add what it missed.
     """
     unclaimed = Unclaimed.of(judged)
     verdicts: list[Verdict] = []
-    for each in reversed(comparisons):
-        policy = _alarm(state, at, each, unclaimed.left)
+    for each in reversed(spans):
+        policy = _alarm(state, at, each, unclaimed)
         if policy is not None:
             found, unclaimed = attribute(state, policy, unclaimed)
             verdicts += found
     return Decision(verdicts)
 
 
-def _alarm(state: FabricState, at: int, drift: Drift, left: Bool) -> DriftPolicy | None:
-    """The policy of one comparison, if a class drifted more than the alarm budget allows."""
-    valid, shift, noise = left & drift.valid, drift.shift, drift.noise
-    bad = valid & (shift > drift.smallest / 2)
-    if not bad.any():
+def _alarm(state: FabricState, at: int, drift: Drift, unclaimed: Unclaimed) -> DriftPolicy | None:
+    """The policy of one span, if a class has grown more than chance explains."""
+    valid = unclaimed.left & drift.valid
+    if not valid.any():
         return None
-    groups = state.classes()
-    vote = quorum.per_pair(state.pair, valid)
-    weight = groups.pooled(vote)
-    moved = groups.pooled(vote * shift / noise)
-    mean = groups.pooled(vote * shift) / np.maximum(weight, 1e-9)
-    periods, parameters = state.drift.parameters, state.options.detectors.drift
-    level = state.budget.level(len(groups.members), periods.period_s / len(periods.lags))
-    p = detector.excess_p_values(weight, moved, 1.0, parameters)
-    if not ((p < level) & (mean >= drift.smallest)).any():
+    parameters = state.options.detectors.drift
+    groups, vote = state.classes(), quorum.per_pair(state.pair, valid)
+    pairs = groups.pooled(vote)
+    calm = unclaimed.clear
+    grown = detector.without_common_growth(drift, state.pair, calm, parameters)
+    score = _scores(groups, grown, valid)
+    tested = pairs >= parameters.least_pairs
+    if not (tested & (score > parameters.least_score)).any():
         return None
-    usual = np.where(valid, state.latency.reference, 1.0).astype(np.float64)
+    # What the likeliest culprit adds belongs neither to the common growth nor to the noise.
+    top = int(np.argmax(np.where(tested, score, -np.inf)))
+    if not _most_cross(groups.share(top), vote, parameters):
+        calm = calm & (groups.share(top) < parameters.off_share)
+    grown = detector.without_common_growth(drift, state.pair, calm, parameters)
+    hours = drift.span_s / 3600
+    log_us = state.drift.first(len(valid)) + grown.level
+    usual = np.exp(np.where(valid, log_us, 0.0))
+    least = parameters.least_per_hour * hours
+    # Of many paths together even what hardly shows on one is evidence.
+    healthy_us = parameters.healthy_share / 2 * least * float(np.median(usual[valid]))
+    bad = valid & (grown.rate > parameters.least_per_hour / 2)
     evidence = Evidence(
-        groups, valid.astype(np.int64), bad.astype(np.int64), shift * usual * valid,
-        noise * usual, bad, state.src, state.layer == 1, state.background.rate, latency=True,
+        groups, valid.astype(np.int64), bad.astype(np.int64), grown.rate * hours * usual * valid,
+        grown.noise * hours * usual, bad, state.src, state.layer == 1, state.background.rate,
+        latency=True, healthy_us=healthy_us,
     )  # fmt: skip
     window_s = state.options.timing.window_s
     sent, lost = (state.history.total(name, at, window_s) for name in ("sent", "lost"))
-    # Means of half an hour do not tell one direction, or some five-tuples, from all.
-    alarm = Alarm(groups, evidence, sent, lost, periods.period_s, partial=False)
-    return DriftPolicy(state, at, alarm, level, drift, valid, vote, usual)
+    # The growth of hours does not tell one direction, or some five-tuples, from all.
+    alarm = Alarm(groups, evidence, sent, lost, drift.span_s, partial=False)
+    block_s, spans = state.drift.parameters.block_s, len(parameters.spans)
+    level = state.budget.level(len(groups.members), block_s / spans)
+    return DriftPolicy(state, at, alarm, level, grown, valid, vote, usual)
+
+
+def _scores(groups: Classes, drift: Drift, rows: Bool) -> F64:
+    weight = drift.weight * rows
+    return detector.scores(groups.pooled(weight), groups.pooled(weight * drift.rate))
+
+
+def _most_cross(share: F64, vote: F64, parameters: detector.DriftParameters) -> bool:
+    """Whether most pairs cross a class: what they share is common, not a component's fault.
+
+    Where routes are unknown all shares are small, so the largest counts as a crossing.
+    """
+    crossing = float((vote * share).sum()) / max(float(share.max(initial=0.0)), 1e-9)
+    return crossing > parameters.most_crossed * float(vote.sum())
 
 
 @dataclass(frozen=True, slots=True)
 class DriftPolicy:
-    """An attribution stands if the paths left to it drifted materially, and more than others do.
+    """An attribution stands if the paths left to it grow materially, and more than others do.
 
-    valid  (P,) paths that are compared; vote (P,) weight of each
+    drift  the common growth is removed; valid (P,) paths with a slope; vote (P,) weight of each
     usual  (P,) round trip of each path [us]
     """
 
@@ -104,41 +132,67 @@ class DriftPolicy:
     usual: F64
 
     def measured(self) -> Bool:
-        """(P,) paths that are compared."""
+        """(P,) paths with a slope."""
         return self.valid
 
     def scope(self, _: Attribution) -> Bool:
-        """(P,) all: a path that could not be compared over this lag may be over another."""
+        """(P,) all: a path without a slope over this span may have one over another."""
         return np.ones(len(self.valid), bool)
 
     def validate(self, candidate: Candidate) -> Finding | None:
         """See ``attribute.Policy``."""
-        drift, share, rows = self.drift, candidate.share, candidate.rows
-        votes = share * self.vote * rows
-        moved = votes * drift.shift / drift.noise
-        weight = np.array([votes.sum()])
-        parameters, inflated = self.state.options.detectors.drift, self._inflation(candidate)
-        total = np.array([moved.sum()])
-        p = float(detector.excess_p_values(weight, total, inflated, parameters)[0])
-        size = float((votes * drift.shift).sum()) / max(float(weight[0]), 1e-9)
+        drift, share, parameters = self.drift, candidate.share, self.state.options.detectors.drift
+        rows = candidate.rows
         mine = np.flatnonzero(rows & self.alarm.evidence.bad)
-        witnesses = len(np.unique(self.state.src[mine]))
-        few = witnesses < self.state.options.observers
-        if not p < self.level or size < drift.smallest or few:
+        attribution = candidate.attribution
+        certainty = confidence.of_class(attribution.classes, attribution.column)
+        weighed = attribution.classes is not None
+        vague = weighed and certainty < parameters.least_certainty  # the next block adds to it
+        crossed = self.vote * share
+        few = (crossed * rows).sum() < parameters.least_pairs or not len(mine)
+        if vague or few or _most_cross(share, self.vote, parameters):
             return None
-        effect = float(np.median(self.usual[mine])) * size
-        far = Drifted(100 * float(np.expm1(size)), drift.lag_s / 3600)
-        first_s = self.at + 1 - drift.lag_s
+        # Bad or not, what another attribution explains better says nothing about this one.
+        number = candidate.owner[mine[0]]
+        compared = candidate.counts & ((share == 0) | (candidate.owner == number))
+        found, inflated = self._contrast(candidate, compared), self._inflation(candidate)
+        p = found.p_value(inflated)
+        rest = compared & (self.state.src != self._loudest(share * compared))
+        backed = self._contrast(candidate, rest).p_value(inflated) < parameters.least_backing
+        hours = float(np.median(drift.hours[mine]))
+        smallest = max(parameters.least_per_hour, parameters.least_growth / hours)
+        few = len(np.unique(self.state.src[mine])) < self.state.options.observers
+        if not p < self.level or found.rate < smallest or few or not backed:
+            return None
+        growth = float(np.expm1(found.rate * hours))
+        effect = float(np.median(self.usual[mine])) * growth
+        first_s = self.at + 1 - int(hours * 3600)
+        far = Drifted(100 * growth, round(hours, 2))
         return Finding("high_latency", mine, p, effect, first_s, drifted=far)
+
+    def _contrast(self, candidate: Candidate, rows: Bool) -> Contrast:
+        """Paths across the class beside others: those that cross what a verdict blames already
+        beside one another.
+        """
+        drift = self.drift
+        group = 2 * (drift.group - drift.group.min(initial=0)) + candidate.clear
+        return detector.contrast(
+            candidate.share[rows], drift.rate[rows], drift.weight[rows], group[rows]
+        )
+
+    def _loudest(self, share: F64) -> int:
+        """The source host that adds most."""
+        added = share * self.drift.weight * self.drift.rate
+        return int(np.argmax(np.bincount(self.state.src, weights=added)))
 
     def _inflation(self, candidate: Candidate) -> float:
         """How restless all paths are but those of the likeliest culprit, which must not be its own
         excuse.
         """
-        groups, drift = self.alarm.groups, self.drift
-        rest = self.vote * (self.valid & (candidate.owner != 0))
+        rest = self.valid & (candidate.owner != 0)
+        groups = self.alarm.groups
         return detector.inflation(
-            groups.pooled(rest),
-            groups.pooled(rest * drift.shift / drift.noise),
+            groups.pooled(self.vote * rest),
+            _scores(groups, self.drift, rest),
             self.state.options.detectors.drift,
         )

@@ -11,9 +11,9 @@ from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
 from schemas.documents.incident import Incident
 
-PERIOD_S = baselines.DEFAULT.period_s
+BLOCK_S = baselines.DEFAULT.block_s
 CLUSTER = Cluster(hosts=8)
-FIRST_S = -START_S % PERIOD_S
+FIRST_S = -START_S % BLOCK_S
 
 
 def unprobed(p: Path, at: int) -> None:
@@ -21,14 +21,15 @@ def unprobed(p: Path, at: int) -> None:
 
 
 def said(hours: float, factor: dict[str, float]) -> list[Message]:
-    """Probes every 10 s, windows every 30 s; paths through a ToR grow by its factor an hour."""
+    """Probes every 10 s, windows every 30 s; paths through a ToR, or from a host, grow by its
+    factor an hour."""
     out: list[Message] = []
 
     def weather(p: Path, at: int) -> Second:
         passed = (at - FIRST_S) / 3600
         growth = 1.05 if at % 7200 > 3600 else 1.0  # everyone's
-        for tor in {p.src_asw, p.dst_asw}:
-            growth *= 1 + factor.get(tor, 0.0) * passed
+        for name in {p.src_asw, p.dst_asw, p.src_node_sn}:
+            growth *= 1 + factor.get(name, 0.0) * passed
         return Second(rtt_us=20.0 * growth)
 
     for at in range(FIRST_S, FIRST_S + int(3600 * hours) + 31, 30):
@@ -54,3 +55,7 @@ def test_a_tor_whose_paths_slow_down_by_three_per_cent_an_hour_is_named() -> Non
 
 def test_a_fabric_that_slows_down_as_a_whole_is_no_incident() -> None:
     assert drifted(2.6, asw10=0.03, asw11=0.03, asw20=0.03, asw21=0.03) == []
+
+
+def test_one_host_that_reports_ever_longer_times_convicts_nothing_else() -> None:
+    assert drifted(2.1, h1=0.5) == []
