@@ -71,6 +71,8 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
     seconds     from the fault's start to the detection; of what was found
     named       component that the incident named; said_type: its likeliest issue type,
                 said_direction: its direction
+    five_sigma_s  after so long, what the probes that cross a lossy component lose beyond the
+                healthy loss is five times its standard deviation [s]; of faults that lose packets
     """
 
     label: str
@@ -91,6 +93,7 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
     named: str | None = None
     said_type: str | None = None
     said_direction: str | None = None
+    five_sigma_s: float | None = None
 
 
 class FalseRow(msgspec.Struct, frozen=True, kw_only=True):

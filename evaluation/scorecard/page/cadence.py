@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from evaluation.scorecard import intervals
 from evaluation.scorecard.intervals import Estimate
 from evaluation.scorecard.page.markdown import percent, plain, table
 from evaluation.scorecard.records import PipelineRow
 from evaluation.scorecard.summary import fault_figures, grouped, pipeline_figures, urgency
+from schemas.component_ids import kind_of, link_ends
 
 #: Groups of faults with a goal, and the most rounds until they are detected [mean].
-MOST_ROUNDS = {"unconnectivity": 3.0, "loss ≥ 5 %": 3.0, "latency": 8.0}
+MOST_ROUNDS: Final = {"unconnectivity": 3.0, "loss ≥ 5 %": 3.0, "latency": 8.0}
+#: A gray loss is smaller than this share of the packets that cross the component.
+MOST_GRAY: Final = 0.01
 
 
 def rounds(rows: Iterable[PipelineRow], group: str) -> list[float]:
@@ -43,6 +47,37 @@ A pair is probed every so many seconds (of the slowest host, where hosts differ)
 turn, by one record of so many probes. *Rounds*: time to detect in these intervals, of those found.
 
 {table(head, lines)}"""
+
+
+def gray(rows: Sequence[PipelineRow]) -> str:
+    """A row for each kind of component with a loss too small for a window of seconds."""
+    faults = [f for row in rows for f in row.faults if f.five_sigma_s and f.magnitude < MOST_GRAY]
+    lines = []
+    for kind, group in sorted(grouped(faults, lambda f: _kind(f.component)).items()):
+        figures = fault_figures(group)
+        needed = [f.five_sigma_s for f in group if f.five_sigma_s is not None]
+        ratios = [f.seconds / f.five_sigma_s for f in group
+                  if f.found and f.seconds is not None and f.five_sigma_s]  # fmt: skip
+        lines.append(
+            (kind, str(figures.faults), percent(figures.recall), plain(figures.mean_s, 0),
+             plain(figures.p95_s, 0), plain(intervals.mean(needed), 0),
+             plain(intervals.mean(ratios), 1))
+        )  # fmt: skip
+    head = ("component", "faults", "recall", "mean s", "P95 s", "5 sigma after s",
+            "named after, in these")  # fmt: skip
+    return f"""## Gray losses
+
+Faults that lose less than {100 * MOST_GRAY:.2g} % of the packets that cross them. *5 sigma*: when
+the losses that the fault adds to the probes across it are five times their standard deviation, with
+true routes and healthy losses; no test that knows neither can be much faster, and the alarm budget
+asks for about as much.
+
+{table(head, lines)}"""
+
+
+def _kind(component: str) -> str:
+    kind = kind_of(component)
+    return "-".join([*map(kind_of, link_ends(component)), kind]) if kind == "link" else kind
 
 
 def mean_rounds(rows: Iterable[PipelineRow], group: str) -> Estimate | None:

@@ -9,7 +9,7 @@ from evaluation.scorecard import plan
 from evaluation.scorecard.page import cadence as cadence_section
 from evaluation.scorecard.page import curves, plots, published_results, settings
 from evaluation.scorecard.page import pipeline as pipeline_section
-from evaluation.scorecard.page.goals import goals
+from evaluation.scorecard.page.goals import GRAY, goals
 from evaluation.scorecard.page.markdown import picture, plain, table
 from evaluation.scorecard.records import CurveRow, PathRow, PipelineRow, Row, Run
 from evaluation.scorecard.summary import WEEK_S, false_per_week, grouped
@@ -49,6 +49,9 @@ def markdown(run: Run, rows: Sequence[Row], pictures: dict[str, str]) -> str:
     gentle = [row for row in mine if row.every_s > 1 or row.burst > 1]
     if gentle:
         parts.insert(len(parts) - 1, cadence_section.cadence(gentle))
+    gray = [row for row in mine if row.scenario == GRAY]
+    if gray:
+        parts.insert(len(parts) - 1, cadence_section.gray(gray))
     if any(row.strategy != plan.DEFAULT for row in faulty):
         parts.append(pipeline_section.side_by_side(faulty))
     if clean:

@@ -16,10 +16,12 @@ from schemas.documents.incident import Incident
 from schemas.documents.times import seconds_of
 from schemas.wire import codecs
 from streams.replay import Replay
+from testbed.faults.kinds import Fault
 from testbed.scenarios import scenario
 from testbed.scoring.reported_incidents import likeliest_type
 from testbed.scoring.score import GRACE_S, Score, score
 from testbed.scoring.truth import NOT_NETWORK, Truth
+from testbed.simulator.fault_effects import effects_of
 from testbed.simulator.simulator import Simulation
 
 START_NS: Final = 1_780_000_000 * 10**9
@@ -87,6 +89,23 @@ def class_sizes(simulation: Simulation, components: Sequence[str]) -> list[int]:
     return sizes
 
 
+def five_sigma_s(simulation: Simulation, fault: Fault) -> float | None:
+    """Time after which the losses that a fault adds exceed five standard deviations [s].
+
+    Of the probes whose route crosses the component, with the true routes and healthy losses: they
+    lose k + x in a second, k healthy and x added, and after t seconds x t > 5 sqrt((k + x) t).
+    None for faults without loss, or that no probe crosses.
+    """
+    if fault.signature.effect != "loss":
+        return None
+    epoch = simulation.epoch(0)
+    healthy = np.exp(epoch.baseline.log_keep)
+    broken = effects_of(simulation.network, epoch.paths, epoch.baseline.log_keep, [fault]).keep
+    probes = simulation.burst / epoch.cadence.cycles(len(healthy)) * (broken < healthy)
+    added, lost = float((probes * (healthy - broken)).sum()), float((probes * (1 - broken)).sum())
+    return round(25 * lost / added**2, 1) if added > 0 else None
+
+
 def misnamed(truths: Sequence[Truth], incidents: Sequence[Incident]) -> dict[int, int]:
     """Match missed faults with false incidents of the same family and the right time, one to one.
 
@@ -135,6 +154,7 @@ def _faults(
                 named=incident.component if incident else None,
                 said_type=likeliest_type(incident) if incident else None,
                 said_direction=incident.direction if incident else None,
+                five_sigma_s=five_sigma_s(simulation, fault),
             )
         )  # fmt: skip
     return rows

@@ -101,3 +101,10 @@ def test_gray_losses_are_to_be_named_in_time_and_nothing_else() -> None:
     assert reached([in_time], []) is True
     assert reached([in_time], [FalseRow(component="tor:b", symptom="loss", at_s=9.0)]) is False
     assert reached([in_time, fault("tor_loss", 901.0)], []) is False
+
+
+def test_a_gray_loss_is_set_beside_the_time_that_its_evidence_takes() -> None:
+    slow = fault("tor_loss", 300.0, magnitude=0.002, five_sigma_s=100.0)
+    page = render.markdown(RUN, [pipeline_row([slow], scenario="gray")], {})
+    assert "| tor | 1 | 100.0 % (20.7-100.0) | 300 (300-300)" in page
+    assert "| 100 (100-100) | 3.0 (3.0-3.0) |" in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from evaluation.scorecard import plan, tuned_baselines
 from evaluation.scorecard.trials import paths, pipeline
@@ -76,3 +77,20 @@ def test_the_class_of_an_rnic_holds_its_link_and_that_of_a_spine_nothing_else() 
     }
     sizes = pipeline.class_sizes(simulation, list(one.values()))
     assert sizes == [2, 1, 1]
+
+
+def test_five_sigma_of_losses_take_as_long_as_the_textbook_says() -> None:
+    simulation = scenario.load("small").simulation(seed=1000, start_ns=0)
+    (link,) = simulation.faults
+    times = [
+        pipeline.five_sigma_s(simulation, replace(link, magnitude=magnitude))
+        for magnitude in (0.002, 0.001)
+    ]
+    assert times[0] is not None
+    assert times[1] is not None
+    assert 2 < times[1] / times[0] < 4, "half the loss: twice the time, four times among noise"
+    whole = pipeline.five_sigma_s(simulation, replace(link, magnitude=1.0))
+    assert whole is not None
+    crossed = simulation.paths.visits(simulation.network.index[link.component]).sum() / 4
+    assert whole == pytest.approx(25 / crossed, abs=0.06), "25 lost probes"
+    assert pipeline.five_sigma_s(simulation, replace(link, kind="latency_drift")) is None
