@@ -143,13 +143,14 @@ class FabricState:
     def _learn_answers(self, second: int, rows: I64, rtt_us: npt.NDArray[np.float32]) -> None:
         """Learn the cadence of the paths that are probed, and the answers of the sparse ones."""
         self.cadence.observe(second, rows, self.history.last_seen)
-        if self._sparse is None:
+        if self._sparse is None and self.cadence.any_known:
             return
-        window_s, slow_us = np.zeros(len(self.index)), np.full(len(self.index), np.nan)
-        known = len(self._sparse.slow_us)
-        window_s[:known], slow_us[:known] = self._sparse.window_s, self._sparse.slow_us
         # The first answers of a new path are kept, whatever its cadence will turn out to be.
-        window_s[known:] = self.options.baselines.sparse_latency.longest_s
+        window_s = np.full(len(self.index), self.options.baselines.sparse_latency.longest_s)
+        slow_us = np.full(len(self.index), np.nan)
+        if self._sparse is not None:
+            known = len(self._sparse.slow_us)
+            window_s[:known], slow_us[:known] = self._sparse.window_s, self._sparse.slow_us
         kept = (rtt_us > 0) & (window_s[rows] > 0)
         rows, rtt_us = rows[kept], rtt_us[kept]
         self.sparse_latency.add(second, rows, rtt_us, window_s[rows], slow_us[rows])
@@ -176,6 +177,8 @@ class FabricState:
         self.latency.learn(end_s, features, found.flagged)
         if len(sparse):
             found = self._with_sparse(found, end_s, sparse, round_s)
+        elif self.cadence.any_known:
+            self.sparse_latency.clear()
         self._sparse = found.sparse
         return found
 

@@ -64,7 +64,7 @@ class Cadence:
         self._parameters = parameters
         self._interval = GrowableArray(np.float32)
         self._sparse_s = window_s / parameters.probes
-        self.any_sparse = False
+        self.any_known = self.any_sparse = False  # as of the newest call of ``sparse``
 
     @property
     def interval_s(self) -> F32:
@@ -104,10 +104,11 @@ class Cadence:
         median path.
         """
         interval = self.interval_s
+        known = interval > 0
+        self.any_known = bool(known.any())
         self.any_sparse = bool((interval > self._sparse_s).any())
         if not self.any_sparse:
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        known = interval > 0
         pairs = int(pair.max()) + 1
         total = np.bincount(pair[known], interval[known], pairs)
         count = np.bincount(pair[known], minlength=pairs)

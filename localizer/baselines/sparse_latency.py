@@ -6,8 +6,9 @@ it: a fault that lasts must not become the new normal, but a single answer in a 
 is part of what is usual. References that are an hour old are dropped, so that a change of level
 that lasts is learnt again.
 
-What a five-tuple lacks its endpoint pair lends: agents change source ports, and the new five-tuples
-of a pair are compared with its former ones, at a noise that includes how five-tuples differ.
+What a five-tuple lacks its endpoint pair lends: while five-tuples have been answered a few times
+each, and when agents change source ports, they are compared with all references of their pair, at
+a noise that includes how five-tuples differ.
 
 Memory: 4 answers, 5 references and their times, 56 B a path, once the fabric has a sparse path.
 """
@@ -38,7 +39,7 @@ class SparseLatencyParameters:
 
     newest       answers of a path that are kept with their times
     references   older answers that they are compared with
-    least        references that must be known, or else the pair's are taken
+    least        references that must be known, of the path or else of its pair
     spread_from  references that must be known before a path's own spread is used
     rounds       probes of an endpoint pair that make up its evidence,
     shortest_s   which spans at least this,
@@ -164,9 +165,10 @@ class SparseLatency:
         own = count >= p.least
         usual = np.where(own, usual, np.nan)
         spread = np.where(count >= p.spread_from, spread, 0.0)
-        if own.all() or not own.any():
+        if own.all():
             return Reference(usual, spread)
-        return _with_pairs(usual, spread, own, pair)
+        lent = _of_pairs(known, ~own, pair, p.least)
+        return Reference(np.where(own, usual, lent.usual_us), np.where(own, spread, lent.spread_us))
 
     def retain(self, rows: Bool) -> None:
         """Drop all other paths (P,)."""
@@ -179,18 +181,23 @@ class SparseLatency:
             column.grow(paths)
 
 
-def _with_pairs(usual: F64, spread: F64, own: Bool, pair: I64) -> Reference:
-    """Fill up what paths do not know of themselves with the mean of their pair's other paths."""
-    codes, of = np.unique(pair, return_inverse=True)
-    count = np.bincount(of[own], minlength=len(codes))
-    mean = np.bincount(of[own], usual[own], len(codes)) / np.maximum(count, 1)
-    several = own & (count[of] > 1)
-    apart = 0.0
-    if several.any():
-        small = np.sqrt(count[of[several]] / (count[of[several]] - 1.0))  # about their own mean
-        apart = MAD_TO_SIGMA * float(
-            np.median(np.abs(usual[several] / mean[of[several]] - 1.0) * small)
-        )
-    lent = ~own & (count[of] > 0)
-    widened = apart * np.sqrt(1.0 + 1.0 / np.maximum(count[of], 1)) * mean[of]
-    return Reference(np.where(lent, mean[of], usual), np.where(lent, widened, spread))
+def _of_pairs(known: F32, borrowers: Bool, pair: I64, least: int) -> Reference:
+    """What the references of all five-tuples of each path's pair say, where they are enough.
+
+    known  (n, R) references, NaN where absent; borrowers (n,) paths of whose pairs it is asked
+    """
+    rows, at = np.nonzero(np.isfinite(known) & np.isin(pair, pair[borrowers])[:, None])
+    value, of = known[rows, at].astype(np.float64), pair[rows]
+    order = np.lexsort((value, of))
+    value, of = value[order], of[order]
+    codes, start, count = np.unique(of, return_index=True, return_counts=True)
+    usual, spread = np.full(len(pair), np.nan), np.zeros(len(pair))
+    if not len(codes):
+        return Reference(usual, spread)
+    middle = (value[start + (count - 1) // 2] + value[start + count // 2]) / 2
+    # How far one answer of one five-tuple is from the pair's: both differ.
+    apart = MAD_TO_SIGMA * float(np.median(np.abs(value / np.repeat(middle, count) - 1.0)))
+    enough = np.flatnonzero(np.isin(pair, codes[count >= least]))
+    usual[enough] = middle[np.searchsorted(codes, pair[enough])]
+    spread[enough] = apart * usual[enough]
+    return Reference(usual, spread)
