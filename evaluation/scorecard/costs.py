@@ -22,7 +22,7 @@ ALARM_PATH_S: Final = 1e-6
 ALARM_FAULT_S: Final = 5e-4
 PATH_S: Final = 0.5
 CURVE_S: Final = 15.0
-HEALTHY_S: Final = 0.018
+HEALTHY_S: Final = 0.014
 
 
 @cache

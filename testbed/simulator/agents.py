@@ -40,7 +40,15 @@ def starved_moments(
     return out
 
 
-def heartbeats(
+class Beats(NamedTuple):
+    """Heartbeats of one second of all H hosts: time [ns], CPU steal [1], scheduling delay [us]."""
+
+    time_ns: NDArray[np.int64]
+    cpu_steal: F64
+    delay_us: F64
+
+
+def beats(
     network: Network,
     effects: FaultEffects,
     start_ns: int,
@@ -48,8 +56,8 @@ def heartbeats(
     moments: Sequence[Moment],
     seed: int,
     rng: np.random.Generator,
-) -> list[Heartbeat]:
-    """One heartbeat of every live agent, in the second that begins at ``start_ns``.
+) -> Beats:
+    """What each agent would send, in the second that begins at ``start_ns``, if it is alive.
 
     clock_ns  (H,) clock offsets of healthy hosts; fault effects are added
     """
@@ -60,14 +68,18 @@ def heartbeats(
         steal[moment.host] = 0.5 + 20.0 * steal[moment.host]
         delay_us[moment.host] = 50_000.0 + 3000.0 * delay_us[moment.host]
     phase = (uniform(seed, 23, np.arange(hosts)) * 0.9e9).astype(np.int64)
-    times = start_ns + phase + clock_ns + effects.clock_ns
+    return Beats(start_ns + phase + clock_ns + effects.clock_ns, steal, delay_us)
+
+
+def heartbeats(network: Network, effects: FaultEffects, made: Beats) -> list[Heartbeat]:
+    """One heartbeat of every live agent."""
     return [
         Heartbeat(
             node_sn=name,
-            time=int(times[host]),
+            time=int(made.time_ns[host]),
             fabric=network.topology.fabric,
-            cpu_steal=round(float(steal[host]), 4),
-            scheduling_delay_us=round(float(delay_us[host]), 1),
+            cpu_steal=round(float(made.cpu_steal[host]), 4),
+            scheduling_delay_us=round(float(made.delay_us[host]), 1),
         )
         for host, name in enumerate(network.hosts)
         if not effects.silent[host]

@@ -20,7 +20,7 @@ from schemas.documents.placement import Placement
 from schemas.documents.topology import Topology
 from testbed.faults.kinds import Fault, check, truth
 from testbed.scoring.truth import Truth
-from testbed.simulator.agents import STARVED_LOSS, Moment, heartbeats, starved_moments
+from testbed.simulator.agents import STARVED_LOSS, Moment, beats, heartbeats, starved_moments
 from testbed.simulator.baseline import Baseline, Noise, queue_level
 from testbed.simulator.bursts import bursts, median_spread
 from testbed.simulator.fault_effects import FaultEffects
@@ -174,14 +174,10 @@ class Simulation:
             before = index - self.noise.late_s
             old = self._records(epoch, before, self.rng(27, before), late)
             pings = pa.concat_batches([pings, old])
-        return Second(
-            index,
-            start_ns,
-            pings,
-            heartbeats(
-                self.network, effects, start_ns, epoch.baseline.clock_ns, moments, self.seed, rng
-            ),
+        made = beats(
+            self.network, effects, start_ns, epoch.baseline.clock_ns, moments, self.seed, rng
         )
+        return Second(index, start_ns, pings, heartbeats(self.network, effects, made))
 
     def _records(
         self,

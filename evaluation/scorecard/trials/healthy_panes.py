@@ -28,7 +28,7 @@ from schemas.parameters.window_timing import DEFAULT_TIMING
 from schemas.wire import codecs, window_chunks
 from schemas.wire.window_chunks import Header
 from streams.windowing.partition import PartitionWorker
-from testbed.simulator.agents import heartbeats
+from testbed.simulator.agents import beats
 from testbed.simulator.bursts import median_spread
 from testbed.simulator.records import SUCCESS, Measured
 from testbed.simulator.simulator import SECOND_NS, Simulation
@@ -95,14 +95,17 @@ class HealthyPanes:
     def _heartbeats(self, index: int, rng: np.random.Generator) -> pa.RecordBatch:
         simulation, epoch = self._simulation, self._simulation.epoch(index // EPOCH_S)
         effects = epoch.effects(simulation.network, (), index)
-        beats = heartbeats(
+        made = beats(
             simulation.network, effects, simulation.start_ns + index * SECOND_NS,
             epoch.baseline.clock_ns, [], simulation.seed, rng,
         )  # fmt: skip
-        schema = window_chunks.HEARTBEATS
-        columns = [pa.array([getattr(beat, each.name) for beat in beats]) for each in schema]
-        casted = [c.cast(each.type) for c, each in zip(columns, schema, strict=True)]
-        return pa.RecordBatch.from_arrays(casted, schema=schema)
+        hosts = len(simulation.network.hosts)
+        columns = [
+            pa.array([self._fabric] * hosts), pa.array(simulation.network.hosts),
+            pa.array(made.time_ns), pa.array(np.ones(hosts, np.bool_)),
+            pa.array(made.cpu_steal.astype(np.float32)), pa.array(made.delay_us.astype(np.float32)),
+        ]  # fmt: skip
+        return pa.RecordBatch.from_arrays(columns, schema=window_chunks.HEARTBEATS)
 
 
 class _Hour:

@@ -14,6 +14,7 @@ from evaluation.scorecard.trials.healthy_panes import HealthyPanes, window_featu
 from localizer.options import Options
 from schemas.wire import codecs, window_chunks
 from streams.windowing import panes
+from streams.windowing.chunk_writer import heartbeat_chunks
 from streams.windowing.partition import PartitionWorker
 from testbed.faults.kinds import Fault
 from testbed.scenarios import scenario
@@ -140,3 +141,15 @@ def test_a_piece_of_healthy_hours_raises_no_incident_and_counts_its_tests() -> N
     assert (row.clean, row.false, row.error, row.simulated_s) == (True, [], None, 60)
     assert row.records > 5000
     assert sum(row.p_values["loss 5 s"]) > 10
+
+
+def test_heartbeats_are_those_that_agents_send() -> None:
+    made = simulated()
+    first = next(made.seconds(1)).heartbeats
+    (message,) = (m for m in next(HealthyPanes(made).seconds(1)) if m.header.kind == "heartbeats")
+    (sent,) = heartbeat_chunks(0, made.topology.fabric, first)
+    wanted = window_chunks.decode("heartbeats", sent.value)
+    assert message.chunk is not None
+    for name in ("fabric", "node_sn", "time", "alive"):
+        assert message.chunk.column(name).equals(wanted.column(name))
+    assert 0 <= min(message.chunk.column("cpu_steal").to_pylist()) < 0.02
