@@ -13,7 +13,7 @@ import pytest
 from localizer.incidents.parameters import DEFAULT
 from localizer.incidents.tracked_incident import Impact
 from localizer.incidents.tracker import IncidentTracker
-from localizer.verdicts.verdict import IssueTypes, Verdict
+from localizer.verdicts.verdict import Contrast, IssueTypes, Measured, Verdict
 from schemas.documents.incident import Incident, Symptom
 from schemas.documents.times import rfc3339
 
@@ -78,6 +78,16 @@ def test_one_sighting_opens_nothing_and_the_second_opens() -> None:
     assert story.second(1, verdict()) == []
     (opened,) = story.second(2, verdict())
     assert (opened.state, opened.version, opened.component) == ("open", 1, "tor:asw1")
+
+
+def test_latency_over_minutes_of_evidence_takes_two_sightings_too() -> None:
+    """The evidence of rarely probed paths is long because it is thin."""
+    measured = Measured(Contrast(9, 9, 0, 99), {}, 20.0, 100, 9, [])
+    late = replace(verdict(symptom="high_latency"), renewal_s=25, measured=measured)
+    story = Story()
+    assert story.second(1, late) == []
+    (opened,) = story.second(6, late)
+    assert opened.symptom == "high_latency"
 
 
 def test_opened_at_is_the_first_bad_pane_and_detected_at_what_a_live_user_would_have_seen() -> None:
