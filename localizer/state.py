@@ -51,7 +51,7 @@ class FabricState:
 
     index           path table; history, latency, drift, loss ... are by its rows, or by host
     deviation       latency deviation of the window that ends with this second; None without one
-    suspects        components of open incidents about reachability
+    suspects        components of open incidents about reachability; drifting: about drift
     silent_scopes   pods, or the fabric, that fell silent as a whole
     """
 
@@ -73,6 +73,7 @@ class FabricState:
         self.deviation: LatencyDeviation | None = None
         self._sparse: SparseEvidence | None = None  # of the newest window
         self.suspects: set[str] = set()
+        self.drifting: set[str] = set()
         self.silent_scopes: set[str] = set()
         self._classes: Classes | None = None
         self._classes_of = (0, 0)  # version of the incidence, second

@@ -70,7 +70,10 @@ class _Open(NamedTuple):
 
 
 class DriftBaseline:
-    """Running sums of the present block, and the means of those before."""
+    """Running sums of the present block, and the means of those before.
+
+    named  components that the judgement of the newest block found to drift
+    """
 
     def __init__(self, parameters: DriftBaselineParameters = DEFAULT) -> None:
         self.parameters = parameters
@@ -78,6 +81,7 @@ class DriftBaseline:
         self._newest_s: int | None = None
         self._open: _Open | None = None
         self._blocks: list[Block] = []  # newest first
+        self.named: set[str] = set()
 
     @property
     def nbytes(self) -> int:
@@ -153,7 +157,7 @@ class DriftBaseline:
 
     def clear(self) -> None:
         """Drop the blocks: event time jumped."""
-        self._open, self._blocks = None, []
+        self._open, self._blocks, self.named = None, [], set()
 
 
 def padded(values: npt.NDArray[Any], count: int, fill: float = 0.0) -> npt.NDArray[Any]:

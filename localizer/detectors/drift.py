@@ -75,7 +75,7 @@ class DriftParameters:
         0.01, unit="1", source="chosen: pytest tests/localizer/verdicts (one host lies)"
     )
     least_certainty: float = parameter(
-        0.8, unit="1", source="chosen: make scorecard (a ToR and its uplinks, probed rarely)"
+        0.9, unit="1", source="chosen: make scorecard (a ToR and its uplinks, probed rarely)"
     )
     most_crossed: float = parameter(
         0.5, unit="1", source="chosen: pytest tests/localizer/verdicts (a fabric slows as a whole)"

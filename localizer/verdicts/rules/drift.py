@@ -48,8 +48,12 @@ def drift(state: FabricState, at: int, judged: Bool, spans: list[Drift]) -> Deci
     """Components whose paths grow slower than their peers'.
 
     judged  (P,) paths that may be judged; spans as ``learn`` returns them
-    The longest span is judged first, for it shows most; the shorter ones add what it missed.
+    The longest span is judged first, for it shows most; the shorter ones add what it missed. A
+    component is reported once two blocks in a row name it: what has only just become significant
+    may still be its neighbour. This changes what the state remembers of the block before.
     """
+    if not spans:
+        return Decision()
     unclaimed = Unclaimed.of(judged)
     verdicts: list[Verdict] = []
     for each in reversed(spans):
@@ -57,7 +61,9 @@ def drift(state: FabricState, at: int, judged: Bool, spans: list[Drift]) -> Deci
         if policy is not None:
             found, unclaimed = attribute(state, policy, unclaimed)
             verdicts += found
-    return Decision(verdicts)
+    before = state.drift.named | state.drifting
+    state.drift.named = {name for each in verdicts for name in each.tie_set}
+    return Decision([each for each in verdicts if not before.isdisjoint(each.tie_set)])
 
 
 def _alarm(state: FabricState, at: int, drift: Drift, unclaimed: Unclaimed) -> DriftPolicy | None:
@@ -85,11 +91,12 @@ def _alarm(state: FabricState, at: int, drift: Drift, unclaimed: Unclaimed) -> D
     least = parameters.least_per_hour * hours
     # Of many paths together even what hardly shows on one is evidence.
     healthy_us = parameters.healthy_share / 2 * least * float(np.median(usual[valid]))
+    known = np.array([not state.drifting.isdisjoint(each) for each in groups.members], bool)
     bad = valid & (grown.rate > parameters.least_per_hour / 2)
     evidence = Evidence(
         groups, valid.astype(np.int64), bad.astype(np.int64), grown.rate * hours * usual * valid,
         grown.noise * hours * usual, bad, state.src, state.layer == 1, state.background.rate,
-        latency=True, healthy_us=healthy_us,
+        latency=True, healthy_us=healthy_us, suspect=known,
     )  # fmt: skip
     window_s = state.options.timing.window_s
     sent, lost = (state.history.total(name, at, window_s) for name in ("sent", "lost"))
