@@ -115,7 +115,9 @@ def _clean(rows: Sequence[PipelineRow]) -> str:
 
 Nothing is broken; congestion bursts, drift and background loss are there. Every incident is false.
 A few hours cannot show a rate of one a week, which is why the interval is wide;
-`--only clean --clean-hours N` runs more.
+`--only clean --clean-hours N` runs more. *healthy-...*: without pings, as panes and windows that
+come straight from the simulator's arrays (`evaluation/scorecard/trials/healthy_panes.py` says what
+is exact), in pieces of four hours; `make scorecard-full` has two weeks of them.
 
 {table(head, lines)}
 {chr(10).join(false_rows)}"""
