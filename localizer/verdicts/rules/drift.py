@@ -10,6 +10,7 @@ import numpy.typing as npt
 from localizer.detectors import drift as detector
 from localizer.detectors import peer_groups
 from localizer.detectors.drift import Contrast, Drift
+from localizer.detectors.latency import SparseEvidence
 from localizer.evidence import Attribution, Evidence
 from localizer.explanation import confidence
 from localizer.fabric.observability import Classes
@@ -34,7 +35,12 @@ def learn(state: FabricState, at: int, judged: Bool) -> list[Drift]:
     end_s, shift = at + 1, state.deviation
     if shift is None or end_s % state.options.timing.window_s:
         return []
-    rows = np.flatnonzero(shift.valid & ~shift.flagged & judged)
+    healthy = shift.valid & ~shift.flagged & judged
+    if shift.sparse is not None:
+        rows, value_us = _new_answers(state, end_s, shift.sparse, healthy)
+        healthy &= shift.sparse.window_s == 0
+        state.drift.learn(end_s, rows, value_us)
+    rows = np.flatnonzero(healthy)
     value_us = state.latency.reference[rows] + shift.excess_us[rows]
     state.drift.learn(end_s, rows, value_us)
     blocks = state.drift.close(end_s)
@@ -42,6 +48,23 @@ def learn(state: FabricState, at: int, judged: Bool) -> list[Drift]:
         return []
     peers = 2 * peer_groups.peer_groups(state.src, state.dst, state.layer == 1) + state.layer
     return detector.slopes(blocks, peers, state.options.detectors.drift)
+
+
+def _new_answers(
+    state: FabricState, end_s: int, sparse: SparseEvidence, healthy: Bool
+) -> tuple[I64, F64]:
+    """Sparse paths (n,) that have answered since the window before, and their mean answer [us].
+
+    Their evidence is longer than a window, so each answer would count again and again; and while it
+    holds a slow answer, trouble may have begun or ended in it.
+    """
+    slow = np.bincount(sparse.row, sparse.slow, len(healthy)) > 0
+    rows = np.flatnonzero(healthy & ~slow & (sparse.window_s > 0))
+    rtt, second = state.sparse_latency.answers(rows)
+    new = (rtt > 0) & (second >= end_s - state.options.timing.window_s)
+    count = new.sum(axis=1)
+    mean = np.where(new, rtt, 0.0).sum(axis=1, dtype=np.float64) / np.maximum(count, 1)
+    return rows[count > 0], mean[count > 0]
 
 
 def drift(state: FabricState, at: int, judged: Bool, spans: list[Drift]) -> Decision:

@@ -1,0 +1,47 @@
+"""Which answers of rarely probed paths the drift baseline learns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from localizer.detectors.latency import LatencyDeviation, SparseEvidence
+from localizer.options import Options
+from localizer.state import FabricState
+from localizer.verdicts.rules import drift
+
+END_S = 9000
+
+
+def learnt(ages_s: tuple[int, ...], slow: tuple[bool, ...]) -> list[bool]:
+    """Of paths whose newest answer of 20 us has these ages: which the drift baseline has learnt.
+
+    slow  paths with a slow answer in their evidence, which spans 100 s
+    """
+    paths = len(ages_s)
+    state, rows = FabricState("f1", None, Options()), np.arange(paths)
+    for age_s in sorted({*ages_s}, reverse=True):
+        now = rows[np.array(ages_s) == age_s]
+        state.sparse_latency.add(
+            END_S - age_s, now, np.full(len(now), 20, np.float32),
+            np.full(len(now), 100.0), np.full(len(now), np.nan),
+        )  # fmt: skip
+    evidence = SparseEvidence(
+        np.full(paths, 100.0), rows, END_S - np.array(ages_s), np.array(slow), np.full(paths, 30.0)
+    )
+    zero = np.zeros(paths)
+    everything = np.ones(paths, bool)
+    state.deviation = LatencyDeviation(
+        everything, zero, zero + 1, ~everything, zero.astype(np.float32), sparse=evidence
+    )
+    drift.learn(state, END_S - 1, everything)
+    first = state.drift.first(paths)
+    assert np.allclose(first[np.isfinite(first)], np.log(20))
+    return np.isfinite(first).tolist()
+
+
+def test_an_answer_is_learnt_in_one_window_and_not_as_long_as_it_is_evidence() -> None:
+    assert learnt((1, 29, 31, 90), (False,) * 4) == [True, True, False, False]
+
+
+def test_paths_with_a_slow_answer_in_their_evidence_teach_no_drift() -> None:
+    assert learnt((1, 1), (False, True)) == [True, False]
