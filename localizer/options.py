@@ -15,6 +15,7 @@ from localizer.baselines import (
     drift,
     hosts,
     latency,
+    long_counts,
     loss,
     source_weights,
     sparse_latency,
@@ -72,10 +73,12 @@ class BaselineParameters:
     """One for each baseline, by the name of its module."""
 
     cadence: cadence.CadenceParameters = cadence.DEFAULT
+    class_loss: loss.ClassLossParameters = loss.CLASS_DEFAULT
     clocks: clocks.ClockParameters = clocks.DEFAULT
     drift: drift.DriftBaselineParameters = drift.DEFAULT
     hosts: hosts.HostActivityParameters = hosts.DEFAULT
     latency: latency.LatencyBaselineParameters = latency.DEFAULT
+    long_counts: long_counts.LongCountParameters = long_counts.DEFAULT
     loss: loss.LossBaselineParameters = loss.DEFAULT
     source_weights: source_weights.SourceWeightParameters = source_weights.DEFAULT
     sparse_latency: sparse_latency.SparseLatencyParameters = sparse_latency.DEFAULT

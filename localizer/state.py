@@ -14,7 +14,7 @@ from localizer.baselines.cadence import Cadence
 from localizer.baselines.drift import DriftBaseline
 from localizer.baselines.hosts import HostActivity
 from localizer.baselines.latency import FEATURES, LatencyBaseline
-from localizer.baselines.loss import LossBaseline
+from localizer.baselines.loss import ClassLoss, LossBaseline
 from localizer.baselines.pane_history import PaneHistory
 from localizer.baselines.source_weights import bounded
 from localizer.baselines.sparse_latency import SparseLatency
@@ -52,6 +52,7 @@ class FabricState:
     index           path table; history, latency, drift, loss ... are by its rows, or by host
     deviation       latency deviation of the window that ends with this second; None without one
     suspects        components of open incidents about reachability; drifting: about drift
+    unsettled_s     length of a window -> newest second in which it could not tell all culprits
     silent_scopes   pods, or the fabric, that fell silent as a whole
     """
 
@@ -61,12 +62,13 @@ class FabricState:
         self.budget = AlarmBudget(options.false_per_week)
         self.index = PathIndex()
         self.incidence = Incidence(topology)
-        self.history = PaneHistory()
+        self.history = PaneHistory(parameters=options.baselines.long_counts)
         self.latency = LatencyBaseline(options.timing.window_s, options.baselines.latency)
         self.cadence = Cadence(options.timing.window_s, options.baselines.cadence)
         self.sparse_latency = SparseLatency(options.baselines.sparse_latency)
         self.drift = DriftBaseline(options.baselines.drift)
         self.background = LossBaseline(options.baselines.loss)
+        self.class_loss = ClassLoss(options.baselines.class_loss)
         self.hosts = HostActivity(options.baselines.hosts)
         self._columns = PathColumns()
         self._inventory = Inventory(topology)
@@ -75,6 +77,7 @@ class FabricState:
         self.suspects: set[str] = set()
         self.drifting: set[str] = set()
         self.silent_scopes: set[str] = set()
+        self.unsettled_s: dict[int, int] = {}
         self._classes: Classes | None = None
         self._classes_of = (0, 0)  # version of the incidence, second
         self.newest_s = 0
@@ -138,6 +141,7 @@ class FabricState:
         source = self.src[where]
         weighted = bounded(source, counted, self.options.baselines.source_weights)
         self.history.put(batch.second, where, rtt_us, **weighted)
+        self._learn_class_loss()
         self.hosts.probed(batch.second, source)
         self.deviation = self._latency_deviation(batch) if batch.windows else None
 
@@ -155,6 +159,26 @@ class FabricState:
         kept = (rtt_us > 0) & (window_s[rows] > 0)
         rows, rtt_us = rows[kept], rtt_us[kept]
         self.sparse_latency.add(second, rows, rtt_us, window_s[rows], slow_us[rows])
+
+    def _learn_class_loss(self) -> None:
+        """Learn from what is older than all windows, but not of classes with an open incident, nor
+        what would have been one."""
+        for each in self.history.dropped:
+            groups = self.classes()
+            sent, lost = groups.pooled(each.sent), groups.pooled(each.lost)
+            material = self.options.detectors.loss.least_excess
+            healthy = lost <= (self.background.rate + material) * sent
+            healthy &= ~groups.holding(self.suspects)
+            fabric = float(each.sent.sum()), float(each.lost.sum())
+            self.class_loss.learn(
+                groups.names, each.seconds, sent * healthy, lost * healthy, fabric
+            )
+
+    def note_unsettled(self, second: int, lengths: list[int]) -> None:
+        """Note windows that could not tell all culprits; those of a while ago are dropped."""
+        again_s = self.options.verdicts.reachability.again_s
+        recent = {n: at for n, at in self.unsettled_s.items() if second - at < again_s}
+        self.unsettled_s = recent | dict.fromkeys(lengths, second)
 
     def _latency_deviation(self, batch: SecondBatch) -> LatencyDeviation:
         parts = list(zip(self._rows(batch.windows), batch.windows, strict=True))

@@ -1,4 +1,8 @@
-"""Loss baseline: the healthy loss of a round trip, learnt from panes without an alarm."""
+"""Loss baselines: the healthy loss of a round trip, and the past losses of each class.
+
+A link may lose one probe in a thousand for months and be healthy. So a gray loss shows in the rise
+above the class's own past, not in the difference to other classes.
+"""
 
 from __future__ import annotations
 
@@ -84,3 +88,58 @@ class LossBaseline:
             newest = float(np.minimum(square, self._parameters.most_dispersed).mean())
             step = self._parameters.dispersion_step
             self._ratio = (1.0 - step) * self._ratio + step * newest
+
+
+@dataclass(frozen=True, slots=True)
+class ClassLossParameters:
+    """memory_s  time after which an observation counts for 1/e"""
+
+    memory_s: float = parameter(
+        14_400.0, unit="s", source="chosen: hours, so that a day's rhythm is followed"
+    )
+
+
+CLASS_DEFAULT: Final = ClassLossParameters()
+
+
+class ClassLoss:
+    """Probes sent and lost through each class in the past, and in the whole fabric.
+
+    A class is known by its first member; classes that are grouped anew begin without a past.
+    """
+
+    def __init__(self, parameters: ClassLossParameters = CLASS_DEFAULT) -> None:
+        self._parameters = parameters
+        self._row: dict[str, int] = {}
+        self._sent: F64 = np.zeros(0)
+        self._lost: F64 = np.zeros(0)
+        self.fabric_sent = self.fabric_lost = 0.0
+
+    def learn(
+        self, names: list[str], seconds: int, sent: F64, lost: F64, fabric: tuple[float, float]
+    ) -> None:
+        """Add what was sent and lost in so many seconds.
+
+        names  (K,) first members; sent, lost (K,) pooled, 0 for classes that are not to learn
+        fabric  sent and lost over all paths
+        """
+        self._align(names)
+        decay = float(np.exp(-seconds / self._parameters.memory_s))
+        self._sent = decay * self._sent + sent
+        self._lost = decay * self._lost + lost
+        self.fabric_sent = decay * self.fabric_sent + fabric[0]
+        self.fabric_lost = decay * self.fabric_lost + fabric[1]
+
+    def of(self, names: list[str]) -> tuple[F64, F64]:
+        """(K,) probes sent and lost of each class, by its first member."""
+        self._align(names)
+        return self._sent, self._lost
+
+    def _align(self, names: list[str]) -> None:
+        if list(self._row) == names:
+            return
+        at = np.array([self._row.get(name, -1) for name in names], np.int64)
+        for field in ("_sent", "_lost"):
+            values = np.append(getattr(self, field), 0.0)
+            setattr(self, field, values[at])
+        self._row = {name: row for row, name in enumerate(names)}

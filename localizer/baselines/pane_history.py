@@ -1,4 +1,4 @@
-"""The newest panes of every path, as a ring of seconds."""
+"""The newest panes of every path: a ring of seconds, and behind it bins of growing length."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from localizer.baselines import long_counts
+from localizer.baselines.long_counts import Dropped, LongCountParameters, LongCounts
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -20,8 +23,12 @@ class PaneHistory:
 
     FIELDS = ("sent", "lost", "refused")
 
-    def __init__(self, seconds: int = 32) -> None:
+    def __init__(
+        self, seconds: int = 32, parameters: LongCountParameters = long_counts.DEFAULT
+    ) -> None:
         self.seconds = seconds
+        self.long = LongCounts(parameters)
+        self.dropped: list[Dropped] = []  # bins that the last second made too old
         self._paths = 0
         # One line more than seconds: a stretch is counted from the line before its first second.
         self._ring = {name: np.zeros((seconds + 1, 0), np.uint32) for name in self.FIELDS}
@@ -55,15 +62,25 @@ class PaneHistory:
 
         Seconds come in order; those that were left out had no probes.
         """
+        self.dropped = []
         newest = second - 1 if self._newest is None else self._newest
         for skipped in range(max(newest + 1, second - self.seconds), second):
             self._next(skipped)
+            self._push_bin_if_due(skipped)
         self._next(second)
         self._newest = second
         self._rtt_us[second % self.seconds, rows] = rtt_us
         for name, ring in self._ring.items():
             np.add.at(ring[second % (self.seconds + 1)], rows, counts[name].astype(np.uint32))
         self.last_seen[rows] = second
+        self._push_bin_if_due(second)
+
+    def _push_bin_if_due(self, second: int) -> None:
+        bin_s = self.long.parameters.bin_s
+        if bin_s <= self.seconds and (second + 1) % bin_s == 0:
+            sent, lost = (self.total(name, second, bin_s) for name in ("sent", "lost"))
+            dropped = self.long.push(sent, lost)
+            self.dropped += [dropped] if dropped is not None else []
 
     def _next(self, second: int) -> None:
         self._rtt_us[second % self.seconds, : self._paths] = 0.0
@@ -72,8 +89,25 @@ class PaneHistory:
             line[:] = before
 
     def total(self, name: str, second: int, length: int) -> I64:
-        """(P,) sum over the ``length`` seconds up to and with ``second``."""
-        return self._between(name, second, length).astype(np.int64)
+        """(P,) sum over the ``length`` seconds up to and with ``second``.
+
+        Of more seconds than the ring holds, ``length`` must be one of ``lengths``.
+        """
+        if length <= self.seconds:
+            return self._between(name, second, length).astype(np.int64)
+        if length not in self.lengths(second):
+            raise ValueError(f"{length} s asked for; the ring holds {self.seconds}")
+        since = self._since_bin(second)
+        out = self.long.total(name, length - since, self._paths)
+        return out + self._between(name, second, since) if since else out
+
+    def lengths(self, second: int) -> list[int]:
+        """Lengths of the windows up to and with ``second`` beyond those of the ring [s]."""
+        since = self._since_bin(second)
+        return [each + since for each in self.long.lengths if each + since > self.seconds]
+
+    def _since_bin(self, second: int) -> int:
+        return (second + 1) % self.long.parameters.bin_s
 
     def line(self, name: str, second: int) -> I32:
         """(P,) one second."""
@@ -101,10 +135,12 @@ class PaneHistory:
         where = np.flatnonzero(rows)
         for ring in self._ring.values():
             ring[:, where] = 0
+        self.long.erase(where)
 
     def clear(self) -> None:
         """Forget everything but who the paths are: event time jumped."""
         self._newest = None
+        self.long.clear()
         for ring in self._ring.values():
             ring[:] = 0
         self._rtt_us[:] = 0.0
@@ -112,6 +148,7 @@ class PaneHistory:
     def retain(self, rows: npt.NDArray[np.bool_]) -> None:
         """Drop all other paths."""
         where = np.flatnonzero(rows)
+        self.long.retain(rows)
         self._ring = {name: ring[:, where] for name, ring in self._ring.items()}
         self._rtt_us = self._rtt_us[:, where]
         self._seen = self._seen[where]

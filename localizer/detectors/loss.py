@@ -18,10 +18,19 @@ F64 = npt.NDArray[np.float64]
 @dataclass(frozen=True, slots=True)
 class LossParameters:
     """least_excess  loss above the baseline below which a component is no incident, however
-    significant it is"""
+                  significant it is
+    least_rise    the same for the rise of a component's loss above its own past
+    prior_probes  probes that the fabric's loss is worth beside a component's own past
+    """
 
     least_excess: float = parameter(
         0.004, unit="1", source="chosen: make scorecard (recall of loss, false incidents)"
+    )
+    least_rise: float = parameter(
+        5e-4, unit="1", source="chosen: half of the smallest gray loss that is to be named, 0.1 %"
+    )
+    prior_probes: float = parameter(
+        1e3, unit="probes", source="chosen: pytest tests/localizer/detectors (gray loss)"
     )
 
 
@@ -58,3 +67,36 @@ def alarming(
     p = excess_p_values(lost[out], sent[out], baseline.rate, baseline.dispersion)
     out[out] = p < level
     return out
+
+
+def rise_p_values(
+    lost: F64, sent: F64, past_lost: F64, past_sent: F64, common: F64, dispersion: float = 1.0
+) -> F64:
+    """P(K >= lost) for each count, given its own past and that nothing has changed.
+
+    lost, sent            (C,) of the newest window; fractional where routes are shared out
+    past_lost, past_sent  (C,) of the time before
+    common                (C,) factor by which the rest of the fabric loses more than in that time
+    dispersion            counts are divided by it, as in ``excess_p_values``
+    Given the sum of two Poisson counts, the newer one is binomial with the share of its time, so
+    the test is exact however little of the past is known.
+    Source  Przyborowski & Wilenski, Biometrika 1940
+    """
+    k, before = lost / dispersion, past_lost / dispersion
+    newer = sent * common
+    share = newer / np.maximum(newer + past_sent, 1e-9)
+    out = np.ones(len(lost))
+    some = np.flatnonzero(k > 0)
+    out[some] = special.betainc(k[some], before[some] + 1.0, share[some])
+    return np.minimum(out, 1.0)
+
+
+def log_likelihood_ratio(lost: float, sent: float, rate: float, healthy: float) -> float:
+    """ln of how much likelier so many losses are at a loss ``rate`` than at the healthy one.
+
+    Both rates are in (0, 1); counts may be fractional.
+    """
+    rate = min(rate, 1.0 - 1e-9)
+    return float(
+        lost * np.log(rate / healthy) + (sent - lost) * (np.log1p(-rate) - np.log1p(-healthy))
+    )

@@ -43,6 +43,11 @@ class Classes:
         self.members, self.directed, self.tunnels = members, directed, tunnels
         self.factored = factored
 
+    @cached_property
+    def names(self) -> list[str]:
+        """First member of each class."""
+        return [members[0] for members in self.members]
+
     @property
     def paths(self) -> int:
         """P."""
@@ -52,9 +57,24 @@ class Classes:
         """(K,) sum over paths (P,), weighted by the share that crosses each class."""
         return self.factored.pooled(values)
 
+    def pooled_by_direction(self, values: F64 | I64 | Bool) -> tuple[F64, F64]:
+        """(K,) (K,) sum over paths (P,) that cross each class for certain: a>b of a link's id, and
+        b>a; of other classes by request, and by reply."""
+        return self.factored.pooled_by_direction(values)
+
+    def holding(self, names: set[str]) -> Bool:
+        """(K,) classes that hold one of these components."""
+        if not names:
+            return np.zeros(len(self.members), bool)
+        return np.array([not names.isdisjoint(members) for members in self.members], bool)
+
     def share(self, column: int) -> F64:
         """(P,) mean share of one class."""
         return self.factored.column(column)
+
+    def certain(self, column: int) -> tuple[Bool, Bool]:
+        """(P,) (P,) paths that cross one class for certain; see ``pooled_by_direction``."""
+        return self.factored.certain(column)
 
     def rows(self, rows: I64, columns: I64) -> tuple[sparse.csr_array, sparse.csr_array]:
         """(n, len(columns)) twice: forward and reverse of some paths; see ``Crossings``."""

@@ -25,9 +25,14 @@ def same(
     found = [
         each for each in incidents
         if verdict.devices & {*each.verdict.tied_devices, *each.verdict.devices}
-        and (each.state != "resolved" or second - each.last_bad_s <= parameters.reopen_s)
+        and (each.state != "resolved" or second - each.last_bad_s <= reopen_s(each, parameters))
     ]  # fmt: skip
     return found[-1] if found else None
+
+
+def reopen_s(tracked: TrackedIncident, parameters: IncidentParameters) -> float:
+    """How long after its last trouble a resolved incident may go on as the same [s]."""
+    return max(parameters.reopen_s, 2 * parameters.clear_renewals * tracked.renewal_s)
 
 
 def explained(
@@ -41,9 +46,21 @@ def explained(
         each for each in incidents
         if each.state != "resolved" and each.parent is None
         and len(each.bad)
+        and _is_wider(verdict, each.verdict)
         and len(np.intersect1d(each.bad, verdict.bad)) >= parameters.inside * len(each.bad)
         and not _begins_later(second, verdict, each, parameters)
     ]  # fmt: skip
+
+
+def _is_wider(verdict: Verdict, known: Verdict) -> bool:
+    """Whether a verdict's component contains one that an incident names.
+
+    Links of one switch share many bad paths, and none explains another. A host that complains alone
+    is explained by whatever its paths cross.
+    """
+    if verdict.contains is None or known.lone_witness:
+        return True
+    return not verdict.contains.isdisjoint(known.tie_set)
 
 
 def under_another_name(
@@ -89,6 +106,6 @@ def better_traced(known: Verdict, new: Verdict) -> bool:
 def _begins_later(
     second: int, verdict: Verdict, tracked: TrackedIncident, parameters: IncidentParameters
 ) -> bool:
-    """Whether a wider slowness is younger than the incident that it would explain."""
+    """Whether a wider trouble is younger than the incident that it would explain."""
     known_from = max(tracked.opened_s, second - parameters.back_s)
-    return verdict.family == "latency" and verdict.first_s > known_from + parameters.together_s
+    return verdict.family != "agent" and verdict.first_s > known_from + parameters.together_s

@@ -16,8 +16,8 @@ class Sightings:
 
     def __init__(self, parameters: IncidentParameters = DEFAULT) -> None:
         self._parameters = parameters
-        #: Last second, number of seconds, first bad second.
-        self._of: dict[tuple[Family, str], tuple[int, int, int]] = {}
+        #: Last second, number of seconds, first bad second, seconds until it is dropped.
+        self._of: dict[tuple[Family, str], tuple[int, int, int, int]] = {}
 
     def __len__(self) -> int:
         return len(self._of)
@@ -26,26 +26,27 @@ class Sightings:
         """Count a verdict, once a second: whether it opens an incident; its first bad second."""
         # The order of a tie set depends on the symptom, and what else it may be on the routes.
         key = (verdict.family, min(device(name) for name in verdict.tie_set))
-        last, times, first_s = self._of.get(key, (-(10**9), 0, verdict.first_s))
-        if second - last > self._parameters.most_apart_s.of(verdict.family):
+        last, times, first_s, _ = self._of.get(key, (-(10**9), 0, verdict.first_s, 0))
+        parameters = self._parameters
+        apart_s = parameters.most_apart_s.of(verdict.family)
+        if second - last > max(apart_s, parameters.apart_renewals * verdict.renewal_s):
             times, first_s = 0, verdict.first_s
         if second != last:
             times += 1
         first_s = min(first_s, verdict.first_s)
-        self._of[key] = (second, times, first_s)
-        parameters = self._parameters
+        kept_s = max(parameters.kept_s, int(parameters.apart_renewals * verdict.renewal_s) + 1)
+        self._of[key] = (second, times, first_s, kept_s)
         least = parameters.sightings.of(verdict.family)
+        measured, lossy = verdict.measured, verdict.family == "reachability"
+        if lossy and measured is not None and measured.window_s >= parameters.settled_s:
+            least = 1
         if verdict.lone_witness:
             least = parameters.lone_sightings
         return times >= least, first_s
 
     def drop_old(self, second: int) -> None:
         """Drop sightings that are too old to count."""
-        self._of = {
-            key: each
-            for key, each in self._of.items()
-            if second - each[0] <= self._parameters.kept_s
-        }
+        self._of = {key: each for key, each in self._of.items() if second - each[0] <= each[3]}
 
     def limit(self, second: int) -> None:
         """Drop the old ones if there are many."""

@@ -30,6 +30,7 @@ class TrackedIncident:
     bad       rows of all paths that were bad so far
     strayed   seconds in a row in which the same paths named another component
     typed_by  effect of the verdict that the issue types are from
+    renewal_s  of the newest verdict: seconds in which its evidence renews itself
     """
 
     incident_id: str
@@ -45,6 +46,7 @@ class TrackedIncident:
     closed_s: int | None = None
     strayed: int = 0
     typed_by: float = 0.0
+    renewal_s: int = 1
     severity: Severity = "P2"
     jobs: list[str] = field(default_factory=list)
     tenants: list[str] = field(default_factory=list)

@@ -70,7 +70,8 @@ class IncidentTracker:
                     changed.append(tracked)
         self._incidents = [
             each for each in self._incidents
-            if each.state != "resolved" or second - each.last_bad_s <= self._parameters.reopen_s
+            if each.state != "resolved" or second - each.last_bad_s
+            <= matching.reopen_s(each, self._parameters)
         ]  # fmt: skip
         self._sightings.limit(second)
         if second <= self.written_until_s:
@@ -133,7 +134,7 @@ class IncidentTracker:
         tracked = TrackedIncident(
             self._identify(verdict), verdict, verdict.first_s,
             second + 1 + self._lateness_s, second, verdict.bad,
-            typed_by=verdict.effect,
+            typed_by=verdict.effect, renewal_s=verdict.renewal_s,
             severity=impact.severity, jobs=impact.jobs, tenants=impact.tenants,
         )  # fmt: skip
         tracked.written_s = second
@@ -154,6 +155,7 @@ class IncidentTracker:
         matched.add(tracked.incident_id)
         reopened = tracked.state == "resolved"
         tracked.last_bad_s, tracked.strayed = second, 0
+        tracked.renewal_s = verdict.renewal_s
         grown = len(np.setdiff1d(verdict.bad, tracked.bad)) > 0
         tracked.bad = np.union1d(tracked.bad, verdict.bad)
         if second <= self.written_until_s:
@@ -205,7 +207,7 @@ class IncidentTracker:
             return []
         matched.add(tracked.incident_id)
         tracked.strayed += 1
-        tracked.last_bad_s = second
+        tracked.last_bad_s, tracked.renewal_s = second, verdict.renewal_s
         if tracked.strayed < self._parameters.strayed_s:
             return []
         return self._rename(second, [tracked], verdict, impact, matched)
@@ -223,6 +225,7 @@ class IncidentTracker:
         first.verdict = replace(verdict, first_s=first.opened_s)
         first.bad, first.typed_by = np.union1d(first.bad, verdict.bad), verdict.effect
         first.last_bad_s, first.strayed, first.state = second, 0, "ongoing"
+        first.renewal_s = verdict.renewal_s
         first.add_impact(impact)
         for tracked in rest:
             tracked.parent = first.incident_id
@@ -250,10 +253,10 @@ class IncidentTracker:
     def _over(self, second: int, tracked: TrackedIncident) -> bool:
         """Whether the paths of an incident have been clean for long enough."""
         clean_s = second - tracked.last_bad_s
-        return (
-            clean_s >= self._parameters.clear_s.of(tracked.verdict.family)
-            and second > self.written_until_s
-        )
+        parameters = self._parameters
+        usual_s = parameters.clear_s.of(tracked.verdict.family)
+        clear_s = max(usual_s, parameters.clear_renewals * tracked.renewal_s)
+        return clean_s >= clear_s and second > self.written_until_s
 
     def _identify(self, verdict: Verdict) -> str:
         """The id follows from the cause and the first bad second, so a replay finds the same."""

@@ -8,7 +8,7 @@ pass with the paths that are left to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -33,10 +33,12 @@ class Unclaimed:
 
     left   no verdict explains them, so they may speak for another component
     clear  they cross no component that a verdict blames
+    settled  whether the evidence was enough to name all culprits
     """
 
     left: Bool
     clear: Bool
+    settled: bool = True
 
     @classmethod
     def of(cls, judged: Bool) -> Unclaimed:
@@ -84,6 +86,13 @@ class Policy(Protocol):
     def scope(self, attribution: Attribution) -> Bool:
         """(P,) paths that an attribution is about; those that it owns are explained by it."""
 
+    def refuted(self, attributions: list[Attribution]) -> Bool | None:
+        """(K,) classes that cannot be the culprits, so that the strategy is asked again; None: all
+        may be."""
+
+    def settled(self, attributions: list[Attribution]) -> bool:
+        """Whether there is enough evidence for so many culprits at once; else nothing is said."""
+
     def validate(self, candidate: Candidate) -> Finding | Over | None:
         """The finding, if the candidate stands by itself; None: it does not."""
 
@@ -97,7 +106,14 @@ def attribute(
     """
     alarm = policy.alarm
     evidence, groups = alarm.evidence, alarm.groups
-    attributions = strategies.get(state.options.strategy)(evidence)
+    strategy = strategies.get(state.options.strategy)
+    attributions = strategy(evidence)
+    refuted = policy.refuted(attributions)
+    if refuted is not None and refuted.any():
+        possible = ~refuted if evidence.plausible is None else evidence.plausible & ~refuted
+        attributions = strategy(replace(evidence, plausible=possible))
+    if not policy.settled(attributions):
+        return [], replace(unclaimed, settled=False)
     owner = owners(groups, attributions, latency=evidence.latency)
     measured, left, clear = policy.measured(), unclaimed.left, unclaimed.clear
     verdicts: list[Verdict] = []

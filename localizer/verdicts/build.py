@@ -57,6 +57,7 @@ class Finding:
     lof      median Local Outlier Factor of the bad paths; None where there is none
     drifted  how far, of a slow drift
     renewal_s  seconds in which the evidence renews itself
+    contains  see ``Verdict``
     """
 
     symptom: Symptom
@@ -68,6 +69,7 @@ class Finding:
     lof: float | None = None
     drifted: Drifted | None = None
     renewal_s: int = 1
+    contains: frozenset[str] | None = None
 
 
 def build(
@@ -135,6 +137,7 @@ def _named(
         direction=_direction(alarm, attribution), instead_of=instead_of,
         alternatives=alternatives, drifted=finding.drifted,
         five_tuples=_five_tuples(alarm, attribution), renewal_s=finding.renewal_s,
+        contains=finding.contains,
     )  # fmt: skip
 
 

@@ -24,30 +24,70 @@ class AttributionParameters:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainmentParameters:
+    """When the losses of a switch are those of a few of its links.
+
+    least_inside  classes inside a class that make the question sensible
+    worst         share of them that may be the cause
+    certain       share from which on a path counts as crossing a class
+    """
+
+    least_inside: int = parameter(3, unit="classes", source=_CHOSEN)
+    worst: float = parameter(0.4, unit="1", source=_CHOSEN)
+    certain: float = parameter(0.5, unit="1", source=_CHOSEN)
+
+
+@dataclass(frozen=True, slots=True)
 class ReachabilityParameters:
     """Of verdicts on loss and unreachability.
 
     windows_s      lengths of the windows over which losses are counted, each a family of the alarm
                    budget and judged every second: one bad pane is enough to alarm; for the name,
                    five-tuples that take turns must all have had theirs
+    longer         of the windows of minutes each is longer by this factor at least
     recent_s       a component must still lose in so many of the newest seconds,
-    significant    at this p-value
+    significant    at this p-value,
+    recent_losses  or in as many seconds as bring so many losses at the rate of the window,
+    ended          of which, at that rate, so few come with this probability only
+    renewal_losses losses that renew the evidence: a verdict that loses less often is waited for
     bad_path       p-value below which a path counts as bad
     apart          share of a component's probes that must be apart from those of other culprits,
                    so that it can be told from them
     total          share of lost probes, or of silent five-tuples, that makes it unreachability
     onset          share of the worst second's losses that marks the first bad second
     silent_probes  that a five-tuple must have sent to be called silent
+    few_culprits   more culprits at once than this in a window shorter than
+    settled_s      this are named only if each has
+    bad_paths_each so many bad paths
+    losses_each    and so many lost probes on average: else a longer window tells,
+    again_s        or the same one again after so long
     """
 
     windows_s: tuple[int, int] = parameter((5, 30), unit="s", source=_CHOSEN)
+    longer: float = parameter(
+        1.5, unit="1", source="chosen: windows closer to each other tell nothing new"
+    )
     recent_s: int = parameter(10, unit="s", source=_CHOSEN)
     significant: float = parameter(1e-4, unit="1", source=_CHOSEN)
+    recent_losses: float = parameter(
+        5.0, unit="probes", source="chosen: of five expected losses none comes in 0.7 % of cases"
+    )
+    ended: float = parameter(
+        0.01, unit="1", source="chosen: pytest tests/localizer/verdicts (loss)"
+    )
+    renewal_losses: float = parameter(
+        2.0, unit="probes", source="chosen: pytest tests/localizer/verdicts (loss)"
+    )
     bad_path: float = parameter(0.01, unit="1", source=_CHOSEN)
     apart: float = parameter(0.2, unit="1", source=_CHOSEN)
     total: float = parameter(0.95, unit="1", source=_CHOSEN)
     onset: float = parameter(0.25, unit="1", source=_CHOSEN)
     silent_probes: int = parameter(4, unit="probes", source=_CHOSEN)
+    few_culprits: int = parameter(6, unit="culprits", source=_CHOSEN)
+    settled_s: int = parameter(60, unit="s", source=_CHOSEN)
+    bad_paths_each: float = parameter(8.0, unit="paths", source=_CHOSEN)
+    again_s: int = parameter(5, unit="s", source="chosen: the shortest window holds new panes")
+    losses_each: float = parameter(128.0, unit="probes", source=_CHOSEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +156,7 @@ class VerdictParameters:
     """One for each family of rules."""
 
     attribution: AttributionParameters = AttributionParameters()
+    containment: ContainmentParameters = ContainmentParameters()
     reachability: ReachabilityParameters = ReachabilityParameters()
     latency: LatencyVerdictParameters = LatencyVerdictParameters()
     silent_hosts: SilentHostParameters = SilentHostParameters()

@@ -108,6 +108,7 @@ class Verdict:
     text        the evidence in one sentence, for people
     direction   of a link: the one way that packets are hurt, or both
     covers      components whose own incidents this one explains
+    contains    components all of whose paths cross this one; None: not asked
     possible    components besides the tie set that untraced routes leave open
     instead_of  component that too few source hosts see at fault: the verdict is about the host
                 that complains; None: enough do
@@ -136,6 +137,7 @@ class Verdict:
     text: str = ""
     direction: Direction = "both"
     covers: frozenset[str] = frozenset()
+    contains: frozenset[str] | None = None
     possible: list[str] = field(default_factory=list)
     instead_of: str | None = None
     issue: IssueTypes = IssueTypes()

@@ -116,15 +116,38 @@ class FactoredIncidence:
 
         values  (P,)
         """
+        return np.asarray(self._mean_transposed @ self._of_segments(values))
+
+    def pooled_by_direction(self, values: F64 | I64 | Bool) -> tuple[F64, F64]:
+        """(C,) (C,) sum over the paths that cross a component for certain: forward, and reverse.
+
+        values  (P,)
+        """
+        of_segment = self._of_segments(values)
+        forward, reverse = (np.asarray(m @ of_segment) for m in self._certain)
+        return forward, reverse
+
+    @cached_property
+    def _certain(self) -> tuple[sparse.csr_array, sparse.csr_array]:
+        """(C, Q) twice: which segments cross each component for certain, forward and reverse."""
+        out = []
+        for segments in (self.forward, self.reverse):
+            certain = segments.copy()  # zeros are eliminated in place
+            certain.data = (certain.data == 1.0).astype(np.float64)
+            certain.eliminate_zeros()
+            out.append(sparse.csr_array(certain.T))
+        return out[0], out[1]
+
+    def _of_segments(self, values: F64 | I64 | Bool) -> F64:
+        """(Q,) H^T v; values (P,)."""
         weights = values.astype(np.float64)
         if len(rows := np.flatnonzero(values)) < len(weights) // 16:
             slots = self.slots[:, rows]
             of_segment = np.bincount(
                 slots.ravel(), np.tile(weights[rows], len(slots)), self.forward.shape[0]
             )
-        else:
-            of_segment = self.transposed @ weights
-        return np.asarray(self._mean_transposed @ of_segment)
+            return of_segment.astype(np.float64, copy=False)
+        return np.asarray(self.transposed @ weights)
 
     def pooled_by_group(self, values: F64, group: I64, columns: I64) -> F64:
         """(len(columns), G) ``pooled`` of some components, by the group (P,) of the path.
@@ -150,6 +173,16 @@ class FactoredIncidence:
         share = np.repeat(self._mean.data[here], np.diff(paths.indptr))
         crossed = np.bincount(paths.indices, share * paths.data, paths.shape[1])
         return crossed.astype(np.float64, copy=False)
+
+    def certain(self, column: int) -> tuple[Bool, Bool]:
+        """(P,) (P,) paths that cross a component for certain, forward and reverse."""
+        out = []
+        for segments in self._certain:
+            here = slice(*segments.indptr[column : column + 2])
+            paths = np.zeros(self.shape[0], bool)
+            paths[self.transposed[segments.indices[here]].indices] = True
+            out.append(paths)
+        return out[0], out[1]
 
     @cached_property
     def _distinct(self) -> tuple[I64, F64, Bool, sparse.csr_array]:

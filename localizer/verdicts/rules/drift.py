@@ -169,6 +169,13 @@ class DriftPolicy:
         """(P,) all: a path without a slope over this span may have one over another."""
         return np.ones(len(self.valid), bool)
 
+    def refuted(self, _: list[Attribution]) -> None:
+        """All classes may be culprits."""
+
+    def settled(self, _: list[Attribution]) -> bool:
+        """Always: culprits of latency are few at once."""
+        return True
+
     def validate(self, candidate: Candidate) -> Finding | None:
         """See ``attribute.Policy``."""
         drift, share, parameters = self.drift, candidate.share, self.state.options.detectors.drift

@@ -127,6 +127,13 @@ class LatencyPolicy:
         """(P,) paths whose shift is known, of the overlay alone where only that is hit."""
         return self.valid & self.alarm.evidence.overlay if attribution.tunnelled else self.valid
 
+    def refuted(self, _: list[Attribution]) -> None:
+        """All classes may be culprits."""
+
+    def settled(self, _: list[Attribution]) -> bool:
+        """Always: culprits of latency are few at once."""
+        return True
+
     def validate(self, candidate: Candidate) -> Finding | Over | None:
         """See ``attribute.Policy``."""
         state, shift, vote = self.state, self.shift, self.vote

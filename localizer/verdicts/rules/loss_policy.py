@@ -1,0 +1,248 @@
+"""Which attributions of loss stand by themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from localizer.detectors import loss
+from localizer.evidence import Attribution
+from localizer.explanation.issue_features import OWNS
+from localizer.state import FabricState
+from localizer.verdicts.attribute import Candidate, Over
+from localizer.verdicts.build import Alarm, Finding
+from localizer.verdicts.parameters import ReachabilityParameters
+from localizer.verdicts.rules import containment, quorum
+from localizer.verdicts.rules.loss_rise import Rise
+from schemas.documents.incident import Symptom
+
+Bool = npt.NDArray[np.bool_]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LossPolicy:
+    """An attribution stands if its class still loses significantly with the paths left to it.
+
+    level, level_one_way  largest p-value of a class, and of a link in one direction
+    clear_before  (P,) paths that cross no component which a shorter window blamed
+    risen         how the window compares with the past; None: it is too short to
+    """
+
+    state: FabricState
+    at: int
+    alarm: Alarm
+    level: float
+    level_one_way: float
+    clear_before: Bool
+    risen: Rise | None
+
+    @property
+    def _parameters(self) -> ReachabilityParameters:
+        return self.state.options.verdicts.reachability
+
+    def measured(self) -> Bool:
+        """(P,) all: a path without probes has lost none."""
+        return np.ones(len(self.alarm.sent), bool)
+
+    def scope(self, _: Attribution) -> Bool:
+        """(P,) all."""
+        return np.ones(len(self.alarm.sent), bool)
+
+    def refuted(self, attributions: list[Attribution]) -> Bool:
+        """(K,) switches whose losses are rather those of a few of their links."""
+        return containment.of_a_few(
+            self.alarm.groups, self.alarm.evidence, attributions,
+            self.state.options.verdicts.containment,
+        )  # fmt: skip
+
+    def settled(self, attributions: list[Attribution]) -> bool:
+        """Whether each of many culprits has enough bad paths and losses."""
+        parameters, count = self._parameters, len(attributions)
+        if count <= parameters.few_culprits or self.alarm.window_s >= parameters.settled_s:
+            return True
+        bad, lost = int(self.alarm.evidence.bad.sum()), int(self.alarm.lost.sum())
+        return bad >= parameters.bad_paths_each * count and lost >= parameters.losses_each * count
+
+    def validate(self, candidate: Candidate) -> Finding | Over | None:
+        """See ``attribute.Policy``."""
+        state, at, alarm = self.state, self.at, self.alarm
+        rows, sent, lost = candidate.rows, alarm.sent, alarm.lost
+        share = self._significant_share(candidate)
+        if share is None:
+            return None
+        n, k = float((share * sent * rows).sum()), float((share * lost * rows).sum())
+        healthy = self._healthy(candidate.attribution.column)
+        if not self._by_itself(share * rows, share * (rows & candidate.clear), healthy):
+            return None
+        if not self._still(share * (rows & self.clear_before), k / alarm.window_s, healthy):
+            return Over()
+        bad = rows & alarm.evidence.bad
+        mine = np.flatnonzero(bad)
+        since_s = _bad_for(state, at, alarm.window_s, mine)
+        effect = _effect_since(state, at, since_s, share * rows, candidate.attribution.effect)
+        others = _without_most_answered(state, at, since_s, share * rows)
+        lone_host = None
+        background, observers = state.background, state.options.observers
+        if not quorum.enough(state.src, lost, sent, rows, background, observers):
+            lone_host = state.hosts.names[quorum.loudest(state.src, lost, rows)]
+        return Finding(
+            _symptom(sent, lost, bad, max(effect, others), self._parameters), mine,
+            float(loss.excess_p_values(np.array([k]), np.array([n]), background.rate)[0]),
+            effect, at - since_s + 1, lone_host, renewal_s=self._renewal_s(k),
+            contains=containment.names(alarm.groups, candidate.attribution.column, sent > 0),
+        )  # fmt: skip
+
+    def _significant_share(self, candidate: Candidate) -> F64 | None:
+        """(P,) weights of the paths that show the loss significantly: by their shares, or for a
+        link those that cross it in one direction for certain; None: nothing does."""
+        state, rows = self.state, candidate.rows
+        column, groups = candidate.attribution.column, self.alarm.groups
+        options = [(candidate.share, self.level)]
+        if groups.directed[column]:
+            ways = groups.certain(column)
+            options += [(each.astype(np.float64), self.level_one_way) for each in ways]
+        parameters = state.options.detectors.loss
+        for share, level in options:
+            weight = share * rows
+            n, k = float((weight * self.alarm.sent).sum()), float((weight * self.alarm.lost).sum())
+            if loss.alarming(np.array([n]), np.array([k]), state.background, level, parameters)[0]:
+                return share
+        if self.risen is not None:
+            share, counts = candidate.share, (self.alarm.sent, self.alarm.lost)
+            all_sent = float((share * counts[0]).sum())
+            n, k = (float((share * rows * each).sum()) for each in counts)
+            p = self.risen.p_value(column, k, n, n / max(all_sent, 1e-9))
+            if p < self.level and k > (self._healthy(column) + parameters.least_rise) * n:
+                return share
+        return None
+
+    def _healthy(self, column: int) -> float:
+        """Loss that is expected of a class [1]."""
+        rate = self.state.background.rate
+        return rate if self.risen is None else max(rate, self.risen.rate(column))
+
+    def _by_itself(self, share: F64, apart: F64, healthy: float) -> bool:
+        """Whether a component loses also where nothing that was blamed before it can be the cause.
+
+        share, apart  (P,) of its paths, and of those among them that cross nothing blamed so far
+        Where routes are unknown, the luck of ECMP puts more of a switch's paths on a lossy link
+        than its share says, and the rest would be attributed to the switch.
+        """
+        sent, lost = self.alarm.sent, self.alarm.lost
+        n, k = float((apart * sent).sum()), float((apart * lost).sum())
+        if n < self._parameters.apart * float((share * sent).sum()):
+            return True  # nothing to compare with: all of its paths cross what was blamed
+        return self._significant(k, n, healthy)
+
+    def _still(self, share: F64, losses_per_s: float, healthy: float) -> bool:
+        """Whether the component loses in the newest seconds too, more than chance would.
+
+        share         (P,) of all paths that cross it: the bad ones alone were chosen because they
+                      lost, and chance would always look guilty
+        losses_per_s  over the window: what loses rarely is looked at for longer
+        """
+        parameters, recent_s = self._parameters, self._parameters.recent_s
+        lost, sent, newest = self._counts(share, recent_s, recent_s // 2)
+        if newest > 0 and self._significant(lost, sent, healthy):
+            return True
+        lengths = [self.state.history.seconds // 2, *self.state.history.lengths(self.at)]
+        needed_s = parameters.recent_losses / max(losses_per_s, 1e-9)
+        if needed_s <= recent_s:
+            return False
+        length = next((each for each in lengths if each >= needed_s), lengths[-1])
+        length = min(length, self.alarm.window_s)
+        lost, _, _ = self._counts(share, length, length)
+        expected = losses_per_s * length
+        return bool(special.pdtr(lost, expected) > parameters.ended)
+
+    def _counts(self, share: F64, length: int, newest_s: int) -> tuple[float, float, float]:
+        """Probes lost and sent in the newest ``length`` seconds, and lost in ``newest_s``."""
+        history, at = self.state.history, self.at
+        lost, sent, newest = (
+            float((share * history.total(name, at, seconds)).sum())
+            for name, seconds in (("lost", length), ("sent", length), ("lost", newest_s))
+        )
+        return lost, sent, newest
+
+    def _significant(self, lost: float, sent: float, healthy: float) -> bool:
+        p = loss.excess_p_values(
+            np.array([lost]), np.array([sent]), healthy, self.state.background.dispersion
+        )
+        return bool(p[0] < self._parameters.significant)
+
+    def _renewal_s(self, lost: float) -> int:
+        """Seconds that bring a few losses more; of a long window no less than until the next."""
+        window_s = self.alarm.window_s
+        renewal_s = self._parameters.renewal_losses * window_s / max(lost, 1e-9)
+        least_s = self.state.history.long.parameters.bin_s if self._is_long else 1
+        return int(np.clip(np.ceil(renewal_s), least_s, window_s))
+
+    @property
+    def _is_long(self) -> bool:
+        return self.alarm.window_s > self.state.history.seconds
+
+
+def _effect_since(state: FabricState, at: int, since_s: int, share: F64, fitted: float) -> float:
+    """Loss since the first bad second; that second itself counts only while it is the only one.
+
+    share   (P,) of the paths in question; those that cross the component fully count
+    fitted  what the strategy found over the whole window, for want of such paths
+    """
+    length = _without_first(state, since_s)
+    counts = share >= OWNS
+    sent = int(state.history.total("sent", at, length)[counts].sum())
+    lost = int(state.history.total("lost", at, length)[counts].sum())
+    return lost / sent if sent else fitted
+
+
+def _without_most_answered(state: FabricState, at: int, since_s: int, share: F64) -> float:
+    """The same without the source host that reports most answers, 0 where too few are left: one
+    host that claims answers does not make a component reachable that is silent to all others.
+    """
+    length = _without_first(state, since_s)
+    counts = np.flatnonzero(share >= OWNS)
+    sent = state.history.total("sent", at, length)[counts]
+    lost = state.history.total("lost", at, length)[counts]
+    source = state.src[counts]
+    if not len(source):
+        return 0.0
+    rest = source != int(np.argmax(np.bincount(source, sent - lost)))
+    if len(np.unique(source[rest & (lost > 0)])) < state.options.observers:
+        return 0.0
+    return float(lost[rest].sum() / max(int(sent[rest].sum()), 1))
+
+
+def _without_first(state: FabricState, since_s: int) -> int:
+    """The seconds that are counted of so many; bins are counted whole."""
+    return max(1, since_s - 1) if since_s <= state.history.seconds else since_s
+
+
+def _symptom(
+    sent: I64, lost: I64, bad: Bool, effect: float, parameters: ReachabilityParameters
+) -> Symptom:
+    """Unreachability when nothing gets through, or nothing of some five-tuples.
+
+    One lost probe of one says nothing about a five-tuple, so only those with more count.
+    """
+    probed = bad & (sent >= parameters.silent_probes)
+    gone = probed.any() and (lost[probed] >= sent[probed]).mean() >= parameters.total
+    return "unconnectivity" if effect >= parameters.total or gone else "loss"
+
+
+def _bad_for(state: FabricState, at: int, length: int, bad: I64) -> int:
+    """Seconds since the bad paths began to lose as they did later, not by chance."""
+    history = state.history
+    onset = state.options.verdicts.reachability.onset
+    if length > history.seconds:
+        lengths = [each for each in history.lengths(at) if each <= length]
+        upto = np.array([int(history.total("lost", at, each)[bad].sum()) for each in lengths])
+        rate = np.diff(upto, prepend=0) / np.diff(lengths, prepend=0)
+        return lengths[int(np.flatnonzero(rate >= onset * rate.max())[-1])]
+    seconds = range(at - length + 1, at + 1)
+    lost = np.array([int(history.line("lost", s)[bad].sum()) for s in seconds])
+    return length - int(np.argmax(lost >= max(1.0, onset * lost.max())))

@@ -1,0 +1,94 @@
+"""Whether a class loses more than in its own past."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.detectors import loss
+from localizer.detectors.loss import LossParameters
+from localizer.fabric.observability import Classes
+from localizer.state import FabricState
+
+Bool = npt.NDArray[np.bool_]
+F64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """The newest window of each class against the time before.
+
+    p_values              (K,) that nothing has changed
+    above                 (K,) loss above that of the past [1]
+    past_sent, past_lost  (K,) probes of the past, with those that the prior is worth
+    common                (K,) factor by which the rest of the fabric loses more than before
+    dispersion            of the counts
+    """
+
+    p_values: F64
+    above: F64
+    past_sent: F64
+    past_lost: F64
+    common: F64
+    dispersion: float
+
+    def alarming(self, level: float, parameters: LossParameters) -> Bool:
+        """(K,) classes whose loss has risen significantly and materially."""
+        return (self.p_values < level) & (self.above > parameters.least_rise)
+
+    def p_value(self, column: int, lost: float, sent: float, part: float) -> float:
+        """P-value of some of the paths of a class, which sent this part of its probes."""
+        past = np.array([self.past_lost[column] * part]), np.array([self.past_sent[column] * part])
+        common = self.common[column : column + 1]
+        newest = np.array([lost]), np.array([sent])
+        return float(loss.rise_p_values(*newest, *past, common, self.dispersion)[0])
+
+    def rate(self, column: int) -> float:
+        """Loss that is expected of a class [1]."""
+        return float(
+            self.common[column] * self.past_lost[column] / max(self.past_sent[column], 1e-9)
+        )
+
+
+def rise(
+    state: FabricState, at: int, length: int, left: Bool, groups: Classes, sent: F64, lost: F64
+) -> Rise:
+    """Compare a window with what was counted before it.
+
+    left        (P,) paths that count; sent, lost (K,) pooled over the window
+    The past of a class are the bins before the window, what is older than all bins, and some
+    probes at the loss of the fabric.
+    """
+    parameters, background = state.options.detectors.loss, state.background
+    past_sent, past_lost = (each.copy() for each in state.class_loss.of(groups.names))
+    fabric_sent, fabric_lost = state.class_loss.fabric_sent, state.class_loss.fabric_lost
+    every_sent, every_lost = (
+        float((state.history.total(name, at, length) * left).sum()) for name in ("sent", "lost")
+    )
+    longest = state.history.lengths(at)[-1]
+    if longest > length:
+        before = [
+            (state.history.total(name, at, longest) - state.history.total(name, at, length)) * left
+            for name in ("sent", "lost")
+        ]
+        past_sent += groups.pooled(before[0])
+        past_lost += groups.pooled(before[1])
+        fabric_sent, fabric_lost = (
+            fabric_sent + float(before[0].sum()), fabric_lost + float(before[1].sum())
+        )  # fmt: skip
+    past_sent += parameters.prior_probes
+    past_lost += parameters.prior_probes * background.rate
+    rest_now = _rate(every_lost - lost, every_sent - sent, background.rate)
+    rest_then = _rate(fabric_lost - past_lost, fabric_sent - past_sent, background.rate)
+    common = np.maximum(1.0, rest_now / rest_then)
+    p = loss.rise_p_values(lost, sent, past_lost, past_sent, common, background.dispersion)
+    above = lost / np.maximum(sent, 1e-9) - common * past_lost / past_sent
+    return Rise(p, above, past_sent, past_lost, common, background.dispersion)
+
+
+def _rate(lost: F64, sent: F64, usual: float) -> F64:
+    """Loss of the rest of the fabric; the usual one where little is known."""
+    some = 1.0 / usual
+    return (np.maximum(lost, 0.0) + 1.0) / (np.maximum(sent, 0.0) + some)

@@ -1,0 +1,73 @@
+"""A switch is not to blame for what a few of its links lose."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from localizer.evidence import Attribution, Evidence
+from localizer.fabric.incidence.factored import FactoredIncidence
+from localizer.fabric.observability import Classes
+from localizer.verdicts.parameters import ContainmentParameters
+from localizer.verdicts.rules import containment
+
+LINKS = 8
+EACH = 4  # paths of a link
+PARAMETERS = ContainmentParameters()
+
+
+def fabric() -> Classes:
+    """One switch; each path crosses it and one of its links; one path more crosses neither."""
+    paths = LINKS * EACH + 1
+    shares = np.zeros((paths, LINKS + 1))
+    shares[:-1, 0] = 1.0
+    for link in range(LINKS):
+        shares[link * EACH : (link + 1) * EACH, 1 + link] = 1.0
+    members = [["agg:a"], *([f"link:agg:a|tor:t{link}"] for link in range(LINKS))]
+    directed = np.array([False, *([True] * LINKS)])
+    factored = FactoredIncidence.unfactored(sparse.csr_array(shares))
+    return Classes(members, directed, np.zeros(LINKS + 1, bool), factored)
+
+
+def evidence(groups: Classes, lost: np.ndarray) -> Evidence:
+    paths = groups.paths
+    return Evidence(
+        groups, np.full(paths, 20), lost, np.zeros(paths), np.ones(paths), lost > 0,
+        np.arange(paths, dtype=np.int32), np.zeros(paths, bool), 1e-4,
+    )  # fmt: skip
+
+
+def refuted(lost_of_link: dict[int, int]) -> bool:
+    groups = fabric()
+    lost = np.zeros(groups.paths, np.int64)
+    for link, count in lost_of_link.items():
+        lost[link * EACH : (link + 1) * EACH] = count
+    blamed = [Attribution(0, float(lost.sum()) / (20 * LINKS * EACH), 1e-9)]
+    return bool(containment.of_a_few(groups, evidence(groups, lost), blamed, PARAMETERS)[0])
+
+
+def test_two_lossy_links_of_eight_are_not_their_switch() -> None:
+    assert refuted({2: 10, 5: 4})
+
+
+def test_a_switch_all_of_whose_links_lose_is_blamed() -> None:
+    assert not refuted(dict.fromkeys(range(LINKS), 1))
+
+
+def test_a_switch_most_of_whose_links_lose_is_blamed() -> None:
+    assert not refuted(dict.fromkeys(range(6), 2))
+
+
+def test_classes_inside_a_switch_are_its_links_and_none_are_inside_a_link() -> None:
+    groups = fabric()
+    live = np.ones(groups.paths, bool)
+    assert containment.contained(groups, 0, live).tolist() == list(range(1, LINKS + 1))
+    assert containment.names(groups, 0, live) == {name for [name] in groups.members[1:]}
+    assert containment.names(groups, 1, live) == frozenset()
+
+
+def test_classes_that_no_live_path_crosses_are_inside_nothing() -> None:
+    groups = fabric()
+    live = np.ones(groups.paths, bool)
+    live[:EACH] = False
+    assert 1 not in containment.contained(groups, 0, live)
