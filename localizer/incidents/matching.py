@@ -52,6 +52,22 @@ def explained(
     ]  # fmt: skip
 
 
+def around(
+    incidents: Iterable[TrackedIncident], verdict: Verdict, parameters: IncidentParameters
+) -> TrackedIncident | None:
+    """An open incident on what contains the component, if it is hardly less bad.
+
+    Of a switch that loses little, the luck of some seconds shows one of its links as worse.
+    """
+    found = (
+        each for each in incidents
+        if each.state != "resolved" and each.parent is None
+        and not (each.verdict.contains or frozenset()).isdisjoint(verdict.tie_set)
+        and verdict.effect <= parameters.worse_inside * each.verdict.effect
+    )  # fmt: skip
+    return next(found, None)
+
+
 def _is_wider(verdict: Verdict, known: Verdict) -> bool:
     """Whether a verdict's component contains one that an incident names.
 

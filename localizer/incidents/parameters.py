@@ -76,6 +76,8 @@ class IncidentParameters:
     apart_renewals, clear_renewals  the same times in renewals of the evidence, where these are
                     longer: sightings that are rarer must not be forgotten between two of them
     settled_s       losses over a window of this length open an incident at first sight
+    worse_inside    of an open incident on a switch, what one of its links loses is a part, up to so
+                    many times its loss
     kept_s          sightings older than this are dropped
     most_kept       at the latest when there are so many
     """
@@ -95,6 +97,7 @@ class IncidentParameters:
     apart_renewals: float = parameter(2.2, unit="renewals", source=_TESTS)
     clear_renewals: float = parameter(3.0, unit="renewals", source=_TESTS)
     settled_s: int = parameter(60, unit="s", source=_TESTS)
+    worse_inside: float = parameter(5.0, unit="1", source=_TESTS)
     kept_s: int = parameter(60, unit="s", source=_TESTS)
     most_kept: int = parameter(1000, unit="count", source=_TESTS)
 

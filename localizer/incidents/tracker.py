@@ -138,6 +138,8 @@ class IncidentTracker:
             severity=impact.severity, jobs=impact.jobs, tenants=impact.tenants,
         )  # fmt: skip
         tracked.written_s = second
+        around = matching.around(mine, verdict, self._parameters)
+        tracked.parent = None if around is None else around.incident_id
         self._incidents.append(tracked)
         matched.add(tracked.incident_id)
         return [tracked]

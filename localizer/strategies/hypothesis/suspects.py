@@ -39,7 +39,7 @@ def expected_damage(nats: F64, damage: F64, column: I64, chosen: Bool, steps: in
         likely = (1.0 - weight.sum()) * np.exp(-top) + each @ weight
         weight = weight * (each[left] / likely[left, None]).mean(axis=0)
     likely = (1.0 - weight.sum()) * np.exp(-top) + each @ weight
-    out: F64 = (ratio @ (weight * damage)) / likely[place]
+    out: F64 = (ratio @ (weight * damage)) / np.maximum(likely[place], 1e-300)
     return out
 
 

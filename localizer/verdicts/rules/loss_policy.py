@@ -79,7 +79,8 @@ class LossPolicy:
         healthy = self._healthy(candidate.attribution.column)
         if not self._by_itself(share * rows, share * (rows & candidate.clear), healthy):
             return None
-        if not self._still(share * (rows & self.clear_before), k / alarm.window_s, healthy):
+        rates = k / alarm.window_s, min(healthy * n, k) / alarm.window_s
+        if not self._still(share * (rows & self.clear_before), *rates, healthy):
             return Over()
         bad = rows & alarm.evidence.bad
         mine = np.flatnonzero(bad)
@@ -117,7 +118,9 @@ class LossPolicy:
             all_sent = float((share * counts[0]).sum())
             n, k = (float((share * rows * each).sum()) for each in counts)
             p = self.risen.p_value(column, k, n, n / max(all_sent, 1e-9))
-            if p < self.level and k > (self._healthy(column) + parameters.least_rise) * n:
+            open_now = not self.state.suspects.isdisjoint(groups.members[column])
+            level = self._parameters.significant if open_now else self.level
+            if p < level and k > (self._healthy(column) + parameters.least_rise) * n:
                 return share
         return None
 
@@ -139,19 +142,25 @@ class LossPolicy:
             return True  # nothing to compare with: all of its paths cross what was blamed
         return self._significant(k, n, healthy)
 
-    def _still(self, share: F64, losses_per_s: float, healthy: float) -> bool:
+    def _still(self, share: F64, losses_per_s: float, healthy_per_s: float, healthy: float) -> bool:
         """Whether the component loses in the newest seconds too, more than chance would.
 
         share         (P,) of all paths that cross it: the bad ones alone were chosen because they
                       lost, and chance would always look guilty
-        losses_per_s  over the window: what loses rarely is looked at for longer
+        losses_per_s, healthy_per_s  over the window, and of them those that are no sign of
+                      trouble: what loses rarely, or little more, is looked at for longer
         """
         parameters, recent_s = self._parameters, self._parameters.recent_s
         lost, sent, newest = self._counts(share, recent_s, recent_s // 2)
         if newest > 0 and self._significant(lost, sent, healthy):
             return True
         lengths = [self.state.history.seconds // 2, *self.state.history.lengths(self.at)]
-        needed_s = parameters.recent_losses / max(losses_per_s, 1e-9)
+        excess = max(losses_per_s - healthy_per_s, 1e-9)
+        needed_s = (
+            parameters.recent_losses
+            / excess
+            * max(1.0, parameters.recent_losses * healthy_per_s / excess)
+        )  # as many as are seen among the healthy ones, by five standard deviations
         if needed_s <= recent_s:
             return False
         length = next((each for each in lengths if each >= needed_s), lengths[-1])
@@ -176,10 +185,12 @@ class LossPolicy:
         return bool(p[0] < self._parameters.significant)
 
     def _renewal_s(self, lost: float) -> int:
-        """Seconds that bring a few losses more; of a long window no less than until the next."""
+        """Seconds that bring a few losses more; of a long window no less than until the next, and
+        a quarter of it, since gray losses come unevenly."""
         window_s = self.alarm.window_s
         renewal_s = self._parameters.renewal_losses * window_s / max(lost, 1e-9)
-        least_s = self.state.history.long.parameters.bin_s if self._is_long else 1
+        bin_s = self.state.history.long.parameters.bin_s
+        least_s = max(bin_s, window_s // 4) if self._is_long else 1
         return int(np.clip(np.ceil(renewal_s), least_s, window_s))
 
     @property

@@ -34,8 +34,8 @@ class Rise:
     common: F64
     dispersion: float
 
-    def alarming(self, level: float, parameters: LossParameters) -> Bool:
-        """(K,) classes whose loss has risen significantly and materially."""
+    def alarming(self, level: float | F64, parameters: LossParameters) -> Bool:
+        """(K,) classes whose loss has risen significantly and materially; level may be (K,)."""
         return (self.p_values < level) & (self.above > parameters.least_rise)
 
     def p_value(self, column: int, lost: float, sent: float, part: float) -> float:

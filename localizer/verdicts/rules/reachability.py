@@ -97,15 +97,17 @@ def _alarm(
     one_way = _by_direction(groups, sent, lost)
     links = state.budget.level(2 * int(groups.directed.sum()), every_s)
     alarms_one_way = [loss.alarming(n, k, background, links, parameters) for n, k in one_way]
-    if risen is not None:
-        alarms |= risen.alarming(level, parameters)
+    known = groups.holding(state.suspects)
+    if risen is not None:  # what is open already stays open with less evidence
+        enough = np.where(known, verdicts.reachability.significant, level)
+        alarms |= risen.alarming(enough, parameters)
     if not (alarms.any() or any(each.any() for each in alarms_one_way)):
         return None
     p_path = loss.excess_p_values(lost.astype(float), sent.astype(float), background.rate)
     bad = (lost > 0) & (p_path < verdicts.reachability.bad_path)
-    if risen is not None and risen.alarming(level, parameters).any():
+    if risen is not None and risen.alarming(enough, parameters).any():
         bad = lost > 0  # of a gray loss, no path by itself shows it
-    known, limit = groups.holding(state.suspects), verdicts.attribution.plausible
+    limit = verdicts.attribution.plausible
     plausible = loss.excess_p_values(pooled[1], pooled[0], background.rate) < limit
     for n, k in one_way:
         plausible |= loss.excess_p_values(k, n, background.rate) < limit
