@@ -47,8 +47,8 @@ class ReachabilityParameters:
     longer         of the windows of minutes each is longer by this factor at least
     recent_s       a component must still lose in so many of the newest seconds,
     significant    at this p-value,
-    recent_losses  or in as many seconds as bring so many losses at the rate of the window,
-    ended          of which, at that rate, so few come with this probability only
+    recent_losses  or in as many seconds as bring so many losses at the rate of the window: there
+                   they must be likelier at that rate than in a healthy network
     renewal_losses losses that renew the evidence: a verdict that loses less often is waited for
     bad_path       p-value below which a path counts as bad
     apart          share of a component's probes that must be apart from those of other culprits,
@@ -71,9 +71,6 @@ class ReachabilityParameters:
     significant: float = parameter(1e-4, unit="1", source=_CHOSEN)
     recent_losses: float = parameter(
         5.0, unit="probes", source="chosen: of five expected losses none comes in 0.7 % of cases"
-    )
-    ended: float = parameter(
-        0.01, unit="1", source="chosen: pytest tests/localizer/verdicts (loss)"
     )
     renewal_losses: float = parameter(
         2.0, unit="probes", source="chosen: pytest tests/localizer/verdicts (loss)"

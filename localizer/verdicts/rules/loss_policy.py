@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from localizer.detectors import loss
 from localizer.evidence import Attribution
@@ -154,7 +153,6 @@ class LossPolicy:
         lost, sent, newest = self._counts(share, recent_s, recent_s // 2)
         if newest > 0 and self._significant(lost, sent, healthy):
             return True
-        lengths = [self.state.history.seconds // 2, *self.state.history.lengths(self.at)]
         excess = max(losses_per_s - healthy_per_s, 1e-9)
         needed_s = (
             parameters.recent_losses
@@ -163,11 +161,13 @@ class LossPolicy:
         )  # as many as are seen among the healthy ones, by five standard deviations
         if needed_s <= recent_s:
             return False
-        length = next((each for each in lengths if each >= needed_s), lengths[-1])
-        length = min(length, self.alarm.window_s)
-        lost, _, _ = self._counts(share, length, length)
-        expected = losses_per_s * length
-        return bool(special.pdtr(lost, expected) > parameters.ended)
+        # Trouble that is over still fills a long window: the newer part must show it by itself.
+        lengths = [recent_s, 2 * recent_s, *self.state.history.lengths(self.at)]
+        within = [each for each in lengths if each <= self.alarm.window_s / 2] or [recent_s]
+        length = next((each for each in within if each >= needed_s), within[-1])
+        lost, sent, _ = self._counts(share, length, length)
+        rate = losses_per_s / max(sent / length, 1e-9)
+        return loss.log_likelihood_ratio(lost, sent, rate, healthy) > 0
 
     def _counts(self, share: F64, length: int, newest_s: int) -> tuple[float, float, float]:
         """Probes lost and sent in the newest ``length`` seconds, and lost in ``newest_s``."""

@@ -13,7 +13,7 @@ from localizer.verdicts.verdict import Contrast, Measured, Verdict
 from schemas.documents.incident import Incident
 
 START_S = 1_780_000_000
-NOBODY = Impact("P2", [], [])
+NO_IMPACT = Impact("P2", [], [])
 LINKS = frozenset({"link:agg:a1|tor:t1", "link:agg:a2|tor:t1"})
 
 
@@ -33,7 +33,7 @@ def tracker() -> IncidentTracker:
 
 
 def step(of: IncidentTracker, at: int, *seen: Verdict) -> list[Incident]:
-    return [doc for doc, _ in of.step(START_S + at, [(each, NOBODY) for each in seen])]
+    return [doc for doc, _ in of.step(START_S + at, [(each, NO_IMPACT) for each in seen])]
 
 
 def test_two_sightings_as_far_apart_as_the_evidence_renews_itself_open_an_incident() -> None:
