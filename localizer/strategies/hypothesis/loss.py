@@ -11,7 +11,6 @@ Source  the binomial model of NetBouncer (NSDI 2019) and Deepview (NSDI 2018).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -20,7 +19,6 @@ from localizer.evidence import F64, I64, Evidence
 from localizer.strategies.hypothesis.candidates import Candidates
 from localizer.strategies.hypothesis.parameters import DEFAULT, HypothesisParameters, LossModel
 from localizer.strategies.hypothesis.rows import Grid, Rows
-from localizer.strategies.hypothesis.suspects import worst
 
 _HIGH: Final = np.array([0.7, 0.9, 0.999])
 _PARTIAL: Final = tuple(
@@ -87,13 +85,12 @@ class LossRows(Rows):
         out: F64 = np.log1p(np.minimum(hit, 0.9999999) * np.expm1(one))
         return np.where(hit == 1, one, out)  # exact, however small
 
-    def learn(self, suspected: Callable[[], F64] | None = None) -> bool:
-        """Fit the healthy loss to what no culprit or suspect explains, by a few steps of EM."""
+    def learn(self) -> bool:
+        """Fit the healthy loss to what no culprit explains, by a few steps of EM."""
         before = self.healthy_loss
-        more = 0.0 if suspected is None else worst(self.entries, suspected(), self.paths)[:, None]
         for _ in range(self._model.em_steps):
             posterior, damage = self.posterior()
-            survive = np.log1p(-self.healthy_loss) - damage - more
+            survive = np.log1p(-self.healthy_loss) - damage
             part = np.minimum((posterior * self.healthy_loss / -np.expm1(survive)).sum(axis=1), 1.0)
             lost = float(part @ self._lost) + self._baseline * self._model.prior_probes
             self.healthy_loss = min(

@@ -85,8 +85,6 @@ class SearchParameters:
     companion: float = parameter(5.0, unit="nat", source=_ACCURACY)
     challengers: int = parameter(16, unit="count", source=_ACCURACY)
     noticed: float = parameter(2.0, unit="nat", source=_ACCURACY)
-    rounds: int = parameter(3, unit="count", source=_ACCURACY)
-    mixing_steps: int = parameter(5, unit="count", source=_ACCURACY)
     shared: float = parameter(0.2, unit="1", source="chosen: make bench (row detect)")
     improbable: float = parameter(
         -12.0, unit="nat", source="chosen: exp(-12) = 6e-6 changes no rounded probability"
@@ -100,8 +98,7 @@ class SearchParameters:
 class HypothesisParameters:
     """Parameters of the strategy ``hypothesis``.
 
-    level      false discovery rate of the set: Benjamini & Hochberg's step-up over the candidates,
-    step_up    up to this share of them: with many culprits the price of one more stays what it is
+    level      false discovery rate of the set: Benjamini & Hochberg's step-up over the candidates
     most       culprits in one window
     incumbent  log-odds that trouble is that of an open incident rather than a new one: in a single
                second a link and its switch may fit alike, and a name must not flicker
@@ -109,7 +106,6 @@ class HypothesisParameters:
     """
 
     level: float = parameter(5e-2, unit="1", source=_ACCURACY)
-    step_up: float = parameter(1e-2, unit="1", source=_ACCURACY)
     most: int = parameter(64, unit="culprits", source="chosen: make bench (row detect)")
     incumbent: float = parameter(
         10.0, unit="nat",

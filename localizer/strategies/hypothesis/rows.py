@@ -12,7 +12,6 @@ Source  Flock (CoNEXT 2023) for the mixture over ECMP paths; atoms, so that seve
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -111,11 +110,8 @@ class Rows(ABC):
     def bulk_of(self, which: int, sizes: F64, shares: F64) -> F64:
         """(G,) the same for one candidate."""
 
-    def learn(self, suspected: Callable[[], F64] | None = None) -> bool:
-        """Adapt what is believed of the healthy network; whether that changed anything.
-
-        suspected  gives the (K,) damage of a crossing that is expected of candidates not chosen
-        """
+    def learn(self) -> bool:
+        """Adapt what is believed of the healthy network; whether that changed anything."""
         return False
 
     def near(self, size: float) -> F64:

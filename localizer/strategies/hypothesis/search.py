@@ -1,10 +1,9 @@
 """The sparsest set of culprits that explains the evidence: forward, re-fit, backward.
 
 The candidate that raises the log-likelihood most is added, the rates of all chosen ones are fitted
-again, and so on until none adds enough. What the remaining candidates may have lost is then taken
-out of what is believed healthy, which may let more of them in. At last each culprit is removed, all
-candidates are tested again, and it is kept only if it is still the best of them: this corrects
-mistakes of the first greedy steps.
+again, and so on until none adds enough. Then each culprit is removed, all candidates are tested
+again, and it is kept only if it is still the best of them: this corrects mistakes of the first
+greedy steps.
 
 Source  forward-backward selection by likelihood ratio (Wilks 1938; Zhang 2011).
 """
@@ -35,13 +34,13 @@ def search(
     returns  the culprits, in the order in which they were chosen, with gain and classes
     """
     state = Selection(rows, prior, parameters.search)
-    _forward(state, price, parameters.most)
-    # With no culprit, all that was lost may be healthy: noise alone must not be split up.
-    for _ in range(parameters.search.rounds if state.culprits else 0):
-        if not rows.learn(state.suspected):
+    while len(state.culprits) < parameters.most:
+        best = state.best()
+        if best is None or best[1] < price(len(state.culprits) + 1):
             break
-        state.start_again()
-        _forward(state, price, parameters.most)
+        state.add(best[0])
+        if rows.learn():
+            state.start_again()
     if len(state.culprits) > 1:
         for culprit in list(state.culprits):
             state.refit(culprit)
@@ -59,17 +58,6 @@ def search(
         for culprit, gain in worth
         if gain >= price(len(worth)) and state.backed(culprit, worth, price(len(worth)))
     ]
-
-
-def _forward(state: Selection, price: Callable[[int], float], most: int) -> None:
-    """Add the best candidate as long as it pays its price."""
-    while len(state.culprits) < most:
-        best = state.best()
-        if best is None or best[1] < price(len(state.culprits) + 1):
-            return
-        state.add(best[0])
-        if state.rows.learn():
-            state.start_again()
 
 
 def _alternatives(

@@ -10,7 +10,6 @@ import numpy as np
 from localizer.evidence import F64, I64
 from localizer.strategies.hypothesis.parameters import DEFAULT, SearchParameters
 from localizer.strategies.hypothesis.rows import Culprit, Rows
-from localizer.strategies.hypothesis.suspects import expected_damage
 
 _BLOCK: Final = 1 << 16  # sorts whose gains are held at once
 
@@ -66,16 +65,6 @@ class Selection:
             return None
         which = int(np.argmax(worth))
         return which, float(score[which])
-
-    def suspected(self) -> F64:
-        """(K,) damage of a crossing that is expected of each candidate which was not chosen."""
-        gains, choices = self._settle(), self.rows.choices
-        nats = gains[:, 1:] - np.maximum(gains[:, :1], 0.0) - self._handicap[1:]
-        chosen = choices.column[[culprit.which for culprit in self.culprits]]
-        return expected_damage(
-            nats + self.prior[:, None], self.rows.damage(self._grid.sizes * self._grid.shares)[1:],
-            choices.column, np.isin(choices.column, chosen), self._parameters.mixing_steps,
-        )  # fmt: skip
 
     def worth_of(self, culprit: Culprit) -> float:
         """Nats that a chosen culprit adds to the others, above a healthy component's; with a bonus

@@ -36,19 +36,17 @@ def hypothesis(evidence: Evidence, parameters: HypothesisParameters = DEFAULT) -
         return []
     model = LatencyRows if evidence.latency else LossRows
     rows = model(evidence, choices, parameters)
-    prior, price = _prior(evidence, choices, parameters), _price(choices, parameters)
+    prior, price = _prior(evidence, choices, parameters), _price(choices, parameters.level)
     found = search(rows, prior, price, parameters)
     return _attributions(choices, found, _added if evidence.latency else _lost)
 
 
-def _price(choices: Candidates, parameters: HypothesisParameters) -> Callable[[int], float]:
+def _price(choices: Candidates, level: float) -> Callable[[int], float]:
     """Nats that a candidate must bring as one of so many: Benjamini & Hochberg's step-up."""
-    most = max(1.0, parameters.step_up * choices.tried)
 
     @cache
     def price(found: int) -> float:
-        chance = parameters.level * min(found, most) / choices.tried
-        return float(stats.chi2.isf(min(chance, 0.5), 1)) / 2.0
+        return float(stats.chi2.isf(min(level * found / choices.tried, 0.5), 1)) / 2.0
 
     return price
 

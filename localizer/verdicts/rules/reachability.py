@@ -109,7 +109,7 @@ def _alarm(
         bad = lost > 0  # of a gray loss, no path by itself shows it
     limit = verdicts.attribution.plausible
     plausible = loss.excess_p_values(pooled[1], pooled[0], background.rate) < limit
-    for n, k in one_way:
+    for n, k in [] if alarms.any() else one_way:  # candidates cost time: only where they are why
         plausible |= loss.excess_p_values(k, n, background.rate) < limit
     if risen is not None:  # what loses little, and no more than ever, is healthy
         material = pooled[1] > (background.rate + parameters.least_excess) * pooled[0]
