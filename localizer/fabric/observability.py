@@ -57,9 +57,9 @@ class Classes:
         """(K,) sum over paths (P,), weighted by the share that crosses each class."""
         return self.factored.pooled(values)
 
-    def pooled_by_direction(self, values: F64 | I64 | Bool) -> tuple[F64, F64]:
-        """(K,) (K,) sum over paths (P,) that cross each class for certain: a>b of a link's id, and
-        b>a; of other classes by request, and by reply."""
+    def pooled_by_direction(self, values: F64 | I64 | Bool) -> tuple[F64, F64, F64]:
+        """(K,) ``pooled``, and sums over paths (P,) that cross each class for certain: a>b of a
+        link's id, and b>a; of other classes by request, and by reply."""
         return self.factored.pooled_by_direction(values)
 
     def holding(self, names: set[str]) -> Bool:

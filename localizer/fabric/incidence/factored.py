@@ -118,14 +118,16 @@ class FactoredIncidence:
         """
         return np.asarray(self._mean_transposed @ self._of_segments(values))
 
-    def pooled_by_direction(self, values: F64 | I64 | Bool) -> tuple[F64, F64]:
-        """(C,) (C,) sum over the paths that cross a component for certain: forward, and reverse.
+    def pooled_by_direction(self, values: F64 | I64 | Bool) -> tuple[F64, F64, F64]:
+        """(C,) ``pooled``, and the sums over the paths that cross a component for certain: forward,
+        and reverse.
 
         values  (P,)
         """
         of_segment = self._of_segments(values)
-        forward, reverse = (np.asarray(m @ of_segment) for m in self._certain)
-        return forward, reverse
+        mean, *certain = (self._mean_transposed, *self._certain)
+        forward, reverse = (np.asarray(m @ of_segment) for m in certain)
+        return np.asarray(mean @ of_segment), forward, reverse
 
     @cached_property
     def _certain(self) -> tuple[sparse.csr_array, sparse.csr_array]:

@@ -84,7 +84,7 @@ def _alarm(
     lost = state.history.total("lost", at, length) * unclaimed.left
     if not lost.any():
         return None
-    pooled = groups.pooled(sent), groups.pooled(lost)
+    pooled, one_way = _pooled(groups, sent, lost)
     tests, every_s = len(groups.members), 1.0
     risen: Rise | None = None
     if length > state.history.seconds:
@@ -94,7 +94,6 @@ def _alarm(
     level = state.budget.level(tests, every_s)
     parameters = state.options.detectors.loss
     alarms = loss.alarming(*pooled, background, level, parameters)
-    one_way = _by_direction(groups, sent, lost)
     links = state.budget.level(2 * int(groups.directed.sum()), every_s)
     alarms_one_way = [loss.alarming(n, k, background, links, parameters) for n, k in one_way]
     known = groups.holding(state.suspects)
@@ -123,11 +122,13 @@ def _alarm(
     return LossPolicy(state, at, alarm, level, links, unclaimed.clear, risen)
 
 
-def _by_direction(groups: Classes, sent: I64, lost: I64) -> list[tuple[F64, F64]]:
-    """(K,) probes sent and lost by paths that certainly cross each link, a>b and b>a; 0 elsewhere.
+def _pooled(groups: Classes, sent: I64, lost: I64) -> tuple[tuple[F64, F64], list[tuple[F64, F64]]]:
+    """(K,) probes sent and lost by class; then those of paths that certainly cross each link, a>b
+    and b>a, 0 for other classes.
 
     A link that loses in one direction, on paths whose routes are half unknown, looks a quarter as
     bad as it is when all of its paths are pooled by their shares.
     """
-    n, k = (groups.pooled_by_direction(each) for each in (sent, lost))
-    return [(n[way] * groups.directed, k[way] * groups.directed) for way in range(2)]
+    (n, *n_ways), (k, *k_ways) = (groups.pooled_by_direction(each) for each in (sent, lost))
+    ways = zip(n_ways, k_ways, strict=True)
+    return (n, k), [(each * groups.directed, of * groups.directed) for each, of in ways]
