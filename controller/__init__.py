@@ -1,5 +1,9 @@
-"""Which paths to probe: a topology document in, one ping list per host out.
+"""Whom to probe: topology, jobs and traffic in, one ping list per host out. Knows only schemas.
 
-Start in ``ping_lists``. Still to come: tasks, skeleton inference from rnic throughput, and the HTTP
-service from which agents fetch their lists (docs/architecture.md). Imports only ``schemas``.
+    inventory/   what operators have -> topology document
+    tasks/       events about jobs and containers -> placement and maintenance documents
+    ping_lists/  topology, containers, skeletons -> ping lists, and what they cover
+    skeleton/    throughput of rnics -> pairs that carry traffic
+
+All of it is pure; brokers, HTTP and files are at the rim. docs/controller.md is the guide.
 """

@@ -1,10 +1,9 @@
-"""The registry of all parameters: those of messages, of the stream stages and of the localizer."""
+"""The registry of parameters of messages, of the stream stages and of the localizer."""
 
 from __future__ import annotations
 
 from localizer import parameters as localizer
 from schemas.limits import LIMITS
-from schemas.parameters.parameter import Parameter, rows
 from streams import dead_letters, replay_coverage
 from streams.admission import parameters as admission
 from streams.localize import failures, plausible_times, retention
@@ -34,8 +33,3 @@ def groups() -> dict[str, object]:
         "streams.replay_coverage": replay_coverage.DEFAULT,
         **localizer.groups(),
     }
-
-
-def table() -> list[Parameter]:
-    """Every parameter of the product with its value, unit and source."""
-    return rows(groups())

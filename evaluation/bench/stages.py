@@ -209,7 +209,7 @@ def agent(seconds: int = 20) -> dict[str, Any]:
     """CPU share and memory of an agent that probes and answers on loopback (Linux)."""
     import msgspec
 
-    from controller.ping_lists import same_rail
+    from controller.ping_lists.same_rail import same_rail
     from schemas.documents.topology import Host, Rnic, Topology
 
     host = Host("bench", [Rnic(f"127.0.0.{10 + rail}", rail) for rail in range(3)])

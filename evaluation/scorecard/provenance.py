@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final
 
 import localizer
-from streams.parameters import table as parameter_table
+from schemas.parameters.parameter import rows
+from streams.parameters import groups
 
 _ROOT: Final = Path(localizer.__file__).parent.parent
 #: What the figures depend on; drawing and wording are not among it.
@@ -44,7 +45,7 @@ def parameters() -> dict[str, dict[str, str]]:
     source."""
     return {
         row.name: {"value": repr(row.value), "unit": row.unit, "source": row.source}
-        for row in parameter_table()
+        for row in rows(groups())
     }
 
 

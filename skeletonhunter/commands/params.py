@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
         The source is a paper, a measurement, or "chosen:" and the command that shows its effect.
         """
-        from streams.parameters import table
+        from skeletonhunter.parameters import table
 
         rows = table()
         terminal.echo(as_json(rows) if output == "json" else as_table(rows))

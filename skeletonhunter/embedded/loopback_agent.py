@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from controller.ping_lists import same_rail
+from controller.ping_lists.same_rail import same_rail
 from schemas.documents.topology import Host, Rnic, Topology
 from streams.admission.sender_keys import KeyRingFile
 

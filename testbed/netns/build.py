@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 from testbed.netns import machine, openvswitch
 from testbed.netns.plan import overlay
@@ -24,6 +26,21 @@ _SETTINGS: Final = {
     "net/ipv6/conf/all/disable_ipv6": "1",
     "net/ipv6/conf/default/disable_ipv6": "1",
 }
+_HASH_SEED: Final = "net/ipv4/fib_multipath_hash_seed"
+
+
+def has_hash_seeds() -> bool:
+    """Whether this kernel hashes five-tuples with a seed of each namespace (Linux 6.11 and newer).
+
+    Without, every switch takes the same decision for a five-tuple: of an agg's links to the spines,
+    only those are used that the ToR's decision leaves (hash polarization).
+    """
+    return Path("/proc/sys", _HASH_SEED).exists()
+
+
+def hash_seed(node: str) -> int:
+    """The seed of a switch: the same in each fabric of the same names, never 0 (the kernel's)."""
+    return crc32(node.encode()) or 1
 
 
 def build(plan: Plan, space_of: Callable[[str], str]) -> None:
@@ -33,8 +50,9 @@ def build(plan: Plan, space_of: Callable[[str], str]) -> None:
     machine.ip(None, [f"netns add {space}" for space in spaces.values()])
     # One shell for all settings of a namespace; settings that this kernel lacks are skipped.
     script = "; ".join(f"echo {value} > /proc/sys/{name}" for name, value in _SETTINGS.items())
-    for space in spaces.values():
-        machine.call(machine.inside(space, ["sh", "-c", f"{{ {script}; }} 2>/dev/null; true"]))
+    for node, space in spaces.items():
+        own = f"{script}; echo {hash_seed(node)} > /proc/sys/{_HASH_SEED}"
+        machine.call(machine.inside(space, ["sh", "-c", f"{{ {own}; }} 2>/dev/null; true"]))
     lines: dict[str, list[str]] = {node: ["link set lo up"] for node in nodes}
     pairs = []
     for cable in plan.cables():

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import controller
 import localizer
 import schemas
 import streams
@@ -20,14 +21,15 @@ from localizer.options import Options
 from schemas.parameters.parameter import declares_parameters, parameter
 from schemas.parameters.window_timing import DEFAULT_TIMING
 from skeletonhunter.embedded.runtime import RuntimeOptions
+from skeletonhunter.parameters import groups, table
 from skeletonhunter.settings import Settings
-from streams.parameters import groups, table
 
 ROOT = Path(localizer.__file__).parent.parent
 TABLE = table()
 
-#: Numbers in module constants of localizer/ and streams/ that are no parameters, by module and
-#: reason: changing one of them changes no verdict and no published message, or breaks the code.
+#: Numbers in module constants of localizer/, streams/ and controller/ that are no parameters, by
+#: module and reason: changing one of them changes no verdict, no published message and no ping
+#: list, or breaks the code.
 STRUCTURAL = {
     "units": {
         "localizer.detectors.alarm_budget": ("WEEK_S",),
@@ -83,6 +85,9 @@ STRUCTURAL = {
     "operating points of a published strategy that the scorecard tries": {
         "localizer.strategies.vote007": ("SWEEP",),
     },
+    "ports that agents and lists agree on": {
+        "controller.ping_lists.same_rail": ("FIRST_PORT", "RESPONDER_PORT"),
+    },
     "time-outs and sizes of single calls of a broker's client": {
         "streams.kafka.admin": ("_TIMEOUT_S",),
         "streams.kafka.embedded_broker": ("_TIMEOUT_S",),
@@ -105,8 +110,9 @@ ARITHMETIC = (
 
 
 def numeric_constants() -> Iterator[str]:
-    """Module constants of localizer/ and streams/ whose value is a number or a tuple of some."""
-    for path in sorted([*(ROOT / "localizer").rglob("*.py"), *(ROOT / "streams").rglob("*.py")]):
+    """Module constants of these packages whose value is a number or a tuple of some."""
+    packages = ("localizer", "streams", "controller")
+    for path in sorted(path for name in packages for path in (ROOT / name).rglob("*.py")):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for statement in ast.parse(path.read_text()).body:
             targets: list[ast.expr] = []
@@ -130,7 +136,7 @@ def is_number(value: ast.expr) -> bool:
 
 def dataclasses_with_parameters() -> Iterator[type]:
     """All of the packages that are tuned."""
-    for package in (localizer, streams, schemas):
+    for package in (localizer, streams, schemas, controller):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             module = importlib.import_module(found.name)
             for _, each in inspect.getmembers(module, declares_parameters):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from builders.fabric_site import Row, Site, require_root, running_site
 
-from testbed.netns import Fabric, FabricError, Plan, machine
+from testbed.netns import Fabric, FabricError, Plan, build, machine
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
@@ -231,3 +231,23 @@ def test_a_machine_without_the_tools_is_refused_with_what_to_install(
     monkeypatch.setattr(machine.shutil, "which", lambda tool: None)
     with pytest.raises(FabricError, match=r"nft \(apt install nftables\)"), Fabric():
         pass
+
+
+def test_an_agg_spreads_the_five_tuples_that_a_tor_sends_it_over_all_spines() -> None:
+    if not build.has_hash_seeds():
+        pytest.skip("this kernel has no net.ipv4.fib_multipath_hash_seed: hashes polarize")
+    plan = Plan(hosts=4, nics=1, hosts_per_tor=2, spines=2, aggs=2, pods=2)
+    src, dst = plan.nic_address(0, 0), plan.nic_address(2, 0)
+
+    def next_hop(fabric: Fabric, switch: str, port: str, source_port: int) -> str:
+        where = f"{dst} from {src} iif {port} ipproto udp sport {source_port} dport 65300"
+        space = fabric.namespace(switch)
+        return machine.call(["ip", "-n", space, "route", "get", *where.split()]).split()[4]
+
+    with Fabric(plan) as fabric:
+        used = set()
+        for source_port in range(61_100, 61_164):
+            agg = next_hop(fabric, "tor-0", plan.nic_cable(0, 0).upper[1], source_port)
+            (cable,) = [c for c in plan.switch_cables() if c.upper[2] == agg]
+            used.add((cable.upper[0], next_hop(fabric, cable.upper[0], "tor0", source_port)))
+    assert len(used) == 2 * 2, f"links from aggs to spines that carry a five-tuple: {sorted(used)}"

@@ -78,6 +78,7 @@ def up(
     import time
 
     from testbed.netns import Plan
+    from testbed.netns.build import has_hash_seeds
     from testbed.netns.state import Store
 
     begin = time.monotonic()
@@ -104,6 +105,12 @@ def up(
         store.save(known)
     nodes = len(plan.nodes())
     terminal.echo(f"fabric {name!r} is up: {nodes} namespaces in {time.monotonic() - begin:.1f} s")
+    if aggs and not has_hash_seeds():
+        terminal.echo(
+            "this kernel has no hash seed per switch (net.ipv4.fib_multipath_hash_seed, Linux "
+            "6.11): hashes polarize, and some links between aggs and spines carry no five-tuple",
+            err=True,
+        )
     terminal.echo(f"records in {known.out}") if known.out else None
     terminal.echo(
         f"look     skeletonhunter fabric status\n"

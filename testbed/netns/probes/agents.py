@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from controller.ping_lists import same_rail
+from controller.ping_lists.same_rail import same_rail
 from testbed.netns import machine
 from testbed.netns.machine import FabricError, Process
 from testbed.netns.namespaces import Namespaces

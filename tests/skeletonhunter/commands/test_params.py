@@ -6,7 +6,7 @@ import json
 
 from builders.command_line import Command
 
-from streams.parameters import table
+from skeletonhunter.parameters import table
 
 
 def test_params_prints_a_line_for_each_parameter(command: Command) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.ping_lists import same_rail
+from controller.ping_lists.same_rail import same_rail
 from probers.ping_list import document as ping_list
 from schemas.documents.topology import Container, Endpoint, Host, Rnic, Switch, Topology
 

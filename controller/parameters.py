@@ -1,0 +1,8 @@
+"""The registry of the controller's parameters: every dataclass that declares some, by name."""
+
+from __future__ import annotations
+
+
+def groups() -> dict[str, object]:
+    """Name -> instance with the values in force, for ``schemas.parameters.parameter.rows``."""
+    return {}
