@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from controller.tasks import claims, tasks
+
 
 def groups() -> dict[str, object]:
     """Name -> instance with the values in force, for ``schemas.parameters.parameter.rows``."""
-    return {}
+    return {
+        "controller.tasks": tasks.DEFAULT,
+        "controller.tasks.claims": claims.DEFAULT,
+    }

@@ -67,6 +67,7 @@ PLACEMENT: Final = Topic(
     "skh.placement", "container", "JSON placement",
     "controller", ("streams.readers.operator_feed",), 4, compacted=True,
 )  # fmt: skip
+JOBS: Final = Topic("skh.jobs", "job", "JSON job", "controller", ("controller",), 1, compacted=True)
 MAINTENANCE: Final = Topic(
     "skh.maintenance", "component and from", "JSON maintenance",
     OPERATORS, ("streams.readers.operator_feed",), 1, compacted=True,
@@ -77,6 +78,6 @@ DEAD_LETTER: Final = Topic(
 )  # fmt: skip
 
 ALL: Final = (
-    PINGS, HEARTBEATS, THROUGHPUT, WINDOWS, ANOMALIES, INCIDENTS, TOPOLOGY, PLACEMENT, MAINTENANCE,
-    DEAD_LETTER,
+    PINGS, HEARTBEATS, THROUGHPUT, WINDOWS, ANOMALIES, INCIDENTS, TOPOLOGY, PLACEMENT, JOBS,
+    MAINTENANCE, DEAD_LETTER,
 )  # fmt: skip

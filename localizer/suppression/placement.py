@@ -7,7 +7,8 @@ from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 from localizer.suppression.parameters import DEFAULT
-from schemas.documents.placement import Placement, State
+from schemas.documents.placement import Placement
+from schemas.documents.tasks.claims import State
 from schemas.documents.times import seconds_of
 
 

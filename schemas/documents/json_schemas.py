@@ -12,6 +12,7 @@ from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.incident import Anomaly, Incident
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
+from schemas.documents.tasks.job import Job
 from schemas.documents.topology import Topology
 
 FOLDER: Final = Path(__file__).parents[1] / "json"
@@ -19,6 +20,7 @@ DOCUMENTS: Final[dict[str, type[msgspec.Struct]]] = {
     "anomaly": Anomaly,
     "heartbeat": Heartbeat,
     "incident": Incident,
+    "job": Job,
     "maintenance": Maintenance,
     "placement": Placement,
     "topology": Topology,

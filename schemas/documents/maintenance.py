@@ -11,7 +11,14 @@ import msgspec
 from schemas.component_ids import KINDS
 from schemas.documents.decoding import decode
 from schemas.documents.ping import DEFAULT_FABRIC
+from schemas.documents.tasks.claims import Statement
 from schemas.documents.times import seconds_of
+
+
+class Plan(Statement, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The newest announcement of the work, and the end that it gave (RFC 3339)."""
+
+    until: str
 
 
 class Maintenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -20,6 +27,7 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     component  component id; ``host:h1`` includes the host's rnics, vswitch, containers and agent,
                ``tor:a1`` its links, ``pod:p1`` its hosts, ``fabric:f1`` all
     reason     shown with the suppressed verdicts
+    planned, ended  who said so last; may be left out
     """
 
     component: str
@@ -27,6 +35,8 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     until: str
     reason: str
     fabric: str = DEFAULT_FABRIC
+    planned: Plan | None = None
+    ended: Statement | None = None
 
     def __post_init__(self) -> None:
         kind, _, name = self.component.partition(":")

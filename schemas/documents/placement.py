@@ -8,20 +8,20 @@ A file of them (``diagnose --placement``) is NDJSON or a JSON array.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from schemas.documents.decoding import decode
 from schemas.documents.ping import DEFAULT_FABRIC
+from schemas.documents.tasks.claims import Claim, State
 from schemas.documents.times import seconds_of
 from schemas.documents.topology import Endpoint
 
-State = Literal["starting", "ready", "draining", "gone"]
-
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A container from ``valid_from`` on (RFC 3339 UTC), until the next document of its node_id."""
+    """A container from ``valid_from`` on (RFC 3339 UTC), until the next document of its node_id.
+
+    claims  of the sources from which the controller decided the state; may be left out
+    """
 
     node_id: str
     node_sn: str
@@ -31,6 +31,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     job: str = ""
     tenant: str = ""
     endpoints: list[Endpoint] = []
+    claims: list[Claim] = []
 
     def __post_init__(self) -> None:
         if not self.node_id or "|" in self.node_id:

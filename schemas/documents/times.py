@@ -14,6 +14,11 @@ def rfc3339(time_ns: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{time_ns // 1_000_000 % 1000:03d}Z"
 
 
+def rfc3339_of_ms(time_ms: int) -> str:
+    """As ``rfc3339``, of [ms since the epoch]."""
+    return rfc3339(time_ms * 1_000_000)
+
+
 def seconds_of(text: str) -> float:
     """[s since the epoch] of an RFC 3339 time; raises ValueError."""
     try:
@@ -23,3 +28,8 @@ def seconds_of(text: str) -> float:
     if moment.tzinfo is None:
         raise ValueError(f"time {text!r} has no zone; append Z for UTC")
     return moment.timestamp()
+
+
+def milliseconds_of(text: str) -> int:
+    """[ms since the epoch] of an RFC 3339 time, rounded; raises ValueError."""
+    return round(seconds_of(text) * 1000)

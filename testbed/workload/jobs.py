@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from schemas.documents.placement import Placement, State
+from schemas.documents.placement import Placement
+from schemas.documents.tasks.claims import State
 from schemas.documents.times import rfc3339
 from schemas.documents.topology import Container, Topology
 from testbed.workload.layouts import Layout, fit

@@ -6,7 +6,8 @@ import msgspec
 
 from schemas import topics
 from schemas.documents.maintenance import Maintenance
-from schemas.documents.placement import Placement, State
+from schemas.documents.placement import Placement
+from schemas.documents.tasks.claims import State
 from streams.kafka.embedded_broker import EmbeddedBroker
 from streams.readers.operator_feed import OperatorDocument
 

@@ -13,7 +13,8 @@ from localizer.suppression.log import Cause, Suppressed
 from localizer.suppression.placement import Placements
 from schemas.documents.incident import Incident
 from schemas.documents.maintenance import Maintenance
-from schemas.documents.placement import Placement, State
+from schemas.documents.placement import Placement
+from schemas.documents.tasks.claims import State
 from schemas.documents.times import rfc3339
 
 CLUSTER = Cluster(hosts=8)

@@ -1,0 +1,1 @@
+"""Events about jobs and containers for tests of the controller."""
