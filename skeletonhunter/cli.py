@@ -28,7 +28,8 @@ from skeletonhunter.terminal import complain
 
 #: In the order of ``--help``.
 COMMANDS: Final = (
-    "demo", "diagnose", "up", "services", "setup.migrate", "setup.topics", "simulate",
+    "demo", "diagnose", "up", "services", "setup.migrate", "setup.topics", "inventory.topology",
+    "simulate",
     "fabric.lifecycle", "check", "bench", "setup.keys", "setup.settings",
     "params",
 )  # fmt: skip
