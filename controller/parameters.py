@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from controller.ping_lists import parameters as ping_lists
 from controller.tasks import claims, tasks
 
 
 def groups() -> dict[str, object]:
     """Name -> instance with the values in force, for ``schemas.parameters.parameter.rows``."""
     return {
+        "controller.ping_lists": ping_lists.DEFAULT,
         "controller.tasks": tasks.DEFAULT,
         "controller.tasks.claims": claims.DEFAULT,
     }

@@ -1,4 +1,5 @@
 """Whom to probe: topology, containers' states and jobs' skeletons in, one ping list per host out.
 
-Start in ``same_rail`` (the lists of a fabric in which everything runs). Pure.
+Start in ``lists`` (three phases, event by event). ``underlay`` plans the pairs of rnics,
+``same_rail`` makes the lists of a fabric in which everything runs. Pure.
 """

@@ -66,6 +66,7 @@ STRUCTURAL = {
         "localizer.fabric.switch_tiers": ("THREE_TIERS",),
     },
     "numerical guards": {
+        "controller.ping_lists.host_list": ("_MODULUS",),
         "localizer.detectors.lof": ("_TINY",),
         "localizer.strategies.crossing": ("_SURE",),
         "localizer.strategies.netbouncer": ("_FLOOR",),
@@ -86,7 +87,7 @@ STRUCTURAL = {
         "localizer.strategies.vote007": ("SWEEP",),
     },
     "ports that agents and lists agree on": {
-        "controller.ping_lists.same_rail": ("FIRST_PORT", "RESPONDER_PORT"),
+        "controller.ping_lists.parameters": ("FIRST_PORT", "RESPONDER_PORT"),
     },
     "time-outs and sizes of single calls of a broker's client": {
         "streams.kafka.admin": ("_TIMEOUT_S",),

@@ -1,0 +1,106 @@
+"""The list of one host: active entries, its version and ETag, and what changed lately."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from hashlib import blake2b
+from typing import NamedTuple
+
+from controller.ping_lists.endpoints import Endpoint
+from controller.ping_lists.parameters import PingListParameters
+
+Key = tuple[str, str]  # address of the source, address of the target
+_MODULUS = 2**128
+
+
+class Edit(NamedTuple):
+    """An entry that appeared (ports > 0) or disappeared."""
+
+    key: Key
+    ports: int
+
+
+class HostList:
+    """Active entries of a host. The ETag depends on the content alone, so that it is the same after
+    a restart and on every controller.
+
+    version  rises with each change, while the process runs
+    entries  (source, target) -> source ports [count]
+    """
+
+    def __init__(self, parameters: PingListParameters, interval_s: float, version: int = 1) -> None:
+        self.version = version
+        self.entries: dict[Key, int] = {}
+        self._parameters = parameters
+        self._interval_s = interval_s
+        self._of_rnic: Counter[str] = Counter()
+        self._content = 0
+        self._pending: list[Edit] = []
+        self._log: deque[tuple[str, list[Edit]]] = deque(maxlen=parameters.remembered)
+        self.etag = self._compute()
+
+    @property
+    def five_tuples(self) -> int:
+        """Five-tuples of the active entries."""
+        return self._of_rnic.total()
+
+    @property
+    def interval_s(self) -> float:
+        """Time between two probes of a five-tuple [s]: as planned, or longer to keep the caps."""
+        busiest = max(self._of_rnic.values(), default=0)
+        return max(
+            self._interval_s,
+            self.five_tuples / self._parameters.agent_rate,
+            busiest / self._parameters.rnic_rate,
+        )
+
+    def add(self, source: Endpoint, peer: Endpoint, ports: int) -> None:
+        """Activate an entry; ``settle`` makes it count."""
+        key = source.ip, peer.ip
+        self.entries[key] = ports
+        self._of_rnic[source.real_ip] += ports
+        self._content += _hashed(source, peer, ports)
+        self._pending.append(Edit(key, ports))
+
+    def remove(self, source: Endpoint, peer: Endpoint) -> None:
+        """Deactivate an entry; ``settle`` makes it count."""
+        key = source.ip, peer.ip
+        ports = self.entries.pop(key)
+        self._of_rnic[source.real_ip] -= ports
+        self._content -= _hashed(source, peer, ports)
+        self._pending.append(Edit(key, 0))
+
+    def serve(self, own: Endpoint, *, added: bool) -> None:
+        """The agent binds an endpoint more or less; ``settle`` makes it count."""
+        self._content += _hashed(own, own, 0) * (1 if added else -1)
+
+    def settle(self) -> bool:
+        """End of an event: a new version if the content has changed; returns whether it has."""
+        before, self.etag = self.etag, self._compute()
+        edits, self._pending = self._pending, []
+        if self.etag == before:
+            return False
+        self._log.append((before, edits))
+        self.version += 1
+        return True
+
+    def edits_since(self, etag: str) -> list[Edit] | None:
+        """The last edit of each entry since the list had this ETag; None if too long ago."""
+        if etag == self.etag:
+            return []
+        found: list[list[Edit]] = []
+        for before, edits in reversed(self._log):
+            found.append(edits)
+            if before == etag:
+                return list({edit.key: edit for part in reversed(found) for edit in part}.values())
+        return None
+
+    def _compute(self) -> str:
+        text = f"{self._content % _MODULUS:x} {self.interval_s:.6f}"
+        return blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _hashed(source: Endpoint, peer: Endpoint, ports: int) -> int:
+    """Summed over the entries, in any order, it identifies the list (Bellare & Micciancio 1997)."""
+    text = "\0".join(map(str, (*source, *peer, ports)))
+    return int.from_bytes(blake2b(text.encode(), digest_size=16).digest(), "little")

@@ -1,0 +1,140 @@
+"""Pairs of rnics that cover the underlay: within ToRs, between ToRs, and inside hosts. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from controller.ping_lists.ecmp import Between, SwitchPaths
+from controller.ping_lists.endpoints import Endpoint
+from controller.ping_lists.parameters import DEFAULT, FIRST_PORT, RESPONDER_PORT, PingListParameters
+from controller.ping_lists.ports import five_tuples_to_cover
+from controller.ping_lists.spread import pairs, ring
+from schemas.documents.topology import Topology
+
+
+class Pair(NamedTuple):
+    """Two addresses that probe each other, with so many source ports in each direction."""
+
+    a: str
+    b: str
+    ports: int
+
+
+def plan(
+    topology: Topology, rnics: dict[str, Endpoint], parameters: PingListParameters = DEFAULT
+) -> list[Pair]:
+    """The pairs, sorted; each once.
+
+    - the rnics of a ToR probe each other, ``tor_targets`` at most, over one port: one path;
+    - a ToR is paired with up to ``tor_peers`` ToRs of its rail, the only ToR of a rail with those
+      of other rails. The five-tuples of a pair of ToRs are dealt to its rnics in turn. They are as
+      many as cover each uplink of the two with probability ``coverage``; and all pairs between the
+      same two groups of ToRs together cover each link between their uplinks;
+    - the rnics of a host probe their neighbours, which reveals faults between a host's rnics.
+    Rnics whose ToR is not known are spread over their rail, as in ``rail_spread``.
+    """
+    merged: Counter[tuple[str, str]] = Counter()
+    by_tor: defaultdict[str, list[Endpoint]] = defaultdict(list)
+    for rnic in sorted(rnics.values()):
+        if rnic.asw:
+            by_tor[rnic.asw].append(rnic)
+    for members in by_tor.values():
+        for one, other in _apart(pairs(members, parameters.tor_targets)):
+            merged[_key(one, other)] = 1
+    for pair in _between_tors(topology, by_tor, parameters):
+        merged[pair.a, pair.b] += pair.ports
+    lost = [rnic for rnic in rnics.values() if not rnic.asw]
+    for pair in [*rail_spread(lost, parameters), *host_rings(rnics.values(), parameters)]:
+        merged[pair.a, pair.b] = max(merged[pair.a, pair.b], pair.ports)
+    return [Pair(a, b, ports) for (a, b), ports in sorted(merged.items())]
+
+
+def rail_spread(rnics: Iterable[Endpoint], parameters: PingListParameters = DEFAULT) -> list[Pair]:
+    """Pairs of rnics of the same rail, wherever they are; none on one host."""
+    rails: defaultdict[int, list[Endpoint]] = defaultdict(list)
+    for rnic in sorted(rnics):
+        rails[rnic.rail].append(rnic)
+    return [
+        Pair(*_key(one, other), parameters.ports_per_pair)
+        for members in rails.values()
+        for one, other in _apart(pairs(members, parameters.targets_per_endpoint))
+    ]
+
+
+def host_rings(rnics: Iterable[Endpoint], parameters: PingListParameters = DEFAULT) -> list[Pair]:
+    """Pairs of neighbouring rnics of each host."""
+    hosts: defaultdict[str, list[Endpoint]] = defaultdict(list)
+    for rnic in sorted(rnics):
+        hosts[rnic.node_sn].append(rnic)
+    return [
+        Pair(*_key(one, other), parameters.ports_per_pair)
+        for members in hosts.values()
+        for one, other in ring(members)
+    ]
+
+
+def _between_tors(
+    topology: Topology, by_tor: dict[str, list[Endpoint]], parameters: PingListParameters
+) -> list[Pair]:
+    paths = SwitchPaths(topology)
+    joined = [
+        (a, b)
+        for members in _tor_rings(by_tor)
+        for a, b in pairs(members, parameters.tor_peers)
+        if paths.hops(a, b)
+    ]
+    alike = Counter(frozenset((paths.group(a), paths.group(b))) for a, b in joined)
+    found = []
+    for a, b in joined:
+        sharing = alike[frozenset((paths.group(a), paths.group(b)))]
+        wanted = _five_tuples(paths.between(a, b), sharing, parameters.coverage)
+        found += _dealt(by_tor[a], by_tor[b], wanted)
+    return found
+
+
+def _tor_rings(by_tor: dict[str, list[Endpoint]]) -> list[list[str]]:
+    """ToRs that serve the same rail, by pod; those that are the only one of their rail together."""
+    rails: defaultdict[int, list[str]] = defaultdict(list)
+    for tor, members in sorted(by_tor.items(), key=lambda each: (each[1][0].pod, each[0])):
+        (rail, _), *_ = Counter(rnic.rail for rnic in members).most_common(1)
+        rails[rail].append(tor)
+    alone = [tors[0] for _, tors in sorted(rails.items()) if len(tors) == 1]
+    return [*(tors for tors in rails.values() if len(tors) > 1), alone]
+
+
+def _five_tuples(between: Between, sharing: int, probability: float) -> int:
+    """Five-tuples for a pair of ToRs, one of ``sharing`` pairs with the same links in the middle.
+
+    Of links with equal shares there are as many as the inverse of the smallest share.
+    """
+    ends = min([*between.up.values(), *between.down.values()], default=1.0)
+    middle = min(between.middle.values(), default=1.0)
+    own = five_tuples_to_cover(round(1 / ends), probability)
+    together = five_tuples_to_cover(round(1 / middle), probability)
+    return max(own, -(-together // sharing))
+
+
+def _dealt(ours: Sequence[Endpoint], theirs: Sequence[Endpoint], five_tuples: int) -> list[Pair]:
+    """So many five-tuples, or a few more, over pairs of the rnics of two ToRs, each used alike."""
+    both = [
+        (ours[index % len(ours)], theirs[(index + 1) % len(theirs)])
+        for index in range(max(len(ours), len(theirs)))
+    ]
+    both = list(_apart(both)) or list(
+        _apart((one, other) for one in ours for other in theirs)
+    )  # fmt: skip
+    if not both:
+        return []
+    ports = min(-(-five_tuples // len(both)), RESPONDER_PORT - FIRST_PORT)
+    return [Pair(*_key(one, other), ports) for one, other in both]
+
+
+def _apart(both: Iterable[tuple[Endpoint, Endpoint]]) -> Iterable[tuple[Endpoint, Endpoint]]:
+    """Without pairs on one host."""
+    return ((one, other) for one, other in both if one.node_sn != other.node_sn)
+
+
+def _key(one: Endpoint, other: Endpoint) -> tuple[str, str]:
+    return (one.ip, other.ip) if one.ip < other.ip else (other.ip, one.ip)
