@@ -338,4 +338,6 @@ class FabricState:
 
     def touches(self, hosts: Bool) -> Bool:
         """(P,) paths with an end on one of these hosts (H,)."""
+        if not hosts.any():
+            return np.zeros(len(self.src), bool)
         return hosts[self.src] | hosts[self.dst]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -65,7 +66,7 @@ class LastSeen:
 class HostActivity:
     """Heartbeats and own probes of the hosts of one fabric.
 
-    heartbeats   host -> times of its newest heartbeats [s]
+    heartbeats   host -> times of its newest heartbeats, rising [s]
     starvation   host -> times of its newest heartbeats that showed a starved agent [s]
     goodbyes     hosts whose newest heartbeat says that they stop
     last_silent  host -> newest second in which it was found silent
@@ -112,7 +113,7 @@ class HostActivity:
     def beat(self, name: str, time_s: float, *, alive: bool, steal: float, delay_us: float) -> None:
         """Add a heartbeat; the same one again, however late, changes nothing."""
         code = self.code(name)
-        if time_s >= max(self.heartbeats.get(code, ()), default=-np.inf):  # the newest one counts
+        if time_s >= max(self.heartbeats.get(code, ())[-1:], default=-np.inf):  # the newest counts
             self.goodbyes.discard(code) if alive else self.goodbyes.add(code)
         self._remember(self.heartbeats, code, time_s)
         parameters = self.parameters
@@ -121,7 +122,7 @@ class HostActivity:
 
     def probed(self, second: int, sources: I32) -> None:
         """Note that these hosts sent probes in this second."""
-        self._own.values[np.unique(sources)] = second
+        self._own.values[sources] = second
 
     def probed_through(self, ends: Iterable[tuple[int, str]]) -> None:
         """Replace what is known of probed rnics by these: host, rnic."""
@@ -137,7 +138,7 @@ class HostActivity:
         """(H,) hosts that have sent a heartbeat or a probe since then."""
         out = self.probed_s + 1.0 > since_s
         for code, times in self.heartbeats.items():
-            out[code] |= max(times) > since_s
+            out[code] |= times[-1] > since_s
         return out
 
     def last_seen(self, second: int) -> LastSeen:
@@ -167,7 +168,6 @@ class HostActivity:
         times = of.setdefault(host, [])
         if time_s in times:
             return
-        times.append(time_s)
+        bisect.insort(times, time_s)
         if len(times) > self.parameters.heartbeats:
-            times.sort()
             del times[0]

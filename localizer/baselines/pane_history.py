@@ -88,18 +88,19 @@ class PaneHistory:
             before, line = (ring[s % len(ring), : self._paths] for s in (second - 1, second))
             line[:] = before
 
-    def total(self, name: str, second: int, length: int) -> I64:
-        """(P,) sum over the ``length`` seconds up to and with ``second``.
+    def total(self, name: str, second: int, length: int, rows: I64 | None = None) -> I64:
+        """(P,) sum over the ``length`` seconds up to and with ``second``; or of some rows (n,).
 
         Of more seconds than the ring holds, ``length`` must be one of ``lengths``.
         """
         if length <= self.seconds:
-            return self._between(name, second, length).astype(np.int64)
+            return self._between(name, second, length, rows).astype(np.int64)
         if length not in self.lengths(second):
             raise ValueError(f"{length} s asked for; the ring holds {self.seconds}")
         since = self._since_bin(second)
         out = self.long.total(name, length - since, self._paths)
-        return out + self._between(name, second, since) if since else out
+        out = out if rows is None else out[rows]
+        return out + self._between(name, second, since, rows) if since else out
 
     def lengths(self, second: int) -> list[int]:
         """Lengths of the windows up to and with ``second`` beyond those of the ring [s]."""
@@ -113,17 +114,27 @@ class PaneHistory:
         """(P,) one second."""
         return self._between(name, second, 1).astype(np.int32)
 
+    def by_second(self, name: str, second: int, length: int, rows: I64) -> I64:
+        """(length,) sum over some rows (n,) in each second up to and with ``second``."""
+        self._between(name, second, length, rows[:0])  # raises beyond the ring
+        ring = self._ring[name]
+        lines = np.stack([ring[s % len(ring), rows] for s in range(second - length, second + 1)])
+        total: I64 = np.diff(lines, axis=0).sum(axis=1, dtype=np.int64)
+        return total
+
     def heard(self, second: int, length: int) -> npt.NDArray[np.bool_]:
         """(P,) whether a probe was answered in the ``length`` seconds up to and with ``second``."""
         sent, *others = (self._between(name, second, length) for name in self.FIELDS)
         return sent > sum(others)
 
-    def _between(self, name: str, second: int, length: int) -> npt.NDArray[np.uint32]:
+    def _between(
+        self, name: str, second: int, length: int, rows: I64 | None = None
+    ) -> npt.NDArray[np.uint32]:
         if not 0 < length <= self.seconds:
             raise ValueError(f"{length} s asked for; the ring holds {self.seconds}")
         ring = self._ring[name]
         after, before = (ring[s % len(ring), : self._paths] for s in (second, second - length))
-        return np.subtract(after, before)
+        return np.subtract(after, before) if rows is None else after[rows] - before[rows]
 
     def rtt_us(self, second: int) -> npt.NDArray[np.float32]:
         """(P,) mean round trip in one second [us], 0 where nothing answered."""

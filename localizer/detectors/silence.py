@@ -9,6 +9,7 @@ While a heartbeat is late but not yet missing, the host's timeouts are attribute
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass
 from typing import Final
 
@@ -112,11 +113,13 @@ def _age(hosts: HostActivity, now: float) -> npt.NDArray[np.float64]:
     if not hosts.heartbeats:
         return np.asarray(now - 1.0 - hosts.probed_s.astype(float))
     age = np.full(len(hosts), np.inf)
+    latest = now + hosts.parameters.clock_s
     for code, times in hosts.heartbeats.items():
-        newest = max((t for t in times if t <= now + hosts.parameters.clock_s), default=-np.inf)
-        if newest == -np.inf and len(times) == hosts.parameters.heartbeats:
-            newest = now  # heartbeats are far ahead of the panes: this second's was dropped
-        age[code] = now - newest
+        upto = bisect.bisect_right(times, latest)
+        if upto:
+            age[code] = now - times[upto - 1]
+        elif len(times) == hosts.parameters.heartbeats:
+            age[code] = 0.0  # heartbeats are far ahead of the panes: this second's was dropped
     return age
 
 

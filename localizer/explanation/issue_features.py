@@ -74,9 +74,9 @@ def _lossy_by_turns(state: FabricState, verdict: Verdict, share: F64) -> bool | 
     rows[verdict.bad] = True
     if verdict.five_tuples is None:
         rows |= share >= 1.0
+    history, where = state.history, np.flatnonzero(rows)
     sent, lost = (
-        np.array([int(state.history.line(name, s)[rows].sum()) for s in _ring(state)])
-        for name in ("sent", "lost")
+        history.by_second(name, state.newest_s, history.seconds, where) for name in ("sent", "lost")
     )
     return flapping.losses(sent, lost, state.options.detectors.flapping)
 

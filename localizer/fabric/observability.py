@@ -57,16 +57,28 @@ class Classes:
         """(K,) sum over paths (P,), weighted by the share that crosses each class."""
         return self.factored.pooled(values)
 
-    def pooled_by_direction(self, values: F64 | I64 | Bool) -> tuple[F64, F64, F64]:
+    def pooled_by_direction(
+        self, values: F64 | I64 | Bool, columns: I64 | None = None
+    ) -> tuple[F64, F64, F64]:
         """(K,) ``pooled``, and sums over paths (P,) that cross each class for certain: a>b of a
-        link's id, and b>a; of other classes by request, and by reply."""
-        return self.factored.pooled_by_direction(values)
+        link's id, and b>a; of other classes by request, and by reply. Of some classes (n,) only, if
+        they are given."""
+        return self.factored.pooled_by_direction(values, columns)
+
+    def crossed_by(self, rows: I64) -> I64:
+        """(n,) classes that some paths (m,) cross or may cross, rising."""
+        return self.factored.crossed_by(rows)
 
     def holding(self, names: set[str]) -> Bool:
         """(K,) classes that hold one of these components."""
-        if not names:
-            return np.zeros(len(self.members), bool)
-        return np.array([not names.isdisjoint(members) for members in self.members], bool)
+        out = np.zeros(len(self.members), bool)
+        out[[self._class_of[name] for name in names if name in self._class_of]] = True
+        return out
+
+    @cached_property
+    def _class_of(self) -> dict[str, int]:
+        """Component id -> the class that holds it."""
+        return {name: k for k, members in enumerate(self.members) for name in members}
 
     def share(self, column: int) -> F64:
         """(P,) mean share of one class."""

@@ -118,16 +118,24 @@ class FactoredIncidence:
         """
         return np.asarray(self._mean_transposed @ self._of_segments(values))
 
-    def pooled_by_direction(self, values: F64 | I64 | Bool) -> tuple[F64, F64, F64]:
+    def pooled_by_direction(
+        self, values: F64 | I64 | Bool, columns: I64 | None = None
+    ) -> tuple[F64, F64, F64]:
         """(C,) ``pooled``, and the sums over the paths that cross a component for certain: forward,
-        and reverse.
+        and reverse. Of some components (n,) only, if they are given.
 
         values  (P,)
         """
         of_segment = self._of_segments(values)
-        mean, *certain = (self._mean_transposed, *self._certain)
-        forward, reverse = (np.asarray(m @ of_segment) for m in certain)
-        return np.asarray(mean @ of_segment), forward, reverse
+        every = (self._mean_transposed, *self._certain)
+        some = every if columns is None else [m[columns] for m in every]
+        mean, forward, reverse = (np.asarray(m @ of_segment) for m in some)
+        return mean, forward, reverse
+
+    def crossed_by(self, rows: I64) -> I64:
+        """(n,) components that some paths (m,) cross or may cross, rising."""
+        segments = np.unique(self.slots[:, rows])
+        return np.unique(self.forward[segments].indices).astype(np.int64)
 
     @cached_property
     def _certain(self) -> tuple[sparse.csr_array, sparse.csr_array]:
@@ -143,7 +151,8 @@ class FactoredIncidence:
     def _of_segments(self, values: F64 | I64 | Bool) -> F64:
         """(Q,) H^T v; values (P,)."""
         weights = values.astype(np.float64)
-        if len(rows := np.flatnonzero(values)) < len(weights) // 16:
+        if np.count_nonzero(values) < len(weights) // 16:
+            rows = np.flatnonzero(values)
             slots = self.slots[:, rows]
             of_segment = np.bincount(
                 slots.ravel(), np.tile(weights[rows], len(slots)), self.forward.shape[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,27 +17,42 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
 
-def contained(groups: Classes, column: int, live: Bool) -> I64:
-    """Classes all of whose paths cross a class, but that not all of its paths cross.
+class Containment:
+    """Which classes all live paths of which cross another one.
 
     live  (P,) paths that count
     """
-    share = groups.share(column)
-    inside, total = groups.pooled(live & (share > 0)), groups.pooled(live)
-    narrower = total < 0.99 * total[column]
-    return np.flatnonzero((total > 0) & narrower & (inside >= total * (1 - 1e-9)))
 
+    def __init__(self, groups: Classes, live: Bool) -> None:
+        self.groups, self._live = groups, live
+        self._inside: dict[int, I64] = {}
 
-def names(groups: Classes, column: int, live: Bool) -> frozenset[str]:
-    """Components of all classes inside a class; none inside a link."""
-    if groups.directed[column]:
-        return frozenset()
-    inside = contained(groups, column, live).tolist()
-    return frozenset(name for each in inside for name in groups.members[each])
+    def inside(self, column: int) -> I64:
+        """Classes all of whose paths cross a class, but that not all of its paths cross."""
+        found = self._inside.get(column)
+        if found is None:
+            total = self._total
+            crossing = self.groups.pooled(self._live & (self.groups.share(column) > 0))
+            narrower = (total > 0) & (total < 0.99 * total[column])
+            found = np.flatnonzero(narrower & (crossing >= total * (1 - 1e-9)))
+            self._inside[column] = found
+        return found
+
+    def names(self, column: int) -> frozenset[str]:
+        """Components of all classes inside a class; none inside a link."""
+        if self.groups.directed[column]:
+            return frozenset()
+        members = self.groups.members
+        return frozenset(name for each in self.inside(column).tolist() for name in members[each])
+
+    @cached_property
+    def _total(self) -> F64:
+        """(K,) live paths of each class, by their shares."""
+        return self.groups.pooled(self._live)
 
 
 def of_a_few(
-    groups: Classes,
+    containment: Containment,
     evidence: Evidence,
     attributions: list[Attribution],
     parameters: ContainmentParameters,
@@ -45,29 +62,31 @@ def of_a_few(
     A switch with two bad links of eight is one culprit instead of two, so it is what little
     evidence prefers. But the paths that cross it without crossing its worst links lose nothing.
     """
+    groups = containment.groups
     out = np.zeros(len(groups.members), bool)
-    live, directed = evidence.sent > 0, groups.directed
-    columns = [each.column for each in attributions]
-    for column in columns:
-        if directed[column]:
-            continue
-        inside = contained(groups, column, live)
+    columns = np.array([each.column for each in attributions], np.int64)
+    for column in columns[~groups.directed[columns]].tolist():
+        inside = containment.inside(column)
         if len(inside) < parameters.least_inside:
             continue
         share = groups.share(column)
-        sent, lost = evidence.sent * (share > 0), evidence.lost * (share > 0)
-        excess = groups.pooled(lost) - evidence.background * groups.pooled(sent)
+        rows = np.flatnonzero((share > 0) & (evidence.sent > 0))
+        share, sent, lost = share[rows], evidence.sent[rows], evidence.lost[rows]
+        rate = float(share @ lost) / max(float(share @ sent), 1.0)
         few = max(1, int(np.ceil(parameters.worst * len(inside))))
-        worst = inside[np.argsort(-excess[inside], kind="stable")[:few]]
-        others = [each for each in columns if each != column and each not in set(inside.tolist())]
-        apart = live & (share > 0)
-        for each in (*worst.tolist(), *others):
-            apart &= groups.share(each) < parameters.certain
-        rate = float((share * evidence.lost).sum() / max((share * evidence.sent).sum(), 1.0))
-        n, k = (
-            float((share * evidence.sent)[apart].sum()),
-            float((share * evidence.lost)[apart].sum()),
-        )
+        worst = inside[np.argsort(-_excess(groups, evidence, rows)[inside], kind="stable")[:few]]
+        others = columns[(columns != column) & ~np.isin(columns, inside)]
+        forward, reverse = groups.rows(rows, np.concatenate([worst, others]))
+        crossed = (forward + reverse) >= 2 * parameters.certain
+        apart = np.asarray(crossed.sum(axis=1)).ravel() == 0
+        n, k = float(share[apart] @ sent[apart]), float(share[apart] @ lost[apart])
         if n > 0 and rate > evidence.background:
             out[column] = loss.log_likelihood_ratio(k, n, rate, evidence.background) < 0
     return out
+
+
+def _excess(groups: Classes, evidence: Evidence, rows: I64) -> F64:
+    """(K,) losses above the background on some paths, by class."""
+    values = np.zeros(groups.paths)
+    values[rows] = evidence.lost[rows] - evidence.background * evidence.sent[rows]
+    return groups.pooled(values)

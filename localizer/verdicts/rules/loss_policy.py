@@ -14,7 +14,8 @@ from localizer.state import FabricState
 from localizer.verdicts.attribute import Candidate, Over
 from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.parameters import ReachabilityParameters
-from localizer.verdicts.rules import containment, quorum
+from localizer.verdicts.rules import quorum
+from localizer.verdicts.rules.containment import Containment, of_a_few
 from localizer.verdicts.rules.loss_rise import Rise
 from schemas.documents.incident import Symptom
 
@@ -28,6 +29,7 @@ class LossPolicy:
     """An attribution stands if its class still loses significantly with the paths left to it.
 
     level, level_one_way  largest p-value of a class, and of a link in one direction
+    containment   which classes lie inside another one, by the paths that were probed
     clear_before  (P,) paths that cross no component which a shorter window blamed
     risen         how the window compares with the past; None: it is too short to
     """
@@ -37,6 +39,7 @@ class LossPolicy:
     alarm: Alarm
     level: float
     level_one_way: float
+    containment: Containment
     clear_before: Bool
     risen: Rise | None
 
@@ -54,10 +57,8 @@ class LossPolicy:
 
     def refuted(self, attributions: list[Attribution]) -> Bool:
         """(K,) switches whose losses are rather those of a few of their links."""
-        return containment.of_a_few(
-            self.alarm.groups, self.alarm.evidence, attributions,
-            self.state.options.verdicts.containment,
-        )  # fmt: skip
+        parameters = self.state.options.verdicts.containment
+        return of_a_few(self.containment, self.alarm.evidence, attributions, parameters)
 
     def settled(self, attributions: list[Attribution]) -> bool:
         """Whether each of many culprits has enough bad paths and losses."""
@@ -94,7 +95,7 @@ class LossPolicy:
             _symptom(sent, lost, bad, max(effect, others), self._parameters), mine,
             float(loss.excess_p_values(np.array([k]), np.array([n]), background.rate)[0]),
             effect, at - since_s + 1, lone_host, renewal_s=self._renewal_s(k),
-            contains=containment.names(alarm.groups, candidate.attribution.column, sent > 0),
+            contains=self.containment.names(candidate.attribution.column),
         )  # fmt: skip
 
     def _significant_share(self, candidate: Candidate) -> F64 | None:
@@ -171,9 +172,9 @@ class LossPolicy:
 
     def _counts(self, share: F64, length: int, newest_s: int) -> tuple[float, float, float]:
         """Probes lost and sent in the newest ``length`` seconds, and lost in ``newest_s``."""
-        history, at = self.state.history, self.at
+        history, at, rows = self.state.history, self.at, np.flatnonzero(share)
         lost, sent, newest = (
-            float((share * history.total(name, at, seconds)).sum())
+            float(share[rows] @ history.total(name, at, seconds, rows))
             for name, seconds in (("lost", length), ("sent", length), ("lost", newest_s))
         )
         return lost, sent, newest
@@ -205,9 +206,9 @@ def _effect_since(state: FabricState, at: int, since_s: int, share: F64, fitted:
     fitted  what the strategy found over the whole window, for want of such paths
     """
     length = _without_first(state, since_s)
-    counts = share >= OWNS
-    sent = int(state.history.total("sent", at, length)[counts].sum())
-    lost = int(state.history.total("lost", at, length)[counts].sum())
+    counts = np.flatnonzero(share >= OWNS)
+    sent = int(state.history.total("sent", at, length, counts).sum())
+    lost = int(state.history.total("lost", at, length, counts).sum())
     return lost / sent if sent else fitted
 
 
@@ -217,8 +218,8 @@ def _without_most_answered(state: FabricState, at: int, since_s: int, share: F64
     """
     length = _without_first(state, since_s)
     counts = np.flatnonzero(share >= OWNS)
-    sent = state.history.total("sent", at, length)[counts]
-    lost = state.history.total("lost", at, length)[counts]
+    sent = state.history.total("sent", at, length, counts)
+    lost = state.history.total("lost", at, length, counts)
     source = state.src[counts]
     if not len(source):
         return 0.0
@@ -251,9 +252,8 @@ def _bad_for(state: FabricState, at: int, length: int, bad: I64) -> int:
     onset = state.options.verdicts.reachability.onset
     if length > history.seconds:
         lengths = [each for each in history.lengths(at) if each <= length]
-        upto = np.array([int(history.total("lost", at, each)[bad].sum()) for each in lengths])
+        upto = np.array([int(history.total("lost", at, each, bad).sum()) for each in lengths])
         rate = np.diff(upto, prepend=0) / np.diff(lengths, prepend=0)
         return lengths[int(np.flatnonzero(rate >= onset * rate.max())[-1])]
-    seconds = range(at - length + 1, at + 1)
-    lost = np.array([int(history.line("lost", s)[bad].sum()) for s in seconds])
+    lost = history.by_second("lost", at, length, bad)
     return length - int(np.argmax(lost >= max(1.0, onset * lost.max())))

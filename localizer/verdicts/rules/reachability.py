@@ -7,6 +7,8 @@ class itself.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,6 +19,7 @@ from localizer.state import FabricState
 from localizer.verdicts.attribute import Unclaimed, attribute
 from localizer.verdicts.build import Alarm
 from localizer.verdicts.decision import Decision, HealthyLoss
+from localizer.verdicts.rules.containment import Containment
 from localizer.verdicts.rules.loss_policy import LossPolicy
 from localizer.verdicts.rules.loss_rise import Rise, rise
 from localizer.verdicts.verdict import Verdict
@@ -84,18 +87,24 @@ def _alarm(
     lost = state.history.total("lost", at, length) * unclaimed.left
     if not lost.any():
         return None
-    pooled, one_way = _pooled(groups, sent, lost)
     tests, every_s = len(groups.members), 1.0
-    risen: Rise | None = None
-    if length > state.history.seconds:
+    is_long = length > state.history.seconds
+    if is_long:
         long = state.history.long.parameters
         every_s = long.bin_s / len(_long(state.history.lengths(at), verdicts.reachability.longer))
-        risen = rise(state, at, length, unclaimed.left, groups, *pooled)
     level = state.budget.level(tests, every_s)
-    parameters = state.options.detectors.loss
-    alarms = loss.alarming(*pooled, background, level, parameters)
     links = state.budget.level(2 * int(groups.directed.sum()), every_s)
-    alarms_one_way = [loss.alarming(n, k, background, links, parameters) for n, k in one_way]
+    if not is_long and not state.suspects:  # most seconds end here: only what lost can alarm
+        some = groups.crossed_by(np.flatnonzero(lost))
+        few = _Pooled.of(groups, sent, lost, some)
+        if not any(each.any() for each in few.alarming(state, level, links)):
+            return None
+    pooled = _Pooled.of(groups, sent, lost)
+    alarms, *alarms_one_way = pooled.alarming(state, level, links)
+    parameters = state.options.detectors.loss
+    risen: Rise | None = None
+    if is_long:
+        risen = rise(state, at, length, unclaimed.left, groups, *pooled.both_ways)
     known = groups.holding(state.suspects)
     if risen is not None:  # what is open already stays open with less evidence
         enough = np.where(known, verdicts.reachability.significant, level)
@@ -107,11 +116,13 @@ def _alarm(
     if risen is not None and risen.alarming(enough, parameters).any():
         bad = lost > 0  # of a gray loss, no path by itself shows it
     limit = verdicts.attribution.plausible
-    plausible = loss.excess_p_values(pooled[1], pooled[0], background.rate) < limit
-    for n, k in [] if alarms.any() else one_way:  # candidates cost time: only where they are why
-        plausible |= loss.excess_p_values(k, n, background.rate) < limit
+    n, k = pooled.both_ways
+    plausible = loss.excess_p_values(k, n, background.rate) < limit
+    if not alarms.any():  # candidates cost time: one way only where that is why
+        for each in pooled.one_way:
+            plausible |= loss.excess_p_values(each[1], each[0], background.rate) < limit
     if risen is not None:  # what loses little, and no more than ever, is healthy
-        material = pooled[1] > (background.rate + parameters.least_excess) * pooled[0]
+        material = k > (background.rate + parameters.least_excess) * n
         plausible = (plausible & material) | (risen.p_values < limit)
     evidence = Evidence(
         groups, sent, lost, np.zeros(len(sent)), np.ones(len(sent)), bad,
@@ -119,16 +130,35 @@ def _alarm(
         suspect=known, plausible=plausible | known,
     )  # fmt: skip
     alarm = Alarm(groups, evidence, sent, lost, length)
-    return LossPolicy(state, at, alarm, level, links, unclaimed.clear, risen)
+    inside = Containment(groups, sent > 0)
+    return LossPolicy(state, at, alarm, level, links, inside, unclaimed.clear, risen)
 
 
-def _pooled(groups: Classes, sent: I64, lost: I64) -> tuple[tuple[F64, F64], list[tuple[F64, F64]]]:
-    """(K,) probes sent and lost by class; then those of paths that certainly cross each link, a>b
-    and b>a, 0 for other classes.
+@dataclass(frozen=True, slots=True)
+class _Pooled:
+    """Probes sent and lost by class (K,), or by some classes.
 
-    A link that loses in one direction, on paths whose routes are half unknown, looks a quarter as
-    bad as it is when all of its paths are pooled by their shares.
+    both_ways  of all paths, by their shares
+    one_way    of the paths that certainly cross a link a>b, and b>a; 0 for other classes. A link
+               that loses in one direction, on paths whose routes are half unknown, looks a quarter
+               as bad as it is when all of its paths are pooled by their shares.
     """
-    (n, *n_ways), (k, *k_ways) = (groups.pooled_by_direction(each) for each in (sent, lost))
-    ways = zip(n_ways, k_ways, strict=True)
-    return (n, k), [(each * groups.directed, of * groups.directed) for each, of in ways]
+
+    both_ways: tuple[F64, F64]
+    one_way: list[tuple[F64, F64]]
+
+    @classmethod
+    def of(cls, groups: Classes, sent: I64, lost: I64, columns: I64 | None = None) -> _Pooled:
+        """Pool the counts of paths (P,)."""
+        directed = groups.directed if columns is None else groups.directed[columns]
+        (n, *n_ways), (k, *k_ways) = (
+            groups.pooled_by_direction(each, columns) for each in (sent, lost)
+        )
+        ways = zip(n_ways, k_ways, strict=True)
+        return cls((n, k), [(each * directed, of * directed) for each, of in ways])
+
+    def alarming(self, state: FabricState, level: float, level_one_way: float) -> list[Bool]:
+        """Classes whose loss is significant and material: both ways, a>b, b>a."""
+        tests = zip((self.both_ways, *self.one_way), (level, *[level_one_way] * 2), strict=True)
+        parameters = state.options.detectors.loss
+        return [loss.alarming(n, k, state.background, each, parameters) for (n, k), each in tests]

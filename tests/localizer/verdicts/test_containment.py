@@ -9,7 +9,7 @@ from localizer.evidence import Attribution, Evidence
 from localizer.fabric.incidence.factored import FactoredIncidence
 from localizer.fabric.observability import Classes
 from localizer.verdicts.parameters import ContainmentParameters
-from localizer.verdicts.rules import containment
+from localizer.verdicts.rules.containment import Containment, of_a_few
 
 LINKS = 8
 EACH = 4  # paths of a link
@@ -43,7 +43,8 @@ def refuted(lost_of_link: dict[int, int]) -> bool:
     for link, count in lost_of_link.items():
         lost[link * EACH : (link + 1) * EACH] = count
     blamed = [Attribution(0, float(lost.sum()) / (20 * LINKS * EACH), 1e-9)]
-    return bool(containment.of_a_few(groups, evidence(groups, lost), blamed, PARAMETERS)[0])
+    inside = Containment(groups, np.ones(groups.paths, bool))
+    return bool(of_a_few(inside, evidence(groups, lost), blamed, PARAMETERS)[0])
 
 
 def test_two_lossy_links_of_eight_are_not_their_switch() -> None:
@@ -60,14 +61,14 @@ def test_a_switch_most_of_whose_links_lose_is_blamed() -> None:
 
 def test_classes_inside_a_switch_are_its_links_and_none_are_inside_a_link() -> None:
     groups = fabric()
-    live = np.ones(groups.paths, bool)
-    assert containment.contained(groups, 0, live).tolist() == list(range(1, LINKS + 1))
-    assert containment.names(groups, 0, live) == {name for [name] in groups.members[1:]}
-    assert containment.names(groups, 1, live) == frozenset()
+    containment = Containment(groups, np.ones(groups.paths, bool))
+    assert containment.inside(0).tolist() == list(range(1, LINKS + 1))
+    assert containment.names(0) == {name for [name] in groups.members[1:]}
+    assert containment.names(1) == frozenset()
 
 
 def test_classes_that_no_live_path_crosses_are_inside_nothing() -> None:
     groups = fabric()
     live = np.ones(groups.paths, bool)
     live[:EACH] = False
-    assert 1 not in containment.contained(groups, 0, live)
+    assert 1 not in Containment(groups, live).inside(0)
