@@ -30,6 +30,17 @@ class Inventory:
         self.pods = dict(self._given_pods)
         self.jobs = dict(self._given_jobs)
 
+    def follow(self, topology: Topology, paths: Paths) -> None:
+        """Another document holds from now on; what it leaves out is what records and placements
+        say."""
+        known = Inventory(topology)
+        pods = {h: p for h, p in self.pods.items() if self._given_pods.get(h) != p}
+        jobs = {box: job for box, job in self.jobs.items() if self._given_jobs.get(box) != job}
+        self._given_pods, self._given_jobs = known._given_pods, known._given_jobs
+        self.pods = pods | self._given_pods
+        self.jobs = self._given_jobs | jobs
+        self.learn_pods(paths)
+
     def learn_pods(self, paths: Paths) -> None:
         """Records name the pods of both ends."""
         names, pods = paths.table("src_node_sn").texts, paths.table("src_pod").texts

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from localizer.baselines.clocks import ClockWatch
 from localizer.explanation.impact import anomalies, impact
+from localizer.fabric.topology_versions import TopologyVersions
 from localizer.incidents.tracked_incident import TrackedIncident
 from localizer.incidents.tracker import IncidentTracker
 from localizer.options import Options
@@ -55,7 +56,7 @@ class Localizer:
 
     def __init__(self, *, topology: Topology | None = None, options: Options | None = None) -> None:
         self.options = options or Options()
-        self._topology = topology
+        self._topologies = TopologyVersions(topology)
         self._assembler = Assembler()
         self._state: FabricState | None = None
         self._tracker: IncidentTracker | None = None
@@ -100,6 +101,14 @@ class Localizer:
         else:
             self._state.maintenance.add(d for d in new if d.fabric == self._state.fabric)
 
+    def follow(self, documents: Iterable[Topology]) -> None:
+        """Add topology documents; each holds from its ``valid_from`` on, in event time.
+
+        Documents of other fabrics are left out. One that comes after a second at which it holds has
+        been judged, holds from the next second on. Raises ValueError when a time cannot be read.
+        """
+        self._topologies.add(documents)
+
     @property
     def suppressed(self) -> list[Suppressed]:
         """The suppression log: what was not reported, and why."""
@@ -123,6 +132,7 @@ class Localizer:
             **self._state.sizes(),
             **self._tracker.sizes(),
             **self._assembler.sizes(),
+            "topologies": len(self._topologies),
             "clocks": len(self._clocks),
         }
 
@@ -212,7 +222,7 @@ class Localizer:
 
     def _of(self, fabric: str) -> FabricState:
         if self._state is None:
-            self._state = FabricState(fabric, self._topology, self.options)
+            self._state = FabricState(fabric, self._topologies.initial, self.options)
             self._tracker = IncidentTracker(
                 fabric,
                 lateness_s=self.options.timing.lateness_s,
@@ -235,6 +245,10 @@ class Localizer:
         state, tracker = self._state, self._tracker
         assert state is not None  # noqa: S101 — a batch comes from a message, which made both
         assert tracker is not None  # noqa: S101
+        topology = self._topologies.at(state.fabric, batch.second)
+        if topology is not None and topology is not state.topology:
+            state.follow(topology)
+            tracker.relocate()
         state.ingest(batch)
         if self._outage is not None:
             seen = [(self._outage, impact(state, self._outage))]
@@ -275,5 +289,6 @@ class Localizer:
         state.drop_hosts(at - retention.unheard_s)
         state.compact(at)
         tracker.drop_old_sightings(at)
+        self._topologies.drop_old(state.fabric, at)
         self._assembler.drop_old()
         self._clocks.drop_before(at - retention.every_s)

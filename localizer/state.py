@@ -49,6 +49,7 @@ I64 = npt.NDArray[np.int64]
 class FabricState:
     """Everything that ``verdicts.second`` reads.
 
+    topology        document that holds; None: the fabric is learnt from records
     index           path table; history, latency, drift, loss ... are by its rows, or by host
     deviation       latency deviation of the window that ends with this second; None without one
     suspects        components of open incidents about reachability; drifting: about drift
@@ -58,6 +59,7 @@ class FabricState:
 
     def __init__(self, fabric: str, topology: Topology | None, options: Options) -> None:
         self.fabric = fabric
+        self.topology = topology
         self.options = options
         self.budget = AlarmBudget(options.false_per_week)
         self.index = PathIndex()
@@ -234,6 +236,14 @@ class FabricState:
             self._columns.append(new, self.hosts)
             self._inventory.learn_pods(new)
         return rows
+
+    def follow(self, topology: Topology) -> None:
+        """Another topology document holds from now on: every path is located anew."""
+        self.topology = topology
+        paths = self.index.paths
+        self.incidence = self.incidence.following(topology, paths)
+        self._inventory.follow(topology, paths)
+        self._classes = None
 
     def learn_placements(self, documents: list[Placement]) -> None:
         """Learn where containers run and what for."""

@@ -48,6 +48,7 @@ class Limits:
 
     heartbeat_bytes    a heartbeat
     document_bytes     a placement or maintenance document
+    topology_bytes     a topology document
     incident_bytes     an incident
     chunk_rows         rows of a chunk of skh.windows
     chunks             chunks of a pane
@@ -111,6 +112,9 @@ class Limits:
     )  # fmt: skip
     heartbeat_bytes: int = parameter(64 * 1024, unit="B", source="chosen: an rnic takes 60 B")
     document_bytes: int = parameter(256 * 1024, unit="B", source="chosen: an endpoint takes 100 B")
+    topology_bytes: int = parameter(
+        16 * 1024 * 1024, unit="B", source="chosen: 100,000 rnics, at 70 B, and their links"
+    )
     incident_bytes: int = parameter(
         1024 * 1024, unit="B", source="chosen: what a broker takes in one message"
     )

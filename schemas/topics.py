@@ -23,6 +23,7 @@ class Topic(NamedTuple):
     consumers   modules or packages that read it, OPERATORS, or SUBSCRIBERS (any program)
     partitions  number of partitions when ``topics --create`` makes it
     compacted   the broker keeps the newest document of each key for ever
+    kept_s      for so long it keeps the older ones too [s]; 0: no longer than it happens to
     """
 
     name: str
@@ -32,6 +33,7 @@ class Topic(NamedTuple):
     consumers: tuple[str, ...]
     partitions: int
     compacted: bool = False
+    kept_s: int = 0
 
 
 PINGS: Final = Topic(
@@ -58,10 +60,10 @@ INCIDENTS: Final = Topic(
     "streams.localize.stage", (SUBSCRIBERS, "streams.readers.incidents", "streams.sink.sink"), 4,
     compacted=True,
 )  # fmt: skip
-#: Defined for the controller; not yet in use: the topology is read from a file.
+#: Older documents are kept as long as somebody may judge their time again from skh.windows.
 TOPOLOGY: Final = Topic(
     "skh.topology", "fabric", "JSON topology",
-    "controller", ("streams.localize",), 1, compacted=True,
+    OPERATORS, ("streams.readers.operator_feed",), 1, compacted=True, kept_s=7 * 24 * 3600,
 )  # fmt: skip
 PLACEMENT: Final = Topic(
     "skh.placement", "container", "JSON placement",
@@ -69,7 +71,7 @@ PLACEMENT: Final = Topic(
 )  # fmt: skip
 JOBS: Final = Topic("skh.jobs", "job", "JSON job", "controller", ("controller",), 1, compacted=True)
 MAINTENANCE: Final = Topic(
-    "skh.maintenance", "component and from", "JSON maintenance",
+    "skh.maintenance", "fabric, component and from", "JSON maintenance",
     OPERATORS, ("streams.readers.operator_feed",), 1, compacted=True,
 )  # fmt: skip
 DEAD_LETTER: Final = Topic(

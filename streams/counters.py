@@ -12,7 +12,7 @@ from schemas.metrics import Sample
 if TYPE_CHECKING:
     from streams.worker import StreamWorker
 
-_DOCUMENTS: Final = (topics.INCIDENTS, topics.PLACEMENT, topics.MAINTENANCE)
+_DOCUMENTS: Final = (topics.INCIDENTS, topics.TOPOLOGY, topics.PLACEMENT, topics.MAINTENANCE)
 
 
 def samples(worker: StreamWorker) -> Iterator[Sample]:

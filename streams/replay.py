@@ -38,6 +38,7 @@ class Replay:
         self._localizers: dict[str, Localizer] = {}
         self._measured_s: dict[str, int] = {}  # newest second of a fabric with measurements
         self._suppressed: list[Suppressed] = []  # in fabrics that were evicted
+        self._topologies: list[Topology] = []
         self._placements: list[Placement] = []
         self._maintenance: list[Maintenance] = []
         self._offset = 0
@@ -58,6 +59,13 @@ class Replay:
         self._maintenance += new
         for localizer in self._localizers.values():
             localizer.maintain(new)
+
+    def follow(self, documents: Iterable[Topology]) -> None:
+        """Add topology documents; each holds from its ``valid_from`` on."""
+        new = list(documents)
+        self._topologies += new
+        for localizer in self._localizers.values():
+            localizer.follow(new)
 
     @property
     def suppressed(self) -> list[Suppressed]:
@@ -137,6 +145,7 @@ class Replay:
                 if topology is not None and topology.fabric != header.fabric:
                     topology = None  # a topology is of one fabric only
                 localizer = Localizer(topology=topology, options=self.options)
+                localizer.follow(self._topologies)
                 localizer.place(self._placements)
                 localizer.maintain(self._maintenance)
                 self._localizers[header.fabric] = localizer

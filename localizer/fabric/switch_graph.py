@@ -111,6 +111,27 @@ class SwitchGraph:
                     self._by_hop.setdefault(hop, number[old])
         return number
 
+    def numbers_in(self, other: SwitchGraph) -> dict[int, int]:
+        """Our numbers -> those of another graph of this fabric, of the switches that are in both:
+        one may have another tier there."""
+        out: dict[int, int] = {}
+        for hop, number in self._by_hop.items():
+            if (theirs := other.listed(hop)) >= 0:
+                out.setdefault(number, theirs)
+        for number, asw in self._asw.items():  # records may name one that no document lists
+            if number not in out:
+                out[number] = other.tor(asw)
+        return out
+
+    def removed_in(self, other: SwitchGraph, number: dict[int, int]) -> set[tuple[int, int]]:
+        """Links of ours, both ways and by our numbers, that another graph does not have.
+
+        number  as ``numbers_in``
+        """
+        return {
+            (a, b) for a, b in self._links if (number.get(a), number.get(b)) not in other._links
+        }
+
     def adopt_links(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Add links of routes that another graph has resolved; our numbers."""
         if not self.given:

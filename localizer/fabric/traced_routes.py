@@ -123,6 +123,15 @@ class TracedRoutes:
         known = routes[0] >= 0
         self._set(five_tuples[known], routes[:, known])
 
+    def adopt_complete(self, five_tuples: I64, routes: I32) -> None:
+        """As ``adopt``, of those routes that begin and end at their five-tuple's access switches,
+        where these are known."""
+        first, last = self._tors.values[:, five_tuples]
+        hops = (routes >= 0).sum(axis=0)
+        end = routes[np.maximum(hops - 1, 0), np.arange(len(five_tuples))]
+        fits = ((first < 0) | (first == routes[0])) & ((last < 0) | (last == end))
+        self.adopt(five_tuples[fits], routes[: max(int(hops.max(initial=0)), 1), fits])
+
     def drop_waiting(self, used: I64) -> I64:
         """Drop five-tuples that had no path when this was last called and have none now.
 

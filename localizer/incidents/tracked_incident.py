@@ -31,6 +31,7 @@ class TrackedIncident:
     strayed   seconds in a row in which the same paths named another component
     typed_by  effect of the verdict that the issue types are from
     renewal_s  of the newest verdict: seconds in which its evidence renews itself
+    relocated  the topology is another one than when it was written last
     """
 
     incident_id: str
@@ -47,6 +48,7 @@ class TrackedIncident:
     strayed: int = 0
     typed_by: float = 0.0
     renewal_s: int = 1
+    relocated: bool = False
     severity: Severity = "P2"
     jobs: list[str] = field(default_factory=list)
     tenants: list[str] = field(default_factory=list)

@@ -104,6 +104,11 @@ class IncidentTracker:
             tracked.bad = rows[tracked.bad]
             tracked.bad = tracked.bad[tracked.bad >= 0]
 
+    def relocate(self) -> None:
+        """Another topology holds: what open incidents name may be tied to other components now."""
+        for tracked in self._incidents:
+            tracked.relocated = True
+
     def drop_old_sightings(self, second: int) -> None:
         """Drop sightings that are too old to count."""
         self._sightings.drop_old(second)
@@ -169,8 +174,9 @@ class IncidentTracker:
             known, verdict, tracked.typed_by, self._parameters, worse=worse
         )
         renamed = matching.new_name(known, verdict)
+        relocated = tracked.relocated and {*verdict.tie_set} != {*known.tie_set}
         changes = (
-            reopened, worse, witnessed, renamed is not None,
+            reopened, worse, witnessed, renamed is not None, relocated,
             due and (grown or tracked.state == "open"),
             due and matching.better_traced(known, verdict),
             better and issue_type_update.differs(known, verdict),
@@ -182,6 +188,9 @@ class IncidentTracker:
             # Other hosts see it too by now, so it is not the host that complained; or of those that
             # no probe tells apart, another is likelier to be silent than to lose packets.
             name = verdict.component
+        if relocated and name not in verdict.tie_set:  # that component is no more
+            name = verdict.component
+        tracked.relocated = False
         if witnessed or device(verdict.component) in known.tied_devices:
             tracked.verdict = replace(
                 verdict, component=name, first_s=tracked.opened_s,

@@ -1,5 +1,7 @@
 """skh.maintenance: planned work on a component; verdicts on it are suppressed meanwhile.
 
+Compacted by fabric, component and ``from``.
+
 A second document for the same component and ``from`` replaces the first.
 A file of them (``diagnose --maintenance``) is NDJSON or a JSON array.
 """
@@ -54,6 +56,11 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 f"maintenance of {self.component}: from {self.start} is not before "
                 f"until {self.until}"
             )
+
+    @property
+    def key(self) -> str:
+        """Key of its message on the topic: a component may have the same name in two fabrics."""
+        return f"{self.fabric} {self.component} {self.start}"
 
 
 def parse(raw: bytes) -> Maintenance:

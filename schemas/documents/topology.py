@@ -1,7 +1,8 @@
 """skh.topology and topology.json: the static fabric and the containers placed on it.
 
 A document is checked as a whole when it is decoded: every name that it uses is defined. An unknown
-field is an error, because a misspelt field must not count as absent.
+field is an error, because a misspelt field must not count as absent. On the topic a document holds
+from ``valid_from`` on, in event time, until the next one of its fabric.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import msgspec
 
 from schemas.documents.decoding import DocumentError, decode
 from schemas.documents.ping import DEFAULT_FABRIC
+from schemas.documents.times import seconds_of
 
 
 class TopologyError(ValueError):
@@ -62,7 +64,10 @@ class Container(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Topology(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One fabric. ``links`` joins switch ids; links of rnics follow from ``asw``."""
+    """One fabric. ``links`` joins switch ids; links of rnics follow from ``asw``.
+
+    valid_from  RFC 3339; empty: on the topic the time of its message, in a file always
+    """
 
     version: int = 1
     fabric: str = DEFAULT_FABRIC
@@ -70,6 +75,7 @@ class Topology(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     switches: list[Switch] = []
     links: list[tuple[str, str]] = []
     containers: list[Container] = []
+    valid_from: str = ""
 
 
 def parse(raw: bytes, where: str = "topology") -> Topology:
@@ -97,6 +103,11 @@ def _check(topology: Topology, where: str) -> None:
 
     if topology.version != 1:
         fail(f"version {topology.version} is not known; this release reads version 1")
+    if topology.valid_from:
+        try:
+            seconds_of(topology.valid_from)
+        except ValueError as why:
+            fail(f"valid_from: {why}")
     if not any(host.rnics for host in topology.hosts):
         fail("no host with an rnic, so that no probe can be placed on it; list them in hosts")
     if not topology.fabric:

@@ -19,18 +19,23 @@ class Ownership:
         self._tenants: dict[tuple[str, str], str] = {}  # fabric, container -> tenant
         self._fabrics: set[str] = set()
         if topology is not None:
-            self._fabrics.add(topology.fabric)
-            for host in topology.hosts:
-                self._nodes[topology.fabric, host.node_sn] = (host.node_sn,)
-                for rnic in host.rnics:
-                    self._rnics[topology.fabric, rnic.real_ip] = (host.node_sn,)
-            for box in topology.containers:
-                self._add(topology.fabric, box.node_id, box.node_sn, box.tenant)
+            self.add(topology)
 
     def add(self, document: object) -> None:
-        """Learn from a placement where a container runs; other documents are ignored."""
+        """Learn from a placement or a topology who owns what; other documents are ignored.
+
+        What a topology does not name any more keeps its owner: it may still send what it probed.
+        """
         if isinstance(document, Placement):
             self._add(document.fabric, document.node_id, document.node_sn, document.tenant)
+        elif isinstance(document, Topology):
+            self._fabrics.add(document.fabric)
+            for host in document.hosts:
+                self._nodes[document.fabric, host.node_sn] = (host.node_sn,)
+                for rnic in host.rnics:
+                    self._rnics[document.fabric, rnic.real_ip] = (host.node_sn,)
+            for box in document.containers:
+                self._add(document.fabric, box.node_id, box.node_sn, box.tenant)
 
     def _add(self, fabric: str, box: str, host: str, tenant: str) -> None:
         self._fabrics.add(fabric)

@@ -106,6 +106,7 @@ def create(kafka: Mapping[str, Any]) -> list[Topic]:
             replication_factor=-1,
             config={
                 "cleanup.policy": "compact" if topic.compacted else "delete",
+                **({"min.compaction.lag.ms": str(topic.kept_s * 1000)} if topic.kept_s else {}),
                 # Arrival, not the sender's clock: the windower needs it to know the live sources.
                 "message.timestamp.type": "LogAppendTime",
             },

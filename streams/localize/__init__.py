@@ -1,4 +1,4 @@
-"""skh.windows, skh.placement, skh.maintenance -> skh.incidents, skh.anomalies.
+"""skh.windows, documents about the site -> skh.incidents, skh.anomalies.
 
 In: panes, windows, heartbeats and punctuations of skh.windows, and documents of operators.
 Out: incidents and anomalies, of one localizer for each fabric; errors stay within a fabric.

@@ -9,6 +9,7 @@ from localizer.localizer import Localizer
 from schemas.documents.incident import Incident
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
+from schemas.documents.topology import Topology
 from streams.kafka.messages import OutMessage
 from streams.localize.recovery import Recovery
 from streams.readers.operator_feed import OperatorDocument
@@ -32,10 +33,12 @@ def restore(
 def apply(
     localizer: Localizer, recovery: Recovery, documents: Sequence[OperatorDocument], time_s: int
 ) -> list[OutMessage]:
-    """Give a localizer placements and maintenance; it leaves out those of other fabrics."""
+    """Give a localizer documents about its site; it leaves out those of other fabrics."""
     placements = [each for each in documents if isinstance(each, Placement)]
     maintenance = [each for each in documents if isinstance(each, Maintenance)]
-    out = _each(localizer.place, placements, "placement", recovery, time_s)
+    topologies = [each for each in documents if isinstance(each, Topology)]
+    out = _each(localizer.follow, topologies, "topology", recovery, time_s)
+    out += _each(localizer.place, placements, "placement", recovery, time_s)
     return out + _each(localizer.maintain, maintenance, "maintenance", recovery, time_s)
 
 
@@ -55,7 +58,8 @@ def _each(
             try:
                 function([each])
             except Exception as why:  # any error of one document, for the same reason
-                name = getattr(each, "incident_id", getattr(each, "node_id", "")) or each.component
+                fields = ("incident_id", "node_id", "component", "fabric")
+                name = next(name for field in fields if (name := getattr(each, field, "")))
                 where = f"the {what} document of {name}"
                 out += recovery.failed(f"taking over a {what}", why, where, time_s)
         return out

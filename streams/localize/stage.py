@@ -1,4 +1,4 @@
-"""skh.windows (and skh.placement, skh.maintenance) -> skh.incidents, skh.anomalies."""
+"""skh.windows, and documents about the site -> skh.incidents, skh.anomalies."""
 
 from __future__ import annotations
 

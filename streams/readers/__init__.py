@@ -1,6 +1,6 @@
 """Readers of topics beside the consumer group: whole topics at a start, or a range again.
 
-In: skh.placement and skh.maintenance, skh.incidents, a range of skh.windows. Out: valid documents
-and messages; what is not valid is left out and counted.
+In: documents about the site (skh.topology, skh.placement, skh.maintenance), skh.incidents, a range
+of skh.windows. Out: valid documents and messages; what is not valid is left out and counted.
 Start with ``operator_feed.py``, which stream workers and the sink follow all the time.
 """

@@ -1,7 +1,8 @@
-"""skh.placement, skh.maintenance -> the localizers: documents of operators and of the controller.
+"""skh.placement, skh.maintenance, skh.topology -> the localizers: documents about the site.
 
-Every worker reads both topics from their beginnings and follows them: a document may be in any
-partition, and the fabric that it is about may be judged by any worker.
+Every worker reads the topics from their beginnings and follows them: a document may be in any
+partition, and the fabric that it is about may be judged by any worker. A topology that is not valid
+is refused, so that the last valid one of its fabric stays; it cannot be withdrawn, only replaced.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+import msgspec
 from confluent_kafka import Consumer, TopicPartition
 
 from schemas import topics
 from schemas.documents import decoding
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
-from schemas.documents.times import seconds_of
+from schemas.documents.times import rfc3339, seconds_of
+from schemas.documents.topology import Topology, parse
 from schemas.limits import LIMITS
 from streams import dead_letters
 from streams.errors import BrokerUnreachable
@@ -31,15 +34,16 @@ _log = logging.getLogger(__name__)
 _TIMEOUT_S: Final = 10.0
 _BATCH: Final = 500
 
-OperatorDocument: TypeAlias = Placement | Maintenance
+OperatorDocument: TypeAlias = Placement | Maintenance | Topology
 _TYPES: Final[dict[str, type[OperatorDocument]]] = {
     topics.PLACEMENT.name: Placement,
     topics.MAINTENANCE.name: Maintenance,
+    topics.TOPOLOGY.name: Topology,
 }
 
 
 class OperatorFeed:
-    """Both topics from their beginnings, and what is added to them. For one event loop.
+    """The topics from their beginnings, and what is added to them. For one event loop.
 
     refused  by topic, documents that are not valid; only rises [count]
     """
@@ -58,6 +62,9 @@ class OperatorFeed:
         self._lettered: set[tuple[str, int, int]] = set()
         self.refused: Counter[str] = Counter()
         self._evicted_s = 0
+        self._next: dict[tuple[str, int], int] = {}  # topic, partition -> offset to come
+        self._begun = False
+        self._while_reading: list[OperatorDocument] = []  # new ones that ``read`` met
 
     @property
     def known(self) -> list[OperatorDocument]:
@@ -69,12 +76,16 @@ class OperatorFeed:
         return len(self._known)
 
     async def begin(self) -> None:
-        """Read both topics to their present ends, anew; raises BrokerUnreachable."""
+        """Read the topics to their present ends, anew; raises BrokerUnreachable."""
         await asyncio.to_thread(self.read)
 
     def new_documents(self) -> list[OperatorDocument]:
-        """Documents that have arrived since the last call; does not wait."""
-        found: list[OperatorDocument] = []
+        """Documents that have arrived since the last call; does not wait.
+
+        Those that came just before a later ``begin`` are among them, although it has read them: a
+        localizer that is there already has yet to get them.
+        """
+        found, self._while_reading = self._while_reading, []
         while self._consumer is not None:
             messages = self._consumer.consume(_BATCH, 0)
             found += [doc for each in messages if (doc := self._receive(each)) is not None]
@@ -96,7 +107,7 @@ class OperatorFeed:
             last = versions[-1]
             if isinstance(last, Maintenance):
                 over_s = seconds_of(last.until)
-            elif last.state == "gone":
+            elif isinstance(last, Placement) and last.state == "gone":
                 over_s = seconds_of(last.valid_from)
             else:
                 continue
@@ -113,6 +124,7 @@ class OperatorFeed:
         """``begin``, blocking."""
         self.close()
         self._known.clear()
+        before, again, self._begun = dict(self._next), self._begun, True
         self._consumer = consumer = Consumer({
             **self._kafka, **FETCH, "group.id": "skh-notices", "enable.auto.commit": False,
             "auto.offset.reset": "earliest", "log_level": 4,
@@ -135,8 +147,11 @@ class OperatorFeed:
                     str(self._kafka.get("bootstrap.servers")),
                     f"{missing} cannot be read to its end",
                 )
-            self._receive(message)
+            document = self._receive(message)
             place = (message.topic() or "", message.partition() or 0)
+            new = (message.offset() or 0) >= before.get(place, 0)
+            if again and new and document is not None:
+                self._while_reading.append(document)
             if message.error() is None and (message.offset() or 0) + 1 >= unread.get(place, 0):
                 unread.pop(place, None)
 
@@ -150,15 +165,19 @@ class OperatorFeed:
             _log.warning("operator feed: %s", message.error())  # librdkafka tries again by itself
             return None
         topic, raw = message.topic(), message.value()
+        self._next[topic, message.partition()] = message.offset() + 1
         key = message.key() or raw or b""
-        if not raw:  # a tombstone: the document is withdrawn
+        if not raw and topic != topics.TOPOLOGY.name:  # a tombstone: the document is withdrawn
             self._known.pop((topic, key), None)
             return None
         try:
-            document = decode(topic, raw)
+            document = decode(topic, raw or b"")
         except Exception as why:  # whatever a decoder raises costs its document
-            self._refuse((topic, message.partition(), message.offset()), raw, str(why))
+            self._refuse((topic, message.partition(), message.offset()), raw or b"", str(why))
             return None
+        if isinstance(document, Topology) and not document.valid_from:
+            time_ms = message.timestamp()[1]
+            document = msgspec.structs.replace(document, valid_from=rfc3339(time_ms * 1_000_000))
         self.add(topic, key, document)
         return document
 
@@ -176,6 +195,12 @@ class OperatorFeed:
 
 def decode(topic: str, raw: bytes) -> OperatorDocument:
     """The document of a message; raises ValueError, in one line, when it is not valid."""
-    if len(raw) > LIMITS.document_bytes:
-        raise ValueError(f"document of {len(raw)} B; it may have {LIMITS.document_bytes} B")
+    topology = topic == topics.TOPOLOGY.name
+    most = LIMITS.topology_bytes if topology else LIMITS.document_bytes
+    if len(raw) > most:
+        raise ValueError(f"document of {len(raw)} B; it may have {most} B")
+    if topology:
+        if not raw:
+            raise ValueError("a topology cannot be withdrawn; publish the one that holds instead")
+        return parse(raw)
     return decoding.decode(raw, _TYPES[topic])

@@ -10,7 +10,7 @@ from schemas.parameters.parameter import parameter
 
 @dataclass(frozen=True, slots=True)
 class OperatorFeedParameters:
-    """What is retained of placements and maintenance.
+    """What is retained of placements, maintenance and topologies.
 
     versions       documents of one key that are retained
     retention_s    event time that a document that is over is retained for

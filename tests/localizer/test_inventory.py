@@ -46,6 +46,17 @@ def test_the_newest_placement_names_the_job_of_a_container() -> None:
     assert inventory.jobs == {"c1": ("job-1", "tenant-1"), "c2": ("job-3", "t")}
 
 
+def test_another_topology_replaces_what_the_former_gave_and_nothing_else() -> None:
+    inventory = Inventory(GIVEN)
+    paths = paths_of([path(A, B)._replace(src_pod="west", dst_pod="west")])
+    inventory.learn_pods(paths)
+    inventory.learn_jobs([placement("c2", "job-2")])
+    moved = [Container("c2", "h1", "job-9", "t", []), Container("c3", "h1", "job-3", "t", [])]
+    inventory.follow(Topology(hosts=[Host("h3", [], pod="east")], containers=moved), paths)
+    assert inventory.pods == {"h1": "west", "h2": "west", "h3": "east"}
+    assert inventory.jobs == {"c2": ("job-2", "t"), "c3": ("job-3", "t")}
+
+
 def test_only_what_the_topology_gives_outlives_its_last_use() -> None:
     inventory = Inventory(GIVEN)
     inventory.learn_pods(paths_of([path(A, B)]))

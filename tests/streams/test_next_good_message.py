@@ -36,6 +36,7 @@ from schemas import topics
 from schemas.documents import heartbeat
 from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.incident import encode
+from schemas.documents.topology import Host, Rnic, Switch, Topology
 from schemas.wire import codecs, window_chunks
 from store import migrate
 from store.client import Store, open_store
@@ -189,12 +190,20 @@ def feed(broker: OperatorBroker) -> Iterator[OperatorFeed]:
     reader.close()
 
 
+TOPOLOGY = Topology(
+    fabric="f1", hosts=[Host("h1", [Rnic("r1", 0, "a1")])], valid_from="2026-01-01T00:00:00Z",
+    switches=[Switch("a1", "asw", addresses=["10.0.0.1"]), Switch("s1", "dsw")],
+    links=[("a1", "s1")],
+)  # fmt: skip
+
+
 def test_the_operator_feed_reads_on_and_bad_documents_are_dead_letters(
     broker: OperatorBroker, feed: OperatorFeed
 ) -> None:
-    good = [placement("c-good", "ready"), maintenance("tor:good")]
+    good = [placement("c-good", "ready"), maintenance("tor:good"), TOPOLOGY]
     put = broker.embedded.produce
-    for topic, document in zip((topics.PLACEMENT, topics.MAINTENANCE), good, strict=True):
+    published = (topics.PLACEMENT, topics.MAINTENANCE, topics.TOPOLOGY)
+    for topic, document in zip(published, good, strict=True):
         for number, raw in enumerate(samples(anything(msgspec.json.encode(document)), 150)):
             put(topic.name, f"k{number}", {}, raw)
         put(topic.name, "tower", {}, b'{"reason":' + b"[" * 100_000 + b"]" * 100_000 + b"}")

@@ -16,6 +16,8 @@ five are written again.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -35,6 +37,7 @@ from localizer.fabric.switch_graph import SwitchGraph
 from localizer.fabric.traced_routes import TracedRoutes
 from localizer.fabric.untraced_links import Traces
 from schemas.documents.topology import Topology
+from schemas.wire.window_chunks import PATH_STRINGS
 
 Bool = npt.NDArray[np.bool_]
 I32 = npt.NDArray[np.int32]
@@ -54,6 +57,8 @@ class Incidence:
 
     def __init__(self, topology: Topology | None) -> None:
         self._topology = topology
+        hosts = topology.hosts if topology is not None else ()
+        self._asw_of = {r.real_ip: r.asw for host in hosts for r in host.rnics if r.asw}
         self.graph = SwitchGraph(topology)
         self.version = 0
         self._tables: StringTables = new_tables()
@@ -90,7 +95,7 @@ class Incidence:
             return
         if not len(self) and not self._traced:
             self._tables = new.tables
-        new = new.recoded(self._tables)
+        new = self._as_documented(new.recoded(self._tables))
         start = len(self)
         self._endpoints.append(self._codes.of_endpoints(new))
         self._tor_pair.append(self._codes.of_tor_pairs(new))
@@ -98,6 +103,24 @@ class Incidence:
         self._five_tuples.append(self._traced.add_paths(new, *self._codes.tors(new)))
         self._stale = np.concatenate([self._stale, np.arange(start, len(self))])
         self.version += 1
+
+    def _as_documented(self, paths: Paths) -> Paths:
+        """The same paths with the access switches of the topology document, where it has them: a
+        record names the switch that its sender knew, and a path keeps its first record's."""
+        if not self._asw_of:
+            return paths
+        codes = paths.codes.copy()
+        for side in ("src", "dst"):
+            rnics = paths.column(f"{side}_real_ip")
+            texts = paths.table("src_real_ip").texts
+            used = np.unique(rnics)
+            asws = (self._asw_of.get(texts[code], "") for code in used.tolist())
+            table = paths.table("src_asw")
+            by_rnic = np.array([table.code(asw) if asw else -1 for asw in asws], np.int32)
+            documented = by_rnic[np.searchsorted(used, rnics)]
+            row = codes[PATH_STRINGS.index(f"{side}_asw")]
+            row[documented >= 0] = documented[documented >= 0]
+        return Paths(paths.ids, codes, paths.ports, paths.tables)
 
     def learn_routes(self, batch: pa.RecordBatch) -> None:
         """Read a chunk of traceroutes, columns as in window_chunks.ROUTES."""
@@ -180,6 +203,35 @@ class Incidence:
         a, b = (routes[cut].ravel() for cut in (slice(None, -1), slice(1, None)))
         links = zip(a[b >= 0].tolist(), b[b >= 0].tolist(), strict=True)
         new.graph.adopt_links(dict.fromkeys(links))
+        return new
+
+    def following(self, topology: Topology, paths: Paths) -> Incidence:
+        """A new incidence of the same rows by another topology document.
+
+        Traced routes stay, but for those that cross a link which a document had and this one has
+        not, and those that do not begin and end at the access switches of the rnics.
+
+        paths  descriptions of the rows
+        """
+        new = Incidence(topology)
+        new.version = self.version + 1
+        new.add(paths)
+        if not len(paths):
+            return new
+        known = self.graph.numbers_in(new.graph)
+        five_tuples, first = np.unique(new._five_tuples.values.ravel(), return_index=True)
+        routes = self._traced.routes(self._five_tuples.values.ravel()[first])
+        stays = routes[0] >= 0
+        if self.graph.given and (removed := self.graph.removed_in(new.graph, known)):
+            gone = np.sort(pair_key(*np.array(sorted(removed)).T))
+            for here, after in pairwise(routes):
+                crossed = after >= 0
+                stays[crossed] &= ~np.isin(pair_key(here[crossed], after[crossed]), gone)
+        number = np.full(len(self.graph.switches) + 1, -1, np.int32)  # the last is for -1
+        number[list(known)] = list(known.values())
+        moved = number[routes]
+        stays &= ((routes >= 0) == (moved >= 0)).all(axis=0)
+        new._traced.adopt_complete(five_tuples[stays], moved[:, stays])
         return new
 
     def sizes(self) -> dict[str, int]:

@@ -36,8 +36,12 @@ class OperatorBroker:
         self, *documents: OperatorDocument, raw: bytes | None = None, key: str = "bad"
     ) -> None:
         for doc in documents:
-            topic = topics.PLACEMENT if isinstance(doc, Placement) else topics.MAINTENANCE
-            name = doc.node_id if isinstance(doc, Placement) else f"{doc.component} {doc.start}"
+            if isinstance(doc, Placement):
+                topic, name = topics.PLACEMENT, doc.node_id
+            elif isinstance(doc, Maintenance):
+                topic, name = topics.MAINTENANCE, doc.key
+            else:
+                topic, name = topics.TOPOLOGY, doc.fabric
             self.embedded.produce(topic.name, name, {}, msgspec.json.encode(doc))
         if raw is not None:
             self.embedded.produce(topics.PLACEMENT.name, key, {}, raw)

@@ -16,6 +16,7 @@ from schemas import topics
 from schemas.documents.incident import Incident, decode_incident
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
+from schemas.documents.topology import Topology
 from schemas.wire import window_chunks
 from streams.kafka.messages import InMessage, OutMessage
 from streams.readers.operator_feed import OperatorDocument, OperatorFeed
@@ -110,6 +111,9 @@ class RecordingLocalizer:
         return {"observed": len(self.observed)}
 
     def place(self, documents: Iterable[Placement]) -> None:
+        assert not [*documents], "operators are silent"
+
+    def follow(self, documents: Iterable[Topology]) -> None:
         assert not [*documents], "operators are silent"
 
     def maintain(self, documents: Iterable[Maintenance]) -> None:

@@ -69,3 +69,10 @@ def test_valid_documents_are_read() -> None:
 def test_a_container_that_is_gone_needs_no_host() -> None:
     gone = {**READY, "state": "gone", "node_sn": ""}
     assert placement.parse(json.dumps(gone).encode()).state == "gone"
+
+
+def test_the_time_of_a_topology_is_checked() -> None:
+    raw = b'{"hosts": [{"node_sn": "h1", "rnics": [{"real_ip": "r1"}]}], "valid_from": "%s"}'
+    assert topology.parse(raw % b"2026-01-01T00:00:00Z").valid_from == "2026-01-01T00:00:00Z"
+    with pytest.raises(topology.TopologyError, match="valid_from: time 'soon' is not RFC 3339"):
+        topology.parse(raw % b"soon")

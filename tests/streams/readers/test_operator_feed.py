@@ -78,6 +78,20 @@ def test_a_feed_that_begins_again_has_the_same_documents(
     asyncio.run(story())
 
 
+def test_a_document_that_comes_before_the_feed_begins_again_is_still_handed_over(
+    broker: OperatorBroker, feed: OperatorFeed
+) -> None:
+    async def story() -> None:
+        broker.publish(placement("c1", "starting"))
+        await feed.begin()
+        broker.publish(placement("c1", "ready"))
+        await feed.begin()
+        assert feed.new_documents() == [placement("c1", "ready")]
+        assert feed.new_documents() == []
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize(
     "raw",
     [
