@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from controller.inventory.traced import parameters as traced
 from controller.ping_lists import parameters as ping_lists
 from controller.tasks import claims, tasks
 
@@ -9,6 +10,7 @@ from controller.tasks import claims, tasks
 def groups() -> dict[str, object]:
     """Name -> instance with the values in force, for ``schemas.parameters.parameter.rows``."""
     return {
+        "controller.inventory.traced": traced.DEFAULT,
         "controller.ping_lists": ping_lists.DEFAULT,
         "controller.tasks": tasks.DEFAULT,
         "controller.tasks.claims": claims.DEFAULT,

@@ -59,20 +59,41 @@ class Settings(BaseSettings):
     kafka: str | None = Field(
         default=None,
         description="Kafka brokers, host:port[,host:port...]",
-        json_schema_extra=_read_by("stream", "sink", "api", "topics --create", "fabric up"),
+        json_schema_extra=_read_by(
+            "stream",
+            "sink",
+            "api",
+            "topics --create",
+            "fabric up",
+            "topology publish",
+            "maintenance",
+        ),
     )
     kafka_options: SecretStr = Field(
         default=SecretStr(""),
         description="further librdkafka settings of all clients, e.g. security, as a JSON object",
         json_schema_extra=_read_by(
-            "stream", "sink", "topics --create", "fabric up", "skeletonhunter-agent", secret=True
+            "stream",
+            "sink",
+            "topics --create",
+            "fabric up",
+            "topology publish",
+            "maintenance",
+            "skeletonhunter-agent",
+            secret=True,
         ),
     )
     kafka_password_file: Path | None = Field(
         default=None,
         description="file with sasl.password, readable by its owner only",
         json_schema_extra=_read_by(
-            "stream", "sink", "topics --create", "fabric up", "skeletonhunter-agent"
+            "stream",
+            "sink",
+            "topics --create",
+            "fabric up",
+            "topology publish",
+            "maintenance",
+            "skeletonhunter-agent",
         ),
     )
     sender_keys: Path | None = Field(

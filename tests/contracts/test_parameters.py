@@ -71,6 +71,11 @@ STRUCTURAL = {
         "localizer.strategies.crossing": ("_SURE",),
         "localizer.strategies.netbouncer": ("_FLOOR",),
     },
+    "formats of others, and lengths of messages": {
+        "controller.inventory.assembly.selection": ("_SHOWN",),
+        "controller.inventory.formats.ibnetdiscover": ("_LINK_LOCAL",),
+        "controller.inventory.formats.sonic": ("_ROUTER_BITS",),
+    },
     "sizes of blocks, caches and tables, which change the time and memory but no result": {
         "localizer.detectors.lof": ("_BLOCK",),
         "localizer.fabric.incidence.factored": ("_BLOCK",),

@@ -1,11 +1,12 @@
-"""``skeletonhunter topology``: make the document of a fabric from what operators have."""
+"""``skeletonhunter topology``: the document of a fabric, from what operators have to the topic."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import typer
@@ -14,12 +15,17 @@ from schemas.printable import printable
 from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput
 
+if TYPE_CHECKING:
+    from schemas.documents.topology import Topology
+
 _TIERS = ("asw", "psw", "dsw")
 
 
 def register(app: typer.Typer) -> None:
     """Add ``topology``."""
-    topology = typer.Typer(help="The document of a fabric: make it.", no_args_is_help=True)
+    topology = typer.Typer(
+        help="The document of a fabric: make it, check it, publish it.", no_args_is_help=True
+    )
     app.add_typer(topology, name="topology")
 
     @topology.callback()
@@ -31,6 +37,109 @@ def register(app: typer.Typer) -> None:
         epilog="Example: skeletonhunter topology import --from lldp lldp/*.json --hosts hosts.csv "
         "--out topology.json",
     )(import_)
+    topology.command(
+        epilog="Example: skeletonhunter topology check --topology topology.json "
+        "--traceroutes pings.ndjson"
+    )(check)
+    topology.command(epilog="Example: skeletonhunter topology publish topology.json")(publish)
+
+
+def check(
+    topology: Annotated[Path, typer.Option(help="The document.")],
+    traceroutes: Annotated[
+        list[str],
+        typer.Option(help="Ping records with traceroutes, as `diagnose` reads them; repeatable."),
+    ],
+    output: Annotated[
+        Literal["text", "json"], typer.Option("--format", help="For people or programs.")
+    ] = "text",
+) -> int:
+    """Compare a document with what traceroutes show; exit code 1 when they contradict it.
+
+    A link that no traceroute crosses is a contradiction where the traced five-tuples had to cross
+    it. Links of which too few five-tuples are traced to tell are counted on stderr.
+    """
+    from collections import Counter
+
+    from controller.inventory.traced.contradictions import compare
+    from controller.inventory.traced.routes import Observed
+    from skeletonhunter.arguments import read_topology
+    from skeletonhunter.commands.inventory import traceroutes as records
+
+    document = read_topology(topology)
+    assert document is not None  # noqa: S101 — None only without a file
+    skipped: Counter[str] = Counter()
+    observed = Observed(document)
+    observed.add(records.read(traceroutes, document.fabric, skipped))
+    sys.stderr.writelines(
+        f"note: {count} {printable(reason)} left out\n"
+        for reason, count in skipped.items()
+        if count
+    )
+    if not observed.traces:
+        raise BadInput(
+            f"no traceroute of fabric {document.fabric} with a hop; give records of task_type "
+            "TRACEROUTE with their route"
+        )
+    found = compare(document, observed)
+    if output == "json":
+        rows = (msgspec.json.encode(each).decode() + "\n" for each in found.contradictions)
+        sys.stdout.writelines(rows)
+    else:
+        for each in found.contradictions:
+            terminal.echo(f"{each.kind}: {each.text}")
+            if each.example:
+                terminal.echo(f"    {each.example}")
+    sys.stderr.writelines(f"note: {printable(note)}\n" for note in found.notes)
+    sys.stderr.write(
+        f"{found.traces} traceroutes; of {found.links} links between switches {found.seen} seen, "
+        f"{found.unknown} not seen and too few five-tuples to tell; "
+        f"{len(found.contradictions)} contradictions\n"
+    )
+    return int(bool(found.contradictions))
+
+
+def publish(
+    file: Annotated[Path, typer.Argument(help="The topology document.")],
+    valid_from: Annotated[
+        str, typer.Option(help="Event time from which it holds, RFC 3339. [now]")
+    ] = "",
+) -> int:
+    """Publish a document on skh.topology: stream workers judge by it from its time on.
+
+    Needs SKH_KAFKA. Incidents that are open go on under their ids.
+    """
+    from schemas import topics
+    from schemas.documents.times import rfc3339, seconds_of
+    from schemas.limits import LIMITS
+    from skeletonhunter.arguments import read_topology
+    from skeletonhunter.commands.inventory import topic_documents
+
+    document = read_topology(file)
+    assert document is not None  # noqa: S101 — None only without a file
+    try:
+        seconds_of(valid_from or document.valid_from or "1970-01-01T00:00:00Z")
+    except ValueError as why:
+        raise BadInput(f"--valid-from: {why}") from why
+    holds = valid_from or document.valid_from or rfc3339(time.time_ns())
+    document = msgspec.structs.replace(document, valid_from=holds)
+    if (size := len(msgspec.json.encode(document))) > LIMITS.topology_bytes:
+        raise BadInput(
+            f"{file}: {size} B; workers take {LIMITS.topology_bytes} B; split it into fabrics"
+        )
+    options = topic_documents.kafka()
+    keyed = topic_documents.Keyed(document.fabric, document)
+    topic_documents.publish(options, topics.TOPOLOGY, [keyed])
+    terminal.echo(f"fabric {document.fabric}: {_size(document)}; holds from {holds}")
+    return 0
+
+
+def _size(topology: Topology) -> str:
+    rnics = sum(len(host.rnics) for host in topology.hosts)
+    return (
+        f"{len(topology.hosts)} hosts, {rnics} rnics, {len(topology.switches)} switches, "
+        f"{len(topology.links)} links"
+    )
 
 
 def import_(
@@ -107,11 +216,7 @@ def import_(
         out.write_bytes(raw)
     except OSError as why:
         raise BadInput(f"{out}: {why.strerror}; give --out a file that can be written") from why
-    rnics = sum(len(host.rnics) for host in made.topology.hosts)
-    terminal.echo(
-        f"{out}: {len(made.topology.hosts)} hosts, {rnics} rnics, "
-        f"{len(made.topology.switches)} switches, {len(made.topology.links)} links"
-    )
+    terminal.echo(f"{out}: {_size(made.topology)}")
     return 0
 
 
