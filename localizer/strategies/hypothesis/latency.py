@@ -59,6 +59,9 @@ class LatencyRows(Rows):
         out: F64 = -0.5 * (np.minimum(tailed, model.most_residual**2) + np.log(spread))
         return out
 
+    def weights(self) -> F64:
+        return np.ones(self.paths)
+
     def bulk(self, sizes: F64, shares: F64) -> F64:
         return np.zeros((len(self.choices), len(sizes)))
 

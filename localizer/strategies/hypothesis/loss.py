@@ -15,7 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from localizer.evidence import F64, I64, Evidence
+from localizer.detectors.loss import excess_p_values
+from localizer.evidence import F64, I64, Bool, Evidence
 from localizer.strategies.hypothesis.candidates import Candidates
 from localizer.strategies.hypothesis.parameters import DEFAULT, HypothesisParameters, LossModel
 from localizer.strategies.hypothesis.rows import Grid, Rows
@@ -84,6 +85,14 @@ class LossRows(Rows):
         one = self._kind_sent[at, None] * np.log1p(-sizes)
         out: F64 = np.log1p(np.minimum(hit, 0.9999999) * np.expm1(one))
         return np.where(hit == 1, one, out)  # exact, however small
+
+    def weights(self) -> F64:
+        return self._lost
+
+    def impossible(self) -> Bool:
+        sent = self._answered + self._lost
+        uneven = min(self._model.uneven * self.healthy_loss, 1.0)
+        return excess_p_values(self._lost, sent, uneven) < self._model.impossible
 
     def learn(self) -> bool:
         """Fit the healthy loss to what no culprit explains, by a few steps of EM."""

@@ -18,6 +18,8 @@ class LossModel:
     prior_probes      what the learnt baseline is worth against the window's own losses
     most_healthy      highest loss of a round trip that may still be a healthy network's
     uneven            a healthy component may lose so many times its fair share of the baseline
+    impossible        losses of a path that are less probable than this at the highest healthy loss
+                      are no sign of an uneven network
     refit_change      relative change of the healthy loss that makes everything be computed anew
     steps             sizes that are tried below 0.5
     em_steps          iterations that fit the healthy loss
@@ -26,6 +28,11 @@ class LossModel:
     prior_probes: float = parameter(1e4, unit="probes", source=_ACCURACY)
     most_healthy: float = parameter(5e-3, unit="1", source=_ACCURACY)
     uneven: float = parameter(3.0, unit="1", source=_ACCURACY)
+    impossible: float = parameter(
+        1e-4,
+        unit="1",
+        source="chosen: pytest tests/localizer/strategies (bursts without an answer)",
+    )
     refit_change: float = parameter(0.15, unit="1", source="chosen: make bench (row detect)")
     steps: int = parameter(14, unit="count", source="chosen: make bench (row detect)")
     em_steps: int = parameter(4, unit="count", source="chosen: make bench (row detect)")

@@ -110,6 +110,14 @@ class Rows(ABC):
     def bulk_of(self, which: int, sizes: F64, shares: F64) -> F64:
         """(G,) the same for one candidate."""
 
+    @abstractmethod
+    def weights(self) -> F64:
+        """(R,) how much of the trouble each path shows."""
+
+    def impossible(self) -> Bool:
+        """(R,) paths whose trouble no healthy component causes, however uneven the network is."""
+        return np.zeros(self.paths, bool)
+
     def learn(self) -> bool:
         """Adapt what is believed of the healthy network; whether that changed anything."""
         return False
@@ -135,6 +143,11 @@ class Rows(ABC):
         """(n, K) which candidates are of each sort."""
         members: sparse.csr_array = self._members[sorts]
         return members
+
+    def rows_of(self, sorts: I64) -> I64:
+        """(n,) path of each sort."""
+        row: I64 = self._sorts.row[sorts]
+        return row
 
     def sorts_of(self, rows: I64) -> I64:
         """Sorts of some paths: ECMP alternatives by the hundred make a handful of them."""

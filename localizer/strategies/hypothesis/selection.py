@@ -15,7 +15,7 @@ _BLOCK: Final = 1 << 16  # sorts whose gains are held at once
 
 
 class _Snapshot(NamedTuple):
-    """Hits, the atoms that they make, and what they are worth at a price."""
+    """Culprits, the atoms that they make, and what they are worth at a price."""
 
     culprits: list[Culprit]
     atoms: tuple[F64, F64]
@@ -23,7 +23,7 @@ class _Snapshot(NamedTuple):
 
 
 class Selection:
-    """Hits and gains of one search.
+    """Culprits and gains of one search.
 
     Gains are sums over paths. Paths whose atoms are being changed are taken out of the sums first
     (``_open``) and come back once, when the gains are read (``_settle``); None: they are
@@ -77,7 +77,7 @@ class Selection:
             np.array([self._grid.sizes[0], culprit.size]),
             np.array([1.0, culprit.share]),
         )
-        healthy, gain = self._gain(culprit, sizes, shares).tolist()
+        healthy, gain = self._gain(culprit, sizes, shares, allowed=True).tolist()
         self.rows.load(touched, atoms)
         twin = int(self.rows.choices.twin[culprit.which])
         known = twin >= 0 and any(other.which == twin for other in others)
@@ -172,6 +172,7 @@ class Selection:
         every = np.arange(self.rows.paths)
         self.rows.rebuild(every, self.culprits)
         self._bulk = self.rows.bulk(self._grid.sizes, self._grid.shares)
+        self._impossible = self.rows.impossible()
         self._gains = None
 
     def _open(self, rows: I64) -> None:
@@ -198,17 +199,22 @@ class Selection:
         for start in range(0, len(sorts), _BLOCK):
             part = sorts[start : start + _BLOCK]
             gain = self.rows.gain(part, self._grid.sizes, self._grid.shares)
+            gain[self._impossible[self.rows.rows_of(part)], 0] = 0.0
             gains += self.rows.members(part).T @ (sign * gain)
 
     def neighbours(self, culprit: Culprit) -> list[Culprit]:
-        """Hits that share so many of their paths with this one that their rates may change."""
+        """Culprits that share so much of their paths' trouble with this one that their rates may
+        change."""
         mine = np.zeros(self.rows.paths, bool)
         mine[self.rows.touched(culprit.which)] = True
+        weights = self.rows.weights()
         out = []
         for other in self.culprits:
             entries = self.rows.of(other.which)
+            touched = self.rows.touched(other.which)
             crossing = self.rows.entries.once[entries] + self.rows.entries.twice[entries]
-            shared = float(crossing[mine[self.rows.touched(other.which)]].sum())
+            crossing *= weights[touched]
+            shared = float(crossing[mine[touched]].sum())
             if other is not culprit and shared > self._parameters.shared * float(crossing.sum()):
                 out.append(other)
         return out
@@ -232,9 +238,15 @@ class Selection:
         fits = self._gain(culprit, near, np.full(len(near), culprit.share))
         culprit.size = float(near[int(np.argmax(fits))])
 
-    def _gain(self, culprit: Culprit, sizes: F64, shares: F64) -> F64:
-        """(G,) nats of one candidate at any sizes and shares."""
+    def _gain(self, culprit: Culprit, sizes: F64, shares: F64, *, allowed: bool = False) -> F64:
+        """(G,) nats of one candidate at any sizes and shares.
+
+        allowed  the first size is what a healthy component may have: paths whose trouble none of
+                 them causes say nothing for it
+        """
         sorts = self.rows.sorts(self.rows.of(culprit.which))
-        own = self.rows.gain(sorts, sizes, shares).sum(axis=0)
-        total: F64 = self.rows.bulk_of(culprit.which, sizes, shares) + own
+        gain = self.rows.gain(sorts, sizes, shares)
+        if allowed:
+            gain[self._impossible[self.rows.rows_of(sorts)], 0] = 0.0
+        total: F64 = self.rows.bulk_of(culprit.which, sizes, shares) + gain.sum(axis=0)
         return total

@@ -12,6 +12,7 @@ from localizer.strategies.hypothesis.candidates import TUNNELLED, candidates
 from localizer.strategies.hypothesis.strategy import hypothesis
 from testbed.scenarios import published
 from tests.contracts.evidence_samples import column_of, fabric, late, lossy
+from tests.localizer.strategies.small_evidence import evidence
 
 
 def test_a_queue_that_is_not_equally_long_for_all_is_one_culprit() -> None:
@@ -84,3 +85,33 @@ def test_only_what_holds_an_rnic_may_fail_the_overlay_alone() -> None:
     entries = choices.of_paths(evidence, paths)
     assert evidence.overlay[entries.row[np.isin(entries.which, alone)]].all()
     assert not (candidates(evidence).mode == TUNNELLED).any(), "losses do not ask"
+
+
+RNIC, LINK = 0, 1
+
+
+def bursts(dead: int) -> Evidence:
+    """So many bursts of 100 across an rnic, all of them lost, may also have crossed a link in one
+    direction; 30 others may have, and 400 cross neither. One burst of 16 has lost a probe, and
+    eight switches are crossed by all."""
+    paths = dead + 430
+    forward, reverse = np.zeros((2, paths, 11))
+    forward[:dead, RNIC] = reverse[:dead, RNIC] = 1.0
+    forward[:dead, LINK] = 0.4
+    forward[dead : dead + 30, LINK] = reverse[dead : dead + 30, LINK] = 0.5
+    forward[dead + 30 :, 2] = reverse[dead + 30 :, 2] = 1.0
+    forward[:, 3:] = reverse[:, 3:] = 1.0
+    lost = [100] * dead + [int(i % 16 == 0) for i in range(430)]
+    directed = [number == LINK for number in range(11)]
+    return evidence(
+        (forward + reverse) / 2, lost, 100, along=forward, against=reverse, directed=directed
+    )
+
+
+@pytest.mark.parametrize("dead", [1, 2, 3])
+def test_lost_bursts_are_those_of_the_rnic_that_all_of_them_cross(dead: int) -> None:
+    (blame,) = hypothesis(bursts(dead))
+    assert (blame.column, blame.share) == (RNIC, 1.0)
+    assert blame.effect > 0.99
+    assert blame.classes is not None
+    assert blame.classes[RNIC] > 0.99
