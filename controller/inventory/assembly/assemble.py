@@ -154,10 +154,12 @@ def _rnics(
                 f"({found.rnics[before].where}); correct one"
             )
         if row_port not in ends and row_port not in stated:
-            mistakes.append(
-                f"{row.where}: no input has a cable of {row_port}; add its switch's, or remove "
-                "the row"
-            )
+            cabled = [port.name for port in ends if port.device == row_port.device]
+            there = (
+                f"cabled are {selection.some(cabled)}; correct the row" if cabled
+                else "add its switch's, or remove the row"
+            )  # fmt: skip
+            mistakes.append(f"{row.where}: no input has a cable of {row_port}; {there}")
     mistakes += [
         f"host {host!r}: no address of {selection.some(names)}; add rows host,port,ip with --hosts"
         for host, names in unaddressed.items()

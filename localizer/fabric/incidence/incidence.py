@@ -109,17 +109,18 @@ class Incidence:
         record names the switch that its sender knew, and a path keeps its first record's."""
         if not self._asw_of:
             return paths
+        rnics, asws = paths.table("src_real_ip").texts, paths.table("src_asw")
         codes = paths.codes.copy()
         for side in ("src", "dst"):
-            rnics = paths.column(f"{side}_real_ip")
-            texts = paths.table("src_real_ip").texts
-            used = np.unique(rnics)
-            asws = (self._asw_of.get(texts[code], "") for code in used.tolist())
-            table = paths.table("src_asw")
-            by_rnic = np.array([table.code(asw) if asw else -1 for asw in asws], np.int32)
-            documented = by_rnic[np.searchsorted(used, rnics)]
+            of = paths.column(f"{side}_real_ip")
+            used = np.zeros(len(rnics), bool)
+            used[of] = True
+            documented = np.full(len(rnics), -1, np.int32)
+            for code in np.flatnonzero(used).tolist():
+                if asw := self._asw_of.get(rnics[code]):
+                    documented[code] = asws.code(asw)
             row = codes[PATH_STRINGS.index(f"{side}_asw")]
-            row[documented >= 0] = documented[documented >= 0]
+            row[:] = np.where(documented[of] >= 0, documented[of], row)
         return Paths(paths.ids, codes, paths.ports, paths.tables)
 
     def learn_routes(self, batch: pa.RecordBatch) -> None:

@@ -97,8 +97,8 @@ def test_all_mistakes_of_all_files_are_named_at_once() -> None:
         "c.csv:13: a1:1 is cabled to s2:9 and, by c.csv:2, to h1:mlx5_0; remove the wrong one",
         "c.csv:13: s2:9 is cabled to a1:1 and, by c.csv:11, to border:2; remove the wrong one",
         "h.csv:6: h2:mlx5_2 has the address 10.0.0.4 of h2:mlx5_1 (h.csv:5); correct one",
-        "h.csv:6: no input has a cable of h2:mlx5_2; add its switch's, or remove the row",
-        "h.csv:8: no input has a cable of h2:mlx5_3; add its switch's, or remove the row",
+        "h.csv:6: no input has a cable of h2:mlx5_2; cabled are mlx5_0, mlx5_1; correct the row",
+        "h.csv:8: no input has a cable of h2:mlx5_3; cabled are mlx5_0, mlx5_1; correct the row",
     ]
 
 

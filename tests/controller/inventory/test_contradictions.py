@@ -33,6 +33,42 @@ def test_a_document_that_is_right_has_no_contradiction(seed: int, tiers: int, po
     assert compared(real, real, ports).contradictions == []
 
 
+@given(st.integers(1, 4000), st.sampled_from([2, 3]), st.data())
+@settings(max_examples=25, deadline=None)
+def test_each_cable_that_is_not_there_is_named_and_nothing_else(
+    seed: int, tiers: int, data: st.DataObject
+) -> None:
+    document = clos_fabric(seed, tiers=tiers)
+    links = data.draw(st.lists(st.sampled_from(document.links), min_size=1, max_size=2))
+    gone = dict.fromkeys(links)
+    found = compared(document, relinked(document, *((link, None) for link in gone)), 16)
+    # Where a switch has lost all ways up, routes avoid it: its other links are not crossed either.
+    stale = {frozenset(each.subject) for each in found.contradictions}
+    assert {frozenset(link) for link in gone} <= stale | {
+        frozenset(link)
+        for link in document.links
+        for each in found.contradictions
+        if each.kind == "stale switch" and each.subject[0] in link
+    }
+    assert {each.kind for each in found.contradictions} <= {"stale cable", "stale switch"}
+    if len(gone) == 1:
+        assert len(found.contradictions) == 1
+
+
+@given(st.integers(1, 4000), st.data())
+@settings(max_examples=25, deadline=None)
+def test_any_two_exchanged_uplinks_of_a_tier_are_one_contradiction(
+    seed: int, data: st.DataObject
+) -> None:
+    document = clos_fabric(seed, tiers=2)
+    a, b = data.draw(st.permutations([s.id for s in document.switches if s.tier == "asw"]))[:2]
+    s, t = data.draw(st.permutations([s.id for s in document.switches if s.tier == "dsw"]))[:2]
+    # All ToRs have links to all spines, so that two cables less make room for the exchange.
+    real = relinked(document, ((a, t), None), ((b, s), None))
+    wrong = relinked(document, ((a, s), None), ((b, t), None))
+    assert kinds(compared(wrong, real, 16)) == [("swapped ports", {a, b, s, t})]
+
+
 @pytest.mark.parametrize("link", [TOR_LINKS[0], UPLINKS[0]])
 def test_a_cable_that_is_not_there_is_stale(link: tuple[str, str]) -> None:
     found = compared(REAL, relinked(REAL, (link, None)))
