@@ -2,7 +2,8 @@
 
     inventory/   what operators have -> topology document
     tasks/       events about jobs and containers -> placement and maintenance documents
-    ping_lists/  topology, containers, skeletons -> ping lists, and what they cover
+    ping_lists/  topology, containers, skeletons -> ping lists
+    coverage/    ping lists, traceroutes -> links crossed, and the loss nameable on each
     skeleton/    throughput of rnics -> pairs that carry traffic
 
 All of it is pure; brokers, HTTP and files are at the rim. docs/controller.md is the guide.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from controller.coverage import parameters as coverage
 from controller.inventory.traced import parameters as traced
 from controller.ping_lists import parameters as ping_lists
 from controller.tasks import claims, tasks
@@ -10,6 +11,7 @@ from controller.tasks import claims, tasks
 def groups() -> dict[str, object]:
     """Name -> instance with the values in force, for ``schemas.parameters.parameter.rows``."""
     return {
+        "controller.coverage": coverage.DEFAULT,
         "controller.inventory.traced": traced.DEFAULT,
         "controller.ping_lists": ping_lists.DEFAULT,
         "controller.tasks": tasks.DEFAULT,

@@ -157,6 +157,16 @@ class Localizer:
         expected = factored.pooled(np.ones(factored.shape[0]))
         return dict(zip(incidence.components, expected.tolist(), strict=True))
 
+    def crossed_for_certain(self) -> set[str]:
+        """Components that a remembered path crosses on a route that is known, in any direction."""
+        if self._state is None or not len(self._state.index):
+            return set()
+        incidence = self._state.incidence
+        factored = incidence.factored()
+        _, forward, reverse = factored.pooled_by_direction(np.ones(factored.shape[0]))
+        certain = (forward + reverse) > 0
+        return {name for name, known in zip(incidence.components, certain, strict=True) if known}
+
     @property
     def repeated(self) -> int:
         """Chunks not used: they were there already, or came after their second was judged."""

@@ -186,6 +186,17 @@ STREAM_TWINS: Final = Metric(
     "Hosts with heartbeats from two agents at the same time in the last minute: a cloned "
     "machine or a leftover process",
 )  # fmt: skip
+CONTROLLER_LINKS: Final = Metric(
+    "skh_controller_links", "gauge",
+    "Links of the topology by how the present ping lists cover them: known (a five-tuple crosses "
+    "it for certain), expected (untraced ones do, if hashes are independent), uncertain, "
+    "uncovered (no probe crosses it)", ("fabric", "coverage"),
+)  # fmt: skip
+CONTROLLER_UNNAMEABLE: Final = Metric(
+    "skh_controller_links_unnameable", "gauge",
+    "Links that probes cross, but too few or from too few source hosts to name any loss within "
+    "a minute", ("fabric",),
+)  # fmt: skip
 AGENT_INFO: Final = Metric(
     "skh_agent_info", "gauge", "1; which agent this is", ("node_sn", "scope", "instance", "version")
 )

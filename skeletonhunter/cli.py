@@ -28,9 +28,8 @@ from skeletonhunter.terminal import complain
 
 #: In the order of ``--help``.
 COMMANDS: Final = (
-    "demo", "diagnose", "up", "services", "setup.migrate", "setup.topics", "inventory.topology",
-    "inventory.maintenance",
-    "simulate",
+    "demo", "diagnose", "up", "services", "probing.ping_lists", "probing.coverage",
+    "setup.migrate", "setup.topics", "inventory.topology", "inventory.maintenance", "simulate",
     "fabric.lifecycle", "check", "bench", "setup.keys", "setup.settings",
     "params",
 )  # fmt: skip

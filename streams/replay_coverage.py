@@ -34,12 +34,17 @@ DEFAULT: Final = CoverageParameters()
 
 
 class Judged:
-    """Seconds, source hosts and components of one fabric that judged probes have covered."""
+    """Seconds, source hosts and components of one fabric that judged probes have covered.
+
+    components  crossed, in expectation where routes are unknown
+    certain     of them, crossed on a known route
+    """
 
     def __init__(self) -> None:
         self.seconds: set[int] = set()
         self.hosts: set[str] = set()
         self.components: set[str] = set()
+        self.certain: set[str] = set()
         self._sampled_s = 0
 
     def add_pane(self, second: int, batch: pa.RecordBatch) -> None:
@@ -60,6 +65,7 @@ class Judged:
             return
         self._sampled_s = judged_s
         crossed = localizer.crossed()
+        self.certain |= localizer.crossed_for_certain()
         self.components |= {name for name, times in crossed.items() if times >= DEFAULT.crossed}
 
     def stretch(self) -> tuple[int, int]:

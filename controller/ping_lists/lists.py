@@ -223,6 +223,14 @@ class PingLists:
         """Rises with each change of a host's list."""
         return self._lists[node_sn].version
 
+    def five_tuples(self, node_sn: str) -> int:
+        """Five-tuples that a host probes."""
+        return self._lists[node_sn].five_tuples
+
+    def interval_s(self, node_sn: str) -> float:
+        """Time between two probes of a five-tuple of the host [s]."""
+        return self._lists[node_sn].interval_s
+
     def document(self, node_sn: str) -> Document:
         """The list as the host's agents read it; raises KeyError for a host that is unknown."""
         known, graph = self._lists[node_sn], self._graph

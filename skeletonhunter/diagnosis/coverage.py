@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from localizer.options import Options
-from schemas.component_ids import kind_of
+from schemas.component_ids import TIER_KIND, component, kind_of, link
 from schemas.documents.known_components import of_topology
 from schemas.documents.topology import Topology
 from streams.replay_coverage import Judged
@@ -132,6 +132,23 @@ class Coverage:
         judged = self.fabrics.get(self.topology.fabric)
         return sorted(components - (judged.components if judged else set())), len(components)
 
+    def untraced(self) -> list[str]:
+        """Links between switches that only paths of unknown routes may cross, sorted.
+
+        Where switches hash alike, such a link may carry no probe at all. Empty where no route is
+        known: then that is true of all links.
+        """
+        judged = self.fabrics.get(self.topology.fabric) if self.topology else None
+        if self.topology is None or judged is None:
+            return []
+        kinds = {each.id: TIER_KIND[each.tier] for each in self.topology.switches}
+        links = {
+            link(component(kinds[a], a), component(kinds[b], b)) for a, b in self.topology.links
+        }  # fmt: skip
+        if not links & judged.certain:
+            return []
+        return sorted(links & judged.components - judged.certain)
+
     def lines(self) -> list[str]:
         """The coverage as lines for people."""
         line = (
@@ -145,7 +162,15 @@ class Coverage:
             line += f"; {len(uncrossed):,} of {total:,} links and components never crossed"
             line += f": {', '.join(uncrossed[:_SHOWN])}" if uncrossed else ""
             line += f" and {len(uncrossed) - _SHOWN:,} more" if len(uncrossed) > _SHOWN else ""
-        return [line, *(f"not enough to judge: {each}" for each in self.missing())]
+        lines = [line]
+        if unknown := self.untraced():
+            more = f" and {len(unknown) - _SHOWN:,} more" if len(unknown) > _SHOWN else ""
+            lines.append(
+                f"{len(unknown):,} links between switches are crossed by no probe whose route is "
+                f"known: {', '.join(unknown[:_SHOWN])}{more}; where switches hash alike, no probe "
+                "may cross them (skeletonhunter coverage)"
+            )
+        return [*lines, *(f"not enough to judge: {each}" for each in self.missing())]
 
     def document(self) -> dict[str, Any]:
         """The coverage as a JSON document for programs."""
@@ -169,4 +194,5 @@ class Coverage:
             "not_crossed": None
             if self.topology is None
             else {"count": len(uncrossed), "of": total, "first": uncrossed[:_SHOWN]},
+            "untraced_links": None if self.topology is None else self.untraced(),
         }

@@ -91,6 +91,11 @@ STRUCTURAL = {
     "operating points of a published strategy that the scorecard tries": {
         "localizer.strategies.vote007": ("SWEEP",),
     },
+    "formats of other programs, and how many names a message shows": {
+        "controller.inventory.assembly.selection": ("_SHOWN",),
+        "controller.inventory.formats.ibnetdiscover": ("_LINK_LOCAL",),
+        "controller.inventory.formats.sonic": ("_ROUTER_BITS",),
+    },
     "ports that agents and lists agree on": {
         "controller.ping_lists.parameters": ("FIRST_PORT", "RESPONDER_PORT"),
     },

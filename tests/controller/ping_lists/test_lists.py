@@ -124,7 +124,7 @@ def test_an_endpoint_that_is_probed_probes_back_and_over_as_many_ports(
 
 @settings(deadline=None)
 @given(st.lists(happenings(), max_size=20))
-def test_exactly_the_hosts_that_x_another_list(happened: list[Event]) -> None:
+def test_exactly_the_notified_hosts_have_another_list(happened: list[Event]) -> None:
     lists = PingLists(TOPOLOGY, SMALL)
     before = {node_sn: lists.document(node_sn) for node_sn in lists.hosts}
     for event in happened:

@@ -140,7 +140,7 @@ def test_a_site_s_document_of_another_fabric_is_a_note_beside_one_of_this(
 @pytest.mark.parametrize(
     ("document", "what"),
     [
-        ({"a": 1}, "unknown field 'a'; known: endpoints, fabric, job"),
+        ({"a": 1}, "unknown field 'a'; known: claims, endpoints, fabric, job"),
         ([1], "Expected `object`"),
         ("text", "Expected `object`"),
         (without(BOX, "state"), "missing required field `state`"),

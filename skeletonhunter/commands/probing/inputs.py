@@ -1,0 +1,112 @@
+"""What the commands about ping lists read: topology, lists, traceroutes, the localizer's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from skeletonhunter.errors import BadInput
+
+if TYPE_CHECKING:
+    from controller.coverage.crossings import FiveTuple
+    from controller.coverage.power import Naming
+    from controller.coverage.routes import Traced
+    from schemas.documents.topology import Topology
+
+
+def read_topology(path: Path) -> Topology:
+    """The topology of a file; raises BadInput."""
+    from skeletonhunter.arguments import read_topology as read
+
+    topology = read(path)
+    if topology is None:  # cannot happen: there is a path
+        raise BadInput(f"{path}: no topology")
+    return topology
+
+
+def naming(components: int, *, within_s: float, healthy: float | None = None) -> Naming:
+    """What the localizer asks for, with its own parameters; raises BadInput.
+
+    components  that it tests [count]
+    within_s    from the fault to the incident [s]
+    healthy     loss of a healthy round trip; None: the least that the localizer assumes
+    """
+    from controller.coverage.parameters import DEFAULT
+    from controller.coverage.power import Naming
+    from localizer.detectors.alarm_budget import AlarmBudget
+    from localizer.options import Options
+
+    options = Options()
+    rules = options.verdicts.reachability
+    delay_s = options.incidents.sightings.reachability - 1 + options.timing.lateness_s
+    windows = [each for each in rules.windows_s if each + delay_s <= within_s]
+    if not windows:
+        raise BadInput(
+            f"--within {within_s:g}: give at least {min(rules.windows_s) + delay_s:g} s, the "
+            "shortest window and what it takes to open an incident"
+        )
+    return Naming(
+        level=AlarmBudget(options.false_per_week).level(components, 1.0),
+        rest_level=rules.significant,
+        healthy=options.baselines.loss.least_rate if healthy is None else healthy,
+        dispersion=DEFAULT.dispersion,
+        least_excess=options.detectors.loss.least_excess,
+        hosts=options.observers,
+        window_s=max(windows),
+    )
+
+
+def read_lists(directory: Path, topology: Topology) -> list[dict[str, Any]]:
+    """The ping lists of a directory, NODE_SN.json for each host that has one; raises BadInput."""
+    from probers.ping_list.document import PingListError, check_owner, parse
+
+    documents = []
+    try:
+        for host in topology.hosts:
+            path = directory / f"{host.node_sn}.json"
+            if not path.exists():
+                continue
+            document = parse(path.read_bytes(), str(path))
+            check_owner(document, str(path), host.node_sn, topology.fabric)
+            documents.append(msgspec.to_builtins(document))
+    except PingListError as why:
+        raise BadInput(str(why)) from why
+    except OSError as why:
+        raise BadInput(f"{why.filename}: {why.strerror}; give a directory of lists") from why
+    if not documents:
+        raise BadInput(
+            f"{directory}: no list of a host of the topology; give a directory with NODE_SN.json"
+        )
+    return documents
+
+
+def read_routes(files: Iterable[str], topology: Topology) -> dict[FiveTuple, list[str]]:
+    """Complete routes of the underlay from files of ping records; raises BadInput."""
+    from controller.coverage.routes import complete_routes
+
+    return complete_routes(topology, _traces(files))
+
+
+def _traces(files: Iterable[str]) -> Iterator[Traced]:
+    import pyarrow.compute as pc
+
+    from controller.coverage.routes import Traced
+    from schemas.wire.ping_columns import column
+    from skeletonhunter.diagnosis import ping_files
+
+    names = ("ping_time", "src_ip", "dst_ip", "src_port", "dst_port", "route")
+    for file in files:
+        for block in ping_files.read(file):
+            batch = block.batch
+            traced = pc.and_(
+                pc.equal(column(batch, "task_type", ""), "TRACEROUTE"),
+                pc.equal(column(batch, "agent_type", "underlay"), "underlay"),
+            )
+            some = batch.filter(pc.fill_null(traced, False))
+            columns = [some.column(some.schema.get_field_index(n)).to_pylist() for n in names]
+            for time_ns, src, dst, src_port, dst_port, route in zip(*columns, strict=True):
+                hops = msgspec.json.decode(route, type=list[str | None])
+                yield Traced(time_ns, (src, dst, src_port, dst_port), hops)
