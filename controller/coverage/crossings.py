@@ -3,6 +3,10 @@
 Of a traced five-tuple the links are known. An untraced one crosses the links between its ToRs with
 the shares of ECMP; request and reply are hashed independently. Every five-tuple crosses the links
 of its two rnics for certain.
+
+What the localizer names rests on known routes. Agents trace all of the underlay, so that expected
+crossings count; the overlay is never traced, so that its probes count for a link only where they
+cross it for certain.
 """
 
 from __future__ import annotations
@@ -55,7 +59,7 @@ class Crossings(NamedTuple):
     five_tuples  (R,) that cross the link, in expectation [count]
     unseen       (R,) ln of the probability that none of them crosses
     rate         (R,) of probes that cross the link, in expectation [1/s]
-    pooled, diluted, certain  (R,) as in ``power.Seen``, of one second
+    once, twice  (R,) as in ``power.Seen``, of one second
     """
 
     links: list[str]
@@ -66,9 +70,8 @@ class Crossings(NamedTuple):
     five_tuples: F64
     unseen: F64
     rate: F64
-    pooled: F64
-    diluted: F64
-    certain: F64
+    once: F64
+    twice: F64
 
 
 class Ways(NamedTuple):
@@ -127,8 +130,8 @@ class _Counter:
 
     def count(self, lists: Iterable[Probed]) -> Crossings:
         hosts: dict[str, int] = {}
-        between: defaultdict[tuple[int, str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
-        certain: defaultdict[tuple[int, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
+        between: defaultdict[tuple[int, str, str, bool], list[float]] = defaultdict(_nothing)
+        certain: defaultdict[tuple[int, int], list[float]] = defaultdict(_nothing)
         for each in lists:
             a, b = self._tor.get(each.src_rnic, ""), self._tor.get(each.dst_rnic, "")
             if not a or not b:
@@ -141,11 +144,13 @@ class _Counter:
                 continue
             untraced = sum(not self._traced(each, port, host, a, b) for port in each.src_ports)
             if untraced:
-                _add(between[host, a, b], untraced, untraced / each.interval_s)
+                key = host, a, b, each.layer == "underlay"
+                _add(between[key], untraced, untraced / each.interval_s)
         for (host, rnic_link), (count, rate) in certain.items():
-            self._row(Ways(np.array([rnic_link]), np.ones(1), np.ones(1)), host, count, rate)
-        for (host, a, b), (count, rate) in between.items():
-            self._row(self._expectation(a, b), host, count, rate)
+            both = Ways(np.array([rnic_link]), np.ones(1), np.ones(1))
+            self._row(both, host, count, rate, traceable=True)
+        for (host, a, b, traceable), (count, rate) in between.items():
+            self._row(self._expectation(a, b), host, count, rate, traceable)
         return self._crossings(list(hosts))
 
     def _traced(self, each: Probed, port: int, host: int, a: str, b: str) -> bool:
@@ -157,7 +162,7 @@ class _Counter:
         if request is None and reply is None:
             return False
         ways = _ways(self._shares(request, a, b), self._shares(reply, b, a))
-        self._row(ways, host, 1, 1 / each.interval_s)
+        self._row(ways, host, 1, 1 / each.interval_s, traceable=True)
         return True
 
     def _shares(self, route: Sequence[str] | None, a: str, b: str) -> dict[int, float]:
@@ -172,22 +177,23 @@ class _Counter:
             self._expected[a, b] = _ways(self._shares(None, a, b), self._shares(None, b, a))
         return self._expected[a, b]
 
-    def _row(self, ways: Ways, host: int, count: float, rate: float) -> None:
+    def _row(self, ways: Ways, host: int, count: float, rate: float, traceable: bool) -> None:
         at, request, reply = ways
         either = 1.0 - (1.0 - request) * (1.0 - reply)
         unseen = np.log1p(-either, out=np.full(len(at), -np.inf), where=either < 1.0)
-        share = (request + reply) / 2
-        certain = (request == 1.0).astype(np.float64) + (reply == 1.0)
+        if traceable:
+            twice = request * reply
+            once = request + reply - 2 * twice
+        else:
+            certain = (request == 1.0).astype(np.float64) + (reply == 1.0)
+            once, twice = 1.0 * (certain == 1), 1.0 * (certain == 2)
         self._known[at] += count * (either == 1.0)
-        columns = [
-            count * either, count * unseen, rate * either,
-            rate * share, rate * 2 * share**2, rate * certain,
-        ]  # fmt: skip
+        columns = [count * either, count * unseen, rate * either, rate * once, rate * twice]
         self._rows.append((at, host, columns))
 
     def _crossings(self, hosts: list[str]) -> Crossings:
         """Sum the rows of equal link and host."""
-        none = [(np.zeros(0, np.int64), 0, [np.zeros(0)] * 6)]
+        none = [(np.zeros(0, np.int64), 0, [np.zeros(0)] * 5)]
         at, host, columns = zip(*(self._rows or none), strict=True)
         hosts_of_rows = np.repeat(np.array(host), [len(each) for each in at])
         key, where = np.unique(
@@ -209,6 +215,11 @@ def _ways(request: Mapping[int, float], reply: Mapping[int, float]) -> Ways:
         for way in (request, reply)
     )
     return Ways(at, *shares)
+
+
+def _nothing() -> list[float]:
+    """No five-tuples, no probes a second."""
+    return [0.0, 0.0]
 
 
 def _add(total: list[float], count: float, rate: float) -> None:

@@ -6,16 +6,14 @@ The localizer names a link when what is lost of the probes that cross it
 - remains so without the source host that lost most;
 - was seen from several source hosts.
 
-It pools probes by the share w of their round trip that crosses the link: 1 where request and reply
-cross it, 1/2 where one of them does, less where the route is not known. A link that loses q of what
-crosses it loses 2 w q of such probes, so what it loses of the pooled probes is q d, with
+It pools probes by the share of their round trip that crosses the link: a probe that crosses it
+once, by request or by reply, counts half, one that crosses it twice counts whole and loses twice as
+often. A link that loses q of what crosses it so loses q d of the pooled probes, with
 
-    d = sum 2 w^2 n / sum w n.
+    d = (once / 2 + 2 twice) / (once / 2 + twice).
 
-Routes that are not known dilute the loss: with 8 uplinks d is 1/4 and with 128 links 1/64. The link
-is also tested in each direction, by the probes alone that cross it that way for certain. Each test
-is one on a binomial count K of n probes, so the smallest loss that passes it with a given power
-solves P(K >= k | n, q) = power, with k the smallest count that the test takes.
+Each test is one on a binomial count K of n probes, so the smallest loss that passes it with a given
+power solves P(K >= k | n, q d) = power, with k the smallest count that the test takes.
 Source  docs/localization.md, "From attribution to verdict"
 """
 
@@ -54,20 +52,17 @@ class Naming(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Probes of one window that concern a link, each (H,) by source host, with n and w as above.
+    """Probes of one window that cross a link on routes that are known, (H,) by source host.
 
-    pooled     sum w n
-    diluted    sum 2 w^2 n
-    certain    crossings, by request and by reply, that are certain [count]
+    once, twice  by request or reply, by both [count]; expected counts, where routes will be traced
     """
 
-    pooled: F64
-    diluted: F64
-    certain: F64
+    once: F64
+    twice: F64
 
     def scaled(self, factor: float) -> Seen:
         """So many times as many probes."""
-        return Seen(*(factor * each for each in self))
+        return Seen(factor * self.once, factor * self.twice)
 
 
 def losses_needed(probes: float, naming: Naming, level: float) -> float:
@@ -89,22 +84,22 @@ def smallest_loss(
     seen: Seen, naming: Naming, parameters: CoverageParameters = DEFAULT
 ) -> float | None:
     """The smallest loss of a crossing [1] that is named; None: no loss is."""
-    whole = float(seen.pooled.sum())
-    if np.count_nonzero(seen.pooled) < naming.hosts or not whole:
+    pooled = seen.once / 2 + seen.twice
+    whole = float(pooled.sum())
+    if np.count_nonzero(pooled) < naming.hosts:
         return None
-    dilution = float(seen.diluted.sum()) / whole
-    found = [
-        each
-        for each in (
-            _significant(seen.pooled, dilution, naming, parameters.power),
-            _significant(seen.certain / 2, 1.0, naming, parameters.power),
-        )
-        if each is not None and each <= 1.0
-    ]
-    if not found:
-        return None
-    crossings = 2 * seen.pooled
-    low, high = min(found), 1.0
+    found = 0.0
+    for probes, level in (
+        (whole, naming.level),
+        (whole - float(pooled.max()), naming.rest_level),
+    ):
+        needed = losses_needed(probes, naming, level)
+        if needed > probes:
+            return None
+        shown = special.betaincinv(needed, probes - needed + 1.0, parameters.power)
+        found = max(found, float(shown))
+    crossings = 2 * pooled
+    low, high = found * whole / float((seen.once / 2 + 2 * seen.twice).sum()), 1.0
     if _seen_from(crossings, high, naming.hosts) < parameters.power:
         return None
     if _seen_from(crossings, low, naming.hosts) >= parameters.power:
@@ -114,21 +109,6 @@ def smallest_loss(
         enough = _seen_from(crossings, middle, naming.hosts) >= parameters.power
         low, high = (low, middle) if enough else (middle, high)
     return high
-
-
-def _significant(by_host: F64, dilution: float, naming: Naming, power: float) -> float | None:
-    """The smallest loss of which a share shows in these probes and passes both tests on counts."""
-    whole = float(by_host.sum())
-    found = 0.0
-    for probes, level in (
-        (whole, naming.level),
-        (whole - float(by_host.max()), naming.rest_level),
-    ):
-        needed = losses_needed(probes, naming, level)
-        if needed > probes:
-            return None
-        found = max(found, float(special.betaincinv(needed, probes - needed + 1.0, power)))
-    return found / dilution
 
 
 def _seen_from(crossings: F64, loss: float, hosts: int) -> float:

@@ -154,7 +154,7 @@ def seen_by_link(
 
 def seen_in(found: Crossings, rows: slice, seconds: float) -> Seen:
     """What is seen of one link in so many seconds."""
-    return Seen(found.pooled[rows], found.diluted[rows], found.certain[rows]).scaled(seconds)
+    return Seen(found.once[rows], found.twice[rows]).scaled(seconds)
 
 
 def _tier_of(link: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ from skeletonhunter.errors import BadInput
 if TYPE_CHECKING:
     from controller.coverage.crossings import FiveTuple
     from controller.coverage.power import Naming
-    from controller.coverage.routes import Traced
     from schemas.documents.topology import Topology
 
 
@@ -86,27 +86,6 @@ def read_lists(directory: Path, topology: Topology) -> list[dict[str, Any]]:
 def read_routes(files: Iterable[str], topology: Topology) -> dict[FiveTuple, list[str]]:
     """Complete routes of the underlay from files of ping records; raises BadInput."""
     from controller.coverage.routes import complete_routes
+    from skeletonhunter.commands.inventory import traceroutes
 
-    return complete_routes(topology, _traces(files))
-
-
-def _traces(files: Iterable[str]) -> Iterator[Traced]:
-    import pyarrow.compute as pc
-
-    from controller.coverage.routes import Traced
-    from schemas.wire.ping_columns import column
-    from skeletonhunter.diagnosis import ping_files
-
-    names = ("ping_time", "src_ip", "dst_ip", "src_port", "dst_port", "route")
-    for file in files:
-        for block in ping_files.read(file):
-            batch = block.batch
-            traced = pc.and_(
-                pc.equal(column(batch, "task_type", ""), "TRACEROUTE"),
-                pc.equal(column(batch, "agent_type", "underlay"), "underlay"),
-            )
-            some = batch.filter(pc.fill_null(traced, False))
-            columns = [some.column(some.schema.get_field_index(n)).to_pylist() for n in names]
-            for time_ns, src, dst, src_port, dst_port, route in zip(*columns, strict=True):
-                hops = msgspec.json.decode(route, type=list[str | None])
-                yield Traced(time_ns, (src, dst, src_port, dst_port), hops)
+    return complete_routes(topology, traceroutes.read(files, topology.fabric, Counter()))

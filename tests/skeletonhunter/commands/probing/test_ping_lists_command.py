@@ -103,7 +103,7 @@ def test_traceroutes_replace_expectations(command: Command, topology: Path, tmp_
 def trace(a: str, b: str, port: int, to_port: int, tor: dict[str, str]) -> dict[str, object]:
     return {
         "task_type": "TRACEROUTE", "agent_type": "underlay", "src_ip": a, "dst_ip": b,
-        "src_real_ip": a, "dst_real_ip": b, "src_node_sn": a, "dst_node_sn": b,
+        "src_real_ip": a, "dst_real_ip": b, "src_node_sn": a, "dst_node_sn": b, "src_idc": "f1",
         "src_port": port, "dst_port": to_port, "ping_time": 1_790_000_000_000_000_000,
         "dial": "success", "route": json.dumps([tor[a], "spine-0", tor[b]]),
     }  # fmt: skip

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from controller.coverage.crossings import FiveTuple, Probed, crossings, entries
 from controller.coverage.power import Naming
 from controller.coverage.report import Coverage, report
-from controller.coverage.routes import Traced, complete_routes
+from controller.coverage.routes import complete_routes
+from controller.inventory.traced import routes as traced
+from controller.inventory.traced.routes import Trace
 from controller.ping_lists.lists import PingLists
 from controller.ping_lists.same_rail import make_ready
 from schemas.documents.topology import Switch, Topology
@@ -59,7 +61,8 @@ def test_an_untraced_five_tuple_crosses_each_uplink_with_the_share_of_ecmp() -> 
     either = 1 - (3 / 4) ** 2  # request or reply
     assert found.five_tuples[row] == pytest.approx(2 * either)
     assert np.exp(found.unseen[row]) == pytest.approx((3 / 4) ** 4)
-    assert found.pooled[row] == pytest.approx(2 / 4)
+    assert found.twice[row] == pytest.approx(2 / 16)
+    assert found.once[row] == pytest.approx(2 * either - 2 / 16)
 
 
 @settings(deadline=None)
@@ -71,7 +74,7 @@ def test_expected_crossings_add_up_to_the_links_of_all_routes(
     found = crossings(TOPOLOGY, probes)
     hops = sum(0 if a == b else 2 if a // 4 == b // 4 else 4 for a, b in pairs)
     hops += sum(a == b for a, b in pairs)  # to itself: its own link, as the records say
-    assert found.pooled.sum() == pytest.approx(hops)
+    assert (found.once / 2 + found.twice).sum() == pytest.approx(hops)
 
 
 def test_traced_five_tuples_cross_the_links_of_their_routes_and_no_others() -> None:
@@ -120,8 +123,8 @@ def test_a_switch_without_rnics_below_it_is_uncovered() -> None:
     assert report(spare, every_entry(), RULE).uncovered() == [uplink(9, 0)]
 
 
-def test_only_whole_routes_over_links_of_the_topology_count_and_the_newest_wins() -> None:
-    five_tuple: FiveTuple = ("10.0.0.1", "10.0.4.1", 1000, 99)
+def test_only_whole_routes_over_links_of_the_topology_count_and_the_last_wins() -> None:
+    five_tuple = traced.FiveTuple("10.0.0.1", "10.0.4.1", 1000, 99)
     addressed = msgspec.structs.replace(
         TOPOLOGY,
         switches=[
@@ -129,12 +132,24 @@ def test_only_whole_routes_over_links_of_the_topology_count_and_the_newest_wins(
             for number, each in enumerate(TOPOLOGY.switches)
         ],
     )
-    whole = ["tor-0-0", "192.168.0.1", "tor-1-0"]
+
+    def trace(*hops: str | None, complete: bool = True) -> Trace:
+        return Trace(five_tuple, "", "", hops, complete)
+
     found = complete_routes(addressed, [
-        Traced(5, five_tuple, whole),
-        Traced(9, five_tuple, ["tor-0-0", None, "tor-1-0"]),
-        Traced(8, five_tuple, ["tor-0-0", "spine-0"]),
-        Traced(7, five_tuple, ["tor-0-0", "tor-1-0"]),
-        Traced(3, five_tuple, ["tor-0-0", "spine-3", "tor-1-0"]),
+        trace("tor-0-0", "spine-3", "tor-1-0"),
+        trace("tor-0-0", "192.168.0.1", "tor-1-0"),
+        trace("tor-0-0", None, "tor-1-0"),
+        trace("tor-0-0", "spine-0"),
+        trace("tor-0-0", "tor-1-0"),
+        trace("tor-0-0", "spine-2", "tor-1-0", complete=False),
     ])  # fmt: skip
-    assert found == {five_tuple: ["tor-0-0", "spine-1", "tor-1-0"]}
+    assert found == {tuple(five_tuple): ["tor-0-0", "spine-1", "tor-1-0"]}
+
+
+def test_probes_of_the_overlay_cross_links_and_name_none_above_the_tors() -> None:
+    probes = [probe(a, b, ports=40)._replace(layer="overlay") for a in range(4) for b in (4, 5, 6)]
+    found = {each.link: each for each in report(TOPOLOGY, probes, RULE).links}
+    assert found[uplink(0, 0)].state == "expected"
+    assert found[uplink(0, 0)].smallest_loss is None, "its routes are never traced"
+    assert found["link:rnic:10.0.4.1|tor:tor-1-0"].smallest_loss is not None
