@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -102,5 +103,10 @@ class HostList:
 
 def _hashed(source: Endpoint, peer: Endpoint, ports: int) -> int:
     """Summed over the entries, in any order, it identifies the list (Bellare & Micciancio 1997)."""
-    text = "\0".join(map(str, (*source, *peer, ports)))
-    return int.from_bytes(blake2b(text.encode(), digest_size=16).digest(), "little")
+    both = _digest(source) + _digest(peer) + ports.to_bytes(4, "little")
+    return int.from_bytes(blake2b(both, digest_size=16).digest(), "little")
+
+
+@lru_cache(maxsize=262_144)
+def _digest(endpoint: Endpoint) -> bytes:
+    return blake2b("\0".join(map(str, endpoint)).encode(), digest_size=16).digest()

@@ -20,7 +20,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from evaluation.bench.controller import controller
 from evaluation.bench.input import SECOND, START_NS, busy, messages
+from evaluation.bench.rounds import probes_in_a_round
 from evaluation.bench.scale import LARGE, LARGEST, scale
 from evaluation.bench.simulate import simulate
 from schemas import topics
@@ -278,6 +280,8 @@ STAGES: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "end-to-end-arrow-64": lambda: end_to_end(64, topics.ARROW, _MEASURED_S),
     "end-to-end-ndjson": lambda: end_to_end(512, topics.NDJSON, 5),
     "agent": agent,
+    "controller": lambda: {**controller(), **_memory()},
+    "probes-in-a-round": lambda: {**probes_in_a_round(), **_memory()},
     "scale-100k": lambda: scale(LARGE, goal_ms=300, goal_mb=2048),
     "scale-1m": lambda: scale(LARGEST, goal_ms=5000, faulty_s=12),
     "simulate-parquet": lambda: {**simulate("parquet"), **_memory()},

@@ -23,6 +23,8 @@ MEASURES: Final = {
     "end-to-end-arrow-64": "broker to incidents, Arrow, 64 records a message",
     "end-to-end-ndjson": "broker to incidents, NDJSON, 512 records a message",
     "agent": "skeletonhunter-agent on loopback, some 128 probes and answers a second",
+    "controller": "controller: 2,000 container creations a minute, 2,048 hosts x 8 rnics",
+    "probes-in-a-round": "ping lists: probes in a round by plan",
     "scale-100k": "localizer: a second of 100,000 paths x 20,000 components, one core",
     "simulate-parquet": "simulator to Parquet, 32,768 rnics x 16 targets, both layers",
     "simulate-arrow": "simulator to an Arrow stream, the same",
