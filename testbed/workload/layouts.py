@@ -79,7 +79,7 @@ def pairs(layout: Layout) -> I64:
     size = layout.stage_hosts
     host = np.arange(layout.hosts).reshape(layout.pp, size)
     parts = [_coded(host[:-1].ravel(), host[1:].ravel(), 0)]
-    inner = np.array(sorted(_ring(size) | _trees(size)), np.int64).reshape(-1, 2)
+    inner = np.array(sorted(ring_edges(size) | tree_edges(size)), np.int64).reshape(-1, 2)
     parts += [_coded(stage[inner[:, 0]], stage[inner[:, 1]], 1) for stage in host]
     group = layout.ep * layout.tp  # GPUs; it may begin and end within a host
     for first in range(0, layout.hosts * layout.rails, group):
@@ -96,11 +96,12 @@ def _coded(a: I64, b: I64, code: int) -> I64:
     return np.stack([a, b, np.full_like(a, code)], axis=1)
 
 
-def _ring(size: int) -> set[tuple[int, int]]:
+def ring_edges(size: int) -> set[tuple[int, int]]:
+    """Edges of a ring over 0 .. size - 1."""
     return {(i, (i + 1) % size) for i in range(size) if size > 1}
 
 
-def _trees(size: int) -> set[tuple[int, int]]:
+def tree_edges(size: int) -> set[tuple[int, int]]:
     """Edges of a binary tree over 0 .. size - 1 and of its mirror or shift, so that inner nodes
     of one are leaves of the other."""
     edges = {(i, _parent(i, size)) for i in range(1, size)}

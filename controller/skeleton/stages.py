@@ -1,0 +1,106 @@
+"""Pipeline stages: groups of hosts in the order of their bursts, and stages inside a host."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.skeleton import clusters, profiles, shifts
+from controller.skeleton.clusters import Grouping
+from controller.skeleton.parameters import SkeletonParameters
+from controller.skeleton.profiles import Slots
+from controller.skeleton.rhythm import Rhythm
+from controller.skeleton.spectra import C64, F64
+
+I64 = NDArray[np.int64]
+
+
+class Stages(NamedTuple):
+    """Hosts (H,) in groups of the same positions, the groups in the order of their bursts.
+
+    groups    with numbers in the order of time
+    later_s   (G,) how much later than the first group each bursts [s]
+    shift_s   (H,) of each host
+    inside    (S,) which of the host's stages the rnic of each slot belongs to, in order of time
+    """
+
+    groups: Grouping
+    later_s: F64
+    shift_s: F64
+    inside: I64
+
+    @property
+    def per_host(self) -> int:
+        """Stages inside a host."""
+        return int(self.inside.max()) + 1
+
+
+def host_shifts(rhythm: Rhythm, place: Slots) -> tuple[F64, F64]:
+    """(H,) how much later than others each host bursts, (H, S) each of its rnics [s]."""
+    response = rhythm.burst_responses()  # (2, N, F)
+    axis = shifts.Axis(
+        rhythm.bytes.frequency_hz, np.ones(response.shape[2]), float(rhythm.period_s)
+    )
+    by_slot = response[:, place.rnic].transpose(1, 2, 0, 3)  # (H, S, 2, F)
+    by_slot = np.where((place.rnic >= 0)[:, :, None, None], by_slot, 0).astype(np.complex64)
+    hosts, slots = place.rnic.shape
+    whole: C64 = by_slot.reshape(hosts, slots * 2, -1)
+    of_host = shifts.shifts(whole, shifts.aligned_reference(whole, axis), axis)
+    single: C64 = by_slot.reshape(hosts * slots, 2, -1)
+    reference = shifts.aligned_reference(single, axis)
+    return of_host, shifts.shifts(single, reference, axis).reshape(hosts, slots)
+
+
+def find(rhythm: Rhythm, place: Slots, options: SkeletonParameters) -> Stages:
+    """Stages of a job's hosts from what their rnics did."""
+    given = rhythm.level
+    weight = profiles.weights(given, rhythm.level_drive)
+    middle = (given.start_s[-1] + given.window_s) / 2
+    # frames of the two folds share no sample
+    early, late = given.start_s + given.window_s <= middle, given.start_s >= middle
+    folds = (None, early, late)
+    whole, one, other = profiles.compact(
+        *(profiles.profiles(rhythm.responses(fold), weight, place) for fold in folds)
+    )
+    label = clusters.finest(whole, one, other, options)
+    of_host, of_slot = host_shifts(rhythm, place)
+    period = float(rhythm.period_s)
+    main = label >= 0
+    limits = (options.clock_s, options.separation, options.doubt)
+    label[main] = shifts.merged(label[main], of_host[main], period, *limits)
+    by_time = shifts.blocks(of_host, period, *limits)
+    if by_time.max() > label.max():
+        label = by_time
+    return _ordered(clusters.balanced(label, whole, options), of_host, of_slot, period, options)
+
+
+def _ordered(
+    found: Grouping, of_host: F64, of_slot: F64, period_s: float, options: SkeletonParameters
+) -> Stages:
+    centre = shifts.unrolled(shifts.centres(of_host, found.group, period_s), period_s)
+    order = np.argsort(centre)
+    rank = np.argsort(order)
+    groups = found._replace(group=rank[found.group], places=found.places[order])
+    return Stages(groups, centre[order], of_host, _inside(of_slot, of_host, period_s, options))
+
+
+def _inside(of_slot: F64, of_host: F64, period_s: float, options: SkeletonParameters) -> I64:
+    """(S,) stage inside the host of each slot: rnics of a host share its clock.
+
+    Slots are apart in time when their median offsets are, by half of what clocks may differ and
+    by more than their scatter explains; all stages have equally many slots, or there is one.
+    """
+    hosts, slots = of_slot.shape
+    offset = shifts.wrapped(of_slot - of_host[:, None], period_s)
+    centre = np.median(offset, axis=0)
+    spread = np.median(np.abs(offset - centre)) / np.sqrt(hosts)
+    order = np.argsort(centre, kind="stable")
+    apart = np.diff(centre[order]) >= max(options.clock_s / 2, options.separation * spread)
+    label = np.concatenate([[0], np.cumsum(apart)])
+    count = np.bincount(label)
+    out = np.zeros(slots, np.int64)
+    if (count == count[0]).all():
+        out[order] = label
+    return out
