@@ -29,9 +29,9 @@ from skeletonhunter.terminal import complain
 #: In the order of ``--help``.
 COMMANDS: Final = (
     "demo", "diagnose", "up", "services", "probing.ping_lists", "probing.coverage",
-    "probing.skeleton",    "setup.migrate", "setup.topics", "inventory.topology", "inventory.maintenance", "simulate",
-    "fabric.lifecycle", "check", "bench", "setup.keys", "setup.settings",
-    "params",
+    "probing.skeleton", "setup.migrate", "setup.topics", "inventory.topology",
+    "inventory.maintenance", "simulate", "fabric.lifecycle", "check", "bench", "setup.keys",
+    "setup.settings", "params",
 )  # fmt: skip
 
 

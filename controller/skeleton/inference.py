@@ -106,7 +106,7 @@ def _infer(given: Throughput, options: SkeletonParameters) -> Skeleton:
     held_out = rhythm.measure(given.seconds(seen, seconds), options)
     fidelity = _fidelity(known, held_out, place, options)
     slots = place.rnic.shape[1]
-    expert_of = residuals.expert_groups(shown, found, place, options)
+    expert_of = residuals.expert_groups(shown, found, place, known.period_s, options)
     cluster, stage, expert = (np.full(len(rnics), -1, np.int64) for _ in range(3))
     exception = np.zeros(len(rnics), bool)
     for slot in range(slots):

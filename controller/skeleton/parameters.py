@@ -37,6 +37,10 @@ class SkeletonParameters:
     )  # fmt: skip
     shortest_round_s: int = parameter(8, unit="s", source="chosen: rounds last 10 s or more")
     longest_round_s: int = parameter(120, unit="s", source="chosen: four rounds of ~30 s")
+    nearly: float = parameter(
+        0.85, unit="1", source="chosen: of the best repetition; micro-batches repeat less well "
+        "than rounds; skeletonhunter check skeleton"
+    )  # fmt: skip
     unbalance: float = parameter(
         0.5,
         unit="1",
@@ -59,10 +63,16 @@ class SkeletonParameters:
     exceptions: float = parameter(
         0.25, unit="1", source="chosen: stragglers and other outliers, e.g. one replica of four"
     )
+    least_hosts: int = parameter(
+        4, unit="hosts", source="chosen: a stage of fewer has too few others to compare a pair with"
+    )
     together: float = parameter(
-        0.3, unit="1", source="chosen: correlation of hosts of an expert group beyond their stage; "
-        "skeletonhunter check skeleton"
+        0.85, unit="1", source="chosen: correlation of loads of an expert group over rounds; five "
+        "standard errors of 20 rounds (Fisher); skeletonhunter check skeleton"
     )  # fmt: skip
+    least_rounds: int = parameter(
+        12, unit="rounds", source="chosen: with fewer, chance correlations reach those of a group"
+    )
     doubtless: float = parameter(
         6.0, unit="standard deviations", source="chosen: a match of replicas is used only where "
         "none of thousands is expected by chance; skeletonhunter check skeleton"

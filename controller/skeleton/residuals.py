@@ -23,28 +23,49 @@ I64 = NDArray[np.int64]
 
 
 def expert_groups(
-    given: Throughput, found: Stages, place: Slots, options: SkeletonParameters
+    given: Throughput, found: Stages, place: Slots, period_s: int, options: SkeletonParameters
 ) -> I64:
     """(H,) number of each host's expert group, -1 where a stage shows none.
 
-    Hosts whose loads vary together beyond their stage's; in a stage either all groups are of one
-    size or none is believed.
+    Hosts whose loads vary together from round to round, beyond their stage's: bytes of whole
+    rounds, because a shift in time within a round must not look like load. In a stage all groups
+    are of one size, and there are three or more, or none is believed: hosts that are a little early
+    and a little late look like two.
     """
     out = np.full(len(place.host), -1, np.int64)
     number = 0
     for group in range(len(found.later_s)):
         hosts = np.flatnonzero(found.groups.group == group)
-        if len(hosts) < _LEAST:
+        if len(hosts) < options.least_hosts:
             continue
-        both = residuals(given.tx, hosts, place) + residuals(given.rx, hosts, place)
-        alike = _correlation(both.sum(axis=1), both.sum(axis=1))
+        load = _loads(given, hosts, place, period_s)
+        if load.shape[1] < options.least_rounds:
+            continue
+        alike = _correlation(load, load)
         np.fill_diagonal(alike, 0)
-        limit = max(options.together, options.doubtless / np.sqrt(both.shape[2]))
-        parts, label = connected_components(alike > limit, directed=False)
+        parts, label = connected_components(alike > options.together, directed=False)
         count = np.bincount(label)
-        if parts > 1 and count[0] > 1 and (count == count[0]).all():
+        if parts > 2 and count[0] > 1 and (count == count[0]).all():
             out[hosts] = number + label
             number += parts
+    return out
+
+
+def _loads(given: Throughput, hosts: I64, place: Slots, period_s: int) -> F64:
+    """(H, R) logarithms of the bytes of each host in each round, without the mean of the hosts.
+
+    Rounds are cut where the hosts are least busy.
+    """
+    rnic = place.rnic[hosts]
+    rate = np.where((rnic >= 0)[..., None], given.tx[rnic] + given.rx[rnic], 0).sum(axis=1)
+    whole = np.convolve(rate.mean(axis=0), np.ones(3), mode="same")
+    cuts = [
+        first + int(whole[first : first + period_s].argmin())
+        for first in range(0, whole.shape[0] - period_s + 1, period_s)
+    ]
+    sums = np.log(np.maximum(np.add.reduceat(rate, cuts, axis=1)[:, :-1], 1.0))
+    sums = sums - sums.mean(axis=0)
+    out: F64 = (sums - sums.mean(axis=1, keepdims=True)).astype(np.float64)
     return out
 
 
@@ -58,7 +79,7 @@ def matched(
     left: dict[int, tuple[F32, F32]] = {}
     for group in range(len(found.later_s)):
         hosts = np.flatnonzero(found.groups.group == group)
-        if len(hosts) < _LEAST:
+        if len(hosts) < options.least_hosts:
             return out
         left[group] = residuals(given.tx, hosts, place), residuals(given.rx, hosts, place)
     first = np.flatnonzero(found.inside == 0)
@@ -95,7 +116,7 @@ def residuals(values: F32, hosts: I64, place: Slots) -> F32:
     return made
 
 
-def _correlation(a: F32, b: F32) -> F64:
+def _correlation(a: NDArray[np.floating], b: NDArray[np.floating]) -> F64:
     """(A, B) correlations of rows (A, T) and (B, T)."""
     x, y = (each - each.mean(axis=1, keepdims=True) for each in (a, b))
     norms = np.outer(np.linalg.norm(x, axis=1), np.linalg.norm(y, axis=1))
@@ -118,7 +139,3 @@ def _clear(alike: F64, doubtless: float) -> I64 | None:
     spread = 1.4826 * float(np.median(np.abs(others - np.median(others))))
     rival = np.fmax(np.nanmax(rest, axis=1)[row], np.nanmax(rest, axis=0)[column])
     return column if (best - rival).min() > doubtless * spread else None
-
-
-#: Hosts of a group from which on its residuals tell more than that the group has several hosts.
-_LEAST = 4

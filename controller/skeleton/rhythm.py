@@ -60,7 +60,9 @@ def measure(given: Throughput, options: SkeletonParameters) -> Rhythm:
     root = _scaled(np.sqrt(both))
     level = spectra.frames(root, options.window_s, options.hop_s)
     burst = spectra.frames(rates, options.window_s, options.hop_s)
-    period, repeats = spectra.repetition(root, options.shortest_round_s, options.longest_round_s)
+    period, repeats = spectra.repetition(
+        root, options.shortest_round_s, options.longest_round_s, options.nearly
+    )
     return Rhythm(level, burst, spectra.drive(level), spectra.drive(burst), period, repeats)
 
 
@@ -113,7 +115,7 @@ def why_not(whole: Rhythm, given: Throughput, options: SkeletonParameters) -> st
     halves = [
         spectra.repetition(
             np.sqrt(np.concatenate([part.tx, part.rx])),
-            options.shortest_round_s, options.longest_round_s,
+            options.shortest_round_s, options.longest_round_s, options.nearly,
         )[1]
         for part in (given.seconds(0, middle), given.seconds(middle, given.tx.shape[1]))
     ]  # fmt: skip

@@ -23,8 +23,6 @@ I64 = NDArray[np.int64]
 _BLOCK = 512
 #: Of the power method: enough for a second singular value of nine tenths of the first.
 _ITERATIONS = 60
-#: Of the best repetition: as good as it.
-_NEARLY = 0.85
 
 
 class Frames(NamedTuple):
@@ -126,14 +124,14 @@ def coherence(given: Frames, common: Drive) -> F64:
     return out
 
 
-def repetition(given: F32, shortest_s: int, longest_s: int) -> tuple[int, float]:
+def repetition(given: F32, shortest_s: int, longest_s: int, nearly: float) -> tuple[int, float]:
     """(period [s], autocorrelation there) of the rounds of (M, T) series.
 
     The mean of the series' autocorrelations: shifts between series do not blur it. At each lag it
     is averaged over a fortieth of the lag either way, at least a second, and compared with the same
     average around lag 0: rounds that vary in length repeat as well as exact ones. The period is the
-    shortest lag that repeats nearly as well as the best one does: micro-batches repeat less well
-    than rounds, two rounds no better than one. (0, 0.0) where nothing repeats.
+    shortest lag that repeats ``nearly`` (a share) as well as the best one does: micro-batches
+    repeat less well than rounds, two rounds no better than one. (0, 0.0) where nothing repeats.
     """
     seconds = given.shape[1]
     power = np.zeros(seconds + 1)
@@ -159,5 +157,5 @@ def repetition(given: F32, shortest_s: int, longest_s: int) -> tuple[int, float]
     inner = inner[(curve[inner] >= curve[inner - 1]) & (curve[inner] >= curve[inner + 1])]
     if not len(inner) or curve[inner].max() <= 0:
         return 0, 0.0
-    found = inner[curve[inner] >= _NEARLY * curve[inner].max()][0]
+    found = inner[curve[inner] >= nearly * curve[inner].max()][0]
     return int(lag[found]), float(curve[found])

@@ -32,6 +32,7 @@ TABLE = table()
 #: list, or breaks the code.
 STRUCTURAL = {
     "units": {
+        "controller.skeleton.series": ("_NS",),
         "localizer.detectors.alarm_budget": ("WEEK_S",),
         "localizer.fabric.incidence.factored": ("_UNIT",),
         "streams.admission.admission": ("_NS",),
@@ -60,6 +61,7 @@ STRUCTURAL = {
     },
     "facts of mathematics and of the fabric's shape": {
         "localizer.baselines.cadence": ("_SCRAMBLE",),
+        "controller.skeleton.shifts": ("_MAD_TO_SIGMA",),
         "localizer.baselines.robust": ("MAD_TO_SIGMA",),
         "localizer.detectors.drift": ("_MEDIAN_CHI2",),
         "localizer.fabric.incidence.incidence": ("_ECMP_SEGMENTS",),
@@ -67,6 +69,8 @@ STRUCTURAL = {
     },
     "numerical guards": {
         "controller.ping_lists.host_list": ("_MODULUS",),
+        "controller.skeleton.shifts": ("_STEP_S",),
+        "controller.skeleton.spectra": ("_ITERATIONS",),
         "localizer.detectors.lof": ("_TINY",),
         "localizer.strategies.crossing": ("_SURE",),
         "localizer.strategies.netbouncer": ("_FLOOR",),
@@ -77,6 +81,7 @@ STRUCTURAL = {
         "controller.inventory.formats.sonic": ("_ROUTER_BITS",),
     },
     "sizes of blocks, caches and tables, which change the time and memory but no result": {
+        "controller.skeleton.spectra": ("_BLOCK",),
         "localizer.detectors.lof": ("_BLOCK",),
         "localizer.fabric.incidence.factored": ("_BLOCK",),
         "localizer.fabric.incidence.incidence": ("_SPARE_ROWS", "_SPARE_PAIRS", "_SPARE_SWITCHES"),
