@@ -22,8 +22,7 @@ class Edit(NamedTuple):
 
 
 class HostList:
-    """Active entries of a host. The ETag depends on the content alone, so that it is the same after
-    a restart and on every controller.
+    """Active entries of a host. The ETag depends on the content alone, whatever its history.
 
     version  rises with each change, while the process runs
     entries  (source, target) -> source ports [count]

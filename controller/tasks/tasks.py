@@ -116,9 +116,9 @@ class Tasks:
         return tasks
 
     def documents(self) -> Documents:
-        """Everything that is known, as it is published."""
+        """Everything that is known, as it is published; containers in order of their creation."""
         return Documents(
-            list(self.placements.values()), list(self.jobs.values()),
+            sorted(self.placements.values(), key=creation), list(self.jobs.values()),
             list(self.maintenance.values()),
         )  # fmt: skip
 
@@ -130,7 +130,9 @@ class Tasks:
     def apply(self, event: AnyEvent) -> Changes:
         """Take an event in; returns what it changes: nothing for a repeated or outdated one.
 
-        Costs the claims of the containers that it names, and of all of a job's where the job ends.
+        Containers that it changes are in order of their creation, as they are in ``documents``: so
+        ping lists are dealt alike after a restart. Costs the claims of the containers that it
+        names, and of all of a job's where the job ends.
         """
         changes = Changes()
         time = rfc3339_of_ms(event.time_ms)
@@ -149,6 +151,7 @@ class Tasks:
             self._place(event, time, [event.by], changes)
         else:
             self._work(event, time, changes)
+        changes.containers.sort(key=lambda change: creation(change.after))
         return changes
 
     def forget(self, now_ms: int, parameters: TaskParameters = DEFAULT) -> Forgotten:
@@ -280,6 +283,12 @@ class Tasks:
         if new is not old and new != old:
             self.maintenance[key] = new
             changes.maintenance.append(new)
+
+
+def creation(box: Placement) -> tuple[int, str]:
+    """Sorts containers by when they were first placed, then by name."""
+    placed = [each.valid_from for each in box.claims if each.state == "starting"]
+    return min(map(milliseconds_of, placed or [box.valid_from])), box.node_id
 
 
 def _claim(event: Event, state: State, time: str, node_sn: str = "") -> Claim:
