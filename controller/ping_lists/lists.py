@@ -98,6 +98,15 @@ class PingLists:
         """All hosts, in the order of the topology."""
         return list(self._lists)
 
+    @property
+    def jobs(self) -> list[str]:
+        """Jobs that have containers here, sorted."""
+        return sorted(
+            name
+            for name, job in self._jobs.items()
+            if job.containers and not name.startswith("container:")
+        )
+
     def host(self, node_sn: str, *, ready: bool) -> set[str]:
         """A host's own agent has registered, or it drains or is gone: its part of the underlay."""
         if node_sn in self._lists:

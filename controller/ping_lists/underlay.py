@@ -33,7 +33,8 @@ def plan(
       many as cover each uplink of the two with probability ``coverage``; and all pairs between the
       same two groups of ToRs together cover each link between their uplinks;
     - the rnics of a host probe their neighbours, which reveals faults between a host's rnics.
-    Rnics whose ToR is not known are spread over their rail, as in ``rail_spread``.
+    Rnics whose ToR, or what lies above it, is not known are spread over their rail, as in
+    ``rail_spread``.
     """
     merged: Counter[tuple[str, str]] = Counter()
     by_tor: defaultdict[str, list[Endpoint]] = defaultdict(list)
@@ -45,7 +46,8 @@ def plan(
             merged[_key(one, other)] = 1
     for pair in _between_tors(topology, by_tor, parameters):
         merged[pair.a, pair.b] += pair.ports
-    lost = [rnic for rnic in rnics.values() if not rnic.asw]
+    linked = {end for pair in topology.links for end in pair}
+    lost = [rnic for rnic in rnics.values() if rnic.asw not in linked]
     for pair in [*rail_spread(lost, parameters), *host_rings(rnics.values(), parameters)]:
         merged[pair.a, pair.b] = max(merged[pair.a, pair.b], pair.ports)
     return [Pair(a, b, ports) for (a, b), ports in sorted(merged.items())]

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from controller.ping_lists.lists import PingLists
+from controller.state import ControllerState, Outcome
 from controller.tasks.events import (
     AnyEvent,
     Box,
@@ -21,7 +22,6 @@ from controller.tasks.events import (
     ContainerReady,
     JobSubmitted,
 )
-from controller.tasks.tasks import Tasks
 from schemas.documents.topology import Host
 from testbed.topologies.clos import ClosSpec, build, overlay_endpoints
 
@@ -40,13 +40,15 @@ def controller() -> dict[str, Any]:
     )  # fmt: skip
     topology = build(spec, 1)
     began = time.process_time()
-    tasks, lists = Tasks(), PingLists(topology)
+    state = ControllerState()
+    state.topology(topology)
+    lists = state.lists[topology.fabric]
     for host in topology.hosts:
-        lists.host(host.node_sn, ready=True)
+        state.agent(topology.fabric, host.node_sn, ready=True)
     groups = [topology.hosts[at : at + _JOB] for at in range(0, _HOSTS, _JOB)]
     for number, hosts in enumerate(groups):
         for event in _started(number, 0, hosts, _START_MS):
-            _apply(tasks, lists, event, {})
+            state.apply(event)
     filled_s = time.process_time() - began
     seen = {node_sn: lists.etag(node_sn) for node_sn in lists.hosts}
     events = [
@@ -58,7 +60,7 @@ def controller() -> dict[str, Any]:
     slowest_s, began = 0.0, time.process_time()
     for event in events:
         started = time.process_time()
-        for delta in _apply(tasks, lists, event, seen):
+        for delta in _deltas(lists, state.apply(event), seen):
             sent_bytes += len(delta)
             deltas += 1
         slowest_s = max(slowest_s, time.process_time() - started)
@@ -74,22 +76,14 @@ def controller() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _apply(
-    tasks: Tasks, lists: PingLists, event: AnyEvent, seen: dict[str, str]
-) -> Iterator[bytes]:
-    """Deltas for the hosts whose lists an event changes, of those whose ETags are in ``seen``."""
-    changes = tasks.apply(event)
-    changed: set[str] = set()
-    for job in changes.jobs:
-        changed |= lists.job(job)
-    for change in changes.containers:
-        changed |= lists.container(change.after)
+def _deltas(lists: PingLists, outcome: Outcome, seen: dict[str, str]) -> list[bytes]:
+    """What the hosts whose lists an event has changed are sent; ``seen`` are their ETags."""
     out = []
-    for node_sn in changed & seen.keys():
+    for _, node_sn in outcome.notified:
         delta = lists.delta(node_sn, seen[node_sn])
         out.append(msgspec.json.encode(lists.document(node_sn) if delta is None else delta))
         seen[node_sn] = lists.etag(node_sn)
-    return iter(out)
+    return out
 
 
 def _started(number: int, life: int, hosts: list[Host], time_ms: int) -> Iterator[AnyEvent]:

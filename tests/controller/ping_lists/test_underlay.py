@@ -81,6 +81,14 @@ def test_rnics_without_a_known_tor_are_spread_over_their_rail() -> None:
     assert len(plan) == 6 * 5 // 2
 
 
+def test_rnics_of_tors_without_known_links_are_spread_over_their_rail_too() -> None:
+    topology = two_tiers(6, rails=1)
+    unlinked = Topology(hosts=topology.hosts, switches=topology.switches)
+    plan, rnics = planned(unlinked)
+    assert len(plan) == 6 * 5 // 2
+    assert any(rnics[pair.a].asw != rnics[pair.b].asw for pair in plan)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 16, 100])
 @pytest.mark.parametrize("limit", [1, 2, 5, 16])
 def test_places_of_a_ring_are_paired_symmetrically_and_within_the_limit(

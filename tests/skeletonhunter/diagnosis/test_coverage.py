@@ -119,6 +119,25 @@ def test_links_and_components_that_no_probe_crosses_are_named(
     assert f"4 of {dark['of']} links and components never crossed: link:rnic:10.9.9.9" in done.err
 
 
+def test_links_that_only_probes_of_unknown_routes_may_cross_are_named(
+    command: Command, small: Written, tmp_path: Path
+) -> None:
+    spine = next(
+        each["id"]
+        for each in json.loads(small.topology.read_text())["switches"]
+        if each["tier"] == "dsw"
+    )
+    rows = Path(small.pings).read_text().splitlines(keepends=True)
+    partly = tmp_path / "partly-traced.ndjson"
+    partly.write_text("".join(row for row in rows if spine not in row))
+    done = command("diagnose", partly, "--topology", small.topology)
+    (line,) = [each for each in done.err.splitlines() if "no probe whose route is known" in each]
+    assert f"link:spine:{spine}|tor:" in line
+    assert "links and components never crossed" in done.err
+    whole = command("diagnose", small.pings, "--topology", small.topology, "--format", "json")
+    assert coverage_of(whole.err)["untraced_links"] == []
+
+
 def test_the_help_says_where_coverage_is(command: Command) -> None:
     done = " ".join(command("diagnose", "--help").out.split())
     assert '{"coverage": {...}}' in done
