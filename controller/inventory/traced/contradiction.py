@@ -34,9 +34,9 @@ class Contradiction:
 
 
 def shown(evidence: Evidence) -> str:
-    """How many traceroutes show something."""
+    """How many traceroutes of how many five-tuples."""
     traces, five_tuples = evidence.traces, len(evidence.five_tuples)
     return (
-        f"{traces} traceroute{'s' if traces > 1 else ''} ({five_tuples} "
-        f"five-tuple{'s' if five_tuples > 1 else ''}) show"
+        f"{traces} traceroute{'s' if traces > 1 else ''} of {five_tuples} "
+        f"five-tuple{'s' if five_tuples > 1 else ''}"
     )

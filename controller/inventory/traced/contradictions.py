@@ -62,7 +62,8 @@ def compare(
     found += [
         Contradiction(
             "unlisted link", list(link),
-            f"{link[0]} - {link[1]}: not in the document, but {shown(evidence)}; add the link",
+            f"{link[0]} - {link[1]}: not in the document, but {shown(evidence)} cross it; add the "
+            "link",
             evidence.traces, example=str(evidence.example),
         )
         for link, evidence in sorted(extra.items())
@@ -75,7 +76,8 @@ def compare(
     found += [
         Contradiction(
             "unknown rnic", [rnic],
-            f"{rnic}: no rnic of the document, but {shown(evidence)}; add it to its host",
+            f"{rnic}: no rnic of the document, but {shown(evidence)} begin or end there; add it to "
+            "its host",
             evidence.traces, example=str(evidence.example),
         )
         for rnic, evidence in sorted(observed.strangers.items())
@@ -106,7 +108,7 @@ def _unknown(hop: str, evidence: Evidence, observed: Observed, shares: Shares) -
     may_be = f"; {candidates.pop()} is the only switch there" if len(candidates) == 1 else ""
     return Contradiction(
         "unknown switch", [hop],
-        f"{hop}: no switch and no address of one, but {shown(evidence)} {where}{may_be}; add the "
-        "switch, or the address to its switch",
+        f"{hop}: no switch and no address of one, but {shown(evidence)} cross it {where}{may_be}; "
+        "add the switch, or the address to its switch",
         evidence.traces, example=str(evidence.example),
     )  # fmt: skip

@@ -32,8 +32,8 @@ def swapped(
                     "swapped ports",
                     [*one, *two],
                     f"{_dash(one)} and {_dash(two)}: no traceroute crosses them, but "
-                    f"{shown(one_way)} {_dash(first)} and {shown(other_way)} {_dash(second)}; "
-                    "exchange them in the document, or the cables",
+                    f"{shown(one_way)} cross {_dash(first)} and {shown(other_way)} "
+                    f"{_dash(second)}; exchange them in the document, or the cables",
                     one_way.traces + other_way.traces,
                     example=str(one_way.example),
                 )

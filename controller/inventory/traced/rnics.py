@@ -37,8 +37,9 @@ def elsewhere(
             out.append(Contradiction(
                 "swapped ports", [rnic, other],
                 f"{rnic} of {host} and {other} of {of[other][0]}: the document has them behind "
-                f"{own.asw} and {switch}, but {shown(evidence)} and {shown(theirs)} behind "
-                f"{switch} and {own.asw}; exchange them in the document, or the cables",
+                f"{own.asw} and {switch}, but {shown(evidence)} have the first behind "
+                f"{switch} and {shown(theirs)} the second behind {own.asw}; exchange them in the "
+                "document, or the cables",
                 evidence.traces + theirs.traces, example=str(evidence.example),
             ))  # fmt: skip
             continue
@@ -46,8 +47,8 @@ def elsewhere(
         also = observed.at.get((rnic, own.asw))
         out.append(Contradiction(
             "rnic elsewhere", [rnic],
-            f"{rnic} of {host}: behind {own.asw} in the document, but {shown(evidence)} behind "
-            f"{switch}{f', {also.traces} behind {own.asw}' if also else ''}; correct its asw",
+            f"{rnic} of {host}: behind {own.asw} in the document, but {shown(evidence)} have it "
+            f"behind {switch}{f', {also.traces} behind {own.asw}' if also else ''}; correct its asw",
             evidence.traces, example=str(evidence.example),
         ))  # fmt: skip
     return out
