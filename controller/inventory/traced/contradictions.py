@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controller.inventory.traced import links, rnics
-from controller.inventory.traced.absence import Shares
 from controller.inventory.traced.contradiction import Contradiction, shown
 from controller.inventory.traced.parameters import DEFAULT, TracedParameters
 from controller.inventory.traced.routes import Evidence, Observed, links_of
+from controller.ping_lists.ecmp import SwitchPaths
 from schemas.documents.topology import Topology
 
 
@@ -50,7 +50,7 @@ def compare(
 
     found += rnics.elsewhere(topology, observed, _enough_of(observed.at, parameters))
     documented = list(links_of(topology))
-    shares = Shares(documented)
+    paths = SwitchPaths(topology)
     extra = {
         link: evidence
         for link, evidence in observed.links.items()
@@ -68,11 +68,11 @@ def compare(
         )
         for link, evidence in sorted(extra.items())
     ]  # fmt: skip
-    stale, unknown = links.stale(topology, shares, observed, absent, parameters, notes)
+    stale, unknown = links.stale(topology, paths, observed, absent, parameters, notes)
     found += stale
     for hop, evidence in sorted(observed.unknown.items()):
         if enough(evidence):
-            found.append(_unknown(hop, evidence, observed, shares))
+            found.append(_unknown(hop, evidence, observed, paths))
     found += [
         Contradiction(
             "unknown rnic", [rnic],
@@ -98,14 +98,14 @@ def _enough_of(
     return {key: e for key, e in at.items() if e.traces >= parameters.least_traces}
 
 
-def _unknown(hop: str, evidence: Evidence, observed: Observed, shares: Shares) -> Contradiction:
+def _unknown(hop: str, evidence: Evidence, observed: Observed, paths: SwitchPaths) -> Contradiction:
     sides = sorted(observed.between[hop], key=str)
-    candidates = set.intersection(*(
-        shares.near(a) & shares.near(b) if a and b else shares.near(a or b or "") for a, b in sides
+    candidates = frozenset.intersection(*(
+        paths.group(a) & paths.group(b) if a and b else paths.group(a or b or "") for a, b in sides
     ))  # fmt: skip
     a, b = sides[0]
     where = f"between {a} and {b}" if a and b else f"next to {a or b}" if a or b else "alone"
-    may_be = f"; {candidates.pop()} is the only switch there" if len(candidates) == 1 else ""
+    may_be = f"; {next(iter(candidates))} is the only switch there" if len(candidates) == 1 else ""
     return Contradiction(
         "unknown switch", [hop],
         f"{hop}: no switch and no address of one, but {shown(evidence)} cross it {where}{may_be}; "

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Sequence, Set
 from itertools import combinations
 
-from controller.inventory.traced.absence import Shares, log_missed
+from controller.inventory.traced.absence import log_missed
 from controller.inventory.traced.contradiction import Contradiction, Kind, shown
 from controller.inventory.traced.parameters import TracedParameters
 from controller.inventory.traced.routes import Evidence, Link, Observed
+from controller.ping_lists.ecmp import SwitchPaths
 from schemas.documents.topology import Topology
 
 
@@ -43,19 +44,19 @@ def swapped(
 
 def stale(
     topology: Topology,
-    shares: Shares,
+    paths: SwitchPaths,
     observed: Observed,
     absent: Sequence[Link],
     parameters: TracedParameters,
     notes: list[str],
 ) -> tuple[list[Contradiction], int]:
     """Links that routes had to show; and how many are not seen for want of five-tuples."""
-    missed = log_missed(shares, observed.whole)
+    missed = log_missed(paths, observed.whole)
     level = math.log(parameters.level / max(len(missed), 1))
     unlikely = [link for link in absent if missed.get(link, (0.0, 0.0))[0] <= level]
     polarized = _polarized(topology, unlikely, missed, parameters)
     if polarized:
-        whole = _whole_switches(shares, polarized)
+        whole = _whole_switches(paths, polarized)
         notes.append(
             f"{len(polarized)} links above the ToRs carry no traced five-tuple, some at most "
             "switches of the tier: their hashes repeat the choice of the switches below "
@@ -65,7 +66,7 @@ def stale(
         )
     counted = [link for link in unlikely if link not in polarized]
     out = []
-    for switch in _whole_switches(shares, set(counted)):
+    for switch in _whole_switches(paths, set(counted)):
         own = [link for link in counted if switch in link]
         counted = [link for link in counted if switch not in link]
         log = max(missed[link][0] for link in own)
@@ -92,13 +93,13 @@ def _stale(kind: Kind, subject: list[str], what: str, expected: float, log: floa
     return Contradiction(kind, subject, text, round(expected), math.exp(log))
 
 
-def _whole_switches(shares: Shares, links: Set[Link]) -> list[str]:
+def _whole_switches(paths: SwitchPaths, links: Set[Link]) -> list[str]:
     """Switches above the ToRs all of whose links are among these."""
     ends = sorted({end for link in links for end in link})
     return [
         end
         for end in ends
-        if len(shares.near(end)) > 1 and all(_link(end, near) in links for near in shares.near(end))
+        if len(paths.group(end)) > 1 and all(_link(end, near) in links for near in paths.group(end))
     ]
 
 

@@ -48,7 +48,7 @@ def elsewhere(
         out.append(Contradiction(
             "rnic elsewhere", [rnic],
             f"{rnic} of {host}: behind {own.asw} in the document, but {shown(evidence)} have it "
-            f"behind {switch}{f', {also.traces} behind {own.asw}' if also else ''}; correct its asw",
+            f"behind {switch}{f' ({also.traces} not)' if also else ''}; correct its asw",
             evidence.traces, example=str(evidence.example),
         ))  # fmt: skip
     return out

@@ -56,11 +56,14 @@ def add(
             time_ms=now_ms, source="rest", component=component, start_ms=start_ms,
             until_ms=until_ms, reason=reason, fabric=fabric,
         )  # fmt: skip
-        changed = _Topic().apply(event)
+        topic = _Topic()
+        changed = topic.apply(event)
     except ValueError as why:
         raise BadInput(str(why)) from why
     for each in changed:
         terminal.echo(f"{each.fabric} {each.component}: from {each.start} until {each.until}")
+        if unknown := topic.unknown(each):
+            terminal.echo(f"note: {unknown}; the work has no effect until it is", err=True)
     return 0
 
 
@@ -114,11 +117,15 @@ class _Topic:
     def __init__(self) -> None:
         from controller.tasks.tasks import Documents, Tasks
         from schemas.documents.maintenance import Maintenance
+        from schemas.documents.placement import Placement
+        from schemas.documents.topology import Topology
         from skeletonhunter.commands.inventory import topic_documents
 
         self._kafka = topic_documents.kafka()
         documents = topic_documents.known(self._kafka)
         works = [_stated(each) for each in documents if isinstance(each, Maintenance)]
+        self._topologies = {e.fabric: e for e in documents if isinstance(e, Topology)}
+        self._boxes = [each for each in documents if isinstance(each, Placement)]
         self._tasks: Tasks = Tasks.restored(Documents([], [], works))
 
     def works(self, after_s: float | None) -> list[Maintenance]:
@@ -130,6 +137,19 @@ class _Topic:
             each for each in every
             if after_s is None or (seconds_of(each.until) > after_s and not _called_off(each))
         ]  # fmt: skip
+
+    def unknown(self, work: Maintenance) -> str | None:
+        """Why its component is known neither to the fabric's topology nor to placements; None where
+        it is, or where no topology is published."""
+        from schemas.component_ids import component
+        from schemas.documents.known_components import Known, of_topology
+
+        topology = self._topologies.get(work.fabric)
+        if topology is None:
+            return None
+        boxes = (component("container", e.node_id) for e in self._boxes if e.fabric == work.fabric)
+        ids = frozenset({*of_topology(topology), *boxes})
+        return Known(frozenset({work.fabric}), ids, complete=True).unknown_component(work)
 
     def apply(self, event: AnyEvent) -> list[Maintenance]:
         """Publish the documents that an event changes; returns them. Raises ValueError."""

@@ -11,10 +11,11 @@ from builders.controller.traced_fabrics import clos_fabric, compared, relinked, 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.inventory.traced.absence import Shares, log_missed
+from controller.inventory.traced.absence import log_missed
 from controller.inventory.traced.contradictions import compare
 from controller.inventory.traced.routes import FiveTuple, Observed, Trace
-from schemas.documents.topology import Switch
+from controller.ping_lists.ecmp import SwitchPaths
+from schemas.documents.topology import Switch, Topology
 
 REAL = clos_fabric()
 ASWS, PSWS, DSWS = ([s.id for s in REAL.switches if s.tier == t] for t in ("asw", "psw", "dsw"))
@@ -205,9 +206,9 @@ def test_an_rnic_that_no_host_has_is_unknown() -> None:
 def test_the_probability_of_missing_one_of_n_equal_links_is_that_of_independent_draws(
     five_tuples: int, ways: int
 ) -> None:
-    shares = Shares([("a", f"s{n}") for n in range(ways)] + [("b", f"s{n}") for n in range(ways)])
+    links = [(tor, f"s{n}") for tor in "ab" for n in range(ways)]
     traced = {("a", "b"): {FiveTuple("x", "y", n, 1) for n in range(five_tuples)}}
-    missed = log_missed(shares, traced)
+    missed = log_missed(SwitchPaths(Topology(links=links)), traced)
     for n, end in product(range(ways), "ab"):
         log, expected = missed[end, f"s{n}"]
         assert math.isclose(log, five_tuples * math.log(1 - 1 / ways))
@@ -215,6 +216,7 @@ def test_the_probability_of_missing_one_of_n_equal_links_is_that_of_independent_
 
 
 def test_a_link_that_every_route_crosses_cannot_be_missed() -> None:
-    assert log_missed(Shares([("a", "b")]), {("a", "b"): {FiveTuple("x", "y", 1, 1)}}) == {
+    paths = SwitchPaths(Topology(links=[("a", "b")]))
+    assert log_missed(paths, {("a", "b"): {FiveTuple("x", "y", 1, 1)}}) == {
         ("a", "b"): (-math.inf, 1.0)
     }

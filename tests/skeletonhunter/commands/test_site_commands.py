@@ -88,6 +88,19 @@ def test_maintenance_is_added_listed_and_ended(broker: EmbeddedBroker, command: 
     assert newest["tor:a1"].until < added.out.split("until ")[1]
 
 
+def test_work_on_a_component_that_the_topology_lacks_is_noted(
+    broker: EmbeddedBroker, command: Command, large: Path
+) -> None:
+    how = ("--fabric", "f1", "--for", "2h", "--reason", "optics")
+    assert command("maintenance", "add", "tor:asw-x", *how).err == ""
+    command("topology", "publish", large)
+    done = command("maintenance", "add", "tor:asw-x", *how)
+    assert done.code == 0
+    assert "note: component 'tor:asw-x' is neither in the records nor" in done.error_line
+    host = clos.build(clos.ClosSpec(hosts=2048, rails=8, hosts_per_segment=64), 7).hosts[0]
+    assert command("maintenance", "add", f"host:{host.node_sn}", *how).err == ""
+
+
 def test_work_that_another_program_has_announced_can_be_ended(
     broker: EmbeddedBroker, command: Command
 ) -> None:
