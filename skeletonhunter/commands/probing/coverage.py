@@ -20,16 +20,14 @@ _SHOWN: Final = 8
 def register(app: typer.Typer) -> None:
     """Add ``coverage``."""
 
-    @app.command(
-        epilog="Example: skeletonhunter coverage topology.json --lists lists --traces pings.ndjson"
-    )
+    @app.command(epilog="Example: skeletonhunter coverage topology.json --traceroutes pings.ndjson")
     def coverage(
         topology: Annotated[Path, typer.Argument(help="The fabric, with its containers.")],
         lists: Annotated[
             Path | None,
             typer.Option(help="Directory of ping lists; without, those that would be planned."),
         ] = None,
-        traces: Annotated[
+        traceroutes: Annotated[
             list[str] | None,
             typer.Option(help="Ping records with traceroutes: real routes; repeatable."),
         ] = None,
@@ -63,7 +61,7 @@ def register(app: typer.Typer) -> None:
             plan = planned(fabric)
             documents = [plan.document(node_sn) for node_sn in plan.hosts]
         every = [probed for document in documents for probed in entries(document)]
-        routes = inputs.read_routes(traces or [], fabric)
+        routes = inputs.read_routes(traceroutes or [], fabric)
         found = report(fabric, every, rule, routes)
         if as_json:
             typer.echo(json.dumps(_document(fabric, found, within)))
@@ -111,7 +109,7 @@ def _table(found: Coverage, within_s: float, *, each_link: bool) -> str:
     else:
         lines.append(
             "routes are not known: where switches hash alike (no hash seed of their own), links "
-            "that count as crossed may carry no probe; --traces tells"
+            "that count as crossed may carry no probe; --traceroutes tells"
         )
     lines += _named("no probe crosses", found.uncovered())
     lines += _named("no traced five-tuple crosses", found.untraced())

@@ -94,7 +94,7 @@ def test_traceroutes_replace_expectations(command: Command, topology: Path, tmp_
                     rows += [trace(a, b, port, 65300, tor), trace(b, a, 65300, port, tor)]
     records = tmp_path / "traces.ndjson"
     records.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = command("coverage", topology, "--lists", lists, "--traces", records)
+    done = command("coverage", topology, "--lists", lists, "--traceroutes", records)
     assert done.code == 1, "all routes lead over one spine"
     assert f"{len({str(row) for row in rows}):,} routes known" in done.out
     assert "no probe crosses: link:spine:spine-1|tor:tor-0-0" in done.out
@@ -115,7 +115,7 @@ def trace(a: str, b: str, port: int, to_port: int, tor: dict[str, str]) -> dict[
         (("coverage", "absent.json"), "give a readable topology.json"),
         (("coverage", "{}", "--lists", "/nowhere"), "no list of a host"),
         (("coverage", "{}", "--within", "3"), "--within 3: give at least"),
-        (("coverage", "{}", "--traces", "/nowhere"), "give a readable file"),
+        (("coverage", "{}", "--traceroutes", "/nowhere"), "give a readable file"),
         (("ping-lists", "{}", "--out", "/proc/x"), "writable --out"),
         (("ping-lists", "{}", "--out", "unused", "--interval", "9999"), "0.01 to 3600"),
     ],
