@@ -85,6 +85,10 @@ class Ring:
         self._places[place] = None
         heappush(self._free, place)
 
+    def place(self, ip: str) -> int:
+        """The member's place."""
+        return self._place_of[ip]
+
     def peers(self, ip: str) -> list[str]:
         """The members with which a member is paired."""
         at = peers_of(self._place_of[ip], len(self._places), self._limit)

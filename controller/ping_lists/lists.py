@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from controller.ping_lists import endpoints, underlay
@@ -18,6 +19,7 @@ from controller.ping_lists.host_list import HostList
 from controller.ping_lists.job_rings import JobPhase, JobRings
 from controller.ping_lists.pair_graph import Agent, PairGraph
 from controller.ping_lists.parameters import DEFAULT, FIRST_PORT, RESPONDER_PORT, PingListParameters
+from controller.ping_lists.spread import thinned
 from controller.ping_lists.underlay import Pair
 from schemas.documents.placement import Placement
 from schemas.documents.tasks.job import Job
@@ -158,6 +160,8 @@ class PingLists:
     ) -> set[str]:
         """Probe only these pairs of rnics (real_ip) of the job, in both directions.
 
+        Where they give an endpoint more than ``targets_per_endpoint`` peers, some are left out: an
+        inferred skeleton holds all pairs that may carry traffic, as those of a whole ring.
         generation  of ``phase`` when the inference began
         Without effect, but for the reason in ``phase``, where the job has opted out or has changed
         since, or where a pair names an rnic that the job does not use, or none joins two hosts.
@@ -187,7 +191,12 @@ class PingLists:
         if not found:
             return self.decline_skeleton(name, "the inferred skeleton has no pair of two hosts")
         old = self._on_two_hosts(job.pairs())
-        job.skeleton, job.reason = found, "inferred"
+        limit = self._parameters.targets_per_endpoint
+        at = {ip: job.ring(self._graph.endpoint[ip].rail).place(ip) for ip in chain(*found)}
+        kept = frozenset(thinned(found, limit, at))
+        job.skeleton, job.reason = kept, "inferred"
+        if len(kept) < len(found):
+            job.reason += f"; {len(kept):,} of {len(found):,} pairs, {limit} targets an endpoint"
         self._redraw(old, self._on_two_hosts(job.pairs()))
         return self._graph.settle()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -45,3 +47,39 @@ def pairs(members: Sequence[T], limit: int) -> Iterator[tuple[T, T]]:
 def ring(members: Sequence[T]) -> Iterator[tuple[T, T]]:
     """Each pair of neighbours once."""
     yield from pairs(members, 1)
+
+
+def thinned(
+    wanted: Iterable[tuple[str, str]], limit: int, place: Mapping[str, int]
+) -> list[tuple[str, str]]:
+    """Pairs of which each member has at most ``limit``; all of them where none has more.
+
+    place  of each member on its ring
+    Of a member that has more, the pair with the next place that it is paired with comes first:
+    collectives run along rings in this order. The others are drawn evenly, by a hash of the names.
+    """
+    every = sorted(wanted)
+    peers: defaultdict[str, list[str]] = defaultdict(list)
+    for a, b in every:
+        peers[a].append(b)
+        peers[b].append(a)
+    if max(map(len, peers.values()), default=0) <= limit:
+        return every
+    size = max(place.values()) + 1
+    after = {
+        own: min(others, key=lambda peer: ((place[peer] - place[own] - 1) % size, peer))
+        for own, others in peers.items()
+    }
+
+    def rank(pair: tuple[str, str]) -> tuple[bool, bytes]:
+        a, b = pair
+        drawn = blake2b("\0".join(pair).encode(), digest_size=8).digest()
+        return after[a] != b and after[b] != a, drawn
+
+    count: Counter[str] = Counter()
+    kept = []
+    for a, b in sorted(every, key=rank):
+        if count[a] < limit and count[b] < limit:
+            kept.append((a, b))
+            count.update((a, b))
+    return sorted(kept)

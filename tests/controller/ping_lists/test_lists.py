@@ -363,3 +363,13 @@ def test_lists_without_containers_and_links_are_empty() -> None:
     lists = PingLists(msgspec.structs.replace(TOPOLOGY, hosts=lonely.hosts, links=[]))
     lists.host("h000", ready=True)
     assert entries(lists) == set()
+
+
+def test_of_a_skeleton_with_too_many_pairs_some_are_left_out_and_successors_are_kept() -> None:
+    lists = started()
+    rnics = [f"10.0.{host}.1" for host in range(HOSTS)]
+    lists.use_skeleton("job-a", [(a, b) for a in rnics for b in rnics if a < b])
+    sources = [source for source, _ in entries(lists)]
+    assert max(map(sources.count, sources)) == SMALL.targets_per_endpoint == 2
+    assert {(f"172.16.{n}.1", f"172.16.{n + 1}.1") for n in range(HOSTS - 1)} <= entries(lists)
+    assert lists.phase("job-a").reason == "inferred; 8 of 28 pairs, 2 targets an endpoint"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
 from builders.controller.clusters import two_tiers
 
 from controller.ping_lists import endpoints, underlay
 from controller.ping_lists.ecmp import SwitchPaths
 from controller.ping_lists.parameters import DEFAULT, PingListParameters
 from controller.ping_lists.ports import five_tuples_to_cover, missed
-from controller.ping_lists.spread import distances, pairs, peers_of
 from controller.ping_lists.underlay import Pair
 from schemas.documents.topology import Host, Rnic, Topology
 from testbed.topologies.clos import ClosSpec, build
@@ -87,18 +85,3 @@ def test_rnics_of_tors_without_known_links_are_spread_over_their_rail_too() -> N
     plan, rnics = planned(unlinked)
     assert len(plan) == 6 * 5 // 2
     assert any(rnics[pair.a].asw != rnics[pair.b].asw for pair in plan)
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 16, 100])
-@pytest.mark.parametrize("limit", [1, 2, 5, 16])
-def test_places_of_a_ring_are_paired_symmetrically_and_within_the_limit(
-    size: int, limit: int
-) -> None:
-    for place in range(size):
-        peers = peers_of(place, size, limit)
-        assert len(peers) <= max(limit, 2)
-        assert place not in peers
-        assert all(place in peers_of(peer, size, limit) for peer in peers)
-    found = list(pairs(list(range(size)), limit))
-    assert len(found) == len({frozenset(pair) for pair in found})
-    assert distances(size, limit)[:1] in ((), (1,))
