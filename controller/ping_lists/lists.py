@@ -160,7 +160,7 @@ class PingLists:
     ) -> set[str]:
         """Probe only these pairs of rnics (real_ip) of the job, in both directions.
 
-        Where they give an endpoint more than ``targets_per_endpoint`` peers, some are left out: an
+        Where they give an endpoint more than ``skeleton_targets`` peers, some are left out: an
         inferred skeleton holds all pairs that may carry traffic, as those of a whole ring.
         generation  of ``phase`` when the inference began
         Without effect, but for the reason in ``phase``, where the job has opted out or has changed
@@ -191,7 +191,7 @@ class PingLists:
         if not found:
             return self.decline_skeleton(name, "the inferred skeleton has no pair of two hosts")
         old = self._on_two_hosts(job.pairs())
-        limit = self._parameters.targets_per_endpoint
+        limit = self._parameters.skeleton_targets
         at = {ip: job.ring(self._graph.endpoint[ip].rail).place(ip) for ip in chain(*found)}
         kept = frozenset(thinned(found, limit, at))
         job.skeleton, job.reason = kept, "inferred"

@@ -18,6 +18,7 @@ class PingListParameters:
     """Sizes of the lists, and the rates that they may cause.
 
     targets_per_endpoint  peers of an endpoint on its rail in its job, at most
+    skeleton_targets      peers of an endpoint in its job's skeleton, at most
     ports_per_pair        source ports, so five-tuples, of such a pair, and of a ring in a host
     tor_targets           peers of an rnic at its own ToR, at most
     tor_peers             other ToRs with which a ToR is paired, at most
@@ -30,6 +31,12 @@ class PingListParameters:
 
     targets_per_endpoint: int = parameter(
         16, unit="endpoints", source="chosen: 16 x 8 rnics are 128 probes/s a host"
+    )
+    skeleton_targets: int = parameter(
+        12,
+        unit="endpoints",
+        source="chosen: python -m evaluation.bench.rounds; endpoints of its layouts talk to 5 to "
+        "13 others, and a rail list has 16",
     )
     ports_per_pair: int = parameter(
         4, unit="ports", source="chosen: skeletonhunter coverage (overlay)"

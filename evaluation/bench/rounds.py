@@ -72,17 +72,36 @@ def rounds(rnics: int) -> list[Round]:
     ]
     for plan, experts in (("ours, skeleton, dense", 1), ("ours, skeleton, MoE", _EXPERTS)):
         layout = layouts.fit(hosts, _RAILS, pp=_STAGES, ep=experts)
-        lists.use_skeleton(topology.containers[0].job, _pairs(topology, layout))
-        found.append(Round(rnics, plan, *_counted(lists), published["skeleton"]))
+        known = [(a, b) for a, b, _ in layouts.pairs(layout).tolist()]
+        found.append(_skeleton(lists, topology, plan, known))
+    layout = layouts.fit(hosts, _RAILS, pp=_STAGES)
+    found.append(_skeleton(lists, topology, "ours, skeleton, inferred", _inferred(layout)))
     return found
 
 
-def _pairs(topology: Topology, layout: layouts.Layout) -> list[tuple[str, str]]:
-    """The rnics between which a job with this layout communicates, over all hosts in order."""
-    return [
+def _skeleton(
+    lists: PingLists, topology: Topology, plan: str, hosts: list[tuple[int, int]]
+) -> Round:
+    """The lists of a skeleton: pairs of hosts, numbered in order, on every rail."""
+    pairs = [
         (topology.hosts[a].rnics[rail].real_ip, topology.hosts[b].rnics[rail].real_ip)
-        for a, b, _ in layouts.pairs(layout).tolist()
+        for a, b in hosts
         for rail in range(_RAILS)
+    ]
+    lists.use_skeleton(topology.containers[0].job, pairs)
+    rnics = len(topology.hosts) * _RAILS
+    return Round(rnics, plan, *_counted(lists), _PUBLISHED[rnics]["skeleton"])
+
+
+def _inferred(layout: layouts.Layout) -> list[tuple[int, int]]:
+    """Pairs of hosts that a right inference gives: all of a stage, since throughput does not tell
+    a ring from a tree, and replicas of neighbouring stages."""
+    size = layout.stage_hosts
+    return [
+        (a, b)
+        for a in range(layout.hosts)
+        for b in range(a + 1, layout.hosts)
+        if a // size == b // size or b - a == size
     ]
 
 

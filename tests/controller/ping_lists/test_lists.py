@@ -21,7 +21,7 @@ from schemas.documents.topology import Topology
 HOSTS = 8
 TIME = "2026-01-01T00:00:00Z"
 TOPOLOGY = two_tiers(HOSTS)
-SMALL = PingListParameters(targets_per_endpoint=2)
+SMALL = PingListParameters(targets_per_endpoint=2, skeleton_targets=2)
 STATES: tuple[State, ...] = ("starting", "ready", "draining", "gone")
 
 #: An event: ("host", number, ready), ("container", document), ("skeleton" | "job", details)
@@ -370,6 +370,6 @@ def test_of_a_skeleton_with_too_many_pairs_some_are_left_out_and_successors_are_
     rnics = [f"10.0.{host}.1" for host in range(HOSTS)]
     lists.use_skeleton("job-a", [(a, b) for a in rnics for b in rnics if a < b])
     sources = [source for source, _ in entries(lists)]
-    assert max(map(sources.count, sources)) == SMALL.targets_per_endpoint == 2
+    assert max(map(sources.count, sources)) == SMALL.skeleton_targets == 2
     assert {(f"172.16.{n}.1", f"172.16.{n + 1}.1") for n in range(HOSTS - 1)} <= entries(lists)
     assert lists.phase("job-a").reason == "inferred; 8 of 28 pairs, 2 targets an endpoint"

@@ -7,8 +7,9 @@ from testbed.workload import layouts
 
 
 def test_each_phase_probes_less_than_the_one_before_and_the_skeleton_exactly_its_pairs() -> None:
-    full, rail, preload, dense, experts = rounds(512)
+    full, rail, preload, dense, experts, inferred = rounds(512)
     assert full.probes > rail.probes > preload.probes > experts.probes > dense.probes
+    assert dense.probes < inferred.probes < preload.probes
     for found, ep in ((dense, 1), (experts, 8)):
         pairs = layouts.pairs(layouts.fit(64, 8, pp=8, ep=ep))
         assert found.probes == 8 * len(pairs), "in both directions, on each rail"
