@@ -103,7 +103,16 @@ def assemble(found: Found, choices: Choices) -> Assembled:
             parse(msgspec.json.encode(topology), "the document")
         except TopologyError as why:
             mistakes.append(str(why))
-    return Assembled(None if mistakes else topology, mistakes, notes)
+        except UnicodeEncodeError as why:
+            mistakes.append(f"the name {why.object[:80]!r} is no text; correct it in the input")
+    return Assembled(
+        None if mistakes else topology, [*map(_one_line, mistakes)], [*map(_one_line, notes)]
+    )
+
+
+def _one_line(text: str) -> str:
+    """A name from an input may hold anything."""
+    return " ".join(text.split())
 
 
 def _rnics(

@@ -33,9 +33,9 @@ def values_of(raw: bytes, file: str) -> list[Any]:
             continue
         try:
             value, at = decoder.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError) as why:
-            line = getattr(why, "lineno", 1)
-            what = getattr(why, "msg", "nested too deeply")
+        except (ValueError, RecursionError) as why:  # also a number of too many digits
+            line = getattr(why, "lineno", text.count("\n", 0, at) + 1)
+            what = getattr(why, "msg", "") or str(why).partition(";")[0]
             raise NotJson(
                 f"{file}:{line}: not JSON: {what}; save the command's output again"
             ) from why

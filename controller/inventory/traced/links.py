@@ -54,32 +54,28 @@ def stale(
     missed = log_missed(paths, observed.whole)
     level = math.log(parameters.level / max(len(missed), 1))
     unlikely = [link for link in absent if missed.get(link, (0.0, 0.0))[0] <= level]
-    polarized = _polarized(topology, unlikely, missed, parameters)
-    if polarized:
-        whole = _whole_switches(paths, polarized)
+    out, left = [], unlikely
+    # Equal hashes leave links of many switches unused, but every switch has some that are used.
+    for switch in _whole_switches(paths, set(unlikely)):
+        own = [link for link in left if switch in link]
+        left = [link for link in left if switch not in link]
+        if own:
+            log = max(missed[link][0] for link in own)
+            expected = sum(missed[link][1] for link in own)
+            what = f"{switch}: no traceroute crosses any of its links"
+            out.append(_stale("stale switch", [switch], what, expected, log))
+    if polarized := _polarized(topology, left, missed, parameters):
         notes.append(
             f"{len(polarized)} links above the ToRs carry no traced five-tuple, some at most "
             "switches of the tier: their hashes repeat the choice of the switches below "
-            "(polarized)"
-            + (f", or {', '.join(whole)} is drained" if whole else "")
-            + "; absence tells nothing there; give each switch a hash seed of its own"
+            "(polarized), so that absence tells nothing there; give each switch a hash seed of "
+            "its own"
         )
-    counted = [link for link in unlikely if link not in polarized]
-    out = []
-    for switch in _whole_switches(paths, set(counted)):
-        own = [link for link in counted if switch in link]
-        counted = [link for link in counted if switch not in link]
-        log = max(missed[link][0] for link in own)
-        expected = sum(missed[link][1] for link in own)
-        what = f"{switch}: no traceroute crosses any of its {len(own)} links"
-        out.append(_stale("stale switch", [switch], what, expected, log))
-    for link in counted:
-        log, expected = missed[link]
-        out.append(
-            _stale(
-                "stale cable", [*link], f"{_dash(link)}: no traceroute crosses it", expected, log
-            )
-        )
+    for link in left:
+        if link not in polarized:
+            log, expected = missed[link]
+            what = f"{_dash(link)}: no traceroute crosses it"
+            out.append(_stale("stale cable", [*link], what, expected, log))
     return out, len(absent) - len(unlikely)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any, NamedTuple
 
+import msgspec
 from hypothesis import strategies as st
 
 from controller.inventory.assembly.assemble import Assembled, Choices, assemble
@@ -233,6 +234,10 @@ def sonic(topology: Topology, *, table: bool = False) -> Files:
 def imported(source: str, files: Files, hosts: Files, choices: Choices | None = None) -> Assembled:
     found = joined([read(files, source), read(hosts, "csv")])
     return assemble(found, choices or Choices())
+
+
+def encoded(topology: Topology) -> bytes:
+    return msgspec.json.encode(topology)
 
 
 def same_graph(made: Topology | None, wanted: Topology) -> bool:

@@ -35,7 +35,7 @@ def test_a_document_that_is_right_has_no_contradiction(seed: int, tiers: int, po
 
 
 @given(st.integers(1, 4000), st.sampled_from([2, 3]), st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_each_cable_that_is_not_there_is_named_and_nothing_else(
     seed: int, tiers: int, data: st.DataObject
 ) -> None:
@@ -153,6 +153,13 @@ def test_a_switch_without_any_route_is_one_contradiction() -> None:
     dead = next(s.id for s in real.switches if s.tier == "dsw")
     gone = [(link, None) for link in real.links if dead in link]
     assert kinds(compared(real, relinked(real, *gone))) == [("stale switch", {dead})]
+
+
+def test_a_spine_that_a_pod_cannot_reach_is_stale_as_a_whole() -> None:
+    pods = {s.id: s.pod for s in REAL.switches}
+    spine, pod = DSWS[0], pods[PSWS[0]]
+    cut = [(link, None) for link in UPLINKS if spine in link and pods[link[0]] == pod]
+    assert kinds(compared(REAL, relinked(REAL, *cut), 16)) == [("stale switch", {spine})]
 
 
 def test_polarized_hashes_are_no_stale_cables() -> None:

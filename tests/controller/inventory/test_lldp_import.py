@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from controller.inventory.assembly.assemble import Assembled, Choices, assemble
 from controller.inventory.formats import lldp
 from controller.inventory.found import joined
@@ -119,6 +121,18 @@ def test_a_management_port_of_a_switch_joins_nothing() -> None:
     assert out.topology is not None, out.mistakes
     assert [switch.id for switch in out.topology.switches] == ["leaf1"]
     assert out.notes == ["statements of cables at management ports of switches, left out: 1"]
+
+
+@pytest.mark.parametrize(("peer", "mistake"), [
+    ("\ud800", r"the name '\ud800' is no text; correct it in the input"),
+    ("a|b", "the document: name 'a|b' is empty or holds '|', which separates the ends of a link"),
+])  # fmt: skip
+def test_a_name_that_no_document_can_hold_is_a_mistake(peer: str, mistake: str) -> None:
+    out = made({
+        "h1.json": neighbours(("ens1", interface(peer, "swp1"))),
+        "h1.addr.json": addresses(ens1="10.0.0.1"),
+    })  # fmt: skip
+    assert out.mistakes == [mistake]
 
 
 def test_broken_files_are_mistakes_with_file_and_line() -> None:
