@@ -17,6 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import chi2
 
 from controller.skeleton.parameters import SkeletonParameters
+from controller.skeleton.shifts import centres, wrapped
 from controller.skeleton.spectra import F32, F64
 
 I64 = NDArray[np.int64]
@@ -149,31 +150,30 @@ def _means(label: I64, rows: F32, count: I64) -> F64:
     return out / count[:, None]
 
 
-def balanced(label: I64, whole: F32, options: SkeletonParameters) -> Grouping:
-    """Groups of equal sizes: exceptions take the free places, at the least squared distances.
+def balanced(label: I64, shift_s: F64, period_s: float, options: SkeletonParameters) -> Grouping:
+    """Groups of equal sizes: exceptions take the free places, at the least squared time to them.
 
-    label  (H,) -1 for hosts without a group
+    Stragglers of all stages are late together: of all assignments the one that keeps their order
+    costs least, although each may be nearer to the next stage.
+
+    label    (H,) -1 for hosts without a group
+    shift_s  (H,) how much later than others each host bursts
     """
     count = np.bincount(label[label >= 0])
     sizes = fit_sizes(count, len(label), options)
     if sizes is None:
-        return Grouping(np.zeros(len(label), np.int64), len(label), np.ones(1, np.int64),
-                        label < 0)  # fmt: skip
+        return Grouping(np.zeros(len(label), np.int64), len(label), np.ones(1, np.int64), label < 0)
     main = np.flatnonzero(sizes.places)
+    centre = centres(shift_s[label >= 0], label[label >= 0], period_s)[main]
+    away = wrapped(shift_s[:, None] - centre, period_s) ** 2  # (H, G)
     group = np.full(len(label), -1, np.int64)
     for number, cluster in enumerate(main):
         own = np.flatnonzero(label == cluster)
-        centre = np.median(whole[own], axis=0)
-        near = np.argsort(((whole[own] - centre) ** 2).sum(axis=1), kind="stable")
-        group[own[near[: sizes.places[cluster] * sizes.size]]] = number
+        near = own[np.argsort(away[own, number], kind="stable")]
+        group[near[: sizes.places[cluster] * sizes.size]] = number
     open_to = sizes.places[main] * sizes.size - np.bincount(group[group >= 0], minlength=len(main))
-    homeless = np.flatnonzero(group < 0)
-    if len(homeless):
-        centres = np.stack([np.median(whole[group == g], axis=0) for g in range(len(main))])
-        place = np.repeat(np.arange(len(main)), open_to)
-        cost = ((whole[homeless][:, None] - centres[None]) ** 2).sum(axis=2)[:, place]
-        row, column = linear_sum_assignment(cost)
-        group[homeless[row]] = place[column]
-    taken = np.zeros(len(label), bool)
-    taken[homeless] = True
-    return Grouping(group, sizes.size, sizes.places[main], taken)
+    homeless = group < 0
+    place = np.repeat(np.arange(len(main)), open_to)
+    row, column = linear_sum_assignment(away[homeless][:, place])
+    group[np.flatnonzero(homeless)[row]] = place[column]
+    return Grouping(group, sizes.size, sizes.places[main], homeless)

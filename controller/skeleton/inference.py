@@ -134,7 +134,9 @@ def _infer(given: Throughput, options: SkeletonParameters) -> Skeleton:
 def _fidelity(known: Rhythm, held_out: Rhythm, place: Slots, options: SkeletonParameters) -> float:
     """Share of rnics that in other bursts follow the common course, at the same time as before."""
     period = float(known.period_s)
-    before, after = (stages.host_shifts(each, place)[1] for each in (known, held_out))
+    before, after = (
+        stages.host_shifts(each, place, options.highest_hz)[1] for each in (known, held_out)
+    )
     there = place.rnic >= 0
     moved = shifts.wrapped(after - before, period)[there]
     zero = np.zeros(len(moved), np.int64)

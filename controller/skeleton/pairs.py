@@ -48,9 +48,25 @@ def pairs(
         parts.append(_on_slots(place, a, b, last, first))
         if found.groups.places.max() > 1 and found.per_host > 1:
             parts.append(_on_slots(place, a, b, slot, slot))
+    parts += _doubtful(found, place, hosts, options)
     every = np.sort(np.concatenate(parts), axis=1)
     out: I64 = np.unique(every[every[:, 0] >= 0], axis=0)
     return out
+
+
+def _doubtful(
+    found: Stages, place: Slots, hosts: list[I64], options: SkeletonParameters
+) -> Iterator[I64]:
+    """Pairs of hosts that burst with another group than theirs, as if they were of that group."""
+    slot = np.arange(place.rnic.shape[1])
+    near = {group: {group} for group in range(len(hosts))}
+    for one, other in neighbours(found, options):
+        near[one].add(other)
+        near[other].add(one)
+    for host in np.flatnonzero(found.nearest != found.groups.group):
+        for group in near[int(found.nearest[host])]:
+            others = hosts[group][hosts[group] != host]
+            yield _on_slots(place, np.full(len(others), host), others, slot, slot)
 
 
 def neighbours(found: Stages, options: SkeletonParameters) -> Iterator[tuple[int, int]]:

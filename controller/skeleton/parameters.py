@@ -21,6 +21,9 @@ class SkeletonParameters:
         240, unit="s", source="chosen: held-out bursts and two folds, a window each; "
         "skeletonhunter check skeleton"
     )  # fmt: skip
+    highest_hz: float = parameter(
+        0.25, unit="Hz", source="half of the Nyquist frequency of 1 s samples; aliased pulses above"
+    )
     coverage: float = parameter(
         0.5, unit="1", source="chosen: an rnic with fewer of its samples is left out"
     )

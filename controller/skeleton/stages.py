@@ -22,13 +22,13 @@ class Stages(NamedTuple):
 
     groups    with numbers in the order of time
     later_s   (G,) how much later than the first group each bursts [s]
-    shift_s   (H,) of each host
+    nearest   (H,) the group whose bursts are nearest in time: not always the host's own
     inside    (S,) which of the host's stages the rnic of each slot belongs to, in order of time
     """
 
     groups: Grouping
     later_s: F64
-    shift_s: F64
+    nearest: I64
     inside: I64
 
     @property
@@ -37,12 +37,15 @@ class Stages(NamedTuple):
         return int(self.inside.max()) + 1
 
 
-def host_shifts(rhythm: Rhythm, place: Slots) -> tuple[F64, F64]:
-    """(H,) how much later than others each host bursts, (H, S) each of its rnics [s]."""
+def host_shifts(rhythm: Rhythm, place: Slots, highest_hz: float) -> tuple[F64, F64]:
+    """(H,) how much later than others each host bursts, (H, S) each of its rnics [s].
+
+    Frequencies above ``highest_hz`` are left out: pulses faster than two samples are aliased to
+    them, and an aliased phase says nothing about time.
+    """
     response = rhythm.burst_responses()  # (2, N, F)
-    axis = shifts.Axis(
-        rhythm.bytes.frequency_hz, np.ones(response.shape[2]), float(rhythm.period_s)
-    )
+    hz = rhythm.bytes.frequency_hz
+    axis = shifts.Axis(hz, (hz <= highest_hz).astype(np.float64), float(rhythm.period_s))
     by_slot = response[:, place.rnic].transpose(1, 2, 0, 3)  # (H, S, 2, F)
     by_slot = np.where((place.rnic >= 0)[:, :, None, None], by_slot, 0).astype(np.complex64)
     hosts, slots = place.rnic.shape
@@ -65,7 +68,7 @@ def find(rhythm: Rhythm, place: Slots, options: SkeletonParameters) -> Stages:
         *(profiles.profiles(rhythm.responses(fold), weight, place) for fold in folds)
     )
     label = clusters.finest(whole, one, other, options)
-    of_host, of_slot = host_shifts(rhythm, place)
+    of_host, of_slot = host_shifts(rhythm, place, options.highest_hz)
     period = float(rhythm.period_s)
     main = label >= 0
     limits = (options.clock_s, options.separation, options.doubt)
@@ -73,17 +76,22 @@ def find(rhythm: Rhythm, place: Slots, options: SkeletonParameters) -> Stages:
     by_time = shifts.blocks(of_host, period, *limits)
     if by_time.max() > label.max():
         label = by_time
-    return _ordered(clusters.balanced(label, whole, options), of_host, of_slot, period, options)
+    return _ordered(
+        clusters.balanced(label, of_host, period, options), of_host, of_slot, period, options
+    )
 
 
 def _ordered(
     found: Grouping, of_host: F64, of_slot: F64, period_s: float, options: SkeletonParameters
 ) -> Stages:
-    centre = shifts.unrolled(shifts.centres(of_host, found.group, period_s), period_s)
-    order = np.argsort(centre)
+    middle = shifts.centres(of_host, found.group, period_s)
+    later = shifts.unrolled(middle, period_s)
+    order = np.argsort(later)
     rank = np.argsort(order)
+    away = np.abs(shifts.wrapped(of_host[:, None] - middle[order], period_s))
     groups = found._replace(group=rank[found.group], places=found.places[order])
-    return Stages(groups, centre[order], of_host, _inside(of_slot, of_host, period_s, options))
+    inside = _inside(of_slot, of_host, period_s, options)
+    return Stages(groups, later[order], away.argmin(axis=1), inside)
 
 
 def _inside(of_slot: F64, of_host: F64, period_s: float, options: SkeletonParameters) -> I64:

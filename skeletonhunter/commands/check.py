@@ -131,3 +131,41 @@ def register(app: typer.Typer) -> None:
             raise BadInput(f"{why.filename}: {why.strerror}") from why
         terminal.echo(text)
         return 0
+
+    @check.command(
+        epilog="Example: skeletonhunter check skeleton --size 512 --seeds 5 --seeds-from 1000"
+    )
+    def skeleton(
+        size: Annotated[list[int] | None, typer.Option(help="Rnics; repeatable. [all]")] = None,
+        layout: Annotated[list[str] | None, typer.Option(help="dense or moe. [both]")] = None,
+        condition: Annotated[
+            list[str] | None, typer.Option(help="What impairs the measurement; repeatable. [all]")
+        ] = None,
+        seeds: Annotated[int, typer.Option(min=1, help="Seeds of each.")] = 20,
+        seeds_from: Annotated[
+            int, typer.Option(min=0, help="First seed; 5000 are the final ones.")
+        ] = 1000,
+        quiet: Annotated[bool, typer.Option(help="Jobs without collectives too.")] = True,
+        worst: Annotated[bool, typer.Option("--worst", help="Print trials that failed.")] = False,
+    ) -> int:
+        """Infer skeletons of known layouts; exit code 1 when a goal is missed."""
+        from evaluation.skeleton import table, trials
+
+        conditions = _chosen("--condition", condition, trials.CONDITIONS)
+        layouts = _chosen("--layout", layout, trials.LAYOUTS)
+        span = range(seeds_from, seeds_from + seeds)
+        done = []
+        for each in trials.trials(size or trials.SIZES, conditions, layouts, span):
+            done.append(each)
+            if worst and (each.missed or each.rand < table.RAND):
+                terminal.echo(str(each), err=True)
+        if quiet:
+            done += trials.quiet_trials(span)
+        terminal.echo(table.table(done))
+        return 0 if table.met(done) else 1
+
+
+def _chosen(option: str, wanted: list[str] | None, known: tuple[str, ...]) -> tuple[str, ...]:
+    if unknown := [name for name in wanted or [] if name not in known]:
+        raise BadInput(f"{option} {unknown[0]}: choose of {', '.join(known)}")
+    return tuple(wanted or known)

@@ -45,11 +45,11 @@ def _heat_map(at: Axes, job: Job) -> None:
     found = job.found
     order = np.lexsort((found.rnic, found.cluster, found.stage))
     shown = order[:: max(1, len(order) // _ROWS)]
+    at.set_facecolor("lightgrey")
     rate = job.given.tx[found.rnic[shown], -_SECONDS:] / 1e9
     image = at.imshow(
         np.ma.masked_invalid(rate), aspect="auto", interpolation="nearest", cmap="viridis"
     )
-    image.cmap.set_bad("lightgrey")
     edges = np.flatnonzero(np.diff(found.stage[shown]))
     for edge in edges:
         at.axhline(edge + 0.5, color="white", linewidth=0.8)
