@@ -20,6 +20,7 @@ class LossParameters:
     """least_excess  loss above the baseline below which a component is no incident, however
                   significant it is
     least_rise    the same for the rise of a component's loss above its own past
+    gap           time between a window and its past, in lengths of the window
     prior_probes  probes that the fabric's loss is worth beside a component's own past
     """
 
@@ -28,6 +29,9 @@ class LossParameters:
     )
     least_rise: float = parameter(
         5e-4, unit="1", source="chosen: half of the smallest gray loss that is to be named, 0.1 %"
+    )
+    gap: float = parameter(
+        1.0, unit="1", source="chosen: as long as the oldest bin of a window is at most"
     )
     prior_probes: float = parameter(
         1e3, unit="probes", source="chosen: pytest tests/localizer/detectors (gray loss)"

@@ -72,8 +72,12 @@ class Classes:
     def holding(self, names: set[str]) -> Bool:
         """(K,) classes that hold one of these components."""
         out = np.zeros(len(self.members), bool)
-        out[[self._class_of[name] for name in names if name in self._class_of]] = True
+        out[self.of_components(names)] = True
         return out
+
+    def of_components(self, names: set[str]) -> list[int]:
+        """The classes that hold some of these components, rising."""
+        return sorted({self._class_of[name] for name in names if name in self._class_of})
 
     @cached_property
     def _class_of(self) -> dict[str, int]:

@@ -50,12 +50,12 @@ class Unclaimed:
 class Candidate:
     """An attribution that is to be validated.
 
-    share   (P,) of each path's traversals that cross the class
-    counts  (P,) paths that are left, measured, and in the scope of the attribution
-    rows    (P,) those among them that cross the class, without bad paths that another explains
-    clear   (P,) see ``Unclaimed``
-    owner   (P,) number of the attribution that explains most of each path's trouble; -1: none
-    only    the strategy blames nothing else
+    share     (P,) of each path's traversals that cross the class
+    counts    (P,) paths that are left, measured, and in the scope of the attribution
+    rows      (P,) those among them that cross the class, without bad paths that another explains
+    clear     (P,) see ``Unclaimed``
+    owner     (P,) number of the attribution that explains most of each path's trouble; -1: none
+    culprits  how many the strategy blames
     """
 
     attribution: Attribution
@@ -64,7 +64,7 @@ class Candidate:
     rows: Bool
     clear: Bool
     owner: I64
-    only: bool
+    culprits: int
 
 
 class Over:
@@ -122,8 +122,8 @@ def attribute(
         share, scope = groups.share(attribution.column), policy.scope(attribution)
         counts = left & measured & scope
         rows = counts & (share > 0) & ~(evidence.bad & (owner != number))
-        only = len(attributions) == 1
-        candidate = Candidate(attribution, share, counts, rows, clear, owner, only)
+        culprits = len(attributions)
+        candidate = Candidate(attribution, share, counts, rows, clear, owner, culprits)
         finding = policy.validate(candidate)
         if finding is None:
             continue
@@ -131,7 +131,7 @@ def attribute(
         if isinstance(finding, Over):
             continue
         clear = clear & (share == 0)
-        verdict = build(state, alarm, attribution, share * measured, finding, only=only)
+        verdict = build(state, alarm, attribution, share * measured, finding, only=culprits == 1)
         (lone if verdict.lone_witness else verdicts).append(verdict)
     return verdicts or lone[:1], Unclaimed(left, clear)
 

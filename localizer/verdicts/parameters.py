@@ -53,13 +53,15 @@ class ReachabilityParameters:
     bad_path       p-value below which a path counts as bad
     apart          share of a component's probes that must be apart from those of other culprits,
                    so that it can be told from them
+    contradicted   where one host alone sees losses, p-value below which the others contradict it
     total          share of lost probes, or of silent five-tuples, that makes it unreachability
     onset          share of the worst second's losses that marks the first bad second
     silent_probes  that a five-tuple must have sent to be called silent
     few_culprits   more culprits at once than this in a window shorter than
     settled_s      this are named only if each has
     bad_paths_each so many bad paths
-    losses_each    and so many lost probes on average: else a longer window tells,
+    losses_each    and so many lost probes on average, and lossy switches not at all: else a
+                   longer window tells,
     again_s        or the same one again after so long
     """
 
@@ -77,6 +79,9 @@ class ReachabilityParameters:
     )
     bad_path: float = parameter(0.01, unit="1", source=_CHOSEN)
     apart: float = parameter(0.2, unit="1", source=_CHOSEN)
+    contradicted: float = parameter(
+        0.01, unit="1", source="chosen: pytest tests/localizer/verdicts (one witness)"
+    )
     total: float = parameter(0.95, unit="1", source=_CHOSEN)
     onset: float = parameter(0.25, unit="1", source=_CHOSEN)
     silent_probes: int = parameter(4, unit="probes", source=_CHOSEN)

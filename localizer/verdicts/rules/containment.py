@@ -11,6 +11,7 @@ from localizer.detectors import loss
 from localizer.evidence import Attribution, Evidence
 from localizer.fabric.observability import Classes
 from localizer.verdicts.parameters import ContainmentParameters
+from schemas.component_ids import link_ends
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -83,6 +84,20 @@ def of_a_few(
         if n > 0 and rate > evidence.background:
             out[column] = loss.log_likelihood_ratio(k, n, rate, evidence.background) < 0
     return out
+
+
+def loss_of_ends(groups: Classes, column: int, sent: I64, lost: I64) -> list[float]:
+    """Loss of the paths that cross either switch at the ends of a link [1]; of those with probes.
+
+    column      class of the link
+    sent, lost  (P,) probes that count
+    """
+    ends = {end for name in groups.members[column] for end in link_ends(name)}
+    pooled = (
+        (float(share @ sent), float(share @ lost))
+        for share in map(groups.share, groups.of_components(ends))
+    )
+    return [k / n for n, k in pooled if n > 0]
 
 
 def _excess(groups: Classes, evidence: Evidence, rows: I64) -> F64:

@@ -9,15 +9,19 @@ import numpy.typing as npt
 
 from localizer.detectors import loss
 from localizer.evidence import Attribution
-from localizer.explanation.issue_features import OWNS
 from localizer.state import FabricState
 from localizer.verdicts.attribute import Candidate, Over
 from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.parameters import ReachabilityParameters
 from localizer.verdicts.rules import quorum
-from localizer.verdicts.rules.containment import Containment, of_a_few
+from localizer.verdicts.rules.containment import Containment, loss_of_ends, of_a_few
+from localizer.verdicts.rules.loss_extent import (
+    bad_for,
+    effect_since,
+    symptom_of,
+    without_most_answered,
+)
 from localizer.verdicts.rules.loss_rise import Rise
-from schemas.documents.incident import Symptom
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -68,6 +72,16 @@ class LossPolicy:
         bad, lost = int(self.alarm.evidence.bad.sum()), int(self.alarm.lost.sum())
         return bad >= parameters.bad_paths_each * count and lost >= parameters.losses_each * count
 
+    def _may_be_its_links(self, candidate: Candidate) -> bool:
+        """Whether a lossy switch among many culprits may yet prove to be several of its links."""
+        parameters = self._parameters
+        inside = self.containment.inside(candidate.attribution.column)
+        return (
+            candidate.culprits > parameters.few_culprits
+            and self.alarm.window_s < parameters.settled_s
+            and int(self.alarm.groups.directed[inside].sum()) > 1
+        )
+
     def validate(self, candidate: Candidate) -> Finding | Over | None:
         """See ``attribute.Policy``."""
         state, at, alarm = self.state, self.at, self.alarm
@@ -79,20 +93,31 @@ class LossPolicy:
         healthy = self._healthy(candidate.attribution.column)
         if not self._by_itself(share * rows, share * (rows & candidate.clear), healthy):
             return None
+        if alarm.groups.directed[candidate.attribution.column] and not self._above_its_ends(
+            candidate, n, k
+        ):
+            return None
         rates = k / alarm.window_s, min(healthy * n, k) / alarm.window_s
         if not self._still(share * (rows & self.clear_before), *rates, healthy):
             return Over()
         bad = rows & alarm.evidence.bad
         mine = np.flatnonzero(bad)
-        since_s = _bad_for(state, at, alarm.window_s, mine)
-        effect = _effect_since(state, at, since_s, share * rows, candidate.attribution.effect)
-        others = _without_most_answered(state, at, since_s, share * rows)
+        since_s = bad_for(state, at, alarm.window_s, mine)
+        effect = effect_since(state, at, since_s, share * rows, candidate.attribution.effect)
+        others = without_most_answered(state, at, since_s, share * rows)
+        symptom = symptom_of(sent, lost, bad, max(effect, others), self._parameters)
+        if symptom == "loss" and self._may_be_its_links(candidate):
+            return None
         lone_host = None
         background, observers = state.background, state.options.observers
         if not quorum.enough(state.src, lost, sent, rows, background, observers):
+            if symptom == "loss" and not quorum.contradicted(
+                state.src, lost, sent, rows, self._parameters.contradicted
+            ):
+                return None  # the others have not yet lost enough, nor too little
             lone_host = state.hosts.names[quorum.loudest(state.src, lost, rows)]
         return Finding(
-            _symptom(sent, lost, bad, max(effect, others), self._parameters), mine,
+            symptom, mine,
             float(loss.excess_p_values(np.array([k]), np.array([n]), background.rate)[0]),
             effect, at - since_s + 1, lone_host, renewal_s=self._renewal_s(k),
             contains=self.containment.names(candidate.attribution.column),
@@ -142,6 +167,19 @@ class LossPolicy:
             return True  # nothing to compare with: all of its paths cross what was blamed
         return self._significant(k, n, healthy)
 
+    def _above_its_ends(self, candidate: Candidate, sent: float, lost: float) -> bool:
+        """Whether a link loses more than the other paths of either switch at its ends.
+
+        sent, lost  probes of the link
+        Of a switch that loses little, the link that chance favours would be named before it.
+        """
+        elsewhere = candidate.counts & candidate.clear & (candidate.share == 0)
+        rates = loss_of_ends(
+            self.alarm.groups, candidate.attribution.column,
+            self.alarm.sent * elsewhere, self.alarm.lost * elsewhere,
+        )  # fmt: skip
+        return all(self._significant(lost, sent, rate) for rate in rates)
+
     def _still(self, share: F64, losses_per_s: float, healthy_per_s: float, healthy: float) -> bool:
         """Whether the component loses in the newest seconds too, more than chance would.
 
@@ -152,7 +190,7 @@ class LossPolicy:
         """
         parameters, recent_s = self._parameters, self._parameters.recent_s
         lost, sent, newest = self._counts(share, recent_s, recent_s // 2)
-        if newest > 0 and self._significant(lost, sent, healthy):
+        if newest > 0 and self._significant(lost, sent, max(healthy, self._rest(share, recent_s))):
             return True
         excess = max(losses_per_s - healthy_per_s, 1e-9)
         needed_s = (
@@ -168,7 +206,16 @@ class LossPolicy:
         length = next((each for each in within if each >= needed_s), within[-1])
         lost, sent, _ = self._counts(share, length, length)
         rate = losses_per_s / max(sent / length, 1e-9)
-        return loss.log_likelihood_ratio(lost, sent, rate, healthy) > 0
+        healthy = max(healthy, self._rest(share, length))
+        return rate > healthy and loss.log_likelihood_ratio(lost, sent, rate, healthy) > 0
+
+    def _rest(self, share: F64, length: int) -> float:
+        """Loss of the paths that cross neither this component nor what shorter windows blamed [1],
+        in the newest seconds: trouble elsewhere must not pass for trouble that lasts."""
+        if not self._is_long:
+            return 0.0
+        lost, sent, _ = self._counts((self.clear_before & (share == 0)).astype(float), length, 1)
+        return lost / sent if sent else 0.0
 
     def _counts(self, share: F64, length: int, newest_s: int) -> tuple[float, float, float]:
         """Probes lost and sent in the newest ``length`` seconds, and lost in ``newest_s``."""
@@ -197,63 +244,3 @@ class LossPolicy:
     @property
     def _is_long(self) -> bool:
         return self.alarm.window_s > self.state.history.seconds
-
-
-def _effect_since(state: FabricState, at: int, since_s: int, share: F64, fitted: float) -> float:
-    """Loss since the first bad second; that second itself counts only while it is the only one.
-
-    share   (P,) of the paths in question; those that cross the component fully count
-    fitted  what the strategy found over the whole window, for want of such paths
-    """
-    length = _without_first(state, since_s)
-    counts = np.flatnonzero(share >= OWNS)
-    sent = int(state.history.total("sent", at, length, counts).sum())
-    lost = int(state.history.total("lost", at, length, counts).sum())
-    return lost / sent if sent else fitted
-
-
-def _without_most_answered(state: FabricState, at: int, since_s: int, share: F64) -> float:
-    """The same without the source host that reports most answers, 0 where too few are left: one
-    host that claims answers does not make a component reachable that is silent to all others.
-    """
-    length = _without_first(state, since_s)
-    counts = np.flatnonzero(share >= OWNS)
-    sent = state.history.total("sent", at, length, counts)
-    lost = state.history.total("lost", at, length, counts)
-    source = state.src[counts]
-    if not len(source):
-        return 0.0
-    rest = source != int(np.argmax(np.bincount(source, sent - lost)))
-    if len(np.unique(source[rest & (lost > 0)])) < state.options.observers:
-        return 0.0
-    return float(lost[rest].sum() / max(int(sent[rest].sum()), 1))
-
-
-def _without_first(state: FabricState, since_s: int) -> int:
-    """The seconds that are counted of so many; bins are counted whole."""
-    return max(1, since_s - 1) if since_s <= state.history.seconds else since_s
-
-
-def _symptom(
-    sent: I64, lost: I64, bad: Bool, effect: float, parameters: ReachabilityParameters
-) -> Symptom:
-    """Unreachability when nothing gets through, or nothing of some five-tuples.
-
-    One lost probe of one says nothing about a five-tuple, so only those with more count.
-    """
-    probed = bad & (sent >= parameters.silent_probes)
-    gone = probed.any() and (lost[probed] >= sent[probed]).mean() >= parameters.total
-    return "unconnectivity" if effect >= parameters.total or gone else "loss"
-
-
-def _bad_for(state: FabricState, at: int, length: int, bad: I64) -> int:
-    """Seconds since the bad paths began to lose as they did later, not by chance."""
-    history = state.history
-    onset = state.options.verdicts.reachability.onset
-    if length > history.seconds:
-        lengths = [each for each in history.lengths(at) if each <= length]
-        upto = np.array([int(history.total("lost", at, each, bad).sum()) for each in lengths])
-        rate = np.diff(upto, prepend=0) / np.diff(lengths, prepend=0)
-        return lengths[int(np.flatnonzero(rate >= onset * rate.max())[-1])]
-    lost = history.by_second("lost", at, length, bad)
-    return length - int(np.argmax(lost >= max(1.0, onset * lost.max())))

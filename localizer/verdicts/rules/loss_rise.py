@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,9 @@ from localizer.state import FabricState
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
+
+#: Pasts that a window is compared with, each a test of the alarm budget.
+PASTS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,18 @@ class Rise:
     past_lost: F64
     common: F64
     dispersion: float
+
+    def or_else(self, other: Rise) -> Rise:
+        """For each class the comparison with the smaller p-value."""
+        take = other.p_values < self.p_values
+        return Rise(
+            np.where(take, other.p_values, self.p_values),
+            np.where(take, other.above, self.above),
+            np.where(take, other.past_sent, self.past_sent),
+            np.where(take, other.past_lost, self.past_lost),
+            np.where(take, other.common, self.common),
+            self.dispersion,
+        )
 
     def alarming(self, level: float | F64, parameters: LossParameters) -> Bool:
         """(K,) classes whose loss has risen significantly and materially; level may be (K,)."""
@@ -59,8 +75,21 @@ def rise(
 
     left        (P,) paths that count; sent, lost (K,) pooled over the window
     The past of a class are the bins before the window, what is older than all bins, and some
-    probes at the loss of the fabric.
+    probes at the loss of the fabric. What began in the last of these bins is part of the past then,
+    so each class is compared with an older past too, and the more telling one of both counts.
     """
+    lengths = state.history.lengths(at)
+    parameters = state.options.detectors.loss
+    ends = sorted({length, older_past(lengths, length, parameters.gap)})
+    newest, *older = (_rise(state, at, length, end, left, groups, sent, lost) for end in ends)
+    return newest.or_else(older[0]) if older else newest
+
+
+def _rise(
+    state: FabricState, at: int, length: int, past_s: int, left: Bool, groups: Classes,
+    sent: F64, lost: F64,
+) -> Rise:  # fmt: skip
+    """The same with one past, which ended so many seconds ago."""
     parameters, background = state.options.detectors.loss, state.background
     past_sent, past_lost = (each.copy() for each in state.class_loss.of(groups.names))
     fabric_sent, fabric_lost = state.class_loss.fabric_sent, state.class_loss.fabric_lost
@@ -68,9 +97,9 @@ def rise(
         float((state.history.total(name, at, length) * left).sum()) for name in ("sent", "lost")
     )
     longest = state.history.lengths(at)[-1]
-    if longest > length:
+    if longest > past_s:
         before = [
-            (state.history.total(name, at, longest) - state.history.total(name, at, length)) * left
+            (state.history.total(name, at, longest) - state.history.total(name, at, past_s)) * left
             for name in ("sent", "lost")
         ]
         past_sent += groups.pooled(before[0])
@@ -86,6 +115,16 @@ def rise(
     p = loss.rise_p_values(lost, sent, past_lost, past_sent, common, background.dispersion)
     above = lost / np.maximum(sent, 1e-9) - common * past_lost / past_sent
     return Rise(p, above, past_sent, past_lost, common, background.dispersion)
+
+
+def older_past(lengths: list[int], window_s: int, gap: float) -> int:
+    """Seconds ago at which the older past of a window ends: as long before it as bins and a past
+    that is no shorter than the window allow.
+
+    lengths  of all windows, rising [s]
+    """
+    most = min((1 + gap) * window_s, lengths[-1] - window_s)
+    return max([window_s, *(each for each in lengths if each <= most)])
 
 
 def _rate(lost: F64, sent: F64, usual: float) -> F64:

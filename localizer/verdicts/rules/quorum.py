@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from localizer.baselines.loss import LossBaseline
 from localizer.detectors.loss import excess_p_values
@@ -27,6 +28,20 @@ def enough(
     rest = rows & (source != loudest(source, lost, rows))
     k, n = float(lost[rest].sum()), float(sent[rest].sum())
     return bool(excess_p_values(np.array([k]), np.array([n]), background.rate)[0] < 1e-4)
+
+
+def contradicted(source: I32, lost: I64, sent: I64, rows: Bool, level: float) -> bool:
+    """Whether the others lose less than the source host with the most losses, by more than chance.
+
+    source, lost, sent  (P,); rows (P,) the paths in question
+    level               largest p-value of what chance does not explain
+    True if no other host probes it: then none will ever tell.
+    """
+    own = rows & (source == loudest(source, lost, rows))
+    rest = rows & ~own
+    k, n = int(lost[rest].sum()), int(sent[rest].sum())
+    rate = float(lost[own].sum()) / max(float(sent[own].sum()), 1.0)
+    return n == 0 or bool(special.bdtr(k, n, min(rate, 1.0)) < level)
 
 
 def loudest(source: I32, lost: I64, rows: Bool) -> int:

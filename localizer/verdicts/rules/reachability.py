@@ -21,7 +21,7 @@ from localizer.verdicts.build import Alarm
 from localizer.verdicts.decision import Decision, HealthyLoss
 from localizer.verdicts.rules.containment import Containment
 from localizer.verdicts.rules.loss_policy import LossPolicy
-from localizer.verdicts.rules.loss_rise import Rise, rise
+from localizer.verdicts.rules.loss_rise import PASTS, Rise, rise
 from localizer.verdicts.verdict import Verdict
 
 Bool = npt.NDArray[np.bool_]
@@ -91,7 +91,8 @@ def _alarm(
     is_long = length > state.history.seconds
     if is_long:
         long = state.history.long.parameters
-        every_s = long.bin_s / len(_long(state.history.lengths(at), verdicts.reachability.longer))
+        windows = len(_long(state.history.lengths(at), verdicts.reachability.longer))
+        every_s = long.bin_s / (windows * PASTS)
     level = state.budget.level(tests, every_s)
     links = state.budget.level(2 * int(groups.directed.sum()), every_s)
     if not is_long and not state.suspects:  # most seconds end here: only what lost can alarm

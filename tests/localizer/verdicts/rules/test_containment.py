@@ -9,7 +9,7 @@ from localizer.evidence import Attribution, Evidence
 from localizer.fabric.incidence.factored import FactoredIncidence
 from localizer.fabric.observability import Classes
 from localizer.verdicts.parameters import ContainmentParameters
-from localizer.verdicts.rules.containment import Containment, of_a_few
+from localizer.verdicts.rules.containment import Containment, loss_of_ends, of_a_few
 
 LINKS = 8
 EACH = 4  # paths of a link
@@ -72,3 +72,17 @@ def test_classes_that_no_live_path_crosses_are_inside_nothing() -> None:
     live = np.ones(groups.paths, bool)
     live[:EACH] = False
     assert 1 not in Containment(groups, live).inside(0)
+
+
+def test_a_link_is_compared_with_what_else_its_switch_loses() -> None:
+    groups = fabric()
+    sent, lost = np.full(groups.paths, 20), np.zeros(groups.paths, np.int64)
+    lost[:EACH] = 2
+    (rate,) = loss_of_ends(groups, 3, sent, lost)  # tor:t2, its other end, is no class here
+    assert rate == 2 * EACH / (20 * LINKS * EACH)
+
+
+def test_a_link_whose_switch_has_no_other_probes_is_compared_with_nothing() -> None:
+    groups = fabric()
+    nothing = np.zeros(groups.paths, np.int64)
+    assert loss_of_ends(groups, 3, nothing, nothing) == []

@@ -62,3 +62,23 @@ def test_the_loudest_is_the_host_with_the_most_lost_probes() -> None:
 def test_a_pair_has_one_vote_however_many_five_tuples_it_has() -> None:
     pair, valid = I([0, 0, 0, 1, 1]), I([True, True, False, True, True])
     assert quorum.per_pair(pair, valid).tolist() == [0.5, 0.5, 0.0, 0.5, 0.5]
+
+
+def contradicted(rows: list[tuple[int, int, int]]) -> bool:
+    """rows: (source host, lost, answered)."""
+    source, lost, answered = (I([row[n] for row in rows]) for n in range(3))
+    every = np.ones(len(rows), bool)
+    return quorum.contradicted(source, lost, lost + answered, every, 0.01)
+
+
+def test_hosts_that_lose_nothing_where_one_loses_much_contradict_it() -> None:
+    assert contradicted([(0, 100, 900), (1, 0, 100), (2, 0, 100)])
+
+
+def test_hosts_that_lose_a_little_less_or_have_hardly_looked_do_not_contradict_it() -> None:
+    assert not contradicted([(0, 13, 987), (1, 3, 300), (2, 3, 300)])
+    assert not contradicted([(0, 13, 987), (1, 0, 20), (2, 0, 20)])
+
+
+def test_one_host_that_looks_alone_will_never_be_confirmed() -> None:
+    assert contradicted([(0, 13, 987)])

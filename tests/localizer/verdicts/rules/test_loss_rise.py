@@ -1,0 +1,41 @@
+"""Loss above the past of a class: which past it is compared with."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localizer.verdicts.rules.loss_rise import Rise, older_past
+
+bins = st.lists(st.sampled_from([30, 60, 120, 240]), min_size=1, max_size=9)
+
+
+@given(bins, st.integers(0, 8))
+def test_the_older_past_begins_where_a_bin_does_and_is_no_shorter_than_the_window(
+    lengths_of_bins: list[int], number: int
+) -> None:
+    lengths = list(accumulate(lengths_of_bins))
+    window = lengths[number % len(lengths)]
+    end = older_past(lengths, window, 1.0)
+    assert end in lengths
+    assert window <= end <= max(window, 2 * window)
+    assert end == window or lengths[-1] - end >= window
+
+
+def test_the_older_past_skips_the_bin_in_which_the_trouble_may_have_begun() -> None:
+    assert older_past([60, 120, 240, 480, 960], 240, 1.0) == 480
+    assert older_past([60, 120, 240, 480, 660], 240, 1.0) == 240  # too little would be left
+
+
+def rise(p_values: list[float]) -> Rise:
+    p = np.array(p_values)
+    return Rise(p, 0.01 - p, 100 * p, p, np.ones(len(p)), 1.0)
+
+
+def test_of_two_pasts_the_one_that_tells_more_counts_class_by_class() -> None:
+    better = rise([1e-9, 0.5, 0.1]).or_else(rise([1e-3, 1e-4, 0.1]))
+    assert better.p_values.tolist() == [1e-9, 1e-4, 0.1]
+    assert better.past_lost.tolist() == [1e-9, 1e-4, 0.1]
