@@ -17,8 +17,8 @@ DECLINED: Final = 0.99
 
 _HEAD: Final = (
     "| rnics | layout | condition | runs | adjusted Rand index | runs with >= 0.99 "
-    "| runs without a missed pair | targets an rnic (true) | CPU s |",
-    "|---|---|---|---|---|---|---|---|---|",
+    "| declined | runs without a missed pair | targets an rnic (true) | CPU s |",
+    "|---|---|---|---|---|---|---|---|---|---|",
 )
 
 
@@ -64,9 +64,10 @@ def _row(rnics: str, layout: str, condition: str, rows: list[Trial]) -> str:
     complete = np.mean([row.missed == 0 for row in rows])
     targets, true = (np.mean([getattr(row, name) for row in rows])
                      for name in ("targets", "true_targets"))  # fmt: skip
+    declined = np.mean([row.declined for row in rows])
     seconds = np.mean([row.seconds for row in rows])
     return (
         f"| {rnics} | {layout} | {condition} | {len(rows)} | {rand.mean():.4f} "
-        f"| {(rand >= RAND).mean():.1%} | {complete:.1%} | {targets:.1f} ({true:.1f}) "
-        f"| {seconds:.2f} |"
+        f"| {(rand >= RAND).mean():.1%} | {declined:.1%} | {complete:.1%} "
+        f"| {targets:.1f} ({true:.1f}) | {seconds:.2f} |"
     )

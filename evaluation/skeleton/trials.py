@@ -29,6 +29,7 @@ QUIET_RNICS: Final = 128
 class Trial(NamedTuple):
     """One case; of a job without collectives only ``declined`` counts.
 
+    declined     of two jobs: one of them; its pairs are then those of the rails
     rand         adjusted Rand index of clusters against positions, jobs that were declined as none
     missed       true pairs that the skeleton lacks, of ``pairs``
     targets      mean number of peers of an rnic in the skeleton; true_targets: in truth
@@ -78,19 +79,21 @@ def trial(rnics: int, layout: str, condition: str, seed: int) -> Trial:
     if condition == UNKNOWN:
         found = infer_jobs(given)
         rows = [each.rnic for each in found]
-        pairs = [each.pairs for each in found if not each.declined]
+        pairs = [each.pairs for each in found]
     else:
         rows = [np.flatnonzero(made.job == job) for job in np.unique(made.job)]
         found = [infer(given.rows(each)) for each in rows]
-        pairs = [
-            own[each.pairs] for own, each in zip(rows, found, strict=True) if not each.declined
-        ]
+        pairs = [own[each.pairs] for own, each in zip(rows, found, strict=True)]
     seconds = time.process_time() - began
+    pairs = [
+        _same_rail(own, given) if each.declined else own_pairs
+        for own, each, own_pairs in zip(rows, found, pairs, strict=True)
+    ]
     inferred = np.concatenate([*pairs, np.empty((0, 2), np.int64)])
     have = set(_keys(inferred, rnics).tolist())
     missed = sum(key not in have for key in _keys(made.pairs, rnics).tolist())
     return Trial(
-        layout, condition, rnics, seed, all(each.declined for each in found),
+        layout, condition, rnics, seed, any(each.declined for each in found),
         adjusted_rand(made.position, _labels(rnics, rows, found)), missed, len(made.pairs),
         2 * len(inferred) / rnics, 2 * len(made.pairs) / rnics, seconds,
     )  # fmt: skip
@@ -117,6 +120,16 @@ def adjusted_rand(one: I64, other: I64) -> float:
 
 def _given(made: LabelledTraffic) -> Throughput:
     return Throughput(made.tx, made.rx, made.host, made.rail)
+
+
+def _same_rail(rows: I64, given: Throughput) -> I64:
+    """(K, 2) pairs of a job's rnics on the same rail: what is probed without a skeleton."""
+    parts = []
+    for rail in np.unique(given.rail[rows]):
+        own = rows[given.rail[rows] == rail]
+        a, b = np.triu_indices(len(own), 1)
+        parts.append(np.stack([own[a], own[b]], axis=1))
+    return np.concatenate(parts)
 
 
 def _keys(pairs: I64, rnics: int) -> I64:
