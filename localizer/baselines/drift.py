@@ -38,7 +38,9 @@ class DriftBaselineParameters:
     """
 
     block_s: int = parameter(
-        600, unit="s", source="chosen: make scorecard (drift found within two hours)"
+        600,
+        unit="s",
+        source="chosen: 12 of them in the two hours within which drift is found",
     )
     blocks: int = parameter(
         12, unit="blocks", source="chosen: two hours, in which 1 % an hour is to be found"

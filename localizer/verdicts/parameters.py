@@ -48,7 +48,8 @@ class ReachabilityParameters:
     recent_s       a component must still lose in so many of the newest seconds,
     significant    at this p-value,
     recent_losses  or in as many seconds as bring so many losses at the rate of the window: there
-                   they must be likelier at that rate than in a healthy network
+                   they must be likelier at that rate than in a healthy network,
+    still_nats     by so much
     renewal_losses losses that renew the evidence: a verdict that loses less often is waited for
     bad_path       p-value below which a path counts as bad
     apart          share of a component's probes that must be apart from those of other culprits,
@@ -73,6 +74,9 @@ class ReachabilityParameters:
     significant: float = parameter(1e-4, unit="1", source=_CHOSEN)
     recent_losses: float = parameter(
         5.0, unit="probes", source="chosen: of five expected losses none comes in 0.7 % of cases"
+    )
+    still_nats: float = parameter(
+        3.0, unit="nat", source="chosen: twenty times likelier; trouble that lasts reaches 12"
     )
     renewal_losses: float = parameter(
         2.0, unit="probes", source="chosen: pytest tests/localizer/verdicts (loss)"

@@ -66,6 +66,7 @@ STRUCTURAL = {
         "localizer.detectors.drift": ("_MEDIAN_CHI2",),
         "localizer.fabric.incidence.incidence": ("_ECMP_SEGMENTS",),
         "localizer.fabric.switch_tiers": ("THREE_TIERS",),
+        "localizer.verdicts.rules.loss_rise": ("PASTS",),
     },
     "numerical guards": {
         "controller.ping_lists.host_list": ("_MODULUS",),

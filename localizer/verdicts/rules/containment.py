@@ -93,11 +93,9 @@ def loss_of_ends(groups: Classes, column: int, sent: I64, lost: I64) -> list[flo
     sent, lost  (P,) probes that count
     """
     ends = {end for name in groups.members[column] for end in link_ends(name)}
-    pooled = (
-        (float(share @ sent), float(share @ lost))
-        for share in map(groups.share, groups.of_components(ends))
-    )
-    return [k / n for n, k in pooled if n > 0]
+    columns = np.array(groups.of_components(ends), np.int64)
+    n, k = (groups.pooled_by_direction(each, columns)[0] for each in (sent, lost))
+    return [float(each) for each in k[n > 0] / n[n > 0]]
 
 
 def _excess(groups: Classes, evidence: Evidence, rows: I64) -> F64:

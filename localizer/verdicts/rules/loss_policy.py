@@ -75,12 +75,11 @@ class LossPolicy:
     def _may_be_its_links(self, candidate: Candidate) -> bool:
         """Whether a lossy switch among many culprits may yet prove to be several of its links."""
         parameters = self._parameters
+        few = candidate.culprits <= parameters.few_culprits
+        if few or self.alarm.window_s >= parameters.settled_s:
+            return False
         inside = self.containment.inside(candidate.attribution.column)
-        return (
-            candidate.culprits > parameters.few_culprits
-            and self.alarm.window_s < parameters.settled_s
-            and int(self.alarm.groups.directed[inside].sum()) > 1
-        )
+        return int(self.alarm.groups.directed[inside].sum()) > 1
 
     def validate(self, candidate: Candidate) -> Finding | Over | None:
         """See ``attribute.Policy``."""
@@ -207,7 +206,8 @@ class LossPolicy:
         lost, sent, _ = self._counts(share, length, length)
         rate = losses_per_s / max(sent / length, 1e-9)
         healthy = max(healthy, self._rest(share, length))
-        return rate > healthy and loss.log_likelihood_ratio(lost, sent, rate, healthy) > 0
+        nats = loss.log_likelihood_ratio(lost, sent, rate, healthy) if rate > healthy else 0.0
+        return nats > parameters.still_nats
 
     def _rest(self, share: F64, length: int) -> float:
         """Loss of the paths that cross neither this component nor what shorter windows blamed [1],
