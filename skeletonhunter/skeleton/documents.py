@@ -31,6 +31,13 @@ class Job(NamedTuple):
     names: Rnics
 
 
+def guessed_rails(samples: pd.DataFrame, topology: Topology | None) -> int:
+    """How many rnics no topology knows: their rail is the rank of their address [count]."""
+    hosts = topology.hosts if topology is not None else []
+    known = {rnic.real_ip for host in hosts for rnic in host.rnics}
+    return len(set(samples["real_ip"].astype(str)) - known)
+
+
 def infer_all(
     fabric: str, samples: pd.DataFrame, topology: Topology | None, job: str | None
 ) -> list[Job]:
@@ -39,9 +46,8 @@ def infer_all(
     With jobs in the topology each is inferred by itself, from the rnics of its containers. Else
     rnics that share a rhythm are a job; its name is then unknown.
     """
-    rails = {} if topology is None else {
-        rnic.real_ip: rnic.rail for host in topology.hosts for rnic in host.rnics
-    }  # fmt: skip
+    hosts = topology.hosts if topology is not None else []
+    rails = {rnic.real_ip: rnic.rail for host in hosts for rnic in host.rnics}
     given, names = series.arrange(samples, rails)
     rows = {ip: row for row, ip in enumerate(names.real_ip)}
     jobs: defaultdict[str, set[int]] = defaultdict(set)

@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
         from schemas.documents.topology import TopologyError, load
         from skeletonhunter.skeleton import plot as drawing
         from skeletonhunter.skeleton import throughput_files
-        from skeletonhunter.skeleton.documents import infer_all
+        from skeletonhunter.skeleton.documents import guessed_rails, infer_all
         from skeletonhunter.skeleton.report import as_text
 
         if plot is not None:
@@ -50,6 +50,12 @@ def register(app: typer.Typer) -> None:
         except TopologyError as why:
             raise BadInput(str(why)) from why
         name, samples = throughput_files.read(file, fabric)
+        if guessed := guessed_rails(samples, known):
+            terminal.echo(
+                f"rails of {guessed} rnics are guessed from the order of their addresses: wrong "
+                "rails give wrong pairs, at any confidence; give --topology",
+                err=True,
+            )
         jobs = infer_all(name, samples, known, job)
         for each in jobs:
             if as_json:

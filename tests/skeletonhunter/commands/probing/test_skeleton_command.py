@@ -44,6 +44,7 @@ def test_the_text_names_degrees_stages_confidence_and_fidelity(
     assert said.code == 0
     for part in ("DP ", "TP x PP ", "stage 0", "confidence", "fidelity", "targets an rnic"):
         assert part in said.out
+    assert "rails of 64 rnics are guessed" in said.err
 
 
 def test_json_has_every_rnic_and_pair_and_csv_gives_the_same(
