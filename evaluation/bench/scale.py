@@ -209,9 +209,9 @@ class SyntheticCluster:
         tors = self.asw(ends)
         loss[(tors == tors[0, len(self.src) // 2]).any(axis=0)] = 0.2
         sick = tors[0, len(self.src) // 4]
-        uses = np.stack(
-            [(tors[0] == sick) & (self.up[0] == 3), (tors[1] == sick) & (self.down[0] == 3)]
-        )
+        pods = self._ends["pod"][ends]
+        down = np.where(pods[0] == pods[1], self.up[0], self.down[0])  # one agg within a pod
+        uses = np.stack([(tors[0] == sick) & (self.up[0] == 3), (tors[1] == sick) & (down == 3)])
         uses &= tors[0] != tors[1]
         loss = np.where(uses.any(axis=0), np.maximum(loss, 0.3), loss)
         box = ends // 8 == 500
