@@ -172,6 +172,8 @@ class LossPolicy:
         sent, lost  probes of the link
         Of a switch that loses little, the link that chance favours would be named before it.
         """
+        if candidate.culprits > self._parameters.few_culprits:
+            return True  # a switch may well have several bad links then
         elsewhere = candidate.counts & candidate.clear & (candidate.share == 0)
         rates = loss_of_ends(
             self.alarm.groups, candidate.attribution.column,
