@@ -5,6 +5,7 @@ from __future__ import annotations
 from controller.coverage import parameters as coverage
 from controller.inventory.traced import parameters as traced
 from controller.ping_lists import parameters as ping_lists
+from controller.service import parameters as service
 from controller.skeleton import parameters as skeleton
 from controller.tasks import claims, tasks
 
@@ -15,6 +16,7 @@ def groups() -> dict[str, object]:
         "controller.coverage": coverage.DEFAULT,
         "controller.inventory.traced": traced.DEFAULT,
         "controller.ping_lists": ping_lists.DEFAULT,
+        "controller.service": service.DEFAULT,
         "controller.skeleton": skeleton.DEFAULT,
         "controller.tasks": tasks.DEFAULT,
         "controller.tasks.claims": claims.DEFAULT,

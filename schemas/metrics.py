@@ -197,6 +197,26 @@ CONTROLLER_UNNAMEABLE: Final = Metric(
     "Links that probes cross, but too few or from too few source hosts to name any loss within "
     "a minute", ("fabric",),
 )  # fmt: skip
+CONTROLLER_READY: Final = Metric(
+    "skh_controller_ready", "gauge", "1 when the controller answers agents and operators, else 0"
+)
+CONTROLLER_AGENTS: Final = Metric(
+    "skh_controller_agents", "gauge", "Hosts whose agents have registered since the start"
+)
+CONTROLLER_WAITING: Final = Metric(
+    "skh_controller_waiting", "gauge", "Requests that wait for a change of their ping list"
+)
+CONTROLLER_UNPUBLISHED: Final = Metric(
+    "skh_controller_unpublished", "gauge", "Documents that the broker has not stored yet"
+)
+CONTROLLER_EVENTS: Final = Metric(
+    "skh_controller_events_total", "counter",
+    "Events about jobs, containers and planned work, by kind; repeated ones count again", ("kind",),
+)  # fmt: skip
+CONTROLLER_REFUSED: Final = Metric(
+    "skh_controller_refused_total", "counter",
+    "Requests that were refused, by reason: no_token, wrong_token, bad_request", ("reason",),
+)  # fmt: skip
 AGENT_INFO: Final = Metric(
     "skh_agent_info", "gauge", "1; which agent this is", ("node_sn", "scope", "instance", "version")
 )

@@ -252,16 +252,24 @@ class PingLists:
     def document(self, node_sn: str) -> Document:
         """The list as the host's agents read it; raises KeyError for a host that is unknown."""
         known, graph = self._lists[node_sn], self._graph
-        own = [each for key in graph.on_host[node_sn] for each in graph.agents[key].endpoints]
         both = sorted((graph.endpoint[a], graph.endpoint[b]) for a, b in known.entries)
         return {
             "version": 1,
             "fabric": self.fabric,
             "node_sn": node_sn,
             "interval_s": known.interval_s,
-            "endpoints": [each.document() for each in own],
+            "endpoints": self.own(node_sn),
             "targets": [self._entry(a, b, known.entries[a.ip, b.ip]) for a, b in both],
         }
+
+    def own(self, node_sn: str) -> list[Document]:
+        """The part of the list that names the host's own endpoints."""
+        graph = self._graph
+        return [
+            each.document()
+            for key in graph.on_host[node_sn]
+            for each in graph.agents[key].endpoints
+        ]
 
     def delta(self, node_sn: str, etag: str) -> Delta | None:
         """What has changed since the list had this ETag; None: ask for the whole list."""

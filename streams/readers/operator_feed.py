@@ -52,8 +52,12 @@ class OperatorFeed:
         self,
         kafka: Mapping[str, Any],
         on_document: Callable[[OperatorDocument], None] = lambda _: None,
+        more: Mapping[str, type[Any]] | None = None,
     ) -> None:
-        """on_document  called with every valid document as it is read"""
+        """on_document  called with every valid document as it is read
+        more         further topics to read, and the types of their documents
+        """
+        self._types: dict[str, type[Any]] = {**_TYPES, **(more or {})}
         self._kafka = dict(kafka)
         self._on_document = on_document
         self._consumer: Consumer | None = None
@@ -131,7 +135,7 @@ class OperatorFeed:
         })  # fmt: skip
         unread = {}
         start = []
-        for name in _TYPES:
+        for name in self._types:
             if not (found := offset_ranges(consumer, name)):
                 _log.warning("%s does not exist; `skeletonhunter topics --create` makes it", name)
             for partition, (low, high) in found.items():
@@ -171,7 +175,7 @@ class OperatorFeed:
             self._known.pop((topic, key), None)
             return None
         try:
-            document = decode(topic, raw or b"")
+            document = decode(topic, raw or b"", self._types[topic])
         except Exception as why:  # whatever a decoder raises costs its document
             self._refuse((topic, message.partition(), message.offset()), raw or b"", str(why))
             return None
@@ -193,7 +197,7 @@ class OperatorFeed:
             self._letters.append(letter)
 
 
-def decode(topic: str, raw: bytes) -> OperatorDocument:
+def decode(topic: str, raw: bytes, kind: type[Any] | None = None) -> OperatorDocument:
     """The document of a message; raises ValueError, in one line, when it is not valid."""
     topology = topic == topics.TOPOLOGY.name
     most = LIMITS.topology_bytes if topology else LIMITS.document_bytes
@@ -203,4 +207,5 @@ def decode(topic: str, raw: bytes) -> OperatorDocument:
         if not raw:
             raise ValueError("a topology cannot be withdrawn; publish the one that holds instead")
         return parse(raw)
-    return decoding.decode(raw, _TYPES[topic])
+    found: OperatorDocument = decoding.decode(raw, kind or _TYPES[topic])
+    return found

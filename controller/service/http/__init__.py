@@ -1,0 +1,1 @@
+"""The FastAPI application over a ``Site``: ``app.py`` joins the routes, which decode and encode."""

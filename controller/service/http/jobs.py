@@ -1,0 +1,214 @@
+"""/api/v1/jobs and /api/v1/events: jobs and containers, from operators and schedulers."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from ipaddress import AddressValueError, IPv4Address
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from controller.service.http.answers import Refused, answer, document_of, raw_body
+from controller.service.http.guard import Guard
+from controller.service.site import Site
+from controller.tasks.events import (
+    AnyEvent,
+    Box,
+    ContainerPlaced,
+    ContainerReplaced,
+    JobEnded,
+    JobGrown,
+    JobSubmitted,
+)
+from schemas.documents.ping import DEFAULT_FABRIC
+from schemas.documents.tasks.claims import State, Statement
+from schemas.documents.tasks.job import Job
+from schemas.documents.times import milliseconds_of
+
+_KEY_CHARS = 32
+
+
+class JobBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A job to be watched, as ``JobSubmitted``. key: of the submission; without one, it follows
+    from the content."""
+
+    job: str
+    key: str = ""
+    tenant: str = ""
+    fabric: str = DEFAULT_FABRIC
+    size: int = 0
+    skeleton: bool = True
+    containers: list[Box] = []
+
+
+class GrowthBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Containers that join a job, as ``JobGrown``."""
+
+    containers: list[Box]
+    key: str = ""
+    size: int = 0
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A container of a job."""
+
+    node_id: str
+    node_sn: str
+    state: State
+
+
+class JobStatus(msgspec.Struct, frozen=True):
+    """A job, its containers that are not gone, and by fabric what its lists are made of."""
+
+    job: Job
+    containers: list[Member]
+    lists: dict[str, dict[str, Any]]
+
+
+def router(site: Site, guard: Guard) -> APIRouter:
+    """The routes of jobs."""
+    routes = APIRouter(prefix="/api/v1")
+
+    async def body(request: Request) -> bytes:
+        return await raw_body(request, site.parameters.body_bytes)
+
+    @routes.post("/jobs")
+    async def submit(request: Request) -> Response:
+        guard.operator(request)
+        raw = await body(request)
+        wanted = document_of(raw, JobBody)
+        key = _key(request, wanted.key, raw)
+        old = site.state.tasks.jobs.get(wanted.job)
+        repeated = old is not None and _said(old.submitted, key)
+        event = JobSubmitted(
+            time_ms=_time_ms(site, old.submitted if old and repeated else None),
+            source="rest", key=key, job=wanted.job, tenant=wanted.tenant, fabric=wanted.fabric,
+            size=wanted.size, skeleton=wanted.skeleton, containers=wanted.containers,
+        )  # fmt: skip
+        await _apply(site, [event])
+        return answer(_status(site, wanted.job), 200 if repeated else 201)
+
+    @routes.post("/jobs/{job}/containers")
+    async def grow(job: str, request: Request) -> Response:
+        guard.operator(request)
+        raw = await body(request)
+        wanted = document_of(raw, GrowthBody)
+        _known(site, job)
+        key = _key(request, wanted.key, raw)
+        before = [
+            claim
+            for each in wanted.containers
+            if (box := site.state.tasks.placements.get(each.node_id)) is not None
+            for claim in box.claims
+            if claim.state == "starting" and claim.source == "rest" and claim.key == key
+        ]
+        event = JobGrown(
+            time_ms=milliseconds_of(before[0].valid_from) if before else site.now_ms(),
+            source="rest", key=key, job=job, size=wanted.size, containers=wanted.containers,
+        )  # fmt: skip
+        await _apply(site, [event])
+        return answer(_status(site, job))
+
+    @routes.get("/jobs")
+    async def every(request: Request) -> Response:
+        guard.operator(request)
+        return answer([_status(site, name) for name in sorted(site.state.tasks.jobs)])
+
+    @routes.get("/jobs/{job}")
+    async def one(job: str, request: Request) -> Response:
+        guard.operator(request)
+        return answer(_status(site, job))
+
+    @routes.delete("/jobs/{job}")
+    async def end(job: str, request: Request) -> Response:
+        guard.operator(request)
+        known = _known(site, job)
+        if not _over(known):
+            await _apply(site, [JobEnded(time_ms=site.now_ms(), source="rest", job=job)])
+        else:
+            await _apply(site, [])  # what an earlier request could not store
+        return answer(_status(site, job))
+
+    @routes.post("/events")
+    async def events(request: Request) -> Response:
+        guard.operator(request)
+        given = document_of(await body(request), AnyEvent | list[AnyEvent])  # type: ignore[arg-type]  # a union
+        happened: list[AnyEvent] = given if isinstance(given, list) else [given]
+        if any(each.source == "agent" for each in happened):
+            raise Refused(422, "source agent: agents register by themselves", "bad_request")
+        await _apply(site, happened)
+        return answer({"applied": len(happened)})
+
+    return routes
+
+
+async def _apply(site: Site, events: list[AnyEvent]) -> None:
+    """Raises Refused for events that must not reach a list."""
+    for event in events:
+        for box in _boxes(event):
+            for end in box.endpoints:
+                for address in (end.ip, end.real_ip):
+                    _check_address(box.node_id, address)
+    try:
+        await site.apply(events)
+    except ValueError as why:
+        raise Refused(422, str(why), "bad_request") from why
+
+
+def _boxes(event: AnyEvent) -> list[Box]:
+    if isinstance(event, JobSubmitted | JobGrown):
+        return event.containers
+    if isinstance(event, ContainerPlaced):
+        return [event.container]
+    return [event.by] if isinstance(event, ContainerReplaced) else []
+
+
+def _check_address(node_id: str, address: str) -> None:
+    """Agents refuse a whole list for one address that is none."""
+    try:
+        IPv4Address(address)
+    except AddressValueError:
+        raise Refused(
+            422, f"container {node_id}: {address[:100]!r} is not an IPv4 address", "bad_request"
+        ) from None
+
+
+def _known(site: Site, name: str) -> Job:
+    job = site.state.tasks.jobs.get(name)
+    if job is None:
+        raise Refused(404, f"no job {name[:100]!r} is known")
+    return job
+
+
+def _status(site: Site, name: str) -> JobStatus:
+    members = site.state.tasks.members(name)
+    lists = {fabric: phase._asdict() for fabric, phase in site.phases(name).items()}
+    return JobStatus(
+        _known(site, name), [Member(each.node_id, each.node_sn, each.state) for each in members],
+        lists,
+    )  # fmt: skip
+
+
+def _key(request: Request, given: str, raw: bytes) -> str:
+    return (
+        request.headers.get("idempotency-key", "") or given or sha256(raw).hexdigest()[:_KEY_CHARS]
+    )
+
+
+def _said(statement: Statement | None, key: str) -> bool:
+    return statement is not None and (statement.source, statement.key) == ("rest", key)
+
+
+def _time_ms(site: Site, before: Statement | None) -> int:
+    """That of the first request: the same event has the same time, and so no effect."""
+    return site.now_ms() if before is None else milliseconds_of(before.valid_from)
+
+
+def _over(job: Job) -> bool:
+    if job.ended is None:
+        return False
+    if job.submitted is None:
+        return True
+    return milliseconds_of(job.ended.valid_from) >= milliseconds_of(job.submitted.valid_from)
