@@ -67,6 +67,7 @@ class Settings(BaseSettings):
             "fabric up",
             "topology publish",
             "maintenance",
+            "controller",
         ),
     )
     kafka_options: SecretStr = Field(
@@ -79,6 +80,7 @@ class Settings(BaseSettings):
             "fabric up",
             "topology publish",
             "maintenance",
+            "controller",
             "skeletonhunter-agent",
             secret=True,
         ),
@@ -93,6 +95,7 @@ class Settings(BaseSettings):
             "fabric up",
             "topology publish",
             "maintenance",
+            "controller",
             "skeletonhunter-agent",
         ),
     )
@@ -172,21 +175,57 @@ class Settings(BaseSettings):
     )
     health_host: str = Field(
         default="127.0.0.1",
-        description="address on which stream, sink and api serve /healthz, /readyz and /metrics",
-        json_schema_extra=_read_by("stream", "sink", "api"),
+        description="address on which stream, sink, api and controller serve /healthz, /readyz and "
+        "/metrics",
+        json_schema_extra=_read_by("stream", "sink", "api", "controller"),
     )
     health_port: int | None = Field(
         default=None,
         ge=-1,
         le=65535,
-        description="their port; default 8766 api, 8767 stream, 8768 sink; 0: any free, -1: none",
-        json_schema_extra=_read_by("stream", "sink", "api"),
+        description="their port; default 8766 api, 8767 stream, 8768 sink, 8769 controller; "
+        "0: any free, -1: none",
+        json_schema_extra=_read_by("stream", "sink", "api", "controller"),
+    )
+    controller_host: str = Field(
+        default="127.0.0.1",
+        description="address on which the controller listens for agents and operators; their "
+        "tokens are sent as they are, so put TLS before it where the network is not trusted",
+        json_schema_extra=_read_by("controller"),
+    )
+    controller_port: int = Field(
+        default=8770,
+        ge=0,
+        le=65535,
+        description="its port; 0: any free",
+        json_schema_extra=_read_by("controller"),
+    )
+    controller_tokens: Path | None = Field(
+        default=None,
+        description="file with the hashes of the tokens of agents and operators "
+        "(`skeletonhunter keys token`), readable by its owner only",
+        json_schema_extra=_read_by("controller"),
+    )
+    controller_interval_s: float = Field(
+        default=1.0,
+        ge=0.01,
+        le=3600,
+        description="time between two probes of a five-tuple in the lists, longer where the caps "
+        "of agents and rnics need it",
+        json_schema_extra=_read_by("controller", unit="s"),
+    )
+    controller_dscp: int = Field(
+        default=0,
+        ge=0,
+        le=63,
+        description="DSCP that agents mark probes with",
+        json_schema_extra=_read_by("controller"),
     )
     log_level: str = Field(
         default="WARNING",
         pattern="^(DEBUG|INFO|WARNING|ERROR)$",
         description="lowest level that is logged: DEBUG, INFO, WARNING or ERROR",
-        json_schema_extra=_read_by("up", "stream", "sink", "api"),
+        json_schema_extra=_read_by("up", "stream", "sink", "api", "controller"),
     )
 
     @field_validator("kafka_options")
@@ -206,6 +245,14 @@ class Settings(BaseSettings):
         if self.clickhouse_url is None:
             raise MissingSettings(["SKH_CLICKHOUSE_URL"])
         return self.clickhouse_url.get_secret_value()
+
+    def require_tokens(self) -> Path:
+        """The controller's file of tokens; raises BadSettings."""
+        if self.controller_tokens is None:
+            raise BadSettings(
+                "SKH_CONTROLLER_TOKENS must be set; `skeletonhunter keys token` adds to the file"
+            )
+        return self.controller_tokens
 
     def require(self, *needs: Literal["kafka", "clickhouse"]) -> None:
         """Raises MissingSettings with the names of all needed settings that are absent."""

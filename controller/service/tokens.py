@@ -11,6 +11,7 @@ A token holds 256 random bits, so that its plain hash cannot be reversed by tryi
 from __future__ import annotations
 
 import hmac
+import logging
 import secrets
 from collections import defaultdict
 from hashlib import sha256
@@ -20,6 +21,7 @@ from typing import Final
 from controller.state import Host
 from schemas.secret_files import SecretFileError, read_secret
 
+_log = logging.getLogger(__name__)
 _BITS: Final = 256
 _PREFIX: Final = "skh_"
 _DIGEST_CHARS: Final = len(sha256().hexdigest())
@@ -54,6 +56,32 @@ class Tokens:
                 if hmac.compare_digest(given, digest):
                     found = name
         return found
+
+
+class TokenFile:
+    """The tokens of a file, read again when it has changed; raises TokenError at first."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen = self._state()
+        self._tokens = load(path)
+
+    def __call__(self) -> Tokens:
+        """The tokens of now; the last valid ones while the file cannot be used."""
+        if (state := self._state()) != self._seen:
+            self._seen = state
+            try:
+                self._tokens = load(self._path)
+            except TokenError as why:
+                _log.error("the last tokens stay: %s", why)
+        return self._tokens
+
+    def _state(self) -> tuple[int, ...]:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return ()
+        return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def new_token() -> str:

@@ -1,4 +1,4 @@
-"""``stream``, ``sink``, ``api``: one part each, against Kafka and ClickHouse."""
+"""``stream``, ``sink``, ``api``, ``controller``: one part each, against Kafka and ClickHouse."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CLICKHOUSE = "SKH_CLICKHOUSE_URL=http://default@clickhouse:8123/default"
 
 
 def register(app: typer.Typer) -> None:
-    """Add ``stream``, ``sink`` and ``api``."""
+    """Add ``stream``, ``sink``, ``api`` and ``controller``."""
 
     @app.command(epilog=f"Example: {_KAFKA} skeletonhunter stream")
     def stream(
@@ -62,8 +62,25 @@ def register(app: typer.Typer) -> None:
 
         return event_loop.run(serve(config, config.api_port if port is None else port))
 
+    @app.command(
+        epilog=f"Example: {_KAFKA} SKH_CONTROLLER_TOKENS=/etc/skeletonhunter/tokens "
+        "skeletonhunter controller"
+    )
+    def controller(
+        port: Annotated[
+            int | None, typer.Option(min=0, max=65535, help="Port of the service; 0: any free one.")
+        ] = None,
+    ) -> int:
+        """Decide who probes whom: serve ping lists to agents, take jobs from operators."""
+        config = _settings("kafka", signed=False)
 
-def _settings(*needs: Literal["kafka", "clickhouse"]) -> Settings:
+        from skeletonhunter.services.controller import serve
+        from streams import event_loop
+
+        return event_loop.run(serve(config, config.controller_port if port is None else port))
+
+
+def _settings(*needs: Literal["kafka", "clickhouse"], signed: bool = True) -> Settings:
     """The settings of a part; where it needs Kafka, the brokers have answered once.
 
     Raises MissingSettings, BadSettings, and ConnectionError when no broker answers.
@@ -76,7 +93,8 @@ def _settings(*needs: Literal["kafka", "clickhouse"]) -> Settings:
     config = settings.read()
     config.require(*needs)
     if "kafka" in needs:
-        require_keys(config, config.require_kafka())  # every part that reads Kafka reads agents
+        if signed:  # the part reads what agents send
+            require_keys(config, config.require_kafka())
         check_broker(config)
     log_to_stderr(config.log_level)
     return config

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from skeletonhunter.settings import Settings
 
 #: Default of SKH_HEALTH_PORT, by part; the page has 8765.
-PORTS: Final = {"api": 8766, "stream": 8767, "sink": 8768}
+PORTS: Final = {"api": 8766, "stream": 8767, "sink": 8768, "controller": 8769}
 OFF: Final = -1
 
 

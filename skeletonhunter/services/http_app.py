@@ -12,6 +12,7 @@ from streams import counters
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from controller.service.site import Site
     from schemas import metrics
     from store.client import Store
     from streams.sink.sink import Sink
@@ -50,3 +51,8 @@ def worker_monitoring(worker: StreamWorker) -> Monitoring:
 def sink_monitoring(sink: Sink) -> Monitoring:
     """Health and metrics of a sink that runs alone."""
     return Monitoring([sink.samples], [sink.not_ready])
+
+
+def controller_monitoring(site: Site) -> Monitoring:
+    """Health and metrics of the controller."""
+    return Monitoring([site.samples], [site.not_ready])

@@ -1,4 +1,4 @@
-"""``skeletonhunter keys``: the secrets that senders sign with (see ``schemas.signing``)."""
+"""``skeletonhunter keys``: what senders sign with (``schemas.signing``); tokens of the controller."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
     keys = typer.Typer(
         no_args_is_help=True,
         rich_markup_mode=None,
-        help="Keys that senders sign with: master keys and host keys.",
+        help="Keys that senders sign with: master keys and host keys; tokens of the controller.",
     )
     app.add_typer(keys, name="keys")
 
@@ -69,6 +69,39 @@ def register(app: typer.Typer) -> None:
             typer.echo(KeyRing.parse(_text(ring)).host_key(fabric, node_sn).document())
         except SigningError as why:
             raise BadInput(f"{ring}: {why}") from None
+        return 0
+
+    @keys.command(
+        epilog="Example: (umask 077; skeletonhunter keys token --tokens tokens --fabric f1 "
+        "--node-sn host-17 > host-17.token)"
+    )
+    def token(
+        tokens: Annotated[Path, typer.Option(help="The controller's file; created if absent.")],
+        node_sn: Annotated[str, typer.Option(help="Serial number of a host.")] = "",
+        fabric: Annotated[str, typer.Option(help="Fabric of the host.")] = "default",
+        operator: Annotated[str, typer.Option(help="Or the name of an operator.")] = "",
+    ) -> int:
+        """Create a token for the controller and print it; the file gets its hash only.
+
+        Earlier tokens of the same name stay valid until their lines are removed.
+        """
+        from controller.service import tokens as controller_tokens
+
+        if bool(node_sn) == bool(operator):
+            raise BadInput("give one of --node-sn and --operator")
+        new = controller_tokens.new_token()
+        try:
+            line = (
+                controller_tokens.operator_line(operator, new)
+                if operator
+                else controller_tokens.agent_line((fabric, node_sn), new)
+            )
+            text = (_text(tokens) if tokens.exists() else "") + line
+            controller_tokens.parse(text, str(tokens))
+        except controller_tokens.TokenError as why:
+            raise BadInput(str(why)) from None
+        _replace(tokens, text)
+        typer.echo(new)
         return 0
 
 
