@@ -116,6 +116,7 @@ class Agent:
             document = self._offered.pop()
         try:
             self.status.stopped_why = self._control.apply(document)
+            self.status.ready = self._control.ready()
         except Exception as why:  # no list, whatever it contains, may end the agent's replies
             self._lists_refused += 1
             log_event("error", "list-refused", why=describe_error(why))
@@ -132,6 +133,7 @@ class Agent:
         self._delay_ns = self.loop.reset_worst_delay_ns()
         self._send_heartbeat(alive=True)
         self._on_tick()
+        self.status.ready = self._control.ready()
         self.status.samples = self._samples()
         self.status.tick_ns = monotonic_ns()
 

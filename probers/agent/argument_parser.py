@@ -16,7 +16,7 @@ from schemas.printable import printable
 
 _EXAMPLE: Final = """\
 example:
-  skeletonhunter-agent --ping-list http://controller:8080/pinglist/host-17 \\
+  skeletonhunter-agent --controller https://controller:8770 --token-file host-17.token \\
       --publish kafka:broker-1:9092 --key-file /etc/skeletonhunter/probe.key \\
       --sender-key-file /etc/skeletonhunter/sender.key \\
       --node-sn host-17 --fabric f1 --allow-cidr 10.0.0.0/8
@@ -43,7 +43,14 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = made.add_argument
-    add("--ping-list", required=True, metavar="FILE|URL", help="what to probe; re-read regularly")
+    source = made.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--ping-list", default="", metavar="FILE|URL", help="what to probe; re-read regularly"
+    )
+    source.add_argument("--controller", default="", metavar="URL",
+        help="or the controller, with which the agent registers its host")  # fmt: skip
+    add("--token-file", metavar="PATH",
+        help="this host's token for --controller (`skeletonhunter keys token`)")  # fmt: skip
     add("--publish", required=True, metavar="PLACE", help="unix:PATH, kafka:HOST:PORT, file:PATH")
     add("--node-sn", required=True, metavar="SN", help="this host's serial number")
     add("--fabric", metavar="NAME", help="refuse lists of another fabric (default: the list's)")

@@ -15,6 +15,7 @@ from probers.agent.descriptor_limits import raise_file_limit, shares
 from probers.agent.options import Options, UsageError
 from probers.health.pages import Pages
 from probers.health.server import HealthServer
+from probers.ping_list.controller import PAUSE_S, TOTAL_DEADLINE_S, ControllerClient
 from probers.ping_list.document import PingList, PingListError, check_owner
 from probers.ping_list.poller import PingListPoller
 from probers.process.log import log_event
@@ -76,7 +77,7 @@ def _serve(options: Options, publisher: Publisher) -> int:
     thread_failures = ThreadFailures(loop.stop).install()
     poller = _poller(options, agent)
     first: PingList | None = None
-    if options.ping_list.startswith(("http://", "https://")):
+    if options.controller or options.ping_list.startswith(("http://", "https://")):
         poller.poll()  # a controller that is away for a while must not stop the agent's replies
     else:
         first = poller.read()
@@ -113,13 +114,21 @@ def _poller(options: Options, agent: Agent) -> PingListPoller:
     def check(document: PingList, where: str) -> None:
         check_owner(document, where, options.node_sn, options.fabric)
 
-    return PingListPoller(
-        options.ping_list,
-        check,
-        agent.offer,
-        lambda why: log_event("error", "ping-list-unreadable", why=why),
-        interval_s=options.list_interval_s,
+    def unreadable(why: str) -> None:
+        log_event("error", "ping-list-unreadable", why=why)
+
+    interval_s = options.list_interval_s
+    if not options.controller:
+        return PingListPoller(
+            options.ping_list, check, agent.offer, unreadable, interval_s=interval_s
+        )
+    client = ControllerClient(
+        options.controller, options.node_sn, options.token, lambda: agent.status.ready
     )
+    return PingListPoller(
+        client.location, check, agent.offer, unreadable,
+        interval_s=interval_s, pause_s=PAUSE_S, deadline_s=TOTAL_DEADLINE_S, fetch=client,
+    )  # fmt: skip
 
 
 def _check_rdma() -> None:

@@ -9,6 +9,7 @@ from ipaddress import IPv4Network
 
 from probers.agent.argument_parser import parser
 from probers.net.packet import KEY_VARIABLE, MIN_KEY_BYTES, Key
+from probers.ping_list.controller import read_token
 from probers.ping_list.document import Layer
 from probers.publishing.relay import ClientIdentity
 from probers.publishing.signer import KEY_FILE_VARIABLE, SenderKeyError, read_key
@@ -27,6 +28,8 @@ class Options:
     """Everything that the agent is given when it starts; secrets are not in the repr."""
 
     ping_list: str
+    controller: str
+    token: str = field(repr=False)
     publish: str
     node_sn: str
     fabric: str | None
@@ -58,6 +61,8 @@ def parse(argv: list[str] | None) -> Options:
     sender_key = _sender_key(args)
     return Options(
         ping_list=args.ping_list,
+        controller=args.controller,
+        token=_token(args.controller, args.token_file),
         publish=args.publish,
         node_sn=args.node_sn,
         fabric=args.fabric or (sender_key.fabric if sender_key else None),
@@ -82,6 +87,15 @@ def parse(argv: list[str] | None) -> Options:
         sender_key=sender_key,
         kafka=_kafka(args.kafka_option),
     )
+
+
+def _token(controller: str, path: str | None) -> str:
+    """The token for the controller; empty without one."""
+    if bool(controller) != (path is not None):
+        raise UsageError("--controller and --token-file go together; give both or none")
+    if controller and not controller.startswith(("http://", "https://")):
+        raise UsageError(f"--controller {controller}: give an http(s) URL")
+    return read_token(path) if path is not None else ""
 
 
 def _read_key(path: str | None) -> Key:

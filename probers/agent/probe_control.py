@@ -17,6 +17,7 @@ from probers.agent.options import Options
 from probers.net.five_tuple import FiveTuple
 from probers.net.responder import Responder
 from probers.net.socket_pool import SocketPool
+from probers.ping_list.controller import Ready
 from probers.ping_list.document import PingList, restrict, split_by_permission
 from probers.probing.reply_tracer import Peers, ReplyTracer
 from probers.probing.schedule import Schedule
@@ -109,6 +110,16 @@ class ProbeControl:
     def bind(self) -> None:
         """Open the responder's socket on every own endpoint that has none."""
         self.binder.bind(own.ip for own in self.document.endpoints)
+
+    def ready(self) -> Ready:
+        """What answers probes. Only an agent of a whole host may speak for its containers."""
+        own, unbound = self.document.endpoints, self.binder.unbound
+        part = self._options.layer is not None or self._options.node_id is not None
+        if part or self.document is EMPTY:  # without a list it does not know its containers
+            return Ready(None, len(unbound))
+        waiting = {each.node_id for each in own if each.ip in unbound}
+        served = {each.node_id for each in own if each.layer == "overlay" and each.node_id}
+        return Ready(tuple(sorted(served - waiting)), len(unbound))
 
     def _schedule_probes(self, flows: list[FiveTuple]) -> float:
         """Probe the flows at most at --max-rate; returns the interval [s]."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from time import monotonic_ns
 
+from probers.ping_list.controller import Ready
 from schemas.metrics import Sample
 
 
@@ -13,10 +14,12 @@ class AgentStatus:
     """Written by the loop's thread, read by others; each field is replaced as a whole.
 
     stopped_why  why the agent does not probe at present; None: it does
+    ready        what the agent serves, as it registers with the controller
     samples      the loop's counters at its last tick
     tick_ns      when that was [monotonic ns]
     """
 
     stopped_why: str | None = "no ping list has been read yet"
+    ready: Ready = field(default_factory=Ready)
     samples: tuple[Sample, ...] = ()
     tick_ns: int = field(default_factory=monotonic_ns)

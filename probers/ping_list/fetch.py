@@ -10,9 +10,10 @@ import io
 import os
 import socket
 import stat
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from probers.ping_list.document import MAX_BYTES, PingListError
@@ -24,6 +25,14 @@ _PORTS: Final = {"http": 80, "https": 443}
 _MAX_REASON: Final = 200  # characters quoted from a server or a library
 
 
+class Answer(NamedTuple):
+    """An HTTP answer. status: 200, or 304 to a request with an ETag; etag: quoted, as sent."""
+
+    status: int
+    etag: str
+    body: bytes
+
+
 def fetch(location: str, deadline_s: float = DEADLINE_S) -> bytes:
     """Bytes of a file or http(s) URL, at most MAX_BYTES + 1; raises PingListError with one line.
 
@@ -32,10 +41,29 @@ def fetch(location: str, deadline_s: float = DEADLINE_S) -> bytes:
     resolution, and only the file system bounds reading a file: see
     ``PingListPoller.watchdog_tick``.
     """
-    try:
-        if location.startswith(("http://", "https://")):
-            return _get(location, monotonic() + deadline_s)
+    if location.startswith(("http://", "https://")):
+        return ask(location, deadline_s).body
+    with _in_one_line(location):
         return _read(location)
+
+
+def ask(
+    location: str,
+    deadline_s: float = DEADLINE_S,
+    *,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+) -> Answer:
+    """GET an http(s) URL, or POST a body to it; bounded as ``fetch``, and raises as it does."""
+    with _in_one_line(location):
+        return _ask(location, monotonic() + deadline_s, headers or {}, body)
+
+
+@contextmanager
+def _in_one_line(location: str) -> Iterator[None]:
+    """Every error of a fetch is a PingListError."""
+    try:
+        yield
     except PingListError:
         raise
     except OSError as why:
@@ -95,7 +123,7 @@ class _Reader(io.RawIOBase):
         return count
 
 
-def _get(location: str, deadline: float) -> bytes:
+def _ask(location: str, deadline: float, headers: Mapping[str, str], body: bytes | None) -> Answer:
     parts = urlsplit(location)
     if not parts.hostname:
         raise ValueError("no host given")
@@ -104,9 +132,13 @@ def _get(location: str, deadline: float) -> bytes:
         client = http.client.HTTPConnection(parts.hostname, parts.port or _PORTS[parts.scheme])
         client.sock = bounded
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        client.request("GET", path, headers={"Connection": "close"})
+        method = "GET" if body is None else "POST"
+        client.request(method, path, body, headers={"Connection": "close", **headers})
         with closing(client.getresponse()) as answer:
-            return _body(location, answer)
+            etag = answer.getheader("ETag", "")
+            if answer.status == http.client.NOT_MODIFIED and "If-None-Match" in headers:
+                return Answer(answer.status, etag, b"")
+            return Answer(answer.status, etag, _body(location, answer))
 
 
 def _connect(parts: SplitResult, deadline: float) -> socket.socket:

@@ -35,16 +35,19 @@ class PingListPoller:
         on_error: Callable[[str], None],
         *,
         interval_s: float = 10.0,
+        pause_s: float | None = None,
         deadline_s: float = DEADLINE_S,
         fetch: Fetch = fetch,
     ) -> None:
-        """check     ``check(list, where)`` raises PingListError for another agent's list
+        """pause_s   after a reading that succeeded; None: ``interval_s`` as after a failure
+        check     ``check(list, where)`` raises PingListError for another agent's list
         on_error  gets one line for a failure; after the first ones at most one a minute
         fetch     ``fetch(location, deadline_s)`` returns the document's bytes
         """
         self._location, self._check, self._interval_s = location, check, interval_s
         self._on_change, self._on_error, self._deadline_s = on_change, on_error, deadline_s
         self._fetch = fetch
+        self._pause_s = interval_s if pause_s is None else pause_s
         self._last: bytes | None = None
         self._failures = 0
         self._report_again_s = 0.0
@@ -127,5 +130,5 @@ class PingListPoller:
         self._on_change(None)
 
     def _run(self) -> None:
-        while not self._stop.wait(self._interval_s):
+        while not self._stop.wait(self._interval_s if self._failures else self._pause_s):
             self.poll()

@@ -1,4 +1,4 @@
-"""``skeletonhunter keys``: what senders sign with (``schemas.signing``); tokens of the controller."""
+"""``skeletonhunter keys``: what senders sign with, and tokens of the controller."""
 
 from __future__ import annotations
 

@@ -1,0 +1,134 @@
+"""The list of a host from the controller: registers the host, then waits for each change.
+
+``ControllerClient`` takes the place of ``fetch`` in a ``PingListPoller``, which keeps the last list
+when the controller does not answer, and loses it after three failures in a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+from typing import Final, Protocol
+from urllib.parse import quote
+
+import msgspec
+
+from probers.ping_list.document import PingListError
+from probers.ping_list.fetch import DEADLINE_S, Answer, ask
+from schemas.secret_files import SecretFileError, read_secret
+
+#: Longest wait for a change, and while an endpoint or a placement is still missing [s].
+WAIT_S: Final = 25.0
+_SHORT_WAIT_S: Final = 1.0
+#: Between the end of a reading and the next one [s].
+PAUSE_S: Final = 0.5
+#: For a registration and a list, one after the other [s].
+TOTAL_DEADLINE_S: Final = 2 * DEADLINE_S + WAIT_S
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """What the agent serves.
+
+    containers  whose endpoints all answer probes; None: this agent does not serve whole containers
+    missing     own endpoints that do not answer yet [count]
+    """
+
+    containers: tuple[str, ...] | None = None
+    missing: int = 0
+
+
+class _Registered(msgspec.Struct, frozen=True):
+    """The controller's answer to a registration, as far as it matters here."""
+
+    again_s: float
+    unknown: list[str] = []
+
+
+class Ask(Protocol):
+    """``probers.ping_list.fetch.ask``."""
+
+    def __call__(
+        self,
+        location: str,
+        deadline_s: float,
+        *,
+        headers: dict[str, str],
+        body: bytes | None = None,
+    ) -> Answer: ...
+
+
+class ControllerClient:
+    """Reads the list of one host; for one thread.
+
+    url    of the controller, as http://controller:8770
+    ready  called before each request
+    """
+
+    def __init__(
+        self,
+        url: str,
+        node_sn: str,
+        token: str,
+        ready: Callable[[], Ready],
+        *,
+        ask: Ask = ask,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.location = f"{url.rstrip('/')}/api/v1/agents/{quote(node_sn, safe='')}/ping-list"
+        self._register_at = f"{self.location.removesuffix('/ping-list')}/register"
+        self._headers = {"Authorization": f"Bearer {token}"}
+        self._ready, self._ask, self._clock = ready, ask, clock
+        self._etag, self._list = "", b""
+        self._registered = Ready()
+        self._unknown = False
+        self._again_s: float | None = None  # None: the controller may not know of this agent
+
+    def __call__(self, location: str, deadline_s: float) -> bytes:
+        """The list, after a wait for a change of the one that was read last; raises
+        PingListError."""
+        ready = self._ready()
+        try:
+            if self._again_s is None or self._clock() >= self._again_s or self._differs(ready):
+                self._register(ready)
+            return self._read(location, ready)
+        except PingListError:
+            self._again_s = None
+            raise
+
+    def _differs(self, ready: Ready) -> bool:
+        return self._unknown or ready.containers != self._registered.containers
+
+    def _register(self, ready: Ready) -> None:
+        body = msgspec.json.encode({"containers": ready.containers})
+        headers = {**self._headers, "Content-Type": "application/json"}
+        answer = self._ask(self._register_at, DEADLINE_S, headers=headers, body=body)
+        try:
+            found = msgspec.json.decode(answer.body, type=_Registered)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as why:
+            raise PingListError(f"{self._register_at}: not a controller's answer ({why})") from why
+        self._registered, self._unknown = ready, bool(found.unknown)
+        self._again_s = self._clock() + found.again_s
+
+    def _read(self, location: str, ready: Ready) -> bytes:
+        headers, where, wait_s = dict(self._headers), location, 0.0
+        if self._etag:
+            wait_s = _SHORT_WAIT_S if self._unknown or ready.missing else WAIT_S
+            headers["If-None-Match"] = self._etag
+            where += f"?wait_s={wait_s:g}"
+        answer = self._ask(where, DEADLINE_S + wait_s, headers=headers)
+        if answer.status != 304 or not self._etag:
+            self._etag, self._list = answer.etag, answer.body
+        return self._list
+
+
+def read_token(path: str) -> str:
+    """The token in a file to which only its owner has access; raises PingListError."""
+    try:
+        token = read_secret(path).decode("ascii").strip()
+    except SecretFileError as why:
+        raise PingListError(str(why)) from why
+    except UnicodeDecodeError:
+        raise PingListError(f"{path}: not a token; give the output of `keys token`") from None
+    if not token or token.split() != [token]:
+        raise PingListError(f"{path}: not one token; give the output of `keys token`")
+    return token
