@@ -5,6 +5,7 @@
     ping_lists/  topology, containers, skeletons -> ping lists
     coverage/    ping lists, traceroutes -> links crossed, and the loss nameable on each
     skeleton/    throughput of rnics -> pairs that carry traffic
+    service/     requests of agents and operators over HTTP
 
-All of it is pure; brokers, HTTP and files are at the rim. docs/controller.md is the guide.
+All but ``service`` is pure, and brokers are its caller's. docs/controller.md is the guide.
 """

@@ -63,16 +63,16 @@ INCIDENTS: Final = Topic(
 #: Older documents are kept as long as somebody may judge their time again from skh.windows.
 TOPOLOGY: Final = Topic(
     "skh.topology", "fabric", "JSON topology",
-    OPERATORS, ("streams.readers.operator_feed",), 1, compacted=True, kept_s=7 * 24 * 3600,
+    OPERATORS, ("streams.readers.operator_feed", "controller"), 1, compacted=True, kept_s=7 * 24 * 3600,
 )  # fmt: skip
 PLACEMENT: Final = Topic(
     "skh.placement", "container", "JSON placement",
-    "controller", ("streams.readers.operator_feed",), 4, compacted=True,
+    "controller", ("streams.readers.operator_feed", "controller"), 4, compacted=True,
 )  # fmt: skip
 JOBS: Final = Topic("skh.jobs", "job", "JSON job", "controller", ("controller",), 1, compacted=True)
 MAINTENANCE: Final = Topic(
     "skh.maintenance", "fabric, component and from", "JSON maintenance",
-    OPERATORS, ("streams.readers.operator_feed",), 1, compacted=True,
+    OPERATORS, ("streams.readers.operator_feed", "controller"), 1, compacted=True,
 )  # fmt: skip
 DEAD_LETTER: Final = Topic(
     "skh.dead-letter", "source topic", "raw bytes; headers reason, topic, partition, offset",

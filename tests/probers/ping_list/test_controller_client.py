@@ -155,7 +155,7 @@ def test_a_file_without_one_token_is_refused(tmp_path: Path, content: str) -> No
     path = tmp_path / "token"
     path.touch(mode=0o600)
     path.write_text(content, encoding="latin-1")
-    with pytest.raises(PingListError, match="not (a|one) token"):
+    with pytest.raises(PingListError, match=r"not (a|one) token"):
         read_token(str(path))
 
 
