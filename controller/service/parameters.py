@@ -14,6 +14,7 @@ class ServiceParameters:
     longest_wait_s    a request for a list is answered after so long, changed or not
     settle_s          a waiting agent gets changes of so long together
     body_bytes        largest body of a request
+    token_bytes       random bytes of a token
     """
 
     register_every_s: float = parameter(
@@ -27,6 +28,9 @@ class ServiceParameters:
     )
     body_bytes: int = parameter(
         4 * 1024 * 1024, unit="B", source="chosen: 4,096 containers of 8 endpoints, at 100 B each"
+    )
+    token_bytes: int = parameter(
+        32, unit="B", source="chosen: as long as its hash, which can then not be tried out"
     )
 
 

@@ -94,8 +94,9 @@ class Site:
     async def apply(self, events: Sequence[AnyEvent]) -> None:
         """Take events in; returns when their documents are stored.
 
-        Lists change at once, even where the broker does not answer: nobody must go on probing what
-        drains. Raises ValueError for an event that makes no valid document; those before it hold.
+        Lists change at once, even where the broker does not answer: no agent must go on probing
+        what drains. Raises NotStored, and ValueError for an event that makes no valid document;
+        those before it hold.
         """
         try:
             for event in events:

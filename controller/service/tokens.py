@@ -18,11 +18,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from controller.service.parameters import DEFAULT
 from controller.state import Host
 from schemas.secret_files import SecretFileError, read_secret
 
 _log = logging.getLogger(__name__)
-_BITS: Final = 256
 _PREFIX: Final = "skh_"
 _DIGEST_CHARS: Final = len(sha256().hexdigest())
 
@@ -86,7 +86,7 @@ class TokenFile:
 
 def new_token() -> str:
     """A random token."""
-    return _PREFIX + secrets.token_urlsafe(_BITS // 8)
+    return _PREFIX + secrets.token_urlsafe(DEFAULT.token_bytes)
 
 
 def agent_line(host: Host, token: str) -> str:

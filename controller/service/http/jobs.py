@@ -27,8 +27,6 @@ from schemas.documents.tasks.claims import State, Statement
 from schemas.documents.tasks.job import Job
 from schemas.documents.times import milliseconds_of
 
-_KEY_CHARS = 32
-
 
 class JobBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A job to be watched, as ``JobSubmitted``. key: of the submission; without one, it follows
@@ -192,9 +190,7 @@ def _status(site: Site, name: str) -> JobStatus:
 
 
 def _key(request: Request, given: str, raw: bytes) -> str:
-    return (
-        request.headers.get("idempotency-key", "") or given or sha256(raw).hexdigest()[:_KEY_CHARS]
-    )
+    return request.headers.get("idempotency-key", "") or given or sha256(raw).hexdigest()
 
 
 def _said(statement: Statement | None, key: str) -> bool:

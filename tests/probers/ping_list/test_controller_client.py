@@ -42,8 +42,8 @@ class Controller:
         if self.down:
             raise PingListError(f"{location}: connection refused")
         kind = "list" if body is None else "register"
-        told = headers.get("If-None-Match") if body is None else msgspec.json.decode(body)
-        self.asked.append((kind, location, told))
+        reported = headers.get("If-None-Match") if body is None else msgspec.json.decode(body)
+        self.asked.append((kind, location, reported))
         if body is not None:
             return Answer(200, "", msgspec.json.encode({"again_s": 30, "unknown": self.unknown}))
         if headers.get("If-None-Match") == self.etag:

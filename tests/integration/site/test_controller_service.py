@@ -18,7 +18,7 @@ from builders.controller.task_events import HOSTS, box
 from probers.ping_list.controller import ControllerClient, Ready
 from schemas import topics
 
-from .conftest import Broker, Command
+from ..conftest import Broker, Command
 
 LONG_S = 300.0
 TOPOLOGY = two_tiers(HOSTS)

@@ -1,0 +1,1 @@
+"""Processes that hold what is known of the site."""
