@@ -215,7 +215,8 @@ CONTROLLER_EVENTS: Final = Metric(
 )  # fmt: skip
 CONTROLLER_REFUSED: Final = Metric(
     "skh_controller_refused_total", "counter",
-    "Requests that were refused, by reason: no_token, wrong_token, too_long, bad_request", ("reason",),
+    "Requests that were refused, by reason: no_token, wrong_token, too_long, bad_request",
+    ("reason",),
 )  # fmt: skip
 AGENT_INFO: Final = Metric(
     "skh_agent_info", "gauge", "1; which agent this is", ("node_sn", "scope", "instance", "version")

@@ -63,7 +63,8 @@ INCIDENTS: Final = Topic(
 #: Older documents are kept as long as somebody may judge their time again from skh.windows.
 TOPOLOGY: Final = Topic(
     "skh.topology", "fabric", "JSON topology",
-    OPERATORS, ("streams.readers.operator_feed", "controller"), 1, compacted=True, kept_s=7 * 24 * 3600,
+    OPERATORS, ("streams.readers.operator_feed", "controller"), 1,
+    compacted=True, kept_s=7 * 24 * 3600,
 )  # fmt: skip
 PLACEMENT: Final = Topic(
     "skh.placement", "container", "JSON placement",
