@@ -46,6 +46,12 @@ class Controller:
             base_url=self.url, headers={"Authorization": f"Bearer {OPERATOR}"}, timeout=LONG_S
         )
 
+    def stop(self) -> None:
+        """End it, gracefully."""
+        self.health.close()
+        self.operator.close()
+        assert self.command.stop() == 0, self.command.log.read_text()
+
     def _said(self, pattern: str) -> str:
         self.command.wait_for(
             lambda: re.search(pattern, self.command.log.read_text()) is not None, pattern, LONG_S
@@ -96,7 +102,7 @@ def test_lists_follow_jobs_and_drains_and_are_there_again_after_a_restart(
     metrics = first.health.get("/metrics").text.splitlines()
     assert 'skh_controller_events_total{kind="container_draining"} 1.0' in metrics
     assert "skh_controller_unpublished 0.0" in metrics
-    assert first.command.stop() == 0, first.command.log.read_text()
+    first.stop()
 
     second = Controller(run, broker, tokens)
     status = second.operator.get("/api/v1/jobs/job-a").json()
@@ -104,7 +110,7 @@ def test_lists_follow_jobs_and_drains_and_are_there_again_after_a_restart(
     assert states == {"c0": "ready", "c1": "draining", "c2": "ready", "c3": "ready"}
     again = second.agent(0, own(0))
     assert probed(msgspec.json.decode(again(again.location, 60.0))) == shrunk
-    assert second.command.stop() == 0, second.command.log.read_text()
+    second.stop()
 
 
 def test_a_file_of_tokens_is_needed(embedded: Broker, run: Callable[..., Command]) -> None:
