@@ -4,6 +4,8 @@ nothing."""
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,12 +13,15 @@ from typing import Any
 
 import httpx
 import msgspec
+from builders.agents.site import own_network
 from builders.controller.clusters import two_tiers
 from builders.controller.controller_service import OPERATOR, probed, token_of, tokens_of
 from builders.controller.task_events import HOSTS, box
 
 from probers.ping_list.controller import ControllerClient, Ready
 from schemas import topics
+from schemas.documents.topology import Host, Rnic, Switch, Topology
+from skeletonhunter.commands.inventory.topic_documents import Keyed, publish
 
 from ..conftest import Broker, Command
 
@@ -65,6 +70,38 @@ class Controller:
         return ControllerClient(self.url, NAMES[number], token_of(NAMES[number]), ready)
 
 
+def write_tokens(directory: Path) -> Path:
+    """The file of tokens of all hosts and an operator."""
+    tokens = directory / "tokens"
+    tokens.touch(mode=0o600)
+    tokens.write_text(tokens_of(NAMES))
+    return tokens
+
+
+def publish_topology(broker: Broker, topology: Topology) -> None:
+    """Return when the topic holds it."""
+    publish(
+        {"bootstrap.servers": broker.bootstrap}, topics.TOPOLOGY, [Keyed(topology.fabric, topology)]
+    )
+
+
+def start_agent(directory: Path, url: str, number: int) -> subprocess.Popen[bytes]:
+    """The agent of a host; it publishes to the file records-<number>."""
+    key, token = directory / "key", directory / f"token-{number}"
+    for path, content in ((key, "a probe key of these tests"), (token, token_of(NAMES[number]))):
+        path.touch(mode=0o600)
+        path.write_text(content)
+    return subprocess.Popen(
+        [
+            sys.executable, "-m", "probers.agent.main", "--controller", url,
+            "--token-file", str(token), "--key-file", str(key), "--node-sn", NAMES[number],
+            "--publish", f"file:{directory / f'records-{number}'}", "--encoding", "ndjson",
+            "--list-interval", "0.5", "--trace-interval", "0",
+        ],
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
 def own(number: int) -> Callable[[], Ready]:
     return lambda: Ready((f"c{number}",))
 
@@ -77,11 +114,8 @@ def read(agent: ControllerClient) -> dict[str, Any]:
 def test_lists_follow_jobs_and_drains_and_are_there_again_after_a_restart(
     broker: Broker, run: Callable[..., Command], tmp_path: Path
 ) -> None:
-    tokens = tmp_path / "tokens"
-    tokens.touch(mode=0o600)
-    tokens.write_text(tokens_of(NAMES))
-    broker.produce(topics.TOPOLOGY.name, "f1", msgspec.json.encode(TOPOLOGY), time.time_ns(), {})
-    assert broker._producer.flush(30) == 0  # noqa: SLF001 — the topic holds it before the start
+    tokens = write_tokens(tmp_path)
+    publish_topology(broker, TOPOLOGY)
 
     first = Controller(run, broker, tokens)
     assert first.operator.post("/api/v1/jobs", json=JOB).status_code == 201
@@ -118,3 +152,52 @@ def test_a_file_of_tokens_is_needed(embedded: Broker, run: Callable[..., Command
     assert command.process.wait(LONG_S) == 2
     assert "SKH_CONTROLLER_TOKENS" in command.log.read_text()
     assert command.log.read_text().count("\n") == 1
+
+
+def agents_site(network: str) -> Topology:
+    """Two hosts with one rnic each on this machine's loopback, behind one ToR."""
+    return Topology(
+        fabric="f1",
+        hosts=[
+            Host(f"h{number:03}", [Rnic(f"{network}.{number + 1}", 0, "tor-0")])
+            for number in range(2)
+        ],
+        switches=[Switch("tor-0", "asw")],
+    )
+
+
+def test_agents_get_lists_register_their_containers_and_probe_each_other(
+    embedded: Broker, run: Callable[..., Command], tmp_path: Path
+) -> None:
+    network = own_network()
+    over = network.rpartition(".")[0] + f".{(int(network.rpartition('.')[2]) + 1) % 256}"
+    boxes = [
+        {"node_id": f"c{number}", "node_sn": f"h{number:03}",
+         "endpoints": [{"ip": f"{over}.{number + 1}", "real_ip": f"{network}.{number + 1}"}]}
+        for number in range(2)
+    ]  # fmt: skip
+    publish_topology(embedded, agents_site(network))
+    controller = Controller(run, embedded, write_tokens(tmp_path))
+    job = {"job": "job-a", "fabric": "f1", "size": 2, "containers": boxes}
+    assert controller.operator.post("/api/v1/jobs", json=job).status_code == 201
+    agents = [start_agent(tmp_path, controller.url, number) for number in range(2)]
+    records = tmp_path / "records-0"
+
+    def probed_layers() -> set[str]:
+        text = records.read_text() if records.exists() else ""
+        named = text.replace("\\", "")  # each line holds the records as a text
+        return {layer for layer in ("overlay", "underlay") if f'"agent_type":"{layer}"' in named}
+
+    try:
+        controller.command.wait_for(
+            lambda: probed_layers() == {"overlay", "underlay"}, "both layers are probed", LONG_S
+        )
+        controller.operator.delete("/api/v1/jobs/job-a")
+        status = controller.operator.get("/api/v1/jobs/job-a").json()
+        assert {each["state"] for each in status["containers"]} == {"draining"}
+    finally:
+        for agent in agents:
+            agent.terminate()
+            _, errors = agent.communicate(timeout=LONG_S)
+    assert [agent.returncode for agent in agents] == [0, 0], errors
+    controller.stop()
