@@ -179,7 +179,7 @@ class Site:
         while self.etag(host) == etag and (left_s := until_s - now_s()) > 0:
             if not await self.waiting.changed(host, left_s):
                 return
-            await self.waiting.changed(("", ""), self.parameters.settle_s)  # wakes with the end
+            await self.waiting.settle(self.parameters.settle_s)
 
     def phases(self, job: str) -> dict[str, JobPhase]:
         """By fabric, what the lists of the job are made of."""

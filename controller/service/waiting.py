@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 
 from controller.state import Host
 
@@ -14,7 +15,12 @@ class Waiting:
 
     def __init__(self) -> None:
         self._of_host: defaultdict[Host, set[asyncio.Future[None]]] = defaultdict(set)
-        self.closed = False
+        self._closing = asyncio.Event()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the service ends."""
+        return self._closing.is_set()
 
     def __len__(self) -> int:
         """Requests that wait [count]."""
@@ -34,6 +40,12 @@ class Waiting:
             if not self._of_host[host]:
                 del self._of_host[host]
 
+    async def settle(self, delay_s: float) -> None:
+        """Let further changes come; shorter when the service ends."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(delay_s):
+                await self._closing.wait()
+
     def wake(self, hosts: Iterable[Host]) -> None:
         """The lists of these hosts have changed."""
         for host in hosts:
@@ -43,5 +55,5 @@ class Waiting:
 
     def close(self) -> None:
         """Let all requests return: the service ends."""
-        self.closed = True
+        self._closing.set()
         self.wake(list(self._of_host))

@@ -234,6 +234,27 @@ async def test_a_delta_applied_to_the_old_list_is_the_new_list() -> None:
     assert f'"{change["etag"]}"' == (await read(service, 0)).headers["etag"]
 
 
+async def test_a_stream_sends_the_list_then_each_change_and_ends_with_the_service() -> None:
+    service = Service(TOPOLOGY)
+    await submit(service)
+    await register(service, 0, "c0")
+    async with service.agent("h000") as agent:
+        stream = asyncio.create_task(agent.get("/api/v1/agents/h000/ping-list/events"))
+        await until_waiting(service, 1)
+        await register(service, 1, "c1")
+        await until_waiting(service, 0)
+        await until_waiting(service, 1)
+        service.site.waiting.close()
+        answer = await asyncio.wait_for(stream, 20)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    whole, change = answer.text.strip().split("\n\n")
+    assert whole.startswith("event: list\nid: ")
+    assert change.startswith("event: delta\nid: ")
+    assert probed(msgspec.json.decode(whole.partition("data: ")[2])) == set()
+    added = msgspec.json.decode(change.partition("data: ")[2])["added"]
+    assert ("172.16.0.1", "172.16.1.1") in {(each["src_ip"], each["ip"]) for each in added}
+
+
 async def test_a_host_of_no_topology_learns_so() -> None:
     service = Service(TOPOLOGY)
     service.site.state.lists.clear()
