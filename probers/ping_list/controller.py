@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 import msgspec
@@ -22,6 +22,7 @@ WAIT_S: Final = 25.0
 _SHORT_WAIT_S: Final = 1.0
 #: Between the end of a reading and the next one [s].
 PAUSE_S: Final = 0.5
+_HEAD_BYTES: Final = 64  # of an answer: a delta begins with ``since``
 #: For a registration and a list, one after the other [s].
 TOTAL_DEADLINE_S: Final = 2 * DEADLINE_S + WAIT_S
 
@@ -42,6 +43,16 @@ class _Registered(msgspec.Struct, frozen=True):
 
     again_s: float
     unknown: list[str] = []
+
+
+class _Delta(msgspec.Struct, frozen=True):
+    """What the list has become since it had the ETag ``since``; without one it is no delta."""
+
+    since: str
+    interval_s: float
+    endpoints: msgspec.Raw
+    added: list[dict[str, Any]]
+    removed: list[tuple[str, str]]
 
 
 class Ask(Protocol):
@@ -114,11 +125,33 @@ class ControllerClient:
         if self._etag:
             wait_s = _SHORT_WAIT_S if self._unknown or ready.missing else WAIT_S
             headers["If-None-Match"] = self._etag
-            where += f"?wait_s={wait_s:g}"
+            where += f"?wait_s={wait_s:g}&delta=true"
         answer = self._ask(where, DEADLINE_S + wait_s, headers=headers)
         if answer.status != 304 or not self._etag:
-            self._etag, self._list = answer.etag, answer.body
+            whole = self._etag == "" or b'"since":' not in answer.body[:_HEAD_BYTES]
+            found = answer.body if whole else self._changed(answer.body, location)
+            self._etag, self._list = answer.etag, found
         return self._list
+
+    def _changed(self, raw: bytes, location: str) -> bytes:
+        """The last list with a delta applied; raises PingListError, and asks for the whole list
+        next, where the delta does not begin at that list."""
+        last, self._etag = self._etag, ""
+        try:
+            delta = msgspec.json.decode(raw, type=_Delta)
+            document = msgspec.json.decode(self._list)
+            if f'"{delta.since}"' != last:
+                raise PingListError(f"{location}: the delta begins at another list")
+            targets = {(each["src_ip"], each["ip"]): each for each in document["targets"]}
+            for pair in delta.removed:
+                targets.pop(pair, None)
+            targets |= {(each["src_ip"], each["ip"]): each for each in delta.added}
+            changed = {"interval_s": delta.interval_s, "endpoints": delta.endpoints}
+            return msgspec.json.encode(
+                {**document, **changed, "targets": [targets[pair] for pair in sorted(targets)]}
+            )
+        except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError) as why:
+            raise PingListError(f"{location}: not a controller's answer ({why})") from why
 
 
 def read_token(path: str) -> str:

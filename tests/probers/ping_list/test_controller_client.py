@@ -94,7 +94,7 @@ def test_only_a_list_that_was_read_is_waited_for() -> None:
     (_, first, no_etag), (_, second, etag) = [e for e in agent.controller.asked if e[0] == "list"]
     assert (no_etag, etag) == (None, '"one"')
     assert "wait_s" not in first
-    assert second.endswith("/api/v1/agents/host%201/ping-list?wait_s=25")
+    assert second.endswith("/api/v1/agents/host%201/ping-list?wait_s=25&delta=true")
 
 
 def test_an_unchanged_list_is_the_last_one_and_a_changed_one_the_new_one() -> None:
@@ -102,6 +102,45 @@ def test_an_unchanged_list_is_the_last_one_and_a_changed_one_the_new_one() -> No
     assert agent.read() == agent.read() == LIST
     agent.controller.list, agent.controller.etag = OTHER, '"two"'
     assert agent.read() == OTHER
+
+
+def target(ip: str) -> dict[str, Any]:
+    return {"src_ip": "10.0.0.1", "ip": ip, "real_ip": ip, "node_sn": "host-2",
+            "layer": "underlay", "src_ports": [51000]}  # fmt: skip
+
+
+def test_a_delta_is_applied_to_the_last_list() -> None:
+    agent = Agent()
+    whole = msgspec.json.decode(LIST)
+    agent.controller.list = msgspec.json.encode(
+        {**whole, "targets": [target("10.0.0.2"), target("10.0.0.3")]}
+    )
+    agent.read()
+    agent.controller.list = msgspec.json.encode({
+        "since": "one", "etag": "two", "interval_s": 2.0, "endpoints": whole["endpoints"],
+        "added": [target("10.0.0.4")], "removed": [["10.0.0.1", "10.0.0.2"]],
+    })  # fmt: skip
+    agent.controller.etag = '"two"'
+    found = msgspec.json.decode(agent.read())
+    assert found == {
+        **whole, "interval_s": 2.0, "targets": [target("10.0.0.3"), target("10.0.0.4")],
+    }  # fmt: skip
+    assert msgspec.json.decode(agent.read()) == found, "304"
+
+
+@pytest.mark.parametrize("body", [b'{"since":"other","etag":"z","interval_s":1.0,"endpoints":[],'
+                                  b'"added":[],"removed":[]}', b'{"since":"one"}'])  # fmt: skip
+def test_a_delta_that_does_not_fit_is_a_failure_and_the_whole_list_is_read_next(
+    body: bytes,
+) -> None:
+    agent = Agent()
+    agent.read()
+    agent.controller.list, agent.controller.etag = body, '"two"'
+    with pytest.raises(PingListError):
+        agent.read()
+    agent.controller.list = OTHER
+    assert agent.read() == OTHER
+    assert "delta" not in agent.controller.asked[-1][1]
 
 
 def test_an_agent_registers_anew_when_its_containers_change() -> None:
@@ -120,7 +159,7 @@ def test_an_agent_waits_shortly_while_a_container_is_not_placed_or_an_endpoint_i
     agent.ready = Ready(("c1",))
     agent.read()
     agent.read()
-    assert agent.controller.asked[-1][1].endswith("?wait_s=1")
+    assert agent.controller.asked[-1][1].endswith("?wait_s=1&delta=true")
     assert agent.kinds() == ["register", "list"] * 2
     agent.controller.unknown, agent.ready = [], Ready(("c1",), missing=1)
     agent.read()
