@@ -151,7 +151,7 @@ class Tasks:
             self._place(event, time, [event.by], changes)
         else:
             self._work(event, time, changes)
-        changes.containers.sort(key=lambda change: creation(change.after))
+        changes.containers = _once_each(changes.containers)
         return changes
 
     def forget(self, now_ms: int, parameters: TaskParameters = DEFAULT) -> Forgotten:
@@ -289,6 +289,16 @@ def creation(box: Placement) -> tuple[int, str]:
     """Sorts containers by when they were first placed, then by name."""
     placed = [each.valid_from for each in box.claims if each.state == "starting"]
     return min(map(milliseconds_of, placed or [box.valid_from])), box.node_id
+
+
+def _once_each(changes: Iterable[Change]) -> list[Change]:
+    """One change of each container, in order of creation: an event may name a container twice."""
+    whole: dict[str, Change] = {}
+    for change in changes:
+        first = whole.get(change.after.node_id, change)
+        whole[change.after.node_id] = Change(first.before, change.after)
+    changed = (each for each in whole.values() if each.after != each.before)
+    return sorted(changed, key=lambda change: creation(change.after))
 
 
 def _claim(event: Event, state: State, time: str, node_sn: str = "") -> Claim:

@@ -20,7 +20,7 @@ from controller.tasks.events import (
     MaintenanceEnded,
     MaintenancePlanned,
 )
-from controller.tasks.tasks import Documents, TaskParameters, Tasks
+from controller.tasks.tasks import Change, Documents, TaskParameters, Tasks
 from schemas.documents.tasks.claims import Source
 from schemas.documents.times import rfc3339
 
@@ -81,6 +81,15 @@ def test_the_state_of_its_documents_is_the_state_that_published_them(
         tasks.apply(event)
         restored.apply(event)
     assert sorted_documents(restored) == sorted_documents(tasks), "and it goes on alike"
+
+
+def test_a_container_that_an_event_names_twice_changes_once() -> None:
+    tasks = state_after(
+        [JobSubmitted(time_ms=T0 + 1000, source="file", job="job-a", containers=[box("c0", 0)])]
+    )
+    before = tasks.placements["c0"]
+    replaced = ContainerReplaced(time_ms=T0, source="agent", node_id="c0", by=box("c0", 1))
+    assert tasks.apply(replaced).containers == [Change(before, tasks.placements["c0"])]
 
 
 @settings(deadline=None)
