@@ -1,10 +1,13 @@
-"""What an attribution of loss says: how much is lost, since when, and whether all of it."""
+"""What an attribution of loss says: how much is lost, since when, whether all of it, and still."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from localizer.detectors import loss
 from localizer.explanation.issue_features import OWNS
 from localizer.state import FabricState
 from localizer.verdicts.parameters import ReachabilityParameters
@@ -67,9 +70,103 @@ def bad_for(state: FabricState, at: int, length: int, bad: I64) -> int:
     history = state.history
     onset = state.options.verdicts.reachability.onset
     if length > history.seconds:
-        lengths = [each for each in history.lengths(at) if each <= length]
+        lengths = [history.seconds, *(each for each in history.lengths(at) if each <= length)]
         upto = np.array([int(history.total("lost", at, each, bad).sum()) for each in lengths])
         rate = np.diff(upto, prepend=0) / np.diff(lengths, prepend=0)
         return lengths[int(np.flatnonzero(rate >= onset * rate.max())[-1])]
     lost = history.by_second("lost", at, length, bad)
     return length - int(np.argmax(lost >= max(1.0, onset * lost.max())))
+
+
+def significant(state: FabricState, lost: float, sent: float, healthy: float) -> bool:
+    """Whether so many probes lost are more than chance takes at the healthy loss [1]."""
+    p = loss.excess_p_values(
+        np.array([lost]), np.array([sent]), healthy, state.background.dispersion
+    )
+    return bool(p[0] < state.options.verdicts.reachability.significant)
+
+
+@dataclass(frozen=True, slots=True)
+class Recency:
+    """Whether what lost in a window loses in its newest seconds too.
+
+    window_s, sent  length of the window, and (P,) probes sent in it
+    elsewhere       (P,) paths that cross nothing which a shorter window blamed
+    """
+
+    state: FabricState
+    at: int
+    window_s: int
+    sent: I64
+    elsewhere: Bool
+
+    def still_loses(
+        self, share: F64, losses_per_s: float, healthy_per_s: float, healthy: float
+    ) -> bool:
+        """Whether a component loses in the newest seconds too, more than chance would.
+
+        share         (P,) of all paths that cross it: the bad ones alone were chosen because they
+                      lost, and chance would always look guilty
+        losses_per_s, healthy_per_s  over the window, and of them those that are no sign of
+                      trouble: what loses rarely, or little more, is looked at for longer
+        """
+        parameters, recent_s = self._parameters, self._recent_s(share)
+        newest_s = recent_s // 2 if recent_s == parameters.recent_s else recent_s
+        lost, sent, newest = self._counts(share, recent_s, newest_s)
+        usual = max(healthy, self._rest(share, recent_s))
+        if newest > 0 and significant(self.state, lost, sent, usual):
+            return True
+        excess = max(losses_per_s - healthy_per_s, 1e-9)
+        needed_s = (
+            parameters.recent_losses
+            / excess
+            * max(1.0, parameters.recent_losses * healthy_per_s / excess)
+        )  # as many as are seen among the healthy ones, by five standard deviations
+        if needed_s <= recent_s:
+            return False
+        # Trouble that is over still fills a long window: the newer part must show it by itself,
+        # and no still newer part may deny it.
+        longer = (2 * parameters.recent_s, *self.state.history.lengths(self.at))
+        lengths = [recent_s, *(each for each in longer if each > recent_s)]
+        within = [each for each in lengths if each <= self.window_s / 2] or [recent_s]
+        length = next((each for each in within if each >= needed_s), within[-1])
+        nats = [self._nats(share, each, losses_per_s, healthy) for each in within if each <= length]
+        return nats[-1] > parameters.still_nats and min(nats) > -parameters.still_nats
+
+    def _recent_s(self, share: F64) -> int:
+        """Seconds that count as the newest: where bursts are rare, as many as bring some probes."""
+        rows, recent_s = np.flatnonzero(share), self._parameters.recent_s
+        sent = float(share[rows] @ self.sent[rows])
+        for length in (recent_s, 2 * recent_s):
+            if self._counts(share, length, 1)[1] >= sent * length / self.window_s / 2:
+                return length
+        return max(recent_s, min(self.window_s, self.state.history.seconds))
+
+    def _nats(self, share: F64, length: int, losses_per_s: float, healthy: float) -> float:
+        """Log-likelihood ratio of the newest ``length`` seconds: it loses as in the window against
+        it loses as what is healthy or the rest of the fabric [nats]."""
+        lost, sent, _ = self._counts(share, length, length)
+        rate = losses_per_s / max(sent / length, 1e-9)
+        healthy = max(healthy, self._rest(share, length))
+        return loss.log_likelihood_ratio(lost, sent, rate, healthy) if rate > healthy else 0.0
+
+    def _rest(self, share: F64, length: int) -> float:
+        """Loss of the paths that cross neither this component nor what shorter windows blamed [1],
+        in the newest seconds: trouble elsewhere must not pass for trouble that lasts."""
+        if self.window_s <= self.state.history.seconds:
+            return 0.0
+        lost, sent, _ = self._counts((self.elsewhere & (share == 0)).astype(float), length, 1)
+        return lost / sent if sent else 0.0
+
+    def _counts(self, share: F64, length: int, newest_s: int) -> tuple[float, float, float]:
+        """Probes lost and sent in the newest ``length`` seconds, and lost in ``newest_s``."""
+        history, at, rows = self.state.history, self.at, np.flatnonzero(share)
+        lost, sent, newest = (
+            float(share[rows] @ history.total(name, at, seconds, rows))
+            for name, seconds in (("lost", length), ("sent", length), ("lost", newest_s))
+        )
+        return lost, sent, newest
+
+    @property
+    def _parameters(self) -> ReachabilityParameters:
+        return self.state.options.verdicts.reachability

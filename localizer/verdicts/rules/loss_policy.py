@@ -16,8 +16,10 @@ from localizer.verdicts.parameters import ReachabilityParameters
 from localizer.verdicts.rules import quorum
 from localizer.verdicts.rules.containment import Containment, loss_of_ends, of_a_few
 from localizer.verdicts.rules.loss_extent import (
+    Recency,
     bad_for,
     effect_since,
+    significant,
     symptom_of,
     without_most_answered,
 )
@@ -72,11 +74,11 @@ class LossPolicy:
         bad, lost = int(self.alarm.evidence.bad.sum()), int(self.alarm.lost.sum())
         return bad >= parameters.bad_paths_each * count and lost >= parameters.losses_each * count
 
-    def _may_be_its_links(self, candidate: Candidate) -> bool:
-        """Whether a lossy switch among many culprits may yet prove to be several of its links."""
+    def _may_be_its_links(self, candidate: Candidate, since_s: int) -> bool:
+        """Whether a switch among many culprits, lossy for so long, may yet prove to be several of
+        its links."""
         parameters = self._parameters
-        few = candidate.culprits <= parameters.few_culprits
-        if few or self.alarm.window_s >= parameters.settled_s:
+        if candidate.culprits <= parameters.few_culprits or since_s >= parameters.settled_s:
             return False
         inside = self.containment.inside(candidate.attribution.column)
         return int(self.alarm.groups.directed[inside].sum()) > 1
@@ -97,7 +99,8 @@ class LossPolicy:
         ):
             return None
         rates = k / alarm.window_s, min(healthy * n, k) / alarm.window_s
-        if not self._still(share * (rows & self.clear_before), *rates, healthy):
+        recency = Recency(state, at, alarm.window_s, sent, self.clear_before)
+        if not recency.still_loses(share * (rows & self.clear_before), *rates, healthy):
             return Over()
         bad = rows & alarm.evidence.bad
         mine = np.flatnonzero(bad)
@@ -105,7 +108,7 @@ class LossPolicy:
         effect = effect_since(state, at, since_s, share * rows, candidate.attribution.effect)
         others = without_most_answered(state, at, since_s, share * rows)
         symptom = symptom_of(sent, lost, bad, max(effect, others), self._parameters)
-        if symptom == "loss" and self._may_be_its_links(candidate):
+        if symptom == "loss" and self._may_be_its_links(candidate, since_s):
             return None
         lone_host = None
         background, observers = state.background, state.options.observers
@@ -129,8 +132,10 @@ class LossPolicy:
         column, groups = candidate.attribution.column, self.alarm.groups
         options = [(candidate.share, self.level)]
         if groups.directed[column]:
-            ways = groups.certain(column)
-            options += [(each.astype(np.float64), self.level_one_way) for each in ways]
+            ways = [each.astype(np.float64) for each in groups.certain(column)]
+            # Traced paths first: what crosses the link perhaps may lose elsewhere.
+            options.insert(0, (np.maximum(*ways), self.level))
+            options += [(each, self.level_one_way) for each in ways]
         parameters = state.options.detectors.loss
         for share, level in options:
             weight = share * rows
@@ -164,7 +169,7 @@ class LossPolicy:
         n, k = float((apart * sent).sum()), float((apart * lost).sum())
         if n < self._parameters.apart * float((share * sent).sum()):
             return True  # nothing to compare with: all of its paths cross what was blamed
-        return self._significant(k, n, healthy)
+        return significant(self.state, k, n, healthy)
 
     def _above_its_ends(self, candidate: Candidate, sent: float, lost: float) -> bool:
         """Whether a link loses more than the other paths of either switch at its ends.
@@ -179,60 +184,7 @@ class LossPolicy:
             self.alarm.groups, candidate.attribution.column,
             self.alarm.sent * elsewhere, self.alarm.lost * elsewhere,
         )  # fmt: skip
-        return all(self._significant(lost, sent, rate) for rate in rates)
-
-    def _still(self, share: F64, losses_per_s: float, healthy_per_s: float, healthy: float) -> bool:
-        """Whether the component loses in the newest seconds too, more than chance would.
-
-        share         (P,) of all paths that cross it: the bad ones alone were chosen because they
-                      lost, and chance would always look guilty
-        losses_per_s, healthy_per_s  over the window, and of them those that are no sign of
-                      trouble: what loses rarely, or little more, is looked at for longer
-        """
-        parameters, recent_s = self._parameters, self._parameters.recent_s
-        lost, sent, newest = self._counts(share, recent_s, recent_s // 2)
-        if newest > 0 and self._significant(lost, sent, max(healthy, self._rest(share, recent_s))):
-            return True
-        excess = max(losses_per_s - healthy_per_s, 1e-9)
-        needed_s = (
-            parameters.recent_losses
-            / excess
-            * max(1.0, parameters.recent_losses * healthy_per_s / excess)
-        )  # as many as are seen among the healthy ones, by five standard deviations
-        if needed_s <= recent_s:
-            return False
-        # Trouble that is over still fills a long window: the newer part must show it by itself.
-        lengths = [recent_s, 2 * recent_s, *self.state.history.lengths(self.at)]
-        within = [each for each in lengths if each <= self.alarm.window_s / 2] or [recent_s]
-        length = next((each for each in within if each >= needed_s), within[-1])
-        lost, sent, _ = self._counts(share, length, length)
-        rate = losses_per_s / max(sent / length, 1e-9)
-        healthy = max(healthy, self._rest(share, length))
-        nats = loss.log_likelihood_ratio(lost, sent, rate, healthy) if rate > healthy else 0.0
-        return nats > parameters.still_nats
-
-    def _rest(self, share: F64, length: int) -> float:
-        """Loss of the paths that cross neither this component nor what shorter windows blamed [1],
-        in the newest seconds: trouble elsewhere must not pass for trouble that lasts."""
-        if not self._is_long:
-            return 0.0
-        lost, sent, _ = self._counts((self.clear_before & (share == 0)).astype(float), length, 1)
-        return lost / sent if sent else 0.0
-
-    def _counts(self, share: F64, length: int, newest_s: int) -> tuple[float, float, float]:
-        """Probes lost and sent in the newest ``length`` seconds, and lost in ``newest_s``."""
-        history, at, rows = self.state.history, self.at, np.flatnonzero(share)
-        lost, sent, newest = (
-            float(share[rows] @ history.total(name, at, seconds, rows))
-            for name, seconds in (("lost", length), ("sent", length), ("lost", newest_s))
-        )
-        return lost, sent, newest
-
-    def _significant(self, lost: float, sent: float, healthy: float) -> bool:
-        p = loss.excess_p_values(
-            np.array([lost]), np.array([sent]), healthy, self.state.background.dispersion
-        )
-        return bool(p[0] < self._parameters.significant)
+        return all(significant(self.state, lost, sent, rate) for rate in rates)
 
     def _renewal_s(self, lost: float) -> int:
         """Seconds that bring a few losses more; of a long window no less than until the next, and
@@ -240,9 +192,5 @@ class LossPolicy:
         window_s = self.alarm.window_s
         renewal_s = self._parameters.renewal_losses * window_s / max(lost, 1e-9)
         bin_s = self.state.history.long.parameters.bin_s
-        least_s = max(bin_s, window_s // 4) if self._is_long else 1
+        least_s = max(bin_s, window_s // 4) if window_s > self.state.history.seconds else 1
         return int(np.clip(np.ceil(renewal_s), least_s, window_s))
-
-    @property
-    def _is_long(self) -> bool:
-        return self.alarm.window_s > self.state.history.seconds
