@@ -31,13 +31,15 @@ I64 = npt.NDArray[np.int64]
 class Unclaimed:
     """Paths (P,) that verdicts of the same second leave over.
 
-    left   no verdict explains them, so they may speak for another component
-    clear  they cross no component that a verdict blames
-    settled  whether the evidence was enough to name all culprits
+    left      no verdict explains them, so they may speak for another component
+    clear     they cross no component that a verdict blames, or whose trouble is over
+    culprits  such components so far [count]
+    settled   whether the evidence was enough to name all culprits
     """
 
     left: Bool
     clear: Bool
+    culprits: int = 0
     settled: bool = True
 
     @classmethod
@@ -116,6 +118,7 @@ def attribute(
         return [], replace(unclaimed, settled=False)
     owner = owners(groups, attributions, latency=evidence.latency)
     measured, left, clear = policy.measured(), unclaimed.left, unclaimed.clear
+    blamed = unclaimed.culprits
     verdicts: list[Verdict] = []
     lone: list[Verdict] = []
     for number, attribution in enumerate(attributions):
@@ -128,12 +131,12 @@ def attribute(
         if finding is None:
             continue
         left = left & ~((scope & (share >= OWNS)) | (evidence.bad & (owner == number)))
+        clear, blamed = clear & (share == 0), blamed + 1
         if isinstance(finding, Over):
             continue
-        clear = clear & (share == 0)
         verdict = build(state, alarm, attribution, share * measured, finding, only=culprits == 1)
         (lone if verdict.lone_witness else verdicts).append(verdict)
-    return verdicts or lone[:1], Unclaimed(left, clear)
+    return verdicts or lone[:1], Unclaimed(left, clear, blamed)
 
 
 def owners(groups: Classes, attributions: list[Attribution], *, latency: bool) -> I64:

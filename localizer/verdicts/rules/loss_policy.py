@@ -10,7 +10,7 @@ import numpy.typing as npt
 from localizer.detectors import loss
 from localizer.evidence import Attribution
 from localizer.state import FabricState
-from localizer.verdicts.attribute import Candidate, Over
+from localizer.verdicts.attribute import Candidate, Over, Unclaimed
 from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.parameters import ReachabilityParameters
 from localizer.verdicts.rules import quorum
@@ -36,7 +36,7 @@ class LossPolicy:
 
     level, level_one_way  largest p-value of a class, and of a link in one direction
     containment   which classes lie inside another one, by the paths that were probed
-    clear_before  (P,) paths that cross no component which a shorter window blamed
+    before        what shorter windows leave over
     risen         how the window compares with the past; None: it is too short to
     """
 
@@ -46,7 +46,7 @@ class LossPolicy:
     level: float
     level_one_way: float
     containment: Containment
-    clear_before: Bool
+    before: Unclaimed
     risen: Rise | None
 
     @property
@@ -90,7 +90,7 @@ class LossPolicy:
         share = self._significant_share(candidate)
         if share is None:
             return None
-        n, k = float((share * sent * rows).sum()), float((share * lost * rows).sum())
+        n, k = self._counts(share * rows)
         healthy = self._healthy(candidate.attribution.column)
         if not self._by_itself(share * rows, share * (rows & candidate.clear), healthy):
             return None
@@ -99,8 +99,8 @@ class LossPolicy:
         ):
             return None
         rates = k / alarm.window_s, min(healthy * n, k) / alarm.window_s
-        recency = Recency(state, at, alarm.window_s, sent, self.clear_before)
-        if not recency.still_loses(share * (rows & self.clear_before), *rates, healthy):
+        recency = Recency(state, at, alarm.window_s, sent, self.before.clear)
+        if not recency.still_loses(share * (rows & self.before.clear), *rates, healthy):
             return Over()
         bad = rows & alarm.evidence.bad
         mine = np.flatnonzero(bad)
@@ -130,28 +130,39 @@ class LossPolicy:
         link those that cross it in one direction for certain; None: nothing does."""
         state, rows = self.state, candidate.rows
         column, groups = candidate.attribution.column, self.alarm.groups
+        risen = candidate.share
         options = [(candidate.share, self.level)]
         if groups.directed[column]:
             ways = [each.astype(np.float64) for each in groups.certain(column)]
-            # Traced paths first: what crosses the link perhaps may lose elsewhere.
+            # Traced paths first: what crosses the link perhaps may lose elsewhere, and does where
+            # shorter windows found many culprits.
             options.insert(0, (np.maximum(*ways), self.level))
+            if self.before.culprits > self._parameters.few_culprits:
+                risen, options = options[0][0], options[:1]
             options += [(each, self.level_one_way) for each in ways]
-        parameters = state.options.detectors.loss
         for share, level in options:
-            weight = share * rows
-            n, k = float((weight * self.alarm.sent).sum()), float((weight * self.alarm.lost).sum())
+            n, k = self._counts(share * rows)
+            parameters = state.options.detectors.loss
             if loss.alarming(np.array([n]), np.array([k]), state.background, level, parameters)[0]:
                 return share
-        if self.risen is not None:
-            share, counts = candidate.share, (self.alarm.sent, self.alarm.lost)
-            all_sent = float((share * counts[0]).sum())
-            n, k = (float((share * rows * each).sum()) for each in counts)
-            p = self.risen.p_value(column, k, n, n / max(all_sent, 1e-9))
-            open_now = not self.state.suspects.isdisjoint(groups.members[column])
-            level = self._parameters.significant if open_now else self.level
-            if p < level and k > (self._healthy(column) + parameters.least_rise) * n:
-                return share
-        return None
+        return risen if self._has_risen(candidate, risen) else None
+
+    def _has_risen(self, candidate: Candidate, share: F64) -> bool:
+        """Whether some of the paths of a class lose significantly more than in the past."""
+        if self.risen is None:
+            return False
+        parameters, groups = self.state.options.detectors.loss, self.alarm.groups
+        column = candidate.attribution.column
+        all_sent, _ = self._counts(candidate.share)
+        n, k = self._counts(share * candidate.rows)
+        p = self.risen.p_value(column, k, n, n / max(all_sent, 1e-9))
+        open_now = not self.state.suspects.isdisjoint(groups.members[column])
+        level = self._parameters.significant if open_now else self.level
+        return p < level and k > (self._healthy(column) + parameters.least_rise) * n
+
+    def _counts(self, weight: F64) -> tuple[float, float]:
+        """Probes sent and lost in the window, weighted by (P,)."""
+        return float((weight * self.alarm.sent).sum()), float((weight * self.alarm.lost).sum())
 
     def _healthy(self, column: int) -> float:
         """Loss that is expected of a class [1]."""
@@ -165,9 +176,8 @@ class LossPolicy:
         Where routes are unknown, the luck of ECMP puts more of a switch's paths on a lossy link
         than its share says, and the rest would be attributed to the switch.
         """
-        sent, lost = self.alarm.sent, self.alarm.lost
-        n, k = float((apart * sent).sum()), float((apart * lost).sum())
-        if n < self._parameters.apart * float((share * sent).sum()):
+        n, k = self._counts(apart)
+        if n < self._parameters.apart * self._counts(share)[0]:
             return True  # nothing to compare with: all of its paths cross what was blamed
         return significant(self.state, k, n, healthy)
 

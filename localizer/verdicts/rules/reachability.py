@@ -132,7 +132,7 @@ def _alarm(
     )  # fmt: skip
     alarm = Alarm(groups, evidence, sent, lost, length)
     inside = Containment(groups, sent > 0)
-    return LossPolicy(state, at, alarm, level, links, inside, unclaimed.clear, risen)
+    return LossPolicy(state, at, alarm, level, links, inside, unclaimed, risen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from localizer.evidence import Attribution
+from localizer.verdicts.attribute import Unclaimed
 from localizer.verdicts.parameters import ReachabilityParameters
 from localizer.verdicts.rules.loss_policy import LossPolicy
 
@@ -26,7 +27,14 @@ def settled(culprits: int, bad_paths: int, losses: int, window_s: int = 30) -> b
         evidence=SimpleNamespace(bad=bad), lost=np.array([losses]), window_s=window_s
     )
     policy = LossPolicy(
-        cast("Any", state), 0, cast("Any", alarm), 1e-9, 1e-9, cast("Any", None), bad, None
+        cast("Any", state),
+        0,
+        cast("Any", alarm),
+        1e-9,
+        1e-9,
+        cast("Any", None),
+        Unclaimed.of(bad),
+        None,
     )
     return policy.settled([Attribution(column, 0.5, 1e-9) for column in range(culprits)])
 
