@@ -49,7 +49,7 @@ class ReachabilityParameters:
     significant    at this p-value,
     recent_losses  or in as many seconds as bring so many losses at the rate of the window: there
                    they must be likelier at that rate than in a healthy network,
-    still_nats     by so much
+    still_nats     by so much, and in no shorter newest part less likely by as much
     renewal_losses losses that renew the evidence: a verdict that loses less often is waited for
     bad_path       p-value below which a path counts as bad
     apart          share of a component's probes that must be apart from those of other culprits,
@@ -61,8 +61,8 @@ class ReachabilityParameters:
     few_culprits   more culprits at once than this in a window shorter than
     settled_s      this are named only if each has
     bad_paths_each so many bad paths
-    losses_each    and so many lost probes on average, and lossy switches not at all: else a
-                   longer window tells,
+    losses_each    and so many lost probes on average, else a longer window tells; lossy switches
+                   after so many seconds of losses at the earliest,
     again_s        or the same one again after so long
     """
 

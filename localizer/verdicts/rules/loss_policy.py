@@ -87,7 +87,7 @@ class LossPolicy:
         """See ``attribute.Policy``."""
         state, at, alarm = self.state, self.at, self.alarm
         rows, sent, lost = candidate.rows, alarm.sent, alarm.lost
-        share = self._significant_share(candidate)
+        share = self.significant_share(candidate)
         if share is None:
             return None
         n, k = self._counts(share * rows)
@@ -125,7 +125,7 @@ class LossPolicy:
             contains=self.containment.names(candidate.attribution.column),
         )  # fmt: skip
 
-    def _significant_share(self, candidate: Candidate) -> F64 | None:
+    def significant_share(self, candidate: Candidate) -> F64 | None:
         """(P,) weights of the paths that show the loss significantly: by their shares, or for a
         link those that cross it in one direction for certain; None: nothing does."""
         state, rows = self.state, candidate.rows

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from localizer.evidence import Attribution
-from localizer.verdicts.attribute import Unclaimed
+from localizer.options import DetectorParameters
+from localizer.verdicts.attribute import Candidate, Unclaimed
 from localizer.verdicts.parameters import ReachabilityParameters
 from localizer.verdicts.rules.loss_policy import LossPolicy
 
@@ -55,3 +56,37 @@ def test_many_culprits_wait_for_paths_and_losses_of_their_own(bad_paths: int, lo
 
 def test_many_culprits_with_enough_evidence_each_are_named() -> None:
     assert settled(MANY, bad_paths=8 * MANY, losses=128 * MANY)
+
+
+def shows_loss(*, traced_losses: int, found_before: int) -> bool:
+    """Whether a link shows a loss of 20 in 1,000 probes of which so many are of traced paths.
+
+    found_before  culprits that shorter windows named
+    """
+    crosses = np.arange(20) < 10  # path by path: traced over the link, or over it perhaps
+    lost = np.where(crosses, traced_losses, 20 - traced_losses) / 10
+    parameters = SimpleNamespace(reachability=PARAMETERS)
+    state = SimpleNamespace(
+        options=SimpleNamespace(verdicts=parameters, detectors=DetectorParameters()),
+        background=SimpleNamespace(rate=1e-4, dispersion=1.0),
+    )
+    groups = SimpleNamespace(
+        directed=np.array([True]), certain=lambda _: (crosses, np.zeros(20, bool))
+    )
+    alarm = SimpleNamespace(groups=groups, sent=np.full(20, 50.0), lost=lost, window_s=240)
+    everywhere = np.ones(20, bool)
+    policy = LossPolicy(
+        cast("Any", state), 0, cast("Any", alarm), 1e-9, 1e-9, cast("Any", None),
+        Unclaimed(everywhere, everywhere, found_before), None,
+    )  # fmt: skip
+    candidate = Candidate(
+        Attribution(0, 0.02, 1e-9), np.where(crosses, 1.0, 0.5), everywhere, everywhere,
+        everywhere, np.zeros(20, int), 1,
+    )  # fmt: skip
+    return policy.significant_share(candidate) is not None
+
+
+def test_where_many_culprits_are_found_a_link_must_lose_on_the_paths_traced_over_it() -> None:
+    assert shows_loss(traced_losses=0, found_before=0)
+    assert not shows_loss(traced_losses=0, found_before=MANY)
+    assert shows_loss(traced_losses=20, found_before=MANY)
