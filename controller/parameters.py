@@ -8,6 +8,7 @@ from controller.ping_lists import parameters as ping_lists
 from controller.service import parameters as service
 from controller.skeleton import parameters as skeleton
 from controller.tasks import claims, tasks
+from controller.traffic import parameters as traffic
 
 
 def groups() -> dict[str, object]:
@@ -20,4 +21,5 @@ def groups() -> dict[str, object]:
         "controller.skeleton": skeleton.DEFAULT,
         "controller.tasks": tasks.DEFAULT,
         "controller.tasks.claims": claims.DEFAULT,
+        "controller.traffic": traffic.DEFAULT,
     }

@@ -218,6 +218,15 @@ CONTROLLER_REFUSED: Final = Metric(
     "Requests that were refused, by reason: no_token, wrong_token, too_long, bad_request",
     ("reason",),
 )  # fmt: skip
+CONTROLLER_SAMPLES: Final = Metric(
+    "skh_controller_throughput_samples_total", "counter",
+    "Samples of throughput, by outcome: kept, unknown (of no rnic of a job), ahead (of the "
+    "broker's clock)", ("outcome",),
+)  # fmt: skip
+CONTROLLER_INFERENCES: Final = Metric(
+    "skh_controller_inferences_total", "counter",
+    "Inferences of the skeleton of a job, by outcome: used, declined", ("outcome",),
+)  # fmt: skip
 AGENT_INFO: Final = Metric(
     "skh_agent_info", "gauge", "1; which agent this is", ("node_sn", "scope", "instance", "version")
 )

@@ -36,6 +36,19 @@ class JobPhase(NamedTuple):
     generation: int
 
 
+class Membership(NamedTuple):
+    """Who is in a job; costs nothing to ask.
+
+    generation  as in JobPhase
+    allowed     whether a skeleton may be used
+    """
+
+    containers: int
+    ready: int
+    generation: int
+    allowed: bool
+
+
 class Ring:
     """Places on a ring, some of them free. least: its size at least; limit: peers of a place."""
 
@@ -152,6 +165,10 @@ class JobRings:
             return
         for ring in self.rings.values():
             yield from ring.pairs()
+
+    def membership(self) -> Membership:
+        """Who is in the job."""
+        return Membership(len(self.containers), self.ready, self.generation, self.allowed)
 
     def phase(self, pairs: int) -> JobPhase:
         """What the lists are made of; pairs: of endpoints on different hosts."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from controller.ping_lists import endpoints, underlay
 from controller.ping_lists.endpoints import Document, Endpoint
 from controller.ping_lists.host_list import HostList
-from controller.ping_lists.job_rings import JobPhase, JobRings
+from controller.ping_lists.job_rings import JobPhase, JobRings, Membership
 from controller.ping_lists.pair_graph import Agent, PairGraph
 from controller.ping_lists.parameters import DEFAULT, FIRST_PORT, RESPONDER_PORT, PingListParameters
 from controller.ping_lists.spread import thinned
@@ -209,6 +209,19 @@ class PingLists:
         """What the lists of a job are made of."""
         job = self._jobs.get(name) or JobRings(self._parameters.targets_per_endpoint)
         return job.phase(len(self._on_two_hosts(job.pairs())))
+
+    def membership(self, name: str) -> Membership:
+        """Who is in a job that has containers here; raises KeyError for another."""
+        return self._jobs[name].membership()
+
+    def rnics(self, name: str) -> list[Endpoint]:
+        """The rnics of a job, each once, by host and rail."""
+        used = {
+            own.real_ip
+            for key in self._jobs[name].containers
+            for own in self._graph.agents[key].endpoints
+        }
+        return sorted(self._rnics[ip] for ip in used)
 
     def replace_topology(self, topology: Topology) -> set[str]:
         """Lists for another topology of the same fabric; costs as much as all events together.

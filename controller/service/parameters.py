@@ -13,6 +13,7 @@ class ServiceParameters:
     """register_every_s  an agent registers again after so long
     longest_wait_s    a request for a list is answered after so long, changed or not
     settle_s          a waiting agent gets changes of so long together
+    look_s            between two looks whether a skeleton is due
     body_bytes        largest body of a request
     token_bytes       random bytes of a token
     """
@@ -25,6 +26,9 @@ class ServiceParameters:
     )
     settle_s: float = parameter(
         0.1, unit="s", source="chosen: a tenth of the goal of 1 s from an event to the agents"
+    )
+    look_s: float = parameter(
+        1.0, unit="s", source="chosen: samples of throughput are of one second"
     )
     body_bytes: int = parameter(
         4 * 1024 * 1024, unit="B", source="chosen: 4,096 containers of 8 endpoints, at 100 B each"

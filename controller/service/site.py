@@ -17,10 +17,12 @@ from controller.service.parameters import DEFAULT, ServiceParameters
 from controller.service.publisher import Publisher, Send
 from controller.service.registrations import Registrations
 from controller.service.waiting import Waiting
+from controller.skeleton.inference import Skeleton
 from controller.state import ControllerState, Host, Outcome
 from controller.tasks import jobs
 from controller.tasks.events import AnyEvent
 from controller.tasks.tasks import Documents
+from controller.traffic.job_skeletons import Attempt, JobSkeletons
 from schemas import metrics
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.times import milliseconds_of, rfc3339_of_ms
@@ -69,6 +71,7 @@ class Site:
         self.waiting = Waiting()
         self.now_ms = now_ms
         self.refused: Counter[str] = Counter()
+        self.traffic = JobSkeletons(self.state)
         self._registrations = Registrations()
         self._agents: set[Host] = set()
         self._events: Counter[str] = Counter()
@@ -145,6 +148,13 @@ class Site:
             )
         tasks.maintenance[key] = new
 
+    def inferred(self, attempt: Attempt, found: Skeleton | Exception) -> None:
+        """What an inference has found, or the error that ended it."""
+        if isinstance(found, Exception):
+            self._wake(self.traffic.failed(attempt, str(found)))
+        else:
+            self._wake(self.traffic.found(attempt, found))
+
     async def forget(self) -> None:
         """Delete what has been over for long from the state and the topics."""
         works = dict(self.state.tasks.maintenance)
@@ -195,6 +205,10 @@ class Site:
         yield Sample(metrics.CONTROLLER_AGENTS, len(self._agents))
         yield Sample(metrics.CONTROLLER_WAITING, len(self.waiting))
         yield Sample(metrics.CONTROLLER_UNPUBLISHED, self.publisher.waiting)
+        for outcome, count in list(self.traffic.samples.items()):
+            yield Sample(metrics.CONTROLLER_SAMPLES, count, (outcome,))
+        for outcome, count in list(self.traffic.outcomes.items()):
+            yield Sample(metrics.CONTROLLER_INFERENCES, count, (outcome,))
         for kind, count in list(self._events.items()):
             yield Sample(metrics.CONTROLLER_EVENTS, count, (kind,))
         for reason, count in list(self.refused.items()):

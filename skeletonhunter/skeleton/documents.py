@@ -11,15 +11,13 @@ from controller.skeleton import series
 from controller.skeleton.inference import Skeleton as Inferred
 from controller.skeleton.inference import infer, infer_jobs
 from controller.skeleton.series import Rnics, Throughput
-from schemas.documents.tasks.skeleton import Position, Skeleton
-from schemas.documents.times import rfc3339
+from controller.traffic.documents import document
+from schemas.documents.tasks.skeleton import Skeleton
 from schemas.documents.topology import Topology
 from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_NS = 1_000_000_000
 
 
 class Job(NamedTuple):
@@ -75,25 +73,5 @@ def infer_all(
 
 
 def _job(fabric: str, name: str, found: Inferred, given: Throughput, names: Rnics) -> Job:
-    def known(value: int) -> int | None:
-        return int(value) if value >= 0 else None
-
-    seconds = given.tx.shape[1]
-    columns = zip(
-        found.rnic, found.cluster, found.stage, found.expert, found.exception, strict=True
-    )
-    document = Skeleton(
-        fabric=fabric, job=name, declined=found.declined or None,
-        start=rfc3339(names.start_ns), end=rfc3339(names.start_ns + seconds * _NS),
-        period_s=found.period_s, dp=found.dp, tp_pp=found.tp_pp, stages=found.stages,
-        unresolved=found.unresolved, later_s=[round(each, 3) for each in found.later_s],
-        confidence=round(found.confidence, 4), fidelity=round(found.fidelity, 4),
-        targets=round(2 * len(found.pairs) / max(1, len(found.rnic)), 2),
-        rnics=[
-            Position(node_sn=names.node_sn[row], real_ip=names.real_ip[row], cluster=known(cluster),
-                     stage=known(stage), expert=known(expert), exception=bool(exception))
-            for row, cluster, stage, expert, exception in columns
-        ],
-        pairs=[(names.real_ip[a], names.real_ip[b]) for a, b in found.pairs.tolist()],
-    )  # fmt: skip
-    return Job(document, found, given, names)
+    made = document(fabric, name, found, names, given.tx.shape[1])
+    return Job(made, found, given, names)

@@ -33,6 +33,9 @@ TABLE = table()
 STRUCTURAL = {
     "units": {
         "controller.skeleton.series": ("_NS",),
+        "controller.traffic.documents": ("_NS",),
+        "controller.traffic.job_series": ("_NS",),
+        "controller.traffic.job_skeletons": ("_NS",),
         "localizer.detectors.alarm_budget": ("WEEK_S",),
         "localizer.fabric.incidence.factored": ("_UNIT",),
         "streams.admission.admission": ("_NS",),
@@ -41,6 +44,7 @@ STRUCTURAL = {
         "streams.windowing.source_clocks": ("SECOND",),
     },
     "codes, columns and sentinels": {
+        "controller.traffic.job_series": ("_NEVER",),
         "localizer.baselines.hosts": ("_NEVER",),
         "localizer.baselines.latency": ("_MAX",),
         "localizer.baselines.sparse_latency": ("_NEVER",),

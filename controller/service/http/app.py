@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from fastapi import FastAPI, Request, Response
 
-from controller.service.http import agents, jobs, maintenance
+from controller.service.http import agents, jobs, maintenance, skeletons
 from controller.service.http.answers import Problem, Refused, answer
 from controller.service.http.guard import Guard
 from controller.service.site import NotStored, Site
@@ -32,6 +32,7 @@ def create_app(site: Site, tokens: Callable[[], Tokens]) -> FastAPI:
     app.include_router(agents.router(site, guard))
     app.include_router(jobs.router(site, guard))
     app.include_router(maintenance.router(site, guard))
+    app.include_router(skeletons.router(site, guard))
 
     @app.exception_handler(Refused)
     async def refused(_: Request, why: Refused) -> Response:
