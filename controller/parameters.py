@@ -7,6 +7,7 @@ from controller.inventory.traced import parameters as traced
 from controller.ping_lists import parameters as ping_lists
 from controller.service import parameters as service
 from controller.skeleton import parameters as skeleton
+from controller.sources.kubernetes import parameters as pods
 from controller.tasks import claims, tasks
 from controller.traffic import parameters as traffic
 
@@ -19,6 +20,7 @@ def groups() -> dict[str, object]:
         "controller.ping_lists": ping_lists.DEFAULT,
         "controller.service": service.DEFAULT,
         "controller.skeleton": skeleton.DEFAULT,
+        "controller.sources.kubernetes": pods.DEFAULT,
         "controller.tasks": tasks.DEFAULT,
         "controller.tasks.claims": claims.DEFAULT,
         "controller.traffic": traffic.DEFAULT,

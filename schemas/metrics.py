@@ -213,6 +213,30 @@ CONTROLLER_EVENTS: Final = Metric(
     "skh_controller_events_total", "counter",
     "Events about jobs, containers and planned work, by kind; repeated ones count again", ("kind",),
 )  # fmt: skip
+CONTROLLER_SOURCES: Final = Metric(
+    "skh_controller_source_events_total", "counter",
+    "Events about jobs, containers and planned work, by source: file, agent, slurm, kubernetes or "
+    "rest; repeated ones count again", ("source",),
+)  # fmt: skip
+CONTROLLER_PODS: Final = Metric(
+    "skh_controller_pods", "gauge",
+    "Pods that are containers of jobs (followed), and those with something to correct before they "
+    "can be (left_out); the log says what", ("outcome",),
+)  # fmt: skip
+CONTROLLER_WATCH_AGE: Final = Metric(
+    "skh_controller_watch_age_seconds", "gauge",
+    "Time since the Kubernetes API server last said something of pods; a bookmark comes about each "
+    "minute [s]",
+)  # fmt: skip
+CONTROLLER_WATCH_FAILURES: Final = Metric(
+    "skh_controller_watch_failures_total", "counter",
+    "Lists and watches of pods that failed; each is repeated",
+)  # fmt: skip
+CONTROLLER_POD_LISTS: Final = Metric(
+    "skh_controller_pod_lists_total", "counter",
+    "Times that all pods were listed: at the start, and after the API server had forgotten where "
+    "the watch was",
+)  # fmt: skip
 CONTROLLER_REFUSED: Final = Metric(
     "skh_controller_refused_total", "counter",
     "Requests that were refused, by reason: no_token, wrong_token, too_long, bad_request",

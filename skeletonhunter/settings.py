@@ -15,6 +15,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from schemas import kafka_client
+from schemas.documents.ping import DEFAULT_FABRIC
 from schemas.parameters.window_timing import DEFAULT_TIMING
 from skeletonhunter import kubernetes
 from skeletonhunter.errors import BadSettings, MissingSettings
@@ -221,6 +222,37 @@ class Settings(BaseSettings):
         description="DSCP that agents mark probes with",
         json_schema_extra=_read_by("controller"),
     )
+    controller_kubernetes: str | None = Field(
+        default=None,
+        min_length=1,
+        description="namespace whose pods the controller follows, `*`: all namespaces; the cluster "
+        "is that of KUBECONFIG, else its own",
+        json_schema_extra=_read_by("controller"),
+    )
+    controller_kubernetes_selector: str = Field(
+        default="",
+        description="labels of the pods that are followed, as for `kubectl get pods -l`; empty: "
+        "every pod with the label of a job",
+        json_schema_extra=_read_by("controller"),
+    )
+    controller_kubernetes_fabric: str = Field(
+        default=DEFAULT_FABRIC,
+        min_length=1,
+        description="fabric that the followed pods are in",
+        json_schema_extra=_read_by("controller"),
+    )
+    controller_kubernetes_job_labels: list[str] = Field(
+        default_factory=list,
+        description="further labels that name a pod's job, before those of the known operators, "
+        "as a JSON array",
+        json_schema_extra=_read_by("controller"),
+    )
+    controller_kubernetes_rails: list[str] = Field(
+        default_factory=list,
+        description="names of the pods' RDMA networks in order of rails, as a JSON array; empty: "
+        "pods have one for each rnic, in that order",
+        json_schema_extra=_read_by("controller"),
+    )
     log_level: str = Field(
         default="WARNING",
         pattern="^(DEBUG|INFO|WARNING|ERROR)$",
@@ -324,7 +356,7 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
 
 def _parsed(name: str, field: str, text: str) -> Any:
     """The text; where the field is a list, the list that it holds as JSON."""
-    if field != "api_names":
+    if Settings.model_fields[field].annotation != list[str]:
         return text
     try:
         return json.loads(text)

@@ -64,13 +64,19 @@ def underlay(topology: Topology) -> dict[str, Endpoint]:
 
 
 def overlay(rnics: dict[str, Endpoint], box: Placement) -> list[Endpoint]:
-    """Endpoints of a container; those behind rnics that its host does not have are left out."""
+    """Endpoints of a container; those behind rnics that its host does not have are left out.
+
+    So are those that are rnics themselves, of a container on its host's own network: the underlay
+    has them already.
+    """
     return [
         rnics[own.real_ip]._replace(
             ip=own.ip, layer="overlay", node_id=box.node_id, tenant_id=box.tenant
         )
         for own in box.endpoints
-        if own.real_ip in rnics and rnics[own.real_ip].node_sn == box.node_sn
+        if own.ip not in rnics
+        and own.real_ip in rnics
+        and rnics[own.real_ip].node_sn == box.node_sn
     ]
 
 

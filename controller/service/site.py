@@ -7,7 +7,7 @@ a list shows and what its ETag says always belong together.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from controller.ping_lists.job_rings import JobPhase
@@ -26,7 +26,7 @@ from controller.traffic.job_skeletons import Attempt, JobSkeletons
 from schemas import metrics
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.times import milliseconds_of, rfc3339_of_ms
-from schemas.documents.topology import Topology
+from schemas.documents.topology import Rnic, Topology
 from schemas.metrics import Sample
 
 NOT_RESTORED = "the documents of the topics are being read"
@@ -75,11 +75,16 @@ class Site:
         self._registrations = Registrations()
         self._agents: set[Host] = set()
         self._events: Counter[str] = Counter()
+        self._sources: Counter[str] = Counter()
+        self._hosts: dict[str, dict[str, list[Rnic]]] = {}
         self._restored = self._failing = False
 
     def restore(self, documents: Documents, topologies: Iterable[Topology]) -> None:
         """Begin with the content of the compacted topics; ready from then on."""
-        self.state.restore(documents, topologies)
+        held = list(topologies)
+        self.state.restore(documents, held)
+        for document in held:
+            self._know(document)
         self._registrations.restore(self.state.tasks.placements.values())
         self._restored = True
 
@@ -104,6 +109,7 @@ class Site:
         try:
             for event in events:
                 self._events[str(type(event).__struct_config__.tag)] += 1
+                self._sources[event.source] += 1
                 self._follow(self.state.apply(event))
         except OverflowError as why:  # of a time
             raise ValueError(f"event: {why}") from why
@@ -129,6 +135,7 @@ class Site:
 
     def topology(self, document: Topology) -> None:
         """A fabric's topology, new or replaced; its agents keep their registrations."""
+        self._know(document)
         self._wake(self.state.topology(document))
         for host in self._agents:
             if host[0] == document.fabric:
@@ -191,6 +198,10 @@ class Site:
                 return
             await self.waiting.settle(self.parameters.settle_s)
 
+    def hosts(self, fabric: str) -> Mapping[str, Sequence[Rnic]]:
+        """The rnics of each host of the fabric; none for one without a topology."""
+        return self._hosts.get(fabric, {})
+
     def phases(self, job: str) -> dict[str, JobPhase]:
         """By fabric, what the lists of the job are made of."""
         return {
@@ -211,8 +222,13 @@ class Site:
             yield Sample(metrics.CONTROLLER_INFERENCES, count, (outcome,))
         for kind, count in list(self._events.items()):
             yield Sample(metrics.CONTROLLER_EVENTS, count, (kind,))
+        for source, count in list(self._sources.items()):
+            yield Sample(metrics.CONTROLLER_SOURCES, count, (source,))
         for reason, count in list(self.refused.items()):
             yield Sample(metrics.CONTROLLER_REFUSED, count, (reason,))
+
+    def _know(self, document: Topology) -> None:
+        self._hosts[document.fabric] = {each.node_sn: each.rnics for each in document.hosts}
 
     def _lists(self, host: Host) -> PingLists:
         return self.state.lists[host[0]]

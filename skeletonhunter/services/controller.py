@@ -30,6 +30,7 @@ from skeletonhunter.errors import BadInput
 from skeletonhunter.services import health
 from skeletonhunter.services.http_app import controller_monitoring
 from skeletonhunter.services.lifecycle import command_error, stop_signals, until_stopped
+from skeletonhunter.services.pods import FollowedPods, cluster_of, options_of
 from skeletonhunter.settings import Settings
 from streams.errors import StreamsError
 from streams.kafka.messages import OutMessage
@@ -53,6 +54,7 @@ async def serve(config: Settings, port: int) -> int:
         tokens = TokenFile(config.require_tokens())
     except TokenError as why:
         raise BadInput(f"SKH_CONTROLLER_TOKENS: {why}") from why
+    cluster = cluster_of(config)
     _open_many_files()
     kafka = config.librdkafka()
     feed = OperatorFeed(kafka, more={topics.JOBS.name: Job})
@@ -68,6 +70,7 @@ async def serve(config: Settings, port: int) -> int:
 
     state = ControllerState(interval_s=config.controller_interval_s, dscp=config.controller_dscp)
     site = Site(send, lambda: time.time_ns() // 1_000_000, state=state)
+    pods = FollowedPods(site, cluster, options_of(config)) if cluster is not None else None
     app = create_app(site, tokens)
     app.add_middleware(SecurityHeaders)
     try:
@@ -81,7 +84,7 @@ async def serve(config: Settings, port: int) -> int:
     server = Server(server_config(app, connections=_CONNECTIONS))
     stop = stop_signals()
     serving = asyncio.create_task(server.serve(sockets=[listener]))
-    work = asyncio.create_task(_work(site, feed, server, serving))
+    work = asyncio.create_task(_work(site, feed, server, serving, pods))
     host, bound = listener.getsockname()[:2]
 
     async def ended() -> BaseException | None:
@@ -91,7 +94,7 @@ async def serve(config: Settings, port: int) -> int:
         return RuntimeError("the HTTP server stopped by itself")
 
     try:
-        with health.served(config, "controller", controller_monitoring(site)):
+        with health.served(config, "controller", controller_monitoring(site, pods)):
             terminal.echo(f"controller http://{host}:{bound}/")
             failure = await until_stopped(ended, stop)
     finally:
@@ -111,9 +114,13 @@ async def serve(config: Settings, port: int) -> int:
 
 
 async def _work(
-    site: Site, feed: OperatorFeed, server: Server, serving: asyncio.Task[None]
+    site: Site,
+    feed: OperatorFeed,
+    server: Server,
+    serving: asyncio.Task[None],
+    pods: FollowedPods | None,
 ) -> None:
-    """Restore the state, then follow the topics; raises what makes the service useless."""
+    """Restore the state, then follow topics and pods; raises what makes the service useless."""
     await feed.begin()
     restore(site, feed.known)
     gc.collect()
@@ -123,19 +130,26 @@ async def _work(
         f"containers, {len(site.state.lists)} fabrics"
     )
     forget_s = time.monotonic() + _FORGET_S
-    while not serving.done() and not server.should_exit:
-        await asyncio.sleep(_LOOK_S)
-        follow(site, feed.new_documents())
-        feed.evict(int(time.time()))
-        try:
-            await site.flush()
-            if time.monotonic() > forget_s:
-                forget_s = time.monotonic() + _FORGET_S
-                await site.forget()
-        except NotStored as why:
-            _log.error("documents are not stored: %s", why)
-        except StreamsError as why:
-            _log.error("%s", why)
+    following = None if pods is None else asyncio.create_task(pods.follow())
+    try:
+        while not serving.done() and not server.should_exit:
+            await asyncio.sleep(_LOOK_S)
+            if following is not None and following.done():
+                following.result()  # raises: it ends by a defect only
+            follow(site, feed.new_documents())
+            feed.evict(int(time.time()))
+            try:
+                await site.flush()
+                if time.monotonic() > forget_s:
+                    forget_s = time.monotonic() + _FORGET_S
+                    await site.forget()
+            except NotStored as why:
+                _log.error("documents are not stored: %s", why)
+            except StreamsError as why:
+                _log.error("%s", why)
+    finally:
+        if following is not None:
+            following.cancel()
 
 
 def restore(site: Site, documents: Sequence[object]) -> None:

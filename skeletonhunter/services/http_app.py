@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from controller.service.site import Site
     from schemas import metrics
+    from skeletonhunter.services.pods import FollowedPods
     from store.client import Store
     from streams.sink.sink import Sink
     from streams.worker import StreamWorker
@@ -53,6 +54,9 @@ def sink_monitoring(sink: Sink) -> Monitoring:
     return Monitoring([sink.samples], [sink.not_ready])
 
 
-def controller_monitoring(site: Site) -> Monitoring:
-    """Health and metrics of the controller."""
-    return Monitoring([site.samples], [site.not_ready])
+def controller_monitoring(site: Site, pods: FollowedPods | None = None) -> Monitoring:
+    """Health and metrics of the controller, and of its source of pods where it has one."""
+    sources: list[metrics.Source] = [site.samples]
+    if pods is not None:
+        sources.append(pods.source.samples)
+    return Monitoring(sources, [site.not_ready])
