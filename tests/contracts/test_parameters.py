@@ -87,6 +87,7 @@ STRUCTURAL = {
     },
     "sizes of blocks, caches and tables, which change the time and memory but no result": {
         "controller.skeleton.spectra": ("_BLOCK",),
+        "controller.sources.kubernetes.api": ("_CHUNK_BYTES",),
         "localizer.detectors.lof": ("_BLOCK",),
         "localizer.fabric.incidence.factored": ("_BLOCK",),
         "localizer.fabric.incidence.incidence": ("_SPARE_ROWS", "_SPARE_PAIRS", "_SPARE_SWITCHES"),
@@ -102,6 +103,8 @@ STRUCTURAL = {
         "localizer.strategies.vote007": ("SWEEP",),
     },
     "formats of other programs, and how many names a message shows": {
+        "controller.sources.kubernetes.api_objects": ("GONE",),
+        "controller.sources.kubernetes.pod_endpoints": ("_LONGEST",),
         "controller.inventory.assembly.selection": ("_SHOWN",),
         "controller.inventory.formats.ibnetdiscover": ("_LINK_LOCAL",),
         "controller.inventory.formats.sonic": ("_ROUTER_BITS",),

@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -19,10 +19,11 @@ from controller.sources.kubernetes.api_objects import GONE, Change, Pod, change,
 from controller.sources.kubernetes.parameters import DEFAULT, PodParameters
 from controller.sources.kubernetes.source import ApiError, Listing, VersionExpired
 
-INSTALL = "pods are followed with Kubernetes' client: pip install 'skeletonhunter[kubernetes]'"
-ALL = "*"
-_CONNECT_S = 10.0
-_CHUNK_BYTES = 65_536
+INSTALL: Final = (
+    "pods are followed with Kubernetes' client: pip install 'skeletonhunter[kubernetes]'"
+)
+ALL: Final = "*"
+_CHUNK_BYTES: Final = 65_536
 
 
 class Unusable(Exception):
@@ -115,7 +116,7 @@ class ClusterPods:
         return self._call(
             watch=True, resource_version=version, allow_watch_bookmarks=True,
             timeout_seconds=self._parameters.watch_s,
-            _request_timeout=(_CONNECT_S, self._parameters.silent_s),
+            _request_timeout=(self._parameters.connect_s, self._parameters.silent_s),
         )  # fmt: skip
 
     def _call(self, **options: Any) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from controller.sources.kubernetes.api_objects import Pod
+from controller.sources.kubernetes.parameters import DEFAULT
 
 #: The first label that a pod has counts: pods of a JobSet, and an MPIJob's launcher, have those of
 #: a Job too.
@@ -23,7 +24,6 @@ LABELS: Final = (
 #: How many pods the job has when it is complete; ``false``: its skeleton must not be inferred.
 SIZE: Final = "skeletonhunter.io/job-size"
 SKELETON: Final = "skeletonhunter.io/skeleton"
-_MOST: Final = 1_000_000
 
 
 def job_of(pod: Pod, labels: Sequence[str] = LABELS) -> str:
@@ -33,10 +33,10 @@ def job_of(pod: Pod, labels: Sequence[str] = LABELS) -> str:
     return f"{pod.metadata.namespace}/{name}" if name else ""
 
 
-def size_of(pod: Pod) -> int:
-    """Pods of the complete job; 0 where that is not said."""
+def size_of(pod: Pod, most: int = DEFAULT.most_containers) -> int:
+    """Pods of the complete job, at most so many; 0 where that is not said."""
     text = pod.annotation(SIZE)
-    return min(int(text), _MOST) if text.isascii() and text.isdigit() else 0
+    return min(int(text), most) if text.isascii() and text.isdigit() else 0
 
 
 def node_id_of(pod: Pod) -> str:

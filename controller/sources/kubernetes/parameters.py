@@ -16,6 +16,8 @@ class PodParameters:
     watch_s         a watch is ended by the API server after so long, and begun again
     silent_s        a watch without a line for so long is broken: bookmarks come about each minute
     request_s       an answer to a list takes no longer
+    connect_s       a connection is made within that time
+    most_containers a job's size that is said by its pods is at most that
     backoff_s       before the first repetition after a failure; then twice as long each time
     longest_backoff_s  the longest of these times
     """
@@ -37,6 +39,12 @@ class PodParameters:
     )
     request_s: float = parameter(
         60.0, unit="s", source="API server: its own --request-timeout is 60 s"
+    )
+    connect_s: float = parameter(
+        10.0, unit="s", source="chosen: long beside a round trip, short beside silent_s"
+    )
+    most_containers: int = parameter(
+        65_536, unit="count", source="chosen: beyond all jobs; tenants write annotations"
     )
     backoff_s: float = parameter(
         0.5, unit="s", source="chosen: a restart of an API server takes seconds"

@@ -182,7 +182,7 @@ class PodTracker:
 
         The submission has the time of the pod's creation, so it is later than any end of the job.
         """
-        size, created_ms = job_names.size_of(pod), pod.created_ms
+        size, created_ms = job_names.size_of(pod, self._parameters.most_containers), pod.created_ms
         job, key = self._jobs.get(name), _KEY + pod.metadata.uid
         if job is None:
             self._jobs[name] = _Job(size, created_ms)
