@@ -31,16 +31,16 @@ I64 = npt.NDArray[np.int64]
 class Unclaimed:
     """Paths (P,) that verdicts of the same second leave over.
 
-    left      no verdict explains them, so they may speak for another component
-    clear     they cross no component that a verdict blames, or whose trouble is over
-    culprits  such components so far [count]
-    settled   whether the evidence was enough to name all culprits
+    left       no verdict explains them, so they may speak for another component
+    clear      they cross no component that a verdict blames, or whose trouble is over
+    culprits   such components so far [count]
+    unsettled  windows whose evidence is not enough to name all culprits [count]
     """
 
     left: Bool
     clear: Bool
     culprits: int = 0
-    settled: bool = True
+    unsettled: int = 0
 
     @classmethod
     def of(cls, judged: Bool) -> Unclaimed:
@@ -115,7 +115,7 @@ def attribute(
         possible = ~refuted if evidence.plausible is None else evidence.plausible & ~refuted
         attributions = strategy(replace(evidence, plausible=possible))
     if not policy.settled(attributions):
-        return [], replace(unclaimed, settled=False)
+        return [], replace(unclaimed, unsettled=unclaimed.unsettled + 1)
     owner = owners(groups, attributions, latency=evidence.latency)
     measured, left, clear = policy.measured(), unclaimed.left, unclaimed.clear
     blamed = unclaimed.culprits
@@ -136,7 +136,8 @@ def attribute(
             continue
         verdict = build(state, alarm, attribution, share * measured, finding, only=culprits == 1)
         (lone if verdict.lone_witness else verdicts).append(verdict)
-    return verdicts or lone[:1], Unclaimed(left, clear, blamed)
+    rest = replace(unclaimed, left=left, clear=clear, culprits=blamed)
+    return verdicts or lone[:1], rest
 
 
 def owners(groups: Classes, attributions: list[Attribution], *, latency: bool) -> I64:

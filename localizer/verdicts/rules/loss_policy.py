@@ -78,7 +78,8 @@ class LossPolicy:
         """Whether a switch among many culprits, lossy for so long, may yet prove to be several of
         its links."""
         parameters = self._parameters
-        if candidate.culprits <= parameters.few_culprits or since_s >= parameters.settled_s:
+        few = candidate.culprits <= parameters.few_culprits and not self.before.unsettled
+        if few or since_s >= parameters.settled_s:
             return False
         inside = self.containment.inside(candidate.attribution.column)
         return int(self.alarm.groups.directed[inside].sum()) > 1
@@ -112,12 +113,13 @@ class LossPolicy:
             return None
         lone_host = None
         background, observers = state.background, state.options.observers
-        if not quorum.enough(state.src, lost, sent, rows, background, observers):
+        seen = rows & (share > 0) if self._among_many else rows
+        if not quorum.enough(state.src, lost, sent, seen, background, observers):
             if symptom == "loss" and not quorum.contradicted(
-                state.src, lost, sent, rows, self._parameters.contradicted
+                state.src, lost, sent, seen, self._parameters.contradicted
             ):
                 return None  # the others have not yet lost enough, nor too little
-            lone_host = state.hosts.names[quorum.loudest(state.src, lost, rows)]
+            lone_host = state.hosts.names[quorum.loudest(state.src, lost, seen)]
         return Finding(
             symptom, mine,
             float(loss.excess_p_values(np.array([k]), np.array([n]), background.rate)[0]),
@@ -137,7 +139,7 @@ class LossPolicy:
             # Traced paths first: what crosses the link perhaps may lose elsewhere, and does where
             # shorter windows found many culprits.
             options.insert(0, (np.maximum(*ways), self.level))
-            if self.before.culprits > self._parameters.few_culprits:
+            if self._among_many:
                 risen, options = options[0][0], options[:1]
             options += [(each, self.level_one_way) for each in ways]
         for share, level in options:
@@ -146,6 +148,11 @@ class LossPolicy:
             if loss.alarming(np.array([n]), np.array([k]), state.background, level, parameters)[0]:
                 return share
         return risen if self._has_risen(candidate, risen) else None
+
+    @property
+    def _among_many(self) -> bool:
+        """Whether shorter windows found many culprits."""
+        return self.before.culprits > self._parameters.few_culprits
 
     def _has_risen(self, candidate: Candidate, share: F64) -> bool:
         """Whether some of the paths of a class lose significantly more than in the past."""

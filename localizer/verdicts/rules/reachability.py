@@ -7,7 +7,7 @@ class itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -50,12 +50,14 @@ def reachability(state: FabricState, at: int, judged: Bool) -> Decision:
     unsettled: list[int] = []
     for length in lengths:
         if at - state.unsettled_s.get(length, -parameters.again_s) < parameters.again_s:
+            unclaimed = replace(unclaimed, unsettled=unclaimed.unsettled + 1)
             continue
         policy = _alarm(state, at, length, unclaimed, groups)
         if policy is not None:
+            before = unclaimed.unsettled
             found, unclaimed = attribute(state, policy, unclaimed)
             verdicts += found
-            unsettled += [] if unclaimed.settled else [length]
+            unsettled += [length] if unclaimed.unsettled > before else []
     if verdicts or unsettled or not state.unsettled_s.keys().isdisjoint(lengths):
         return Decision(verdicts, unsettled=unsettled)
     return Decision(healthy=_healthy(state, at, judged))
