@@ -245,7 +245,8 @@ CONTROLLER_REFUSED: Final = Metric(
 CONTROLLER_SAMPLES: Final = Metric(
     "skh_controller_throughput_samples_total", "counter",
     "Samples of throughput, by outcome: kept, unknown (of no rnic of a job), ahead (of the "
-    "broker's clock)", ("outcome",),
+    "broker's clock); refused counts messages that are unreadable or not their sender's",
+    ("outcome",),
 )  # fmt: skip
 CONTROLLER_INFERENCES: Final = Metric(
     "skh_controller_inferences_total", "counter",

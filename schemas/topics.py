@@ -43,10 +43,11 @@ PINGS: Final = Topic(
 HEARTBEATS: Final = Topic(
     "skh.heartbeats", "node_sn", "JSON heartbeat", "probers.publishing", ("streams.heartbeats",), 4
 )
-#: Defined for the controller's skeleton inference; not yet in use.
 THROUGHPUT: Final = Topic(
-    "skh.throughput", "src node_sn", "rnic tx/rx bytes per second", "probers", ("controller",), 4
-)
+    "skh.throughput", "src node_sn",
+    "rnic tx/rx bytes per second: Arrow stream or NDJSON (header content-type)",
+    "probers", ("streams.readers.throughput_feed", "controller"), 4,
+)  # fmt: skip
 WINDOWS: Final = Topic(
     "skh.windows", "fabric", "Arrow chunks of closed panes and windows; heartbeats; punctuations",
     "streams.ingest", ("streams.localize.stage", "streams.sink.sink"), 4,

@@ -104,13 +104,13 @@ class Settings(BaseSettings):
         default=None,
         description="key ring of the senders (`skeletonhunter keys new`), readable by its owner "
         "only; agents must sign with a key of it",
-        json_schema_extra=_read_by("up", "stream", "sink"),
+        json_schema_extra=_read_by("up", "stream", "sink", "controller"),
     )
     unsigned_senders: Literal["refuse", "accept"] = Field(
         default="refuse",
         description="accept: messages without a signature are believed; any client of Kafka can "
         "then send in every host's name",
-        json_schema_extra=_read_by("stream", "sink"),
+        json_schema_extra=_read_by("stream", "sink", "controller"),
     )
     clickhouse_url: SecretStr | None = Field(
         default=None,
@@ -192,20 +192,20 @@ class Settings(BaseSettings):
         default="127.0.0.1",
         description="address on which the controller listens for agents and operators; their "
         "tokens are sent as they are, so put TLS before it where the network is not trusted",
-        json_schema_extra=_read_by("controller"),
+        json_schema_extra=_read_by("up", "controller"),
     )
     controller_port: int = Field(
         default=8770,
         ge=0,
         le=65535,
         description="its port; 0: any free",
-        json_schema_extra=_read_by("controller"),
+        json_schema_extra=_read_by("up", "controller"),
     )
     controller_tokens: Path | None = Field(
         default=None,
         description="file with the hashes of the tokens of agents and operators "
         "(`skeletonhunter keys token`), readable by its owner only",
-        json_schema_extra=_read_by("controller"),
+        json_schema_extra=_read_by("up", "controller"),
     )
     controller_interval_s: float = Field(
         default=1.0,
@@ -213,14 +213,14 @@ class Settings(BaseSettings):
         le=3600,
         description="time between two probes of a five-tuple in the lists, longer where the caps "
         "of agents and rnics need it",
-        json_schema_extra=_read_by("controller", unit="s"),
+        json_schema_extra=_read_by("up", "controller", unit="s"),
     )
     controller_dscp: int = Field(
         default=0,
         ge=0,
         le=63,
         description="DSCP that agents mark probes with",
-        json_schema_extra=_read_by("controller"),
+        json_schema_extra=_read_by("up", "controller"),
     )
     controller_kubernetes: str | None = Field(
         default=None,

@@ -74,7 +74,7 @@ def register(app: typer.Typer) -> None:
         """Decide who probes whom: serve ping lists to agents, take jobs from operators."""
         config = _settings("kafka", signed=False)
 
-        from skeletonhunter.services.controller import serve
+        from skeletonhunter.services.controller.command import serve
         from streams import event_loop
 
         return event_loop.run(serve(config, config.controller_port if port is None else port))

@@ -12,6 +12,7 @@ from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
+    from controller.service.tokens import TokenFile
     from skeletonhunter.embedded.runtime import EmbeddedRuntime, RuntimeOptions
     from skeletonhunter.settings import Settings
 
@@ -56,6 +57,7 @@ def _options(
     from schemas.parameters.window_timing import WindowTiming
     from skeletonhunter.arguments import known_strategy, read_topology
     from skeletonhunter.embedded.runtime import RuntimeOptions
+    from skeletonhunter.services.controller.service import ControllerOptions
     from skeletonhunter.services.sender_keys import key_ring
 
     return RuntimeOptions(
@@ -70,11 +72,29 @@ def _options(
         host_names=tuple(config.api_names),
         sender_keys=key_ring(config, "127.0.0.1"),
         unsigned_senders=config.unsigned_senders == "accept",
-    )
+        controller=ControllerOptions(
+            config.controller_host, config.controller_port,
+            interval_s=config.controller_interval_s, dscp=config.controller_dscp,
+        ),
+        tokens=_tokens(config),
+    )  # fmt: skip
+
+
+def _tokens(config: Settings) -> TokenFile | None:
+    """Those of the settings; None: the runtime makes some. Raises BadInput."""
+    from controller.service.tokens import TokenError, TokenFile
+
+    if config.controller_tokens is None:
+        return None
+    try:
+        return TokenFile(config.controller_tokens)
+    except TokenError as why:
+        raise BadInput(f"SKH_CONTROLLER_TOKENS: {why}") from why
 
 
 async def _serve(options: RuntimeOptions) -> int:
     """Run until stopped; raises BadInput when it cannot start, else the error that stopped it."""
+    from controller.service.tokens import TokenError
     from probers.publishing.relay import RelayError
     from skeletonhunter.embedded.runtime import EmbeddedRuntime
     from skeletonhunter.services.lag_notice import watch_lag
@@ -84,7 +104,7 @@ async def _serve(options: RuntimeOptions) -> int:
     runtime = EmbeddedRuntime(options)
     try:
         await runtime.start()
-    except (RelayError, OSError) as why:
+    except (RelayError, TokenError, OSError) as why:
         raise BadInput(str(why)) from why
     except StoreError as why:
         raise BadInput(f"{options.data}: {why}; is another `up` using this directory?") from why
@@ -107,21 +127,43 @@ async def _serve(options: RuntimeOptions) -> int:
 
 
 def _announce(runtime: EmbeddedRuntime) -> None:
-    """Print the addresses, and the command of an agent that probes this machine's loopback."""
-    from skeletonhunter.embedded.loopback_agent import NODE_SN, write_ping_list, write_sender_key
-
-    ring = runtime.options.sender_keys
-    signing = "" if ring is None else f" --sender-key-file {write_sender_key(runtime.data, ring)}"
+    """Print the addresses, and how an agent is started."""
+    options, controller = runtime.options, runtime.controller
     if runtime.port_was_taken:
-        terminal.echo(f"port {runtime.options.port} is taken; another one was chosen")
+        terminal.echo(f"port {options.port} is taken; another one was chosen")
+    if controller.port_was_taken:
+        terminal.echo(f"port {options.controller.port} is taken; another one was chosen")
     terminal.echo(
-        f"page      {runtime.url}   (API: {runtime.url}docs)\n"
-        f"kafka     {runtime.bootstrap}   (this machine only)\n"
-        f"agents    unix:{runtime.relay_path}\n"
-        f"data      {runtime.data}\n"
+        f"page       {runtime.url}   (API: {runtime.url}docs)\n"
+        f"controller {controller.url}   (ping lists, jobs)\n"
+        f"kafka      {runtime.bootstrap}   (this machine only)\n"
+        f"agents     unix:{runtime.relay_path}\n"
+        f"data       {runtime.data}\n" + _agent_commands(runtime) + "stop with Ctrl-C"
+    )
+
+
+def _agent_commands(runtime: EmbeddedRuntime) -> str:
+    """The command of an agent that probes this machine's loopback, where the controller has it."""
+    from skeletonhunter.embedded import loopback_agent
+
+    options, data = runtime.options, runtime.data
+    publish = f"--publish unix:{runtime.relay_path} --key-file {runtime.key_path}"
+    if options.tokens is not None or loopback_agent.TOPOLOGY not in runtime.controller.topologies:
+        return (
+            "start an agent on a host of the topology, with the token that `skeletonhunter keys "
+            "token` gives it:\n"
+            f"  skeletonhunter-agent --controller {runtime.controller.url} \\\n"
+            f"      {publish} --node-sn HOST --token-file HOST.token\n"
+        )
+    ring = options.sender_keys
+    signing = (
+        "" if ring is None else f" --sender-key-file {loopback_agent.write_sender_key(data, ring)}"
+    )
+    node_sn = loopback_agent.NODE_SN
+    return (
+        f"submit jobs with the token in {data / f'{loopback_agent.OPERATOR}.token'}\n"
         "start an agent that probes this machine's loopback:\n"
-        f"  skeletonhunter-agent --ping-list {write_ping_list(runtime.data)} \\\n"
-        f"      --publish unix:{runtime.relay_path} --key-file {runtime.key_path} \\\n"
-        f"      --node-sn {NODE_SN}{signing}\n"
-        "stop with Ctrl-C"
+        f"  skeletonhunter-agent --controller {runtime.controller.url} \\\n"
+        f"      --token-file {data / f'{node_sn}.token'} --node-sn {node_sn} \\\n"
+        f"      {publish}{signing}\n"
     )

@@ -1,4 +1,4 @@
-"""Everything in one process: broker, database, stream worker, sink, page and API, relay."""
+"""Everything in one process: broker, database, worker, sink, page and API, controller, relay."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import fcntl
 import secrets
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -17,11 +17,14 @@ from confluent_kafka import Consumer
 from fastapi import FastAPI
 
 from api import serving
+from controller.service.tokens import TokenFile, Tokens
 from localizer.options import Options as LocalizerOptions
 from probers.publishing.relay import Relay
 from schemas.documents.topology import Topology
 from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
+from skeletonhunter.embedded import loopback_agent
 from skeletonhunter.errors import DirectoryInUse
+from skeletonhunter.services.controller.service import ControllerOptions, ControllerService
 from skeletonhunter.services.http_app import make_api
 from store import client, migrate
 from streams.admission.admission import Admission
@@ -50,6 +53,8 @@ class RuntimeOptions:
     timing          of panes and windows
     host_names      names besides loopback under which the API answers
     sender_keys     when given, senders must sign unless ``unsigned_senders``
+    controller      options of the controller; its port is replaced too where it is taken
+    tokens          of agents and operators; None: those of a file in ``data``
     """
 
     data: Path
@@ -63,14 +68,16 @@ class RuntimeOptions:
     host_names: tuple[str, ...] = ()
     sender_keys: KeyRingFile | None = None
     unsigned_senders: bool = False
+    controller: ControllerOptions = field(default_factory=ControllerOptions)
+    tokens: Callable[[], Tokens] | None = None
 
 
 class EmbeddedRuntime:
     """Starts and stops all parts; an async context manager.
 
     Once started: ``bootstrap`` (Kafka protocol), ``url`` (page and API), ``relay_path`` (agents),
-    ``key_path`` (probe key), ``broker``, ``worker``, ``sink``. ``wait`` returns the error that
-    stopped the runtime.
+    ``key_path`` (probe key), ``broker``, ``worker``, ``sink``, ``controller``. ``wait`` returns the
+    error that stopped the runtime.
     """
 
     def __init__(self, options: RuntimeOptions) -> None:
@@ -99,7 +106,7 @@ class EmbeddedRuntime:
     async def start(self) -> None:
         """Start all parts; when one cannot start, those started before are stopped.
 
-        Raises DirectoryInUse, RelayError, StoreError, OSError.
+        Raises DirectoryInUse, RelayError, StoreError, TokenError, OSError.
         """
         try:
             await self._start()
@@ -124,7 +131,10 @@ class EmbeddedRuntime:
         self.worker = StreamWorker(worker_config(options, self.bootstrap))
         self._stack.push_async_callback(self.worker.stop)
         await self.worker.start()
-        api = make_api(api_store, self.sink, self.worker, host_names=options.host_names)
+        await self._start_controller()
+        api = make_api(
+            api_store, self.sink, self.worker, self.controller.site, host_names=options.host_names
+        )
         await self._start_api(api)
         relay = Relay(self.relay_path, self.broker.produce)
         relay.start()
@@ -163,6 +173,24 @@ class EmbeddedRuntime:
         if self._sink_thread is not None:
             await asyncio.to_thread(self._sink_thread.join, 30)
 
+    async def _start_controller(self) -> None:
+        """Beside the topics, it knows the topology of the options and this machine's loopback."""
+        options = self.options
+        tokens = options.tokens or TokenFile(loopback_agent.write_tokens(self.data))
+        given = [] if options.topology is None else [options.topology]
+        if options.tokens is None and loopback_agent.TOPOLOGY.fabric not in {
+            each.fabric for each in given
+        }:
+            given.append(loopback_agent.TOPOLOGY)
+        self.controller = ControllerService(
+            {"bootstrap.servers": self.bootstrap, **_QUIET},
+            tokens,
+            replace(options.controller, any_port=True, topologies=tuple(given)),
+            Admission(options.sender_keys, unsigned=options.unsigned_senders),
+        )
+        await self.controller.start()
+        self._stack.push_async_callback(self.controller.stop)
+
     async def _start_api(self, api: FastAPI) -> None:
         listener, self.port_was_taken = serving.listen(self.options.host, self.options.port)
         host, port = listener.getsockname()[:2]
@@ -180,8 +208,11 @@ class EmbeddedRuntime:
     async def wait(self) -> BaseException:
         """Wait until a part fails by itself; returns the error that stopped it."""
         worker_ended = asyncio.create_task(self.worker.wait())
-        parts: set[asyncio.Future[Any]] = {worker_ended, self._sink_failed}
+        controller_ended = asyncio.create_task(self.controller.ended())
+        parts: set[asyncio.Future[Any]] = {worker_ended, controller_ended, self._sink_failed}
         await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+        if controller_ended.done() and (stopped := controller_ended.result()) is not None:
+            return stopped
         if self._sink_failed.done() and (why := self._sink_failed.result()) is not None:
             return why
         return self.worker.crashed or RuntimeError("the stream worker stopped by itself")

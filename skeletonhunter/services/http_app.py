@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from controller.service.site import Site
     from schemas import metrics
-    from skeletonhunter.services.pods import FollowedPods
+    from skeletonhunter.services.controller.pods import FollowedPods
     from store.client import Store
     from streams.sink.sink import Sink
     from streams.worker import StreamWorker
@@ -24,14 +24,15 @@ def make_api(
     store: Store,
     sink: Sink | None = None,
     worker: StreamWorker | None = None,
+    site: Site | None = None,
     *,
     host_names: Sequence[str] = (),
 ) -> FastAPI:
     """The API over a store.
 
-    sink, worker  given when they run in this process: /metrics then has their counters, and
-                  /readyz asks them
-    host_names    names besides loopback under which the API answers
+    sink, worker, site  given when they, or the controller, run in this process: /metrics then has
+                        their counters, and /readyz asks them
+    host_names  names besides loopback under which the API answers
     """
     sources: list[metrics.Source] = []
     ready: list[Callable[[], str | None]] = []
@@ -41,6 +42,9 @@ def make_api(
     if worker is not None:
         sources.append(lambda: counters.samples(worker))
         ready.append(worker.not_ready)
+    if site is not None:
+        sources.append(site.samples)
+        ready.append(site.not_ready)
     return create_app(store, counters=sources, ready=ready, allowed_hosts=(*LOOPBACK, *host_names))
 
 

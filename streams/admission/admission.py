@@ -127,6 +127,17 @@ class Admission:
             sorted([*errors, *((taken[i], why) for i, why in joined.errors)], key=lambda e: e[0]),
         )
 
+    def claim(self, topic: str, message: InMessage, partition: int) -> Claim | None:
+        """Who sent a message of another topic; None where no signature is needed.
+
+        Raises Refused. What the message says must be compared with the claim by the caller.
+        """
+        try:
+            return self._admit(topic, partition, message)
+        except Refused as why:
+            self.refused[why.reason] += 1
+            raise
+
     def heartbeat(self, message: InMessage, partition: int) -> Heartbeat:
         """The heartbeat in a message of skh.heartbeats.
 

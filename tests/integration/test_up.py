@@ -11,6 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
+from probers.ping_list.controller import ControllerClient, Ready, read_token
+from probers.ping_list.document import PingListError, parse
 from probers.publishing.signer import Signer, read_key
 from probers.publishing.unix import UnixPublisher
 from schemas import topics
@@ -82,6 +84,36 @@ def test_up_refuses_a_data_directory_that_another_up_uses_in_one_line(
     assert second.process.wait(300) == 2
     assert second.log.read_text().count("\n") == 1, second.log.read_text()
     assert first.stop() == 0
+
+
+def test_an_agent_of_this_host_gets_its_list_from_the_controller_of_up(
+    run: Callable[..., Command], tmp_path: Path
+) -> None:
+    data = tmp_path / "var"
+    up = run("up", "--port", "0", "--data", str(data), SKH_CONTROLLER_PORT="0")
+    up.wait_for(lambda: "stop with" in up.log.read_text(), "it says what it serves")
+    said = up.log.read_text()
+    where = re.search(r"controller (http://\S+)", said)
+    assert where is not None
+    assert f"--token-file {data / 'this-host.token'}" in said
+    assert {path.stat().st_mode & 0o077 for path in data.glob("*token*")} == {0}
+    token = read_token(str(data / "this-host.token"))
+    client = ControllerClient(where[1], "this-host", token, Ready)
+    up.wait_for(lambda: _answers(client), "the controller has read its topics")
+    document = parse(client(client.location, 10), client.location)
+    assert {target.layer for target in document.targets} == {"underlay"}
+    assert len({(target.src_ip, target.ip) for target in document.targets}) == 6
+    operator = {"Authorization": f"Bearer {read_token(str(data / 'operator.token'))}"}
+    assert httpx.get(f"{where[1]}api/v1/jobs", headers=operator).json() == []
+    assert up.stop() == 0, up.log.read_text()
+
+
+def _answers(client: ControllerClient) -> bool:
+    try:
+        client(client.location, 10)
+    except PingListError:
+        return False
+    return True
 
 
 def test_with_a_key_ring_only_signed_senders_are_accepted(

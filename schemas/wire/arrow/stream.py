@@ -1,4 +1,4 @@
-"""An Arrow IPC stream of ping records -> columns of known names, not yet checked as records."""
+"""An Arrow IPC stream -> columns of known names, not yet checked as records."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from schemas.wire.ping_columns import KNOWN
 _plans: Final = columns.Plans(KNOWN)
 
 
-def parse_arrow(raw: bytes, limits: Limits = LIMITS) -> Parsed:
+def parse_arrow(raw: bytes, limits: Limits = LIMITS, plans: columns.Plans = _plans) -> Parsed:
     """Rows of one message as plain columns; raises CodecError.
 
+    plans  of the columns that are read: those of ping records, unless given
     The stream is validated in full: corrupt offsets would otherwise crash the process.
     """
     try:
@@ -25,7 +26,7 @@ def parse_arrow(raw: bytes, limits: Limits = LIMITS) -> Parsed:
             raise CodecError(f"Arrow stream holds more than {limits.rows} rows; split it")
         if found.rows > max(1, len(raw) // limits.least_bytes):
             raise CodecError(f"{found.rows} rows in {len(raw)} B: a record takes more")
-        plan = _plans.of(raw[slice(*found.schema)], limits)
+        plan = plans.of(raw[slice(*found.schema)], limits)
         batch = columns.read(raw, found, plan, limits)
     except (frames.FrameError, pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as why:
         raise CodecError(f"corrupt Arrow stream: {one_line(why)}") from why

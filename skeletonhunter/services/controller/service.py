@@ -1,0 +1,235 @@
+"""A controller in this process: the site's topics and requests in, ping lists and documents out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from api.middleware import SecurityHeaders
+from api.serving import Server, listen
+from api.serving import config as server_config
+from controller.ping_lists import parameters as ping_lists
+from controller.service.http.app import create_app
+from controller.service.learning import learn
+from controller.service.messages import Message
+from controller.service.site import NotStored, Site
+from controller.service.tokens import Tokens
+from controller.state import ControllerState
+from controller.tasks.tasks import Documents
+from controller.traffic import parameters as traffic
+from schemas import topics
+from schemas.documents.maintenance import Maintenance
+from schemas.documents.placement import Placement
+from schemas.documents.tasks.job import Job
+from schemas.documents.topology import Topology
+from streams.admission.admission import Admission
+from streams.errors import StreamsError
+from streams.kafka.messages import OutMessage
+from streams.kafka.producer import KafkaProducer
+from streams.readers.operator_feed import OperatorFeed
+from streams.readers.throughput_feed import Received, ThroughputFeed
+
+_log = logging.getLogger(__name__)
+#: Connections at most [count]: agents that wait, on the largest fabrics that were tried.
+CONNECTIONS: Final = 16_384
+_LOOK_S: Final = 0.5  # between two looks at the topics
+_FORGET_S: Final = 600.0  # between two times that what is long over is deleted
+_STORED_WITHIN_MS: Final = 10_000  # or the request is answered with 503
+
+
+def wall_ms() -> int:
+    """Present time [ms since the epoch]."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True)
+class ControllerOptions:
+    """Configuration of a controller.
+
+    host, port   address for agents and operators
+    any_port     replace a port that is taken by a free one
+    interval_s   between two probes of a five-tuple, where the caps allow it
+    dscp         of probes
+    lists        sizes of the lists
+    topologies   known from the beginning, besides those of skh.topology
+    now_ms       present time [ms since the epoch]; a simulation has its own
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8770
+    any_port: bool = False
+    interval_s: float = 1.0
+    dscp: int = 0
+    lists: ping_lists.PingListParameters = ping_lists.DEFAULT
+    topologies: tuple[Topology, ...] = ()
+    now_ms: Callable[[], int] = wall_ms
+
+
+class ControllerService:
+    """A controller against a broker with all topics, in the event loop of its caller.
+
+    kafka      librdkafka settings of the broker
+    tokens     called for each request
+    admission  decides who may send throughput; None: it is not read, and no skeleton is inferred
+    Once started: ``url``, ``port_was_taken``. ``ended`` returns the error that ended it.
+
+    site     what it serves
+    sources  further sources of events, for ever; they begin when the state is restored
+    """
+
+    def __init__(
+        self,
+        kafka: Mapping[str, Any],
+        tokens: Callable[[], Tokens],
+        options: ControllerOptions,
+        admission: Admission | None = None,
+    ) -> None:
+        self.options = options
+        self.port_was_taken = False
+        self.url = ""
+        self.restored = asyncio.Event()
+        self.sources: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._kafka = dict(kafka)
+        self._feed = OperatorFeed(kafka, more={topics.JOBS.name: Job})
+        self._throughput = None if admission is None else ThroughputFeed(kafka, admission)
+        self._producer: KafkaProducer | None = None
+        state = ControllerState(options.lists, interval_s=options.interval_s, dscp=options.dscp)
+        self.site = Site(self._send, options.now_ms, state=state)
+        self._app = create_app(self.site, tokens)
+        self._app.add_middleware(SecurityHeaders)
+
+    async def start(self) -> None:
+        """Listen and begin to read the topics; raises OSError when the address is not free."""
+        options = self.options
+        listener, self.port_was_taken = listen(options.host, options.port, or_any=options.any_port)
+        host, port = listener.getsockname()[:2]
+        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+        self._producer = KafkaProducer(
+            self._kafka["bootstrap.servers"],
+            self._kafka | {"delivery.timeout.ms": _STORED_WITHIN_MS},
+        )
+        self._server = Server(server_config(self._app, connections=CONNECTIONS))
+        self._serving = asyncio.create_task(self._server.serve(sockets=[listener]))
+        self._work = asyncio.create_task(self._run())
+
+    @property
+    def topologies(self) -> tuple[Topology, ...]:
+        """Those that were known from the beginning."""
+        return self.options.topologies
+
+    async def ended(self) -> BaseException | None:
+        """Wait until the service ends by itself; returns the error that ended it."""
+        await asyncio.wait({self._work, self._serving}, return_when=asyncio.FIRST_COMPLETED)
+        if self._work.done() and (why := self._work.exception()) is not None:
+            return why.exceptions[0] if isinstance(why, BaseExceptionGroup) else why
+        return RuntimeError("the controller's HTTP server stopped by itself")
+
+    async def stop(self) -> None:
+        """Answer what waits, store what is not stored yet, close."""
+        self.site.waiting.close()
+        self._server.should_exit = True
+        await self._serving
+        self._work.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await self._work
+        with contextlib.suppress(NotStored):
+            await self.site.flush()
+        self._feed.close()
+        if self._throughput is not None:
+            await asyncio.to_thread(self._throughput.close)
+        if self._producer is not None:
+            await asyncio.to_thread(self._producer.close)
+
+    async def _send(self, messages: Sequence[Message]) -> None:
+        if self._producer is None:
+            raise ConnectionError("the controller has not started")
+        await self._producer.send([
+            OutMessage(each.topic, each.key.encode(), each.value, [])  # type: ignore[arg-type]  # None deletes
+            for each in messages
+        ])  # fmt: skip
+
+    async def _run(self) -> None:
+        """Restore the state, then follow the topics; raises what makes the service useless."""
+        await self._feed.begin()
+        restore(self.site, self._feed.known, self.options.topologies)
+        self.restored.set()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow())
+            for source in self.sources:
+                tasks.create_task(source())
+            if self._throughput is not None:
+                tasks.create_task(self._measure(self._throughput))
+                tasks.create_task(learn(self.site))
+
+    async def _follow(self) -> None:
+        """Take in what operators publish, store what waits, forget what is long over."""
+        site, feed = self.site, self._feed
+        forget_s = time.monotonic() + _FORGET_S
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            follow(site, feed.new_documents())
+            feed.evict(int(time.time()))
+            try:
+                await site.flush()
+                if time.monotonic() > forget_s:
+                    forget_s = time.monotonic() + _FORGET_S
+                    await site.forget()
+            except NotStored as why:
+                _log.error("documents are not stored: %s", why)
+            except StreamsError as why:
+                _log.error("%s", why)
+
+    async def _measure(self, feed: ThroughputFeed) -> None:
+        """Take in the throughput of rnics, from as long ago as it is held."""
+        await feed.begin(wall_ms() - traffic.DEFAULT.kept_s * 1000)
+        while True:
+            for each in await feed.read():
+                take_throughput(self.site, each)
+            self.site.traffic.samples["refused"] = feed.refused
+
+
+def restore(site: Site, documents: Sequence[object], topologies: Iterable[Topology] = ()) -> None:
+    """Begin with the newest document of each key; ``documents`` of a key are in order.
+
+    topologies  of fabrics of which there is no document
+    """
+    boxes: dict[str, Placement] = {}
+    jobs: dict[str, Job] = {}
+    works: dict[str, Maintenance] = {}
+    known = {each.fabric: each for each in topologies}
+    for each in documents:
+        if isinstance(each, Placement):
+            boxes[each.node_id] = each
+        elif isinstance(each, Job):
+            jobs[each.job] = each
+        elif isinstance(each, Maintenance):
+            works[each.key] = each
+        elif isinstance(each, Topology):
+            known[each.fabric] = each
+    held = Documents([*boxes.values()], [*jobs.values()], [*works.values()])
+    site.restore(held, known.values())
+
+
+def follow(site: Site, documents: Sequence[object]) -> None:
+    """Documents that operators' commands publish; this controller's own ones change nothing."""
+    for each in documents:
+        if isinstance(each, Topology):
+            site.topology(each)
+        elif isinstance(each, Maintenance):
+            site.maintenance(each)
+
+
+def take_throughput(site: Site, received: Received) -> None:
+    """Samples of a message, by fabric: nearly always one."""
+    rows = received.rows
+    for fabric in set(rows.fabric):
+        at = [row for row, each in enumerate(rows.fabric) if each == fabric]
+        site.traffic.add(
+            fabric, [rows.node_sn[i] for i in at], [rows.real_ip[i] for i in at],
+            rows.time[at], rows.tx_bytes[at], rows.rx_bytes[at], received.time_ms,
+        )  # fmt: skip

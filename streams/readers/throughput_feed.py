@@ -1,0 +1,125 @@
+"""skh.throughput -> the controller: samples of rnics, from some time ago on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, TopicPartition
+
+from schemas import topics
+from schemas.signing.headers import FOREIGN_RECORD, Refused
+from schemas.wire.decoded import CodecError
+from streams.admission.admission import Admission
+from streams.kafka.fetch import FETCH
+from streams.kafka.messages import InMessage
+from streams.kafka.offset_ranges import offset_ranges
+from streams.readers.throughput_rows import ThroughputRows, decode
+
+_log = logging.getLogger(__name__)
+_TIMEOUT_S = 10.0
+_BATCH = 500
+_WAIT_S = 0.5
+
+
+class Received(NamedTuple):
+    """Samples of one message; time_ms: when the broker got it."""
+
+    rows: ThroughputRows
+    time_ms: int
+
+
+class ThroughputFeed:
+    """All partitions of the topic; for one event loop.
+
+    admission  decides who may send; None: whoever reaches the broker
+    refused    messages that cannot be read, or are not their sender's; only rises [count]
+    """
+
+    def __init__(self, kafka: Mapping[str, Any], admission: Admission | None = None) -> None:
+        self._kafka = dict(kafka)
+        self._admission = admission or Admission()
+        self._consumer: Consumer | None = None
+        self._closed = False
+        self._lock = threading.Lock()  # a reading goes on when the task that waits is cancelled
+        self.refused = 0
+
+    async def begin(self, since_ms: int) -> None:
+        """Start at what the broker got at ``since_ms`` or later."""
+        await asyncio.to_thread(self._begin, since_ms)
+
+    def _begin(self, since_ms: int) -> None:
+        with self._lock:
+            if not self._closed:
+                self._open(since_ms)
+
+    def _open(self, since_ms: int) -> None:
+        self._consumer = consumer = Consumer({
+            **self._kafka, **FETCH, "group.id": "skh-controller", "enable.auto.commit": False,
+            "auto.offset.reset": "latest", "log_level": 4,
+        })  # fmt: skip
+        name = topics.THROUGHPUT.name
+        known = offset_ranges(consumer, name)
+        if not known:
+            _log.warning("%s does not exist; `skeletonhunter topics --create` makes it", name)
+            return
+        asked = [TopicPartition(name, partition, since_ms) for partition in known]
+        consumer.assign(consumer.offsets_for_times(asked, timeout=_TIMEOUT_S))
+
+    async def read(self) -> list[Received]:
+        """Samples that have arrived; waits a moment for some."""
+        return await asyncio.to_thread(self._read)
+
+    def _read(self) -> list[Received]:
+        with self._lock:
+            messages = [] if self._consumer is None else self._consumer.consume(_BATCH, _WAIT_S)
+        found = []
+        for message in messages:
+            if message.error() is not None:
+                _log.warning("skh.throughput: %s", message.error())  # librdkafka tries again
+                continue
+            try:
+                found.append(self._admitted(message))
+            except (Refused, CodecError) as why:
+                self.refused += 1
+                _log.warning("skh.throughput: offset %d: %s", message.offset(), str(why)[:300])
+        return found
+
+    def _admitted(self, message: Any) -> Received:
+        """The samples of a message; raises Refused, CodecError."""
+        plain = _plain(message)
+        claim = self._admission.claim(topics.THROUGHPUT.name, plain, message.partition())
+        rows = decode(plain.value, plain.header(topics.CONTENT_TYPE))
+        if claim is not None and (
+            claim.client
+            or {claim.sender} != set(rows.node_sn)
+            or {claim.fabric} != set(rows.fabric)
+        ):
+            self._admission.refused[FOREIGN_RECORD] += 1
+            raise Refused(FOREIGN_RECORD, f"samples of another host from {claim}")
+        return Received(rows, plain.time_ms)
+
+    def close(self) -> None:
+        """Stop reading; blocks until a reading that goes on has ended."""
+        with self._lock:
+            self._closed = True
+            if self._consumer is not None:
+                self._consumer.close()
+                self._consumer = None
+
+
+def _plain(message: Any) -> InMessage:
+    try:
+        headers = {name: value or b"" for name, value in message.headers() or ()}
+    except Exception:  # the client decodes names as UTF-8, which no broker checks
+        headers = {}
+    kind, time_ms = message.timestamp()
+    if kind != TIMESTAMP_LOG_APPEND_TIME:  # a sender's clock: at most now
+        time_ms = min(time_ms, time.time_ns() // 1_000_000)
+    return InMessage(
+        message.offset(), time_ms, message.value() or b"", headers, message.key() or b""
+    )
