@@ -8,6 +8,7 @@ from controller.ping_lists import parameters as ping_lists
 from controller.service import parameters as service
 from controller.skeleton import parameters as skeleton
 from controller.sources.kubernetes import parameters as pods
+from controller.sources.slurm import parameters as slurm
 from controller.tasks import claims, tasks
 from controller.traffic import parameters as traffic
 
@@ -21,6 +22,7 @@ def groups() -> dict[str, object]:
         "controller.service": service.DEFAULT,
         "controller.skeleton": skeleton.DEFAULT,
         "controller.sources.kubernetes": pods.DEFAULT,
+        "controller.sources.slurm": slurm.DEFAULT,
         "controller.tasks": tasks.DEFAULT,
         "controller.tasks.claims": claims.DEFAULT,
         "controller.traffic": traffic.DEFAULT,

@@ -105,6 +105,8 @@ STRUCTURAL = {
     "formats of other programs, and how many names a message shows": {
         "controller.sources.kubernetes.api_objects": ("GONE",),
         "controller.sources.kubernetes.pod_endpoints": ("_LONGEST",),
+        "controller.sources.slurm.hostlist": ("_SHOWN",),
+        "controller.sources.slurm.slurm_jobs": ("_SHOWN",),
         "controller.inventory.assembly.selection": ("_SHOWN",),
         "controller.inventory.formats.ibnetdiscover": ("_LINK_LOCAL",),
         "controller.inventory.formats.sonic": ("_ROUTER_BITS",),

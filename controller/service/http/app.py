@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from fastapi import FastAPI, Request, Response
 
-from controller.service.http import agents, jobs, maintenance, skeletons
+from controller.service.http import agents, jobs, maintenance, skeletons, slurm
 from controller.service.http.answers import Problem, Refused, answer
 from controller.service.http.guard import Guard
 from controller.service.site import NotStored, Site
@@ -31,6 +31,7 @@ def create_app(site: Site, tokens: Callable[[], Tokens]) -> FastAPI:
     guard = Guard(site, tokens)
     app.include_router(agents.router(site, guard))
     app.include_router(jobs.router(site, guard))
+    app.include_router(slurm.router(site, guard))
     app.include_router(maintenance.router(site, guard))
     app.include_router(skeletons.router(site, guard))
 

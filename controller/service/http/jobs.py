@@ -13,12 +13,13 @@ from starlette.responses import Response
 from controller.service.http.answers import Refused, answer, document_of, raw_body
 from controller.service.http.guard import Guard
 from controller.service.site import Site
+from controller.sources import declared
+from controller.sources.declared import DeclaredJob
 from controller.tasks.events import (
     AnyEvent,
     Box,
     ContainerPlaced,
     ContainerReplaced,
-    JobEnded,
     JobGrown,
     JobSubmitted,
 )
@@ -65,6 +66,13 @@ class JobStatus(msgspec.Struct, frozen=True):
     lists: dict[str, dict[str, Any]]
 
 
+class JobChange(msgspec.Struct, frozen=True):
+    """A job that was declared, and how many events made it so; 0: it was so already."""
+
+    status: JobStatus
+    events: int
+
+
 def router(site: Site, guard: Guard) -> APIRouter:
     """The routes of jobs."""
     routes = APIRouter(prefix="/api/v1")
@@ -85,10 +93,21 @@ def router(site: Site, guard: Guard) -> APIRouter:
             source="rest", key=key, job=wanted.job, tenant=wanted.tenant, fabric=wanted.fabric,
             size=wanted.size, skeleton=wanted.skeleton, containers=wanted.containers,
         )  # fmt: skip
-        await _apply(site, [event])
-        return answer(_status(site, wanted.job), 200 if repeated else 201)
+        await apply(site, [event])
+        return answer(status(site, wanted.job), 200 if repeated else 201)
 
-    @routes.post("/jobs/{job}/containers")
+    @routes.put("/jobs/{job:path}")
+    async def declare(job: str, request: Request) -> Response:
+        guard.operator(request)
+        raw = await body(request)
+        wanted = document_of(raw, DeclaredJob)
+        if wanted.job != job:
+            raise Refused(422, f"job: the body says {wanted.job[:100]!r}", "bad_request")
+        by = declared.Saying("rest", site.now_ms(), key=_key(request, "", raw))
+        found = await apply_declared(site, wanted, by)
+        return answer(JobChange(status(site, job), len(found)))
+
+    @routes.post("/jobs/{job:path}/containers")
     async def grow(job: str, request: Request) -> Response:
         guard.operator(request)
         raw = await body(request)
@@ -106,28 +125,27 @@ def router(site: Site, guard: Guard) -> APIRouter:
             time_ms=milliseconds_of(before[0].valid_from) if before else site.now_ms(),
             source="rest", key=key, job=job, size=wanted.size, containers=wanted.containers,
         )  # fmt: skip
-        await _apply(site, [event])
-        return answer(_status(site, job))
+        await apply(site, [event])
+        return answer(status(site, job))
 
     @routes.get("/jobs")
     async def every(request: Request) -> Response:
         guard.operator(request)
-        return answer([_status(site, name) for name in sorted(site.state.tasks.jobs)])
+        return answer([status(site, name) for name in sorted(site.state.tasks.jobs)])
 
-    @routes.get("/jobs/{job}")
+    @routes.get("/jobs/{job:path}")
     async def one(job: str, request: Request) -> Response:
         guard.operator(request)
-        return answer(_status(site, job))
+        return answer(status(site, job))
 
-    @routes.delete("/jobs/{job}")
+    @routes.delete("/jobs/{job:path}")
     async def end(job: str, request: Request) -> Response:
         guard.operator(request)
-        known = _known(site, job)
-        if not _over(known):
-            await _apply(site, [JobEnded(time_ms=site.now_ms(), source="rest", job=job)])
-        else:
-            await _apply(site, [])  # what an earlier request could not store
-        return answer(_status(site, job))
+        _known(site, job)
+        by = declared.Saying("rest", site.now_ms())
+        # without an event too: what an earlier request could not store
+        await apply(site, declared.end(job, site.state.tasks, by))
+        return answer(status(site, job))
 
     @routes.post("/events")
     async def events(request: Request) -> Response:
@@ -136,14 +154,14 @@ def router(site: Site, guard: Guard) -> APIRouter:
         happened: list[AnyEvent] = given if isinstance(given, list) else [given]
         if any(each.source == "agent" for each in happened):
             raise Refused(422, "source agent: agents register by themselves", "bad_request")
-        await _apply(site, happened)
+        await apply(site, happened)
         return answer({"applied": len(happened)})
 
     return routes
 
 
-async def _apply(site: Site, events: list[AnyEvent]) -> None:
-    """Raises Refused for events that must not reach a list."""
+async def apply(site: Site, events: list[AnyEvent]) -> None:
+    """Take events in; raises Refused for events that must not reach a list."""
     for event in events:
         for box in _boxes(event):
             for end in box.endpoints:
@@ -153,6 +171,16 @@ async def _apply(site: Site, events: list[AnyEvent]) -> None:
         await site.apply(events)
     except ValueError as why:
         raise Refused(422, str(why), "bad_request") from why
+
+
+async def apply_declared(site: Site, wanted: DeclaredJob, by: declared.Saying) -> list[AnyEvent]:
+    """Make the job as it is declared; returns the events. Raises Refused."""
+    try:
+        found = declared.events(wanted, site.state.tasks, site.hosts(wanted.fabric), by)
+    except ValueError as why:
+        raise Refused(422, str(why), "bad_request") from why
+    await apply(site, found)
+    return found
 
 
 def _boxes(event: AnyEvent) -> list[Box]:
@@ -180,7 +208,8 @@ def _known(site: Site, name: str) -> Job:
     return job
 
 
-def _status(site: Site, name: str) -> JobStatus:
+def status(site: Site, name: str) -> JobStatus:
+    """The job's status; raises Refused where it is not known."""
     members = site.state.tasks.members(name)
     lists = {fabric: phase._asdict() for fabric, phase in site.phases(name).items()}
     return JobStatus(
@@ -200,11 +229,3 @@ def _said(statement: Statement | None, key: str) -> bool:
 def _time_ms(site: Site, before: Statement | None) -> int:
     """That of the first request: the same event has the same time, and so no effect."""
     return site.now_ms() if before is None else milliseconds_of(before.valid_from)
-
-
-def _over(job: Job) -> bool:
-    if job.ended is None:
-        return False
-    if job.submitted is None:
-        return True
-    return milliseconds_of(job.ended.valid_from) >= milliseconds_of(job.submitted.valid_from)

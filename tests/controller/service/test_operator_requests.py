@@ -198,3 +198,45 @@ async def test_what_has_been_over_for_long_leaves_the_topics() -> None:
     service.now_ms += 2 * 86_400_000
     await service.site.forget()
     assert service.topics.held == {}
+
+
+async def test_a_declared_job_becomes_what_is_declared_and_repeating_it_changes_nothing() -> None:
+    service = Service(TOPOLOGY)
+    name = "team/job"  # as Kubernetes' jobs are named
+    wanted = {"job": name, "fabric": "f1", "containers": BOXES[:2], "hosts": ["h[002-003]"]}
+    async with service.operator() as operator:
+        first = await operator.put(f"/api/v1/jobs/{name}", json=wanted)
+        sent = service.topics.sent
+        again = await operator.put(f"/api/v1/jobs/{name}", json=wanted)
+        assert (again.json()["events"], service.topics.sent) == (0, sent)
+        status = (await operator.get(f"/api/v1/jobs/{name}")).json()
+        fewer = {**wanted, "containers": BOXES[1:2], "hosts": []}
+        service.now_ms += 1000
+        less = await operator.put(f"/api/v1/jobs/{name}", json=fewer)
+        ended = await operator.delete(f"/api/v1/jobs/{name}")
+    assert first.json()["status"] == status
+    assert {each["node_id"]: each["state"] for each in status["containers"]} == {
+        "c0": "starting", "c1": "starting", f"{name}@h002": "ready", f"{name}@h003": "ready",
+    }  # fmt: skip
+    assert {each["node_id"]: each["state"] for each in less.json()["status"]["containers"]} == {
+        "c0": "draining", "c1": "starting",
+    }  # fmt: skip
+    assert {each["state"] for each in ended.json()["containers"]} == {"draining"}
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"job": "other"}, "the body says 'other'"),
+        ({"job": "j", "fabric": "f1", "hosts": ["h9"]}, "host 'h9' is not in the topology"),
+        ({"job": "j", "hosts": ["h["]}, "host list"),
+    ],
+)
+async def test_a_declaration_that_cannot_be_used_is_refused_in_one_line(
+    body: dict[str, Any], says: str
+) -> None:
+    service = Service(TOPOLOGY)
+    async with service.operator() as operator:
+        answer = await operator.put("/api/v1/jobs/j", json=body)
+    assert answer.status_code == 422
+    assert says in answer.json()["detail"]
