@@ -30,8 +30,8 @@ from skeletonhunter.terminal import complain
 COMMANDS: Final = (
     "demo", "diagnose", "up", "services", "probing.ping_lists", "probing.coverage",
     "probing.skeleton", "setup.migrate", "setup.topics", "inventory.topology",
-    "inventory.maintenance", "simulate", "fabric.lifecycle", "check", "bench", "setup.keys",
-    "setup.settings", "params",
+    "inventory.maintenance", "jobs.jobs", "simulate", "fabric.lifecycle", "check", "bench",
+    "setup.keys", "setup.settings", "params",
 )  # fmt: skip
 
 

@@ -68,6 +68,7 @@ class Settings(BaseSettings):
             "fabric up",
             "topology publish",
             "maintenance",
+            "jobs",
             "controller",
         ),
     )
@@ -81,6 +82,7 @@ class Settings(BaseSettings):
             "fabric up",
             "topology publish",
             "maintenance",
+            "jobs",
             "controller",
             "skeletonhunter-agent",
             secret=True,
@@ -96,6 +98,7 @@ class Settings(BaseSettings):
             "fabric up",
             "topology publish",
             "maintenance",
+            "jobs",
             "controller",
             "skeletonhunter-agent",
         ),
@@ -206,6 +209,18 @@ class Settings(BaseSettings):
         description="file with the hashes of the tokens of agents and operators "
         "(`skeletonhunter keys token`), readable by its owner only",
         json_schema_extra=_read_by("up", "controller"),
+    )
+    controller_url: str = Field(
+        default="http://127.0.0.1:8770",
+        pattern="^https?://[^/]",
+        description="where commands reach the controller",
+        json_schema_extra=_read_by("jobs"),
+    )
+    controller_token_file: Path | None = Field(
+        default=None,
+        description="file with an operator's token (`skeletonhunter keys token --operator`), "
+        "readable by its owner only",
+        json_schema_extra=_read_by("jobs"),
     )
     controller_interval_s: float = Field(
         default=1.0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -14,7 +14,6 @@ from skeletonhunter.services.broker import check_broker
 
 if TYPE_CHECKING:
     from schemas.topics import Topic
-    from streams.readers.operator_feed import OperatorDocument
 
 
 class Keyed(NamedTuple):
@@ -35,11 +34,14 @@ def kafka() -> dict[str, Any]:
     return options
 
 
-def known(options: dict[str, Any]) -> list[OperatorDocument]:
-    """Documents of all site topics in order of arrival, those replaced lately included."""
+def known(options: dict[str, Any], more: Mapping[str, type[Any]] | None = None) -> Sequence[object]:
+    """Documents of all site topics in order of arrival, those replaced lately included.
+
+    more  further topics, and the types of their documents
+    """
     from streams.readers.operator_feed import OperatorFeed
 
-    feed = OperatorFeed(options)
+    feed = OperatorFeed(options, more=more)
     try:
         feed.read()
         return feed.known

@@ -1,0 +1,1 @@
+"""The command ``jobs``: training jobs and their containers."""
