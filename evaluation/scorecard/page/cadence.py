@@ -8,7 +8,7 @@ from typing import Final
 from evaluation.scorecard import intervals
 from evaluation.scorecard.intervals import Estimate
 from evaluation.scorecard.page.markdown import percent, plain, table
-from evaluation.scorecard.records import PipelineRow
+from evaluation.scorecard.records import FaultRow, PipelineRow
 from evaluation.scorecard.summary import fault_figures, grouped, pipeline_figures, urgency
 from schemas.component_ids import kind_of, link_ends
 
@@ -47,6 +47,41 @@ A pair is probed every so many seconds (of the slowest host, where hosts differ)
 turn, by one record of so many probes. *Rounds*: time to detect in these intervals, of those found.
 
 {table(head, lines)}"""
+
+
+def seconds(rows: Sequence[PipelineRow]) -> str:
+    """What a cadence buys: a row for each kind of fault, a column for each scenario."""
+    scenarios = sorted(
+        grouped(rows, lambda row: (row.every_s, row.burst, row.scenario)).items(),
+        key=lambda item: item[0],
+    )
+    kinds = {(urgency(f), kind_of(f.component)) for row in rows for f in row.faults}
+    lines = [
+        (group, kind, *(_times(_of(trials, group, kind)) for _, trials in scenarios))
+        for group, kind in sorted(kinds)
+    ]
+    clusters = [f"{name}: {every_s} s x {burst}" for (every_s, burst, name), _ in scenarios]
+    return f"""## What a cadence buys
+
+Seconds until a fault is detected, mean and greatest of those found, and how many were found of how
+many, where a pair is probed so often by bursts of so many probes.
+
+{table(("trouble", "component", *clusters), lines)}"""
+
+
+def _of(rows: Iterable[PipelineRow], group: str, kind: str) -> list[FaultRow]:
+    return [
+        fault for row in rows for fault in row.faults
+        if urgency(fault) == group and kind_of(fault.component) == kind
+    ]  # fmt: skip
+
+
+def _times(faults: Sequence[FaultRow]) -> str:
+    times = [each.seconds for each in faults if each.found and each.seconds is not None]
+    if not faults:
+        return "-"
+    mean = f"{plain(intervals.mean(times), 0)}, {max(times):.0f}; " if times else ""
+    return f"{mean}{len(times)} of {len(faults)}"
 
 
 def gray(rows: Sequence[PipelineRow]) -> str:

@@ -15,6 +15,8 @@ from evaluation.scorecard.records import CurveRow, PathRow, PipelineRow, Row, Ru
 from evaluation.scorecard.summary import WEEK_S, false_per_week, grouped
 from evaluation.scorecard.trials import calibration
 
+#: Beside the gentle ones: a cluster whose pairs are probed once a second.
+EVERY_SECOND = "rail-512"
 _DECADES = (1, 2, 3, 4, 5, 6)
 
 
@@ -49,6 +51,8 @@ def markdown(run: Run, rows: Sequence[Row], pictures: dict[str, str]) -> str:
     gentle = [row for row in mine if row.every_s > 1 or row.burst > 1]
     if gentle:
         parts.insert(len(parts) - 1, cadence_section.cadence(gentle))
+        like = [row for row in mine if row in gentle or row.scenario == EVERY_SECOND]
+        parts.insert(len(parts) - 1, cadence_section.seconds(like))
     gray = [row for row in mine if row.scenario == GRAY]
     if gray:
         parts.insert(len(parts) - 1, cadence_section.gray(gray))

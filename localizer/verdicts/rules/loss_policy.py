@@ -74,7 +74,7 @@ class LossPolicy:
         bad, lost = int(self.alarm.evidence.bad.sum()), int(self.alarm.lost.sum())
         return bad >= parameters.bad_paths_each * count and lost >= parameters.losses_each * count
 
-    def _may_be_its_links(self, candidate: Candidate, since_s: int) -> bool:
+    def may_be_its_links(self, candidate: Candidate, since_s: int) -> bool:
         """Whether a switch among many culprits, lossy for so long, may yet prove to be several of
         its links."""
         parameters = self._parameters
@@ -109,7 +109,7 @@ class LossPolicy:
         effect = effect_since(state, at, since_s, share * rows, candidate.attribution.effect)
         others = without_most_answered(state, at, since_s, share * rows)
         symptom = symptom_of(sent, lost, bad, max(effect, others), self._parameters)
-        if symptom == "loss" and self._may_be_its_links(candidate, since_s):
+        if symptom == "loss" and self.may_be_its_links(candidate, since_s):
             return None
         lone_host = None
         background, observers = state.background, state.options.observers

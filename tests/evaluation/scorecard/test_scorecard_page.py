@@ -92,6 +92,17 @@ def test_a_gentle_cluster_is_judged_in_rounds_of_its_own() -> None:
     assert "1 of 1; 10.0 (10.0-10.0), 10.0 |" in page
 
 
+def test_what_a_cadence_buys_is_listed_by_trouble_and_component() -> None:
+    quick, slow = fault("tor_loss", 4.0), fault("tor_loss", 50.0)
+    rows: list[Row] = [
+        pipeline_row([slow, fault("tor_loss", None)], scenario="cadence-25", every_s=25),
+        pipeline_row([quick], scenario=render.EVERY_SECOND),
+    ]
+    page = render.markdown(RUN, rows, {})
+    assert "| trouble | component | rail-512: 1 s x 1 | cadence-25: 25 s x 1 |" in page
+    assert "| loss ≥ 5 % | tor | 4 (4-4), 4; 1 of 1 | 50 (50-50), 50; 1 of 2 |" in page
+
+
 def test_gray_losses_are_to_be_named_in_time_and_nothing_else() -> None:
     def reached(faults: list[FaultRow], false: list[FalseRow]) -> bool | None:
         own = [pipeline_row(faults, false, scenario="gray")]

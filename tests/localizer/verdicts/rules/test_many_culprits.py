@@ -90,3 +90,36 @@ def test_where_many_culprits_are_found_a_link_must_lose_on_the_paths_traced_over
     assert shows_loss(traced_losses=0, found_before=0)
     assert not shows_loss(traced_losses=0, found_before=MANY)
     assert shows_loss(traced_losses=20, found_before=MANY)
+
+
+def waits(*, culprits: int, unsettled: int, since_s: int) -> bool:
+    """Whether a lossy switch with two links inside waits, among so many culprits.
+
+    unsettled  shorter windows that hold too many culprits to name them
+    since_s    how long it has lost
+    """
+    state = SimpleNamespace(
+        options=SimpleNamespace(verdicts=SimpleNamespace(reachability=PARAMETERS))
+    )
+    groups = SimpleNamespace(directed=np.array([False, True, True]))
+    inside = SimpleNamespace(inside=lambda _: np.array([1, 2]))
+    paths = np.ones(1, bool)
+    policy = LossPolicy(
+        cast("Any", state), 0, cast("Any", SimpleNamespace(groups=groups)), 1e-9, 1e-9,
+        cast("Any", inside), Unclaimed(paths, paths, 0, unsettled), None,
+    )  # fmt: skip
+    attribution = Attribution(0, 0.5, 1e-9)
+    candidate = Candidate(
+        attribution, np.ones(1), paths, paths, paths, np.zeros(1, int), culprits
+    )  # fmt: skip
+    return policy.may_be_its_links(candidate, since_s)
+
+
+def test_a_switch_among_many_culprits_waits_for_a_minute_of_losses() -> None:
+    assert waits(culprits=MANY, unsettled=0, since_s=30)
+    assert not waits(culprits=MANY, unsettled=0, since_s=PARAMETERS.settled_s)
+    assert not waits(culprits=1, unsettled=0, since_s=30)
+
+
+def test_a_switch_waits_as_well_where_a_shorter_window_holds_too_many_culprits() -> None:
+    assert waits(culprits=1, unsettled=1, since_s=30)
