@@ -62,7 +62,15 @@ class ControllerState:
 
     def apply(self, event: AnyEvent) -> Outcome:
         """An event about a job, a container or planned work; any order, any number of times."""
-        outcome = Outcome(self.tasks.apply(event))
+        return self._outcome(self.tasks.apply(event))
+
+    def merge(self, document: Placement | Job) -> Outcome:
+        """A document that another program has published."""
+        return self._outcome(self.tasks.merge(document))
+
+    def _outcome(self, changes: Changes) -> Outcome:
+        """What follows from changes of jobs and containers."""
+        outcome = Outcome(changes)
         for job in outcome.changes.jobs:
             self._job(job, outcome)
         for before, after in outcome.changes.containers:

@@ -25,6 +25,8 @@ from controller.tasks.tasks import Documents
 from controller.traffic.job_skeletons import Attempt, JobSkeletons
 from schemas import metrics
 from schemas.documents.maintenance import Maintenance
+from schemas.documents.placement import Placement
+from schemas.documents.tasks.job import Job
 from schemas.documents.times import milliseconds_of, rfc3339_of_ms
 from schemas.documents.topology import Rnic, Topology
 from schemas.metrics import Sample
@@ -161,6 +163,10 @@ class Site:
             self._wake(self.traffic.failed(attempt, str(found)))
         else:
             self._wake(self.traffic.found(attempt, found))
+
+    def published(self, document: Placement | Job) -> None:
+        """A document on the topics, of this controller or of another program."""
+        self._follow(self.state.merge(document))
 
     async def forget(self) -> None:
         """Delete what has been over for long from the state and the topics."""

@@ -154,6 +154,22 @@ class Tasks:
         changes.containers = _once_each(changes.containers)
         return changes
 
+    def merge(self, document: Placement | Job) -> Changes:
+        """Take in a document that another program has published; returns what it changes.
+
+        Nothing for this program's own documents, late ones too: of each claim the newer one counts.
+        """
+        changes = Changes()
+        if isinstance(document, Job):
+            names = ("submitted", "size", "ended")
+            said = {name: each for name in names if (each := getattr(document, name)) is not None}
+            self._state(document.job, said, changes)
+        else:
+            for claim in document.claims or _of_file(document):
+                self._claim(document.node_id, claim, changes)
+        changes.containers = _once_each(changes.containers)
+        return changes
+
     def forget(self, now_ms: int, parameters: TaskParameters = DEFAULT) -> Forgotten:
         """Drop what has been over for long; returns the keys, to be deleted from the topics."""
         before = now_ms - round(parameters.remembered_s * 1000)
@@ -198,22 +214,28 @@ class Tasks:
             said["size"] = Size(
                 source=who.source, key=who.key, valid_from=time, containers=event.size
             )
-        old = self.jobs.get(event.job, Job(job=event.job))
-        job = jobs.with_statements(old, **said)
-        if job is not old:
-            self.jobs[event.job] = job
-            changes.jobs.append(job)
+        self._state(event.job, said, changes)
         if isinstance(event, JobEnded):
-            if job is not old:
-                for node_id in sorted(self._members.get(event.job, ())):
-                    self._refresh(node_id, changes)
-        elif isinstance(event, JobShrunk):
+            return
+        if isinstance(event, JobShrunk):
             for node_id in event.containers:
                 self._claim(node_id, _claim(event, "draining", time), changes)
         else:
             own = event if isinstance(event, JobSubmitted) else None
             for box in event.containers:
                 self._place(event, time, [_of_job(box, event.job, own)], changes)
+
+    def _state(self, name: str, said: dict[str, Statement], changes: Changes) -> None:
+        """Newer statements about a job; where it has ended, its containers drain."""
+        old = self.jobs.get(name, Job(job=name))
+        job = jobs.with_statements(old, **said)
+        if job is old:
+            return
+        self.jobs[name] = job
+        changes.jobs.append(job)
+        if job.ended is not old.ended:
+            for node_id in sorted(self._members.get(name, ())):
+                self._refresh(node_id, changes)
 
     def _place(self, event: Event, time: str, boxes: Iterable[Box], changes: Changes) -> None:
         for box in boxes:

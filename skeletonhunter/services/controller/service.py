@@ -222,6 +222,8 @@ def follow(site: Site, documents: Sequence[object]) -> None:
             site.topology(each)
         elif isinstance(each, Maintenance):
             site.maintenance(each)
+        elif isinstance(each, Placement | Job):
+            site.published(each)
 
 
 def take_throughput(site: Site, received: Received) -> None:

@@ -83,6 +83,31 @@ def test_the_state_of_its_documents_is_the_state_that_published_them(
     assert sorted_documents(restored) == sorted_documents(tasks), "and it goes on alike"
 
 
+@given(st.lists(events(), max_size=12), st.data())
+def test_documents_of_its_own_change_nothing_however_late_they_are_read(
+    happened: list[AnyEvent], data: st.DataObject
+) -> None:
+    tasks, published = Tasks(), []
+    for event in happened:
+        changes = tasks.apply(event)
+        published += [*changes.jobs, *(each.after for each in changes.containers)]
+    before = sorted_documents(tasks)
+    for each in data.draw(st.permutations(published)):
+        assert not tasks.merge(each)
+    assert sorted_documents(tasks) == before
+
+
+@given(st.lists(events(), max_size=8), st.lists(events(), max_size=8))
+def test_programs_that_read_each_others_documents_have_the_state_of_all_events(
+    here: list[AnyEvent], there: list[AnyEvent]
+) -> None:
+    one, other = state_after(here), state_after(there)
+    for each in [*other.documents().jobs, *other.documents().placements]:
+        one.merge(each)
+    both = state_after([*here, *there])
+    assert sorted_documents(one)[:2] == sorted_documents(both)[:2]
+
+
 def test_a_container_that_an_event_names_twice_changes_once() -> None:
     tasks = state_after(
         [JobSubmitted(time_ms=T0 + 1000, source="file", job="job-a", containers=[box("c0", 0)])]
