@@ -28,8 +28,9 @@ from testbed.simulator.network import Network
 from testbed.simulator.network import build as build_network
 from testbed.simulator.records import REFUSED, SUCCESS, TIMEOUT, Measured
 from testbed.workload.jobs import Schedule, static_schedule
+from testbed.workload.listed import Listed, listed_paths
 from testbed.workload.port_epoch import EPOCH_S, PortEpoch, build_epoch
-from testbed.workload.probe_schedule import Shape
+from testbed.workload.probe_schedule import Shape, lived
 from testbed.workload.probe_schedule import skeleton as pinged
 from testbed.workload.skeleton import Paths, paths
 
@@ -114,6 +115,7 @@ class Simulation:
             self._skeleton = pinged(
                 self.network, self.schedule, shape=skeleton, targets=targets, seed=seed
             )
+        self._listed: Listed | None = None
         self._epochs: dict[int, PortEpoch] = {}
         for fault in faults:
             check(fault, self.network)
@@ -125,6 +127,13 @@ class Simulation:
             check(fault, self.network)
         other = copy.copy(self)
         other.faults = tuple(faults)
+        return other
+
+    def probing(self, listed: Listed) -> Simulation:
+        """The same simulation with agents that probe the five-tuples of ping lists, instead of
+        what ``targets``, ``ports_per_pair``, ``every_s``, ``layers`` and ``skeleton`` say."""
+        other = copy.copy(self)
+        other._listed, other._epochs = listed, {}  # noqa: SLF001  # a copy of this very object
         return other
 
     @property
@@ -253,17 +262,28 @@ class Simulation:
         if hour not in self._epochs:
             for old in [key for key in self._epochs if key != 0]:
                 del self._epochs[old]
-            drawn = paths(
-                self.network,
-                targets=self.targets,
-                ports_per_pair=self.ports_per_pair,
-                seed=self.seed,
-                hour=hour,
-                layers=self.layers,
-                given=self._skeleton,
-            )
-            self._epochs[hour] = build_epoch(
-                self.network, drawn, self.noise, self.seed,
-                ports_per_pair=self.ports_per_pair, every_s=self.every_s, traced=self.traced,
-            )  # fmt: skip
+            self._epochs[hour] = self._build(hour)
         return self._epochs[hour]
+
+    def _build(self, hour: int) -> PortEpoch:
+        if self._listed is not None:
+            times = lived(self.network, self.schedule, self._listed.endpoint)
+            return build_epoch(
+                self.network,
+                listed_paths(self.network, self._listed, seed=self.seed, times=times),
+                self.noise, self.seed,
+                ports_per_pair=1, every_s=(self._listed.every_s,), traced=self.traced,
+            )  # fmt: skip
+        drawn = paths(
+            self.network,
+            targets=self.targets,
+            ports_per_pair=self.ports_per_pair,
+            seed=self.seed,
+            hour=hour,
+            layers=self.layers,
+            given=self._skeleton,
+        )
+        return build_epoch(
+            self.network, drawn, self.noise, self.seed,
+            ports_per_pair=self.ports_per_pair, every_s=self.every_s, traced=self.traced,
+        )  # fmt: skip

@@ -46,6 +46,16 @@ def skeleton(
     return _lived(network, schedule, pairs, begin, end, seed)
 
 
+def lived(network: Network, schedule: Schedule, ends: I32) -> ProbeTimes | None:
+    """The times of five-tuples (N, 2) of ping lists: an end that is dead neither probes nor
+    answers. None where no container comes or goes; -1 in ``ends`` lives for ever."""
+    if not schedule.changes:
+        return None
+    dies = np.array([life.dies_s for life in schedule.lives] + [NEVER], np.int32)
+    box = np.append(network.endpoint_container, np.int32(-1))[ends]
+    return ProbeTimes(np.zeros(len(ends), np.int32), dies[box[:, 0]], dies[box[:, 1]])
+
+
 def _lived(
     network: Network,
     schedule: Schedule,

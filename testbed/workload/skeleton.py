@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.simulator.counter_rng import U64, mix, uniform
+from testbed.simulator.counter_rng import F64, U64, mix, uniform
 from testbed.simulator.network import I32, Network, crossings, ecmp
 
 UNDERLAY: Final = 0
@@ -23,7 +23,7 @@ PROBE_PORT: Final = 65300
 _EPHEMERAL: Final = 49152
 _VXLAN_PORT: Final = 4789
 #: Probes of a second start in its first 985 ms; jitter may add up to 10 ms.
-_LAST_PHASE_S: Final = 0.985
+LAST_PHASE_S: Final = 0.985
 #: Later than any second of a simulation.
 NEVER: Final = 2**31 - 1
 
@@ -169,7 +169,7 @@ def paths(
     pair_end = np.concatenate([above, np.full_like(below, -1)])
     count = len(pair_layer)
     host = network.rnic_host[pair_rnic[:, 0]]
-    phase = uniform(seed, 2, np.arange(count)) * _LAST_PHASE_S
+    phase = uniform(seed, 2, np.arange(count)) * LAST_PHASE_S
     order = np.lexsort((phase, host))
 
     pair = np.repeat(order, ports_per_pair)
@@ -178,6 +178,18 @@ def paths(
     rnic, end = pair_rnic[pair], pair_end[pair]
     draw = mix(seed, 3, hour, pair) + port.astype(np.uint64) * np.uint64(4099)
     src_port = _EPHEMERAL + (draw % np.uint64(65000 - _EPHEMERAL)).astype(np.int32)
+    return assembled(
+        network, layer, rnic, end, src_port, pair, (port + pair) % ports_per_pair, phase[pair],
+        None if times is None else ProbeTimes(*(each[pair] for each in times)),
+    )  # fmt: skip
+
+
+def assembled(
+    network: Network, layer: NDArray[np.int8], rnic: I32, end: I32, src_port: I32,
+    pair: NDArray[np.int64], turn: NDArray[np.int64], phase_s: F64, times: ProbeTimes | None,
+) -> Paths:  # fmt: skip
+    """The components that five-tuples cross; everything in the order of the paths."""
+    host = network.rnic_host[rnic[:, 0]]
     dst_port = np.full(len(pair), PROBE_PORT, np.int32)
     forward_flow = _outer(network, layer, rnic[:, 0], rnic[:, 1], end, src_port, dst_port)
     reply_flow = _outer(network, layer, rnic[:, 1], rnic[:, 0], end[:, ::-1], dst_port, src_port)
@@ -193,12 +205,12 @@ def paths(
         src_port=src_port,
         dst_port=dst_port,
         pair=pair.astype(np.int32),
-        turn=((port + pair) % ports_per_pair).astype(np.int32),
-        phase_ns=(phase[pair] * 1e9).astype(np.int64),
+        turn=turn.astype(np.int32),
+        phase_ns=(phase_s * 1e9).astype(np.int64),
         job=np.where(
             box >= 0,
             np.append(network.container_job, np.int32(-1))[box],
-            _job_of_host(network)[host[pair]],
+            _job_of_host(network)[host],
         ),
         forward_flow=forward_flow,
         reply_flow=reply_flow,
@@ -206,7 +218,7 @@ def paths(
         reply=_whole(network, rnic[:, 1], rnic[:, 0], end[:, ::-1], reply_switches),
         forward_switches=forward_switches,
         reply_switches=reply_switches,
-        times=None if times is None else ProbeTimes(*(each[pair] for each in times)),
+        times=times,
     )
 
 
