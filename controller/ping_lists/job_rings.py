@@ -33,6 +33,7 @@ class JobPhase(NamedTuple):
     containers: int
     ready: int
     pairs: int
+    active: int
     generation: int
 
 
@@ -170,11 +171,11 @@ class JobRings:
         """Who is in the job."""
         return Membership(len(self.containers), self.ready, self.generation, self.allowed)
 
-    def phase(self, pairs: int) -> JobPhase:
+    def phase(self, pairs: int, active: int) -> JobPhase:
         """What the lists are made of; pairs: of endpoints on different hosts."""
         phase: Phase = "skeleton" if self.skeleton is not None else "activation"
         if not self.ready:
             phase = "preload"
         return JobPhase(
-            phase, self.reason, len(self.containers), self.ready, pairs, self.generation
+            phase, self.reason, len(self.containers), self.ready, pairs, active, self.generation
         )  # fmt: skip

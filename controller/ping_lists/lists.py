@@ -208,7 +208,8 @@ class PingLists:
     def phase(self, name: str) -> JobPhase:
         """What the lists of a job are made of."""
         job = self._jobs.get(name) or JobRings(self._parameters.targets_per_endpoint)
-        return job.phase(len(self._on_two_hosts(job.pairs())))
+        pairs = self._on_two_hosts(job.pairs())
+        return job.phase(len(pairs), sum(self._graph.active(a, b) for a, b in pairs))
 
     def membership(self, name: str) -> Membership:
         """Who is in a job that has containers here; raises KeyError for another."""

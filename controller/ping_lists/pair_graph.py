@@ -104,6 +104,10 @@ class PairGraph:
         agent.ready = ready
         return True
 
+    def active(self, a: str, b: str) -> bool:
+        """Whether both endpoints are ready."""
+        return self._ready(a) and self._ready(b)
+
     def settle(self) -> set[str]:
         """End of an event: the hosts whose lists have changed since the last one."""
         touched, self._touched = self._touched, set()

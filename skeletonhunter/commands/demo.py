@@ -23,7 +23,8 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog="Example: skeletonhunter demo --duration 60 --headless")
     def demo(
         duration: Annotated[
-            float, typer.Option(min=1, help="Length of the demo [s]; event time runs faster.")
+            float,
+            typer.Option(min=1, help="Length of the part with faults [s]; event time runs faster."),
         ] = 75.0,
         seed: Annotated[
             int, typer.Option(min=0, help="Seed of the components that the faults hit.")
@@ -39,12 +40,14 @@ def register(app: typer.Typer) -> None:
     ) -> int:
         """Break a simulated cluster and name the culprits.
 
-        Exit code 1 if a fault is missed or a component is blamed falsely.
+        Before, its jobs start, and the controller infers their traffic skeletons from what their
+        rnics send; probes follow them. Exit code 1 if a fault is missed or a component is blamed
+        falsely.
         """
         from skeletonhunter.arguments import known_strategy
-        from skeletonhunter.embedded.demo import play
+        from skeletonhunter.embedded.demo import play, runtime_options
         from skeletonhunter.embedded.demo_state import DemoState
-        from skeletonhunter.embedded.runtime import RuntimeOptions
+        from skeletonhunter.embedded.simulated_site import SimulatedSite
         from skeletonhunter.services.lifecycle import log_to_stderr
         from streams import event_loop
         from testbed.scenarios.scenario import ScenarioError, load
@@ -61,8 +64,7 @@ def register(app: typer.Typer) -> None:
             raise BadInput(f"--duration {duration:g}: {scenario} needs at least {least} s")
         log_to_stderr("ERROR")
         with tempfile.TemporaryDirectory(prefix="skeletonhunter-") as data:
-            options = RuntimeOptions(
-                Path(data), port=port, topology=simulation.topology, strategy=strategy
-            )
             state = DemoState(simulation, plan.duration_s, duration)
-            return event_loop.run(play(state, options, headless=headless))
+            site = SimulatedSite(simulation.topology)
+            options = runtime_options(state, site, Path(data), port=port, strategy=strategy)
+            return event_loop.run(play(state, options, site, headless=headless))

@@ -1,10 +1,15 @@
-"""Plays a simulated cluster into the embedded runtime and shows the incidents that come out."""
+"""Plays a simulated cluster into the embedded runtime and shows the incidents that come out.
+
+First its jobs start and their skeletons are found (``start_up``); then its hosts probe what their
+lists say, and components break.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from schemas import topics
@@ -14,7 +19,10 @@ from skeletonhunter import terminal
 from skeletonhunter.embedded.demo_screen import Lines, Screen
 from skeletonhunter.embedded.demo_state import DemoState
 from skeletonhunter.embedded.runtime import EmbeddedRuntime, RuntimeOptions
+from skeletonhunter.embedded.simulated_site import SimulatedSite
+from skeletonhunter.embedded.start_up import DemoJobs
 from skeletonhunter.embedded.worker_progress import WorkerProgress
+from skeletonhunter.services.controller.service import ControllerOptions
 from testbed.scoring.score import to_text
 from testbed.simulator.publish import messages
 from testbed.simulator.simulator import Second
@@ -25,9 +33,25 @@ _MOST_AHEAD_S: Final = 30.0
 #: The last event seconds are not judged: the windower waits for later ones [s].
 _UNJUDGED_S: Final = 4
 _LAST_DOCUMENTS_S: Final = 0.5
+#: Between two probes of a five-tuple [s]: a pair of the overlay has four of them.
+_INTERVAL_S: Final = 3.0
 
 
-async def play(state: DemoState, options: RuntimeOptions, *, headless: bool) -> int:
+def runtime_options(
+    state: DemoState, site: SimulatedSite, data: Path, *, port: int, strategy: str
+) -> RuntimeOptions:
+    """Of the demo's runtime: its controller knows the simulated hosts, and has event time."""
+    tokens = site.tokens()
+    return RuntimeOptions(
+        data, port=port, topology=state.simulation.topology, strategy=strategy,
+        controller=ControllerOptions(interval_s=_INTERVAL_S, now_ms=lambda: state.event_ms),
+        tokens=lambda: tokens,
+    )  # fmt: skip
+
+
+async def play(
+    state: DemoState, options: RuntimeOptions, site: SimulatedSite, *, headless: bool
+) -> int:
     """Run the demo; returns 0 when every fault is found and nothing else is blamed, else 1."""
     started = time.monotonic()
     async with EmbeddedRuntime(options) as runtime:
@@ -36,9 +60,11 @@ async def play(state: DemoState, options: RuntimeOptions, *, headless: bool) -> 
             screen.begin(runtime.url, time.monotonic() - started)
             following = asyncio.create_task(_follow(state, runtime, screen.incident))
             try:
+                jobs = DemoJobs(state, runtime, site)
+                await jobs.start(screen)
                 progress = WorkerProgress(state, runtime.worker)
                 if not (
-                    await _feed(state, runtime, progress, screen.tick)
+                    await _feed(state, runtime, progress, jobs, screen)
                     and await progress.until(state.length_s - _UNJUDGED_S, screen.tick)
                 ):
                     terminal.echo(
@@ -55,23 +81,29 @@ async def play(state: DemoState, options: RuntimeOptions, *, headless: bool) -> 
 
 
 async def _feed(
-    state: DemoState, runtime: EmbeddedRuntime, progress: WorkerProgress, tick: Callable[[], None]
+    state: DemoState,
+    runtime: EmbeddedRuntime,
+    progress: WorkerProgress,
+    jobs: DemoJobs,
+    screen: Lines | Screen,
 ) -> bool:
     """Publish each simulated second as the agents would, no faster than the worker can judge.
 
     Returns False when the worker has stopped.
     """
     begin = time.monotonic()
-    for second in state.simulation.seconds(state.length_s):
+    for index in range(state.length_s):
+        await jobs.second(index, screen)
+        second = await asyncio.to_thread(state.simulation.second, index)
         await asyncio.to_thread(_publish, runtime, second)
         state.records += second.pings.num_rows
         state.now_s = second.index + 1.0
         progress.update()
-        tick()
+        screen.tick()
         ahead = begin + state.waited_s + state.now_s / state.speed - time.monotonic()
         await asyncio.sleep(max(0.0, ahead))
         waiting = time.monotonic()
-        if not await progress.until(state.now_s - _MOST_AHEAD_S, tick):
+        if not await progress.until(state.now_s - _MOST_AHEAD_S, screen.tick):
             return False
         state.waited_s += time.monotonic() - waiting
     return True

@@ -1,13 +1,14 @@
-"""Messages on skh.pings as agents send them: one host each, in batches, with a short delay."""
+"""Messages of skh.pings and skh.throughput as agents send them: one host each, in batches."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from testbed.simulator.counter_rng import name_hash, uniform
 from testbed.simulator.records import plain
@@ -85,6 +86,17 @@ def published(
             serial += 1
     while waiting:
         yield heapq.heappop(waiting)[2]
+
+
+def throughput_messages(seconds: Sequence[pa.RecordBatch]) -> Iterator[tuple[str, bytes]]:
+    """(node_sn, message) of skh.throughput for each host, with all of these seconds.
+
+    seconds  as ``testbed.workload.throughput`` makes them
+    """
+    table = pa.Table.from_batches([plain(each) for each in seconds])
+    for node_sn in table.column("node_sn").unique().to_pylist():
+        own = table.filter(pc.equal(table.column("node_sn"), node_sn)).combine_chunks()
+        yield node_sn, encode(own.to_batches()[0])
 
 
 def encode(rows: pa.RecordBatch) -> bytes:

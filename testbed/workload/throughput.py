@@ -21,7 +21,7 @@ from testbed.simulator.baseline import iterations
 from testbed.simulator.counter_rng import F64, name_hash, uniform
 from testbed.simulator.network import I32
 from testbed.simulator.simulator import SECOND_NS, Simulation
-from testbed.workload.jobs import Phase
+from testbed.workload.jobs import Phase, Schedule
 from testbed.workload.layouts import ranks
 from testbed.workload.skeleton import NEVER
 
@@ -57,12 +57,23 @@ class _Traffic(NamedTuple):
 
 
 class Throughput:
-    """Throughput of every rnic of a simulation; any second, in any order."""
+    """Throughput of every rnic of a simulation; any second, in any order.
 
-    def __init__(self, simulation: Simulation) -> None:
+    schedule  instead of the simulation's: jobs with another layout
+    start_ns  of second 0, instead of the simulation's: jobs that have run before it began
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        schedule: Schedule | None = None,
+        start_ns: int | None = None,
+    ) -> None:
         self._simulation = simulation
+        self._start_ns = simulation.start_ns if start_ns is None else start_ns
         network = simulation.network
-        self._phases = [_traffic(simulation, phase) for phase in simulation.schedule.phases]
+        phases = (schedule or simulation.schedule).phases
+        self._phases = [_traffic(simulation, phase) for phase in phases]
         fabric = np.zeros(len(network.rnic_host), np.int8)
         self._names = {
             "fabric": (fabric, pa.array([network.topology.fabric])),
@@ -73,7 +84,7 @@ class Throughput:
     def second(self, index: int) -> pa.RecordBatch:
         """One row per rnic, columns of ``documents.throughput``; names dictionary-encoded."""
         tx, rx = self.rates(index)
-        start_ns = self._simulation.start_ns + index * SECOND_NS
+        start_ns = self._start_ns + index * SECOND_NS
         columns = {
             name: pa.DictionaryArray.from_arrays(pa.array(codes), values)
             for name, (codes, values) in self._names.items()

@@ -16,6 +16,7 @@ from builders.control_characters import (
 from rich.console import Console
 
 from skeletonhunter.embedded import demo_screen
+from skeletonhunter.embedded.rounds import Rounds
 
 
 def test_the_lines_and_the_screen_of_the_demo_are_printable(
@@ -26,6 +27,7 @@ def test_the_lines_and_the_screen_of_the_demo_are_printable(
     state: Any = SimpleNamespace(
         simulation=SimpleNamespace(start_ns=0, truths=lambda _: [truth]), now_s=1.0, speed=1.0,
         records=1, length_s=9, lag_s=0.0, incidents={"abc": hostile_incident()},
+        rounds=Rounds(0),
         score=lambda: SimpleNamespace(matched=[]),
     )  # fmt: skip
     lines = demo_screen.Lines(state)
