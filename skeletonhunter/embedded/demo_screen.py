@@ -179,8 +179,11 @@ class Screen:
         registered = f"{rounds.ready} of {rounds.containers} containers have registered"
         active = f"{rounds.now:,}" if not found else f"{rounds.same_rail:,}"
         table.add_row(f"activation: {registered}", active)
-        skeleton = f"skeleton: of {found} of {jobs} jobs{_confidence(rounds)}"
-        table.add_row(skeleton, Text(f"{rounds.now:,}" if found else "", "green"))
+        if found:
+            skeleton = f"skeleton: of {found} of {jobs} jobs{_confidence(rounds)}"
+            table.add_row(skeleton, Text(f"{rounds.now:,}", "green"))
+        else:
+            table.add_row(f"skeleton: traffic of {rounds.seconds} s is known", "")
         return table
 
     def _faults(self) -> Table:
@@ -203,8 +206,10 @@ class Screen:
         low = self._console.height < _HIGH
         table = Table(title="what was blamed, and why", title_justify="left", box=None, expand=True)
         for name in ("at", "", "component"):
-            table.add_column(name, justify="right" if name == "at" else "left", no_wrap=True)
-        table.add_column("evidence", no_wrap=low, overflow="ellipsis" if low else "fold")
+            table.add_column(
+                name, justify="right" if name == "at" else "left", no_wrap=low, overflow="fold"
+            )
+        table.add_column("evidence", no_wrap=low, overflow="ellipsis" if low else "fold", ratio=1)
         incidents = map(shown, self._state.incidents.values())
         ordered = sorted(incidents, key=lambda each: each.detected_at)
         for found in ordered[-_NEWEST:] if low else ordered:
@@ -226,13 +231,13 @@ def _in_one_line(rounds: Rounds) -> Text:
     """Who probes whom, once the hosts probe."""
     last = "skeleton" if rounds.skeletons else "at present"
     return Text(
-        f"probes a round: {rounds.full_mesh:,} full mesh > {rounds.same_rail:,} same rail > "
-        f"{rounds.now:,} {last}{_confidence(rounds)}"
+        f"probes a round: full mesh {rounds.full_mesh:,}, same rail {rounds.same_rail:,}, "
+        f"{last} {rounds.now:,}{_confidence(rounds)}"
     )
 
 
 def _confidence(rounds: Rounds) -> str:
-    return f" ({min(rounds.confidence.values()):.2f} sure)" if rounds.confidence else ""
+    return f", confidence {min(rounds.confidence.values()):.2f}" if rounds.confidence else ""
 
 
 def _described(truth: Truth) -> str:

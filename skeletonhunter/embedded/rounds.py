@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from controller.ping_lists.job_rings import JobPhase
+from controller.traffic.job_skeletons import Progress
 from schemas.documents.topology import Container
 
 
@@ -17,6 +18,7 @@ class Rounds:
     same_rail   of the rail lists, with all containers ready
     now         of the lists as they are
     containers, ready  of all jobs [count]
+    seconds     of throughput that are known of each job
     phases      by job, as the controller says; confidence of the skeletons that are used
     """
 
@@ -25,6 +27,7 @@ class Rounds:
     now: int = 0
     containers: int = 0
     ready: int = 0
+    seconds: int = 0
     phases: dict[str, JobPhase] = field(default_factory=dict)
     confidence: dict[str, float] = field(default_factory=dict)
 
@@ -38,16 +41,19 @@ class Rounds:
         """Why jobs have no skeleton, by job."""
         return {job: each.reason for job, each in self.phases.items() if each.phase != "skeleton"}
 
-    def update(self, phases: dict[str, JobPhase], confidence: dict[str, float]) -> None:
-        """The phases of all jobs, and the confidence of the last inference of each."""
+    def update(self, phases: dict[str, JobPhase], progress: dict[str, Progress]) -> None:
+        """The phases of all jobs, and how far the inference of each is."""
         self.phases = phases
+        self.seconds = min((each.seconds for each in progress.values()), default=0)
         self.containers = sum(each.containers for each in phases.values())
         self.ready = sum(each.ready for each in phases.values())
         self.now = 2 * sum(each.active for each in phases.values())
         if not self.skeletons:
             self.same_rail = 2 * sum(each.pairs for each in phases.values())
         self.confidence = {
-            job: value for job, value in confidence.items() if phases[job].phase == "skeleton"
+            job: each.last.confidence
+            for job, each in progress.items()
+            if each.last is not None and phases[job].phase == "skeleton"
         }
 
 

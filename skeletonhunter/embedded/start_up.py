@@ -141,8 +141,7 @@ class DemoJobs:
     def _update(self, screen: Lines | Screen) -> None:
         site, fabric = self._runtime.controller.site, self._lists.fabric
         phases = site.state.phases(fabric)
-        last = {job: site.traffic.progress(fabric, job).last for job in phases}
-        found = {job: each.confidence for job, each in last.items() if each is not None}
-        self._state.rounds.update(phases, found)
+        progress = {job: site.traffic.progress(fabric, job) for job in phases}
+        self._state.rounds.update(phases, progress)
         screen.tick()
         screen.lists()

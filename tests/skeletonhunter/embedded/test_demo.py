@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,18 @@ def test_the_demo_names_five_kinds_of_faults(tmp_path: Path) -> None:
     assert done.code == 0, done.out + done.err
     assert done.out.startswith("page http://127.0.0.1:")
     assert "5 of 5 faults found" in done.out
+    rail, mesh = numbers(r"preload .*: ([\d,]+) probes in a round on the same rail, of ([\d,]+)",
+                         done.out)  # fmt: skip
+    (active,) = numbers(r"activation 16 of 16 .*: ([\d,]+) probes in a round", done.out)
+    found = re.findall(r"skeleton .*confidence [\d.]+; all jobs: ([\d,]+) probes", done.out)
+    assert mesh > rail == active > int(found[-1].replace(",", ""))
+    assert len(found) == 2, "both jobs"
+
+
+def numbers(pattern: str, text: str) -> list[int]:
+    found = re.search(pattern, text)
+    assert found is not None, text
+    return [int(each.replace(",", "")) for each in found.groups()]
 
 
 def test_a_demo_too_short_for_its_scenario_says_how_long_it_takes(command: Command) -> None:
