@@ -1,7 +1,7 @@
 # Targets for people; each one makes the environment that it needs.
 .DEFAULT_GOAL := help
 .PHONY: help env demo test check golden bench scorecard scorecard-full \
-	fabric-test rdma-test clean
+	fabric-test rdma-test kubernetes-tools clean
 
 ARGS ?=
 
@@ -45,6 +45,9 @@ fabric-test: env  ## As root: real packets; break a fabric of namespaces in 20 w
 rdma-test: env  ## As root: probe between RDMA devices of an emulated machine, also across the fabric
 	@scripts/guest-tools.sh
 	@.venv/bin/pytest -m rdma tests/system/test_rdma.py $(ARGS)
+
+kubernetes-tools: env  ## Build a Kubernetes API server for the tests marked kubernetes (once, minutes)
+	@scripts/kubernetes-tools.sh
 
 clean:  ## Remove what was made: .venv, caches, var
 	rm -rf .venv .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis var

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 PYTEST_GAPS_FILE=$(mktemp)
 export PYTEST_GAPS_FILE
 trap 'rm -f "$PYTEST_GAPS_FILE"' EXIT
-first_stage="netns or rdma or kafka"
+first_stage="netns or rdma or kafka or kubernetes"
 .venv/bin/pytest -n 2 --dist loadgroup -m "$first_stage" "$@"
 first=$?
 [ "$first" = 5 ] && first=0 # none selected

@@ -70,7 +70,7 @@ class KafkaServer:
     def __init__(self, folder: Path, *, secure: bool = False) -> None:
         """secure  also on ``scram`` (USER, PASSWORD) and ``mtls``; certificates in ``folder``"""
         self.folder = folder
-        broker, controller, scram, mtls = (_free_port() for _ in range(4))
+        broker, controller, scram, mtls = (free_port() for _ in range(4))
         self.bootstrap = f"127.0.0.1:{broker}"
         self.scram, self.mtls = f"127.0.0.1:{scram}", f"127.0.0.1:{mtls}"
         settings = folder / "server.properties"
@@ -146,7 +146,7 @@ def certificates(folder: Path) -> None:
     (folder / "server.both.pem").write_text(both)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

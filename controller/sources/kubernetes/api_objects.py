@@ -110,6 +110,14 @@ class Pod(msgspec.Struct, frozen=True):
         return (self.metadata.annotations or {}).get(name, "")
 
     @property
+    def ready_ms(self) -> int | None:
+        """Since when the pod is Ready [ms since the epoch]; None while it is not."""
+        for each in self.status.conditions or []:
+            if each.type == "Ready" and each.status == "True" and each.last_transition_time:
+                return milliseconds_of(each.last_transition_time)
+        return None
+
+    @property
     def over(self) -> bool:
         """Whether all of its containers have ended for good."""
         return self.status.phase in _OVER

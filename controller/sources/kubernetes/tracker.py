@@ -3,8 +3,9 @@
 A pod is a container from when it belongs to a job, has a host and has endpoints. It drains when it
 is to be deleted or evicted, and is gone when it ends or is deleted; also when a list that is read
 after a lost connection, or after a restart, does not have it any more. That a pod is Ready says
-nothing about its probes, so it is its agent that makes it ready; only for a pod on the host's own
-network the source does.
+nothing about probes: it is the registration of an agent that makes the container ready. The source
+does so only for a pod on the host's own network, and for one whose annotation says that it is Ready
+when the agent in it is.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ from schemas.documents.times import milliseconds_of
 
 #: Of keys of this source's events; other senders of events may use the source's name too.
 _KEY: Final = "pod/"
+#: ``pod``: the pod has an agent of its own, without which it is not Ready.
+READY: Final = "skeletonhunter.io/ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +208,11 @@ class PodTracker:
             return []
         key, node_id = _KEY + pod.metadata.uid, known.node_id
         events: list[AnyEvent] = []
-        if on_host(pod) and pod.status.phase == "Running" and "ready" not in known.reported:
+        if (ready_ms := _ready_ms(pod)) is not None and "ready" not in known.reported:
             known.reported.add("ready")
-            start_ms = milliseconds_of(pod.status.start_time) if pod.status.start_time else 0
             events.append(
                 ContainerReady(
-                    time_ms=max(start_ms, pod.created_ms), source="kubernetes", key=key,
+                    time_ms=max(ready_ms, pod.created_ms), source="kubernetes", key=key,
                     node_id=node_id, node_sn=pod.spec.node_name,
                 )
             )  # fmt: skip
@@ -244,6 +246,15 @@ class PodTracker:
                 time_ms=time_ms, source="kubernetes", key=_KEY + uid, node_id=known.node_id
             )
         ]  # fmt: skip
+
+
+def _ready_ms(pod: Pod) -> int | None:
+    """Since when the container may be probed as far as the pod shows it; None: it does not."""
+    if pod.annotation(READY) == "pod":
+        return pod.ready_ms
+    if pod.status.phase == "Running" and on_host(pod):
+        return milliseconds_of(pod.status.start_time) if pod.status.start_time else pod.created_ms
+    return None
 
 
 def _ours(source: str, key: str) -> bool:

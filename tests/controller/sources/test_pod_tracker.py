@@ -296,6 +296,22 @@ def test_a_pod_on_the_hosts_network_has_the_hosts_rnics_and_is_ready_when_it_run
     assert tracker().changed(msgspec.convert(raw, Pod), NOW_MS) == [], "it has no device"
 
 
+def test_a_ready_pod_makes_its_container_ready_only_where_its_annotation_says_so() -> None:
+    condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-09-21T14:14:00Z"}
+    plain = with_status(pod(1, 0), conditions=[condition])
+    assert states(applied(tracker().changed(plain, NOW_MS))) == {"p1": "starting"}
+    notes = {
+        "skeletonhunter.io/endpoints": endpoints(1, 0), "skeletonhunter.io/ready": "pod",
+    }  # fmt: skip
+    pods = tracker()
+    tasks = applied(pods.changed(pod(1, 0, annotations=notes), NOW_MS))
+    assert states(tasks) == {"p1": "starting"}
+    marked = with_status(pod(1, 0, annotations=notes), conditions=[condition])
+    applied(pods.changed(marked, NOW_MS), tasks)
+    (box,) = tasks.placements.values()
+    assert (box.state, box.valid_from) == ("ready", "2026-09-21T14:14:00.000Z")
+
+
 def test_a_gone_container_is_never_earlier_than_its_creation() -> None:
     pods = tracker()
     pods.changed(pod(1, 0), 0)
