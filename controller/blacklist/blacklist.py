@@ -1,0 +1,134 @@
+"""Incidents and hosts -> the blacklist: which hosts, why, until when, and which not. Pure.
+
+Only what is inside one host counts: the host, its vswitch, its rnics, and their cables. An incident
+that probes cannot tell from something outside of the host says nothing against it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from controller.blacklist.parameters import DEFAULT, BlacklistParameters
+from schemas.component_ids import component, kind_of, link_ends
+from schemas.documents.incident import Incident
+from schemas.documents.times import milliseconds_of, rfc3339_of_ms
+from schemas.documents.topology import Topology
+
+Why = Literal["uncertain", "beyond the host", "cap"]
+#: node_sn, and the underlay address of the rnic; empty: the host as a whole.
+Place = tuple[str, str]
+_SEVERITIES: Final = ("P0", "P1", "P2")
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A host that is to be left out, by one incident.
+
+    rnic        underlay address of the rnic that is to blame; empty: the host as a whole
+    reason      the sentence of the incident's evidence
+    since       detection of the incident
+    expires     the entry counts no longer then, unless the incident is written again
+    """
+
+    fabric: str
+    node_sn: str
+    rnic: str
+    component: str
+    incident_id: str
+    severity: str
+    confidence: float
+    reason: str
+    since: str
+    expires: str
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """An open incident inside a host that does not list the host, and why."""
+
+    incident_id: str
+    fabric: str
+    component: str
+    why: Why
+
+
+class Blacklist(msgspec.Struct, frozen=True):
+    """Entries by fabric and host, and open incidents that make none."""
+
+    entries: list[Entry]
+    left_out: list[LeftOut]
+
+
+def blacklist(
+    incidents: Iterable[Incident],
+    topologies: Mapping[str, Topology],
+    now_ms: int,
+    parameters: BlacklistParameters = DEFAULT,
+) -> Blacklist:
+    """The blacklist at a time.
+
+    incidents   newest version of each; those that are resolved or explained by another are skipped
+    topologies  by fabric; incidents of other fabrics are skipped
+    Of more hosts than the cap allows, those of the worst and then of the oldest incidents stay.
+    """
+    inside = {fabric: _inside(topology) for fabric, topology in topologies.items()}
+    found: defaultdict[str, list[Entry]] = defaultdict(list)
+    left_out: list[LeftOut] = []
+    for each in incidents:
+        expires_ms = milliseconds_of(each.updated_at) + round(1000 * parameters.kept_s)
+        over = each.state == "resolved" or each.parent is not None or expires_ms <= now_ms
+        own = _place(each.component, inside.get(each.fabric, {}))
+        if over or own is None:
+            continue
+        tied = [_place(name, inside[each.fabric]) for name in each.tie_set]
+        if any(place is None or place[0] != own[0] for place in tied):
+            left_out.append(_left_out(each, "beyond the host"))
+        elif each.confidence < parameters.least_confidence:
+            left_out.append(_left_out(each, "uncertain"))
+        else:
+            found[each.fabric].append(_entry(each, own, expires_ms))
+    entries: list[Entry] = []
+    for fabric, its in found.items():
+        most = max(1, int(parameters.most_share * len(topologies[fabric].hosts)))
+        its.sort(key=lambda each: (_SEVERITIES.index(each.severity), each.since, each.incident_id))
+        listed = list(dict.fromkeys(each.node_sn for each in its))[:most]
+        entries += [each for each in its if each.node_sn in listed]
+        left_out += [
+            LeftOut(each.incident_id, fabric, each.component, "cap")
+            for each in its
+            if each.node_sn not in listed
+        ]
+    entries.sort(key=lambda each: (each.fabric, each.node_sn, each.since, each.incident_id))
+    left_out.sort(key=lambda each: each.incident_id)
+    return Blacklist(entries, left_out)
+
+
+def _inside(topology: Topology) -> dict[str, Place]:
+    """Components inside the hosts -> where they are."""
+    found: dict[str, Place] = {}
+    for host in topology.hosts:
+        for kind in ("host", "vswitch"):
+            found[component(kind, host.node_sn)] = host.node_sn, ""
+        for rnic in host.rnics:
+            found[component("rnic", rnic.real_ip)] = host.node_sn, rnic.real_ip
+    return found
+
+
+def _place(name: str, inside: Mapping[str, Place]) -> Place | None:
+    """Where a component is; of a cable, where its rnic is. None: outside of all hosts."""
+    ends = link_ends(name) if kind_of(name) == "link" else (name,)
+    return next((inside[end] for end in ends if end in inside), None)
+
+
+def _entry(incident: Incident, own: Place, expires_ms: int) -> Entry:
+    text = incident.evidence.get("text", "")
+    return Entry(
+        incident.fabric, *own, incident.component, incident.incident_id, incident.severity,
+        incident.confidence, str(text), incident.detected_at, rfc3339_of_ms(expires_ms),
+    )  # fmt: skip
+
+
+def _left_out(incident: Incident, why: Why) -> LeftOut:
+    return LeftOut(incident.incident_id, incident.fabric, incident.component, why)
