@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from controller.blacklist import parameters as blacklist
 from controller.coverage import parameters as coverage
 from controller.inventory.traced import parameters as traced
 from controller.ping_lists import parameters as ping_lists
@@ -16,6 +17,7 @@ from controller.traffic import parameters as traffic
 def groups() -> dict[str, object]:
     """Name -> instance with the values in force, for ``schemas.parameters.parameter.rows``."""
     return {
+        "controller.blacklist": blacklist.DEFAULT,
         "controller.coverage": coverage.DEFAULT,
         "controller.inventory.traced": traced.DEFAULT,
         "controller.ping_lists": ping_lists.DEFAULT,

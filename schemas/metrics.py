@@ -237,6 +237,15 @@ CONTROLLER_POD_LISTS: Final = Metric(
     "Times that all pods were listed: at the start, and after the API server had forgotten where "
     "the watch was",
 )  # fmt: skip
+CONTROLLER_BLACKLISTED: Final = Metric(
+    "skh_controller_blacklisted_hosts", "gauge",
+    "Hosts that schedulers are advised to leave out, by the open incidents", ("fabric",),
+)  # fmt: skip
+CONTROLLER_NOT_BLACKLISTED: Final = Metric(
+    "skh_controller_not_blacklisted_incidents", "gauge",
+    "Open incidents inside hosts that list no host: uncertain, beyond the host (probes cannot tell "
+    "it from something outside), cap (too large a share of the hosts)", ("why",),
+)  # fmt: skip
 CONTROLLER_REFUSED: Final = Metric(
     "skh_controller_refused_total", "counter",
     "Requests that were refused, by reason: no_token, wrong_token, too_long, bad_request",

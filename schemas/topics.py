@@ -58,7 +58,8 @@ ANOMALIES: Final = Topic(
 )  # fmt: skip
 INCIDENTS: Final = Topic(
     "skh.incidents", "incident_id", "JSON incident, whole document per state change",
-    "streams.localize.stage", (SUBSCRIBERS, "streams.readers.incidents", "streams.sink.sink"), 4,
+    "streams.localize.stage", (SUBSCRIBERS, "streams.readers.incidents", "streams.sink.sink",
+                              "controller"), 4,
     compacted=True,
 )  # fmt: skip
 #: Older documents are kept as long as somebody may judge their time again from skh.windows.

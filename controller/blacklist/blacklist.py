@@ -7,7 +7,7 @@ that probes cannot tell from something outside of the host says nothing against 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -16,11 +16,13 @@ from controller.blacklist.parameters import DEFAULT, BlacklistParameters
 from schemas.component_ids import component, kind_of, link_ends
 from schemas.documents.incident import Incident
 from schemas.documents.times import milliseconds_of, rfc3339_of_ms
-from schemas.documents.topology import Topology
+from schemas.documents.topology import Rnic
 
 Why = Literal["uncertain", "beyond the host", "cap"]
 #: node_sn, and the underlay address of the rnic; empty: the host as a whole.
 Place = tuple[str, str]
+#: node_sn -> rnics of the host.
+Hosts = Mapping[str, Sequence[Rnic]]
 _SEVERITIES: Final = ("P0", "P1", "P2")
 
 
@@ -63,17 +65,17 @@ class Blacklist(msgspec.Struct, frozen=True):
 
 def blacklist(
     incidents: Iterable[Incident],
-    topologies: Mapping[str, Topology],
+    hosts: Mapping[str, Hosts],
     now_ms: int,
     parameters: BlacklistParameters = DEFAULT,
 ) -> Blacklist:
     """The blacklist at a time.
 
-    incidents   newest version of each; those that are resolved or explained by another are skipped
-    topologies  by fabric; incidents of other fabrics are skipped
+    incidents  newest version of each; those that are resolved or explained by another are skipped
+    hosts      of each fabric; incidents of other fabrics are skipped
     Of more hosts than the cap allows, those of the worst and then of the oldest incidents stay.
     """
-    inside = {fabric: _inside(topology) for fabric, topology in topologies.items()}
+    inside = {fabric: _inside(each) for fabric, each in hosts.items()}
     found: defaultdict[str, list[Entry]] = defaultdict(list)
     left_out: list[LeftOut] = []
     for each in incidents:
@@ -91,7 +93,7 @@ def blacklist(
             found[each.fabric].append(_entry(each, own, expires_ms))
     entries: list[Entry] = []
     for fabric, its in found.items():
-        most = max(1, int(parameters.most_share * len(topologies[fabric].hosts)))
+        most = max(1, int(parameters.most_share * len(hosts[fabric])))
         its.sort(key=lambda each: (_SEVERITIES.index(each.severity), each.since, each.incident_id))
         listed = list(dict.fromkeys(each.node_sn for each in its))[:most]
         entries += [each for each in its if each.node_sn in listed]
@@ -105,14 +107,14 @@ def blacklist(
     return Blacklist(entries, left_out)
 
 
-def _inside(topology: Topology) -> dict[str, Place]:
+def _inside(hosts: Hosts) -> dict[str, Place]:
     """Components inside the hosts -> where they are."""
     found: dict[str, Place] = {}
-    for host in topology.hosts:
+    for node_sn, rnics in hosts.items():
         for kind in ("host", "vswitch"):
-            found[component(kind, host.node_sn)] = host.node_sn, ""
-        for rnic in host.rnics:
-            found[component("rnic", rnic.real_ip)] = host.node_sn, rnic.real_ip
+            found[component(kind, node_sn)] = node_sn, ""
+        for rnic in rnics:
+            found[component("rnic", rnic.real_ip)] = node_sn, rnic.real_ip
     return found
 
 

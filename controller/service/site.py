@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from controller.blacklist.advice import Advice
+from controller.blacklist.blacklist import Blacklist
 from controller.ping_lists.job_rings import JobPhase
 from controller.ping_lists.lists import Delta, PingLists
 from controller.service.messages import of_changes, of_forgotten
@@ -74,6 +76,7 @@ class Site:
         self.now_ms = now_ms
         self.refused: Counter[str] = Counter()
         self.traffic = JobSkeletons(self.state)
+        self.advice = Advice()
         self._registrations = Registrations()
         self._agents: set[Host] = set()
         self._events: Counter[str] = Counter()
@@ -216,6 +219,10 @@ class Site:
             if job in known.jobs
         }
 
+    def blacklist(self) -> Blacklist:
+        """Hosts that the open incidents speak against."""
+        return self.advice.listed(dict(self._hosts), self.now_ms())
+
     def samples(self) -> Iterator[Sample]:
         """Metrics of the service."""
         yield Sample(metrics.CONTROLLER_READY, self.not_ready() is None)
@@ -230,6 +237,12 @@ class Site:
             yield Sample(metrics.CONTROLLER_EVENTS, count, (kind,))
         for source, count in list(self._sources.items()):
             yield Sample(metrics.CONTROLLER_SOURCES, count, (source,))
+        listed = self.blacklist()
+        for fabric in self._hosts:
+            hosts = {each.node_sn for each in listed.entries if each.fabric == fabric}
+            yield Sample(metrics.CONTROLLER_BLACKLISTED, len(hosts), (fabric,))
+        for why, count in Counter(each.why for each in listed.left_out).items():
+            yield Sample(metrics.CONTROLLER_NOT_BLACKLISTED, count, (why,))
         for reason, count in list(self.refused.items()):
             yield Sample(metrics.CONTROLLER_REFUSED, count, (reason,))
 

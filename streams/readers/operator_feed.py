@@ -18,6 +18,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from schemas import topics
 from schemas.documents import decoding
+from schemas.documents.incident import Incident
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
 from schemas.documents.times import rfc3339, seconds_of
@@ -113,6 +114,8 @@ class OperatorFeed:
                 over_s = seconds_of(last.until)
             elif isinstance(last, Placement) and last.state == "gone":
                 over_s = seconds_of(last.valid_from)
+            elif isinstance(last, Incident) and last.state == "resolved":
+                over_s = seconds_of(last.updated_at)
             else:
                 continue
             if over_s < second - OPERATOR_FEED.retention_s:
@@ -201,6 +204,7 @@ def decode(topic: str, raw: bytes, kind: type[Any] | None = None) -> OperatorDoc
     """The document of a message; raises ValueError, in one line, when it is not valid."""
     topology = topic == topics.TOPOLOGY.name
     most = LIMITS.topology_bytes if topology else LIMITS.document_bytes
+    most = LIMITS.incident_bytes if kind is Incident else most
     if len(raw) > most:
         raise ValueError(f"document of {len(raw)} B; it may have {most} B")
     if topology:

@@ -81,6 +81,7 @@ STRUCTURAL = {
         "localizer.strategies.netbouncer": ("_FLOOR",),
     },
     "formats of others, and lengths of messages": {
+        "controller.blacklist.formats": ("_REASON_LENGTH",),
         "controller.inventory.assembly.selection": ("_SHOWN",),
         "controller.inventory.formats.ibnetdiscover": ("_LINK_LOCAL",),
         "controller.inventory.formats.sonic": ("_ROUTER_BITS",),
@@ -107,6 +108,7 @@ STRUCTURAL = {
         "controller.sources.kubernetes.pod_endpoints": ("_LONGEST",),
         "controller.sources.slurm.hostlist": ("_SHOWN",),
         "controller.sources.slurm.slurm_jobs": ("_SHOWN",),
+        "controller.blacklist.formats": ("_REASON_LENGTH",),
         "controller.inventory.assembly.selection": ("_SHOWN",),
         "controller.inventory.formats.ibnetdiscover": ("_LINK_LOCAL",),
         "controller.inventory.formats.sonic": ("_ROUTER_BITS",),

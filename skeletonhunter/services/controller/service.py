@@ -23,6 +23,7 @@ from controller.state import ControllerState
 from controller.tasks.tasks import Documents
 from controller.traffic import parameters as traffic
 from schemas import topics
+from schemas.documents.incident import Incident
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
 from schemas.documents.tasks.job import Job
@@ -37,6 +38,7 @@ from streams.readers.throughput_feed import Received, ThroughputFeed
 _log = logging.getLogger(__name__)
 #: Connections at most [count]: agents that wait, on the largest fabrics that were tried.
 CONNECTIONS: Final = 16_384
+_MORE: Final = {topics.JOBS.name: Job, topics.INCIDENTS.name: Incident}
 _LOOK_S: Final = 0.5  # between two looks at the topics
 _FORGET_S: Final = 600.0  # between two times that what is long over is deleted
 _STORED_WITHIN_MS: Final = 10_000  # or the request is answered with 503
@@ -95,7 +97,7 @@ class ControllerService:
         self.restored = asyncio.Event()
         self.sources: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._kafka = dict(kafka)
-        self._feed = OperatorFeed(kafka, more={topics.JOBS.name: Job})
+        self._feed = OperatorFeed(kafka, more=_MORE)
         self._throughput = None if admission is None else ThroughputFeed(kafka, admission)
         self._producer: KafkaProducer | None = None
         state = ControllerState(options.lists, interval_s=options.interval_s, dscp=options.dscp)
@@ -174,6 +176,8 @@ class ControllerService:
             await asyncio.sleep(_LOOK_S)
             follow(site, feed.new_documents())
             feed.evict(int(time.time()))
+            for line in site.advice.audit(site.blacklist()).lines():
+                _log.warning("%s", line)
             try:
                 await site.flush()
                 if time.monotonic() > forget_s:
@@ -211,6 +215,8 @@ def restore(site: Site, documents: Sequence[object], topologies: Iterable[Topolo
             works[each.key] = each
         elif isinstance(each, Topology):
             known[each.fabric] = each
+        elif isinstance(each, Incident):
+            site.advice.take(each)
     held = Documents([*boxes.values()], [*jobs.values()], [*works.values()])
     site.restore(held, known.values())
 
@@ -224,6 +230,8 @@ def follow(site: Site, documents: Sequence[object]) -> None:
             site.maintenance(each)
         elif isinstance(each, Placement | Job):
             site.published(each)
+        elif isinstance(each, Incident):
+            site.advice.take(each)
 
 
 def take_throughput(site: Site, received: Received) -> None:

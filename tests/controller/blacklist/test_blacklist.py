@@ -13,17 +13,14 @@ from controller.blacklist.blacklist import Blacklist, blacklist
 from controller.blacklist.parameters import BlacklistParameters
 from schemas.documents.incident import Incident
 from schemas.documents.times import milliseconds_of
-from schemas.documents.topology import Host, Rnic, Topology
+from schemas.documents.topology import Rnic
 
 NOW = milliseconds_of(NIC.updated_at) + 1000
 HOSTS = 200
-TOPOLOGY = Topology(
-    fabric="f2",
-    hosts=[
-        Host(f"h{number}", [Rnic(f"10.0.{number}.{rail}", rail, "asw-1") for rail in (1, 2)])
-        for number in range(HOSTS)
-    ],
-)
+FABRIC = {
+    f"h{number}": [Rnic(f"10.0.{number}.{rail}", rail, "asw-1") for rail in (1, 2)]
+    for number in range(HOSTS)
+}
 
 
 def incident(component: str, **more: Any) -> Incident:
@@ -35,7 +32,7 @@ def incident(component: str, **more: Any) -> Incident:
 
 
 def listed(*incidents: Incident, now_ms: int = NOW) -> Blacklist:
-    return blacklist(incidents, {"f2": TOPOLOGY}, now_ms)
+    return blacklist(incidents, {"f2": FABRIC}, now_ms)
 
 
 def hosts(found: Blacklist) -> list[str]:
@@ -108,6 +105,6 @@ def test_no_more_than_the_cap_are_listed_and_all_others_are_said(
 
 
 def test_one_host_of_a_small_fabric_may_be_listed() -> None:
-    small = {"f2": msgspec.structs.replace(TOPOLOGY, hosts=TOPOLOGY.hosts[:3])}
+    small = {"f2": {name: FABRIC[name] for name in ("h0", "h1", "h2")}}
     both = [incident("host:h0", detected_at="2026-01-31T12:00:00Z"), incident("host:h1")]
     assert hosts(blacklist(both, small, NOW)) == ["h0"], "the older one"

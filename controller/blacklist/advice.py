@@ -1,0 +1,79 @@
+"""The open incidents as they are published, and how the blacklist has changed: its audit."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from controller.blacklist.blacklist import Blacklist, Entry, Hosts, blacklist
+from controller.blacklist.parameters import DEFAULT, BlacklistParameters
+from schemas.documents.incident import Incident
+
+
+class Changed(NamedTuple):
+    """Entries that came and went since the last look, and incidents that are newly left out."""
+
+    added: list[Entry]
+    removed: list[Entry]
+    left_out: list[str]
+
+    def lines(self) -> list[str]:
+        """What an audit log says of it, a line each."""
+        return [
+            *(
+                f"blacklist: {each.node_sn} of {each.fabric} listed until {each.expires} by "
+                f"incident {each.incident_id}: {each.component}, {each.reason}"
+                for each in self.added
+            ),
+            *(
+                f"blacklist: {each.node_sn} of {each.fabric} no longer listed by incident "
+                f"{each.incident_id}"
+                for each in self.removed
+            ),
+            *(f"blacklist: {each}" for each in self.left_out),
+        ]
+
+
+class Advice:
+    """The newest version of every open incident."""
+
+    def __init__(self, parameters: BlacklistParameters = DEFAULT) -> None:
+        self._parameters = parameters
+        self._open: dict[str, Incident] = {}
+        self._entries: dict[str, Entry] = {}
+        self._left_out: set[str] = set()
+
+    def __len__(self) -> int:
+        """Open incidents [count]."""
+        return len(self._open)
+
+    def take(self, incident: Incident) -> None:
+        """A version of an incident; older ones than the newest change nothing."""
+        known = self._open.get(incident.incident_id)
+        if known is not None and known.version > incident.version:
+            return
+        if incident.state == "resolved":
+            self._open.pop(incident.incident_id, None)
+        else:
+            self._open[incident.incident_id] = incident
+
+    def listed(self, hosts: dict[str, Hosts], now_ms: int) -> Blacklist:
+        """The blacklist at a time, for these hosts by fabric."""
+        known = list(self._open.values())  # metrics are read in another thread
+        if not known:
+            return Blacklist([], [])
+        return blacklist(known, hosts, now_ms, self._parameters)
+
+    def audit(self, listed: Blacklist) -> Changed:
+        """How this blacklist differs from that of the last call."""
+        now = {each.incident_id: each for each in listed.entries}
+        before, self._entries = self._entries, now
+        left_out = {
+            f"incident {each.incident_id} lists no host: {each.component}, {each.why}"
+            for each in listed.left_out
+        }
+        new, self._left_out = sorted(left_out - self._left_out), left_out
+        return Changed(
+            [each for name, each in now.items() if name not in before],
+            [each for name, each in before.items() if name not in now],
+            new,
+        )
