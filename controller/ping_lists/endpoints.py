@@ -67,17 +67,17 @@ def overlay(rnics: dict[str, Endpoint], box: Placement) -> list[Endpoint]:
     """Endpoints of a container; those behind rnics that its host does not have are left out.
 
     So are those that are rnics themselves, of a container on its host's own network: the underlay
-    has them already.
+    has them already. Of two with the same address the first counts.
     """
-    return [
-        rnics[own.real_ip]._replace(
+    found: dict[str, Endpoint] = {}
+    for own in box.endpoints:
+        rnic = rnics.get(own.real_ip)
+        if rnic is None or rnic.node_sn != box.node_sn or own.ip in rnics or own.ip in found:
+            continue
+        found[own.ip] = rnic._replace(
             ip=own.ip, layer="overlay", node_id=box.node_id, tenant_id=box.tenant
         )
-        for own in box.endpoints
-        if own.ip not in rnics
-        and own.real_ip in rnics
-        and rnics[own.real_ip].node_sn == box.node_sn
-    ]
+    return [*found.values()]
 
 
 def _only_dsw(topology: Topology) -> dict[str, str]:

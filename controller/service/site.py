@@ -112,14 +112,20 @@ class Site:
         those before it hold.
         """
         try:
+            self.take(events)
+        finally:
+            await self.flush()
+
+    def take(self, events: Sequence[AnyEvent]) -> None:
+        """As ``apply``, but the documents wait for the next ``flush``: the caller needs no
+        answer. Raises ValueError."""
+        try:
             for event in events:
                 self._events[str(type(event).__struct_config__.tag)] += 1
                 self._sources[event.source] += 1
                 self._follow(self.state.apply(event))
         except OverflowError as why:  # of a time
             raise ValueError(f"event: {why}") from why
-        finally:
-            await self.flush()
 
     async def register(self, host: Host, containers: Iterable[str] | None) -> Registered:
         """A host's agent is there, with these containers (None: it says nothing of them)."""

@@ -18,6 +18,7 @@ class PodParameters:
     request_s       an answer to a list takes no longer
     connect_s       a connection is made within that time
     most_containers a job's size that is said by its pods is at most that
+    most_endpoints  of a pod's annotation
     backoff_s       before the first repetition after a failure; then twice as long each time
     longest_backoff_s  the longest of these times
     """
@@ -38,13 +39,16 @@ class PodParameters:
         180.0, unit="s", source="chosen: three bookmarks, which API servers send each minute"
     )
     request_s: float = parameter(
-        60.0, unit="s", source="API server: its own --request-timeout is 60 s"
+        20.0, unit="s", source="chosen: many times what a page takes; a stop waits for it"
     )
     connect_s: float = parameter(
         10.0, unit="s", source="chosen: long beside a round trip, short beside silent_s"
     )
     most_containers: int = parameter(
         65_536, unit="count", source="chosen: beyond all jobs; tenants write annotations"
+    )
+    most_endpoints: int = parameter(
+        128, unit="count", source="chosen: several per rnic of the largest hosts"
     )
     backoff_s: float = parameter(
         0.5, unit="s", source="chosen: a restart of an API server takes seconds"

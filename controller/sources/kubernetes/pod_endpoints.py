@@ -15,6 +15,7 @@ import msgspec
 
 from controller.sources import whole_hosts
 from controller.sources.kubernetes.api_objects import Pod
+from controller.sources.kubernetes.parameters import DEFAULT
 from schemas.documents.topology import Endpoint, Rnic
 
 ENDPOINTS: Final = "skeletonhunter.io/endpoints"
@@ -61,7 +62,7 @@ def endpoints(
            each rnic are in that order
     """
     if text := pod.annotation(ENDPOINTS):
-        return _annotated(text)
+        return _annotated(text, pod.spec.node_name, {each.real_ip for each in rnics})
     networks = _networks(pod)
     if not networks and not _uses_host(pod):
         raise NoEndpoints("the pod has no RDMA interface", wrong=False)
@@ -79,10 +80,14 @@ def endpoints(
 
 def on_host(pod: Pod) -> bool:
     """Whether the endpoints are the host's own rnics."""
-    return not pod.annotation(ENDPOINTS) and _uses_host(pod) and not _networks(pod)
+    try:
+        return not pod.annotation(ENDPOINTS) and _uses_host(pod) and not _networks(pod)
+    except NoEndpoints:  # tenants write annotations
+        return False
 
 
-def _annotated(text: str) -> list[Endpoint]:
+def _annotated(text: str, host: str, rnics: set[str]) -> list[Endpoint]:
+    """The endpoints of the annotation; rnics: of the host, none where it is in no topology."""
     try:
         found = msgspec.json.decode(text, type=list[Endpoint])
         for each in found:
@@ -95,6 +100,14 @@ def _annotated(text: str) -> list[Endpoint]:
         ) from why
     if not found:
         raise NoEndpoints(f"annotation {ENDPOINTS} is empty", wrong=False)
+    if len(found) > DEFAULT.most_endpoints:
+        raise NoEndpoints(
+            f"annotation {ENDPOINTS} has more than {DEFAULT.most_endpoints} endpoints", wrong=True
+        )
+    if strange := [each.real_ip for each in found if rnics and each.real_ip not in rnics]:
+        raise NoEndpoints(
+            f"annotation {ENDPOINTS}: {strange[0]} is no rnic of host {host!r}", wrong=True
+        )
     return found
 
 

@@ -6,7 +6,7 @@ import logging
 import random
 from collections.abc import Sequence
 
-from controller.service.site import NotStored, Site
+from controller.service.site import Site
 from controller.sources.kubernetes import job_names
 from controller.sources.kubernetes.api import ClusterPods, Unusable
 from controller.sources.kubernetes.source import PodApi, PodSource
@@ -35,21 +35,23 @@ class FollowedPods:
         await self.source.run()
 
     async def _apply(self, events: Sequence[AnyEvent]) -> None:
-        await apply(self._site, events)
+        take(self._site, events)
 
 
-async def apply(site: Site, events: Sequence[AnyEvent]) -> None:
-    """Take events in; one that makes no valid document costs only itself."""
+def take(site: Site, events: Sequence[AnyEvent]) -> None:
+    """Take events in, which the service stores soon; an invalid one costs only itself.
+
+    A broker that does not answer must not keep lists from following the pods. After a crash the
+    pods are listed again.
+    """
     try:
-        await site.apply(events)
-    except NotStored as why:
-        _log.error("documents are not stored, and wait: %s", why)
+        site.take(events)
     except ValueError as why:
         if len(events) == 1:
             _log.error("an event is left out: %s", why)
             return
         for each in events:  # those before the invalid one again, without effect
-            await apply(site, [each])
+            take(site, [each])
 
 
 def cluster_of(config: Settings) -> ClusterPods | None:

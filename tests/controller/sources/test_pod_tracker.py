@@ -260,6 +260,13 @@ def test_rdma_interfaces_of_multus_are_endpoints_in_order_of_rails() -> None:
     ("notes", "rails", "says"),
     [
         ({"skeletonhunter.io/endpoints": "[{"}, (), "write a JSON array"),
+        ({"skeletonhunter.io/endpoints": endpoints(1, 3)}, (), "is no rnic of host 'h000'"),
+        (
+            {"skeletonhunter.io/endpoints": f"[{','.join([endpoints(1, 0, 1)[1:-1]] * 200)}]"},
+            (),
+            "more than 128",
+        ),
+        ({"k8s.v1.cni.cncf.io/network-status": "{"}, (), "network-status: "),
         ({"skeletonhunter.io/endpoints": '[{"ip": "a", "real_ip": "10.0.0.1"}]'}, (), "both IPv4"),
         ({"k8s.v1.cni.cncf.io/network-status": network_status(TWO[0])}, (), "name the networks"),
         ({"k8s.v1.cni.cncf.io/network-status": network_status(*TWO)}, ("x",), "not among"),
@@ -292,6 +299,9 @@ def test_a_pod_on_the_hosts_network_has_the_hosts_rnics_and_is_ready_when_it_run
     (box,) = tasks.placements.values()
     assert box.state == "ready"
     assert {each.ip for each in box.endpoints} == {each.real_ip for each in HOSTS["h003"]}
+    raw["metadata"]["annotations"] = {"k8s.v1.cni.cncf.io/network-status": "{"}
+    assert pods.changed(msgspec.convert(raw, Pod), NOW_MS) == [], "a tenant writes nonsense"
+    raw["metadata"]["annotations"] = {}
     raw["spec"]["containers"] = [{"resources": {"limits": {"cpu": 4}}}]
     assert tracker().changed(msgspec.convert(raw, Pod), NOW_MS) == [], "it has no device"
 

@@ -91,12 +91,20 @@ async def following(service: Service, **options: Any) -> Any:
         service.site, ClusterPods(options.pop("namespace", "*"), **options),
         PodOptions(fabric="f1"),
     )  # fmt: skip
-    task = asyncio.create_task(pods.follow())
+    tasks = [asyncio.create_task(pods.follow()), asyncio.create_task(stored(service))]
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def stored(service: Service) -> None:
+    """Store documents again and again, as the service does."""
+    while True:
+        await service.site.flush()
+        await asyncio.sleep(0.05)
 
 
 def states(service: Service) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,13 @@ from builders.controller.controller_service import Service, probed
 from builders.controller.pods import ScriptedApi, ScriptEnds, pod
 from builders.controller.task_events import HOSTS
 
+from controller.service.site import NotStored
 from controller.sources.kubernetes.api_objects import Change
 from controller.sources.kubernetes.source import Listing
 from controller.sources.kubernetes.tracker import PodOptions
 from controller.tasks.events import JobShrunk
 from skeletonhunter.errors import BadInput
-from skeletonhunter.services.controller.pods import FollowedPods, apply, cluster_of
+from skeletonhunter.services.controller.pods import FollowedPods, cluster_of, take
 from skeletonhunter.services.http_app import controller_monitoring
 from skeletonhunter.settings import Settings
 
@@ -31,6 +33,8 @@ async def followed(service: Service, *steps: Listing | list[Change | Exception])
     with pytest.raises(ExceptionGroup) as why:
         await pods.follow()
     assert why.group_contains(ScriptEnds)
+    with suppress(NotStored):
+        await service.site.flush()  # as the service does twice a second
     return pods
 
 
@@ -70,6 +74,7 @@ async def test_pods_are_followed_while_the_broker_does_not_answer() -> None:
     service.topics.down = True
     await followed(service, Listing(PODS, "5"))
     assert service.topics.sent == 0
+    assert len(service.site.state.tasks.placements) == HOSTS
     service.topics.down = False
     await service.site.flush()
     assert len(service.topics.documents().placements) == HOSTS
@@ -79,7 +84,7 @@ async def test_an_event_that_makes_no_document_costs_only_itself() -> None:
     service = Service(TOPOLOGY)
     wrong = JobShrunk(time_ms=1, source="kubernetes", job="", containers=[])
     right = JobShrunk(time_ms=1, source="kubernetes", job="job-b", containers=["c9"])
-    await apply(service.site, [wrong, right])
+    take(service.site, [wrong, right])
     assert list(service.site.state.tasks.placements) == ["c9"]
 
 
