@@ -30,10 +30,10 @@ def create_app(site: Site, tokens: Callable[[], Tokens]) -> FastAPI:
     )
     guard = Guard(site, tokens)
     app.include_router(agents.router(site, guard))
+    app.include_router(skeletons.router(site, guard))  # before jobs, whose names may hold slashes
     app.include_router(jobs.router(site, guard))
     app.include_router(slurm.router(site, guard))
     app.include_router(maintenance.router(site, guard))
-    app.include_router(skeletons.router(site, guard))
     app.include_router(blacklist.router(site, guard))
 
     @app.exception_handler(Refused)

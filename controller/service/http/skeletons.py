@@ -45,7 +45,7 @@ def router(site: Site, guard: Guard) -> APIRouter:
     """The route of skeletons."""
     routes = APIRouter(prefix="/api/v1")
 
-    @routes.get("/jobs/{job}/skeleton")
+    @routes.get("/jobs/{job:path}/skeleton")
     async def skeleton(job: str, request: Request) -> Response:
         guard.operator(request)
         phases = site.phases(job)
