@@ -50,7 +50,7 @@ class ControllerState:
     ) -> None:
         self.tasks = Tasks()
         self.lists: dict[str, PingLists] = {}
-        self._parameters = parameters
+        self.parameters = parameters
         self._interval_s, self._dscp = interval_s, dscp
 
     def restore(self, documents: Documents, topologies: Iterable[Topology]) -> None:
@@ -86,7 +86,7 @@ class ControllerState:
             outcome.notified = {(name, node_sn) for node_sn in known.replace_topology(topology)}
             return outcome
         self.lists[name] = PingLists(
-            topology, self._parameters, interval_s=self._interval_s, dscp=self._dscp
+            topology, self.parameters, interval_s=self._interval_s, dscp=self._dscp
         )
         for job in self.tasks.jobs.values():
             self._job(job, outcome)
@@ -103,13 +103,14 @@ class ControllerState:
         return outcome
 
     def skeleton(
-        self, fabric: str, job: str, pairs: Iterable[tuple[str, str]], generation: int
+        self, fabric: str, job: str, pairs: Iterable[tuple[str, str]], generation: int, of: int = 0
     ) -> Outcome:
-        """An inferred skeleton of the job, begun when its phase had that generation."""
-        known = self.lists[fabric]
-        return Outcome(
-            notified={(fabric, each) for each in known.use_skeleton(job, pairs, generation)}
-        )
+        """An inferred skeleton of the job, begun when its phase had that generation.
+
+        of  as for ``PingLists.use_skeleton``
+        """
+        changed = self.lists[fabric].use_skeleton(job, pairs, generation, of=of)
+        return Outcome(notified={(fabric, each) for each in changed})
 
     def no_skeleton(self, fabric: str, job: str, reason: str) -> Outcome:
         """Inference has declined."""

@@ -155,14 +155,29 @@ class PingLists:
         if (job := self._jobs.get(name)) is not None and not job.containers:
             del self._jobs[name]
 
+    def places(self, name: str) -> dict[str, int]:
+        """real_ip -> place on its ring, for each rnic of a job: the order of ``thinned``."""
+        job = self._jobs[name]
+        return {
+            own.real_ip: job.ring(own.rail).place(own.ip)
+            for key in job.containers
+            for own in self._graph.agents[key].endpoints
+        }
+
     def use_skeleton(
-        self, name: str, pairs: Iterable[tuple[str, str]], generation: int | None = None
+        self,
+        name: str,
+        pairs: Iterable[tuple[str, str]],
+        generation: int | None = None,
+        *,
+        of: int = 0,
     ) -> set[str]:
         """Probe only these pairs of rnics (real_ip) of the job, in both directions.
 
         Where they give an endpoint more than ``skeleton_targets`` peers, some are left out: an
         inferred skeleton holds all pairs that may carry traffic, as those of a whole ring.
         generation  of ``phase`` when the inference began
+        of          pairs of the whole skeleton, where the caller has left out some already [count]
         Without effect, but for the reason in ``phase``, where the job has opted out or has changed
         since, or where a pair names an rnic that the job does not use, or none joins two hosts.
         """
@@ -195,8 +210,8 @@ class PingLists:
         at = {ip: job.ring(self._graph.endpoint[ip].rail).place(ip) for ip in chain(*found)}
         kept = frozenset(thinned(found, limit, at))
         job.skeleton, job.reason = kept, "inferred"
-        if len(kept) < len(found):
-            job.reason += f"; {len(kept):,} of {len(found):,} pairs, {limit} targets an endpoint"
+        if len(kept) < (whole := max(of, len(found))):
+            job.reason += f"; {len(kept):,} of {whole:,} pairs, {limit} targets an endpoint"
         self._redraw(old, self._on_two_hosts(job.pairs()))
         return self._graph.settle()
 

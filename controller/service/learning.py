@@ -7,6 +7,7 @@ import logging
 
 from controller.service.site import Site
 from controller.skeleton.inference import infer
+from controller.traffic.job_skeletons import Attempt, Conclusion
 
 _log = logging.getLogger(__name__)
 
@@ -29,8 +30,12 @@ async def learn_next(site: Site) -> bool:
     if attempt is None:
         return False
     try:
-        site.inferred(attempt, await asyncio.to_thread(infer, attempt.given))
+        site.inferred(attempt, await asyncio.to_thread(_inferred, site, attempt))
     except Exception as why:
         _log.exception("job %s: the skeleton cannot be inferred", attempt.key[1])
         site.inferred(attempt, why)
     return True
+
+
+def _inferred(site: Site, attempt: Attempt) -> Conclusion:
+    return site.traffic.conclude(attempt, infer(attempt.given))

@@ -19,12 +19,11 @@ from controller.service.parameters import DEFAULT, ServiceParameters
 from controller.service.publisher import Publisher, Send
 from controller.service.registrations import Registrations
 from controller.service.waiting import Waiting
-from controller.skeleton.inference import Skeleton
 from controller.state import ControllerState, Host, Outcome
 from controller.tasks import jobs
 from controller.tasks.events import AnyEvent
 from controller.tasks.tasks import Documents
-from controller.traffic.job_skeletons import Attempt, JobSkeletons
+from controller.traffic.job_skeletons import Attempt, Conclusion, JobSkeletons
 from schemas import metrics
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
@@ -166,8 +165,8 @@ class Site:
             )
         tasks.maintenance[key] = new
 
-    def inferred(self, attempt: Attempt, found: Skeleton | Exception) -> None:
-        """What an inference has found, or the error that ended it."""
+    def inferred(self, attempt: Attempt, found: Conclusion | Exception) -> None:
+        """What follows from an inference, or the error that ended it."""
         if isinstance(found, Exception):
             self._wake(self.traffic.failed(attempt, str(found)))
         else:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.ping_lists.lists import OPTED_OUT
+from controller.ping_lists.spread import thinned
 from controller.skeleton import parameters as inference
 from controller.skeleton.inference import Skeleton as Inferred
 from controller.skeleton.series import Rnics, Throughput
@@ -36,12 +37,28 @@ _NS = 1_000_000_000
 
 
 class Attempt(NamedTuple):
-    """An inference to be made; ``generation`` of the job's members when its series began."""
+    """An inference to be made.
+
+    generation  of the job's members when its series began
+    place       of each rnic (real_ip) in the order of the job
+    """
 
     key: Key
     generation: int
     given: Throughput
     names: Rnics
+    place: dict[str, int]
+
+
+class Conclusion(NamedTuple):
+    """What follows from an inference.
+
+    inferred  declined where its confidence is too low
+    pairs     of them those that lists may hold
+    """
+
+    inferred: Skeleton
+    pairs: list[tuple[str, str]]
 
 
 class Progress(NamedTuple):
@@ -149,23 +166,32 @@ class JobSkeletons:
         known.next_s = round(known.next_s * self._parameters.growth)
         while known.next_s <= known.series.seconds:
             known.next_s = round(known.next_s * self._parameters.growth)
-        return Attempt(key, known.generation, *known.series.throughput())
+        place = self._state.lists[key[0]].places(key[1])
+        return Attempt(key, known.generation, *known.series.throughput(), place)
 
-    def found(self, attempt: Attempt, found: Inferred) -> Outcome:
+    def conclude(self, attempt: Attempt, found: Inferred) -> Conclusion:
+        """What follows from what an attempt has found. Pure, and slow: for any thread."""
+        made = document(*attempt.key, found, attempt.names, attempt.given.tx.shape[1])
+        if reason := made.declined or self._doubt(found):
+            return Conclusion(msgspec.structs.replace(made, declined=reason), [])
+        host = dict(zip(attempt.names.real_ip, attempt.names.node_sn, strict=True))
+        between = [(a, b) for a, b in made.pairs if host[a] != host[b]]
+        limit = self._state.parameters.skeleton_targets
+        return Conclusion(made, thinned(between, limit, attempt.place))
+
+    def found(self, attempt: Attempt, what: Conclusion) -> Outcome:
         """The result of an attempt: the lists of the job use it, or its rails with the reason."""
         key = attempt.key
         known = self._watched.get(key)
         if known is None or known.generation != attempt.generation:
             return Outcome()  # the job has ended or changed, and its lists with it
-        made = document(*key, found, attempt.names, attempt.given.tx.shape[1])
-        reason = made.declined or self._doubt(found)
-        if reason:
+        known.last = what.inferred
+        if what.inferred.declined:
             self.outcomes["declined"] += 1
-            known.last = msgspec.structs.replace(made, declined=reason)
-            return self._state.no_skeleton(*key, reason)
+            return self._state.no_skeleton(*key, what.inferred.declined)
         self.outcomes["used"] += 1
-        known.last = made
-        return self._state.skeleton(*key, made.pairs, attempt.generation)
+        whole = len(what.inferred.pairs)
+        return self._state.skeleton(*key, what.pairs, attempt.generation, whole)
 
     def failed(self, attempt: Attempt, why: str) -> Outcome:
         """An attempt has ended with an error."""

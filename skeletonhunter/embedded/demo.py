@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from controller.ping_lists.parameters import PingListParameters
 from schemas import topics
 from schemas.documents import heartbeat
 from schemas.documents.incident import Incident, decode_incident
@@ -33,8 +34,10 @@ _MOST_AHEAD_S: Final = 30.0
 #: The last event seconds are not judged: the windower waits for later ones [s].
 _UNJUDGED_S: Final = 4
 _LAST_DOCUMENTS_S: Final = 0.5
-#: Between two probes of a five-tuple [s]: a pair of the overlay has four of them.
-_INTERVAL_S: Final = 3.0
+#: Between two probes of a five-tuple [s]; a pair of the overlay has two of them, and so a probe a
+#: second. Two cores judge some 4,500 probes a second at four times the speed.
+_INTERVAL_S: Final = 2.0
+_LISTS: Final = PingListParameters(ports_per_pair=2)
 
 
 def runtime_options(
@@ -44,7 +47,9 @@ def runtime_options(
     tokens = site.tokens()
     return RuntimeOptions(
         data, port=port, topology=state.simulation.topology, strategy=strategy,
-        controller=ControllerOptions(interval_s=_INTERVAL_S, now_ms=lambda: state.event_ms),
+        controller=ControllerOptions(
+            interval_s=_INTERVAL_S, lists=_LISTS, now_ms=lambda: state.event_ms
+        ),
         tokens=lambda: tokens,
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from builders.controller.clusters import T0_MS
 from builders.controller.training_site import T0_S, TrainingSite
 
 from controller.ping_lists.lists import OPTED_OUT
-from controller.skeleton.inference import infer
+from controller.skeleton.inference import Skeleton, infer
+from controller.state import Outcome
 from controller.tasks.events import JobEnded
+from controller.traffic.job_skeletons import Attempt
 from controller.traffic.parameters import DEFAULT
 from testbed.training.cases import training, without_collectives
 
@@ -19,12 +22,16 @@ LEAST_S = 240
 MADE = training(64, moe=False, impairment="none", seed=5, duration_s=600)
 
 
+def conclude(site: TrainingSite, attempt: Attempt, found: Skeleton) -> Outcome:
+    return site.skeletons.found(attempt, site.skeletons.conclude(attempt, found))
+
+
 def test_a_job_with_traffic_for_long_enough_gets_its_skeleton() -> None:
     site = TrainingSite(MADE)
     (attempt,) = site.play(0, LEAST_S)
     assert attempt.given.tx.shape == (64, LEAST_S)
     np.testing.assert_allclose(attempt.given.tx, MADE.tx[:, :LEAST_S], rtol=1e-3, atol=1)
-    notified = site.skeletons.found(attempt, infer(attempt.given)).notified
+    notified = conclude(site, attempt, infer(attempt.given)).notified
     assert {node_sn for _, node_sn in notified} == {host.node_sn for host in site.topology.hosts}
     phase = site.state.phases("f1")["job-a"]
     assert (phase.phase, phase.reason) == ("skeleton", "inferred")
@@ -51,7 +58,7 @@ def test_a_skeleton_is_inferred_again_as_throughput_grows_and_then_at_intervals(
 def test_a_job_without_collectives_keeps_its_rails_with_the_reason(kind: str) -> None:
     site = TrainingSite(without_collectives(kind, 64, seed=1, duration_s=300))
     (attempt,) = site.play(0, LEAST_S)
-    site.skeletons.found(attempt, infer(attempt.given))
+    conclude(site, attempt, infer(attempt.given))
     phase = site.state.phases("f1")["job-a"]
     last = site.skeletons.progress("f1", "job-a").last
     assert last is not None
@@ -63,7 +70,7 @@ def test_an_inference_of_little_confidence_is_not_used() -> None:
     site = TrainingSite(MADE)
     (attempt,) = site.play(0, LEAST_S)
     found = dataclasses.replace(infer(attempt.given), confidence=0.4)
-    site.skeletons.found(attempt, found)
+    conclude(site, attempt, found)
     assert site.state.phases("f1")["job-a"].reason == "confidence 0.40 is below 0.5"
 
 
@@ -71,9 +78,9 @@ def test_a_skeleton_that_is_declined_later_goes_back_to_the_rails() -> None:
     site = TrainingSite(MADE)
     (attempt,) = site.play(0, LEAST_S)
     found = infer(attempt.given)
-    site.skeletons.found(attempt, found)
+    conclude(site, attempt, found)
     (again,) = site.play(LEAST_S, 360)
-    site.skeletons.found(again, dataclasses.replace(found, declined="no rhythm any more"))
+    conclude(site, again, dataclasses.replace(found, declined="no rhythm any more"))
     phase = site.state.phases("f1")["job-a"]
     assert (phase.phase, phase.reason) == ("activation", "no rhythm any more")
 
@@ -83,7 +90,7 @@ def test_after_an_elastic_change_throughput_counts_anew_and_what_was_begun_is_dr
     (attempt,) = site.play(0, LEAST_S)
     site.join(0, T0_MS + LEAST_S * 1000)
     assert site.play(LEAST_S, 2 * LEAST_S - 1) == []
-    outcome = site.skeletons.found(attempt, infer(attempt.given))
+    outcome = conclude(site, attempt, infer(attempt.given))
     assert not outcome.notified
     assert site.state.phases("f1")["job-a"].phase == "activation"
     assert len(site.play(2 * LEAST_S - 1, 2 * LEAST_S)) == 1
@@ -139,3 +146,19 @@ def test_an_error_of_an_inference_is_the_reason_why_there_is_none() -> None:
     (attempt,) = site.play(0, LEAST_S)
     site.skeletons.failed(attempt, "SVD did not converge")
     assert site.state.phases("f1")["job-a"].reason == "inference failed: SVD did not converge"
+
+
+def test_of_a_skeleton_with_many_pairs_the_lists_hold_as_many_as_they_may() -> None:
+    site = TrainingSite(MADE)
+    (attempt,) = site.play(0, LEAST_S)
+    found = infer(attempt.given)
+    limit = 2
+    site.state.parameters = dataclasses.replace(site.state.parameters, skeleton_targets=limit)
+    what = site.skeletons.conclude(attempt, found)
+    site.skeletons.found(attempt, what)
+    degree = Counter(end for pair in what.pairs for end in pair)
+    assert max(degree.values()) == limit
+    phase = site.state.phases("f1")["job-a"]
+    whole = len(found.pairs)
+    assert phase.pairs == len(what.pairs) < whole
+    assert phase.reason == f"inferred; {phase.pairs} of {whole} pairs, 12 targets an endpoint"
