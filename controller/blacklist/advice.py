@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, get_args
 
-from controller.blacklist.blacklist import Blacklist, Entry, Hosts, blacklist
+from controller.blacklist.blacklist import Blacklist, Entry, Hosts, Why, blacklist
 from controller.blacklist.parameters import DEFAULT, BlacklistParameters
+from schemas import metrics
 from schemas.documents.incident import Incident
+from schemas.metrics import Sample
 
 
 class Changed(NamedTuple):
@@ -62,6 +65,15 @@ class Advice:
         if not known:
             return Blacklist([], [])
         return blacklist(known, hosts, now_ms, self._parameters)
+
+    def samples(self, listed: Blacklist, fabrics: Iterable[str]) -> Iterator[Sample]:
+        """Metrics: hosts listed, and incidents that list none."""
+        for fabric in fabrics:
+            hosts = {each.node_sn for each in listed.entries if each.fabric == fabric}
+            yield Sample(metrics.CONTROLLER_BLACKLISTED, len(hosts), (fabric,))
+        for why in get_args(Why):
+            count = sum(each.why == why for each in listed.left_out)
+            yield Sample(metrics.CONTROLLER_NOT_BLACKLISTED, count, (why,))
 
     def audit(self, listed: Blacklist) -> Changed:
         """How this blacklist differs from that of the last call."""

@@ -14,6 +14,7 @@ class ServiceParameters:
     longest_wait_s    a request for a list is answered after so long, changed or not
     settle_s          a waiting agent gets changes of so long together
     look_s            between two looks whether a skeleton is due
+    cover_s           between two looks whether lists have changed and are to be counted
     body_bytes        largest body of a request
     token_bytes       random bytes of a token
     """
@@ -29,6 +30,9 @@ class ServiceParameters:
     )
     look_s: float = parameter(
         1.0, unit="s", source="chosen: samples of throughput are of one second"
+    )
+    cover_s: float = parameter(
+        15.0, unit="s", source="chosen: of 2,048 rnics a count takes seconds of a thread"
     )
     body_bytes: int = parameter(
         4 * 1024 * 1024, unit="B", source="chosen: 4,096 containers of 8 endpoints, at 100 B each"

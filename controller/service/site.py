@@ -14,6 +14,7 @@ from controller.blacklist.advice import Advice
 from controller.blacklist.blacklist import Blacklist
 from controller.ping_lists.job_rings import JobPhase
 from controller.ping_lists.lists import Delta, PingLists
+from controller.service.live_coverage import LiveCoverage
 from controller.service.messages import of_changes, of_forgotten
 from controller.service.parameters import DEFAULT, ServiceParameters
 from controller.service.publisher import Publisher, Send
@@ -80,6 +81,8 @@ class Site:
         self._agents: set[Host] = set()
         self._events: Counter[str] = Counter()
         self._sources: Counter[str] = Counter()
+        self.topologies: dict[str, Topology] = {}
+        self.coverage = LiveCoverage()
         self._hosts: dict[str, dict[str, list[Rnic]]] = {}
         self._restored = self._failing = False
 
@@ -242,16 +245,13 @@ class Site:
             yield Sample(metrics.CONTROLLER_EVENTS, count, (kind,))
         for source, count in list(self._sources.items()):
             yield Sample(metrics.CONTROLLER_SOURCES, count, (source,))
-        listed = self.blacklist()
-        for fabric in self._hosts:
-            hosts = {each.node_sn for each in listed.entries if each.fabric == fabric}
-            yield Sample(metrics.CONTROLLER_BLACKLISTED, len(hosts), (fabric,))
-        for why, count in Counter(each.why for each in listed.left_out).items():
-            yield Sample(metrics.CONTROLLER_NOT_BLACKLISTED, count, (why,))
+        yield from self.coverage.samples()
+        yield from self.advice.samples(self.blacklist(), self._hosts)
         for reason, count in list(self.refused.items()):
             yield Sample(metrics.CONTROLLER_REFUSED, count, (reason,))
 
     def _know(self, document: Topology) -> None:
+        self.topologies[document.fabric] = document
         self._hosts[document.fabric] = {each.node_sn: each.rnics for each in document.hosts}
 
     def _lists(self, host: Host) -> PingLists:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from fastapi import FastAPI, Request, Response
 
-from controller.service.http import agents, blacklist, jobs, maintenance, skeletons, slurm
+from controller.service.http import agents, blacklist, coverage, jobs, maintenance, skeletons, slurm
 from controller.service.http.answers import Problem, Refused, answer
 from controller.service.http.guard import Guard
 from controller.service.site import NotStored, Site
@@ -35,6 +35,7 @@ def create_app(site: Site, tokens: Callable[[], Tokens]) -> FastAPI:
     app.include_router(slurm.router(site, guard))
     app.include_router(maintenance.router(site, guard))
     app.include_router(blacklist.router(site, guard))
+    app.include_router(coverage.router(site, guard))
 
     @app.exception_handler(Refused)
     async def refused(_: Request, why: Refused) -> Response:

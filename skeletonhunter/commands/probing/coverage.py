@@ -50,9 +50,10 @@ def register(app: typer.Typer) -> None:
         from controller.ping_lists.same_rail import planned
         from schemas.documents.known_components import of_topology
         from skeletonhunter.commands.probing import inputs
+        from skeletonhunter.naming import naming
 
         fabric = inputs.read_topology(topology)
-        rule = inputs.naming(
+        rule = naming(
             len(of_topology(fabric)), within_s=within, healthy=healthy_loss
         )  # fmt: skip
         if lists is not None:

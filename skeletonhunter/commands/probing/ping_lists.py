@@ -88,7 +88,7 @@ def _planned(topology: Topology, loss: float, within_s: float) -> tuple[float, f
     from controller.coverage.crossings import entries
     from controller.coverage.report import seen_by_link
     from schemas.component_ids import kind_of, link_ends
-    from skeletonhunter.commands.probing.inputs import naming
+    from skeletonhunter.naming import naming
 
     lists = _lists(topology, 1.0)
     every = [

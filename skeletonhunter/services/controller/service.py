@@ -24,10 +24,12 @@ from controller.tasks.tasks import Documents
 from controller.traffic import parameters as traffic
 from schemas import topics
 from schemas.documents.incident import Incident
+from schemas.documents.known_components import of_topology
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
 from schemas.documents.tasks.job import Job
 from schemas.documents.topology import Topology
+from skeletonhunter.naming import naming
 from streams.admission.admission import Admission
 from streams.errors import StreamsError
 from streams.kafka.messages import OutMessage
@@ -40,6 +42,7 @@ _log = logging.getLogger(__name__)
 CONNECTIONS: Final = 16_384
 _MORE: Final = {topics.JOBS.name: Job, topics.INCIDENTS.name: Incident}
 _LOOK_S: Final = 0.5  # between two looks at the topics
+_NAMED_WITHIN_S: Final = 60.0  # a loss counts as nameable within so long
 _FORGET_S: Final = 600.0  # between two times that what is long over is deleted
 _STORED_WITHIN_MS: Final = 10_000  # or the request is answered with 503
 
@@ -162,6 +165,7 @@ class ControllerService:
         self.restored.set()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow())
+            tasks.create_task(self._cover())
             for source in self.sources:
                 tasks.create_task(source())
             if self._throughput is not None:
@@ -187,6 +191,16 @@ class ControllerService:
                 _log.error("documents are not stored: %s", why)
             except StreamsError as why:
                 _log.error("%s", why)
+
+    async def _cover(self) -> None:
+        """Count what the lists of each fabric cross, again when they have changed."""
+        site = self.site
+        while True:
+            for fabric, topology in list(site.topologies.items()):
+                rule = naming(len(of_topology(topology)), within_s=_NAMED_WITHIN_S)
+                lists = site.state.lists[fabric]
+                await site.coverage.count(topology, lists, rule, site.now_ms())
+            await asyncio.sleep(site.parameters.cover_s)
 
     async def _measure(self, feed: ThroughputFeed) -> None:
         """Take in the throughput of rnics, from as long ago as it is held."""
