@@ -94,6 +94,7 @@ class JobSkeletons:
     samples  by outcome: kept; unknown (of no job's rnic, or of another host's); ahead (of the
              broker's clock) [count]
     outcomes  by used, declined [count]
+    unread    why the service reads no throughput at all; empty where it does
     """
 
     def __init__(
@@ -106,6 +107,7 @@ class JobSkeletons:
         self._rows: dict[Rnic, dict[Key, int]] = {}  # of each job that uses the rnic
         self.samples: Counter[str] = Counter(kept=0, unknown=0, ahead=0)
         self.outcomes: Counter[str] = Counter(used=0, declined=0)
+        self.unread = ""
 
     def follow(self, now_ms: int) -> None:
         """Begin and end series as jobs come, change and go. Costs little for what is unchanged."""
@@ -206,6 +208,8 @@ class JobSkeletons:
         key = fabric, job
         if not self._state.lists[fabric].membership(job).allowed:
             return Progress(0, 0, OPTED_OUT, None)
+        if self.unread:
+            return Progress(0, 0, self.unread, None)
         if key in self._over:
             most = self._parameters.rnics
             return Progress(0, 0, f"the throughput of {most:,} rnics is held, at most", None)

@@ -105,6 +105,8 @@ class ControllerService:
         self._producer: KafkaProducer | None = None
         state = ControllerState(options.lists, interval_s=options.interval_s, dscp=options.dscp)
         self.site = Site(self._send, options.now_ms, state=state)
+        if admission is None:
+            self.site.traffic.unread = "throughput is not read, since its senders need not sign"
         self._app = create_app(self.site, tokens)
         self._app.add_middleware(SecurityHeaders)
 

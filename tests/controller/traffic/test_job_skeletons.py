@@ -162,3 +162,9 @@ def test_of_a_skeleton_with_many_pairs_the_lists_hold_as_many_as_they_may() -> N
     whole = len(found.pairs)
     assert phase.pairs == len(what.pairs) < whole
     assert phase.reason == f"inferred; {phase.pairs} of {whole} pairs, 12 targets an endpoint"
+
+
+def test_where_no_throughput_is_read_each_job_says_so() -> None:
+    site = TrainingSite(MADE)
+    site.skeletons.unread = "throughput is not read"
+    assert site.skeletons.progress("f1", "job-a").waits == "throughput is not read"
