@@ -40,7 +40,12 @@ class JobSeries:
 
     @property
     def last_s(self) -> int:
-        """The newest second of which half of the rnics have a sample or a later one."""
+        """The newest second of which half of the rnics have a sample or a later one.
+
+        -1 before there is one, and for a job without rnics in the lists, as on whole hosts.
+        """
+        if not self.rnics:
+            return _NEVER
         return int(np.quantile(self._newest_s, 0.5, method="lower"))
 
     @property

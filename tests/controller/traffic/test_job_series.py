@@ -84,3 +84,8 @@ def test_the_newest_seconds_are_held_however_samples_are_cut_into_messages(
         for row, at in np.argwhere(~np.isnan(given_.tx)).tolist()
     }
     assert found == held
+
+
+def test_a_job_on_whole_hosts_has_no_rnics_in_the_lists_and_no_throughput() -> None:
+    series = JobSeries([], BEGIN_S, KEPT_S)
+    assert (series.last_s, series.seconds) == (-1, 0)
