@@ -33,3 +33,7 @@ class BrokerUnreachable(StreamsError, ConnectionError):
 
     def __init__(self, bootstrap: str, why: str) -> None:
         super().__init__(f"no Kafka broker answers at {bootstrap}: {why}")
+
+
+class LostLeadership(StreamsError):
+    """Another process may lead now: this one ends, and stands by when it is started again."""

@@ -34,6 +34,7 @@ from schemas.documents.topology import Rnic, Topology
 from schemas.metrics import Sample
 
 NOT_RESTORED = "the documents of the topics are being read"
+NOT_LEADING = "another controller leads; this one stands by"
 NOT_STORED = "the broker does not store documents"
 
 
@@ -59,6 +60,7 @@ class Site:
 
     send    stores messages in the broker
     now_ms  present time [ms since the epoch]
+    leads   no other controller of the same topics answers
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Site:
         self.topologies: dict[str, Topology] = {}
         self.coverage = LiveCoverage()
         self._hosts: dict[str, dict[str, list[Rnic]]] = {}
+        self.leads = True
         self._restored = self._failing = False
 
     def restore(self, documents: Documents, topologies: Iterable[Topology]) -> None:
@@ -97,6 +100,8 @@ class Site:
 
     def not_ready(self) -> str | None:
         """None, or why agents and operators get no answers."""
+        if not self.leads:
+            return NOT_LEADING
         if not self._restored:
             return NOT_RESTORED
         return NOT_STORED if self._failing else None

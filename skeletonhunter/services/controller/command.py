@@ -6,8 +6,10 @@ import asyncio
 import gc
 import logging
 import resource
+from typing import Final
 
 from controller.service.tokens import TokenError, TokenFile
+from schemas import topics
 from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput, BadSettings
 from skeletonhunter.services import health
@@ -22,7 +24,10 @@ from skeletonhunter.services.lifecycle import command_error, stop_signals, until
 from skeletonhunter.services.sender_keys import key_ring
 from skeletonhunter.settings import Settings
 from streams.admission.admission import Admission
+from streams.kafka.leadership import Leadership
 
+#: Controllers of the same topics are members; the one with partition 0 of skh.jobs leads.
+_GROUP: Final = "skh-controller"
 _log = logging.getLogger(__name__)
 
 
@@ -41,7 +46,9 @@ async def serve(config: Settings, port: int) -> int:
         config.controller_host, port, interval_s=config.controller_interval_s,
         dscp=config.controller_dscp,
     )  # fmt: skip
-    service = ControllerService(config.librdkafka(), tokens, options, _admission(config))
+    kafka = config.librdkafka()
+    leadership = Leadership(kafka, topics.JOBS.name, _GROUP)
+    service = ControllerService(kafka, tokens, options, _admission(config), leadership)
     pods = FollowedPods(service.site, cluster, options_of(config)) if cluster is not None else None
     if pods is not None:
         service.sources.append(pods.follow)

@@ -31,7 +31,8 @@ from schemas.documents.tasks.job import Job
 from schemas.documents.topology import Topology
 from skeletonhunter.naming import naming
 from streams.admission.admission import Admission
-from streams.errors import StreamsError
+from streams.errors import LostLeadership, StreamsError
+from streams.kafka.leadership import Leadership
 from streams.kafka.messages import OutMessage
 from streams.kafka.producer import KafkaProducer
 from streams.readers.operator_feed import OperatorFeed
@@ -81,6 +82,7 @@ class ControllerService:
     kafka      librdkafka settings of the broker
     tokens     called for each request
     admission  decides who may send throughput; None: it is not read, and no skeleton is inferred
+    leadership  it answers only while it leads; None: there is no other controller
     Once started: ``url``, ``port_was_taken``. ``ended`` returns the error that ended it.
 
     site     what it serves
@@ -93,8 +95,10 @@ class ControllerService:
         tokens: Callable[[], Tokens],
         options: ControllerOptions,
         admission: Admission | None = None,
+        leadership: Leadership | None = None,
     ) -> None:
         self.options = options
+        self._leadership = leadership
         self.port_was_taken = False
         self.url = ""
         self.restored = asyncio.Event()
@@ -146,6 +150,8 @@ class ControllerService:
             await self._work
         with contextlib.suppress(NotStored):
             await self.site.flush()
+        if self._leadership is not None:
+            await self._leadership.close()
         self._feed.close()
         if self._throughput is not None:
             await asyncio.to_thread(self._throughput.close)
@@ -162,12 +168,18 @@ class ControllerService:
 
     async def _run(self) -> None:
         """Restore the state, then follow the topics; raises what makes the service useless."""
+        if self._leadership is not None:
+            self.site.leads = False
+            await self._leadership.acquire()
+            self.site.leads = True
         await self._feed.begin()
         restore(self.site, self._feed.known, self.options.topologies)
         self.restored.set()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow())
             tasks.create_task(self._cover())
+            if self._leadership is not None:
+                tasks.create_task(self._stand_down(self._leadership))
             for source in self.sources:
                 tasks.create_task(source())
             if self._throughput is not None:
@@ -193,6 +205,12 @@ class ControllerService:
                 _log.error("documents are not stored: %s", why)
             except StreamsError as why:
                 _log.error("%s", why)
+
+    async def _stand_down(self, leadership: Leadership) -> None:
+        """End when another controller may lead: what it publishes must not be overwritten."""
+        await leadership.lost()
+        self.site.leads = False
+        raise LostLeadership("another controller leads now; start this one again to stand by")
 
     async def _cover(self) -> None:
         """Count what the lists of each fabric cross, again when they have changed."""

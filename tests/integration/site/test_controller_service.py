@@ -34,16 +34,31 @@ JOB = {
 }  # fmt: skip
 
 
+def controller_command(run: Callable[..., Command], broker: Broker, tokens: Path) -> Command:
+    """The command against a broker."""
+    return run(
+        "controller", "--port", "0", SKH_KAFKA=broker.bootstrap, SKH_HEALTH_PORT="0",
+        SKH_CONTROLLER_TOKENS=str(tokens),
+    )  # fmt: skip
+
+
+def said(command: Command, pattern: str) -> str:
+    """What a command has printed, once it has."""
+    command.wait_for(
+        lambda: re.search(pattern, command.log.read_text()) is not None, pattern, LONG_S
+    )
+    found = re.search(pattern, command.log.read_text())
+    assert found
+    return found[1]
+
+
 class Controller:
     """The command, and its callers."""
 
     def __init__(self, run: Callable[..., Command], broker: Broker, tokens: Path) -> None:
-        self.command = run(
-            "controller", "--port", "0", SKH_KAFKA=broker.bootstrap, SKH_HEALTH_PORT="0",
-            SKH_CONTROLLER_TOKENS=str(tokens),
-        )  # fmt: skip
-        self.health = httpx.Client(base_url=self._said(r"health and metrics (http://\S+/)"))
-        self.url = self._said(r"controller (http://\S+/)")
+        self.command = controller_command(run, broker, tokens)
+        self.health = httpx.Client(base_url=said(self.command, r"health and metrics (http://\S+/)"))
+        self.url = said(self.command, r"controller (http://\S+/)")
         self.command.wait_for(
             lambda: self.health.get("/readyz").status_code == 200, "it is ready", LONG_S
         )
@@ -56,14 +71,6 @@ class Controller:
         self.health.close()
         self.operator.close()
         assert self.command.stop() == 0, self.command.log.read_text()
-
-    def _said(self, pattern: str) -> str:
-        self.command.wait_for(
-            lambda: re.search(pattern, self.command.log.read_text()) is not None, pattern, LONG_S
-        )
-        found = re.search(pattern, self.command.log.read_text())
-        assert found
-        return found[1]
 
     def agent(self, number: int, ready: Callable[[], Ready]) -> ControllerClient:
         """What the agent of a host reads its list with."""
