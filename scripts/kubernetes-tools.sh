@@ -2,8 +2,7 @@
 # A Kubernetes API server for the tests marked kubernetes, built from its Go modules, and etcd from
 # Debian. Without a container engine, and without a network once it is built: about six minutes of
 # CPU, 3 GB of modules and build cache, and a binary of 146 MB in the cache.
-#
-# Left out where KUBERNETES_TOOLS=skip, and where there is no Go.
+# Not part of `make test`, because of that time.
 set -eu
 cd "$(dirname "$0")/.."
 version=${KUBERNETES_VERSION:-1.34.4}
