@@ -1,6 +1,6 @@
 #!/bin/sh
 # A Kubernetes API server for the tests marked kubernetes, built from its Go modules, and etcd from
-# Debian. Without a container engine, and without a network once it is built: about six minutes of
+# Debian. Without a container engine, and without a network once it is built: six to eight minutes of
 # CPU, 3 GB of modules and build cache, and a binary of 146 MB in the cache.
 # Not part of `make test`, because of that time.
 set -eu

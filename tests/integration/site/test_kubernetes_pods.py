@@ -4,7 +4,6 @@ shipped account is enough for it and no more."""
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -196,18 +195,15 @@ async def test_the_shipped_account_may_list_and_watch_pods_and_nothing_else(
 
     own = client.AuthorizationV1Api(as_controller.server.client(as_controller.token))
 
-    def rules() -> list[dict[str, Any]]:
+    def rules() -> list[Any]:
         answer = own.create_self_subject_rules_review({"spec": {"namespace": "train"}})
-        found: list[dict[str, Any]] = json.loads(json.dumps(answer.to_dict()["status"]))[
-            "resourceRules"
-        ]
-        return found
+        return list(answer.status.resource_rules)
 
     granted = {
         (resource, verb)
         for rule in await asyncio.to_thread(rules)
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
+        for resource in rule.resources
+        for verb in rule.verbs
         if resource not in ("selfsubjectreviews", "selfsubjectaccessreviews",
                             "selfsubjectrulesreviews")
     }  # fmt: skip
