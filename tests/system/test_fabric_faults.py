@@ -22,10 +22,14 @@ UPLINK = PLAN.link_id(PLAN.switch_cable(1, 0))
 
 
 class Pings(NamedTuple):
-    """The summary of ping: percent lost, mean round trip [ms], duplicates."""
+    """The summary of ping: percent lost, least and greatest round trip [ms], duplicates.
+
+    On a busy machine replies wait, so that only the least round trip is the network's.
+    """
 
     lost: float
-    mean_ms: float
+    least_ms: float
+    greatest_ms: float
     doubled: int
 
 
@@ -42,11 +46,13 @@ def ping(fabric: Fabric, node: str, source: str, target: str, *options: str) -> 
     command = ["ping", "-q", "-c", "20", "-i", "0.02", "-W", "1", *options, "-I", source, target]
     run = fabric.popen(node, command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     said = str(run.communicate()[0])
-    lost, mean = re.search(r"([\d.]+)% packet loss", said), re.search(r"= [\d.]+/([\d.]+)/", said)
+    lost = re.search(r"([\d.]+)% packet loss", said)
+    times = re.search(r"= ([\d.]+)/[\d.]+/([\d.]+)/", said)
     doubled = re.search(r"\+(\d+) duplicates", said)
     return Pings(
         float(lost[1]) if lost else 100.0,
-        float(mean[1]) if mean else 0.0,
+        float(times[1]) if times else 0.0,
+        float(times[2]) if times else 0.0,
         int(doubled[1]) if doubled else 0,
     )
 
@@ -114,16 +120,16 @@ def test_loss_drops_about_its_share_of_packets(fabric: Fabric) -> None:
 def test_delay_is_added_once_in_each_direction(fabric: Fabric) -> None:
     for where in (RNIC, "tor:tor-0", "host:host-0"):
         made = fabric.create(fault("network", "delay", where, time_us=5000.0))
-        slow, slow_above = under(fabric).mean_ms, over(fabric).mean_ms
+        slow, slow_above = under(fabric).least_ms, over(fabric).least_ms
         fabric.destroy(made)
         assert 10 < slow < 20, where
         assert 10 < slow_above < 20, where
-    assert under(fabric).mean_ms < 5
+    assert under(fabric).least_ms < 5
 
 
 def test_a_slow_vswitch_leaves_the_underlay_alone(fabric: Fabric) -> None:
     fabric.create(fault("network", "delay", "vswitch:host-0", time_us=5000.0))
-    slow, same = over(fabric).mean_ms, under(fabric).mean_ms
+    slow, same = over(fabric).least_ms, under(fabric).least_ms
     fabric.heal()
     assert 10 < slow < 20
     assert same < 5
@@ -131,7 +137,7 @@ def test_a_slow_vswitch_leaves_the_underlay_alone(fabric: Fabric) -> None:
 
 def test_delay_of_one_direction_is_half_of_both(fabric: Fabric) -> None:
     fabric.create(fault("network", "delay", CABLE, time_us=5000.0, direction="a>b"))
-    slow = under(fabric).mean_ms
+    slow = under(fabric).least_ms
     fabric.heal()
     assert 5 < slow < 10
 
@@ -149,7 +155,7 @@ def test_reordering_makes_some_packets_late(fabric: Fabric) -> None:
     seen = under(fabric)
     fabric.heal()
     assert seen.lost == 0
-    assert 2 < seen.mean_ms < 30
+    assert seen.least_ms < 20 <= seen.greatest_ms
 
 
 def test_tcp_survives_a_packet_shaper(fabric: Fabric) -> None:
@@ -214,9 +220,9 @@ def test_two_faults_at_once_heal_apart(fabric: Fabric) -> None:
     lossy = fabric.create(fault("network", "loss", RNIC, percent=100.0))
     slow = fabric.create(fault("network", "delay", RNIC, time_us=5000.0))
     fabric.destroy(lossy)
-    assert 10 < under(fabric).mean_ms < 20
+    assert 10 < under(fabric).least_ms < 20
     fabric.destroy(slow)
-    assert under(fabric).mean_ms < 5
+    assert under(fabric).least_ms < 5
 
 
 def test_a_fault_that_stays_after_its_removal_is_an_error(
