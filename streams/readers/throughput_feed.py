@@ -36,7 +36,7 @@ class Received(NamedTuple):
 class ThroughputFeed:
     """All partitions of the topic; for one event loop.
 
-    admission  decides who may send; None: whoever reaches the broker
+    admission  decides who may send; None: any client of the broker may
     refused    messages that cannot be read, or are not their sender's; only rises [count]
     """
 
