@@ -108,8 +108,9 @@ class Site:
 
     @property
     def restored(self) -> bool:
-        """Whether lists may be read: a list of half of the documents would be a wrong one."""
-        return self._restored
+        """Whether lists may be read: a list of half of the documents would be a wrong one, and so
+        may be that of a controller that leads no longer."""
+        return self._restored and self.leads
 
     async def apply(self, events: Sequence[AnyEvent]) -> None:
         """Take events in; returns when their documents are stored.

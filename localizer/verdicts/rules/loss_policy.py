@@ -128,8 +128,9 @@ class LossPolicy:
         )  # fmt: skip
 
     def significant_share(self, candidate: Candidate) -> F64 | None:
-        """(P,) weights of the paths that show the loss significantly: by their shares, or for a
-        link those that cross it in one direction for certain; None: nothing does."""
+        """(P,) weights of the paths that show the loss significantly: of a link first those that
+        cross it for certain, then all by their shares, then those that certainly cross it in one
+        direction; None: nothing does."""
         state, rows = self.state, candidate.rows
         column, groups = candidate.attribution.column, self.alarm.groups
         risen = candidate.share

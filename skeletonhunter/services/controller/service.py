@@ -148,8 +148,9 @@ class ControllerService:
         self._work.cancel()
         with contextlib.suppress(asyncio.CancelledError, Exception):
             await self._work
-        with contextlib.suppress(NotStored):
-            await self.site.flush()
+        if self.site.leads:  # else another one does, and its documents are newer
+            with contextlib.suppress(NotStored):
+                await self.site.flush()
         if self._leadership is not None:
             await self._leadership.close()
         self._feed.close()

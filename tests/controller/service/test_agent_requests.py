@@ -299,3 +299,13 @@ def test_no_list_over_http_shows_an_endpoint_that_is_not_ready(
 def test_boxes_of_the_job_are_on_the_hosts_of_the_topology() -> None:
     boxes = msgspec.convert(JOB["containers"], list[Box])
     assert [each.node_sn for each in boxes] == HOST_NAMES
+
+
+async def test_a_controller_that_leads_no_longer_gives_no_lists() -> None:
+    service = Service(two_tiers(HOSTS))
+    async with service.agent("h000") as agent:
+        assert (await agent.get("/api/v1/agents/h000/ping-list")).status_code == 200
+        service.site.leads = False
+        refused = await agent.get("/api/v1/agents/h000/ping-list")
+    assert refused.status_code == 503
+    assert "another controller leads" in refused.json()["detail"]
