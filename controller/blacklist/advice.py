@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, get_args
 
 from controller.blacklist.blacklist import Blacklist, Entry, Hosts, Why, blacklist
@@ -59,7 +59,7 @@ class Advice:
         else:
             self._open[incident.incident_id] = incident
 
-    def listed(self, hosts: dict[str, Hosts], now_ms: int) -> Blacklist:
+    def listed(self, hosts: Mapping[str, Hosts], now_ms: int) -> Blacklist:
         """The blacklist at a time, for these hosts by fabric."""
         known = list(self._open.values())  # metrics are read in another thread
         if not known:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -21,9 +21,30 @@ from schemas.documents.topology import Rnic
 Why = Literal["uncertain", "beyond the host", "cap"]
 #: node_sn, and the underlay address of the rnic; empty: the host as a whole.
 Place = tuple[str, str]
-#: node_sn -> rnics of the host.
-Hosts = Mapping[str, Sequence[Rnic]]
+
 _SEVERITIES: Final = ("P0", "P1", "P2")
+
+
+class Hosts(NamedTuple):
+    """A fabric's hosts; made once for a topology, and looked at often.
+
+    number  of hosts [count]
+    places  components inside them -> where they are
+    """
+
+    number: int
+    places: Mapping[str, Place]
+
+    @classmethod
+    def of(cls, hosts: Mapping[str, Sequence[Rnic]]) -> Hosts:
+        """From the rnics of each host, by node_sn."""
+        places: dict[str, Place] = {}
+        for node_sn, rnics in hosts.items():
+            for kind in ("host", "vswitch"):
+                places[component(kind, node_sn)] = node_sn, ""
+            for rnic in rnics:
+                places[component("rnic", rnic.real_ip)] = node_sn, rnic.real_ip
+        return cls(len(hosts), places)
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -75,16 +96,18 @@ def blacklist(
     hosts      of each fabric; incidents of other fabrics are skipped
     Of more hosts than the cap allows, those of the worst and then of the oldest incidents stay.
     """
-    inside = {fabric: _inside(each) for fabric, each in hosts.items()}
     found: defaultdict[str, list[Entry]] = defaultdict(list)
     left_out: list[LeftOut] = []
     for each in incidents:
         expires_ms = milliseconds_of(each.updated_at) + round(1000 * parameters.kept_s)
         over = each.state == "resolved" or each.parent is not None or expires_ms <= now_ms
-        own = _place(each.component, inside.get(each.fabric, {}))
-        if over or own is None:
+        if over or each.fabric not in hosts:
             continue
-        tied = [_place(name, inside[each.fabric]) for name in each.tie_set]
+        inside = hosts[each.fabric].places
+        own = _place(each.component, inside)
+        if own is None:
+            continue
+        tied = [_place(name, inside) for name in each.tie_set]
         if any(place is None or place[0] != own[0] for place in tied):
             left_out.append(_left_out(each, "beyond the host"))
         elif each.confidence < parameters.least_confidence:
@@ -93,7 +116,7 @@ def blacklist(
             found[each.fabric].append(_entry(each, own, expires_ms))
     entries: list[Entry] = []
     for fabric, its in found.items():
-        most = max(1, int(parameters.most_share * len(hosts[fabric])))
+        most = max(1, int(parameters.most_share * hosts[fabric].number))
         its.sort(key=lambda each: (_SEVERITIES.index(each.severity), each.since, each.incident_id))
         listed = list(dict.fromkeys(each.node_sn for each in its))[:most]
         entries += [each for each in its if each.node_sn in listed]
@@ -105,17 +128,6 @@ def blacklist(
     entries.sort(key=lambda each: (each.fabric, each.node_sn, each.since, each.incident_id))
     left_out.sort(key=lambda each: each.incident_id)
     return Blacklist(entries, left_out)
-
-
-def _inside(hosts: Hosts) -> dict[str, Place]:
-    """Components inside the hosts -> where they are."""
-    found: dict[str, Place] = {}
-    for node_sn, rnics in hosts.items():
-        for kind in ("host", "vswitch"):
-            found[component(kind, node_sn)] = node_sn, ""
-        for rnic in rnics:
-            found[component("rnic", rnic.real_ip)] = node_sn, rnic.real_ip
-    return found
 
 
 def _place(name: str, inside: Mapping[str, Place]) -> Place | None:

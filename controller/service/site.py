@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from controller.blacklist.advice import Advice
-from controller.blacklist.blacklist import Blacklist
+from controller.blacklist.blacklist import Blacklist, Hosts
 from controller.ping_lists.job_rings import JobPhase
 from controller.ping_lists.lists import Delta, PingLists
 from controller.service.live_coverage import LiveCoverage
@@ -86,6 +86,7 @@ class Site:
         self.topologies: dict[str, Topology] = {}
         self.coverage = LiveCoverage()
         self._hosts: dict[str, dict[str, list[Rnic]]] = {}
+        self._places: dict[str, Hosts] = {}
         self.leads = True
         self._restored = self._failing = False
 
@@ -235,7 +236,7 @@ class Site:
 
     def blacklist(self) -> Blacklist:
         """Hosts that the open incidents speak against."""
-        return self.advice.listed(dict(self._hosts), self.now_ms())
+        return self.advice.listed(self._places, self.now_ms())
 
     def samples(self) -> Iterator[Sample]:
         """Metrics of the service."""
@@ -252,13 +253,14 @@ class Site:
         for source, count in list(self._sources.items()):
             yield Sample(metrics.CONTROLLER_SOURCES, count, (source,))
         yield from self.coverage.samples()
-        yield from self.advice.samples(self.blacklist(), self._hosts)
+        yield from self.advice.samples(self.blacklist(), list(self._hosts))
         for reason, count in list(self.refused.items()):
             yield Sample(metrics.CONTROLLER_REFUSED, count, (reason,))
 
     def _know(self, document: Topology) -> None:
         self.topologies[document.fabric] = document
-        self._hosts[document.fabric] = {each.node_sn: each.rnics for each in document.hosts}
+        hosts = {each.node_sn: each.rnics for each in document.hosts}
+        self._hosts[document.fabric], self._places[document.fabric] = hosts, Hosts.of(hosts)
 
     def _lists(self, host: Host) -> PingLists:
         return self.state.lists[host[0]]

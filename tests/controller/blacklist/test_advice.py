@@ -6,11 +6,12 @@ import msgspec
 from builders.schemas.incidents import NIC
 
 from controller.blacklist.advice import Advice
+from controller.blacklist.blacklist import Hosts
 from schemas.documents.incident import Incident
 from schemas.documents.times import milliseconds_of
 from schemas.documents.topology import Rnic
 
-HOSTS = {"f2": {"gpu-1": [Rnic("10.0.0.1", 0, "asw-3-1")]}}
+HOSTS = {"f2": Hosts.of({"gpu-1": [Rnic("10.0.0.1", 0, "asw-3-1")]})}
 NOW = milliseconds_of(NIC.updated_at) + 1000
 
 

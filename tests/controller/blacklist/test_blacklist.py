@@ -9,7 +9,7 @@ from builders.schemas.incidents import NIC
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.blacklist.blacklist import Blacklist, blacklist
+from controller.blacklist.blacklist import Blacklist, Hosts, blacklist
 from controller.blacklist.parameters import BlacklistParameters
 from schemas.documents.incident import Incident
 from schemas.documents.times import milliseconds_of
@@ -32,7 +32,7 @@ def incident(component: str, **more: Any) -> Incident:
 
 
 def listed(*incidents: Incident, now_ms: int = NOW) -> Blacklist:
-    return blacklist(incidents, {"f2": FABRIC}, now_ms)
+    return blacklist(incidents, {"f2": Hosts.of(FABRIC)}, now_ms)
 
 
 def hosts(found: Blacklist) -> list[str]:
@@ -105,6 +105,6 @@ def test_no_more_than_the_cap_are_listed_and_all_others_are_said(
 
 
 def test_one_host_of_a_small_fabric_may_be_listed() -> None:
-    small = {"f2": {name: FABRIC[name] for name in ("h0", "h1", "h2")}}
+    small = {"f2": Hosts.of({name: FABRIC[name] for name in ("h0", "h1", "h2")})}
     both = [incident("host:h0", detected_at="2026-01-31T12:00:00Z"), incident("host:h1")]
     assert hosts(blacklist(both, small, NOW)) == ["h0"], "the older one"
