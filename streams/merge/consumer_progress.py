@@ -34,7 +34,8 @@ async def no_end_offsets(partitions: Collection[int]) -> dict[int, int]:
 class ConsumerProgress:
     """Offsets of one topic in one assignment.
 
-    missing  messages that the broker no longer had: gaps in the offsets; only rises [count]
+    missing    messages that the broker no longer had: gaps in the offsets; only rises [count]
+    refreshes  times that ``refresh`` was answered; only rises [count]
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class ConsumerProgress:
         self._advanced: set[int] = set()  # since the last refresh
         self._caught_up = self._refreshed = False
         self.missing = 0
+        self.refreshes = 0
 
     async def begin(self) -> None:
         """Read the offset ranges, once in an assignment."""
@@ -79,18 +81,26 @@ class ConsumerProgress:
         """
         quiet = self.partitions() - self._advanced
         self._advanced.clear()
+        await self._ask(quiet)
+        quiet -= self._advanced
+        self._refreshed = bool(self.partitions())
+        if self._refreshed and not any(map(self.has_more, self.partitions())):
+            self._caught_up = True
+        self.refreshes += 1
+        return {partition for partition in quiet if not self.has_more(partition)}
+
+    async def ask_between(self, without: Collection[int]) -> None:
+        """As ``refresh``, between two of them, but for some partitions."""
+        await self._ask(self.partitions() - self._advanced - set(without))
+
+    async def _ask(self, quiet: Collection[int]) -> None:
         ends = await self._query_end_offsets(quiet) if quiet else {}
-        quiet &= self.partitions() - self._advanced
-        for partition in quiet:
+        for partition in (self.partitions() - self._advanced).intersection(quiet):
             if partition in ends:
                 self._ends[partition] = ends[partition]
                 self._unanswered.discard(partition)
             else:
                 self._unanswered.add(partition)
-        self._refreshed = bool(self.partitions())
-        if self._refreshed and not any(map(self.has_more, self.partitions())):
-            self._caught_up = True
-        return {partition for partition in quiet if not self.has_more(partition)}
 
     @property
     def catching_up(self) -> bool:

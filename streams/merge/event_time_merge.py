@@ -56,6 +56,13 @@ class EventTimeMerge:
             self.buffered_bytes += len(message.value)
         queue.append(_Entry(end_s, None, on_published))
 
+    def reach_s(self, until_s: int | None) -> dict[Partition, int]:
+        """Partition -> event time that it would reach by ``release``; those that would stay out."""
+        reach = {key: queue[-1].end_s for key, queue in self._queues.items() if queue}
+        if until_s is not None:
+            reach = {key: min(end_s, until_s) for key, end_s in reach.items()}
+        return {key: end_s for key, end_s in reach.items() if self._queues[key][0].end_s <= end_s}
+
     def release(self, until_s: int | None) -> Released:
         """Remove and return everything up to ``until_s``, by event time, then by partition.
 

@@ -5,6 +5,9 @@ heartbeats, which are small, long before pings. A localizer would judge the firs
 So outputs are buffered until every partition with unread messages has reached the same event time.
 A worker that keeps up has no unread messages, and buffers nothing.
 
+Where a quiet partition ends is asked once a second, and a worker that catches up reads minutes in
+that time. So the broker is asked again before event time moves by more than ``unasked_s``.
+
 There is no time-out: a slow worker buffers for as long as it takes. Only a stalled partition
 (``stall_detector``) is not waited for. The buffer is bounded; above the limit the oldest messages
 are published, still in event-time order.
@@ -60,6 +63,9 @@ class OutputMerger:
         self._inputs: dict[str, MergeInput] = {}
         self._stalls = StallDetector()
         self._lock = asyncio.Lock()
+        self._published_s: dict[Partition, int] = {}  # event time that each has reached
+        self._asked_s: dict[Partition, int] = {}  # the same when the broker was last asked
+        self._refreshes: dict[str, int] = {}  # topic -> of its progress, at that time
         self.early = 0  # messages published before their time; only rises
 
     def register(self, merge_input: MergeInput) -> None:
@@ -85,15 +91,39 @@ class OutputMerger:
     def discard(self, topic: str, partition: int | None = None) -> None:
         """See ``EventTimeMerge.discard``."""
         self._merge.discard(topic, partition)
+        for reached in (self._published_s, self._asked_s):
+            for key in [key for key in reached if key[0] == topic and partition in (None, key[1])]:
+                del reached[key]
 
     async def publish(self) -> None:
         """Publish every message whose event time all awaited partitions have reached."""
         async with self._lock:
-            released = self._merge.release(self._until_s())
+            until_s = self._until_s()
+            if self._moves_far(until_s):
+                self._asked_s |= self._merge.reach_s(until_s)
+                await self._ask_for_ends()
+                until_s = self._until_s()
+            self._published_s |= self._merge.reach_s(until_s)
+            released = self._merge.release(until_s)
             self.early += released.early
             await self._producer.send(released.messages)
             for on_published in released.callbacks:
                 on_published()
+
+    def _moves_far(self, until_s: int | None) -> bool:
+        """Whether a partition would move far from where it was when the broker was last asked."""
+        refreshes = {topic: each.progress.refreshes for topic, each in self._inputs.items()}
+        if all(refreshes[topic] > self._refreshes.get(topic, 0) for topic in refreshes):
+            self._asked_s, self._refreshes = dict(self._published_s), refreshes
+        return any(
+            end_s > self._asked_s.get(key, 0) + MERGE.unasked_s
+            for key, end_s in self._merge.reach_s(until_s).items()
+        )
+
+    async def _ask_for_ends(self) -> None:
+        for topic, each in self._inputs.items():
+            await each.progress.begin()
+            await each.progress.ask_between({p for of, p in self._stalls.stalled if of == topic})
 
     def _until_s(self) -> int | None:
         progress = {

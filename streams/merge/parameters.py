@@ -14,6 +14,7 @@ class MergeParameters:
 
     stall_s       a partition is stalled when the others have spent so long reading newer messages,
     step_s        of which the time between two updates counts at most this
+    unasked_s     event time moves at most so far without asking where quiet partitions end
     buffer_bytes  payload that is buffered
     caught_up_s   a stage whose lag is below this has caught up after a start or a rebalance
     """
@@ -24,6 +25,9 @@ class MergeParameters:
         source="chosen: a pause of the worker is no partition's fault, and a burst of updates "
         "takes no time",
     )  # fmt: skip
+    unasked_s: int = parameter(
+        3, unit="s", source="chosen: above the second between two ticks, in which live data moves 1"
+    )
     buffer_bytes: int = parameter(
         64 * 1024 * 1024, unit="B", source="chosen: some minutes of a fabric with 10,000 paths"
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pytest
 from builders.streams.chunk_messages import end_seconds, nothing, panes
 
 from schemas import topics
 from streams.kafka.messages import OutMessage
-from streams.merge.consumer_progress import ConsumerProgress
+from streams.merge.consumer_progress import ConsumerProgress, OffsetRange
 from streams.merge.output_merger import MergeInput, OutputMerger
 from streams.merge.parameters import MERGE
 
@@ -91,3 +91,64 @@ async def test_the_buffer_is_bounded_while_no_partition_has_stalled() -> None:
     assert end_seconds(two.sent) == list(range(101, 131))
     assert two.merger.early == 30
     assert two.stalled == []
+
+
+class Catching:
+    """A merger of two partitions that are read from the beginning; 1 is not known of at first."""
+
+    def __init__(self) -> None:
+        self.sent: list[OutMessage] = []
+        self.asked: list[set[int]] = []
+        self.ends = {0: 100, 1: 0}
+        self.event_time_s = {0: 0, 1: 0}
+        self.progress = ConsumerProgress(self._ranges, query_end_offsets=self._query)
+        self.merger = OutputMerger(self, lambda: 0.0)
+        self.merger.register(
+            MergeInput(NAME, self.progress, self.event_time_s.__getitem__, lambda _: None)
+        )
+
+    async def _ranges(self) -> dict[int, OffsetRange]:
+        return {0: OffsetRange(0, 1), 1: OffsetRange(0, 0)}
+
+    async def _query(self, partitions: Collection[int]) -> dict[int, int]:
+        self.asked.append(set(partitions))
+        return {partition: self.ends[partition] for partition in partitions}
+
+    async def send(self, messages: Sequence[OutMessage]) -> None:
+        self.sent += messages
+
+    async def advance(self, partition: int, *end_s: int) -> None:
+        self.progress.record(partition, end_s[-1] - 1)
+        self.event_time_s[partition] = end_s[-1]
+        self.merger.add((NAME, partition), panes(*end_s), nothing)
+        await self.merger.publish()
+
+
+async def test_minutes_are_not_published_while_another_partition_may_not_have_begun() -> None:
+    two = Catching()
+    await two.progress.begin()
+    two.ends[1] = 50  # its messages have arrived since
+    await two.advance(0, *range(1, 41))
+    assert end_seconds(two.sent) == [], "1 has not begun"
+    await two.advance(1, *range(1, 51))
+    assert end_seconds(two.sent) == sorted([*range(1, 41), *range(1, 51)])
+
+
+async def test_a_partition_read_as_it_grows_asks_the_broker_once_in_seconds_of_event_time() -> None:
+    two = Catching()
+    await two.advance(0, 1000)
+    assert two.asked == [{1}], "its first second may be any"
+    for end_s in range(1001, 1001 + 4 * MERGE.unasked_s):
+        await two.advance(0, end_s)
+    assert len(two.asked) == 1 + 3
+    assert len(two.sent) == 1 + 4 * MERGE.unasked_s
+
+
+async def test_ends_that_the_stages_ask_for_count_too() -> None:
+    two = Catching()
+    await two.advance(0, 1000)
+    for end_s in range(1001, 1001 + 4 * MERGE.unasked_s):
+        await two.progress.refresh()
+        asked = len(two.asked)
+        await two.advance(0, end_s)
+        assert len(two.asked) == asked
