@@ -5,10 +5,11 @@
     net/         packets, sockets, responder                       <-> the fabric
     probing/     schedules, UDP probes, traceroutes                -> Burst, Trace
     publishing/  records, messages, Kafka, relay                   -> skh.pings, skh.heartbeats
+    throughput/  counters of the rnics that jobs use               -> skh.throughput
     health/      heartbeats, counters, /metrics
     agent/       the command ``skeletonhunter-agent``: start reading in ``agent.agent``
     rdma/        probes between RDMA queue pairs, so far by hand
 
-In: a ping list. Out: records and heartbeats. The agent stays small: nothing here imports numpy,
-pyarrow, pandas, pydantic, typer or rich.
+In: a ping list. Out: records, heartbeats and throughput. The agent stays small: nothing here
+imports numpy, pyarrow, pandas, pydantic, typer or rich.
 """

@@ -346,6 +346,12 @@ AGENT_LOOP_ERRORS: Final = Metric(
     "skh_agent_callback_errors_total", "counter",
     "Exceptions in the agent's event loop; each costs one probe, datagram or turn",
 )  # fmt: skip
+AGENT_THROUGHPUT: Final = Metric(
+    "skh_agent_throughput_samples_total", "counter",
+    "Seconds of rnics that containers use, by outcome: sampled; gaps: missed (the agent did not "
+    "run in time, or there was no earlier reading), reset (a counter fell), unreadable; and failed "
+    "(internal errors, each of a second)", ("outcome",),
+)  # fmt: skip
 AGENT_LOG_LOST: Final = Metric(
     "skh_agent_log_lines_lost_total", "counter",
     "Log lines that could not be written to stderr",

@@ -26,6 +26,7 @@ PREFIX = "SKH_"
 AGENT_VARIABLES: Final[dict[str, str]] = {
     "SKH_PROBE_KEY": "probe key, at least 16 bytes, where `--key-file` is not given (secret)",
     "SKH_SENDER_KEY_FILE": "file of the host's sender key, where `--sender-key-file` is not given",
+    "SKH_THROUGHPUT": "auto, rdma, net or off, where `--throughput` is not given",
 }
 _CREDENTIALS: Final = re.compile(r"@|passw|secret|token", re.IGNORECASE)
 _LONGEST_SHOWN: Final = 100

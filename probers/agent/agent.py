@@ -117,6 +117,7 @@ class Agent:
         try:
             self.status.stopped_why = self._control.apply(document)
             self.status.ready = self._control.ready()
+            self.status.job_rnics = self._control.job_rnics
         except Exception as why:  # no list, whatever it contains, may end the agent's replies
             self._lists_refused += 1
             log_event("error", "list-refused", why=describe_error(why))

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from ipaddress import IPv4Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, ip_address
 from typing import Final, NoReturn
 
 from probers.net.packet import KEY_VARIABLE, MIN_KEY_BYTES
 from probers.ping_list.document import RESPONDER_PORT
 from probers.publishing.relay import ClientIdentity
 from probers.publishing.signer import KEY_FILE_VARIABLE
+from probers.throughput.port_counters import KINDS
 from schemas import kafka_client
 from schemas.printable import printable
+
+#: What --throughput is where it is not given.
+THROUGHPUT_VARIABLE: Final = "SKH_THROUGHPUT"
 
 _EXAMPLE: Final = """\
 example:
@@ -84,6 +89,14 @@ def parser() -> argparse.ArgumentParser:
     add("--relay-listen", type=_relay_socket, action="append", metavar="PATH[=NODE_ID[,TENANT]]",
         help="also relay records of this host's containers from a unix socket, repeatable; with a "
         "NODE_ID: of that container (and tenant) only")  # fmt: skip
+    add("--throughput", choices=(*KINDS, "off"), help="measure the throughput of the rnics that "
+        "containers use: counters of the RDMA port (rdma), of the interface (net), of the latter "
+        "where there is no former (auto), or not (off); default: environment variable "
+        f"{THROUGHPUT_VARIABLE}, else auto with --controller and off without; always off with "
+        "--layer overlay or --node-id")  # fmt: skip
+    add("--throughput-source", type=_source, action="append", metavar="IP=SOURCE",
+        help="counters of the rnic with this address: rdma:DEVICE/PORT or net:INTERFACE, "
+        "repeatable")  # fmt: skip
     add("--sender-key-file", metavar="PATH", help="this host's key (`skeletonhunter keys host`), "
         f"with which messages are signed; or environment variable {KEY_FILE_VARIABLE}")  # fmt: skip
     add(
@@ -106,6 +119,19 @@ def _relay_socket(text: str) -> tuple[str, ClientIdentity | None]:
     if not path or (named and not node_id):
         raise argparse.ArgumentTypeError(f"{text!r} is not PATH[=NODE_ID[,TENANT]]")
     return path, ClientIdentity(node_id, tenant) if named else None
+
+
+def _source(text: str) -> tuple[str, str]:
+    address, _, source = text.partition("=")
+    try:
+        IPv4Address(address)
+    except ValueError as why:
+        raise argparse.ArgumentTypeError(f"{why}; give IP=SOURCE") from why
+    if not re.fullmatch(r"rdma:[\w.-]+/\d+|net:[^\s/]{1,15}", source):
+        raise argparse.ArgumentTypeError(
+            f"{source!r} is not rdma:DEVICE/PORT or net:INTERFACE, as rdma:mlx5_0/1"
+        )
+    return address, source
 
 
 def _port(text: str) -> int:

@@ -28,6 +28,8 @@ from probers.publishing.relay import Headers, Relay, RelayError
 from probers.publishing.relay.limits import Limits
 from probers.publishing.signer import Signer
 from probers.rdma.verbs import RdmaError, device_names
+from probers.throughput.port_counters import PortCounters
+from probers.throughput.reporter import ThroughputReporter
 from schemas import crash_report, topics
 from schemas.printable import printable
 
@@ -83,15 +85,18 @@ def _serve(options: Options, publisher: Publisher) -> int:
         first = poller.read()
     publisher.connect(options.connect_timeout_s)
     relays = _relays(options, publisher, share.connections)
+    throughput = _throughput(options, publisher, agent)
     health: HealthServer | None = None
     if options.health_listen is not None:
-        pages = Pages(agent.status, poller, relays)
+        pages = Pages(agent.status, poller, relays, throughput)
         health = HealthServer(*options.health_listen, pages).start()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: loop.stop())
     if first is not None:
         agent.offer(first)
     poller.start()
+    if throughput is not None:
+        throughput.start()
     gc.freeze()  # everything loaded so far stays: later collections need not visit it
     log_event("info", "started", node_sn=options.node_sn, publish=options.publish)
     failure: str | None = None
@@ -100,6 +105,8 @@ def _serve(options: Options, publisher: Publisher) -> int:
     except LoopError as why:
         failure = str(why)
     poller.stop()
+    if throughput is not None:
+        throughput.close()
     if health is not None:
         health.close()
     for relay in relays:
@@ -128,6 +135,15 @@ def _poller(options: Options, agent: Agent) -> PingListPoller:
     return PingListPoller(
         client.location, check, agent.offer, unreadable,
         interval_s=interval_s, pause_s=PAUSE_S, deadline_s=TOTAL_DEADLINE_S, fetch=client,
+    )  # fmt: skip
+
+
+def _throughput(options: Options, publisher: Publisher, agent: Agent) -> ThroughputReporter | None:
+    if options.throughput is None:
+        return None
+    return ThroughputReporter(
+        publisher, options.node_sn, options.encoding, lambda: agent.status.job_rnics,
+        PortCounters(options.throughput, options.throughput_sources),
     )  # fmt: skip
 
 

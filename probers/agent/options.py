@@ -7,12 +7,13 @@ import os
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 
-from probers.agent.argument_parser import parser
+from probers.agent.argument_parser import THROUGHPUT_VARIABLE, parser
 from probers.net.packet import KEY_VARIABLE, MIN_KEY_BYTES, Key
 from probers.ping_list.controller import read_token
 from probers.ping_list.document import Layer
 from probers.publishing.relay import ClientIdentity
 from probers.publishing.signer import KEY_FILE_VARIABLE, SenderKeyError, read_key
+from probers.throughput.port_counters import KINDS, Kind
 from schemas import kafka_client
 from schemas.kafka_client import KafkaOptionError
 from schemas.secret_files import SecretFileError, read_secret
@@ -51,6 +52,8 @@ class Options:
     relay_listen: tuple[tuple[str, ClientIdentity | None], ...]
     health_listen: tuple[str, int] | None
     engine: str
+    throughput: Kind | None
+    throughput_sources: dict[str, str]
     sender_key: HostKey | None = field(repr=False)
     kafka: dict[str, str] = field(repr=False)
 
@@ -84,6 +87,8 @@ def parse(argv: list[str] | None) -> Options:
         relay_listen=tuple(args.relay_listen or ()),
         health_listen=args.health_listen,
         engine=args.engine,
+        throughput=_throughput(args),
+        throughput_sources=dict(args.throughput_source or ()),
         sender_key=sender_key,
         kafka=_kafka(args.kafka_option),
     )
@@ -96,6 +101,21 @@ def _token(controller: str, path: str | None) -> str:
     if controller and not controller.startswith(("http://", "https://")):
         raise UsageError(f"--controller {controller}: give an http(s) URL")
     return read_token(path) if path is not None else ""
+
+
+def _throughput(args: argparse.Namespace) -> Kind | None:
+    """Which counters to read; None: none. An agent of containers only does not see the host's."""
+    if args.layer == "overlay" or args.node_id is not None:
+        return None
+    wanted = args.throughput or os.environ.get(THROUGHPUT_VARIABLE)
+    if not wanted:
+        return "auto" if args.controller else None
+    if wanted == "off":
+        return None
+    for kind in KINDS:
+        if wanted == kind:
+            return kind
+    raise UsageError(f"{THROUGHPUT_VARIABLE}={wanted}: give one of {', '.join(KINDS)}, off")
 
 
 def _read_key(path: str | None) -> Key:

@@ -18,7 +18,13 @@ from probers.net.five_tuple import FiveTuple
 from probers.net.responder import Responder
 from probers.net.socket_pool import SocketPool
 from probers.ping_list.controller import Ready
-from probers.ping_list.document import PingList, restrict, split_by_permission
+from probers.ping_list.document import (
+    JobRnics,
+    PingList,
+    job_rnics,
+    restrict,
+    split_by_permission,
+)
 from probers.probing.reply_tracer import Peers, ReplyTracer
 from probers.probing.schedule import Schedule
 from probers.probing.traceroute import Tracer
@@ -52,6 +58,8 @@ class ProbeControl:
         self.binder = EndpointBinder(sockets, options.listen_port)
         #: The list in effect, and its fabric.
         self.document, self.fabric = EMPTY, options.fabric or "default"
+        #: Of the last list, whatever part of it this agent serves; also while the list is lost.
+        self.job_rnics = JobRnics()
         #: Five-tuples of the list: probed, sockets, forbidden (see schemas.metrics).
         self.five_tuples: Counter[str] = Counter()
 
@@ -66,6 +74,7 @@ class ProbeControl:
             self.stop()
             return why
         options = self._options
+        self.job_rnics = job_rnics(document)
         document = restrict(document, layer=options.layer, node_id=options.node_id)
         targets, forbidden = split_by_permission(document.targets, options.allowed)
         if forbidden:

@@ -89,6 +89,11 @@ def of_threads(poller: PingListPoller, relays: Sequence[Relay]) -> Iterator[Samp
     yield Sample(metrics.AGENT_LOG_LOST, lines_lost())
 
 
+def of_throughput(counts: Counter[str]) -> Iterator[Sample]:
+    """Seconds of rnics whose throughput was measured, or why not."""
+    yield from _by_label(metrics.AGENT_THROUGHPUT, counts, ())
+
+
 def _by_label(metric: Metric, counts: Counter[str], always: tuple[str, ...]) -> Iterator[Sample]:
     """A sample per key; the keys in ``always`` also while they are 0, so that they are known."""
     now = dict(counts)  # in one step: another thread may add a key meanwhile

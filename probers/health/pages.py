@@ -12,6 +12,7 @@ from probers.health.server import Page
 from probers.health.status import AgentStatus
 from probers.ping_list.poller import PingListPoller
 from probers.publishing.relay import Relay
+from probers.throughput.reporter import ThroughputReporter
 from schemas import metrics
 from schemas.metrics import Sample
 
@@ -29,9 +30,11 @@ class Pages:
         status: AgentStatus,
         poller: PingListPoller,
         relays: Sequence[Relay] = (),
+        throughput: ThroughputReporter | None = None,
         now_ns: Callable[[], int] = monotonic_ns,
     ) -> None:
         self._status, self._poller, self._relays, self._now_ns = status, poller, relays, now_ns
+        self._throughput = throughput
 
     def __call__(self, path: str, requests: Counter[str]) -> Page:
         """The page at ``path``; ``requests``: the server's counts so far."""
@@ -45,6 +48,8 @@ class Pages:
 
     def _metrics(self, requests: Counter[str]) -> bytes:
         samples = [*self._status.samples, *counters.of_threads(self._poller, self._relays)]
+        if self._throughput is not None:
+            samples += counters.of_throughput(self._throughput.counts)
         samples.append(Sample(metrics.AGENT_READY, self._not_ready() is None))
         for outcome in ("served", "refused", "failed"):
             samples.append(Sample(metrics.AGENT_HEALTH_REQUESTS, requests[outcome], (outcome,)))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -73,6 +73,13 @@ class PingList(msgspec.Struct, frozen=True):
     targets: list[Target] = []
 
 
+class JobRnics(NamedTuple):
+    """Addresses of a host's rnics that containers of jobs use, sorted, and their fabric."""
+
+    fabric: str = "default"
+    addresses: tuple[str, ...] = ()
+
+
 _decoder = msgspec.json.Decoder(PingList)
 
 
@@ -114,6 +121,12 @@ def restrict(document: PingList, *, layer: Layer | None, node_id: str | None) ->
     sources = {own.ip for own in endpoints}
     targets = [target for target in document.targets if target.src_ip in sources]
     return msgspec.structs.replace(document, endpoints=endpoints, targets=targets)
+
+
+def job_rnics(document: PingList) -> JobRnics:
+    """Those behind the containers of a host's whole document."""
+    used = {own.real_ip for own in document.endpoints if own.layer == "overlay" and own.node_id}
+    return JobRnics(document.fabric, tuple(sorted(used)))
 
 
 def split_by_permission(

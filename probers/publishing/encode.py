@@ -16,7 +16,7 @@ from nanoarrow.ipc import StreamWriter
 
 from probers.publishing.record import Record
 from schemas import topics
-from schemas.documents.ping import COLUMNS, EXTRA_STATS
+from schemas.documents.ping import COLUMNS, EXTRA_STATS, Column
 
 Encode = Callable[[Sequence[Record]], bytes]
 
@@ -26,15 +26,16 @@ _ARROW_TYPES: Final = {
     "int64": na.int64(),
     "int32": na.int32(),
 }
-_TYPES: Final = {column.name: _ARROW_TYPES[column.type] for column in (*COLUMNS, *EXTRA_STATS)}
+RECORD_COLUMNS: Final = (*COLUMNS, *EXTRA_STATS)
 _TO_JSON: Final = msgspec.json.Encoder()
 
 
-def to_arrow(records: Sequence[Record]) -> bytes:
+def to_arrow(records: Sequence[Record], columns: Sequence[Column] = RECORD_COLUMNS) -> bytes:
     """An Arrow IPC stream with one batch; a column that no record fills is left out."""
     children = []
     fields = {}
-    for name, kind in _TYPES.items():
+    for name, type_name, *_ in columns:
+        kind = _ARROW_TYPES[type_name]
         values = [record.get(name) for record in records]
         if any(value is not None for value in values):
             fields[name] = kind

@@ -20,6 +20,8 @@ from api import serving
 from controller.service.tokens import TokenFile, Tokens
 from localizer.options import Options as LocalizerOptions
 from probers.publishing.relay import Relay
+from probers.publishing.relay.stamping import AGENT_TOPICS
+from schemas import topics
 from schemas.documents.topology import Topology
 from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 from skeletonhunter.embedded import loopback_agent
@@ -136,7 +138,10 @@ class EmbeddedRuntime:
             api_store, self.sink, self.worker, self.controller.site, host_names=options.host_names
         )
         await self._start_api(api)
-        relay = Relay(self.relay_path, self.broker.produce)
+        relay = Relay(
+            self.relay_path, self.broker.produce,
+            allowed_topics=AGENT_TOPICS | {topics.THROUGHPUT.name},
+        )  # fmt: skip
         relay.start()
         self._stack.callback(relay.close)
 
