@@ -47,12 +47,20 @@ class Limits:
     Limits of documents (JSON) and of skh.windows:
 
     heartbeat_bytes    a heartbeat
-    document_bytes     a placement or maintenance document
+    document_bytes     a placement, maintenance, request or evidence document
     topology_bytes     a topology document
     incident_bytes     an incident
     chunk_rows         rows of a chunk of skh.windows
     chunks             chunks of a pane
     punctuation_bytes  body of a punctuation
+
+    Limits of a request to an agent:
+
+    request_five_tuples    of all targets
+    request_count          times that each is probed
+    request_interval_s     shortest time between two probes of a five-tuple
+    request_s              from when it is asked until it expires
+    request_trace_packets  that a traceroute counts for
 
     Limits of reports on bad rows:
 
@@ -124,6 +132,19 @@ class Limits:
     chunks: int = parameter(4096, unit="chunks", source="chosen: 16 M paths in a partition")
     punctuation_bytes: int = parameter(
         1024 * 1024, unit="B", source="chosen: a host whose clock is off takes 30 B"
+    )
+    request_five_tuples: int = parameter(
+        128, unit="five-tuples", source="chosen: what a host's caps let it probe twice a second"
+    )
+    request_count: int = parameter(
+        1000, unit="probes", source="chosen: a quarter of an hour at one a second"
+    )
+    request_interval_s: float = parameter(
+        0.05, unit="s", source="chosen: the grid of the agents' schedule"
+    )
+    request_s: float = parameter(900.0, unit="s", source="chosen: a request must end by itself")
+    request_trace_packets: int = parameter(
+        6, unit="packets", source="chosen: hops of a route between pods, and the destination"
     )
     letters: int = parameter(
         16, unit="messages", source="chosen: a message of bad rows must not multiply"

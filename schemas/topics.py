@@ -23,7 +23,9 @@ class Topic(NamedTuple):
     consumers   modules or packages that read it, OPERATORS, or SUBSCRIBERS (any program)
     partitions  number of partitions when ``topics --create`` makes it
     compacted   the broker keeps the newest document of each key for ever
-    kept_s      for so long it keeps the older ones too [s]; 0: no longer than it happens to
+    kept_s      for so long it keeps the older ones too; of a topic that is not compacted, all
+                documents [s]; 0: as long as the broker is configured to
+    kept_bytes  of each partition at most, where it is not compacted [B]; 0: as configured
     """
 
     name: str
@@ -34,6 +36,7 @@ class Topic(NamedTuple):
     partitions: int
     compacted: bool = False
     kept_s: int = 0
+    kept_bytes: int = 0
 
 
 PINGS: Final = Topic(
@@ -77,6 +80,17 @@ MAINTENANCE: Final = Topic(
     "skh.maintenance", "fabric, component and from", "JSON maintenance",
     OPERATORS, ("streams.readers.operator_feed", "controller"), 1, compacted=True,
 )  # fmt: skip
+#: The record of what agents were asked; a controller that starts goes on with what holds.
+REQUESTS: Final = Topic(
+    "skh.requests", "request_id", "JSON request to a host's agent",
+    "controller", ("streams.readers.request_feed", "controller", OPERATORS), 1,
+    kept_s=7 * 24 * 3600, kept_bytes=256 * 1024 * 1024,
+)  # fmt: skip
+EVIDENCE: Final = Topic(
+    "skh.evidence", "node_sn", "JSON evidence: results of a request, and how it ended",
+    "probers.requests", ("streams.readers.request_feed", "controller", SUBSCRIBERS), 4,
+    kept_s=7 * 24 * 3600, kept_bytes=1024 * 1024 * 1024,
+)  # fmt: skip
 DEAD_LETTER: Final = Topic(
     "skh.dead-letter", "source topic", "raw bytes; headers reason, topic, partition, offset",
     "streams.dead_letters", (OPERATORS, "streams.sink.sink"), 1,
@@ -84,5 +98,5 @@ DEAD_LETTER: Final = Topic(
 
 ALL: Final = (
     PINGS, HEARTBEATS, THROUGHPUT, WINDOWS, ANOMALIES, INCIDENTS, TOPOLOGY, PLACEMENT, JOBS,
-    MAINTENANCE, DEAD_LETTER,
+    MAINTENANCE, REQUESTS, EVIDENCE, DEAD_LETTER,
 )  # fmt: skip

@@ -12,17 +12,21 @@ from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.incident import Anomaly, Incident
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
+from schemas.documents.requests.evidence import Evidence
+from schemas.documents.requests.request import Request
 from schemas.documents.tasks.job import Job
 from schemas.documents.topology import Topology
 
 FOLDER: Final = Path(__file__).parents[1] / "json"
 DOCUMENTS: Final[dict[str, type[msgspec.Struct]]] = {
     "anomaly": Anomaly,
+    "evidence": Evidence,
     "heartbeat": Heartbeat,
     "incident": Incident,
     "job": Job,
     "maintenance": Maintenance,
     "placement": Placement,
+    "request": Request,
     "topology": Topology,
 }
 

@@ -104,12 +104,7 @@ def create(kafka: Mapping[str, Any]) -> list[Topic]:
             topic.name,
             num_partitions=topic.partitions,
             replication_factor=-1,
-            config={
-                "cleanup.policy": "compact" if topic.compacted else "delete",
-                **({"min.compaction.lag.ms": str(topic.kept_s * 1000)} if topic.kept_s else {}),
-                # Arrival, not the sender's clock: the windower needs it to know the live sources.
-                "message.timestamp.type": "LogAppendTime",
-            },
+            config=configuration(topic),
         )
         for topic in missing
     ]
@@ -126,6 +121,21 @@ def create(kafka: Mapping[str, Any]) -> list[Topic]:
             else:
                 made.append(topic)
     return made
+
+
+def configuration(topic: Topic) -> dict[str, str]:
+    """What a broker is asked for a new topic: for how long, and how much of it, it is kept."""
+    found = {
+        "cleanup.policy": "compact" if topic.compacted else "delete",
+        # Arrival, not the sender's clock: the windower needs it to know the live sources.
+        "message.timestamp.type": "LogAppendTime",
+    }
+    if topic.kept_s:
+        name = "min.compaction.lag.ms" if topic.compacted else "retention.ms"
+        found[name] = str(topic.kept_s * 1000)
+    if topic.kept_bytes:
+        found["retention.bytes"] = str(topic.kept_bytes)
+    return found
 
 
 def _admin(kafka: Mapping[str, Any]) -> AdminClient:

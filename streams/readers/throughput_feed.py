@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from schemas import topics
 from schemas.signing.headers import FOREIGN_RECORD, Refused
 from schemas.wire.decoded import CodecError
 from streams.admission.admission import Admission
-from streams.kafka.fetch import FETCH
-from streams.kafka.messages import InMessage
+from streams.kafka.fetch import FETCH, received
 from streams.kafka.offset_ranges import offset_ranges
 from streams.readers.throughput_rows import ThroughputRows, decode
 
@@ -91,7 +89,7 @@ class ThroughputFeed:
 
     def _admitted(self, message: Any) -> Received:
         """The samples of a message; raises Refused, CodecError."""
-        plain = _plain(message)
+        plain = received(message)
         claim = self._admission.claim(topics.THROUGHPUT.name, plain, message.partition())
         rows = decode(plain.value, plain.header(topics.CONTENT_TYPE))
         if claim is not None and (
@@ -110,16 +108,3 @@ class ThroughputFeed:
             if self._consumer is not None:
                 self._consumer.close()
                 self._consumer = None
-
-
-def _plain(message: Any) -> InMessage:
-    try:
-        headers = {name: value or b"" for name, value in message.headers() or ()}
-    except Exception:  # the client decodes names as UTF-8, which no broker checks
-        headers = {}
-    kind, time_ms = message.timestamp()
-    if kind != TIMESTAMP_LOG_APPEND_TIME:  # a sender's clock: at most now
-        time_ms = min(time_ms, time.time_ns() // 1_000_000)
-    return InMessage(
-        message.offset(), time_ms, message.value() or b"", headers, message.key() or b""
-    )

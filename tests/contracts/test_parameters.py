@@ -125,6 +125,7 @@ STRUCTURAL = {
         "streams.merge.end_offsets": ("_TIMEOUT_S",),
         "streams.readers.incidents": ("_TIMEOUT_S",),
         "streams.readers.operator_feed": ("_TIMEOUT_S", "_BATCH"),
+        "streams.readers.request_feed": ("_TIMEOUT_S", "_BATCH", "_WAIT_S", "_TAIL"),
         "streams.readers.throughput_feed": ("_TIMEOUT_S", "_BATCH", "_WAIT_S"),
         "streams.readers.windows_reader": ("_TIMEOUT_S", "_BATCH", "_WAIT_S"),
         "streams.sink.kafka_io": ("_FLUSH_S",),

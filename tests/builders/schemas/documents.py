@@ -9,6 +9,13 @@ from schemas.documents.heartbeat import Heartbeat, RnicCounts
 from schemas.documents.incident import Anomaly
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
+from schemas.documents.requests.evidence import (
+    DeviceCounters,
+    Evidence,
+    ProbeResult,
+    RouteResult,
+)
+from schemas.documents.requests.request import Request, Target
 from schemas.documents.topology import Endpoint
 
 ANOMALY = Anomaly(
@@ -34,7 +41,36 @@ MAINTENANCE = Maintenance(
 )  # fmt: skip
 
 
+TARGET = Target(
+    src_ip="10.0.0.1", ip="10.0.1.1", real_ip="10.0.1.1", node_sn="h2", layer="underlay",
+    src_ports=[51_000, 51_001], port=65_300,
+)  # fmt: skip
+REQUEST = Request(
+    request_id="p1", kind="probe", node_sn="h1", fabric="f1", targets=[TARGET], count=10,
+    interval_s=0.5, reason="on demand", operator="me", asked_at="2026-01-01T00:00:00.000Z",
+    expires="2026-01-01T00:00:30.000Z",
+)  # fmt: skip
+EVIDENCE = Evidence(
+    request_id="p1", kind="probe", node_sn="h1", fabric="f1", number=1, state="complete",
+    time="2026-01-01T00:00:06.000Z", sent=1, answered=1,
+    probes=[
+        ProbeResult(
+            "10.0.0.1", 51_000, "10.0.1.1", 65_300, "2026-01-01T00:00:01.000Z", "success", 12.5
+        )
+    ],
+    routes=[
+        RouteResult(
+            "10.0.0.1", 51_000, "10.0.1.1", 65_300, "2026-01-01T00:00:01.000Z", "timeout",
+            ["10.9.0.1", None],
+        )
+    ],
+    counters=[
+        DeviceCounters("mlx5_0/1", "2026-01-01T00:00:01.000Z", {"out_of_sequence": 3})
+    ],
+)  # fmt: skip
+
+
 EXAMPLES: dict[str, msgspec.Struct] = {
     "anomaly": ANOMALY, "incident": INCIDENT, "heartbeat": BEAT, "placement": PLACEMENT,
-    "maintenance": MAINTENANCE,
+    "maintenance": MAINTENANCE, "request": REQUEST, "evidence": EVIDENCE,
 }  # fmt: skip

@@ -1,0 +1,5 @@
+"""Requests of the controller beyond the ping list: bounded probes, traceroutes, host counters.
+
+In: the host's open requests, over the connection of its ping list. Out: ordinary ping records, and
+evidence on skh.evidence. Start reading in ``executor``.
+"""

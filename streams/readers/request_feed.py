@@ -1,0 +1,124 @@
+"""skh.requests and skh.evidence -> the controller: what was asked lately, what agents answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Mapping
+from typing import Any, Final
+
+from confluent_kafka import Consumer, TopicPartition
+
+from schemas import topics
+from schemas.documents.requests import evidence, request
+from schemas.documents.requests.evidence import Evidence
+from schemas.documents.requests.request import Request
+from schemas.signing.headers import FOREIGN_RECORD, Refused
+from streams.admission.admission import Admission
+from streams.errors import BrokerUnreachable
+from streams.kafka.fetch import FETCH, received
+from streams.kafka.offset_ranges import offset_ranges
+
+_log = logging.getLogger(__name__)
+_TIMEOUT_S: Final = 10.0
+_BATCH: Final = 500
+_WAIT_S: Final = 0.2
+_TAIL: Final = 5_000  # messages of a partition: more than can be asked until the last one expires
+_TOPICS: Final = (topics.REQUESTS.name, topics.EVIDENCE.name)
+
+
+class RequestFeed:
+    """All partitions of both topics, from their last documents on; for one event loop.
+
+    admission  decides who may answer
+    refused    documents that cannot be read, or are not their sender's; only rises [count]
+    """
+
+    def __init__(self, kafka: Mapping[str, Any], admission: Admission) -> None:
+        self._kafka = dict(kafka)
+        self._admission = admission
+        self._consumer: Consumer | None = None
+        self._closed = False
+        self._lock = threading.Lock()  # a reading goes on when the task that waits is cancelled
+        self.refused = 0
+
+    async def begin(self) -> list[Request | Evidence]:
+        """The newest documents up to the present ends; raises BrokerUnreachable."""
+        return await asyncio.to_thread(self._begin)
+
+    async def read(self) -> list[Request | Evidence]:
+        """Documents that have arrived since; waits a moment for some."""
+        return await asyncio.to_thread(self._read)
+
+    def close(self) -> None:
+        """Stop reading; blocks until a reading that goes on has ended."""
+        with self._lock:
+            self._closed = True
+            if self._consumer is not None:
+                self._consumer.close()
+                self._consumer = None
+
+    def _begin(self) -> list[Request | Evidence]:
+        with self._lock:
+            if self._closed:
+                return []
+            self._consumer = consumer = Consumer({
+                **self._kafka, **FETCH, "group.id": "skh-controller", "enable.auto.commit": False,
+                "auto.offset.reset": "latest", "log_level": 4,
+            })  # fmt: skip
+            ranges: dict[tuple[str, int], tuple[int, int]] = {}
+            for name in _TOPICS:
+                if not (known := offset_ranges(consumer, name)):
+                    _log.warning(
+                        "%s does not exist; `skeletonhunter topics --create` makes it", name
+                    )
+                for partition, (low, high) in known.items():
+                    ranges[name, partition] = max(low, high - _TAIL), high
+            consumer.assign([TopicPartition(*place, low) for place, (low, _) in ranges.items()])
+            unread = {place: high for place, (low, high) in ranges.items() if high > low}
+            found = []
+            while unread:
+                message = consumer.poll(_TIMEOUT_S)
+                if message is None:
+                    raise BrokerUnreachable(
+                        str(self._kafka.get("bootstrap.servers")),
+                        f"{', '.join(sorted({name for name, _ in unread}))} cannot be read",
+                    )
+                if (document := self._document(message)) is not None:
+                    found.append(document)
+                place = message.topic() or "", message.partition() or 0
+                read_to = (message.offset() or 0) + 1
+                if message.error() is None and read_to >= unread.get(place, 0):
+                    unread.pop(place, None)
+        return found
+
+    def _read(self) -> list[Request | Evidence]:
+        with self._lock:
+            messages = [] if self._consumer is None else self._consumer.consume(_BATCH, _WAIT_S)
+        found = (self._document(message) for message in messages)
+        return [each for each in found if each is not None]
+
+    def _document(self, message: Any) -> Request | Evidence | None:
+        if message.error() is not None:
+            _log.warning("requests: %s", message.error())  # librdkafka tries again
+            return None
+        try:
+            if message.topic() == topics.REQUESTS.name:
+                return request.parse(message.value() or b"")
+            return self._answer(message)
+        except (Refused, ValueError) as why:
+            self.refused += 1
+            _log.warning("%s: offset %d: %s", message.topic(), message.offset(), str(why)[:300])
+        return None
+
+    def _answer(self, message: Any) -> Evidence:
+        """The evidence of a message; raises Refused, ValueError."""
+        plain = received(message)
+        claim = self._admission.claim(topics.EVIDENCE.name, plain, message.partition())
+        found = evidence.parse(plain.value)
+        sender = (found.fabric, found.node_sn)
+        if claim is not None and (claim.client or (claim.fabric, claim.sender) != sender):
+            self._admission.refused[FOREIGN_RECORD] += 1
+            raise Refused(FOREIGN_RECORD, f"evidence of {found.node_sn[:100]!r} from {claim}")
+        return found
