@@ -2,4 +2,5 @@
 
 In: a built fabric. Out: agents' processes with their ping lists; records and heartbeats in files,
 or in Kafka. Start with ``agents.py``; ``collector`` starts ``collect`` as a process of its own.
+``traffic`` is what a training job sends, ``loopback_port`` how agents reach a controller.
 """

@@ -1,0 +1,137 @@
+"""Real agents and a real controller: no agent is given a list, and no file names a container.
+
+Hosts register at the controller and probe what it says; a job is submitted, the rnics of its
+containers are measured while they exchange traffic, and a fault is named.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from builders.controlled_fabric import ControlledFabric, controlled_fabric
+from builders.fabric_site import require_root
+from confluent_kafka import Consumer
+
+from schemas import topics
+from schemas.component_ids import component
+from streams.readers.throughput_rows import decode
+from testbed.netns import Plan
+from testbed.netns.probes.traffic import PAYLOAD_BYTES
+
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
+
+PLAN = Plan(hosts=4, nics=2, hosts_per_tor=2, spines=2, containers=1, tenants=1)
+NAMED_WITHIN_S = 30
+ROUND_S, ROUNDS, BURST_BYTES = 4, 5, 480_000
+#: Headers of VXLAN, UDP, IP and Ethernet, of the tunnel and inside it, of a payload of 1,200 B.
+ON_THE_WIRE = 1 + (50 + 42) / PAYLOAD_BYTES
+#: Probes, traceroutes and address resolution of an rnic in a second, at most [B].
+OTHER_BYTES = 60_000
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[ControlledFabric]:
+    require_root()
+    with controlled_fabric(tmp_path, PLAN) as made:
+        yield made
+
+
+def submit(site: ControlledFabric) -> None:
+    """A job with a container on each host."""
+    containers = [
+        {"node_id": box.node_id, "node_sn": box.node_sn,
+         "endpoints": msgspec.to_builtins(box.endpoints)}
+        for box in site.fabric.topology.containers
+    ]  # fmt: skip
+    job = {"job": "job-0", "fabric": PLAN.fabric, "size": PLAN.hosts, "containers": containers}
+    assert site.operator.post("jobs", json=job).status_code == 201
+
+
+def exchange(site: ControlledFabric) -> int:
+    """Containers send to the next one on each rail, round after round; returns when they began."""
+    begin_s = int(time.time()) + 5
+    senders = []
+    for host in range(PLAN.hosts):
+        pairs = [
+            f"--pair={PLAN.container_address(host, 0, nic)}="
+            f"{PLAN.container_address((host + 1) % PLAN.hosts, 0, nic)}"
+            for nic in range(PLAN.nics)
+        ]
+        command = [
+            sys.executable, "-m", "testbed.netns.probes.traffic", *pairs,
+            "--bytes", str(BURST_BYTES), "--begin", str(begin_s), "--round", str(ROUND_S),
+            "--rounds", str(ROUNDS),
+        ]  # fmt: skip
+        senders.append(site.fabric.popen(f"cont-{host}-0", command))
+    assert [sender.wait(300) for sender in senders] == [0] * PLAN.hosts
+    return begin_s
+
+
+def throughput(site: ControlledFabric, until_s: int) -> dict[str, dict[int, tuple[int, int]]]:
+    """(sent, received) bytes by rnic and second, of what the agents have published so far and
+    until all rnics have a sample of ``until_s``."""
+    found: defaultdict[str, dict[int, tuple[int, int]]] = defaultdict(dict)
+    consumer = Consumer({"bootstrap.servers": site.kafka, "group.id": "test",
+                         "auto.offset.reset": "earliest"})  # fmt: skip
+    consumer.subscribe([topics.THROUGHPUT.name])
+
+    def read() -> bool:
+        for message in consumer.consume(100, 0.25):
+            assert message.error() is None
+            rows = decode(message.value(), dict(message.headers())[topics.CONTENT_TYPE].decode())
+            for ip, time_ns, tx, rx in zip(
+                rows.real_ip, rows.time, rows.tx_bytes, rows.rx_bytes, strict=True
+            ):
+                found[ip][int(time_ns) // 10**9] = int(tx), int(rx)
+        ends = [max(seconds) for seconds in found.values()]
+        return len(ends) == PLAN.hosts * PLAN.nics and min(ends) >= until_s
+
+    site.wait("throughput of all rnics", 60, read)
+    consumer.close()
+    return dict(found)
+
+
+def test_agents_find_their_work_at_the_controller_and_measure_and_a_cut_nic_is_named(
+    site: ControlledFabric,
+) -> None:
+    for host in PLAN.host_names():
+        site.start_host_agent(host, "--layer", "underlay")
+    paths = PLAN.hosts * PLAN.nics
+    site.wait(
+        "rnics are probed", 120, lambda: site.api.get("summary").json()["paths_watched"] > paths
+    )
+    submit(site)
+    began_s = exchange(site)
+    check_counters(throughput(site, began_s + ROUNDS * ROUND_S), began_s)
+    (learnt,) = site.operator.get("jobs/job-0/skeleton").json()["fabrics"]
+    assert learnt["seconds"] > ROUNDS * ROUND_S, "the controller has them too"
+
+    assert site.incidents() == [], "no fault, no incident"
+    cut = component("rnic", PLAN.nic_address(1, 1))
+    site.fabric.nic_down("host-1", 1)
+    site.wait(
+        f"{cut} is named", NAMED_WITHIN_S,
+        lambda: any(cut in each["tie_set"] for each in site.incidents()),
+    )  # fmt: skip
+
+
+def check_counters(counted: dict[str, dict[int, tuple[int, int]]], began_s: int) -> None:
+    """Each burst is in the second in which it was sent, with its bytes, and in no other."""
+    burst = BURST_BYTES * ON_THE_WIRE
+    assert counted.keys() == {
+        PLAN.nic_address(host, nic) for host in range(PLAN.hosts) for nic in range(PLAN.nics)
+    }
+    for ip, seconds in counted.items():
+        during = {s - began_s: both for s, both in seconds.items() if s >= began_s}
+        bursts = during.keys() & {number * ROUND_S for number in range(ROUNDS)}
+        assert bursts, f"{ip}: all are gaps"
+        for second in bursts:
+            for counter in during[second]:
+                assert burst <= counter <= burst + OTHER_BYTES, (ip, second)
+        assert all(max(during[s]) < OTHER_BYTES for s in during.keys() - bursts), ip
