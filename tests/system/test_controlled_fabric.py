@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from builders.controlled_fabric import ControlledFabric, controlled_fabric
+from builders.controller.controlled_fabric import ControlledFabric, controlled_fabric
 from builders.fabric_site import require_root
 from confluent_kafka import Consumer
 
