@@ -317,6 +317,19 @@ AGENT_LIST: Final = Metric(
     "Reads of the ping list, by outcome: read, failed, hanging (did not return), unexpected "
     "(internal error), refused (valid, but the agent could not apply it)", ("outcome",),
 )  # fmt: skip
+AGENT_REQUESTS: Final = Metric(
+    "skh_agent_requests_total", "counter",
+    "Requests of the controller, by outcome: taken; of these complete, refused, expired, withdrawn "
+    "(the rest runs)", ("outcome",),
+)  # fmt: skip
+AGENT_REQUESTS_RUNNING: Final = Metric(
+    "skh_agent_requests_running", "gauge", "Requests of the controller that run"
+)
+AGENT_REQUEST_READINGS: Final = Metric(
+    "skh_agent_request_readings_total", "counter",
+    "Questions for requests to the controller, by outcome: read, failed; and invalid, requests "
+    "that could not be used", ("outcome",),
+)  # fmt: skip
 AGENT_LIST_AGE: Final = Metric(
     "skh_agent_list_age_seconds", "gauge",
     "Time since the last successful read of the ping list [s]",

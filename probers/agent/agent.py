@@ -9,6 +9,8 @@ from random import Random
 from time import monotonic_ns, time_ns
 from typing import Final
 
+import msgspec
+
 from probers.agent.fault_log import FaultLog, count_faults
 from probers.agent.options import Options
 from probers.agent.probe_control import ProbeControl
@@ -18,15 +20,20 @@ from probers.health.status import AgentStatus
 from probers.net.responder import Responder
 from probers.net.socket_pool import MAX_SOCKETS, SocketPool
 from probers.ping_list.document import PingList
-from probers.probing.traceroute import Tracer
-from probers.probing.udp import UdpEngine
+from probers.probing.traceroute import Trace, Tracer
+from probers.probing.udp import Burst, UdpEngine
 from probers.process.log import log_event
 from probers.process.loop import Callback, Loop
 from probers.process.thread_failures import describe_error
 from probers.publishing.batcher import Batcher
 from probers.publishing.publisher import Publisher
 from probers.publishing.record import ping_record, trace_record
+from probers.requests.checks import Own
+from probers.requests.executor import TICK_NS, RequestExecutor
+from probers.requests.host_facts import HostFacts
+from probers.requests.limits import RequestLimits
 from schemas import topics
+from schemas.documents.requests.evidence import Evidence
 from schemas.metrics import Sample
 
 _SECOND_NS: Final = 1_000_000_000
@@ -69,15 +76,15 @@ class Agent:
         self._engine = UdpEngine(
             self.loop,
             self._sockets,
-            lambda burst: self._batcher.add(ping_record(burst, self._cpu_steal)),
+            self._on_burst,
             timeout_s=options.timeout_s,
         )
-        self._tracer = Tracer(
-            self.loop, self._sockets, lambda trace: self._batcher.add(trace_record(trace))
-        )
+        self._tracer = Tracer(self.loop, self._sockets, self._on_trace)
         self._control = ProbeControl(
             options, self.loop, self._sockets, self._responder, self._engine, self._tracer, random
         )
+        self.requests = self._executor(options)
+        self._control.also_used = lambda: self.requests.addresses
         self._fault_log = FaultLog(lambda: count_faults(
             self.loop, self._sockets, self._responder, self._engine, self._tracer, publisher
         ))  # fmt: skip
@@ -92,6 +99,7 @@ class Agent:
         """Serve until the loop is stopped, then publish everything that was measured."""
         self.loop.call_every(_SECOND_NS, self._tick)
         self.loop.call_every(_SECOND_NS, self._control.reply_tracer.trace_due)
+        self.loop.call_every(TICK_NS, self.requests.tick)
         self.loop.call_every(60 * _SECOND_NS, self._fault_log.write)
         try:
             self.loop.run()
@@ -125,6 +133,7 @@ class Agent:
             kind = type(why).__name__
             self.status.stopped_why = f"the ping list cannot be applied ({kind}: {why})"
             self._on_list_refused()
+        self.requests.list_changed()
 
     def _tick(self) -> None:
         self._cpu_steal = self._cpu.read()
@@ -149,6 +158,33 @@ class Agent:
                 self._lists_refused,
             ),
             *counters.of_loop(self.loop, self._delay_ns, self._publisher),
+            *self.requests.samples(),
+        )  # fmt: skip
+
+    def _on_burst(self, burst: Burst) -> None:
+        self._batcher.add(ping_record(burst, self._cpu_steal))
+        self.requests.burst_done(burst)
+
+    def _on_trace(self, trace: Trace) -> None:
+        self._batcher.add(trace_record(trace))
+        self.requests.trace_done(trace)
+
+    def _executor(self, options: Options) -> RequestExecutor:
+        """Does requests over this agent's engine, for the endpoints of its list."""
+        node_sn, limits = options.node_sn, RequestLimits(rate=options.request_rate)
+
+        def own() -> Own:
+            lost = self.status.stopped_why is not None
+            return Own(node_sn, self._control.document, lost, options.allowed, options.listen_port)
+
+        def publish(evidence: Evidence) -> None:
+            raw = msgspec.json.encode(evidence)
+            self._publisher.publish(topics.EVIDENCE.name, node_sn, raw, topics.JSON)
+
+        return RequestExecutor(
+            self.loop, own, self._engine.probe, self._tracer.trace, publish,
+            self._control.close_unused,
+            facts=HostFacts(options.flow_table_command, limits), limits=limits,
         )  # fmt: skip
 
     def _send_heartbeat(self, *, alive: bool) -> None:

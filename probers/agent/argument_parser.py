@@ -76,6 +76,12 @@ def parser() -> argparse.ArgumentParser:
         help="requests a second; no list raises it (default %(default)g)")  # fmt: skip
     add("--answer-rate", type=_positive, default=200.0, metavar="N",
         help="replies a second to one source address (default %(default)g)")  # fmt: skip
+    add("--request-rate", type=_not_negative, default=50.0, metavar="N",
+        help="packets a second for the controller's requests; 0: it does none (default "
+        "%(default)g)")  # fmt: skip
+    add("--flow-table-command", default="", metavar="COMMAND",
+        help="prints the flow table when the controller asks for it, without a shell; e.g. "
+        "'/usr/bin/ovs-appctl dpctl/dump-flows' (default: none)")  # fmt: skip
     add("--list-interval", type=_positive, default=10.0, metavar="S",
         help="between readings of the list (default %(default)s)")  # fmt: skip
     add("--connect-timeout", type=_positive, default=10.0, metavar="S",

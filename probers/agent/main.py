@@ -28,6 +28,7 @@ from probers.publishing.relay import Headers, Relay, RelayError
 from probers.publishing.relay.limits import Limits
 from probers.publishing.signer import Signer
 from probers.rdma.verbs import RdmaError, device_names
+from probers.requests.client import RequestClient
 from probers.throughput.port_counters import PortCounters
 from probers.throughput.reporter import ThroughputReporter
 from schemas import crash_report, topics
@@ -86,6 +87,7 @@ def _serve(options: Options, publisher: Publisher) -> int:
     publisher.connect(options.connect_timeout_s)
     relays = _relays(options, publisher, share.connections)
     throughput = _throughput(options, publisher, agent)
+    requests = _requests(options, agent)
     health: HealthServer | None = None
     if options.health_listen is not None:
         pages = Pages(agent.status, poller, relays, throughput)
@@ -95,6 +97,8 @@ def _serve(options: Options, publisher: Publisher) -> int:
     if first is not None:
         agent.offer(first)
     poller.start()
+    if requests is not None:
+        requests.start()
     if throughput is not None:
         throughput.start()
     gc.freeze()  # everything loaded so far stays: later collections need not visit it
@@ -105,6 +109,8 @@ def _serve(options: Options, publisher: Publisher) -> int:
     except LoopError as why:
         failure = str(why)
     poller.stop()
+    if requests is not None:
+        requests.stop()
     if throughput is not None:
         throughput.close()
     if health is not None:
@@ -145,6 +151,16 @@ def _throughput(options: Options, publisher: Publisher, agent: Agent) -> Through
         publisher, options.node_sn, options.encoding, lambda: agent.status.job_rnics,
         PortCounters(options.throughput, options.throughput_sources),
     )  # fmt: skip
+
+
+def _requests(options: Options, agent: Agent) -> RequestClient | None:
+    """Asks the controller for requests, where there is one and the agent may do some."""
+    if not options.controller or not options.request_rate:
+        return None
+    todo = agent.requests
+    return RequestClient(
+        options.controller, options.node_sn, options.token, todo.offer, todo.readings
+    )
 
 
 def _check_rdma() -> None:

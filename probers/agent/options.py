@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 
@@ -43,6 +44,8 @@ class Options:
     allowed: tuple[IPv4Network, ...]
     max_rate: float
     answer_rate: float
+    request_rate: float
+    flow_table_command: tuple[str, ...]
     list_interval_s: float
     connect_timeout_s: float
     layer: Layer | None
@@ -78,6 +81,8 @@ def parse(argv: list[str] | None) -> Options:
         allowed=tuple(args.allow_cidr or [IPv4Network("127.0.0.0/8")]),
         max_rate=args.max_rate,
         answer_rate=args.answer_rate,
+        request_rate=args.request_rate,
+        flow_table_command=_command(args.flow_table_command),
         list_interval_s=args.list_interval,
         connect_timeout_s=args.connect_timeout,
         layer=args.layer,
@@ -116,6 +121,19 @@ def _throughput(args: argparse.Namespace) -> Kind | None:
         if wanted == kind:
             return kind
     raise UsageError(f"{THROUGHPUT_VARIABLE}={wanted}: give one of {', '.join(KINDS)}, off")
+
+
+def _command(text: str) -> tuple[str, ...]:
+    """The argv of a command, which is run without a shell."""
+    try:
+        argv = tuple(shlex.split(text))
+    except ValueError as why:
+        raise UsageError(f"--flow-table-command {text!r}: {why}") from why
+    if argv and not (os.path.isabs(argv[0]) and os.access(argv[0], os.X_OK)):
+        raise UsageError(
+            f"--flow-table-command {text!r}: give the full path of a program and its arguments"
+        )
+    return argv
 
 
 def _read_key(path: str | None) -> Key:

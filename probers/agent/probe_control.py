@@ -8,6 +8,7 @@ controller does not look like a lost network.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 from typing import Final
 
@@ -15,6 +16,7 @@ from probers.agent import probe_plan
 from probers.agent.endpoint_binder import EndpointBinder
 from probers.agent.options import Options
 from probers.net.five_tuple import FiveTuple
+from probers.net.packet import Address
 from probers.net.responder import Responder
 from probers.net.socket_pool import SocketPool
 from probers.ping_list.controller import Ready
@@ -62,6 +64,9 @@ class ProbeControl:
         self.job_rnics = JobRnics()
         #: Five-tuples of the list: probed, sockets, forbidden (see schemas.metrics).
         self.five_tuples: Counter[str] = Counter()
+        #: Addresses that others than the list need: those of requests.
+        self.also_used: Callable[[], set[Address]] = set
+        self._flows: list[FiveTuple] = []
 
     def apply(self, document: PingList | None) -> str | None:
         """Serve and probe what the list says; None: the list is lost.
@@ -116,6 +121,10 @@ class ProbeControl:
         self.reply_tracer.replace({}, 0.0, 1.0)
         self._close_unused([])
 
+    def close_unused(self) -> None:
+        """Close the sockets that neither the list nor requests need any more."""
+        self._close_unused(self._flows)
+
     def bind(self) -> None:
         """Open the responder's socket on every own endpoint that has none."""
         self.binder.bind(own.ip for own in self.document.endpoints)
@@ -151,12 +160,13 @@ class ProbeControl:
         self._traces.replace(traced, interval_s, first_s)
         self.reply_tracer.replace(peers, interval_s, rate)
 
-    def _listening(self) -> set[tuple[str, int]]:
+    def _listening(self) -> set[Address]:
         return {(own.ip, self._options.listen_port) for own in self.document.endpoints}
 
     def _close_unused(self, flows: list[FiveTuple]) -> None:
         """Close the sockets that neither reply nor probe; their descriptors are free at once."""
-        addresses = self._listening().union(flow.src for flow in flows)
+        self._flows = flows
+        addresses = self._listening().union((flow.src for flow in flows), self.also_used())
         self._sockets.close_except(addresses)
         self._tracer.cancel_except(addresses)
         self.binder.retain({own.ip for own in self.document.endpoints})
