@@ -1,6 +1,7 @@
 """The agent of every training host: measures paths, answers its peers, publishes records.
 
     ping_list/   the document that names endpoints and targets     -> PingList
+    containers/  agents of this host's containers                  <-> unix socket
     process/     event loop, log, failed threads
     net/         packets, sockets, responder                       <-> the fabric
     probing/     schedules, UDP probes, traceroutes                -> Burst, Trace

@@ -359,6 +359,15 @@ AGENT_LOOP_ERRORS: Final = Metric(
     "skh_agent_callback_errors_total", "counter",
     "Exceptions in the agent's event loop; each costs one probe, datagram or turn",
 )  # fmt: skip
+AGENT_CONTAINERS: Final = Metric(
+    "skh_agent_container_connections", "gauge",
+    "Connections of containers' agents to their host's agent",
+)  # fmt: skip
+AGENT_CONTAINER_EVENTS: Final = Metric(
+    "skh_agent_container_connections_total", "counter",
+    "Connections of containers' agents: accepted; refused, by reason: malformed, too-much, "
+    "unknown-peer, ambiguous, connections, replaced; failed (internal errors)", ("event",),
+)  # fmt: skip
 AGENT_THROUGHPUT: Final = Metric(
     "skh_agent_throughput_samples_total", "counter",
     "Seconds of rnics that containers use, by outcome: sampled; gaps: missed (the agent did not "

@@ -13,7 +13,7 @@ import msgspec
 
 from probers.agent.fault_log import FaultLog, count_faults
 from probers.agent.options import Options
-from probers.agent.probe_control import ProbeControl
+from probers.agent.probe_control import Announced, ProbeControl
 from probers.health import counters
 from probers.health.heartbeat import AgentIdentity, CpuSteal, heartbeat
 from probers.health.status import AgentStatus
@@ -52,16 +52,18 @@ class Agent:
         max_sockets: int = MAX_SOCKETS,
         on_tick: Callback = lambda: None,
         on_list_refused: Callback = lambda: None,
+        announced: Announced | None = None,
     ) -> None:
         """on_tick          called once a second
         on_list_refused  called when an offered list could not be applied: offer it again
+        announced        see ``ProbeControl``
         """
         self.loop = Loop(self._on_callback_error)
         self._publisher = publisher
         self._on_tick, self._on_list_refused = on_tick, on_list_refused
         self._identity = AgentIdentity(
             node_sn=options.node_sn,
-            scope=f"{options.layer or ''}/{options.node_id or ''}".removesuffix("/"),
+            scope=options.scope,
             instance=os.urandom(8).hex(),
             started_ns=time_ns(),
             version=_version(),
@@ -81,8 +83,9 @@ class Agent:
         )
         self._tracer = Tracer(self.loop, self._sockets, self._on_trace)
         self._control = ProbeControl(
-            options, self.loop, self._sockets, self._responder, self._engine, self._tracer, random
-        )
+            options, self.loop, self._sockets, self._responder, self._engine, self._tracer, random,
+            announced,
+        )  # fmt: skip
         self.requests = self._executor(options)
         self._control.also_used = lambda: self.requests.addresses
         self._fault_log = FaultLog(lambda: count_faults(

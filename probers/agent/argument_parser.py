@@ -54,6 +54,9 @@ def parser() -> argparse.ArgumentParser:
     )
     source.add_argument("--controller", default="", metavar="URL",
         help="or the controller, with which the agent registers its host")  # fmt: skip
+    source.add_argument("--host-agent", default="", metavar="PATH",
+        help="or the socket of the host's agent (its --containers-listen): this is a container's "
+        "agent, in the container's network")  # fmt: skip
     add("--token-file", metavar="PATH",
         help="this host's token for --controller (`skeletonhunter keys token`)")  # fmt: skip
     add("--publish", required=True, metavar="PLACE", help="unix:PATH, kafka:HOST:PORT, file:PATH")
@@ -103,6 +106,9 @@ def parser() -> argparse.ArgumentParser:
     add("--throughput-source", type=_source, action="append", metavar="IP=SOURCE",
         help="counters of the rnic with this address: rdma:DEVICE/PORT or net:INTERFACE, "
         "repeatable")  # fmt: skip
+    add("--containers-listen", default="", metavar="PATH",
+        help="a unix socket on which containers get their lists and say that they are ready; to be "
+        "mounted into them")  # fmt: skip
     add("--sender-key-file", metavar="PATH", help="this host's key (`skeletonhunter keys host`), "
         f"with which messages are signed; or environment variable {KEY_FILE_VARIABLE}")  # fmt: skip
     add(

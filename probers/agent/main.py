@@ -12,12 +12,12 @@ from typing import Final
 from probers.agent import options as command_line
 from probers.agent.agent import Agent
 from probers.agent.descriptor_limits import raise_file_limit, shares
+from probers.agent.list_source import ListSource
 from probers.agent.options import Options, UsageError
+from probers.containers.server import ContainerServer
 from probers.health.pages import Pages
 from probers.health.server import HealthServer
-from probers.ping_list.controller import PAUSE_S, TOTAL_DEADLINE_S, ControllerClient
-from probers.ping_list.document import PingList, PingListError, check_owner
-from probers.ping_list.poller import PingListPoller
+from probers.ping_list.document import PingListError
 from probers.process.log import log_event
 from probers.process.loop import LoopError
 from probers.process.thread_failures import ThreadFailures
@@ -68,35 +68,35 @@ def _main(argv: list[str] | None) -> int:
 
 def _serve(options: Options, publisher: Publisher) -> int:
     share = shares(raise_file_limit())
+    containers = ContainerServer(options.containers_listen) if options.containers_listen else None
     agent = Agent(
         options,
         publisher,
         Random(),  # noqa: S311  # spreads probes in time; no secret depends on it
         max_sockets=share.sockets,
-        on_tick=lambda: poller.watchdog_tick(),
-        on_list_refused=lambda: poller.report_unchanged(),
+        on_tick=lambda: lists.poller.watchdog_tick(),
+        on_list_refused=lambda: lists.poller.report_unchanged(),
+        announced=None if containers is None else containers.ready,
     )
     loop = agent.loop
     thread_failures = ThreadFailures(loop.stop).install()
-    poller = _poller(options, agent)
-    first: PingList | None = None
-    if options.controller or options.ping_list.startswith(("http://", "https://")):
-        poller.poll()  # a controller that is away for a while must not stop the agent's replies
-    else:
-        first = poller.read()
+    lists = ListSource(options, agent, containers)
+    first = lists.first()
     publisher.connect(options.connect_timeout_s)
     relays = _relays(options, publisher, share.connections)
     throughput = _throughput(options, publisher, agent)
     requests = _requests(options, agent)
     health: HealthServer | None = None
     if options.health_listen is not None:
-        pages = Pages(agent.status, poller, relays, throughput)
+        pages = Pages(agent.status, lists.poller, relays, throughput, containers)
         health = HealthServer(*options.health_listen, pages).start()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: loop.stop())
+        signal.signal(number, lambda *_: lists.end(loop))
     if first is not None:
         agent.offer(first)
-    poller.start()
+    lists.start()
+    if containers is not None:
+        containers.start()
     if requests is not None:
         requests.start()
     if throughput is not None:
@@ -108,7 +108,9 @@ def _serve(options: Options, publisher: Publisher) -> int:
         agent.run()
     except LoopError as why:
         failure = str(why)
-    poller.stop()
+    lists.stop()
+    if containers is not None:
+        containers.close()
     if requests is not None:
         requests.stop()
     if throughput is not None:
@@ -121,27 +123,6 @@ def _serve(options: Options, publisher: Publisher) -> int:
     log_event("warning" if undelivered else "info", "stopped", undelivered=undelivered)
     failure = failure or thread_failures.first
     return 0 if failure is None else _fail(crash_report.INTERNAL_ERROR, failure)
-
-
-def _poller(options: Options, agent: Agent) -> PingListPoller:
-    def check(document: PingList, where: str) -> None:
-        check_owner(document, where, options.node_sn, options.fabric)
-
-    def unreadable(why: str) -> None:
-        log_event("error", "ping-list-unreadable", why=why)
-
-    interval_s = options.list_interval_s
-    if not options.controller:
-        return PingListPoller(
-            options.ping_list, check, agent.offer, unreadable, interval_s=interval_s
-        )
-    client = ControllerClient(
-        options.controller, options.node_sn, options.token, lambda: agent.status.ready
-    )
-    return PingListPoller(
-        client.location, check, agent.offer, unreadable,
-        interval_s=interval_s, pause_s=PAUSE_S, deadline_s=TOTAL_DEADLINE_S, fetch=client,
-    )  # fmt: skip
 
 
 def _throughput(options: Options, publisher: Publisher, agent: Agent) -> ThroughputReporter | None:

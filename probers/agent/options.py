@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import socket
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 
@@ -31,6 +32,8 @@ class Options:
 
     ping_list: str
     controller: str
+    host_agent: str
+    containers_listen: str
     token: str = field(repr=False)
     publish: str
     node_sn: str
@@ -60,6 +63,13 @@ class Options:
     sender_key: HostKey | None = field(repr=False)
     kafka: dict[str, str] = field(repr=False)
 
+    @property
+    def scope(self) -> str:
+        """Which part of the host the agent serves, as in heartbeats. A container that does not know
+        its node_id is known by its host name."""
+        name = self.node_id or (socket.gethostname() if self.host_agent else "")
+        return f"{self.layer or ''}/{name}".removesuffix("/")
+
 
 def parse(argv: list[str] | None) -> Options:
     """Options from the command line; raises UsageError, or SystemExit from argparse."""
@@ -68,6 +78,8 @@ def parse(argv: list[str] | None) -> Options:
     return Options(
         ping_list=args.ping_list,
         controller=args.controller,
+        host_agent=args.host_agent,
+        containers_listen=args.containers_listen,
         token=_token(args.controller, args.token_file),
         publish=args.publish,
         node_sn=args.node_sn,
@@ -85,7 +97,7 @@ def parse(argv: list[str] | None) -> Options:
         flow_table_command=_command(args.flow_table_command),
         list_interval_s=args.list_interval,
         connect_timeout_s=args.connect_timeout,
-        layer=args.layer,
+        layer=_layer(args),
         node_id=args.node_id,
         encoding=args.encoding,
         compression=args.compression,
@@ -108,9 +120,26 @@ def _token(controller: str, path: str | None) -> str:
     return read_token(path) if path is not None else ""
 
 
+def _layer(args: argparse.Namespace) -> Layer | None:
+    """Containers have agents of their own: the host's agent serves its rnics, they the overlay."""
+    needed: Layer | None = None
+    if args.containers_listen:
+        needed, option = "underlay", "--containers-listen"
+        if args.node_id is not None or args.host_agent:
+            raise UsageError("--containers-listen is for a host's agent, not for a container's")
+    if args.host_agent:
+        needed, option = "overlay", "--host-agent"
+    if needed is None or args.layer is None:
+        found: Layer | None = needed or args.layer
+        return found
+    if args.layer != needed:
+        raise UsageError(f"{option} serves the {needed}; leave out --layer {args.layer}")
+    return needed
+
+
 def _throughput(args: argparse.Namespace) -> Kind | None:
     """Which counters to read; None: none. An agent of containers only does not see the host's."""
-    if args.layer == "overlay" or args.node_id is not None:
+    if args.layer == "overlay" or args.node_id is not None or args.host_agent:
         return None
     wanted = args.throughput or os.environ.get(THROUGHPUT_VARIABLE)
     if not wanted:

@@ -8,7 +8,7 @@ controller does not look like a lost network.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from random import Random
 from typing import Final
 
@@ -23,6 +23,7 @@ from probers.ping_list.controller import Ready
 from probers.ping_list.document import (
     JobRnics,
     PingList,
+    containers,
     job_rnics,
     restrict,
     split_by_permission,
@@ -34,6 +35,8 @@ from probers.probing.udp import UdpEngine
 from probers.process.log import log_event
 from probers.process.loop import Loop
 
+#: Containers of the list -> those that are ready; None: that is not known yet.
+Announced = Callable[[Collection[str]], tuple[str, ...] | None]
 #: Share of --max-rate that traces may use, and requests that one trace takes on average.
 _TRACE_SHARE, _REQUESTS_PER_TRACE = 0.2, 6.0
 EMPTY: Final = PingList(node_sn="-")
@@ -51,7 +54,10 @@ class ProbeControl:
         engine: UdpEngine,
         tracer: Tracer,
         random: Random,
+        announced: Announced | None = None,
     ) -> None:
+        """announced  which containers of the host are ready, where they have agents of their own"""
+        self._announced = announced
         self._options, self._sockets, self._engine = options, sockets, engine
         self._tracer = tracer
         self._probes = Schedule(loop, self._probe, random)
@@ -62,6 +68,7 @@ class ProbeControl:
         self.document, self.fabric = EMPTY, options.fabric or "default"
         #: Of the last list, whatever part of it this agent serves; also while the list is lost.
         self.job_rnics = JobRnics()
+        self._placed: frozenset[str] = frozenset()
         #: Five-tuples of the list: probed, sockets, forbidden (see schemas.metrics).
         self.five_tuples: Counter[str] = Counter()
         #: Addresses that others than the list need: those of requests.
@@ -80,6 +87,7 @@ class ProbeControl:
             return why
         options = self._options
         self.job_rnics = job_rnics(document)
+        self._placed = containers(document)
         document = restrict(document, layer=options.layer, node_id=options.node_id)
         targets, forbidden = split_by_permission(document.targets, options.allowed)
         if forbidden:
@@ -132,12 +140,15 @@ class ProbeControl:
     def ready(self) -> Ready:
         """What answers probes. Only an agent of a whole host may speak for its containers."""
         own, unbound = self.document.endpoints, self.binder.unbound
+        answering = len(own) - len(unbound)
+        if self._announced is not None and self.document is not EMPTY:
+            return Ready(self._announced(self._placed), len(unbound), answering)
         part = self._options.layer is not None or self._options.node_id is not None
         if part or self.document is EMPTY:  # without a list it does not know its containers
-            return Ready(None, len(unbound))
+            return Ready(None, len(unbound), answering)
         waiting = {each.node_id for each in own if each.ip in unbound}
         served = {each.node_id for each in own if each.layer == "overlay" and each.node_id}
-        return Ready(tuple(sorted(served - waiting)), len(unbound))
+        return Ready(tuple(sorted(served - waiting)), len(unbound), answering)
 
     def _schedule_probes(self, flows: list[FiveTuple]) -> float:
         """Probe the flows at most at --max-rate; returns the interval [s]."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from time import monotonic_ns
 
+from probers.containers.server import ContainerServer
 from probers.health.heartbeat import AgentIdentity
 from probers.net.responder import Responder
 from probers.net.socket_pool import SocketPool
@@ -92,6 +93,12 @@ def of_threads(poller: PingListPoller, relays: Sequence[Relay]) -> Iterator[Samp
 def of_throughput(counts: Counter[str]) -> Iterator[Sample]:
     """Seconds of rnics whose throughput was measured, or why not."""
     yield from _by_label(metrics.AGENT_THROUGHPUT, counts, ())
+
+
+def of_containers(server: ContainerServer) -> Iterator[Sample]:
+    """Connections of containers."""
+    yield Sample(metrics.AGENT_CONTAINERS, server.connections)
+    yield from _by_label(metrics.AGENT_CONTAINER_EVENTS, server.counts, ("accepted", "malformed"))
 
 
 def _by_label(metric: Metric, counts: Counter[str], always: tuple[str, ...]) -> Iterator[Sample]:

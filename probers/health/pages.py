@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic_ns
 from typing import Final
 
+from probers.containers.server import ContainerServer
 from probers.health import counters, exposition
 from probers.health.server import Page
 from probers.health.status import AgentStatus
@@ -31,10 +32,11 @@ class Pages:
         poller: PingListPoller,
         relays: Sequence[Relay] = (),
         throughput: ThroughputReporter | None = None,
+        containers: ContainerServer | None = None,
         now_ns: Callable[[], int] = monotonic_ns,
     ) -> None:
         self._status, self._poller, self._relays, self._now_ns = status, poller, relays, now_ns
-        self._throughput = throughput
+        self._throughput, self._containers = throughput, containers
 
     def __call__(self, path: str, requests: Counter[str]) -> Page:
         """The page at ``path``; ``requests``: the server's counts so far."""
@@ -50,6 +52,8 @@ class Pages:
         samples = [*self._status.samples, *counters.of_threads(self._poller, self._relays)]
         if self._throughput is not None:
             samples += counters.of_throughput(self._throughput.counts)
+        if self._containers is not None:
+            samples += counters.of_containers(self._containers)
         samples.append(Sample(metrics.AGENT_READY, self._not_ready() is None))
         for outcome in ("served", "refused", "failed"):
             samples.append(Sample(metrics.AGENT_HEALTH_REQUESTS, requests[outcome], (outcome,)))

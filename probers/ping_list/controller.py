@@ -6,6 +6,7 @@ when the controller does not answer, and loses it after three failures in a row.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from time import monotonic
 from typing import Any, Final, Protocol
@@ -32,10 +33,12 @@ class Ready(msgspec.Struct, frozen=True):
 
     containers  whose endpoints all answer probes; None: this agent does not serve whole containers
     missing     own endpoints that do not answer yet [count]
+    served      own endpoints that do [count]
     """
 
     containers: tuple[str, ...] | None = None
     missing: int = 0
+    served: int = 0
 
 
 class _Registered(msgspec.Struct, frozen=True):
@@ -69,7 +72,7 @@ class Ask(Protocol):
 
 
 class ControllerClient:
-    """Reads the list of one host; for one thread.
+    """Reads the list of one host; for one thread, but ``register_changes``.
 
     url    of the controller, as http://controller:8770
     ready  called before each request
@@ -92,19 +95,30 @@ class ControllerClient:
         self._etag, self._list = "", b""
         self._registered = Ready()
         self._unknown = False
+        self._registering = threading.Lock()
         self._again_s: float | None = None  # None: the controller may not know of this agent
 
     def __call__(self, location: str, deadline_s: float) -> bytes:
         """The list, after a wait for a change of the one that was read last; raises
         PingListError."""
-        ready = self._ready()
         try:
-            if self._again_s is None or self._clock() >= self._again_s or self._differs(ready):
-                self._register(ready)
+            with self._registering:
+                ready = self._ready()
+                due = self._again_s is None or self._clock() >= self._again_s
+                if due or self._differs(ready):
+                    self._register(ready)
             return self._read(location, ready)
         except PingListError:
             self._again_s = None
             raise
+
+    def register_changes(self) -> None:
+        """Register at once if the ready containers are others than those that were registered last,
+        while the list's thread waits for a change; raises PingListError. Safe in any thread."""
+        with self._registering:
+            ready = self._ready()
+            if self._again_s is not None and ready.containers != self._registered.containers:
+                self._register(ready)
 
     def _differs(self, ready: Ready) -> bool:
         return self._unknown or ready.containers != self._registered.containers

@@ -129,6 +129,11 @@ def job_rnics(document: PingList) -> JobRnics:
     return JobRnics(document.fabric, tuple(sorted(used)))
 
 
+def containers(document: PingList) -> frozenset[str]:
+    """node_ids of the containers of a host's whole document."""
+    return frozenset(own.node_id for own in document.endpoints if own.layer == "overlay") - {""}
+
+
 def split_by_permission(
     targets: Iterable[Target], allowed: Sequence[IPv4Network]
 ) -> tuple[list[Target], list[Target]]:

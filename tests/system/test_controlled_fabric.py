@@ -6,17 +6,19 @@ containers are measured while they exchange traffic, and a fault is named.
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pytest
 from builders.controller.controlled_fabric import ControlledFabric, controlled_fabric
 from builders.fabric_site import require_root
-from confluent_kafka import Consumer
 
 from schemas import topics
 from schemas.component_ids import component
@@ -53,6 +55,38 @@ def submit(site: ControlledFabric) -> None:
     assert site.operator.post("jobs", json=job).status_code == 201
 
 
+def start_agents(site: ControlledFabric) -> None:
+    """On each host its own agent, and one in its container's network."""
+    for host, box in zip(PLAN.host_names(), PLAN.container_names(), strict=True):
+        socket = site.containers_socket(host)
+        site.start_host_agent(host, "--containers-listen", str(socket))
+        site.wait(f"the socket of {host}", 60, socket.exists)
+        site.start_container_agent(box, host)
+
+
+def states(site: ControlledFabric) -> Counter[str]:
+    """Containers of the job by state."""
+    job = site.operator.get("jobs/job-0").json()
+    return Counter(each["state"] for each in job["containers"])
+
+
+def await_pairs(site: ControlledFabric, layer: str) -> None:
+    """Return when each endpoint of the layer has had answers from another host."""
+    answered: set[str] = set()
+
+    def read() -> bool:
+        for payload, _ in site.messages(topics.PINGS.name):
+            rows = pa.ipc.open_stream(payload).read_all().to_pylist()
+            answered.update(
+                row["src_ip"] for row in rows
+                if (row["agent_type"], row["dial"]) == (layer, "success")
+                and row["src_node_sn"] != row["dst_node_sn"]
+            )  # fmt: skip
+        return len(answered) == PLAN.hosts * PLAN.nics
+
+    site.wait(f"{layer}: all endpoints have answers", 120, read)
+
+
 def exchange(site: ControlledFabric) -> int:
     """Containers send to the next one on each rail, round after round; returns when they began."""
     begin_s = int(time.time()) + 5
@@ -77,14 +111,10 @@ def throughput(site: ControlledFabric, until_s: int) -> dict[str, dict[int, tupl
     """(sent, received) bytes by rnic and second, of what the agents have published so far and
     until all rnics have a sample of ``until_s``."""
     found: defaultdict[str, dict[int, tuple[int, int]]] = defaultdict(dict)
-    consumer = Consumer({"bootstrap.servers": site.kafka, "group.id": "test",
-                         "auto.offset.reset": "earliest"})  # fmt: skip
-    consumer.subscribe([topics.THROUGHPUT.name])
 
     def read() -> bool:
-        for message in consumer.consume(100, 0.25):
-            assert message.error() is None
-            rows = decode(message.value(), dict(message.headers())[topics.CONTENT_TYPE].decode())
+        for payload, content_type in site.messages(topics.THROUGHPUT.name):
+            rows = decode(payload, content_type)
             for ip, time_ns, tx, rx in zip(
                 rows.real_ip, rows.time, rows.tx_bytes, rows.rx_bytes, strict=True
             ):
@@ -93,26 +123,28 @@ def throughput(site: ControlledFabric, until_s: int) -> dict[str, dict[int, tupl
         return len(ends) == PLAN.hosts * PLAN.nics and min(ends) >= until_s
 
     site.wait("throughput of all rnics", 60, read)
-    consumer.close()
     return dict(found)
 
 
 def test_agents_find_their_work_at_the_controller_and_measure_and_a_cut_nic_is_named(
     site: ControlledFabric,
 ) -> None:
-    for host in PLAN.host_names():
-        site.start_host_agent(host, "--layer", "underlay")
-    paths = PLAN.hosts * PLAN.nics
-    site.wait(
-        "rnics are probed", 120, lambda: site.api.get("summary").json()["paths_watched"] > paths
-    )
+    start_agents(site)
     submit(site)
+    site.wait("all containers are ready", 60, lambda: states(site) == {"ready": PLAN.hosts})
+    await_pairs(site, "underlay")
+    await_pairs(site, "overlay")
     began_s = exchange(site)
     check_counters(throughput(site, began_s + ROUNDS * ROUND_S), began_s)
     (learnt,) = site.operator.get("jobs/job-0/skeleton").json()["fabrics"]
     assert learnt["seconds"] > ROUNDS * ROUND_S, "the controller has them too"
 
     assert site.incidents() == [], "no fault, no incident"
+    os.kill(site.fabric.agents["cont-3-0"].process.pid, signal.SIGTERM)
+    site.wait(
+        "the container that ends drains", 20,
+        lambda: states(site) == {"ready": PLAN.hosts - 1, "draining": 1},
+    )  # fmt: skip
     cut = component("rnic", PLAN.nic_address(1, 1))
     site.fabric.nic_down("host-1", 1)
     site.wait(

@@ -1,4 +1,4 @@
-"""The relay's listening unix socket: created for this user only, a stale one is replaced."""
+"""A listening unix socket: for this user only unless its mode says more, a stale one replaced."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 
 
 class RelayError(RuntimeError):
-    """The relay cannot serve its socket; one line: what, where, what to do."""
+    """A socket cannot be served; one line: what, where, what to do."""
 
 
-def listen(path: Path) -> socket.socket:
-    """A non-blocking listening socket at ``path`` (mode 0600); raises RelayError."""
+def listen(path: Path, mode: int = 0o600) -> socket.socket:
+    """A non-blocking listening socket at ``path``; raises RelayError."""
     _remove_stale(path)
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         server.bind(str(path))
-        os.chmod(path, 0o600)  # before listen(): until then connections are refused
+        os.chmod(path, mode)  # before listen(): until then connections are refused
         server.listen(64)
         server.setblocking(False)
     except OSError as why:
@@ -48,4 +48,4 @@ def _remove_stale(path: Path) -> None:
             return
         except OSError:
             pass
-    raise RelayError(f"{path}: another relay serves it; stop that one or give another path")
+    raise RelayError(f"{path}: another process serves it; stop that one or give another path")

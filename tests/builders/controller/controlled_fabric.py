@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,8 +16,10 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 import pytest
+from confluent_kafka import Consumer
 
 from controller.service.tokens import agent_line, operator_line
+from schemas import topics
 from testbed.netns import Fabric, Plan
 from testbed.netns.machine import Process
 from testbed.netns.probes.agent import Agent
@@ -37,6 +39,7 @@ class ControlledFabric:
             re.search(rf"^{name}\s+(\S+)", printed, re.MULTILINE)[1]  # type: ignore[index]
             for name in ("page", "controller", "kafka")
         )
+        self._consumers: dict[str, Consumer] = {}
         self.controller_port = urlsplit(controller).port or 0
         self.api = httpx.Client(base_url=f"{page}api/v1/", timeout=HANG_S)
         self.operator = httpx.Client(
@@ -50,6 +53,15 @@ class ControlledFabric:
             host, host, "--controller", f"http://127.0.0.1:{self.controller_port}",
             "--token-file", str(self.directory / f"{host}.token"), *arguments,
         )  # fmt: skip
+
+    def start_container_agent(self, container: str, host: str, *arguments: str) -> None:
+        """The agent of a container, in its network: all that it is given is its host's socket."""
+        path = self.containers_socket(host)
+        self.start_agent(container, host, "--host-agent", str(path), *arguments)
+
+    def containers_socket(self, host: str) -> Path:
+        """Where the agent of a host listens for containers, if it does."""
+        return self.directory / f"{host}.sock"
 
     def start_agent(self, node: str, host: str, *arguments: str) -> None:
         """An agent in a node's network; its log is NODE.log."""
@@ -75,6 +87,24 @@ class ControlledFabric:
                 pytest.fail(f"not within {within_s} s: {what}; logs: {logs}")
             time.sleep(0.25)  # between two requests
         return answer
+
+    def messages(self, topic: str) -> Iterator[tuple[bytes, str]]:
+        """Payload and content type of messages that have arrived, each once."""
+        if topic not in self._consumers:
+            self._consumers[topic] = made = Consumer({
+                "bootstrap.servers": self.kafka, "group.id": f"test-{topic}",
+                "auto.offset.reset": "earliest",
+            })  # fmt: skip
+            made.subscribe([topic])
+        for message in self._consumers[topic].consume(100, 0.25):
+            assert message.error() is None
+            headers = dict(message.headers())
+            yield message.value(), headers[topics.CONTENT_TYPE].decode()
+
+    def close(self) -> None:
+        """Close the clients."""
+        for client in (self.api, self.operator, *self._consumers.values()):
+            client.close()
 
     def incidents(self) -> list[dict[str, Any]]:
         """The newest version of each incident."""
@@ -119,10 +149,8 @@ def controlled_fabric(directory: Path, plan: Plan) -> Iterator[ControlledFabric]
                 printed += line
             assert printed, (directory / "up.log").read_text()
             made = ControlledFabric(fabric, directory, printed)
-            with (
-                made.api, made.operator,
-                LoopbackPort([fabric.namespace(host) for host in hosts], made.controller_port),
-            ):  # fmt: skip
+            spaces = [fabric.namespace(host) for host in hosts]
+            with closing(made), LoopbackPort(spaces, made.controller_port):
                 yield made
         finally:
             served.terminate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -172,3 +173,22 @@ def test_a_socket_may_belong_to_one_container(tmp_path: Path) -> None:
     assert found.relay_listen == (
         ("/a", None), ("/b", ClientIdentity("box-1", "t1")), ("/c", ClientIdentity("box-2", "")),
     )  # fmt: skip
+
+
+def test_a_hosts_agent_serves_the_rnics_and_its_containers_agents_the_overlay() -> None:
+    def parts(*arguments: str) -> tuple[str | None, str]:
+        found = options.parse(["--publish", "file:-", "--node-sn", "host-1", *arguments])
+        return found.layer, found.scope
+
+    assert parts("--ping-list", "x", "--containers-listen", "/s") == ("underlay", "underlay")
+    assert parts("--host-agent", "/s", "--node-id", "box-1") == ("overlay", "overlay/box-1")
+    assert parts("--host-agent", "/s") == ("overlay", f"overlay/{socket.gethostname()}")
+    assert parts("--ping-list", "x") == (None, "")
+    for wrong in (
+        ["--host-agent", "/s", "--layer", "underlay"],
+        ["--ping-list", "x", "--containers-listen", "/s", "--layer", "overlay"],
+        ["--ping-list", "x", "--containers-listen", "/s", "--node-id", "box-1"],
+        ["--host-agent", "/t", "--containers-listen", "/s"],
+    ):
+        with pytest.raises(UsageError):
+            parts(*wrong)

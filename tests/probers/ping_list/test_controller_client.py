@@ -206,3 +206,31 @@ def test_a_file_of_one_token_is_read(tmp_path: Path) -> None:
     path.chmod(0o644)
     with pytest.raises(PingListError, match="chmod 600"):
         read_token(str(path))
+
+
+def test_a_change_of_the_ready_containers_is_registered_while_the_list_is_waited_for() -> None:
+    agent = Agent()
+    agent.client.register_changes()
+    assert agent.kinds() == [], "the first registration comes with the first reading"
+    agent.read()
+    agent.kinds()
+    agent.client.register_changes()
+    assert agent.kinds() == [], "nothing has changed"
+    agent.ready = Ready(("c1",))
+    agent.client.register_changes()
+    assert agent.controller.asked[0][2] == {"containers": ["c1"]}
+    assert agent.kinds() == ["register"]
+    agent.read()
+    assert agent.kinds() == ["list"], "it is registered"
+
+
+def test_a_change_that_cannot_be_registered_is_left_to_the_next_reading() -> None:
+    agent = Agent()
+    agent.read()
+    agent.kinds()
+    agent.ready, agent.controller.down = Ready(("c1",)), True
+    with pytest.raises(PingListError):
+        agent.client.register_changes()
+    agent.controller.down = False
+    agent.read()
+    assert agent.kinds() == ["register", "list"]

@@ -54,7 +54,10 @@ def test_a_stale_socket_is_replaced(path: Path) -> None:
 def test_a_relay_does_not_replace_a_socket_in_use_or_another_file(
     path: Path, tmp_path: Path
 ) -> None:
-    with Relay(path, StoredMessages()), pytest.raises(RelayError, match="another relay serves it"):
+    with (
+        Relay(path, StoredMessages()),
+        pytest.raises(RelayError, match="another process serves it"),
+    ):
         Relay(path, StoredMessages()).start()
     file = tmp_path / "notes.txt"
     file.write_text("dear diary")
