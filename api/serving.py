@@ -30,8 +30,8 @@ DEADLINE_S: Final = 10.0
 CONNECTIONS: Final = 512
 #: Largest head of a request [B]: a URL with every filter needs less than 6 kB.
 HEAD_BYTES: Final = 16 * 1024
-#: Connections that may wait to be accepted [count].
-_BACKLOG: Final = 128
+#: Connections that may wait to be accepted, for each that may be open [1].
+_WAITING: Final = 1 / 4
 
 
 def config(
@@ -49,7 +49,7 @@ def config(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        backlog=_BACKLOG,
+        backlog=int(connections * _WAITING),
         timeout_keep_alive=5,
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=HEAD_BYTES,
@@ -203,10 +203,13 @@ class ThreadServer:
         self._thread.join(10)
 
 
-def listen(host: str, port: int, *, or_any: bool = True) -> tuple[socket.socket, bool]:
+def listen(
+    host: str, port: int, *, or_any: bool = True, connections: int = CONNECTIONS
+) -> tuple[socket.socket, bool]:
     """A listening socket, and whether its port is another one than asked for.
 
-    or_any  use any free port when ``port`` is in use; else raise OSError
+    or_any       use any free port when ``port`` is in use; else raise OSError
+    connections  of the server that will accept them [count]
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for attempt in (port, 0) if or_any else (port,):
@@ -214,7 +217,7 @@ def listen(host: str, port: int, *, or_any: bool = True) -> tuple[socket.socket,
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, attempt))
-            listener.listen(_BACKLOG)
+            listener.listen(int(connections * _WAITING))
         except OSError:
             listener.close()
             if attempt == 0 or not or_any:

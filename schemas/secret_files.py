@@ -15,11 +15,11 @@ class SecretFileError(ValueError):
     """The file cannot be used as a secret; one line: path, reason, remedy. Never its content."""
 
 
-def read_secret(path: Path | str) -> bytes:
+def read_secret(path: Path | str, max_bytes: int = MAX_BYTES) -> bytes:
     """All bytes of the file, the final newline included; raises SecretFileError.
 
     Refused: a file to which its group or all users have any access (a POSIX ACL shows as the
-    group's), a directory, a file longer than MAX_BYTES. Links are followed (Kubernetes mounts
+    group's), a directory, a file longer than ``max_bytes``. Links are followed (Kubernetes mounts
     secrets as links). The mode is that of the opened file. A pipe, as of a shell's ``<(...)``, is
     read too, and its mode checked like a file's.
     """
@@ -32,11 +32,9 @@ def read_secret(path: Path | str) -> bytes:
                     f"{path}: group or other users have access to it (mode {mode:04o}); "
                     f"run: chmod 600 {path}"
                 )
-            content = file.read(MAX_BYTES + 1)
+            content = file.read(max_bytes + 1)
     except OSError as why:
         raise SecretFileError(f"{path}: {why.strerror or why}; give a readable file") from why
-    if len(content) > MAX_BYTES:
-        raise SecretFileError(
-            f"{path}: longer than {MAX_BYTES} B, so it is no key; give a key file"
-        )
+    if len(content) > max_bytes:
+        raise SecretFileError(f"{path}: longer than {max_bytes} B; is it the right file?")
     return content

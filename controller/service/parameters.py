@@ -17,6 +17,7 @@ class ServiceParameters:
     cover_s           between two looks whether lists have changed and are to be counted
     body_bytes        largest body of a request
     token_bytes       random bytes of a token
+    tokens_bytes      largest file of tokens
     """
 
     register_every_s: float = parameter(
@@ -39,6 +40,9 @@ class ServiceParameters:
     )
     token_bytes: int = parameter(
         32, unit="B", source="chosen: as long as its hash, which can then not be tried out"
+    )
+    tokens_bytes: int = parameter(
+        64 * 1024 * 1024, unit="B", source="chosen: 500,000 hosts, at some 100 B each"
     )
 
 

@@ -102,7 +102,7 @@ def operator_line(name: str, token: str) -> str:
 def load(path: Path) -> Tokens:
     """Read a file to which only its owner has access; raises TokenError."""
     try:
-        return parse(read_secret(path).decode(), str(path))
+        return parse(read_secret(path, DEFAULT.tokens_bytes).decode(), str(path))
     except SecretFileError as why:
         raise TokenError(str(why)) from why
     except UnicodeDecodeError:

@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from evaluation.bench.connections import connections
 from evaluation.bench.controller import controller
 from evaluation.bench.input import SECOND, START_NS, busy, messages
 from evaluation.bench.rounds import probes_in_a_round
@@ -281,6 +282,7 @@ STAGES: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "end-to-end-ndjson": lambda: end_to_end(512, topics.NDJSON, 5),
     "agent": agent,
     "controller": lambda: {**controller(), **_memory()},
+    "connections": connections,
     "probes-in-a-round": lambda: {**probes_in_a_round(), **_memory()},
     "scale-100k": lambda: scale(LARGE, goal_ms=300, goal_mb=2048),
     "scale-1m": lambda: scale(LARGEST, goal_ms=5000, faulty_s=12),

@@ -24,6 +24,7 @@ MEASURES: Final = {
     "end-to-end-ndjson": "broker to incidents, NDJSON, 512 records a message",
     "agent": "skeletonhunter-agent on loopback, some 128 probes and answers a second",
     "controller": "controller: 2,000 container creations a minute, 2,048 hosts x 8 rnics",
+    "connections": "controller: the same as a service, 2,048 agents connected",
     "probes-in-a-round": "ping lists: probes in a round by plan",
     "scale-100k": "localizer: a second of 100,000 paths x 20,000 components, one core",
     "simulate-parquet": "simulator to Parquet, 32,768 rnics x 16 targets, both layers",

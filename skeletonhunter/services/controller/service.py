@@ -117,7 +117,9 @@ class ControllerService:
     async def start(self) -> None:
         """Listen and begin to read the topics; raises OSError when the address is not free."""
         options = self.options
-        listener, self.port_was_taken = listen(options.host, options.port, or_any=options.any_port)
+        listener, self.port_was_taken = listen(
+            options.host, options.port, or_any=options.any_port, connections=CONNECTIONS
+        )
         host, port = listener.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
         self._producer = KafkaProducer(

@@ -74,3 +74,10 @@ def test_a_file_that_has_changed_counts_at_once_and_a_broken_one_not(tmp_path: P
     path.write_text("nonsense\n")
     os.utime(path, (1, 1))
     assert file().operator("t") == "root"
+
+
+def test_a_file_holds_the_tokens_of_a_large_cluster(tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+    path.touch(0o600)
+    path.write_text("".join(agent_line(("f1", f"h{number}"), "t") for number in range(16_384)))
+    assert load(path).agent("h16383", "t") == ("f1", "h16383")
