@@ -6,6 +6,7 @@ from controller.blacklist import parameters as blacklist
 from controller.coverage import parameters as coverage
 from controller.inventory.traced import parameters as traced
 from controller.ping_lists import parameters as ping_lists
+from controller.requests import parameters as requests
 from controller.service import parameters as service
 from controller.skeleton import parameters as skeleton
 from controller.sources.kubernetes import parameters as pods
@@ -21,6 +22,7 @@ def groups() -> dict[str, object]:
         "controller.coverage": coverage.DEFAULT,
         "controller.inventory.traced": traced.DEFAULT,
         "controller.ping_lists": ping_lists.DEFAULT,
+        "controller.requests": requests.DEFAULT,
         "controller.service": service.DEFAULT,
         "controller.skeleton": skeleton.DEFAULT,
         "controller.sources.kubernetes": pods.DEFAULT,

@@ -246,6 +246,19 @@ CONTROLLER_NOT_BLACKLISTED: Final = Metric(
     "Open incidents inside hosts that list no host: uncertain, beyond the host (probes cannot tell "
     "it from something outside), cap (too large a share of the hosts)", ("why",),
 )  # fmt: skip
+CONTROLLER_REQUESTS: Final = Metric(
+    "skh_controller_requests_total", "counter",
+    "Requests to agents, by outcome: asked; of these complete, refused, expired, withdrawn (the "
+    "rest is open)", ("outcome",),
+)  # fmt: skip
+CONTROLLER_REQUESTS_OPEN: Final = Metric(
+    "skh_controller_requests_open", "gauge", "Requests to agents that have not ended"
+)
+CONTROLLER_EVIDENCE: Final = Metric(
+    "skh_controller_evidence_total", "counter",
+    "Documents of evidence that were of no use, by reason: repeated, unknown (of no open request); "
+    "and missing, documents that have not come", ("reason",),
+)  # fmt: skip
 CONTROLLER_REFUSED: Final = Metric(
     "skh_controller_refused_total", "counter",
     "Requests that were refused, by reason: no_token, wrong_token, too_long, bad_request",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -27,13 +29,16 @@ class ControllerClient:
         self._url, self._token = url.rstrip("/"), token
 
     @classmethod
-    def of(cls, config: Settings) -> ControllerClient:
-        """That of the settings; raises BadSettings."""
+    def of(
+        cls, config: Settings, without: str = " Without a controller: --kafka"
+    ) -> ControllerClient:
+        """That of the settings; raises BadSettings, whose text ends with what can be done
+        without a controller."""
         path = config.controller_token_file
         if path is None:
             raise BadSettings(
                 "SKH_CONTROLLER_TOKEN_FILE must be set; `skeletonhunter keys token --operator "
-                "NAME` makes a token. Without a controller: --kafka"
+                f"NAME` makes a token.{without}"
             )
         try:
             token = read_secret(path).decode("ascii", "replace").strip()
@@ -51,27 +56,48 @@ class ControllerClient:
         """The answer to a document."""
         return self._asked("PUT", path, msgspec.json.encode(document))
 
+    def stream(self, document: Any, *path: str) -> Iterator[dict[str, Any]]:
+        """Each line of the answer to a document, as it comes."""
+        request = self._request("POST", path, msgspec.json.encode(document))
+        try:
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310 — see _request
+                for line in answer:
+                    if line.strip():
+                        yield json.loads(line)
+        except urllib.error.HTTPError as why:
+            raise self._refused(why) from why
+        except (OSError, ValueError, http.client.HTTPException) as why:
+            raise self._unreachable(why) from why
+
     def delete(self, *path: str) -> Any:
         """The answer to a deletion."""
         return self._asked("DELETE", path)
 
     def _asked(self, method: str, path: tuple[str, ...], body: bytes | None = None) -> Any:
-        where = "/".join(urllib.parse.quote(part) for part in ("api", "v1", *path))
-        request = urllib.request.Request(  # noqa: S310 — the setting is http or https
-            f"{self._url}/{where}", body, method=method,
-            headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
-        )  # fmt: skip
+        request = self._request(method, path, body)
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310 — see above
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310 — see _request
                 return json.loads(answer.read())
         except urllib.error.HTTPError as why:
             raise self._refused(why) from why
         except (OSError, ValueError) as why:
-            reason = getattr(why, "reason", why)
-            raise DependencyUnreachable(
-                f"{self._url}: the controller does not answer: {reason}; start it, or correct "
-                "SKH_CONTROLLER_URL"
-            ) from why
+            raise self._unreachable(why) from why
+
+    def _request(
+        self, method: str, path: tuple[str, ...], body: bytes | None
+    ) -> urllib.request.Request:
+        where = "/".join(urllib.parse.quote(part) for part in ("api", "v1", *path))
+        return urllib.request.Request(  # noqa: S310 — the setting is http or https
+            f"{self._url}/{where}", body, method=method,
+            headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
+        )  # fmt: skip
+
+    def _unreachable(self, why: Exception) -> DependencyUnreachable:
+        reason = getattr(why, "reason", why)
+        return DependencyUnreachable(
+            f"{self._url}: the controller does not answer: {reason}; start it, or correct "
+            "SKH_CONTROLLER_URL"
+        )
 
     def _refused(self, why: urllib.error.HTTPError) -> BadInput | DependencyUnreachable:
         with why:

@@ -9,7 +9,7 @@ endpoints that it names, and tells the hosts whose lists it changes; no I/O, no 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -299,6 +299,28 @@ class PingLists:
             for key in graph.on_host[node_sn]
             for each in graph.agents[key].endpoints
         ]
+
+    @property
+    def members(self) -> Mapping[str, Agent]:
+        """Hosts' own agents (``host:NODE_SN``) and containers (``container:NODE_ID``), by key."""
+        return self._graph.agents
+
+    def member(self, ip: str) -> tuple[Endpoint, Agent] | None:
+        """An endpoint by address, and whose it is; None for an address that no list may hold."""
+        owner = self._graph.owner.get(ip)
+        return None if owner is None else (self._graph.endpoint[ip], self._graph.agents[owner])
+
+    def entries(self, node_sn: str) -> Mapping[tuple[str, str], int]:
+        """Source and target address of the host's active entries -> source ports [count]."""
+        return self._lists[node_sn].entries
+
+    def target(self, source: Endpoint, peer: Endpoint, first: int, ports: int) -> Document:
+        """An entry as in lists, with other source ports.
+
+        first  port [count] after those that begin every entry
+        """
+        used = range(self._first_port + first, self._first_port + first + ports)
+        return endpoints.entry(source, peer, used, self._listen_port, self._dscp)
 
     def delta(self, node_sn: str, etag: str) -> Delta | None:
         """What has changed since the list had this ETag; None: ask for the whole list."""

@@ -58,9 +58,11 @@ def sink_monitoring(sink: Sink) -> Monitoring:
     return Monitoring([sink.samples], [sink.not_ready])
 
 
-def controller_monitoring(site: Site, pods: FollowedPods | None = None) -> Monitoring:
+def controller_monitoring(
+    site: Site, pods: FollowedPods | None = None, further: Sequence[metrics.Source] = ()
+) -> Monitoring:
     """Health and metrics of the controller, and of its source of pods where it has one."""
-    sources: list[metrics.Source] = [site.samples]
+    sources: list[metrics.Source] = [site.samples, *further]
     if pods is not None:
         sources.append(pods.source.samples)
     return Monitoring(sources, [site.not_ready])

@@ -10,14 +10,20 @@ from fastapi import FastAPI, Request, Response
 from controller.service.http import agents, blacklist, coverage, jobs, maintenance, skeletons, slurm
 from controller.service.http.answers import Problem, Refused, answer
 from controller.service.http.guard import Guard
+from controller.service.requests import routes as requests
+from controller.service.requests.desk import RequestDesk
 from controller.service.site import NotStored, Site
 from controller.service.tokens import Tokens
 
 _log = logging.getLogger(__name__)
 
 
-def create_app(site: Site, tokens: Callable[[], Tokens]) -> FastAPI:
+def create_app(
+    site: Site, tokens: Callable[[], Tokens], desk: RequestDesk | None = None
+) -> FastAPI:
     """The service over a site; ``tokens`` is called for each request.
+
+    desk  of requests to agents; None: one that asks none by itself
 
     Every route needs a token, so no web page elsewhere reads anything through a browser here.
     """
@@ -30,6 +36,7 @@ def create_app(site: Site, tokens: Callable[[], Tokens]) -> FastAPI:
     )
     guard = Guard(site, tokens)
     app.include_router(agents.router(site, guard))
+    app.include_router(requests.router(site, guard, desk or RequestDesk(site)))
     app.include_router(skeletons.router(site, guard))  # before jobs, whose names may hold slashes
     app.include_router(jobs.router(site, guard))
     app.include_router(slurm.router(site, guard))

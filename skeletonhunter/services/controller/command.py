@@ -62,7 +62,9 @@ async def serve(config: Settings, port: int) -> int:
     stop = stop_signals()
     restored = asyncio.create_task(_say_restored(service))
     try:
-        with health.served(config, "controller", controller_monitoring(service.site, pods)):
+        with health.served(
+            config, "controller", controller_monitoring(service.site, pods, [service.desk.samples])
+        ):
             terminal.echo(f"controller {service.url}")
             failure = await until_stopped(service.ended, stop)
     finally:

@@ -17,6 +17,7 @@ from controller.ping_lists import parameters as ping_lists
 from controller.service.http.app import create_app
 from controller.service.learning import learn
 from controller.service.messages import Message
+from controller.service.requests.desk import RequestDesk
 from controller.service.site import NotStored, Site
 from controller.service.tokens import Tokens
 from controller.state import ControllerState
@@ -27,6 +28,7 @@ from schemas.documents.incident import Incident
 from schemas.documents.known_components import of_topology
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
+from schemas.documents.requests.evidence import Evidence
 from schemas.documents.tasks.job import Job
 from schemas.documents.topology import Topology
 from skeletonhunter.naming import naming
@@ -36,12 +38,14 @@ from streams.kafka.leadership import Leadership
 from streams.kafka.messages import OutMessage
 from streams.kafka.producer import KafkaProducer
 from streams.readers.operator_feed import OperatorFeed
+from streams.readers.request_feed import RequestFeed
 from streams.readers.throughput_feed import Received, ThroughputFeed
 
 _log = logging.getLogger(__name__)
 #: Connections at most [count]: agents that wait, on the largest fabrics that were tried.
 CONNECTIONS: Final = 16_384
 _MORE: Final = {topics.JOBS.name: Job, topics.INCIDENTS.name: Incident}
+_UNREAD: Final = "their senders need not sign"
 _LOOK_S: Final = 0.5  # between two looks at the topics
 _NAMED_WITHIN_S: Final = 60.0  # a loss counts as nameable within so long
 _FORGET_S: Final = 600.0  # between two times that what is long over is deleted
@@ -81,11 +85,12 @@ class ControllerService:
 
     kafka      librdkafka settings of the broker
     tokens     called for each request
-    admission  decides who may send throughput; None: it is not read, and no skeleton is inferred
+    admission  decides who may send throughput and evidence; None: neither is read, no skeleton is
+               inferred, and no probe is made on demand
     leadership  it answers only while it leads; None: there is no other controller
     Once started: ``url``, ``port_was_taken``. ``ended`` returns the error that ended it.
 
-    site     what it serves
+    site     what it serves; desk: requests to agents
     sources  further sources of events, for ever; they begin when the state is restored
     """
 
@@ -109,9 +114,12 @@ class ControllerService:
         self._producer: KafkaProducer | None = None
         state = ControllerState(options.lists, interval_s=options.interval_s, dscp=options.dscp)
         self.site = Site(self._send, options.now_ms, state=state)
+        self.desk = RequestDesk(self.site)
+        self._answers = None if admission is None else RequestFeed(kafka, admission)
         if admission is None:
-            self.site.traffic.unread = "throughput is not read, since its senders need not sign"
-        self._app = create_app(self.site, tokens)
+            self.site.traffic.unread = f"throughput is not read, since {_UNREAD}"
+            self.desk.unread = _UNREAD
+        self._app = create_app(self.site, tokens, self.desk)
         self._app.add_middleware(SecurityHeaders)
 
     async def start(self) -> None:
@@ -145,6 +153,7 @@ class ControllerService:
     async def stop(self) -> None:
         """Answer what waits, store what is not stored yet, close."""
         self.site.waiting.close()
+        self.desk.waiting.close()
         self._server.should_exit = True
         await self._serving
         self._work.cancel()
@@ -158,6 +167,8 @@ class ControllerService:
         self._feed.close()
         if self._throughput is not None:
             await asyncio.to_thread(self._throughput.close)
+        if self._answers is not None:
+            await asyncio.to_thread(self._answers.close)
         if self._producer is not None:
             await asyncio.to_thread(self._producer.close)
 
@@ -177,6 +188,8 @@ class ControllerService:
             self.site.leads = True
         await self._feed.begin()
         restore(self.site, self._feed.known, self.options.topologies)
+        if self._answers is not None:
+            self.desk.restore(await self._answers.begin())
         self.restored.set()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow())
@@ -185,6 +198,8 @@ class ControllerService:
                 tasks.create_task(self._stand_down(self._leadership))
             for source in self.sources:
                 tasks.create_task(source())
+            if self._answers is not None:
+                tasks.create_task(self._hear(self._answers))
             if self._throughput is not None:
                 tasks.create_task(self._measure(self._throughput))
                 tasks.create_task(learn(self.site))
@@ -197,6 +212,7 @@ class ControllerService:
             await asyncio.sleep(_LOOK_S)
             follow(site, feed.new_documents())
             feed.evict(int(time.time()))
+            self.desk.expire()
             for line in site.advice.audit(site.blacklist()).lines():
                 _log.warning("%s", line)
             try:
@@ -224,6 +240,13 @@ class ControllerService:
                 lists = site.state.lists[fabric]
                 await site.coverage.count(topology, lists, rule, site.now_ms())
             await asyncio.sleep(site.parameters.cover_s)
+
+    async def _hear(self, feed: RequestFeed) -> None:
+        """Take in what agents answer; requests come back too, and are known."""
+        while True:
+            for each in await feed.read():
+                if isinstance(each, Evidence):
+                    self.desk.take(each)
 
     async def _measure(self, feed: ThroughputFeed) -> None:
         """Take in the throughput of rnics, from as long ago as it is held."""

@@ -12,6 +12,7 @@ import msgspec
 from controller.service.http.app import create_app
 from controller.service.messages import Message
 from controller.service.parameters import ServiceParameters
+from controller.service.requests.desk import RequestDesk
 from controller.service.site import Site
 from controller.service.tokens import agent_line, operator_line, parse
 from controller.tasks.tasks import Documents
@@ -81,7 +82,8 @@ class Service:
         if restored:
             self.site.restore(self.topics.documents(), [topology])
         known = parse(tokens_of([host.node_sn for host in topology.hosts], topology.fabric))
-        self.app = create_app(self.site, lambda: known)
+        self.desk = RequestDesk(self.site)
+        self.app = create_app(self.site, lambda: known, self.desk)
 
     def client(self, token: str | None) -> httpx.AsyncClient:
         """A caller with a token; None: without any."""

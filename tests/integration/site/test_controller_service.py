@@ -3,6 +3,7 @@ nothing."""
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -92,8 +93,10 @@ def publish_topology(broker: Broker, topology: Topology) -> None:
     )
 
 
-def start_agent(directory: Path, url: str, number: int) -> subprocess.Popen[bytes]:
-    """The agent of a host; it publishes to the file records-<number>."""
+def start_agent(
+    directory: Path, url: str, number: int, publish_to: str = ""
+) -> subprocess.Popen[bytes]:
+    """The agent of a host; it publishes to the file records-<number>, unless said otherwise."""
     key, token = directory / "key", directory / f"token-{number}"
     for path, content in ((key, "a probe key of these tests"), (token, token_of(NAMES[number]))):
         path.touch(mode=0o600)
@@ -102,7 +105,8 @@ def start_agent(directory: Path, url: str, number: int) -> subprocess.Popen[byte
         [
             sys.executable, "-m", "probers.agent.main", "--controller", url,
             "--token-file", str(token), "--key-file", str(key), "--node-sn", NAMES[number],
-            "--publish", f"file:{directory / f'records-{number}'}", "--encoding", "ndjson",
+            "--publish", publish_to or f"file:{directory / f'records-{number}'}",
+            "--encoding", "ndjson",
             "--list-interval", "0.5", "--trace-interval", "0",
         ],
         stderr=subprocess.PIPE,
@@ -173,7 +177,14 @@ def agents_site(network: str) -> Topology:
     )
 
 
-def test_agents_get_lists_register_their_containers_and_probe_each_other(
+def on_demand(controller: Controller, **ask: Any) -> list[dict[str, Any]]:
+    """The lines that answer a probe on demand."""
+    answer = controller.operator.post("/api/v1/probes", json=ask)
+    assert answer.status_code == 200, answer.text
+    return [json.loads(line) for line in answer.text.splitlines() if line]
+
+
+def test_agents_get_lists_register_their_containers_and_probe_each_other_and_on_demand(
     embedded: Broker, run: Callable[..., Command], tmp_path: Path
 ) -> None:
     network = own_network()
@@ -187,7 +198,8 @@ def test_agents_get_lists_register_their_containers_and_probe_each_other(
     controller = Controller(run, embedded, write_tokens(tmp_path))
     job = {"job": "job-a", "fabric": "f1", "size": 2, "containers": boxes}
     assert controller.operator.post("/api/v1/jobs", json=job).status_code == 201
-    agents = [start_agent(tmp_path, controller.url, number) for number in range(2)]
+    brokers = ["", f"kafka:{embedded.bootstrap}"]  # where evidence is read
+    agents = [start_agent(tmp_path, controller.url, n, brokers[n]) for n in range(2)]
     records = tmp_path / "records-0"
 
     def probed_layers() -> set[str]:
@@ -199,6 +211,14 @@ def test_agents_get_lists_register_their_containers_and_probe_each_other(
         controller.command.wait_for(
             lambda: probed_layers() == {"overlay", "underlay"}, "both layers are probed", LONG_S
         )
+        for source, target in (("h001", "h000"), ("c1", "c0")):
+            found = on_demand(
+                controller, source=source, target=target, count=3, interval_s=0.2, ports=2
+            )
+            assert [*map(list, found)] == [["request"], *[["probe"]] * 6, ["end"]], found
+            assert (found[-1]["end"]["state"], found[-1]["end"]["answered"]) == ("complete", 6)
+        metrics = controller.health.get("/metrics").text.splitlines()
+        assert 'skh_controller_requests_total{outcome="complete"} 2.0' in metrics
         controller.operator.delete("/api/v1/jobs/job-a")
         status = controller.operator.get("/api/v1/jobs/job-a").json()
         assert {each["state"] for each in status["containers"]} == {"draining"}

@@ -1,0 +1,6 @@
+"""Requests to agents beyond their ping lists: what may be asked, what is open. Pure.
+
+on_demand      what an operator asks -> a request to one host
+permission     which endpoints may probe which
+open_requests  requests that have not ended, by host, and what agents have answered
+"""
