@@ -49,6 +49,11 @@ class Advice:
         """Open incidents [count]."""
         return len(self._open)
 
+    @property
+    def incidents(self) -> dict[str, Incident]:
+        """Those that are open, by id."""
+        return dict(self._open)
+
     def take(self, incident: Incident) -> None:
         """A version of an incident; older ones than the newest change nothing."""
         known = self._open.get(incident.incident_id)

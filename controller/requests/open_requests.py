@@ -112,21 +112,11 @@ class OpenRequests:
 
     def too_much(self, request: Request) -> str | None:
         """Why it cannot be asked now; None: there is room for it."""
-        known, host = self._parameters, (request.fabric, request.node_sn)
-        own, all_ = self.host_load(host), self.fabric_load(request.fabric)
-        if own.requests >= known.host_requests:
-            return f"host {request.node_sn} has {own.requests} open requests; wait until some end"
-        if own.rate + request.rate > known.host_rate:
-            left = max(0.0, known.host_rate - own.rate)
-            return (
-                f"{request.rate:g} packets/s of host {request.node_sn}, which may be asked for "
-                f"{left:g} more; lengthen the interval"
-            )
-        if all_.requests >= known.fabric_requests:
-            return f"fabric {request.fabric} has {all_.requests} open requests"
-        if all_.rate + request.rate > known.fabric_rate:
-            return f"the open requests of fabric {request.fabric} ask for {all_.rate:g} packets/s"
-        return None
+        return Room(self, self._parameters).too_much(request)
+
+    def room(self) -> Room:
+        """What may be asked beside what is open now."""
+        return Room(self, self._parameters)
 
     def _close(self, request_id: str, outcome: str) -> Request:
         request = self._open.pop(request_id)
@@ -141,3 +131,46 @@ class OpenRequests:
             del self._of_fabric[request.fabric], self._rate[request.fabric]
         self.counts[outcome] += 1
         return request
+
+
+class Room:
+    """What may be asked beside what was open when it was made; ``take`` uses some of it up."""
+
+    def __init__(self, known: OpenRequests, parameters: RequestParameters) -> None:
+        self._parameters = parameters
+        self._hosts = {(each.fabric, each.node_sn): known.host_load((each.fabric, each.node_sn))
+                       for each in known}  # fmt: skip
+        self._fabrics = {fabric: known.fabric_load(fabric) for fabric, _ in self._hosts}
+        self._taken: list[Request] = []
+
+    def take(self, request: Request) -> bool:
+        """Whether there is room for it, which is then taken."""
+        if self.too_much(request) is not None:
+            return False
+        self._taken.append(request)
+        return True
+
+    def too_much(self, request: Request) -> str | None:
+        """Why there is no room for it; None: there is."""
+        known, host = self._parameters, (request.fabric, request.node_sn)
+        alike = [each for each in self._taken if each.fabric == request.fabric]
+        own = _sum(self._hosts.get(host, Load(0, 0.0)),
+                   [each for each in alike if each.node_sn == request.node_sn])  # fmt: skip
+        all_ = _sum(self._fabrics.get(request.fabric, Load(0, 0.0)), alike)
+        if own.requests >= known.host_requests:
+            return f"host {request.node_sn} has {own.requests} open requests; wait until some end"
+        if own.rate + request.rate > known.host_rate:
+            left = max(0.0, known.host_rate - own.rate)
+            return (
+                f"{request.rate:g} packets/s of host {request.node_sn}, which may be asked for "
+                f"{left:g} more; lengthen the interval"
+            )
+        if all_.requests >= known.fabric_requests:
+            return f"fabric {request.fabric} has {all_.requests} open requests"
+        if all_.rate + request.rate > known.fabric_rate:
+            return f"the open requests of fabric {request.fabric} ask for {all_.rate:g} packets/s"
+        return None
+
+
+def _sum(load: Load, more: list[Request]) -> Load:
+    return Load(load.requests + len(more), load.rate + sum(each.rate for each in more))

@@ -48,6 +48,7 @@ def runtime_options(
     return RuntimeOptions(
         data, port=port, topology=state.simulation.topology, strategy=strategy,
         controller=ControllerOptions(
+            feedback=False,  # simulated agents do nothing beyond their lists
             interval_s=_INTERVAL_S, lists=_LISTS, now_ms=lambda: state.event_ms
         ),
         tokens=lambda: tokens,

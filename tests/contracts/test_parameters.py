@@ -32,6 +32,7 @@ TABLE = table()
 #: list, or breaks the code.
 STRUCTURAL = {
     "units": {
+        "controller.feedback.feedback": ("_HOUR_MS",),
         "controller.skeleton.series": ("_NS",),
         "controller.traffic.documents": ("_NS",),
         "controller.traffic.job_series": ("_NS",),

@@ -18,6 +18,7 @@ from controller.service.http.app import create_app
 from controller.service.learning import learn
 from controller.service.messages import Message
 from controller.service.requests.desk import RequestDesk
+from controller.service.requests.loop import FeedbackLoop
 from controller.service.site import NotStored, Site
 from controller.service.tokens import Tokens
 from controller.state import ControllerState
@@ -66,6 +67,7 @@ class ControllerOptions:
     interval_s   between two probes of a five-tuple, where the caps allow it
     dscp         of probes
     lists        sizes of the lists
+    feedback     ask agents for what tells the tie sets of incidents apart
     topologies   known from the beginning, besides those of skh.topology
     now_ms       present time [ms since the epoch]; a simulation has its own
     """
@@ -77,6 +79,7 @@ class ControllerOptions:
     dscp: int = 0
     lists: ping_lists.PingListParameters = ping_lists.DEFAULT
     topologies: tuple[Topology, ...] = ()
+    feedback: bool = True
     now_ms: Callable[[], int] = wall_ms
 
 
@@ -115,6 +118,7 @@ class ControllerService:
         state = ControllerState(options.lists, interval_s=options.interval_s, dscp=options.dscp)
         self.site = Site(self._send, options.now_ms, state=state)
         self.desk = RequestDesk(self.site)
+        self._feedback = FeedbackLoop(self.site, self.desk)
         self._answers = None if admission is None else RequestFeed(kafka, admission)
         if admission is None:
             self.site.traffic.unread = f"throughput is not read, since {_UNREAD}"
@@ -189,7 +193,7 @@ class ControllerService:
         await self._feed.begin()
         restore(self.site, self._feed.known, self.options.topologies)
         if self._answers is not None:
-            self.desk.restore(await self._answers.begin())
+            self._feedback.restore(self.desk.restore(await self._answers.begin()))
         self.restored.set()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow())
@@ -200,6 +204,8 @@ class ControllerService:
                 tasks.create_task(source())
             if self._answers is not None:
                 tasks.create_task(self._hear(self._answers))
+            if self.options.feedback:
+                tasks.create_task(self._feedback.run())
             if self._throughput is not None:
                 tasks.create_task(self._measure(self._throughput))
                 tasks.create_task(learn(self.site))

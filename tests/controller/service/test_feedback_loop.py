@@ -1,0 +1,97 @@
+"""The feedback loop of a running site: what is asked for an incident, and how it ends."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from builders.controller.controller_service import Service
+from builders.controller.incident_grounds import incident, pods
+
+from controller.feedback.parameters import FeedbackParameters
+from controller.service.requests.loop import FeedbackLoop
+from schemas import topics
+from schemas.documents.requests.evidence import Evidence
+from schemas.documents.requests.request import Request
+
+pytestmark = pytest.mark.anyio
+
+TOPOLOGY = pods(3)
+HOSTS = [host.node_sn for host in TOPOLOGY.hosts]
+TIED = incident("tor:tor-0-0", "link:agg:agg-0-0|tor:tor-0-0")
+
+
+async def started() -> tuple[Service, FeedbackLoop]:
+    """All agents have registered."""
+    service = Service(TOPOLOGY)
+    for node_sn in HOSTS:
+        service.site.state.agent("f1", node_sn, ready=True)
+    return service, FeedbackLoop(service.site, service.desk)
+
+
+def stored(service: Service) -> list[Request]:
+    held = service.topics.held.items()
+    raw = [value for (topic, _), value in held if topic == topics.REQUESTS.name]
+    return [msgspec.json.decode(value, type=Request) for value in raw]
+
+
+async def test_an_open_incident_makes_requests_that_agents_read_and_the_topic_records() -> None:
+    service, loop = await started()
+    service.site.advice.take(TIED)
+    await loop.look()
+    asked = [request for node in HOSTS for request in service.desk.requests(("f1", node))]
+    assert {each.kind for each in asked} == {"probe", "traceroute"}
+    assert {each.incident_id for each in asked} == {TIED.incident_id}
+    assert sorted(each.request_id for each in stored(service)) == sorted(
+        each.request_id for each in asked
+    )
+    await loop.look()
+    assert len(service.desk.open) == len(asked), "a round is asked once"
+
+
+async def test_the_requests_of_an_incident_that_ends_are_withdrawn_and_that_is_recorded() -> None:
+    service, loop = await started()
+    service.site.advice.take(TIED)
+    await loop.look()
+    ended = msgspec.structs.replace(TIED, state="resolved", version=2)
+    service.site.advice.take(ended)
+    await loop.look()
+    assert len(service.desk.open) == 0
+    await service.site.flush()
+    assert {each.withdrawn for each in stored(service)} == {"the incident has ended"}
+    counts = service.desk.open.counts
+    assert counts["asked"] == counts["withdrawn"] == len(stored(service))
+
+
+async def test_a_restarted_controller_asks_no_round_twice() -> None:
+    service, loop = await started()
+    service.site.advice.take(TIED)
+    await loop.look()
+    before = len(service.desk.open)
+    again = Service(TOPOLOGY, service.topics)
+    again.site.advice.take(TIED)
+    for node_sn in HOSTS:
+        again.site.state.agent("f1", node_sn, ready=True)
+    second = FeedbackLoop(again.site, again.desk)
+    documents: list[Request | Evidence] = [*stored(service)]
+    second.restore(again.desk.restore(documents))
+    await second.look()
+    assert len(again.desk.open) == before
+
+
+async def test_it_ends_by_itself_after_some_rounds_even_if_the_incident_stays_open() -> None:
+    service, loop = await started()
+    service.site.advice.take(TIED)
+    known = FeedbackParameters()
+    for _ in range(4 * known.rounds):
+        await loop.look()
+        service.now_ms += round(1000 * (known.lasts_s + known.settle_s))
+        service.desk.expire()
+    assert len(service.desk.open) == 0
+    assert len({each.asked_at for each in stored(service)}) == known.rounds
+
+
+async def test_an_incident_of_a_fabric_without_a_topology_asks_nothing() -> None:
+    service, loop = await started()
+    service.site.advice.take(msgspec.structs.replace(TIED, fabric="f9"))
+    await loop.look()
+    assert stored(service) == []
