@@ -97,7 +97,8 @@ def parser() -> argparse.ArgumentParser:
     add("--compression", choices=("zstd", "lz4", "none"), default="zstd", help="Kafka only")
     add("--relay-listen", type=_relay_socket, action="append", metavar="PATH[=NODE_ID[,TENANT]]",
         help="also relay records of this host's containers from a unix socket, repeatable; with a "
-        "NODE_ID: of that container (and tenant) only")  # fmt: skip
+        "NODE_ID: of that container (and tenant) only; without, and with --containers-listen: of "
+        "the container that connects")  # fmt: skip
     add("--throughput", choices=(*KINDS, "off"), help="measure the throughput of the rnics that "
         "containers use: counters of the RDMA port (rdma), of the interface (net), of the latter "
         "where there is no former (auto), or not (off); default: environment variable "

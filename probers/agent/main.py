@@ -14,7 +14,7 @@ from probers.agent.agent import Agent
 from probers.agent.descriptor_limits import raise_file_limit, shares
 from probers.agent.list_source import ListSource
 from probers.agent.options import Options, UsageError
-from probers.containers.server import ContainerServer
+from probers.containers.server import MAX_CONNECTIONS, ContainerServer
 from probers.health.pages import Pages
 from probers.health.server import HealthServer
 from probers.ping_list.document import PingListError
@@ -24,7 +24,7 @@ from probers.process.thread_failures import ThreadFailures
 from probers.publishing.destination import publish_to
 from probers.publishing.frames import MAX_FRAME_BYTES
 from probers.publishing.publisher import Publisher, PublishError, PublishUsageError
-from probers.publishing.relay import Headers, Relay, RelayError
+from probers.publishing.relay import Headers, Identify, Relay, RelayError
 from probers.publishing.relay.limits import Limits
 from probers.publishing.signer import Signer
 from probers.rdma.verbs import RdmaError, device_names
@@ -67,8 +67,8 @@ def _main(argv: list[str] | None) -> int:
 
 
 def _serve(options: Options, publisher: Publisher) -> int:
-    share = shares(raise_file_limit())
     containers = ContainerServer(options.containers_listen) if options.containers_listen else None
+    share = shares(raise_file_limit() - (0 if containers is None else MAX_CONNECTIONS))
     agent = Agent(
         options,
         publisher,
@@ -83,7 +83,8 @@ def _serve(options: Options, publisher: Publisher) -> int:
     lists = ListSource(options, agent, containers)
     first = lists.first()
     publisher.connect(options.connect_timeout_s)
-    relays = _relays(options, publisher, share.connections)
+    identify = None if containers is None else containers.client_of
+    relays = _relays(options, publisher, share.connections, identify)
     throughput = _throughput(options, publisher, agent)
     requests = _requests(options, agent)
     health: HealthServer | None = None
@@ -153,7 +154,9 @@ def _check_rdma() -> None:
     )
 
 
-def _relays(options: Options, publisher: Publisher, connections: int) -> list[Relay]:
+def _relays(
+    options: Options, publisher: Publisher, connections: int, identify: Identify | None
+) -> list[Relay]:
     def pass_on(topic: str, key: str, headers: Headers, payload: bytes) -> None:
         content_type = headers.pop(topics.CONTENT_TYPE).decode()
         publisher.publish(topic, key, payload, content_type, headers)
@@ -169,7 +172,10 @@ def _relays(options: Options, publisher: Publisher, connections: int) -> list[Re
     started: list[Relay] = []
     try:
         for path, client in options.relay_listen:
-            relay = Relay(path, pass_on, node_sn=options.node_sn, client=client, limits=limits)
+            relay = Relay(
+                path, pass_on, node_sn=options.node_sn, client=client, limits=limits,
+                identify=identify if client is None else None,
+            )  # fmt: skip
             started.append(relay.start())
     except RelayError:
         for relay in started:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import selectors
 import socket
 import threading
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,11 +20,13 @@ from typing import Final
 import msgspec
 
 from probers.containers.peers import Peer, UnknownPeer, addresses_of, peer_of
+from probers.containers.placed import Ambiguous, Placed, of_namespace, placed
 from probers.containers.readiness import STATES, Readiness, State
 from probers.ping_list.document import PingList, restrict
 from probers.process.log import log_event
 from probers.process.thread_failures import describe_error
 from probers.publishing.relay.limits import TokenBucket
+from probers.publishing.relay.stamping import ClientIdentity
 from probers.publishing.relay.unix_server import listen
 
 #: Twice the virtual functions of an rnic.
@@ -80,7 +82,7 @@ class ContainerServer:
         self._lock = threading.Lock()  # of the readiness
         self._offered: PingList | None = None  # whole, of the host
         self._document: PingList | None = None  # the same, as the thread knows it
-        self._of_container: dict[str, frozenset[str]] = {}
+        self._placed: tuple[Placed, ...] = ()
         self._changed = False
         self._accepts = TokenBucket(_ACCEPTS_PER_S, _BURST_ACCEPTS, _BURST_ACCEPTS, clock())
         self._accept_again_s: float | None = None
@@ -136,6 +138,17 @@ class ContainerServer:
         with self._lock:
             return self._readiness.ready(placed, self._clock())
 
+    def client_of(self, connection: socket.socket) -> ClientIdentity | None:
+        """Which container has connected to another socket of this process; None: none of the list.
+
+        Safe in any thread.
+        """
+        try:
+            found = of_namespace(self._placed, self._addresses(peer_of(connection)))
+        except (UnknownPeer, Ambiguous, OSError):
+            return None
+        return None if found is None else ClientIdentity(found.node_id, found.tenant)
+
     def _wake(self) -> None:
         with suppress(OSError):  # full: it wakes anyway
             self._wake_sender.send(b"!")
@@ -155,7 +168,7 @@ class ContainerServer:
         changed, self._changed = self._changed, False
         if changed:
             self._document = self._offered
-            self._of_container = _addresses_by_container(self._document)
+            self._placed = placed(self._document)
         for key, mask in events:
             ready = key.fileobj
             if ready is self._wake_receiver:
@@ -219,15 +232,14 @@ class ContainerServer:
         if self._document is None:
             return
         try:
-            here = self._addresses(client.peer)
+            found = of_namespace(self._placed, self._addresses(client.peer))
         except UnknownPeer as why:
             self._refuse(connection, client, "unknown-peer", str(why))
             return
-        found = [name for name, own in self._of_container.items() if own <= here]
-        if len(found) > 1:
-            self._refuse(connection, client, "ambiguous", f"addresses of {', '.join(found)[:200]}")
+        except Ambiguous as why:
+            self._refuse(connection, client, "ambiguous", str(why))
             return
-        node_id = found[0] if found else None
+        node_id = None if found is None else found.node_id
         if node_id != client.node_id:
             self._leave(client)
             client.node_id = node_id
@@ -329,12 +341,3 @@ class ContainerServer:
         with suppress(KeyError, ValueError):
             self._selector.unregister(connection)
         connection.close()
-
-
-def _addresses_by_container(document: PingList | None) -> dict[str, frozenset[str]]:
-    """All addresses of each container of a host's list."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for own in document.endpoints if document is not None else ():
-        if own.layer == "overlay" and own.node_id:
-            found[own.node_id].add(own.ip)
-    return {node_id: frozenset(addresses) for node_id, addresses in found.items()}

@@ -58,9 +58,7 @@ def submit(site: ControlledFabric) -> None:
 def start_agents(site: ControlledFabric) -> None:
     """On each host its own agent, and one in its container's network."""
     for host, box in zip(PLAN.host_names(), PLAN.container_names(), strict=True):
-        socket = site.containers_socket(host)
-        site.start_host_agent(host, "--containers-listen", str(socket))
-        site.wait(f"the socket of {host}", 60, socket.exists)
+        site.start_host_agent(host)
         site.start_container_agent(box, host)
 
 

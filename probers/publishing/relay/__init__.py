@@ -5,8 +5,8 @@ unix socket by its path. In: frames. Out: ``sink(topic, key, headers, payload)``
 ``server``; ``limits`` holds the bounds per client, ``stamping`` what is added to a message.
 """
 
-from probers.publishing.relay.server import Relay, Sink
+from probers.publishing.relay.server import Identify, Relay, Sink
 from probers.publishing.relay.stamping import ClientIdentity, Headers
 from probers.publishing.relay.unix_server import RelayError
 
-__all__ = ["ClientIdentity", "Headers", "Relay", "RelayError", "Sink"]
+__all__ = ["ClientIdentity", "Headers", "Identify", "Relay", "RelayError", "Sink"]

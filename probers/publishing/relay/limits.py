@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Final
 
 from probers.publishing.frames import FrameReader
+from probers.publishing.relay.stamping import Stamping
 
 _MIB: Final = 1024 * 1024
 _MAX_STEP_S: Final = 2.0
@@ -89,6 +90,8 @@ class Connection:
     last_frame_s     when its newest frame was complete; before the first one, when it connected
     frame_started_s  when its incomplete frame began; None: there is none
     pending          bytes of the incomplete frame
+    stamping         of its client, where clients are identified; None: it is not known yet
+    identify_at_s    when to try again
     """
 
     reader: FrameReader
@@ -97,6 +100,8 @@ class Connection:
     last_frame_s: float
     frame_started_s: float | None = None
     pending: int = 0
+    stamping: Stamping | None = None
+    identify_at_s: float = 0.0
 
 
 @dataclass

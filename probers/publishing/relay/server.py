@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -21,10 +22,12 @@ from probers.publishing.relay.stamping import AGENT_TOPICS, ClientIdentity, Head
 from probers.publishing.relay.unix_server import RelayError, listen
 
 Sink = Callable[[str, str, Headers, bytes], None]
+Identify = Callable[[socket.socket], ClientIdentity | None]
 
 _READ_BYTES: Final = 64 * 1024  # of one connection before the next one is read
 _DRAIN_S: Final = 2.0  # for reading what has arrived when the relay is closed
 _SWEEP_S: Final = 1.0  # between two looks for connections over a time limit
+_IDENTIFY_S: Final = 1.0  # between two attempts to find out whose a connection is
 _NO_DESCRIPTOR_S: Final = 1.0  # without accepting, when file descriptors have run out
 
 
@@ -35,6 +38,8 @@ class Relay:
               It must not block for long, because agents wait meanwhile. When it raises, the
               message is lost and counted (``sink-failed``); the connection stays.
     limits    bounds per client, see ``Limits``
+    identify  which container a connection is of, in the place of ``client``; None: none, and its
+              frames are dropped
     node_sn, client, allowed_topics  see ``Stamping``
     """
 
@@ -48,11 +53,14 @@ class Relay:
         allowed_topics: frozenset[str] = AGENT_TOPICS,
         max_frame_bytes: int = MAX_FRAME_BYTES,
         limits: Limits | None = None,
+        identify: Identify | None = None,
     ) -> None:
         self._path, self._sink = Path(path), sink
         self._stamping = Stamping(node_sn, client, allowed_topics)
+        self._identify = identify
         self._max_frame_bytes = max_frame_bytes
-        #: frames, bytes, malformed, forbidden-topic, client-heartbeat, incomplete, sink-failed,
+        #: frames, bytes, malformed, forbidden-topic, client-heartbeat, unknown-client (frames of
+        #: no container that is known), incomplete, sink-failed,
         #: failed (a defect of the relay); connections: refused-connections, no-descriptor,
         #: evicted, idle, slow-frame, over-memory (see ``Limits``); throttled: times that a sender
         #: had to wait
@@ -209,10 +217,11 @@ class Relay:
             self._drop(client)
             return
         frames = 0
+        stamping = self._stamping_of(client, now)
         try:
             for frame in reader.feed(data):
                 frames += 1
-                self._pass_on(frame)
+                self._pass_on(frame, stamping)
         except FrameError:
             self.counts["malformed"] += 1
             self._drop(client)
@@ -226,8 +235,22 @@ class Relay:
         if wait_s := self._total.spend(cost, now):
             time.sleep(min(wait_s, 0.1))  # all clients together are over the rate: all wait
 
-    def _pass_on(self, frame: Frame) -> None:
-        stamped = self._stamping.apply(frame, self.counts)
+    def _stamping_of(self, client: socket.socket, now: float) -> Stamping | None:
+        if self._identify is None:
+            return self._stamping
+        connection = self._connections.by_socket[client]
+        if connection.stamping is None and now >= connection.identify_at_s:
+            connection.identify_at_s = now + _IDENTIFY_S
+            identity = self._identify(client)
+            if identity is not None:
+                connection.stamping = replace(self._stamping, client=identity)
+        return connection.stamping
+
+    def _pass_on(self, frame: Frame, stamping: Stamping | None) -> None:
+        if stamping is None:
+            self.counts["unknown-client"] += 1
+            return
+        stamped = stamping.apply(frame, self.counts)
         if stamped is None:
             return
         key, headers = stamped

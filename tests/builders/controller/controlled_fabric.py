@@ -20,6 +20,7 @@ from confluent_kafka import Consumer
 
 from controller.service.tokens import agent_line, operator_line
 from schemas import topics
+from schemas.signing.keys import KeyRing
 from testbed.netns import Fabric, Plan
 from testbed.netns.machine import Process
 from testbed.netns.probes.agent import Agent
@@ -48,26 +49,32 @@ class ControlledFabric:
         )  # fmt: skip
 
     def start_host_agent(self, host: str, *arguments: str) -> None:
-        """The agent of a host: all that it is given are its name, its token and the keys."""
+        """The agent of a host: all that it is given are its name, its token and its keys."""
         self.start_agent(
             host, host, "--controller", f"http://127.0.0.1:{self.controller_port}",
-            "--token-file", str(self.directory / f"{host}.token"), *arguments,
+            "--token-file", str(self.directory / f"{host}.token"),
+            "--sender-key-file", str(self.directory / f"{host}.key"),
+            "--publish", f"unix:{self.directory / 'relay.sock'}",
+            "--containers-listen", str(self.containers_socket(host)),
+            "--relay-listen", str(self.directory / f"{host}.relay"), *arguments,
         )  # fmt: skip
+        self.wait(f"the socket of {host}", 60, self.containers_socket(host).exists)
 
     def start_container_agent(self, container: str, host: str, *arguments: str) -> None:
-        """The agent of a container, in its network: all that it is given is its host's socket."""
-        path = self.containers_socket(host)
-        self.start_agent(container, host, "--host-agent", str(path), *arguments)
+        """The agent of a container, in its network: all that it is given are its host's sockets."""
+        self.start_agent(
+            container, host, "--host-agent", str(self.containers_socket(host)),
+            "--publish", f"unix:{self.directory / f'{host}.relay'}", *arguments,
+        )  # fmt: skip
 
     def containers_socket(self, host: str) -> Path:
-        """Where the agent of a host listens for containers, if it does."""
+        """Where the agent of a host listens for containers."""
         return self.directory / f"{host}.sock"
 
     def start_agent(self, node: str, host: str, *arguments: str) -> None:
         """An agent in a node's network; its log is NODE.log."""
         argv = [
             sys.executable, "-m", "probers.agent.main", "--node-sn", host,
-            "--publish", f"unix:{self.directory / 'relay.sock'}",
             "--key-file", str(self.directory / "probe.key"), "--trace-interval", "10",
             "--allow-cidr", "10.1.0.0/16", "--allow-cidr", "172.16.0.0/12",
             "--list-interval", "1", *arguments,
@@ -122,7 +129,10 @@ def controlled_fabric(directory: Path, plan: Plan) -> Iterator[ControlledFabric]
     files |= {
         "tokens": "".join([operator_line("operator", _OPERATOR), *lines]),
         "probe.key": secrets.token_hex(32),
+        "ring": f"k1:{secrets.token_hex(32)}",
     }
+    ring = KeyRing.parse(files["ring"])
+    files |= {f"{host}.key": ring.host_key(plan.fabric, host).document() for host in hosts}
     for name, content in files.items():
         (directory / name).touch(mode=0o600)
         (directory / name).write_text(content)
@@ -137,6 +147,7 @@ def controlled_fabric(directory: Path, plan: Plan) -> Iterator[ControlledFabric]
         environment = {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SKH_CONTROLLER_PORT": "0",
             "SKH_CONTROLLER_TOKENS": str(directory / "tokens"),
+            "SKH_SENDER_KEYS": str(directory / "ring"),
         }  # fmt: skip
         with (directory / "up.log").open("wb") as errors:
             served = subprocess.Popen(

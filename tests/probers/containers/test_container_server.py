@@ -198,6 +198,21 @@ def test_a_peer_that_cannot_be_found_is_refused(host: Host) -> None:
     assert host.server.counts["unknown-peer"] == 1
 
 
+def test_whoever_connects_to_another_socket_is_known_in_the_same_way(host: Host) -> None:
+    here, there = socket.socketpair(socket.AF_UNIX)
+    with here, there:
+        assert host.server.client_of(here) is None
+        host.server.offer(host_list())
+        host.be(2)
+        while host.server.client_of(here) is None:
+            pass
+        assert host.server.client_of(here) == ("c2", "")
+        host.be(1, 2)
+        assert host.server.client_of(here) is None
+        host.addresses = None
+        assert host.server.client_of(here) is None
+
+
 def test_connections_of_no_container_do_not_keep_containers_out(
     tmp_path: Path, eventually: Until
 ) -> None:

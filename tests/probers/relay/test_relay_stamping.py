@@ -80,3 +80,26 @@ def test_heartbeats_from_a_clients_own_socket_are_dropped(path: Path, eventually
         sent(path, Signer(), topic=BEATS)
         eventually(lambda: relay.counts["client-heartbeat"] == 1)
     assert not stored.messages
+
+
+def test_a_client_is_identified_by_its_connection_whatever_its_messages_say(path: Path) -> None:
+    stored = StoredMessages()
+    box = ClientIdentity("box-1", "t1")
+    with Relay(path, stored, node_sn="host-7", identify=lambda _: box) as relay:
+        sent(path, Signer(KEY), key="host-1")
+        sent(path, Signer(), topic=BEATS)
+    ((_, key, headers, _),) = stored.messages
+    assert (key, headers["relay-client"], headers["relay-tenant"]) == ("host-7", b"box-1", b"t1")
+    assert relay.counts["client-heartbeat"] == 1
+
+
+def test_frames_of_a_client_that_is_not_known_are_dropped(path: Path, eventually: Until) -> None:
+    stored, asked = StoredMessages(), []
+    with Relay(path, stored, node_sn="host-7", identify=asked.append) as relay:
+        publisher = connected(path)
+        for _ in range(5):
+            publisher.publish(PINGS, "host-1", b"records", topics.ARROW)
+        eventually(lambda: relay.counts["unknown-client"] == 5)
+        publisher.close(60.0)
+    assert not stored.messages
+    assert 1 <= len(asked) < 5, "not for each frame"
