@@ -1,7 +1,8 @@
 """Which incident gets a round of requests, how much it may spend, and when that ends. No I/O.
 
 An open incident whose tie set has several members gets rounds of probes until one member is left,
-three rounds are over, its packets are spent, or nothing splits it. Each request ends by itself.
+three rounds are over, its packets are spent, or nothing splits it. A round that runs goes on to its
+end: the localizer tells members apart by what is probed now.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from controller.requests.parameters import DEFAULT as REQUESTS
 from controller.requests.parameters import RequestParameters
 from schemas.documents.incident import Incident
 from schemas.documents.requests.evidence import Evidence
-from schemas.documents.requests.request import SENDING, Request
+from schemas.documents.requests.request import Request
 from schemas.documents.times import milliseconds_of
 
 _HOUR_MS = 3_600_000
@@ -32,12 +33,14 @@ class Spent:
     packets   [count]
     used      five-tuples of its probes, by source and target address [count]
     looked    its tie set and the time when there was nothing to ask for it
+    settled   one member was left after a round: it gets no other one
     """
 
     rounds: set[int] = field(default_factory=set)
     packets: int = 0
     used: Counter[tuple[str, str]] = field(default_factory=Counter)
     looked: tuple[frozenset[str], int] | None = None
+    settled: bool = False
 
 
 class Feedback:
@@ -117,8 +120,6 @@ class Feedback:
                 yield each, "the incident has ended"
             elif incident.parent is not None:
                 yield each, f"incident {incident.parent} explains it"
-            elif len(incident.tie_set) <= 1 and each.kind in SENDING:
-                yield each, "one member of the tie set is left"
 
     def forget(self, incidents: Mapping[str, Incident], now_ms: int) -> None:
         """Drop what is known of incidents that ended long ago, and of old routes."""
@@ -151,8 +152,9 @@ class Feedback:
                 return False
         if not spent.rounds:
             return True
+        spent.settled |= len(incident.tie_set) == 1
         return (
-            len(incident.tie_set) > 1
+            not spent.settled
             and len(spent.rounds) < known.rounds
             and now_ms >= max(spent.rounds) + pause_ms
         )

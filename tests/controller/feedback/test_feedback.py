@@ -154,7 +154,7 @@ def test_a_plan_is_the_same_for_the_same_input(tie: tuple[str, ...]) -> None:
     assert planned(incident(*tie)) == planned(incident(*tie))
 
 
-def test_rounds_end_after_three_or_when_one_member_is_left_or_the_incident_ends() -> None:
+def test_rounds_end_after_three_or_when_the_incident_ends_or_another_explains_it() -> None:
     feedback, tied = Feedback(), incident(*TOR)
     now_ms = T0_MS
     for _ in range(KNOWN.rounds):
@@ -162,11 +162,18 @@ def test_rounds_end_after_three_or_when_one_member_is_left_or_the_incident_ends(
         assert planned(tied, feedback, now_ms)
         assert feedback.due([tied], now_ms + ROUND_MS - 1) == []
         now_ms += ROUND_MS
-        single = msgspec.structs.replace(tied, tie_set=[TOR[0]])
         resolved = msgspec.structs.replace(tied, state="resolved")
         child = msgspec.structs.replace(tied, parent="I0")
-        assert feedback.due([single, resolved, child], now_ms) == []
+        assert feedback.due([resolved, child], now_ms) == []
     assert feedback.due([tied], now_ms + 10 * ROUND_MS) == []
+
+
+def test_an_incident_of_which_one_member_was_left_gets_no_other_round() -> None:
+    feedback, tied = Feedback(), incident(*TOR)
+    assert planned(tied, feedback)
+    single = msgspec.structs.replace(tied, tie_set=[TOR[0]])
+    assert feedback.due([single], T0_MS + 1000) == []
+    assert feedback.due([tied], T0_MS + ROUND_MS) == [], "when its probes have ended"
 
 
 def test_a_restarted_controller_goes_on_with_what_was_spent() -> None:
@@ -191,12 +198,12 @@ def test_where_nothing_can_be_asked_it_is_not_looked_at_again_and_again() -> Non
     assert feedback.due([tied], later_ms) == [tied]
 
 
-def test_open_requests_end_with_their_incident_or_its_tie() -> None:
+def test_open_requests_end_with_their_incident_and_not_before() -> None:
     feedback, tied = Feedback(), incident(*TOR)
     made = planned(tied, feedback)
     assert not [*feedback.over({"I1": tied}, made)]
     single = msgspec.structs.replace(tied, tie_set=[TOR[0]])
-    assert [each for each, _ in feedback.over({"I1": single}, made)] == made
+    assert not [*feedback.over({"I1": single}, made)], "what told them apart goes on"
     assert {why for _, why in feedback.over({}, made)} == {"the incident has ended"}
     child = msgspec.structs.replace(tied, parent="I0")
     assert {why for _, why in feedback.over({"I1": child}, made)} == {"incident I0 explains it"}
