@@ -379,7 +379,7 @@ AGENT_CONTAINERS: Final = Metric(
 AGENT_CONTAINER_EVENTS: Final = Metric(
     "skh_agent_container_connections_total", "counter",
     "Connections of containers' agents: accepted; refused, by reason: malformed, too-much, "
-    "unknown-peer, ambiguous, connections, replaced; failed (internal errors)", ("event",),
+    "unknown-peer, ambiguous, connections, replaced, taken; failed (internal errors)", ("event",),
 )  # fmt: skip
 AGENT_THROUGHPUT: Final = Metric(
     "skh_agent_throughput_samples_total", "counter",

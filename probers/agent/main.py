@@ -68,7 +68,8 @@ def _main(argv: list[str] | None) -> int:
 
 def _serve(options: Options, publisher: Publisher) -> int:
     containers = ContainerServer(options.containers_listen) if options.containers_listen else None
-    share = shares(raise_file_limit() - (0 if containers is None else MAX_CONNECTIONS))
+    # A connection of a container takes two: itself, and its process.
+    share = shares(raise_file_limit() - (0 if containers is None else 2 * MAX_CONNECTIONS))
     agent = Agent(
         options,
         publisher,

@@ -11,7 +11,7 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -19,7 +19,7 @@ from typing import Final
 
 import msgspec
 
-from probers.containers.peers import Peer, UnknownPeer, addresses_of, peer_of
+from probers.containers.peers import Namespace, Peer, UnknownPeer, peer_of
 from probers.containers.placed import Ambiguous, Placed, of_namespace, placed
 from probers.containers.readiness import STATES, Readiness, State
 from probers.ping_list.document import PingList, restrict
@@ -61,21 +61,22 @@ class _Client:
 class ContainerServer:
     """Serves ``path`` until closed; other threads may call ``offer`` and ``ready``.
 
-    addresses  of the network namespace of a peer
+    namespace  of a peer
     """
 
     def __init__(
         self,
         path: str | Path,
         *,
-        addresses: Callable[[Peer], frozenset[str]] = addresses_of,
+        namespace: Callable[[Peer], Namespace] = Peer.namespace,
         max_connections: int = MAX_CONNECTIONS,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self._path, self._addresses, self._clock = Path(path), addresses, clock
+        self._path, self._namespace, self._clock = Path(path), namespace, clock
         self._max_connections = max_connections
         #: accepted; refused, by reason: malformed, too-much, unknown-peer, ambiguous, connections,
-        #: replaced (its container has connected again); failed (a defect of the agent)
+        #: replaced (its container has connected again), taken (another namespace with the same
+        #: addresses is connected); failed (a defect of the agent)
         self.counts: Counter[str] = Counter()
         self._clients: dict[socket.socket, _Client] = {}
         self._readiness = Readiness(clock())
@@ -83,6 +84,7 @@ class ContainerServer:
         self._offered: PingList | None = None  # whole, of the host
         self._document: PingList | None = None  # the same, as the thread knows it
         self._placed: tuple[Placed, ...] = ()
+        self._speaking: dict[str, int] = {}  # node_id -> network namespace that is connected
         self._changed = False
         self._accepts = TokenBucket(_ACCEPTS_PER_S, _BURST_ACCEPTS, _BURST_ACCEPTS, clock())
         self._accept_again_s: float | None = None
@@ -144,8 +146,12 @@ class ContainerServer:
         Safe in any thread.
         """
         try:
-            found = of_namespace(self._placed, self._addresses(peer_of(connection)))
+            with closing(peer_of(connection)) as peer:
+                here = self._namespace(peer)
+            found = of_namespace(self._placed, here.addresses)
         except (UnknownPeer, Ambiguous, OSError):
+            return None
+        if found is not None and self._speaking.get(found.node_id, here.number) != here.number:
             return None
         return None if found is None else ClientIdentity(found.node_id, found.tenant)
 
@@ -232,7 +238,8 @@ class ContainerServer:
         if self._document is None:
             return
         try:
-            found = of_namespace(self._placed, self._addresses(client.peer))
+            here = self._namespace(client.peer)
+            found = of_namespace(self._placed, here.addresses)
         except UnknownPeer as why:
             self._refuse(connection, client, "unknown-peer", str(why))
             return
@@ -240,10 +247,15 @@ class ContainerServer:
             self._refuse(connection, client, "ambiguous", str(why))
             return
         node_id = None if found is None else found.node_id
+        if node_id is not None and self._speaking.get(node_id, here.number) != here.number:
+            other = f"another network namespace with the addresses of {node_id} is connected"
+            self._refuse(connection, client, "taken", other)
+            return
         if node_id != client.node_id:
             self._leave(client)
             client.node_id = node_id
             if node_id is not None:
+                self._speaking[node_id] = here.number
                 self._join(connection, client, node_id)
         part = (
             msgspec.structs.replace(self._document, endpoints=[], targets=[])
@@ -264,6 +276,7 @@ class ContainerServer:
 
     def _leave(self, client: _Client) -> None:
         if client.node_id is not None:
+            self._speaking.pop(client.node_id, None)
             with self._lock:
                 self._readiness.closed(client.node_id, self._clock())
 
@@ -329,7 +342,7 @@ class ContainerServer:
         self, connection: socket.socket, client: _Client | None, reason: str, why: str
     ) -> None:
         self.counts[reason] += 1
-        whose = {} if client is None else client.peer._asdict()
+        whose = {} if client is None else {"pid": client.peer.pid, "uid": client.peer.uid}
         log_event("warning", "container-refused", reason=reason, why=why, **whose)
         if client is None:
             connection.close()
@@ -337,7 +350,9 @@ class ContainerServer:
             self._drop(connection)
 
     def _drop(self, connection: socket.socket) -> None:
-        self._leave(self._clients.pop(connection))
+        client = self._clients.pop(connection)
+        client.peer.close()
+        self._leave(client)
         with suppress(KeyError, ValueError):
             self._selector.unregister(connection)
         connection.close()

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from builders.agents.waiting import Until
 
-from probers.containers.peers import Peer, UnknownPeer
+from probers.containers.peers import Namespace, Peer, UnknownPeer
 from probers.containers.server import ContainerServer
 from probers.ping_list.controller import Ready
 from probers.ping_list.document import Endpoint, PingList, PingListError, Target, parse
@@ -38,18 +38,18 @@ class Host:
     def __init__(self, path: Path, **options: int) -> None:
         self.path = path
         self.addresses: frozenset[str] | None = frozenset()
-        self._of: dict[int, frozenset[str]] = {}
+        self.number = 1
         self.now_s = 1_000.0
         self.server = ContainerServer(
-            path, addresses=self.addresses_of, clock=lambda: self.now_s, **options
+            path, namespace=self.namespace_of, clock=lambda: self.now_s, **options
         ).start()
         self.now_s += 1_000.0  # long after its start
         self.clients: list[HostAgentClient] = []
 
-    def addresses_of(self, peer: Peer) -> frozenset[str]:
+    def namespace_of(self, peer: Peer) -> Namespace:
         if self.addresses is None:
             raise UnknownPeer("it has ended")
-        return self.addresses
+        return Namespace(self.number, self.addresses)
 
     def be(self, *containers: int) -> None:
         """From now on those that connect have the addresses of these containers."""
@@ -196,6 +196,26 @@ def test_a_peer_that_cannot_be_found_is_refused(host: Host) -> None:
     with closing(host.connect()) as connection:
         assert connection.recv(1) == b""
     assert host.server.counts["unknown-peer"] == 1
+
+
+def test_another_namespace_with_the_addresses_of_a_connected_container_is_refused(
+    host: Host, eventually: Until
+) -> None:
+    host.server.offer(host_list())
+    host.be(1)
+    read(host.client())
+    eventually(lambda: ready_of(host) == ("c1",))
+    host.number = 2
+    with closing(host.connect()) as thief:
+        assert thief.recv(1) == b""
+    assert host.server.counts["taken"] == 1
+    assert ready_of(host) == ("c1",)
+    here, there = socket.socketpair(socket.AF_UNIX)
+    with here, there:
+        assert host.server.client_of(here) is None, "nor do its records count as the container's"
+    host.clients[0].close()
+    eventually(lambda: host.server.connections == 0)
+    assert len(read(host.client()).endpoints) == 2, "the container may have been made again"
 
 
 def test_whoever_connects_to_another_socket_is_known_in_the_same_way(host: Host) -> None:
