@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array, csr_array
 
-from controller.ping_lists.ecmp import Hop, SwitchPaths
-from schemas.component_ids import TIER_KIND, component, link
+from controller.coverage.pieces import Pieces
 from schemas.documents.topology import Topology
 
 F64 = npt.NDArray[np.float64]
@@ -74,14 +73,6 @@ class Crossings(NamedTuple):
     twice: F64
 
 
-class Ways(NamedTuple):
-    """Links (K,), rising, and the share of requests and of replies that crosses each."""
-
-    at: I64
-    request: F64
-    reply: F64
-
-
 def entries(document: Mapping[str, object]) -> Iterator[Probed]:
     """The entries of a list, as ``PingLists.document`` makes it."""
     own, targets = document["endpoints"], document["targets"]
@@ -109,112 +100,98 @@ def crossings(
 
 
 class _Counter:
+    """Five-tuples and probes a second, by source host and piece."""
+
     def __init__(self, topology: Topology, routes: Routes) -> None:
-        self._paths = SwitchPaths(topology)
+        self._pieces = Pieces(topology)
         self._routes = routes
-        kinds = {switch.id: TIER_KIND[switch.tier] for switch in topology.switches}
-        self._tor = {r.real_ip: r.asw for host in topology.hosts for r in host.rnics}
-        names = {name: component(kind, name) for name, kind in kinds.items()}
-        ids = [
-            link(component("rnic", ip), names[asw]) for ip, asw in self._tor.items() if asw
-        ]  # fmt: skip
-        self._of_rnic = {ip: at for at, ip in enumerate(ip for ip, asw in self._tor.items() if asw)}
-        self._of_hop: dict[Hop, int] = {}
-        for a, b in topology.links:
-            self._of_hop[a, b] = self._of_hop[b, a] = len(ids)
-            ids.append(link(names[a], names[b]))
-        self._links = ids
-        self._known = np.zeros(len(ids))
-        self._expected: dict[tuple[str, str], Ways] = {}
-        self._rows: list[tuple[I64, int, list[F64]]] = []
+        self._hosts: dict[str, int] = {}
+        self._traceable: defaultdict[tuple[int, int], list[float]] = defaultdict(_nothing)
+        self._untraceable: defaultdict[tuple[int, int], list[float]] = defaultdict(_nothing)
 
     def count(self, lists: Iterable[Probed]) -> Crossings:
-        hosts: dict[str, int] = {}
+        tor = self._pieces.tor
         between: defaultdict[tuple[int, str, str, bool], list[float]] = defaultdict(_nothing)
-        certain: defaultdict[tuple[int, int], list[float]] = defaultdict(_nothing)
         for each in lists:
-            a, b = self._tor.get(each.src_rnic, ""), self._tor.get(each.dst_rnic, "")
+            a, b = tor.get(each.src_rnic, ""), tor.get(each.dst_rnic, "")
             if not a or not b:
                 continue
-            host = hosts.setdefault(each.node_sn, len(hosts))
+            host = self._hosts.setdefault(each.node_sn, len(self._hosts))
             ports = len(each.src_ports)
             for rnic in {each.src_rnic, each.dst_rnic}:
-                _add(certain[host, self._of_rnic[rnic]], ports, ports / each.interval_s)
+                piece = self._pieces.rnic(rnic)
+                _add(self._traceable[host, piece], ports, ports / each.interval_s)
             if a == b:
                 continue
-            untraced = sum(not self._traced(each, port, host, a, b) for port in each.src_ports)
-            if untraced:
+            if each.layer == "underlay" and self._routes:
+                ports = sum(not self._traced(each, port, host) for port in each.src_ports)
+            if ports:
                 key = host, a, b, each.layer == "underlay"
-                _add(between[key], untraced, untraced / each.interval_s)
-        for (host, rnic_link), (count, rate) in certain.items():
-            both = Ways(np.array([rnic_link]), np.ones(1), np.ones(1))
-            self._row(both, host, count, rate, traceable=True)
+                _add(between[key], ports, ports / each.interval_s)
         for (host, a, b, traceable), (count, rate) in between.items():
-            self._row(self._expectation(a, b), host, count, rate, traceable)
-        return self._crossings(list(hosts))
+            for piece in self._pieces.between(a, b):
+                rows = self._traceable if traceable else self._untraceable
+                _add(rows[host, piece], count, rate)
+        return self._crossings()
 
-    def _traced(self, each: Probed, port: int, host: int, a: str, b: str) -> bool:
+    def _traced(self, each: Probed, port: int, host: int) -> bool:
         """Count one five-tuple by its routes; False where neither direction is known."""
-        if each.layer != "underlay":
-            return False
         request = self._routes.get((each.src_ip, each.dst_ip, port, each.dst_port))
         reply = self._routes.get((each.dst_ip, each.src_ip, each.dst_port, port))
         if request is None and reply is None:
             return False
-        ways = _ways(self._shares(request, a, b), self._shares(reply, b, a))
-        self._row(ways, host, 1, 1 / each.interval_s, traceable=True)
+        _add(self._traceable[host, self._pieces.traced(request, reply)], 1, 1 / each.interval_s)
         return True
 
-    def _shares(self, route: Sequence[str] | None, a: str, b: str) -> dict[int, float]:
-        """Links from ToR a to ToR b -> share that crosses them; 1 on a route that is known."""
-        if route is None:
-            return {self._of_hop[hop]: share for hop, share in self._paths.hops(a, b).items()}
-        return {self._of_hop[hop]: 1.0 for hop in pairwise(route) if hop in self._of_hop}
+    def _crossings(self) -> Crossings:
+        """Sums over the pieces that hold a link: products of sparse matrices."""
+        links, hosts = self._pieces.links, list(self._hosts)
+        first, at, request, reply = self._pieces.shares()
+        shape = len(first) - 1, len(hosts)
 
-    def _expectation(self, a: str, b: str) -> Ways:
-        """What lies between two ToRs where no route is known."""
-        if (a, b) not in self._expected:
-            self._expected[a, b] = _ways(self._shares(None, a, b), self._shares(None, b, a))
-        return self._expected[a, b]
+        def of_links(values: F64) -> csr_array:
+            """(L, P) from a value for each link of each piece."""
+            by_piece = csr_array((values, at, first), shape=(shape[0], len(links)))
+            return by_piece.T.tocsr()
 
-    def _row(self, ways: Ways, host: int, count: float, rate: float, traceable: bool) -> None:
-        at, request, reply = ways
+        def of_hosts(rows: Mapping[tuple[int, int], list[float]], column: int) -> csr_array:
+            """(P, H) five-tuples, or probes a second."""
+            host, piece = np.array(list(rows), np.int64).reshape(-1, 2).T
+            values = [each[column] for each in rows.values()]
+            return coo_array((np.array(values, float), (piece, host)), shape=shape).tocsr()
+
+        (ours, our_rate), (others, other_rate) = (
+            (of_hosts(rows, 0), of_hosts(rows, 1)) for rows in (self._traceable, self._untraceable)
+        )
         either = 1.0 - (1.0 - request) * (1.0 - reply)
+        certain = (request == 1.0).astype(float) + (reply == 1.0)
+        both = request * reply
+        count, rate = ours + others, our_rate + other_rate
+        crossed = (of_links(either) @ count).tocsr()
+        crossed.sort_indices()
+        link = np.repeat(np.arange(len(links)), np.diff(crossed.indptr))
+        host = crossed.indices.astype(np.int64)
+        keys = link * len(hosts) + host
+
+        def same_rows(product: csr_array) -> F64:
+            """(R,) values of a product at the rows of ``crossed``, of which it may lack some."""
+            product.sort_indices()
+            rows = np.repeat(np.arange(len(links)), np.diff(product.indptr))
+            out = np.zeros(len(keys))
+            out[np.searchsorted(keys, rows * len(hosts) + product.indices)] = product.data
+            return out
+
         unseen = np.log1p(-either, out=np.full(len(at), -np.inf), where=either < 1.0)
-        if traceable:
-            twice = request * reply
-            once = request + reply - 2 * twice
-        else:
-            certain = (request == 1.0).astype(np.float64) + (reply == 1.0)
-            once, twice = 1.0 * (certain == 1), 1.0 * (certain == 2)
-        self._known[at] += count * (either == 1.0)
-        columns = [count * either, count * unseen, rate * either, rate * once, rate * twice]
-        self._rows.append((at, host, columns))
-
-    def _crossings(self, hosts: list[str]) -> Crossings:
-        """Sum the rows of equal link and host."""
-        none = [(np.zeros(0, np.int64), 0, [np.zeros(0)] * 5)]
-        at, host, columns = zip(*(self._rows or none), strict=True)
-        hosts_of_rows = np.repeat(np.array(host), [len(each) for each in at])
-        key, where = np.unique(
-            np.concatenate(at) * max(len(hosts), 1) + hosts_of_rows, return_inverse=True
-        )
-        sums = [
-            np.bincount(where, np.concatenate(column), len(key)).astype(np.float64)
-            for column in zip(*columns, strict=True)
-        ]
+        once = of_links(request + reply - 2 * both) @ our_rate
+        once_others = of_links(1.0 * (certain == 1)) @ other_rate
+        twice = of_links(both) @ our_rate
+        twice_others = of_links(1.0 * (certain == 2)) @ other_rate
         return Crossings(
-            self._links, hosts, self._known, *np.divmod(key, max(len(hosts), 1)), *sums
-        )
-
-
-def _ways(request: Mapping[int, float], reply: Mapping[int, float]) -> Ways:
-    at = np.array(sorted({*request, *reply}), np.int64)
-    shares = (
-        np.array([min(way.get(index, 0.0), 1.0) for index in at.tolist()])
-        for way in (request, reply)
-    )
-    return Ways(at, *shares)
+            links, hosts, np.asarray((of_links(1.0 * (either == 1.0)) @ count).sum(axis=1)).ravel(),
+            link, host, crossed.data, same_rows(of_links(unseen) @ count),
+            same_rows(of_links(either) @ rate), same_rows(once) + same_rows(once_others),
+            same_rows(twice) + same_rows(twice_others),
+        )  # fmt: skip
 
 
 def _nothing() -> list[float]:

@@ -9,7 +9,7 @@ endpoints that it names, and tells the hosts whose lists it changes; no I/O, no 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -290,6 +290,12 @@ class PingLists:
             "endpoints": self.own(node_sn),
             "targets": [self._entry(a, b, known.entries[a.ip, b.ip]) for a, b in both],
         }
+
+    def probed(self, node_sn: str) -> Iterator[tuple[Endpoint, Endpoint, int]]:
+        """Source, target and source ports [count] of each entry of a host, in no order."""
+        known, endpoint = self._lists[node_sn], self._graph.endpoint
+        for (a, b), ports in known.entries.items():
+            yield endpoint[a], endpoint[b], ports
 
     def own(self, node_sn: str) -> list[Document]:
         """The part of the list that names the host's own endpoints."""

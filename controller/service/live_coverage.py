@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import NamedTuple, get_args
 
-from controller.coverage.crossings import Probed, entries
 from controller.coverage.power import Naming
-from controller.coverage.report import Coverage, State, report
+from controller.coverage.report import Coverage, State
 from controller.ping_lists.lists import PingLists
+from controller.service.coverage_count import Lists, counted, gathered
 from schemas import metrics
 from schemas.documents.topology import Topology
 from schemas.metrics import Sample
 
 _log = logging.getLogger(__name__)
-Report = Callable[[Topology, list[Probed], Naming], Coverage]
+Count = Callable[[Lists], Awaitable[Coverage]]
 
 
 class Covered(NamedTuple):
@@ -47,19 +46,18 @@ class LiveCoverage:
         lists: PingLists,
         naming: Naming,
         now_ms: int,
-        count: Report = report,
+        count: Count = counted,
     ) -> bool:
         """Count what a fabric's lists cross; returns whether they have changed since.
 
-        A thread counts, from copies. An error costs the count in which it occurs: the one before
-        stays.
+        An error costs the count in which it occurs: the one before stays.
         """
         fabric, known = topology.fabric, self.of.get(topology.fabric)
         etags = {node_sn: lists.etag(node_sn) for node_sn in lists.hosts}
         if known is not None and known.etags == etags:
             return False
         try:
-            found = await asyncio.to_thread(count, topology, await _entries(lists), naming)
+            found = await count(await gathered(topology, lists, naming))
         except Exception:
             _log.exception("fabric %s: what its lists cover cannot be counted", fabric)
             return True
@@ -74,12 +72,3 @@ class LiveCoverage:
                 yield Sample(metrics.CONTROLLER_LINKS, states[state], (fabric, state))
             unnameable = len(covered.found.unnameable())
             yield Sample(metrics.CONTROLLER_UNNAMEABLE, unnameable, (fabric,))
-
-
-async def _entries(lists: PingLists) -> list[Probed]:
-    """All entries; requests are answered between two hosts."""
-    out: list[Probed] = []
-    for node_sn in lists.hosts:
-        out += entries(lists.document(node_sn))
-        await asyncio.sleep(0)
-    return out

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from builders.controller.clusters import two_tiers
 from builders.controller.controller_service import Service
 
 from controller.coverage.power import Naming
 from controller.coverage.report import Coverage
+from controller.service import coverage_count
+from controller.service.coverage_count import Lists
+from controller.service.live_coverage import Count
 
 pytestmark = pytest.mark.anyio
 
@@ -20,9 +21,14 @@ NAMING = Naming(
 )  # fmt: skip
 
 
-async def counted(service: Service, **more: Any) -> bool:
+async def here(lists: Lists) -> Coverage:
+    """Count in this process, in which it takes milliseconds."""
+    return lists.report()
+
+
+async def counted(service: Service, count: Count = here) -> bool:
     lists, topology = service.site.state.lists["f1"], service.site.topologies["f1"]
-    return await service.site.coverage.count(topology, lists, NAMING, service.now_ms, **more)
+    return await service.site.coverage.count(topology, lists, NAMING, service.now_ms, count)
 
 
 def links(service: Service) -> dict[str, float]:
@@ -60,6 +66,17 @@ async def test_lists_that_have_not_changed_are_not_counted_again() -> None:
     assert await counted(service)
 
 
+async def test_a_process_of_its_own_counts_what_a_count_in_this_one_finds() -> None:
+    service = Service(two_tiers(HOSTS, 2))
+    for number in range(HOSTS):
+        await service.site.register(("f1", f"h{number:03}"), [])
+    assert await counted(service)
+    here = service.site.coverage.of.pop("f1")
+    assert await counted(service, coverage_count.counted)
+    assert service.site.coverage.of["f1"].found == here.found
+    assert here.found.five_tuples > 0
+
+
 async def test_an_error_costs_one_count(caplog: pytest.LogCaptureFixture) -> None:
     service = Service(two_tiers(HOSTS, 2))
     assert await counted(service)
@@ -67,10 +84,10 @@ async def test_an_error_costs_one_count(caplog: pytest.LogCaptureFixture) -> Non
     for number in range(2):
         await service.site.register(("f1", f"h{number:03}"), [])
 
-    def broken(*_: object) -> Coverage:
+    async def broken(_: Lists) -> Coverage:
         raise RuntimeError("no")
 
-    assert await counted(service, count=broken)
+    assert await counted(service, broken)
     assert service.site.coverage.of["f1"] is before
     assert "cannot be counted" in caplog.text
 
