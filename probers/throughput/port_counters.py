@@ -2,13 +2,17 @@
 
 Counters of RDMA ports count what bypasses the kernel too, and so nearly all of a job's traffic;
 those of interfaces do not, on most devices. Soft-RoCE has only the latter, and they count it.
+
+An RDMA port counts its own PCI function only: of an rnic whose virtual functions are in containers,
+nearly nothing. Where the rnic's switch is offloaded (switchdev), the interface counts the whole
+physical port, at least with mlx5; such an interface is called an uplink.
 """
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -17,7 +21,8 @@ from typing import Final, Literal, NamedTuple
 from probers.throughput import interfaces
 from probers.throughput.seconds import Reading
 
-#: auto: of the RDMA port where there is one with counters, else of the interface.
+#: auto: of an uplink's interface, else of the RDMA port where there is one with counters, else of
+#: the interface.
 Kind = Literal["auto", "rdma", "net"]
 KINDS: Final[tuple[Kind, ...]] = ("auto", "rdma", "net")
 #: Addresses may move to other devices: they are looked up again after so long [s], and so long
@@ -51,9 +56,11 @@ class Port(NamedTuple):
 
 
 class Interface(NamedTuple):
-    """A network interface."""
+    """A network interface. cached: it shows what it counted when it was last read, and counts
+    again in the background then, as uplinks of mlx5 do."""
 
     name: str
+    cached: bool = False
 
     def read(self) -> Reading:
         """Raises OSError. An interface that was made again is another source."""
@@ -82,6 +89,28 @@ class PortCounters:
         self._failed: dict[str, str] = {}
         self._look_again_s = 0.0
 
+    def prepare(self, rnics: Iterable[str]) -> bool:
+        """Make cached counters of these count; whether any does: read them a moment later."""
+        cached = False
+        for real_ip in rnics:
+            found = self._found.get(real_ip)
+            if isinstance(found, Interface) and found.cached:
+                cached = True
+                with suppress(OSError):  # reading it says so
+                    found.read()
+        return cached
+
+    def doubt(self, real_ip: str) -> str:
+        """Why the counters that were read may lack most of the traffic; empty: there is no such
+        reason."""
+        found, interface = self._found.get(real_ip), self._interfaces.get(real_ip)
+        if real_ip in self._given or not isinstance(found, Port) or interface is None:
+            return ""
+        count = _text(self._sysfs / "class/net" / interface / "device/sriov_numvfs")
+        if count in ("", "0"):
+            return ""
+        return f"bytes of its {count} virtual functions may not be counted; see --throughput-source"
+
     def read(self, real_ip: str) -> Reading:
         """The counters now; raises Unreadable, for RETRY_S without a further attempt."""
         now_s = self._clock()
@@ -108,14 +137,23 @@ class PortCounters:
         interface = self._interfaces.get(real_ip)
         if interface is None:
             raise Unreadable("no interface here has this address")
-        if self._kind == "net":
-            return Interface(interface)
+        uplink = self._is_uplink(interface)
+        if self._kind == "net" or (uplink and self._kind == "auto"):
+            return Interface(interface, cached=uplink)
         port = self._port_behind(interface)
         if port is not None and (self._kind == "rdma" or (port.path / "counters").is_dir()):
             return port
         if self._kind == "auto":
             return Interface(interface)
         raise Unreadable(f"interface {interface} has no RDMA port; give --throughput auto or net")
+
+    def _is_uplink(self, interface: str) -> bool:
+        """Whether the interface, or one below it (of a bond, a VLAN), is a port of an offloaded
+        switch."""
+        own = self._sysfs / "class/net" / interface
+        return self._is_ours(own, interface) and any(
+            _text(each / "phys_switch_id") for each in (own, *own.glob("lower_*"))
+        )
 
     def _port_behind(self, interface: str) -> Port | None:
         """The RDMA port of an interface, by its PCI function, or by the interface's own GID."""
@@ -147,3 +185,11 @@ class PortCounters:
         return Port(
             self._sysfs / "class/infiniband" / device / "ports" / number, f"{device}/{number}"
         )
+
+
+def _text(file: Path) -> str:
+    """What a file of /sys says; empty where the device has no such thing."""
+    try:
+        return file.read_text().strip()
+    except (OSError, ValueError):
+        return ""

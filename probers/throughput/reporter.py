@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from random import Random
 from time import monotonic_ns, time_ns
@@ -32,6 +32,8 @@ BATCH_S: Final = 10
 MAX_RNICS: Final = 64
 _EARLY_NS: Final = NS // 4  # a wait may end a little before its time
 _CLOSE_S: Final = 2.0
+#: For devices that count in the background, below ``seconds.MAX_OFFSET_NS``.
+_PREPARED_S: Final = 0.02
 
 _ENCODINGS: Final[dict[str, tuple[str, Encode]]] = {
     "arrow": (topics.ARROW, partial(to_arrow, columns=COLUMNS)),
@@ -41,6 +43,12 @@ _ENCODINGS: Final[dict[str, tuple[str, Encode]]] = {
 
 class Counters(Protocol):
     """``probers.throughput.port_counters.PortCounters``."""
+
+    def prepare(self, rnics: Iterable[str]) -> bool:
+        """Before reading; whether to wait a moment."""
+
+    def doubt(self, real_ip: str) -> str:
+        """Why the counters may lack most of the traffic, or nothing."""
 
     def read(self, real_ip: str) -> Reading:
         """The counters now; raises Unreadable."""
@@ -118,6 +126,8 @@ class ThroughputReporter:
                           why=f"at most {MAX_RNICS} rnics of a host are measured")  # fmt: skip
         self._seconds.retain(rnics)
         self._sources = {ip: found for ip, found in self._sources.items() if ip in rnics}
+        if self._counters.prepare(rnics):
+            self._stop.wait(_PREPARED_S)
         for real_ip in rnics:
             if (sample := self._sample(real_ip)) is not None:
                 self._add(used.fabric, sample)
@@ -151,7 +161,9 @@ class ThroughputReporter:
             return
         self._sources[real_ip] = what
         if readable:
-            log_event("info", "throughput-source", rnic=real_ip, source=what)
+            doubt = self._counters.doubt(real_ip)
+            level, more = ("warning", {"but": doubt}) if doubt else ("info", {})
+            log_event(level, "throughput-source", rnic=real_ip, source=what, **more)
         else:
             log_event("error", "throughput-unreadable", rnic=real_ip, why=what,
                       retry=f"every {RETRY_S:g} s")  # fmt: skip

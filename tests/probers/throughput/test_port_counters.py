@@ -97,6 +97,31 @@ def test_the_kind_that_was_asked_for_is_read_or_nothing(sysfs: Sysfs) -> None:
     assert counters(sysfs, "net").read(LOOPBACK).source.startswith("net:lo#")
 
 
+@pytest.mark.parametrize("of", ["class/net/lo", "class/net/lo/lower_ens1"])
+def test_an_uplink_of_an_offloaded_switch_counts_the_whole_port(sysfs: Sysfs, of: str) -> None:
+    sysfs.add_port("mlx5_0", sent_words=1, received_words=1)
+    sysfs.put_behind_loopback("mlx5_0")
+    sysfs.write(f"{of}/phys_switch_id", "8c5e0a00b1d2")
+    found = counters(sysfs)
+    assert not found.prepare([LOOPBACK]), "nothing is known before the first reading"
+    assert found.read(LOOPBACK).source.startswith("net:lo#")
+    assert found.prepare([LOOPBACK]), "its counters are those of its last reading"
+    assert counters(sysfs, "rdma").read(LOOPBACK).source == "rdma:mlx5_0/1"
+
+
+def test_an_rdma_port_with_virtual_functions_is_doubted(sysfs: Sysfs) -> None:
+    sysfs.add_port("mlx5_0", sent_words=1, received_words=1)
+    sysfs.put_behind_loopback("mlx5_0")
+    for functions, doubted in ((0, False), (8, True)):
+        sysfs.write("class/net/lo/device/sriov_numvfs", functions)
+        found = counters(sysfs)
+        found.read(LOOPBACK)
+        assert ("its 8 virtual functions" in found.doubt(LOOPBACK)) == doubted
+    given = counters(sysfs, source="rdma:mlx5_0/1")
+    given.read(LOOPBACK)
+    assert given.doubt(LOOPBACK) == "", "the operator knows"
+
+
 def test_a_source_that_was_given_is_read_whatever_the_address_says(sysfs: Sysfs) -> None:
     sysfs.add_port("mlx5_7", sent_words=3, received_words=4)
     assert counters(sysfs, source="rdma:mlx5_7/1").read(LOOPBACK) == ("rdma:mlx5_7/1", 12, 16)

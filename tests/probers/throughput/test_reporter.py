@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import pytest
 
@@ -45,12 +46,20 @@ class Host:
         self.now_ns = START * NS
         self.used = JobRnics("f1", tuple(f"10.0.0.{number}" for number in range(rnics)))
         self.broken: set[str] = set()
-        self.reads = 0
+        self.doubts: dict[str, str] = {}
+        self.reads = self.prepared = 0
         self.messages = Messages()
         self.reporter = ThroughputReporter(
             self.messages, "host-1", encoding, lambda: self.used, self, phase=0,
             wall_ns=lambda: self.now_ns, running_ns=lambda: self.now_ns,
         )  # fmt: skip
+
+    def prepare(self, rnics: Iterable[str]) -> bool:
+        self.prepared += 1
+        return True
+
+    def doubt(self, real_ip: str) -> str:
+        return self.doubts.get(real_ip, "")
 
     def read(self, real_ip: str) -> Reading:
         self.reads += 1
@@ -110,6 +119,18 @@ def test_an_unreadable_rnic_costs_no_other_and_is_logged_once(
     assert "rnic=10.0.0.1" in logged[0]
     assert 'why="the firmware does not answer"' in logged[0]
     assert sum("throughput-source" in line for line in lines) == 2, "also when it is back"
+
+
+def test_counters_are_prepared_once_a_second_and_a_doubt_is_in_the_log(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    host = Host()
+    host.doubts = {"10.0.0.1": "virtual functions"}
+    host.pass_s(3)
+    assert host.prepared == 3
+    lines = [line for line in capsys.readouterr().err.splitlines() if "-source" in line]
+    assert ["level=warning" in line for line in lines] == [False, True]
+    assert 'but="virtual functions"' in lines[1]
 
 
 def test_more_rnics_than_a_message_holds_are_left_out_with_one_line(
