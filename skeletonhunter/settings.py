@@ -215,13 +215,13 @@ class Settings(BaseSettings):
         default="http://127.0.0.1:8770",
         pattern="^https?://[^/]",
         description="where commands reach the controller",
-        json_schema_extra=_read_by("jobs"),
+        json_schema_extra=_read_by("jobs", "probe"),
     )
     controller_token_file: Path | None = Field(
         default=None,
         description="file with an operator's token (`skeletonhunter keys token --operator`), "
         "readable by its owner only",
-        json_schema_extra=_read_by("jobs"),
+        json_schema_extra=_read_by("jobs", "probe"),
     )
     controller_interval_s: float = Field(
         default=1.0,
@@ -236,6 +236,11 @@ class Settings(BaseSettings):
         ge=0,
         le=63,
         description="DSCP that agents mark probes with",
+        json_schema_extra=_read_by("up", "controller"),
+    )
+    controller_feedback: bool = Field(
+        default=True,
+        description="whether open incidents make requests to agents, which tell tie sets apart",
         json_schema_extra=_read_by("up", "controller"),
     )
     controller_kubernetes: str | None = Field(

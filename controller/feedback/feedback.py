@@ -95,6 +95,8 @@ class Feedback:
             for first, *others in made.splitting({}, spent.used):
                 if left.take(first):
                     found += [first, *(each for each in others if left.take(each))]
+            probes = [each for each in found if each.kind == "probe"]
+            found += [each for each in made.replies(probes) if left.take(each)]
         if number == 1:
             if len(incident.tie_set) > 1:
                 found += [each for each in made.listed(self._routes.__contains__)

@@ -45,7 +45,7 @@ class Round:
 
     def splitting(self, capacity: Mapping[str, int], used: Used) -> list[list[Request]]:
         """New five-tuples that tell members of the tie set apart, by source host: their probes,
-        then the traceroutes of these and of their replies; the others need the first one.
+        then their traceroutes, which need the probes.
 
         used  five-tuples of earlier rounds, which are not taken again
         """
@@ -114,23 +114,23 @@ class Round:
         traced = [each for each in targets if each.layer == "underlay"]
         if traced:
             made.append(self._request("traceroute", host, traced, 1, known.trace_s))
-        made += [
-            self._request("traceroute", peer, back, 1, known.trace_s)
-            for peer, back in sorted(self._replies(traced).items())
-        ]
         return made
 
-    def _replies(self, targets: Iterable[Target]) -> dict[str, list[Target]]:
-        """The five-tuples of the replies, by the host that sends them."""
+    def replies(self, probes: Iterable[Request]) -> list[Request]:
+        """Traceroutes of the replies to these probes, by the host that sends them."""
         by_ip = {each.ip: each for each in self._ground.endpoints}
         found: defaultdict[str, list[Target]] = defaultdict(list)
-        for each in targets:
-            prober = self._target(by_ip[each.ip], by_ip[each.src_ip], 0, 1)
-            found[each.node_sn] += [
-                msgspec.structs.replace(prober, src_ports=[each.port], port=port)
-                for port in each.src_ports
-            ]
-        return found
+        for each in (target for probe in probes for target in probe.targets):
+            if each.layer == "underlay":
+                prober = self._target(by_ip[each.ip], by_ip[each.src_ip], 0, 1)
+                found[each.node_sn] += [
+                    msgspec.structs.replace(prober, src_ports=[each.port], port=port)
+                    for port in each.src_ports
+                ]
+        return [
+            self._request("traceroute", peer, back, 1, self._parameters.trace_s)
+            for peer, back in sorted(found.items())
+        ]
 
     def _target(self, source: Endpoint, target: Endpoint, first: int, ports: int) -> Target:
         return msgspec.convert(self._ground.target(source, target, first, ports), Target)

@@ -29,7 +29,9 @@ class RequestParameters:
     fabric_rate: float = parameter(
         2000.0, unit="packets/s", source="chosen: a tenth of what 2,048 rnics probe in a second"
     )
-    fabric_requests: int = parameter(256, unit="requests", source="chosen: six of each of 42 hosts")
+    fabric_requests: int = parameter(
+        1024, unit="requests", source="chosen: seven incidents at once, at most 150 each"
+    )
     answer_s: float = parameter(
         10.0, unit="s", source="chosen: an agent waits 10 s at most after a controller that failed"
     )

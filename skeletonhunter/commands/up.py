@@ -75,6 +75,7 @@ def _options(
         controller=ControllerOptions(
             config.controller_host, config.controller_port,
             interval_s=config.controller_interval_s, dscp=config.controller_dscp,
+            feedback=config.controller_feedback,
         ),
         tokens=_tokens(config),
     )  # fmt: skip

@@ -135,8 +135,9 @@ class EmbeddedRuntime:
         await self.worker.start()
         await self._start_controller()
         api = make_api(
-            api_store, self.sink, self.worker, self.controller.site, host_names=options.host_names
-        )
+            api_store, self.sink, self.worker, self.controller.site,
+            further=[self.controller.desk.samples], host_names=options.host_names,
+        )  # fmt: skip
         await self._start_api(api)
         relay = Relay(
             self.relay_path, self.broker.produce,

@@ -26,15 +26,17 @@ def make_api(
     worker: StreamWorker | None = None,
     site: Site | None = None,
     *,
+    further: Sequence[metrics.Source] = (),
     host_names: Sequence[str] = (),
 ) -> FastAPI:
     """The API over a store.
 
     sink, worker, site  given when they, or the controller, run in this process: /metrics then has
                         their counters, and /readyz asks them
+    further     more sources of metrics
     host_names  names besides loopback under which the API answers
     """
-    sources: list[metrics.Source] = []
+    sources: list[metrics.Source] = [*further]
     ready: list[Callable[[], str | None]] = []
     if sink is not None:
         sources.append(sink.samples)

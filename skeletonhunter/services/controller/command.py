@@ -44,7 +44,7 @@ async def serve(config: Settings, port: int) -> int:
     _open_many_files()
     options = ControllerOptions(
         config.controller_host, port, interval_s=config.controller_interval_s,
-        dscp=config.controller_dscp,
+        dscp=config.controller_dscp, feedback=config.controller_feedback,
     )  # fmt: skip
     kafka = config.librdkafka()
     leadership = Leadership(kafka, topics.JOBS.name, _GROUP)

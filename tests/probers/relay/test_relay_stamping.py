@@ -46,6 +46,20 @@ def test_messages_for_topics_that_agents_do_not_write_are_dropped(
     assert not stored.messages
 
 
+@pytest.mark.parametrize(
+    ("client", "passed"), [(None, 1), (ClientIdentity("c1"), 0)], ids=["host", "container"]
+)
+def test_evidence_is_a_hosts_and_no_containers(
+    path: Path, eventually: Until, client: ClientIdentity | None, passed: int
+) -> None:
+    with Relay(path, stored := StoredMessages(), node_sn="host-7", client=client) as relay:
+        publisher = connected(path)
+        publisher.publish(topics.EVIDENCE.name, "host-7", b"{}", topics.JSON)
+        eventually(lambda: len(stored.messages) + relay.counts["client-evidence"] == 1)
+        publisher.close(60.0)
+    assert len(stored.messages) == passed
+
+
 def sent(path: Path, signer: Signer, *, topic: str = PINGS, key: str = "host-1") -> None:
     publisher = UnixPublisher(str(path), signer=signer)
     publisher.connect(60.0)
