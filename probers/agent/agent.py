@@ -175,10 +175,13 @@ class Agent:
     def _executor(self, options: Options) -> RequestExecutor:
         """Does requests over this agent's engine, for the endpoints of its list."""
         node_sn, limits = options.node_sn, RequestLimits(rate=options.request_rate)
+        part = options.layer is not None or options.node_id is not None
 
         def own() -> Own:
             lost = self.status.stopped_why is not None
-            return Own(node_sn, self._control.document, lost, options.allowed, options.listen_port)
+            return Own(
+                node_sn, self._control.document, lost, options.allowed, options.listen_port, part
+            )
 
         def publish(evidence: Evidence) -> None:
             raw = msgspec.json.encode(evidence)

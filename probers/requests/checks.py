@@ -23,6 +23,7 @@ class Own(NamedTuple):
     document  the list in effect
     lost      the list could not be read for too long, or cannot be applied
     allowed   networks that may be probed
+    part      it serves one layer or one container, and others of the host may serve the rest
     """
 
     node_sn: str
@@ -30,6 +31,7 @@ class Own(NamedTuple):
     lost: bool
     allowed: Sequence[IPv4Network]
     listen_port: int
+    part: bool = False
 
 
 class Load(NamedTuple):
@@ -38,6 +40,19 @@ class Load(NamedTuple):
     requests: int = 0
     rate: float = 0.0
     five_tuples: int = 0
+
+
+def concerns(request: Request, own: Own) -> bool:
+    """Whether this agent answers; where several serve a host, exactly one of them does.
+
+    Facts about the host are for the agent that serves its rnics.
+    """
+    if not own.part:
+        return True
+    if request.kind not in SENDING:
+        return any(each.layer == "underlay" for each in own.document.endpoints)
+    endpoints = {each.ip for each in own.document.endpoints}
+    return any(each.src_ip in endpoints for each in request.targets)
 
 
 def refusal(request: Request, own: Own, load: Load, limits: RequestLimits) -> str | None:

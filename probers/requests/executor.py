@@ -22,7 +22,7 @@ from probers.probing.udp import Burst
 from probers.process.log import log_event
 from probers.process.loop import Loop
 from probers.publishing.record import common_columns
-from probers.requests.checks import Load, Own, refusal
+from probers.requests.checks import Load, Own, concerns, refusal
 from probers.requests.host_facts import HostFacts, in_thread
 from probers.requests.limits import DEFAULT, RequestLimits
 from probers.requests.running import Running
@@ -71,6 +71,7 @@ class RequestExecutor:
         self._running: dict[str, Running] = {}
         self._of_flow: dict[int, Running] = {}
         self._seen: dict[str, int] = {}
+        self._offered: Sequence[Request] = ()
         self.counts: Counter[str] = Counter()
         self.readings: Counter[str] = Counter()
 
@@ -101,6 +102,7 @@ class RequestExecutor:
             why = refusal(running.request, own, Load(), self._limits)
             if why is not None:
                 self._end(running, "withdrawn", why)
+        self._apply(self._offered)  # those that came before the first list
 
     def tick(self) -> None:
         """Publish what came, end what is over; must be called every TICK_NS."""
@@ -130,6 +132,9 @@ class RequestExecutor:
             yield Sample(metrics.AGENT_REQUEST_READINGS, self.readings[outcome], (outcome,))
 
     def _apply(self, requests: Sequence[Request]) -> None:
+        self._offered = requests
+        if self._own().document.node_sn != self._own().node_sn:  # there is no list yet
+            return
         open_ids = {each.request_id for each in requests}
         for running in [r for name, r in self._running.items() if name not in open_ids]:
             self._end(running, "withdrawn", "the controller has withdrawn it")
@@ -142,6 +147,8 @@ class RequestExecutor:
 
     def _take(self, request: Request) -> None:
         self._seen[request.request_id] = expires_ns = milliseconds_of(request.expires) * 1_000_000
+        if not concerns(request, self._own()):
+            return
         self.counts["taken"] += 1
         left_ns = min(expires_ns - self._wall(), int(self._limits.longest_s * 1e9))
         running = Running(request, [], self._now() + left_ns)

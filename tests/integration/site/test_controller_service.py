@@ -18,6 +18,7 @@ from builders.agents.site import own_network
 from builders.controller.clusters import two_tiers
 from builders.controller.controller_service import OPERATOR, probed, token_of, tokens_of
 from builders.controller.task_events import HOSTS, box
+from builders.schemas.incidents import INCIDENT
 
 from probers.ping_list.controller import ControllerClient, Ready
 from schemas import topics
@@ -184,6 +185,14 @@ def on_demand(controller: Controller, **ask: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in answer.text.splitlines() if line]
 
 
+def completed(controller: Controller) -> float:
+    """Requests that agents have done."""
+    metrics = controller.health.get("/metrics").text
+    found = re.search(r'skh_controller_requests_total{outcome="complete"} (\S+)', metrics)
+    assert found
+    return float(found[1])
+
+
 def test_agents_get_lists_register_their_containers_and_probe_each_other_and_on_demand(
     embedded: Broker, run: Callable[..., Command], tmp_path: Path
 ) -> None:
@@ -217,8 +226,18 @@ def test_agents_get_lists_register_their_containers_and_probe_each_other_and_on_
             )
             assert [*map(list, found)] == [["request"], *[["probe"]] * 6, ["end"]], found
             assert (found[-1]["end"]["state"], found[-1]["end"]["answered"]) == ("complete", 6)
-        metrics = controller.health.get("/metrics").text.splitlines()
-        assert 'skh_controller_requests_total{outcome="complete"} 2.0' in metrics
+        assert completed(controller) == 2
+        rnic = f"rnic:{network}.2"
+        tied = msgspec.structs.replace(
+            INCIDENT, component=rnic, kind="rnic", tie_set=[rnic, f"link:{rnic}|tor:tor-0"]
+        )
+        publish(
+            {"bootstrap.servers": embedded.bootstrap}, topics.INCIDENTS,
+            [Keyed(tied.incident_id, tied)],
+        )  # fmt: skip
+        controller.command.wait_for(
+            lambda: completed(controller) > 2, "routes are traced for the incident", LONG_S
+        )
         controller.operator.delete("/api/v1/jobs/job-a")
         status = controller.operator.get("/api/v1/jobs/job-a").json()
         assert {each["state"] for each in status["containers"]} == {"draining"}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from builders.agents.requests import PORT, T0_NS, Worker, own, request, target
 from hypothesis import given, settings
@@ -126,6 +128,40 @@ def test_a_request_beyond_the_agents_endpoints_permissions_or_limits_is_refused(
     assert worker.states() == ["refused"]
     assert reason in worker.last().reason
     assert worker.sent == []
+
+
+@pytest.mark.parametrize(
+    ("layer", "done"),
+    [("underlay", ["rnics", "counters"]), ("overlay", ["container"])],
+)
+def test_of_several_agents_of_a_host_the_one_whose_endpoints_are_asked_answers(
+    layer: str, done: list[str]
+) -> None:
+    worker = Worker(facts=HostFacts(root=Path("/nonexistent")))
+    known = worker.own.document
+    endpoints = [each for each in known.endpoints if each.layer == layer]
+    worker.own = own(document=msgspec.structs.replace(known, endpoints=endpoints), part=True)
+    inside = target(src_ip="172.16.0.1", ip="172.16.0.2", layer="overlay")
+    worker.offer(
+        request(request_id="rnics", count=1),
+        request(request_id="container", count=1, targets=[inside]),
+        request(request_id="counters", kind="counters", targets=[]),
+    )
+    worker.advance(5)
+    assert sorted({each.request_id for each in worker.evidence}) == sorted(done)
+    assert {each.state for each in worker.evidence} == {"complete"}
+
+
+def test_requests_that_come_before_the_first_list_wait_for_it() -> None:
+    worker = Worker()
+    listed, worker.own = worker.own, own(document=PingList(node_sn="-"), lost=True)
+    worker.offer(request(count=1))
+    worker.advance(2)
+    assert worker.evidence == []
+    worker.own = listed
+    worker.executor.list_changed()
+    worker.advance(5)
+    assert worker.states()[-1] == "complete"
 
 
 def test_the_reply_of_a_probe_is_traced_from_the_responders_port() -> None:
