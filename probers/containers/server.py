@@ -277,6 +277,7 @@ class ContainerServer:
     def _leave(self, client: _Client) -> None:
         if client.node_id is not None:
             self._speaking.pop(client.node_id, None)
+            log_event("info", "container-disconnected", node_id=client.node_id, was=client.state)
             with self._lock:
                 self._readiness.closed(client.node_id, self._clock())
 

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from builders.fabric_site import require_root
 from schemas import topics
 from schemas.component_ids import component
 from streams.readers.throughput_rows import decode
-from testbed.netns import Plan
+from testbed.netns import Plan, machine
 from testbed.netns.probes.traffic import PAYLOAD_BYTES
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
@@ -62,10 +62,10 @@ def start_agents(site: ControlledFabric) -> None:
         site.start_container_agent(box, host)
 
 
-def states(site: ControlledFabric) -> Counter[str]:
-    """Containers of the job by state."""
+def states(site: ControlledFabric) -> dict[str, str]:
+    """What the job's containers are."""
     job = site.operator.get("jobs/job-0").json()
-    return Counter(each["state"] for each in job["containers"])
+    return {each["node_id"]: each["state"] for each in job["containers"]}
 
 
 def await_pairs(site: ControlledFabric, layer: str) -> None:
@@ -124,12 +124,13 @@ def throughput(site: ControlledFabric, until_s: int) -> dict[str, dict[int, tupl
     return dict(found)
 
 
-def test_agents_find_their_work_at_the_controller_and_measure_and_a_cut_nic_is_named(
+def test_agents_find_their_work_at_the_controller_and_measure_and_faults_are_named(
     site: ControlledFabric,
 ) -> None:
     start_agents(site)
     submit(site)
-    site.wait("all containers are ready", 60, lambda: states(site) == {"ready": PLAN.hosts})
+    everywhere = dict.fromkeys(PLAN.container_names(), "ready")
+    site.wait("all containers are ready", 60, lambda: states(site) == everywhere)
     await_pairs(site, "underlay")
     await_pairs(site, "overlay")
     began_s = exchange(site)
@@ -138,16 +139,26 @@ def test_agents_find_their_work_at_the_controller_and_measure_and_a_cut_nic_is_n
     assert learnt["seconds"] > ROUNDS * ROUND_S, "the controller has them too"
 
     assert site.incidents() == [], "no fault, no incident"
+    crash(site, "cont-2-0")
+    await_named(site, component("container", "cont-2-0"))
     os.kill(site.fabric.agents["cont-3-0"].process.pid, signal.SIGTERM)
-    site.wait(
-        "the container that ends drains", 20,
-        lambda: states(site) == {"ready": PLAN.hosts - 1, "draining": 1},
-    )  # fmt: skip
-    cut = component("rnic", PLAN.nic_address(1, 1))
+    site.wait("the one that ends drains", 20, lambda: states(site)["cont-3-0"] == "draining")
     site.fabric.nic_down("host-1", 1)
+    await_named(site, component("rnic", PLAN.nic_address(1, 1)))
+
+
+def crash(site: ControlledFabric, container: str) -> None:
+    """Its agent is killed, and its network is gone."""
+    os.kill(site.fabric.agents[container].process.pid, signal.SIGKILL)
+    down = [f"link set eth{nic} down" for nic in range(PLAN.nics)]
+    machine.ip(site.fabric.namespace(container), down)
+
+
+def await_named(site: ControlledFabric, culprit: str) -> None:
+    """Return when an incident names a component, alone or with what probes cannot tell from it."""
     site.wait(
-        f"{cut} is named", NAMED_WITHIN_S,
-        lambda: any(cut in each["tie_set"] for each in site.incidents()),
+        f"{culprit} is named", NAMED_WITHIN_S,
+        lambda: any(culprit in each["tie_set"] for each in site.incidents()),
     )  # fmt: skip
 
 
