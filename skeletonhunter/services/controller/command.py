@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import resource
 from typing import Final
@@ -13,6 +12,7 @@ from schemas import topics
 from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput, BadSettings
 from skeletonhunter.services import health
+from skeletonhunter.services.controller.garbage import freeze, freeze_survivors
 from skeletonhunter.services.controller.pods import FollowedPods, cluster_of, options_of
 from skeletonhunter.services.controller.service import (
     CONNECTIONS,
@@ -60,7 +60,7 @@ async def serve(config: Settings, port: int) -> int:
             f"SKH_CONTROLLER_HOST, SKH_CONTROLLER_PORT: {where}: {why.strerror}"
         ) from why
     stop = stop_signals()
-    restored = asyncio.create_task(_say_restored(service))
+    beside = [asyncio.create_task(_say_restored(service)), asyncio.create_task(freeze_survivors())]
     try:
         with health.served(
             config, "controller", controller_monitoring(service.site, pods, [service.desk.samples])
@@ -68,7 +68,8 @@ async def serve(config: Settings, port: int) -> int:
             terminal.echo(f"controller {service.url}")
             failure = await until_stopped(service.ended, stop)
     finally:
-        restored.cancel()
+        for each in beside:
+            each.cancel()
         await service.stop()
     if failure is not None:
         raise command_error(failure) from failure
@@ -77,8 +78,7 @@ async def serve(config: Settings, port: int) -> int:
 
 async def _say_restored(service: ControllerService) -> None:
     await service.restored.wait()
-    gc.collect()
-    gc.freeze()  # documents and lists stay: later collections need not visit them
+    freeze(whole=True)
     state = service.site.state
     terminal.echo(
         f"restored {len(state.tasks.jobs)} jobs, {len(state.tasks.placements)} containers, "
