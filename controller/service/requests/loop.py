@@ -23,6 +23,7 @@ class FeedbackLoop:
     def __init__(self, site: Site, desk: RequestDesk, feedback: Feedback | None = None) -> None:
         self._site, self._desk = site, desk
         self._feedback = feedback or Feedback(requests=desk.parameters)
+        self._begun_ms: int | None = None
         desk.on_evidence.append(self._feedback.hear)
 
     def restore(self, requests: Iterable[Request]) -> None:
@@ -52,10 +53,22 @@ class FeedbackLoop:
             fabric = incident.fabric
             if fabric not in site.topologies or fabric not in site.state.lists:
                 continue
+            if self._too_early(fabric):
+                continue
             if fabric not in grounds:
                 grounds[fabric] = ground_of(site.topologies[fabric], site.state.lists[fabric])
             await self._round(incident, grounds[fabric])
         feedback.forget(incidents, site.now_ms())
+
+    def _too_early(self, fabric: str) -> bool:
+        """Whether agents have yet to register again, as after a start: few could be asked."""
+        now_ms = self._site.now_ms()
+        self._begun_ms = now_ms if self._begun_ms is None else self._begun_ms
+        if now_ms - self._begun_ms >= round(2000 * self._site.parameters.register_every_s):
+            return False
+        lists = self._site.state.lists[fabric]
+        ready = sum(lists.members[f"host:{node_sn}"].ready for node_sn in lists.hosts)
+        return 2 * ready < len(lists.hosts)
 
     async def _round(self, incident: Incident, ground: Ground) -> None:
         room, now_ms = self._desk.open.room(), self._site.now_ms()

@@ -90,6 +90,20 @@ async def test_it_ends_by_itself_after_some_rounds_even_if_the_incident_stays_op
     assert len({each.asked_at for each in stored(service)}) == known.rounds
 
 
+async def test_after_a_start_a_round_waits_until_most_agents_have_registered() -> None:
+    service = Service(TOPOLOGY)
+    loop = FeedbackLoop(service.site, service.desk)
+    service.site.advice.take(TIED)
+    for node_sn in HOSTS[:3]:
+        service.site.state.agent("f1", node_sn, ready=True)
+    await loop.look()
+    assert stored(service) == []
+    for node_sn in HOSTS:
+        service.site.state.agent("f1", node_sn, ready=True)
+    await loop.look()
+    assert stored(service)
+
+
 async def test_an_incident_of_a_fabric_without_a_topology_asks_nothing() -> None:
     service, loop = await started()
     service.site.advice.take(msgspec.structs.replace(TIED, fabric="f9"))
