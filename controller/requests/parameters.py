@@ -17,6 +17,7 @@ class RequestParameters:
     answer_s         after the last turn of a request, until it expires
     late_s           after it has expired, until it is over without its agent's word
     pairs            of endpoints that one request on demand probes
+    evidence_bytes   of evidence about incidents that is held for operators
     waiting          lines of answers that wait for a slow reader
     """
 
@@ -39,6 +40,9 @@ class RequestParameters:
         5.0, unit="s", source="chosen: evidence comes a second after the end, through the broker"
     )
     pairs: int = parameter(8, unit="pairs", source="chosen: the rails of a host")
+    evidence_bytes: int = parameter(
+        16 * 1024 * 1024, unit="B", source="chosen: of some fifty incidents, at 2 KB a document"
+    )
     waiting: int = parameter(
         2048, unit="lines", source="chosen: a minute of the most that a host is asked for"
     )

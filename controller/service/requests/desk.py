@@ -12,6 +12,7 @@ import msgspec
 
 from controller.requests.open_requests import OpenRequests
 from controller.requests.parameters import DEFAULT, RequestParameters
+from controller.requests.recent_evidence import RecentEvidence
 from controller.service.messages import Message
 from controller.service.site import Site
 from controller.service.waiting import Waiting
@@ -30,6 +31,7 @@ class TooMuch(Exception):
 class RequestDesk:
     """open     requests that have not ended
     waiting  agents that wait for requests
+    evidence  about incidents, for operators
     unread   why no answers are read; empty where they are
     """
 
@@ -38,6 +40,7 @@ class RequestDesk:
         self.open = OpenRequests(parameters)
         self.waiting = Waiting()
         self.unread = ""
+        self.evidence = RecentEvidence(parameters)
         self.on_evidence: list[Callable[[Request, Evidence], None]] = []
         self._site = site
         self._asking = asyncio.Lock()  # the room that one finds is not given to another
@@ -93,6 +96,7 @@ class RequestDesk:
             return
         if evidence.state != "running":
             self.waiting.wake([(request.fabric, request.node_sn)])
+        self.evidence.add(request, evidence)
         for hear in self.on_evidence:
             hear(request, evidence)
         self._hand_on(evidence)

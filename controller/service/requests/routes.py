@@ -1,4 +1,4 @@
-"""/api/v1/agents/{node_sn}/requests for agents, /api/v1/probes for operators."""
+"""/api/v1/agents/{node_sn}/requests for agents; probes and evidence for operators."""
 
 from __future__ import annotations
 
@@ -17,8 +17,17 @@ from controller.service.http.guard import Guard
 from controller.service.requests.desk import AsyncAnswers, RequestDesk, TooMuch
 from controller.service.site import Site
 from schemas.documents.requests import request as requests
+from schemas.documents.requests.evidence import Evidence
 
 _ETAG = re.compile(r'"([^"]*)"')
+
+
+class EvidenceAnswer(msgspec.Struct, frozen=True):
+    """What agents are asked for an incident, and the newest of what they have answered."""
+
+    incident_id: str
+    open: list[requests.Request]
+    evidence: list[Evidence]
 
 
 class OpenAnswer(msgspec.Struct, frozen=True):
@@ -45,6 +54,15 @@ def router(site: Site, guard: Guard, desk: RequestDesk) -> APIRouter:
         if etag in had:
             return Response(status_code=304, headers={**HEADERS, **headers})
         return answer(OpenAnswer(desk.requests(host)), headers=headers)
+
+    @routes.get("/incidents/{incident_id}/evidence")
+    async def evidence(incident_id: str, request: Request) -> Response:
+        guard.operator(request)
+        open_ = [each for each in desk.open if each.incident_id == incident_id]
+        found = desk.evidence.of(incident_id)
+        if not open_ and not found and incident_id not in site.advice.incidents:
+            raise Refused(404, f"nothing was asked for incident {incident_id[:100]!r}")
+        return answer(EvidenceAnswer(incident_id, open_, found))
 
     @routes.post("/probes")
     async def probes(request: Request) -> Response:

@@ -90,6 +90,29 @@ async def test_it_ends_by_itself_after_some_rounds_even_if_the_incident_stays_op
     assert len({each.asked_at for each in stored(service)}) == known.rounds
 
 
+async def test_operators_read_what_agents_answered_about_an_incident() -> None:
+    service, loop = await started()
+    service.site.advice.take(TIED)
+    where = f"/api/v1/incidents/{TIED.incident_id}/evidence"
+    async with service.operator() as operator:
+        assert (await operator.get(where)).json()["evidence"] == []
+        await loop.look()
+        request = next(each for each in service.desk.open if each.kind == "traceroute")
+        for number, state, reason in ((1, "running", ""), (2, "refused", "no list")):
+            answer = Evidence(
+                request_id=request.request_id, kind=request.kind, node_sn=request.node_sn,
+                fabric="f1", number=number, time=request.asked_at, reason=reason,
+                state=state,  # type: ignore[arg-type]
+            )  # fmt: skip
+            service.desk.take(answer)
+        found = (await operator.get(where)).json()
+        assert [each["reason"] for each in found["evidence"]] == ["no list"]
+        assert len(found["open"]) == len(service.desk.open) > 0
+        assert (await operator.get("/api/v1/incidents/unknown/evidence")).status_code == 404
+    async with service.agent(HOSTS[0]) as agent:
+        assert (await agent.get(where)).status_code == 403
+
+
 async def test_after_a_start_a_round_waits_until_most_agents_have_registered() -> None:
     service = Service(TOPOLOGY)
     loop = FeedbackLoop(service.site, service.desk)
