@@ -10,7 +10,6 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterator
-from typing import Final
 
 import msgspec
 import numpy as np
@@ -19,9 +18,8 @@ from controller.coverage.crossings import Probed
 from controller.coverage.power import Naming
 from controller.coverage.report import Coverage, report
 from controller.ping_lists.lists import PingLists
+from controller.service.parameters import DEFAULT
 from schemas.documents.topology import Topology
-
-_NICE: Final = 10
 
 
 class Lists(msgspec.Struct, frozen=True):
@@ -101,7 +99,7 @@ async def counted(lists: Lists) -> Coverage:
 
 def main() -> None:
     """Count, from stdin to stdout."""
-    os.nice(_NICE)
+    os.nice(DEFAULT.cover_nice)
     lists = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Lists)
     sys.stdout.buffer.write(msgspec.msgpack.encode(lists.report()))
 

@@ -15,6 +15,7 @@ class ServiceParameters:
     settle_s          a waiting agent gets changes of so long together
     look_s            between two looks whether a skeleton is due
     cover_s           between two looks whether lists have changed and are to be counted
+    cover_nice        priority of the process that counts
     body_bytes        largest body of a request
     token_bytes       random bytes of a token
     tokens_bytes      largest file of tokens
@@ -34,6 +35,9 @@ class ServiceParameters:
     )
     cover_s: float = parameter(
         60.0, unit="s", source="chosen: of 16,384 rnics a count takes 20 s of a core"
+    )
+    cover_nice: int = parameter(
+        10, unit="nice", source="chosen: a tenth of a busy core; requests come first"
     )
     body_bytes: int = parameter(
         4 * 1024 * 1024, unit="B", source="chosen: 4,096 containers of 8 endpoints, at 100 B each"
