@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from ipaddress import AddressValueError, IPv4Address
 from typing import Any
 
@@ -12,6 +11,7 @@ from starlette.responses import Response
 
 from controller.service.http.answers import Refused, answer, document_of, raw_body
 from controller.service.http.guard import Guard
+from controller.service.http.submission_keys import key_of, repeats
 from controller.service.site import Site
 from controller.sources import declared
 from controller.sources.declared import DeclaredJob
@@ -85,9 +85,9 @@ def router(site: Site, guard: Guard) -> APIRouter:
         guard.operator(request)
         raw = await body(request)
         wanted = document_of(raw, JobBody)
-        key = _key(request, wanted.key, raw)
+        key = key_of(request, wanted.key, wanted)
         old = site.state.tasks.jobs.get(wanted.job)
-        repeated = old is not None and _said(old.submitted, key)
+        repeated = old is not None and repeats(old.submitted, key)
         event = JobSubmitted(
             time_ms=_time_ms(site, old.submitted if old and repeated else None),
             source="rest", key=key, job=wanted.job, tenant=wanted.tenant, fabric=wanted.fabric,
@@ -103,7 +103,7 @@ def router(site: Site, guard: Guard) -> APIRouter:
         wanted = document_of(raw, DeclaredJob)
         if wanted.job != job:
             raise Refused(422, f"job: the body says {wanted.job[:100]!r}", "bad_request")
-        by = declared.Saying("rest", site.now_ms(), key=_key(request, "", raw))
+        by = declared.Saying("rest", site.now_ms(), key=key_of(request, "", wanted))
         found = await apply_declared(site, wanted, by)
         return answer(JobChange(status(site, job), len(found)))
 
@@ -113,13 +113,13 @@ def router(site: Site, guard: Guard) -> APIRouter:
         raw = await body(request)
         wanted = document_of(raw, GrowthBody)
         _known(site, job)
-        key = _key(request, wanted.key, raw)
+        key = key_of(request, wanted.key, wanted)
         before = [
             claim
             for each in wanted.containers
             if (box := site.state.tasks.placements.get(each.node_id)) is not None
             for claim in box.claims
-            if claim.state == "starting" and claim.source == "rest" and claim.key == key
+            if claim.state == "starting" and repeats(claim, key)
         ]
         event = JobGrown(
             time_ms=milliseconds_of(before[0].valid_from) if before else site.now_ms(),
@@ -216,14 +216,6 @@ def status(site: Site, name: str) -> JobStatus:
         _known(site, name), [Member(each.node_id, each.node_sn, each.state) for each in members],
         lists,
     )  # fmt: skip
-
-
-def _key(request: Request, given: str, raw: bytes) -> str:
-    return request.headers.get("idempotency-key", "") or given or sha256(raw).hexdigest()
-
-
-def _said(statement: Statement | None, key: str) -> bool:
-    return statement is not None and (statement.source, statement.key) == ("rest", key)
 
 
 def _time_ms(site: Site, before: Statement | None) -> int:

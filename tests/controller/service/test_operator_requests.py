@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -58,6 +59,27 @@ async def test_a_job_is_submitted_once_however_often_the_request_is_repeated() -
     assert {each["state"] for each in again.json()["containers"]} == {"ready"}, "no new life"
     (lists,) = again.json()["lists"].values()
     assert (lists["phase"], lists["ready"]) == ("activation", HOSTS)
+
+
+async def test_a_key_with_other_content_is_refused() -> None:
+    service = Service(TOPOLOGY)
+    named = {"Idempotency-Key": "k"}
+    async with service.operator() as operator:
+        await operator.post("/api/v1/jobs", json={**JOB, "containers": BOXES[:2]}, headers=named)
+        sent = service.topics.sent
+        other = await operator.post("/api/v1/jobs", json=JOB, headers=named)
+        spaced = await operator.post(
+            "/api/v1/jobs", headers={**named, "Content-Type": "application/json"},
+            content=json.dumps({**JOB, "containers": BOXES[:2]}, indent=2),
+        )  # fmt: skip
+        assert service.topics.sent == sent
+        where = "/api/v1/jobs/job-a/containers"
+        await operator.post(where, json={"containers": BOXES[2:3], "key": "g"})
+        grown = await operator.post(where, json={"containers": BOXES[2:], "key": "g"})
+        members = (await operator.get("/api/v1/jobs/job-a")).json()["containers"]
+    assert (other.status_code, spaced.status_code, grown.status_code) == (409, 200, 409)
+    assert "'k'" in other.json()["detail"]
+    assert len(members) == 2 + 1
 
 
 async def test_a_job_that_grows_and_ends_is_shown_with_its_phase() -> None:
