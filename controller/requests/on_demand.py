@@ -21,7 +21,8 @@ class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fabric      may be left out where both names are of one fabric only
     count       probes of each five-tuple; interval_s: between two of them
     ports       five-tuples of each pair of endpoints; with one, the first of the ping list
-    traceroute  trace each five-tuple once instead of probing it
+    traceroute  trace each five-tuple once instead of probing it, spread over ``interval_s`` or as
+                long as the host's rate needs
     """
 
     source: str
@@ -63,16 +64,22 @@ def request_of(
         most = LIMITS.request_five_tuples // len(both)
         raise ValueError(f"ports {ask.ports} is not between 1 and {most}")
     targets = [msgspec.convert(lists.target(a, b, 0, ask.ports), Target) for a, b in both]
-    lasts_s = ask.interval_s * (1 if ask.traceroute else ask.count) + parameters.answer_s
+    interval_s, count = ask.interval_s, ask.count
+    if ask.traceroute:
+        if both[0][0].layer == "overlay":
+            raise Forbidden("inside the overlay a traceroute shows nothing of the fabric")
+        packets = ask.ports * len(both) * LIMITS.request_trace_packets
+        interval_s, count = max(interval_s, 2 * packets / parameters.host_rate), 1
+    lasts_s = interval_s * count + parameters.answer_s
     if not 0 < lasts_s <= LIMITS.request_s:
         raise ValueError(
-            f"{ask.count} probes {ask.interval_s:g} s apart take {lasts_s:g} s; a request may last "
+            f"{count} probes {interval_s:g} s apart take {lasts_s:g} s; a request may last "
             f"{LIMITS.request_s:g} s"
         )
     return Request(
         request_id=request_id, kind="traceroute" if ask.traceroute else "probe",
         node_sn=both[0][0].node_sn, fabric=fabric, targets=targets,
-        count=1 if ask.traceroute else ask.count, interval_s=ask.interval_s,
+        count=count, interval_s=interval_s,
         reason=f"{ask.source} to {ask.target}, on demand"[:200], operator=operator,
         asked_at=rfc3339_of_ms(now_ms),
         expires=rfc3339_of_ms(now_ms + round(1000 * lasts_s)),

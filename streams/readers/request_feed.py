@@ -33,6 +33,7 @@ class RequestFeed:
 
     admission  decides who may answer
     refused    documents that cannot be read, or are not their sender's; only rises [count]
+    missing    topics that the broker does not have; after ``begin``
     """
 
     def __init__(self, kafka: Mapping[str, Any], admission: Admission) -> None:
@@ -42,6 +43,7 @@ class RequestFeed:
         self._closed = False
         self._lock = threading.Lock()  # a reading goes on when the task that waits is cancelled
         self.refused = 0
+        self.missing: list[str] = []
 
     async def begin(self) -> list[Request | Evidence]:
         """The newest documents up to the present ends; raises BrokerUnreachable."""
@@ -70,9 +72,7 @@ class RequestFeed:
             ranges: dict[tuple[str, int], tuple[int, int]] = {}
             for name in _TOPICS:
                 if not (known := offset_ranges(consumer, name)):
-                    _log.warning(
-                        "%s does not exist; `skeletonhunter topics --create` makes it", name
-                    )
+                    self.missing.append(name)
                 for partition, (low, high) in known.items():
                     ranges[name, partition] = max(low, high - _TAIL), high
             consumer.assign([TopicPartition(*place, low) for place, (low, _) in ranges.items()])

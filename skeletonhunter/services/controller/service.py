@@ -194,6 +194,11 @@ class ControllerService:
         restore(self.site, self._feed.known, self.options.topologies)
         if self._answers is not None:
             self._feedback.restore(self.desk.restore(await self._answers.begin()))
+            if self._answers.missing:  # what cannot be stored would keep other documents waiting
+                missing = " and ".join(self._answers.missing)
+                self.desk.unread = f"no {missing}; `skeletonhunter topics --create` makes it"
+        if self.desk.unread:
+            _log.warning("no requests to agents: %s", self.desk.unread)
         self.restored.set()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow())
@@ -204,7 +209,7 @@ class ControllerService:
                 tasks.create_task(source())
             if self._answers is not None:
                 tasks.create_task(self._hear(self._answers))
-            if self.options.feedback:
+            if self.options.feedback and not self.desk.unread:
                 tasks.create_task(self._feedback.run())
             if self._throughput is not None:
                 tasks.create_task(self._measure(self._throughput))

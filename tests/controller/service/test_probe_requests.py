@@ -114,6 +114,7 @@ async def test_an_operators_probe_reaches_one_agent_and_its_answers_come_as_line
         ({"source": "h000", "target": "h003"}, 409, "the agent of host h003 has not registered"),
         ({"source": "c0", "target": "c2"}, 409, "are not of the same job"),
         ({"source": "c0", "target": "h001"}, 409, "name two of the same"),
+        ({"source": "c0", "target": "c1", "traceroute": True}, 409, "inside the overlay"),
         ({"source": "10.0.0.1", "target": "10.0.0.1"}, 409, "the same endpoint"),
         ({"source": "h000", "target": "h001", "count": 0}, 422, "count 0"),
         ({"source": "h000", "target": "h001", "count": 1000}, 422, "a request may last 900 s"),
@@ -131,6 +132,18 @@ async def test_what_may_not_be_asked_is_refused_with_one_line(
     assert (answer.status_code, reason in answer.json()["detail"]) == (status, True), answer.text
     assert len(service.desk.open) == 0
     assert not [key for key in service.topics.held if key[0] == topics.REQUESTS.name]
+
+
+async def test_traceroutes_are_spread_so_that_the_hosts_rate_holds() -> None:
+    service = await started()
+    answering = asyncio.create_task(
+        ask(service, source="h000", target="h001", ports=60, traceroute=True)
+    )
+    request = await until_asked(service)
+    assert (request.kind, request.count, request.five_tuples) == ("traceroute", 1, 120)
+    assert request.rate <= service.desk.parameters.host_rate / 2
+    answering.cancel()
+    await asyncio.gather(answering, return_exceptions=True)
 
 
 async def test_requests_are_read_by_their_own_host_and_asked_by_operators_only() -> None:
