@@ -10,13 +10,15 @@ from urllib.parse import quote
 
 import msgspec
 
-from probers.ping_list.controller import WAIT_S, Ask
+from probers.ping_list.controller import Ask
 from probers.ping_list.document import PingListError
 from probers.ping_list.fetch import DEADLINE_S, ask
 from probers.process.log import log_event
 from schemas.documents.requests import request
 from schemas.documents.requests.request import Request
 
+#: Longest wait for a change: there is seldom one, and each wait costs the controller a request.
+WAIT_S: Final = 55.0
 PAUSE_S: Final = 0.2  # after an answer
 RETRY_S: Final = 10.0  # after a failure
 MOST: Final = 64  # open requests of a host

@@ -62,7 +62,7 @@ def test_an_agent_reads_its_requests_at_once_and_then_waits_for_a_change() -> No
     assert agent.client.poll()
     agent.controller.open('"2"', request())
     assert agent.client.poll()
-    assert agent.controller.asked == ["wait_s=0", "wait_s=25", "wait_s=25"]
+    assert agent.controller.asked == ["wait_s=0", "wait_s=55", "wait_s=55"]
     assert agent.offered == [[], ["r1"]]
 
 
