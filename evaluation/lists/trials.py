@@ -2,8 +2,8 @@
 
 ``python -m evaluation.lists.trials start-up --seeds 20``: all jobs start at once, their containers
 get ready up to ten minutes apart, and a third as many more replace others or join; nothing is
-broken, so every incident is false. ``... detection --scenario rail-512 --seeds 20``: the faults of the
-scenario, probed by its own lists, by the rails, and by the skeletons inferred from the jobs'
+broken, so every incident is false. ``... detection --scenario rail-512 --seeds 20``: the faults of
+the scenario, probed by its own lists, by the rails, and by the skeletons inferred from the jobs'
 throughput.
 """
 
