@@ -33,7 +33,7 @@ def host_list(containers: int = 2) -> PingList:
 
 
 class Host:
-    """A host's agent; ``addresses`` are those of the namespace of the next process that connects."""
+    """A host's agent; ``addresses`` are those of the next process that connects."""
 
     def __init__(self, path: Path, **options: int) -> None:
         self.path = path
