@@ -30,8 +30,9 @@ DEADLINE_S: Final = 10.0
 CONNECTIONS: Final = 512
 #: Largest head of a request [B]: a URL with every filter needs less than 6 kB.
 HEAD_BYTES: Final = 16 * 1024
-#: Connections that may wait to be accepted, for each that may be open [1].
-_WAITING: Final = 1 / 4
+#: Connections that may wait to be accepted [count]; a quarter of those that may be open if that is
+#: more.
+_BACKLOG: Final = 128
 
 
 def config(
@@ -49,7 +50,7 @@ def config(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        backlog=int(connections * _WAITING),
+        backlog=_backlog(connections),
         timeout_keep_alive=5,
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=HEAD_BYTES,
@@ -217,7 +218,7 @@ def listen(
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, attempt))
-            listener.listen(int(connections * _WAITING))
+            listener.listen(_backlog(connections))
         except OSError:
             listener.close()
             if attempt == 0 or not or_any:
@@ -225,3 +226,7 @@ def listen(
         else:
             return listener, attempt != port
     raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _backlog(connections: int) -> int:
+    return max(_BACKLOG, connections // 4)

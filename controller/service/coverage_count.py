@@ -83,7 +83,7 @@ async def gathered(topology: Topology, lists: PingLists, naming: Naming) -> List
 async def counted(lists: Lists) -> Coverage:
     """What the lists cross; raises RuntimeError when the process fails."""
     child = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", __name__,
+        sys.executable, "-P", "-m", __name__,  # never a module of the current folder
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
