@@ -98,7 +98,7 @@ class LossRows(Rows):
         """Fit the healthy loss to what no culprit explains, by a few steps of EM."""
         before = self.healthy_loss
         for _ in range(self._model.em_steps):
-            posterior, damage = self.posterior()
+            posterior, damage = self.atoms.posterior()
             survive = np.log1p(-self.healthy_loss) - damage
             part = np.minimum((posterior * self.healthy_loss / -np.expm1(survive)).sum(axis=1), 1.0)
             lost = float(part @ self._lost) + self._baseline * self._model.prior_probes

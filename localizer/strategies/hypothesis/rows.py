@@ -13,19 +13,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from localizer.evidence import F64, I64
+from localizer.strategies.hypothesis.atoms import NEVER, Atoms, Crossing
 from localizer.strategies.hypothesis.candidates import Candidates, Entries, by_candidate
 from localizer.strategies.hypothesis.mixture import log_sum, mixed, thinned
 
 Bool = npt.NDArray[np.bool_]
-
-_NEVER: Final = -1e30  # logarithm of no weight
 
 
 @dataclass(slots=True)
@@ -60,22 +58,14 @@ class Grid:
     partial: tuple[F64, F64]
 
 
-class _Crossing(NamedTuple):
-    """How a culprit's paths cross it, less likely where it hits a share of five-tuples."""
-
-    sure: Bool  # (n,) so often for sure,
-    times: F64  # (n,) namely
-    chances: F64  # (n, 2 or 3) ln probability of never, once, twice
-
-
 class Rows(ABC):
     """R paths with their own atoms; others may be counted by sorts (see ``bulk``)."""
 
     def __init__(self, choices: Candidates, entries: Entries, paths: int, most_atoms: int) -> None:
         self.choices = choices
-        self._most_atoms = most_atoms
         self.entries = entries
         self.paths = paths
+        self.atoms = Atoms(paths, most_atoms, self.log_f)
         self._order, self._first = by_candidate(entries, len(choices))
         self._at = entries.row[self._order]
         self._sort, first = _sorts(entries)
@@ -86,9 +76,7 @@ class Rows(ABC):
              np.searchsorted(self._sort[order], np.arange(len(first) + 1))),
             shape=(len(first), len(choices)),
         )  # fmt: skip
-        self._weight = np.zeros((paths, 1))  # logarithms
-        self._damage = np.zeros((paths, 1))
-        self._crossings: dict[tuple[int, float], _Crossing] = {}
+        self._crossings: dict[tuple[int, float], Crossing] = {}
 
     @abstractmethod
     def grid(self) -> Grid:
@@ -169,82 +157,32 @@ class Rows(ABC):
 
     def rebuild(self, rows: I64, culprits: list[Culprit]) -> None:
         """Set the atoms of some paths to what ``culprits`` make them."""
-        self._weight[rows], self._damage[rows] = _NEVER, 0.0
-        self._weight[rows, 0] = 0.0
-        wanted = np.zeros(self.paths, bool)
-        wanted[rows] = True
-        for culprit in culprits:
-            mine = np.flatnonzero(wanted[self.touched(culprit.which)])
-            if len(mine):
-                self._split(mine, culprit)
+        crossed = self.damage(np.array([culprit.size for culprit in culprits]))
+        crossings = [self._crossing(culprit) for culprit in culprits]
+        self.atoms.rebuild(rows, list(zip(crossings, crossed.tolist(), strict=True)))
 
     def split(self, culprit: Culprit) -> None:
         """Let one more culprit change the atoms of its paths."""
-        self._split(np.arange(len(self.touched(culprit.which))), culprit)
+        damage = float(self.damage(np.array([culprit.size]))[0])
+        self.atoms.split(self._crossing(culprit), damage)
 
-    def saved(self, rows: I64) -> tuple[F64, F64]:
-        """The atoms of some paths, for ``load``."""
-        return self._weight[rows], self._damage[rows]
-
-    def load(self, rows: I64, atoms: tuple[F64, F64]) -> None:
-        """Set the atoms of some paths to what they were."""
-        width = atoms[0].shape[1]
-        self._weight[rows, width:] = _NEVER
-        self._weight[rows, :width], self._damage[rows, :width] = atoms
-
-    def posterior(self) -> tuple[F64, F64]:
-        """(R, M) weight of each atom given what was measured, and its damage."""
-        likely = self._weight + self.log_f(np.arange(self.paths), self._damage)
-        return np.exp(likely - log_sum(likely)[:, None]), self._damage
-
-    def _split(self, mine: I64, culprit: Culprit) -> None:
-        """Split the atoms of some of a culprit's paths; ``mine`` are indices into ``touched``."""
-        crossing, place = self._crossing(culprit), self.touched(culprit.which)[mine]
-        crossed = float(self.damage(np.array([culprit.size]))[0])
-        sure = crossing.sure[mine]
-        if sure.any():
-            at = place[sure]
-            self._damage[at] += crossed * crossing.times[mine[sure], None]
-            place, mine = place[~sure], mine[~sure]
-        if not len(mine):
-            return
-        weight, damage = self._live(place)
-        chances = crossing.chances[mine]
-        ways, rows = chances.shape[1], np.arange(len(place))[:, None]
-        weight = (weight[:, None, :] + chances[:, :, None]).reshape(len(place), -1)
-        damage = (damage[:, None, :] + crossed * np.arange(ways)[:, None]).reshape(len(place), -1)
-        weight = np.maximum(weight, _NEVER)
-        best = np.argsort(-(weight + self.log_f(place, damage)), axis=1)[:, : self._most_atoms]
-        size = best.shape[1]
-        if size > self._weight.shape[1]:
-            more = size - self._weight.shape[1]
-            self._weight = np.pad(self._weight, ((0, 0), (0, more)), constant_values=_NEVER)
-            self._damage = np.pad(self._damage, ((0, 0), (0, more)))
-        self.load(place, (weight[rows, best], damage[rows, best]))
-
-    def _live(self, rows: I64) -> tuple[F64, F64]:
-        """(n, m) weights and damages of the atoms that some paths have; the likeliest come first,
-        those without weight last."""
-        weight = self._weight[rows]
-        used = max(int((weight > _NEVER / 2).sum(axis=1).max(initial=1)), 1)
-        return weight[:, :used], self._damage[rows, :used]
-
-    def _crossing(self, culprit: Culprit) -> _Crossing:
+    def _crossing(self, culprit: Culprit) -> Crossing:
         known = self._crossings.get((culprit.which, culprit.share))
         if known is None:
-            entries = self.of(culprit.which)
+            entries, place = self.of(culprit.which), self.touched(culprit.which)
             once, twice = thinned(self.entries.once[entries], self.entries.twice[entries],
                                    culprit.share)  # fmt: skip
-            chances = np.stack([1 - once - twice, once, twice][: 3 if twice.any() else 2], axis=1)
+            chances = np.stack([1 - once - twice, once, twice], axis=1)
+            sure = (chances == 1).any(axis=1)
             with np.errstate(divide="ignore"):
-                logs = np.maximum(np.log(np.maximum(chances, 0.0)), _NEVER)
-            known = _Crossing((chances == 1).any(axis=1), once + 2 * twice, logs)
+                logs = np.maximum(np.log(np.maximum(chances[~sure], 0.0)), NEVER)
+            known = Crossing(place[sure], (once + 2 * twice)[sure], place[~sure], logs)
             self._crossings[culprit.which, culprit.share] = known
         return known
 
     def _log(self, rows: I64, more: F64) -> F64:
         """(n, G) ln likelihood of paths if their damage grows by ``more`` (G,)."""
-        weight, damage = self._live(rows)
+        weight, damage = self.atoms.live(rows)
         if weight.shape[1] == 1:
             return self.log_f(rows, damage + more) + weight
         atoms = damage[:, :, None] + more

@@ -42,8 +42,7 @@ def search(
         if rows.learn():
             state.start_again()
     if len(state.culprits) > 1:
-        for culprit in list(state.culprits):
-            state.refit(culprit)
+        state.refit_all()
         for culprit in list(state.culprits):
             _test_again(state, culprit, price)
         for which in state.challengers():
@@ -68,9 +67,7 @@ def _alternatives(
     Each class is as likely as its best candidate, in whichever direction. The prior of
     open incidents is left out here. Improbable classes are left out.
     """
-    state.remove(culprit)
-    score = state.score()
-    state.put_back(culprit)
+    score = state.without(culprit).score.copy()
     choices = state.rows.choices
     own = int(choices.column[culprit.which])
     taken = {int(choices.column[other.which]) for other in state.culprits} - {own}
@@ -88,14 +85,13 @@ def _alternatives(
 
 
 def _test_again(state: Selection, culprit: Culprit, price: Callable[[int], float]) -> None:
-    """Remove a culprit and choose the best candidate again, if it still pays its price."""
+    """Choose the best candidate in place of a culprit, if it pays its price: itself perhaps."""
+    best = state.best_instead(culprit)
+    if best is not None and best[0] == culprit.which and best[1] >= price(len(state.culprits)):
+        return
     state.remove(culprit)
-    best = state.best()
     if best is not None and best[1] >= price(len(state.culprits) + 1):
-        if best[0] == culprit.which:
-            state.put_back(culprit)
-        else:
-            state.add(best[0])
+        state.add(best[0])
 
 
 def _challenge(state: Selection, which: int, price: float) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -13,6 +15,8 @@ from localizer.strategies.hypothesis.rows import Culprit, Rows
 
 _BLOCK: Final = 1 << 16  # sorts whose gains are held at once
 
+_Fit = tuple[int, float, float]  # number, size and share of a culprit
+
 
 class _Snapshot(NamedTuple):
     """Culprits, the atoms that they make, and what they are worth at a price."""
@@ -20,6 +24,18 @@ class _Snapshot(NamedTuple):
     culprits: list[Culprit]
     atoms: tuple[F64, F64]
     worth: tuple[float, float] | None
+
+
+class Without(NamedTuple):
+    """One culprit seen from the others: as if it were not chosen.
+
+    score  (K,) nats of every candidate above what a healthy component could gain
+    worth  nats that the culprit adds, above a healthy component's; with a bonus if its other
+           direction is chosen too
+    """
+
+    score: F64
+    worth: float
 
 
 class Selection:
@@ -41,11 +57,14 @@ class Selection:
         self.culprits: list[Culprit] = []
         self._bulks: dict[tuple[int, float, float], float] = {}
         self._worth: tuple[float, float] | None = None
+        self._without: dict[int, tuple[frozenset[_Fit], Without]] = {}
         self.start_again()
 
     def score(self) -> F64:
         """(K,) nats above what a healthy component could gain."""
-        gains = self._settle()
+        return self._score(self._settle())
+
+    def _score(self, gains: F64) -> F64:
         healthy = np.maximum(gains[:, 0], 0.0)
         best: F64 = (gains[:, 1:] - self._handicap[1:]).max(axis=1) - healthy
         return best
@@ -55,8 +74,15 @@ class Selection:
 
         A link that is bad one way is often bad the other way too, at another rate.
         """
-        score = self.score()
-        chosen = np.array([culprit.which for culprit in self.culprits], np.int64)
+        return self._best(self.score(), self.culprits)
+
+    def best_instead(self, culprit: Culprit) -> tuple[int, float] | None:
+        """The candidate to add if a culprit were not chosen, and its nats."""
+        others = [other for other in self.culprits if other is not culprit]
+        return self._best(self.without(culprit).score.copy(), others)
+
+    def _best(self, score: F64, culprits: list[Culprit]) -> tuple[int, float] | None:
+        chosen = np.array([culprit.which for culprit in culprits], np.int64)
         twin = self.rows.choices.twin[chosen]
         score[twin[twin >= 0]] += self._parameters.companion
         worth = np.where(score > 0, score + self.prior, -np.inf)
@@ -67,18 +93,44 @@ class Selection:
         return which, float(score[which])
 
     def worth_of(self, culprit: Culprit) -> float:
-        """Nats that a chosen culprit adds to the others, above a healthy component's; with a bonus
-        if its other direction is chosen too."""
+        """Nats that a chosen culprit adds to the others (see ``Without``)."""
+        known = self._without.get(culprit.which)
+        if known is not None and known[0] == self._fits():
+            return known[1].worth
+        with self._left_out(culprit) as others:
+            return self._worth_among(culprit, others)
+
+    def without(self, culprit: Culprit) -> Without:
+        """What the paths of a chosen culprit say if it is not chosen; nothing is changed."""
+        known, fits = self._without.get(culprit.which), self._fits()
+        if known is not None and known[0] == fits:
+            return known[1]
+        touched, gains = self.rows.touched(culprit.which), self._settle().copy()
+        self._sum(gains, touched, -1.0)
+        with self._left_out(culprit) as others:
+            self._sum(gains, touched, 1.0)
+            out = Without(self._score(gains), self._worth_among(culprit, others))
+        self._without[culprit.which] = fits, out
+        return out
+
+    @contextmanager
+    def _left_out(self, culprit: Culprit) -> Iterator[list[Culprit]]:
+        """The other culprits, whose atoms alone the paths of this one have meanwhile."""
         touched = self.rows.touched(culprit.which)
         others = [other for other in self.culprits if other is not culprit]
-        atoms = self.rows.saved(touched)
+        atoms = self.rows.atoms.saved(touched)
         self.rows.rebuild(touched, others)
-        sizes, shares = (
-            np.array([self._grid.sizes[0], culprit.size]),
-            np.array([1.0, culprit.share]),
-        )
+        yield others
+        self.rows.atoms.load(touched, atoms)
+
+    def _fits(self) -> frozenset[_Fit]:
+        return frozenset((each.which, each.size, each.share) for each in self.culprits)
+
+    def _worth_among(self, culprit: Culprit, others: list[Culprit]) -> float:
+        """Nats that a culprit adds, whose paths have atoms of the others only."""
+        sizes = np.array([self._grid.sizes[0], culprit.size])
+        shares = np.array([1.0, culprit.share])
         healthy, gain = self._gain(culprit, sizes, shares, allowed=True).tolist()
-        self.rows.load(touched, atoms)
         twin = int(self.rows.choices.twin[culprit.which])
         known = twin >= 0 and any(other.which == twin for other in others)
         handicap = self._parameters.partial if culprit.share < 1 else 0.0
@@ -126,21 +178,27 @@ class Selection:
     def snapshot(self) -> _Snapshot:
         """The culprits as they are."""
         culprits = [replace(culprit) for culprit in self.culprits]
-        return _Snapshot(culprits, self.rows.saved(np.arange(self.rows.paths)), self._worth)
+        return _Snapshot(culprits, self.rows.atoms.saved(np.arange(self.rows.paths)), self._worth)
 
     def restore(self, known: _Snapshot) -> None:
         """Back to a snapshot."""
         self.culprits, self._gains, self._worth = known.culprits, None, known.worth
-        self.rows.load(np.arange(self.rows.paths), known.atoms)
+        self.rows.atoms.load(np.arange(self.rows.paths), known.atoms)
 
     def add(self, which: int) -> Culprit:
         """Choose a candidate and fit everything that it shares paths with again."""
         culprit = Culprit(which, 0.5)
-        self._insert(culprit)
+        self._fit(culprit)
+        self.put_back(culprit)
         if neighbours := self.neighbours(culprit):
             for other in [*neighbours, culprit]:
                 self.refit(other)
         return culprit
+
+    def refit_all(self) -> None:
+        """Fit the rate of each culprit again, one after another."""
+        for culprit in list(self.culprits):
+            self.refit(culprit)
 
     def refit(self, culprit: Culprit) -> None:
         """Fit the rate of a culprit again, given all others."""
@@ -161,10 +219,6 @@ class Selection:
         self.culprits.append(culprit)
         self.rows.split(culprit)
 
-    def _insert(self, culprit: Culprit) -> None:
-        self._fit(culprit)
-        self.put_back(culprit)
-
     def start_again(self) -> None:
         """Compute everything anew: what is healthy has changed, or the culprits have."""
         self._grid = self.rows.grid()
@@ -174,6 +228,7 @@ class Selection:
         self._bulk = self.rows.bulk(self._grid.sizes, self._grid.shares)
         self._impossible = self.rows.impossible()
         self._gains = None
+        self._without.clear()
 
     def _open(self, rows: I64) -> None:
         self._worth = None

@@ -109,8 +109,8 @@ def test_one_more_split_is_a_rebuild_and_loading_undoes_it() -> None:
     rows.rebuild(every, CULPRITS)
     whole = rows.total()
     rows.rebuild(every, CULPRITS[:2])
-    before, without = rows.saved(every), rows.total()
+    before, without = rows.atoms.saved(every), rows.total()
     rows.split(CULPRITS[2])
     assert rows.total() == pytest.approx(whole)
-    rows.load(every, before)
+    rows.atoms.load(every, before)
     assert rows.total() == without != whole

@@ -1,0 +1,125 @@
+"""Atoms of the paths: (weight, damage) of the routes that each path may take.
+
+All culprits together damage a path by some amount, which depends on the route where that is not
+known. Each culprit on an unknown route splits every atom of the path: it is crossed never, once or
+twice. The likeliest atoms are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.evidence import F64, I64
+from localizer.strategies.hypothesis.mixture import log_sum
+
+Bool = npt.NDArray[np.bool_]
+
+NEVER: Final = -1e30  # logarithm of no weight
+
+
+class Crossing(NamedTuple):
+    """How the paths of a culprit cross it.
+
+    Paths (m,) that cross it so often for sure, and so often; paths (n,) that may cross it, and the
+    logarithms (n, 3) of the probabilities that they cross it never, once, twice.
+    """
+
+    sure: I64
+    times: F64
+    maybe: I64
+    chances: F64
+
+
+class Atoms:
+    """Up to ``most`` atoms of each of R paths.
+
+    log_f  ln likelihood (n, m) of some paths (n,), were their damage so (n, m)
+    """
+
+    def __init__(self, paths: int, most: int, log_f: Callable[[I64, F64], F64]) -> None:
+        self._log_f, self._most = log_f, most
+        self._weight = np.zeros((paths, 1))  # logarithms
+        self._damage = np.zeros((paths, 1))
+
+    def rebuild(self, rows: I64, culprits: Sequence[tuple[Crossing, float]]) -> None:
+        """Set the atoms of some paths to what culprits make of them, given the crossings and the
+        damage of one crossing of each."""
+        self._weight[rows], self._damage[rows] = NEVER, 0.0
+        self._weight[rows, 0] = 0.0
+        if not culprits:
+            return
+        wanted = np.zeros(len(self._weight), bool)
+        wanted[rows] = True
+        crossings = [crossing for crossing, _ in culprits]
+        damage = np.array([damage for _, damage in culprits])
+        sure = np.concatenate([each.sure for each in crossings])
+        added = np.concatenate([each.times for each in crossings])
+        added *= np.repeat(damage, [len(each.sure) for each in crossings])
+        here = wanted[sure]
+        np.add.at(self._damage[:, 0], sure[here], added[here])
+        maybe = np.concatenate([each.maybe for each in crossings])
+        here = np.flatnonzero(wanted[maybe])
+        maybe, chances = maybe[here], np.concatenate([each.chances for each in crossings])[here]
+        damage = np.repeat(damage, [len(each.maybe) for each in crossings])[here]
+        for part in _one_each(maybe):
+            self._split(maybe[part], chances[part], damage[part])
+
+    def split(self, crossing: Crossing, damage: float) -> None:
+        """Let one more culprit change the atoms of its paths."""
+        self._damage[crossing.sure] += damage * crossing.times[:, None]
+        self._split(crossing.maybe, crossing.chances, np.full(len(crossing.maybe), damage))
+
+    def saved(self, rows: I64) -> tuple[F64, F64]:
+        """The atoms of some paths, for ``load``."""
+        return self._weight[rows], self._damage[rows]
+
+    def load(self, rows: I64, atoms: tuple[F64, F64]) -> None:
+        """Set the atoms of some paths to what they were."""
+        width = atoms[0].shape[1]
+        self._weight[rows, width:] = NEVER
+        self._weight[rows, :width], self._damage[rows, :width] = atoms
+
+    def live(self, rows: I64) -> tuple[F64, F64]:
+        """(n, m) weights and damages of the atoms that some paths have; the likeliest come first,
+        those without weight last."""
+        weight = self._weight[rows]
+        used = max(int((weight > NEVER / 2).sum(axis=1).max(initial=1)), 1)
+        return weight[:, :used], self._damage[rows, :used]
+
+    def posterior(self) -> tuple[F64, F64]:
+        """(R, m) weight of each atom given what was measured, and its damage."""
+        likely = self._weight + self._log_f(np.arange(len(self._weight)), self._damage)
+        return np.exp(likely - log_sum(likely)[:, None]), self._damage
+
+    def _split(self, place: I64, chances: F64, damage: F64) -> None:
+        """Split the atoms of some paths (n,), each once: by the logarithms (n, 3) of their chances
+        to cross a culprit, which damages them by so much (n,) at each crossing."""
+        if not len(place):
+            return
+        ways = 3 if (chances[:, 2] > NEVER / 2).any() else 2
+        weight, before = self.live(place)
+        weight = (weight[:, None, :] + chances[:, :ways, None]).reshape(len(place), -1)
+        added = damage[:, None] * np.arange(ways)
+        before = (before[:, None, :] + added[:, :, None]).reshape(len(place), -1)
+        weight = np.maximum(weight, NEVER)
+        best = np.argsort(-(weight + self._log_f(place, before)), axis=1)[:, : self._most]
+        size = best.shape[1]
+        if size > self._weight.shape[1]:
+            more = size - self._weight.shape[1]
+            self._weight = np.pad(self._weight, ((0, 0), (0, more)), constant_values=NEVER)
+            self._damage = np.pad(self._damage, ((0, 0), (0, more)))
+        rows = np.arange(len(place))[:, None]
+        self.load(place, (weight[rows, best], before[rows, best]))
+
+
+def _one_each(place: I64) -> list[I64]:
+    """Indices (n,) into ``place`` in parts that hold every value once at most, in order."""
+    order = np.argsort(place, kind="stable")
+    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+    count = np.diff(starts, append=len(place))
+    turn = np.arange(len(place)) - np.repeat(starts, count)
+    return [order[turn == each] for each in range(int(count.max(initial=0)))]
