@@ -12,7 +12,7 @@ from api.documents import Problem, answer, json_schemas
 from api.middleware import HostCheck, SecurityHeaders
 from api.monitoring import Monitoring, Ready
 from api.queries.database import Database, DatabaseError, Store
-from api.routes import health, incidents, pages
+from api.routes import coverage, health, incidents, pages
 from api.routes.monitoring_app import internal_error
 from schemas import metrics
 
@@ -47,6 +47,7 @@ def create_app(
     app.add_middleware(HostCheck, allowed=allowed_hosts)
     app.add_middleware(SecurityHeaders)  # the last one added is the outermost
     app.include_router(incidents.router(database))
+    app.include_router(coverage.router(database))
     app.state.monitoring = monitoring = Monitoring(counters, ready, database)
     app.include_router(health.router(monitoring))
     app.include_router(pages.router())

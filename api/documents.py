@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
+from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Incident
 
 _ENCODER: Final = msgspec.json.Encoder()
@@ -67,6 +68,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     stored_age_s: int | None
 
 
+class CoverageList(msgspec.Struct, frozen=True):
+    """What judged probes cross, of each fabric whose topology is known; the newest, by fabric."""
+
+    items: list[Coverage]
+
+
 class Problem(msgspec.Struct, frozen=True):
     """Why a request has no result."""
 
@@ -80,7 +87,7 @@ class Health(msgspec.Struct, frozen=True):
     reason: str | None = None
 
 
-_ALL: Final = (IncidentPage, IncidentDetail, Summary, Problem, Health)
+_ALL: Final = (IncidentPage, IncidentDetail, Summary, CoverageList, Problem, Health)
 
 
 def answer(document: msgspec.Struct, status: int = 200) -> Response:

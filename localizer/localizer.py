@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from localizer.baselines.clocks import ClockWatch
+from localizer.coverage import DEFAULT as COVERAGE
+from localizer.coverage import covered
 from localizer.explanation.impact import anomalies, impact
 from localizer.fabric.topology_versions import TopologyVersions
 from localizer.incidents.tracked_incident import TrackedIncident
@@ -29,10 +31,11 @@ from localizer.verdicts.decision import Decision, apply
 from localizer.verdicts.rules.scope_outage import fabric_outage
 from localizer.verdicts.second import second
 from localizer.verdicts.verdict import Verdict
+from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Anomaly, Incident
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
-from schemas.documents.times import seconds_of
+from schemas.documents.times import rfc3339, seconds_of
 from schemas.documents.topology import Topology
 from schemas.wire.window_chunks import Header
 
@@ -146,7 +149,29 @@ class Localizer:
         """Hosts that are remembered."""
         return 0 if self._state is None else len(self._state.hosts)
 
-    def crossed(self) -> dict[str, float]:
+    def coverage(self) -> Coverage | None:
+        """What the paths that are remembered cross of the topology; None where there is none.
+
+        Call it when a second has just been judged.
+        """
+        state, judged_s = self._state, self.judged_s
+        if state is None or state.topology is None or judged_s is None or not len(state.index):
+            return None
+        found = covered(state.topology, self.crossed(), self.crossed_for_certain())
+        return Coverage(
+            fabric=state.fabric, at=rfc3339((judged_s + 1) * 10**9), paths=len(state.index),
+            components=found.components, uncovered=len(found.uncovered),
+            untraced=len(found.untraced), uncovered_names=found.uncovered[: COVERAGE.names],
+            untraced_names=found.untraced[: COVERAGE.names],
+        )  # fmt: skip
+
+    def crossed(self) -> set[str]:
+        """Components that the remembered paths cross, in expectation where a route is unknown; one
+        direction of one path is enough.
+        """
+        return {name for name, times in self.traversals().items() if times >= COVERAGE.crossed}
+
+    def traversals(self) -> dict[str, float]:
         """Component -> traversals by the paths that are remembered [paths], in expectation where a
         route is unknown; a component that a path crosses in one direction only counts half.
         """

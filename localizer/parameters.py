@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localizer import second_batch
+from localizer import coverage, second_batch
 from localizer.detectors import single_series
 from localizer.detectors.alarm_budget import AlarmBudget
 from localizer.explanation import parameters as explanation
@@ -19,6 +19,7 @@ def groups() -> dict[str, object]:
     options = Options()
     return {
         "localizer": options,
+        "localizer.coverage": coverage.DEFAULT,
         "localizer.second_batch": second_batch.DEFAULT,
         "localizer.fabric.routes": fabric.ROUTES,
         "localizer.fabric.untraced_links": fabric.UNTRACED_LINKS,

@@ -143,6 +143,16 @@ STREAM_FABRIC_FAILING: Final = Metric(
     "1 while a fabric is not localized after an internal error, or its pipeline incident is "
     "open", ("fabric",),
 )  # fmt: skip
+STREAM_UNCOVERED: Final = Metric(
+    "skh_stream_uncovered_components", "gauge",
+    "Rnics, switches, links, vSwitches and containers of the topology that no judged probe crosses",
+    ("fabric",),
+)  # fmt: skip
+STREAM_UNTRACED: Final = Metric(
+    "skh_stream_untraced_links", "gauge",
+    "Links between switches that only probes of unknown routes may cross; 0 while no route is "
+    "known", ("fabric",),
+)  # fmt: skip
 STREAM_LOCALIZER_SIZE: Final = Metric(
     "skh_localizer_size", "gauge",
     "Entries in the localizers of this stream worker, by kind", ("what",),

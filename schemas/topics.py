@@ -91,6 +91,10 @@ EVIDENCE: Final = Topic(
     "probers.requests", ("streams.readers.request_feed", "controller", SUBSCRIBERS), 4,
     kept_s=7 * 24 * 3600, kept_bytes=1024 * 1024 * 1024,
 )  # fmt: skip
+COVERAGE: Final = Topic(
+    "skh.coverage", "fabric", "JSON coverage: what judged probes cross of the topology",
+    "streams.localize.stage", (SUBSCRIBERS, "streams.sink.sink"), 1, compacted=True,
+)  # fmt: skip
 DEAD_LETTER: Final = Topic(
     "skh.dead-letter", "source topic", "raw bytes; headers reason, topic, partition, offset",
     "streams.dead_letters", (OPERATORS, "streams.sink.sink"), 1,
@@ -98,5 +102,5 @@ DEAD_LETTER: Final = Topic(
 
 ALL: Final = (
     PINGS, HEARTBEATS, THROUGHPUT, WINDOWS, ANOMALIES, INCIDENTS, TOPOLOGY, PLACEMENT, JOBS,
-    MAINTENANCE, REQUESTS, EVIDENCE, DEAD_LETTER,
+    MAINTENANCE, REQUESTS, EVIDENCE, COVERAGE, DEAD_LETTER,
 )  # fmt: skip

@@ -39,6 +39,9 @@ def samples(worker: StreamWorker) -> Iterator[Sample]:
     for fabric in sorted({*localize.failures, *failing}):
         yield Sample(metrics.STREAM_FABRIC_FAILURES, localize.failures[fabric], (fabric,))
         yield Sample(metrics.STREAM_FABRIC_FAILING, fabric in failing, (fabric,))
+    for each in worker.localize.coverage():
+        yield Sample(metrics.STREAM_UNCOVERED, each.uncovered, (each.fabric,))
+        yield Sample(metrics.STREAM_UNTRACED, each.untraced, (each.fabric,))
     for what, size in worker.localize.sizes().items():
         yield Sample(metrics.STREAM_LOCALIZER_SIZE, size, (what,))
     yield Sample(metrics.STREAM_WAITING, worker.merger.buffered_bytes)

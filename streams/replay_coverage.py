@@ -14,19 +14,14 @@ from schemas.parameters.parameter import parameter
 
 @dataclass(frozen=True, slots=True)
 class CoverageParameters:
-    """Which components count as covered.
+    """How often coverage is read.
 
     sample_every_s  from one reading of the crossed components to the next
-    crossed         expected traversals from which on a component counts as crossed
     """
 
     sample_every_s: int = parameter(
         60, unit="s",
         source="chosen: well before a localizer evicts a path that is not probed",
-    )  # fmt: skip
-    crossed: float = parameter(
-        0.5 - 1e-6, unit="traversals",
-        source="chosen: half a traversal is one direction of one path",
     )  # fmt: skip
 
 
@@ -64,9 +59,8 @@ class Judged:
         if not last and abs(judged_s - self._sampled_s) < DEFAULT.sample_every_s:
             return
         self._sampled_s = judged_s
-        crossed = localizer.crossed()
         self.certain |= localizer.crossed_for_certain()
-        self.components |= {name for name, times in crossed.items() if times >= DEFAULT.crossed}
+        self.components |= localizer.crossed()
 
     def stretch(self) -> tuple[int, int]:
         """First second and length [s] of the longest time without a jump of event time."""

@@ -1,4 +1,5 @@
 // The live list. Everything from the server goes into the page as text, never as markup.
+import { coverageOf } from "/page/coverage.js";
 import { detailOf, element, moment, timeOf } from "/page/detail.js";
 import { SEVERITIES, SIZE, apiUrl, changed, counted, pageUrl, readView } from "/page/view.js";
 
@@ -6,12 +7,14 @@ const PERIOD_MS = 1000;
 const LONGEST_MS = 10_000;
 const TYPING_MS = 200;
 const STALE_S = 60;
+const COVERAGE_MS = 15_000;
 const ARRIVAL_MS = 300_000; // what was found so long before the newest known has only moved up here
 const at = (id) => document.getElementById(id);
 
 let view = readView();
 let page = { items: [], total: 0, counts: {}, explains: {} };
 let summary = null;
+let coverage = { items: [], key: "", askedAt: -Infinity };
 let asked = 0; // the newest request; an older answer is not shown
 let typing = null;
 let shown = ""; // what the table was last drawn from
@@ -42,6 +45,19 @@ async function refresh() {
     lostSince = lostSince || { time: new Date(), why: why.message };
   }
   draw();
+}
+
+// Not a part of every refresh: it changes once a minute. Without it the page shows the incidents all the same.
+async function refreshCoverage() {
+  if (performance.now() - coverage.askedAt < COVERAGE_MS) return;
+  coverage.askedAt = performance.now();
+  const { items } = await ask("/api/v1/coverage").catch(() => coverage);
+  const key = JSON.stringify(items);
+  if (key === coverage.key) return;
+  const open = new Set([...at("coverage").children].flatMap((each, index) => each.open ? [index] : []));
+  coverage = { ...coverage, items, key };
+  at("coverage").replaceChildren(...coverageOf(items));
+  [...at("coverage").children].forEach((each, index) => { each.open = open.has(index); });
 }
 
 // Another view: its address goes into the history, what it holds is asked for, none of it is news.
@@ -209,7 +225,7 @@ async function fill(cell, id, version) {
 // A slow server is asked less often: it works for one page no more than a quarter of the time.
 async function watch() {
   const begin = performance.now();
-  if (!document.hidden) await refresh();
+  if (!document.hidden) await Promise.all([refresh(), refreshCoverage()]);
   const took = performance.now() - begin;
   setTimeout(watch, Math.min(Math.max(PERIOD_MS, 3 * took), LONGEST_MS));
 }

@@ -20,6 +20,7 @@ _FILES: Final = {
     "/page/page.css": "page.css",
     "/page/page.js": "page.js",
     "/page/view.js": "view.js",
+    "/page/coverage.js": "coverage.js",
     "/page/detail.js": "detail.js",
     "/page/docs.js": "docs.js",
 }

@@ -10,14 +10,12 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from localizer.coverage import Covered, covered
 from localizer.options import Options
-from schemas.component_ids import TIER_KIND, component, kind_of, link
-from schemas.documents.known_components import of_topology
 from schemas.documents.topology import Topology
 from streams.replay_coverage import Judged
 
 _SHOWN: Final = 5
-_JUDGEABLE: Final = ("rnic", "tor", "agg", "spine", "link", "vswitch", "container")
 
 
 class Need(NamedTuple):
@@ -120,34 +118,20 @@ class Coverage:
 
         Hosts, agents and pods are left out: they are judged by their rnics.
         """
-        if self.topology is None:
-            return [], 0
-        boxes = {box.node_sn for box in self.topology.containers}
-        components = {
-            each
-            for each in of_topology(self.topology)
-            if kind_of(each) in _JUDGEABLE
-            and (kind_of(each) != "vswitch" or each.partition(":")[2] in boxes)
-        }
-        judged = self.fabrics.get(self.topology.fabric)
-        return sorted(components - (judged.components if judged else set())), len(components)
+        found = self._covered()
+        return ([], 0) if found is None else (found.uncovered, found.components)
 
     def untraced(self) -> list[str]:
-        """Links between switches that only paths of unknown routes may cross, sorted.
+        """Links between switches that only paths of unknown routes may cross, sorted."""
+        found = self._covered()
+        return [] if found is None else found.untraced
 
-        Where switches hash alike, such a link may carry no probe at all. Empty where no route is
-        known: then that is true of all links.
-        """
-        judged = self.fabrics.get(self.topology.fabric) if self.topology else None
-        if self.topology is None or judged is None:
-            return []
-        kinds = {each.id: TIER_KIND[each.tier] for each in self.topology.switches}
-        links = {
-            link(component(kinds[a], a), component(kinds[b], b)) for a, b in self.topology.links
-        }  # fmt: skip
-        if not links & judged.certain:
-            return []
-        return sorted(links & judged.components - judged.certain)
+    def _covered(self) -> Covered | None:
+        """Of the fabric of the topology; None without one."""
+        if self.topology is None:
+            return None
+        judged = self.fabrics.get(self.topology.fabric) or Judged()
+        return covered(self.topology, judged.components, judged.certain)
 
     def lines(self) -> list[str]:
         """The coverage as lines for people."""

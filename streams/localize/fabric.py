@@ -13,12 +13,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from localizer.localizer import Localizer, LocalizerOutput
+from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Incident
 from schemas.wire import window_chunks
 from streams.errors import BrokerUnreachable, PublishError
 from streams.kafka.messages import InMessage, OutMessage
 from streams.localize import handover
-from streams.localize.output import output_messages
+from streams.localize.output import coverage_message, output_messages
 from streams.localize.recovery import Recovery
 from streams.localize.retention import RETENTION
 from streams.localize.services import Services
@@ -34,6 +35,7 @@ class Fabric:
     newest_s   newest second of any message but heartbeats [s since the epoch]
     arrival_s  when its newest message but punctuations arrived [s since the epoch]
     sizes      entries in its localizer's memory, by kind [count]
+    coverage   what probes crossed when it was last measured; None: no topology is known
     """
 
     def __init__(self, name: str, partition: int, services: Services) -> None:
@@ -41,6 +43,7 @@ class Fabric:
         self.newest_s = 0
         self.arrival_s = 0.0
         self.sizes: dict[str, int] = {}
+        self.coverage: Coverage | None = None
         self.localizer: Localizer | None = None
         self._partition = partition
         self._services = services
@@ -54,6 +57,7 @@ class Fabric:
         self._documents: list[OperatorDocument] = []  # for the localizer that is being rebuilt
         self._rebuild_task: asyncio.Task[None] | None = None
         self._sizes_s = 0
+        self._coverage_s = 0
 
     # --- state ----------------------------------------------------------------------------------
 
@@ -182,11 +186,20 @@ class Fabric:
             batch = window_chunks.decode(header.kind, value)
             window_chunks.check_whole(header.kind, batch)
         output = localizer.observe(header, batch, value if batch is None else b"")
-        since_s = abs(header.end_s - self._sizes_s)
-        if header.kind == "punctuation" and since_s >= RETENTION.sizes_every_s:
-            self._sizes_s = header.end_s
+        messages = output_messages(output)
+        if header.kind == "punctuation":
+            messages += self._measure(localizer, header.end_s)
+        return output, messages
+
+    def _measure(self, localizer: Localizer, now_s: int) -> list[OutMessage]:
+        """From time to time: how much the localizer remembers, and what the probes cross."""
+        if abs(now_s - self._sizes_s) >= RETENTION.sizes_every_s:
+            self._sizes_s = now_s
             self.sizes = localizer.sizes()
-        return output, output_messages(output)
+        if abs(now_s - self._coverage_s) < RETENTION.coverage_every_s:
+            return []
+        self._coverage_s, self.coverage = now_s, localizer.coverage()
+        return [] if self.coverage is None else [coverage_message(self.coverage)]
 
     # --- localizers -----------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ class RetentionParameters:
 
     every_s                from one clean-up to the next
     sizes_every_s          event time from one measurement of a localizer's memory to the next
+    coverage_every_s       event time from one message of skh.coverage to the next
     lookback_s             event time of the messages that are not acknowledged, because the
                            detectors' history may need them again
     idle_s                 a fabric that receives only punctuations is evicted after so long,
@@ -32,6 +33,7 @@ class RetentionParameters:
 
     every_s: float = parameter(1.0, unit="s", source="chosen: a pane spans 1 s")
     sizes_every_s: int = parameter(10, unit="s", source="chosen: metrics are read less often")
+    coverage_every_s: int = parameter(60, unit="s", source="chosen: as the replay reads it")
     lookback_s: int = parameter(
         330, unit="s", source="chosen: 10 windows of 30 s of the detectors, and one to be sure"
     )

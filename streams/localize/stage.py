@@ -12,6 +12,7 @@ from typing import Any
 import faust
 
 from schemas import topics
+from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Incident
 from schemas.wire import window_chunks
 from streams import dead_letters
@@ -100,6 +101,10 @@ class LocalizeStage:
     def failing(self) -> dict[str, str]:
         """Fabrics that are not judged because of an error -> that error."""
         return {each.name: why for each in self.fabrics if (why := each.failing) is not None}
+
+    def coverage(self) -> list[Coverage]:
+        """What probes cross of each fabric whose topology is known."""
+        return [each.coverage for each in self.fabrics if each.coverage is not None]
 
     def sizes(self) -> Counter[str]:
         """Entries in memory, by kind [count]."""

@@ -23,7 +23,8 @@ from streams.sink.rows import BadMessage, Place
 
 #: Topics that the sink reads. Gaps in the offsets of a compacted topic are not counted.
 TOPICS: Final = (
-    topics.PINGS, topics.WINDOWS, topics.ANOMALIES, topics.INCIDENTS, topics.DEAD_LETTER,
+    topics.PINGS, topics.WINDOWS, topics.ANOMALIES, topics.INCIDENTS, topics.COVERAGE,
+    topics.DEAD_LETTER,
 )  # fmt: skip
 _COMPACTED: Final = frozenset(topic.name for topic in TOPICS if topic.compacted)
 
@@ -80,6 +81,7 @@ class Batcher:
             topics.WINDOWS.name: self._read_window,
             topics.ANOMALIES.name: self._read_anomaly,
             topics.INCIDENTS.name: self._read_incident,
+            topics.COVERAGE.name: self._read_coverage,
             topics.DEAD_LETTER.name: self._read_dead_letter,
         }
         self._start()
@@ -201,6 +203,10 @@ class Batcher:
         if message.value:  # an empty one is a tombstone, for compaction only
             self._put("incidents", sink_rows.incident(message.value))
             self._urgent = True
+
+    def _read_coverage(self, message: Message) -> None:
+        if message.value:  # as of incidents
+            self._put("coverage", sink_rows.coverage(message.value))
 
     def _read_dead_letter(self, message: Message) -> None:
         letter = DeadLetter.from_kafka(message.headers, message.value, message.place)

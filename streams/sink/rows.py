@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas import identity
+from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Anomaly, read_incident
 from schemas.wire import window_chunks
 from schemas.wire.batches import I64
@@ -59,7 +60,16 @@ DEAD_LETTER: Final = pa.schema(
         ("count", pa.uint64()),
     ]
 )
+_COVERAGE: Final = pa.schema(
+    [
+        ("fabric", pa.string()),
+        ("at", _TIME),
+        *((name, pa.uint32()) for name in ("paths", "components", "uncovered", "untraced")),
+        *((name, _TEXTS) for name in ("uncovered_names", "untraced_names")),
+    ]
+)
 _anomalies = msgspec.json.Decoder(Anomaly)
+_coverages = msgspec.json.Decoder(Coverage)
 
 
 class BadMessage(ValueError):
@@ -97,6 +107,13 @@ def incident(raw: bytes) -> pa.Table:
     _parse_times(row, _INCIDENT_TIMES)
     del row["evidence"]  # lives in the document
     return _one_row({**row, "document": raw}, _INCIDENT, "incident")
+
+
+def coverage(raw: bytes) -> pa.Table:
+    """One row of ``coverage``; raises BadMessage."""
+    row = msgspec.structs.asdict(_decoded(_coverages, raw, "coverage"))
+    _parse_times(row, ("at",))
+    return _one_row(row, _COVERAGE, "coverage")
 
 
 def _decoded(decoder: Any, raw: bytes, what: str) -> Any:

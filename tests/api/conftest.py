@@ -33,7 +33,7 @@ def server(engine: Store) -> Iterator[httpx.Client]:
 @pytest.fixture
 def store(engine: Store) -> Store:
     """Migrated and empty."""
-    for table in ("incidents", "path_windows"):
+    for table in ("incidents", "path_windows", "coverage"):
         engine.execute(f"TRUNCATE TABLE {table}")
     return engine
 

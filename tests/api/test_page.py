@@ -11,8 +11,12 @@ import msgspec
 import pytest
 from builders.api_service import Put
 from builders.schemas.incidents import CHILD, INCIDENT, NIC, PIPELINE, RESOLVED
+from builders.streams.sink_messages import COVERAGE
 
+from schemas.documents.coverage import encode as encode_coverage
 from schemas.documents.incident import Incident
+from store.client import Store
+from streams.sink import rows as sink_rows
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 FLAGS = [
@@ -45,6 +49,25 @@ def page(browser: Any, client: httpx.Client) -> Iterator[Any]:
     yield opened
     opened.close()
     assert complaints == []
+
+
+def test_what_no_probe_crosses_is_said_and_named(
+    browser: Any, client: httpx.Client, store: Store
+) -> None:
+    hostile = msgspec.structs.replace(COVERAGE, uncovered_names=[HOSTILE, "spine:dsw-1"])
+    store.insert("coverage", sink_rows.coverage(encode_coverage(hostile)))
+    page = browser.new_page()
+    page.goto(str(client.base_url))
+    summary = page.locator("#coverage summary")
+    summary.wait_for()
+    assert summary.inner_text() == (
+        "Coverage: 2 of 640 components are crossed by no probe; "
+        "1 link between switches is crossed by none whose route is known."
+    )
+    summary.click()
+    assert "spine:dsw-1" in page.locator("#coverage").inner_text()
+    assert page.evaluate("window.owned") is None
+    page.close()
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/page/page.js", "/page/page.css"])

@@ -61,7 +61,7 @@ STRUCTURAL = {
         ),
         "localizer.fabric.traced_routes": ("_WAITING", "_WAITED"),
         "localizer.strategies.hypothesis.candidates": ("BOTH", "ALONG", "AGAINST", "TUNNELLED"),
-        "localizer.strategies.hypothesis.rows": ("_NEVER",),
+        "localizer.strategies.hypothesis.atoms": ("NEVER",),
         "streams.ingest": ("_LOG_APPEND_TIME",),
     },
     "facts of mathematics and of the fabric's shape": {

@@ -231,5 +231,5 @@ def test_paths_cross_the_same_components_after_a_clean_up_as_in_a_new_localizer(
     new = Localizer()
     observe(new, second(at, PATHS, [routes(at, ((p, true_hops(p)) for p in PATHS))]))
     observe(new, second(at + 1, PATHS))
-    a, b = ({c: n for c, n in each.crossed().items() if n} for each in (old, new))
+    a, b = ({c: n for c, n in each.traversals().items() if n} for each in (old, new))
     assert a == pytest.approx(b)

@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _write_schemas(folder: Path) -> None:
-    from schemas.documents.json_schemas import write
+    from schemas.json_schemas import write
 
     for path in write(folder):
         terminal.echo(str(path))

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from schemas import topics
+from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Anomaly, Incident
 from schemas.wire import window_chunks
 from streams.sink.batch import Message
@@ -31,6 +32,12 @@ ANOMALY = Anomaly(
     src_real_ip="10.0.0.1", src_ip="10.0.0.1", dst_node_sn="h2", dst_real_ip="10.0.0.2",
     dst_ip="10.0.0.2", src_port=50000, dst_port=4791, window_start="2026-01-01T00:00:00Z",
     window_end="2026-01-01T00:00:05Z", sent=100, lost=30, loss_rate=0.3,
+)  # fmt: skip
+
+COVERAGE = Coverage(
+    fabric="f1", at="2026-01-01T00:01:00Z", paths=4096, components=640, uncovered=2, untraced=1,
+    uncovered_names=["link:agg:psw-1|spine:dsw-1", "spine:dsw-1"],
+    untraced_names=["link:agg:psw-2|spine:dsw-2"],
 )  # fmt: skip
 
 

@@ -110,6 +110,9 @@ class RecordingLocalizer:
     def sizes(self) -> dict[str, int]:
         return {"observed": len(self.observed)}
 
+    def coverage(self) -> None:
+        """It knows no topology."""
+
     def place(self, documents: Iterable[Placement]) -> None:
         assert not [*documents], "operators are silent"
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from builders.schemas.documents import EXAMPLES
 
-from schemas.documents import json_schemas
+from schemas import json_schemas
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

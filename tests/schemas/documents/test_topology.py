@@ -11,7 +11,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from schemas.documents import json_schemas, topology
+from schemas import json_schemas
+from schemas.documents import topology
 from schemas.documents.topology import Topology, TopologyError
 
 Doc = dict[str, Any]

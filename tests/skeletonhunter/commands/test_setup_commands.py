@@ -9,8 +9,7 @@ import jsonschema
 import pytest
 from builders.command_line import Command
 
-from schemas import topics
-from schemas.documents import json_schemas
+from schemas import json_schemas, topics
 from store import migrate
 
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from builders.streams.sink_messages import ANOMALY, INCIDENT, RECORD, message, ndjson, window
+from builders.streams.sink_messages import (
+    ANOMALY,
+    COVERAGE,
+    INCIDENT,
+    RECORD,
+    message,
+    ndjson,
+    window,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas import topics
+from schemas.documents import coverage
 from schemas.documents.incident import encode
 from schemas.wire.rejects import Reject
 from streams import dead_letters
@@ -28,6 +37,15 @@ def test_records_of_many_messages_become_one_table_that_knows_its_offsets() -> N
     assert table["latency_ns"].to_pylist() == [16183] * 3
     assert table["dscp"].to_pylist() == [None, None, 26]
     assert batch.offsets == {("skh.pings", 0): 5}
+
+
+def test_coverage_becomes_a_row_and_a_tombstone_none() -> None:
+    batcher = Batcher()
+    batcher.add(message("skh.coverage", coverage.encode(COVERAGE)), 0.0)
+    batcher.add(message("skh.coverage", b"", offset=1), 0.0)
+    (row,) = batcher.collect().tables["coverage"].to_pylist()
+    assert row["at"].isoformat() == "2026-01-01T00:01:00+00:00"
+    assert row["uncovered_names"] == COVERAGE.uncovered_names
 
 
 def test_a_latency_beyond_the_column_stays_at_its_end() -> None:
@@ -57,6 +75,11 @@ def test_a_bad_record_costs_its_row_and_is_stored_with_line_and_column() -> None
         (message("skh.incidents", b"\xff"), "incident"),
         (message("skh.incidents", b"[" * 100_000), "incident"),
         (message("skh.anomalies", encode(INCIDENT)), "path_id"),
+        (message("skh.coverage", b"{}"), "fabric"),
+        (
+            message("skh.coverage", coverage.encode(msgspec.structs.replace(COVERAGE, paths=-1))),
+            "paths",
+        ),
     ],
 )
 def test_a_malformed_message_is_published_as_a_dead_letter(bad: Message, reason: str) -> None:

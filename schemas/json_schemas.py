@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from schemas.documents.coverage import Coverage
 from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.incident import Anomaly, Incident
 from schemas.documents.maintenance import Maintenance
@@ -17,9 +18,10 @@ from schemas.documents.requests.request import Request
 from schemas.documents.tasks.job import Job
 from schemas.documents.topology import Topology
 
-FOLDER: Final = Path(__file__).parents[1] / "json"
+FOLDER: Final = Path(__file__).parent / "json"
 DOCUMENTS: Final[dict[str, type[msgspec.Struct]]] = {
     "anomaly": Anomaly,
+    "coverage": Coverage,
     "evidence": Evidence,
     "heartbeat": Heartbeat,
     "incident": Incident,

@@ -1,0 +1,69 @@
+"""Which components of a topology the judged probes cross, and which links only perhaps."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from schemas.component_ids import TIER_KIND, component, kind_of, link
+from schemas.documents.known_components import of_topology
+from schemas.documents.topology import Topology
+from schemas.parameters.parameter import parameter
+
+#: Hosts, agents and pods are judged by their rnics.
+_JUDGEABLE: Final = frozenset(
+    {"rnic", "tor", "agg", "spine", "link", "vswitch", "container"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageParameters:
+    """Which components count as covered, and how many of the others a document names.
+
+    crossed  expected traversals from which on a component counts as crossed
+    names    components of one sort in a document
+    """
+
+    crossed: float = parameter(
+        0.5 - 1e-6, unit="traversals",
+        source="chosen: half a traversal is one direction of one path",
+    )  # fmt: skip
+    names: int = parameter(1000, unit="components", source="chosen: bounds the message")
+
+
+DEFAULT: Final = CoverageParameters()
+
+
+class Covered(NamedTuple):
+    """How the components of a topology are covered.
+
+    components  all that probes can judge [count]
+    uncovered   of them, crossed by no judged probe; sorted
+    untraced    links between switches that only probes of unknown routes may cross; sorted. Where
+                switches hash alike, such a link may carry no probe at all. Empty where no route is
+                known: then that is true of all links.
+    """
+
+    components: int
+    uncovered: list[str]
+    untraced: list[str]
+
+
+def covered(topology: Topology, crossed: Set[str], certain: Set[str]) -> Covered:
+    """How probes cover a topology.
+
+    crossed  component ids that judged probes cross, in expectation where routes are unknown
+    certain  of them, those crossed on a known route
+    """
+    boxes = {box.node_sn for box in topology.containers}
+    components = {
+        each
+        for each in of_topology(topology)
+        if kind_of(each) in _JUDGEABLE
+        and (kind_of(each) != "vswitch" or each.partition(":")[2] in boxes)
+    }
+    kinds = {each.id: TIER_KIND[each.tier] for each in topology.switches}
+    links = {link(component(kinds[a], a), component(kinds[b], b)) for a, b in topology.links}
+    untraced = (links & crossed) - certain if links & certain else set()
+    return Covered(len(components), sorted(components - crossed), sorted(untraced))
