@@ -104,7 +104,8 @@ class Options:
 
     strategy        registered name
     false_per_week  alarm budget: false incidents allowed per fabric and week
-    observers       source hosts that it takes to blame the network
+    observers       source hosts that it takes to blame the network; all, two at least, where fewer
+                    probe a component
     timing          of the windower: detected_at = watermark at decision + lateness
     retention       of what is not heard of any more
     baselines       parameters of what is learnt; detectors: of the tests; verdicts: of the rules
@@ -120,7 +121,8 @@ class Options:
     )
     observers: int = parameter(
         3, unit="hosts",
-        source="chosen: pytest tests/localizer (one host, or two, must not convict the network)",
+        source="chosen: pytest tests/localizer (one host, or two of many, must not convict the "
+        "network)",
     )  # fmt: skip
     timing: WindowTiming = DEFAULT_TIMING
     retention: Retention = Retention()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,17 +53,36 @@ def effect(symptom: str, size: float) -> str:
     return f"{_SYMPTOM.get(symptom, symptom)}: {100 * size:.1f} % lost"
 
 
-def sentence(verdict: Verdict, found: Contrast, window_s: int, observers: int) -> str:
+class Lone(NamedTuple):
+    """The source host that complains most of a component that too few see at fault.
+
+    seeing, probing  source hosts that see it at fault, and that probe it at all [count]
+    needed           source hosts that it takes to blame the component
+    """
+
+    host: str
+    seeing: int
+    probing: int
+    needed: int
+
+    def sentence(self, component: str) -> str:
+        """Why the verdict is about the host."""
+        if self.probing == 1:
+            return f"only {self.host} probes {component}, so either may be at fault"
+        who = f"only {self.host} sees it"
+        if self.seeing > 1:
+            who = f"{self.seeing} source hosts see it, {self.host} most of all"
+        return f"{who}, and it takes {self.needed} to blame {component}"
+
+
+def sentence(verdict: Verdict, found: Contrast, window_s: int, lone: Lone | None = None) -> str:
     """The evidence of a verdict in one sentence.
 
-    observers  source hosts that it takes to blame the network
+    lone  the host that complains, where too few do; None: enough do
     """
     strength = f"{effect(verdict.symptom, verdict.effect)} (last {window_s} s)"
-    if verdict.lone_witness:
-        text = (
-            f"only {verdict.component.removeprefix('host:')} sees it, and it takes "
-            f"{observers} source hosts to blame {verdict.instead_of}; {strength}"
-        )
+    if lone is not None and verdict.instead_of is not None:
+        text = f"{lone.sentence(verdict.instead_of)}; {strength}"
     else:
         text = (
             f"{found.bad_crossing:,} of {found.bad:,} bad paths cross {verdict.component}; "

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from localizer.evidence import Attribution, Evidence
 from localizer.explanation import confidence, explain, untraced_suspects
+from localizer.explanation.explain import Lone
 from localizer.explanation.issue_features import features
 from localizer.explanation.issue_types import issue_types, likeliest_first, of_members
 from localizer.explanation.parameters import DEFAULT
@@ -53,7 +54,7 @@ class Finding:
     p_value  of the decision, before correction for the classes that were tried
     effect   loss [1] or added latency [us]
     first_s  first bad second
-    lone_host  the host that complains alone, where too few do; None: enough do
+    lone       the host that complains, where too few do; None: enough do
     lof      median Local Outlier Factor of the bad paths; None where there is none
     drifted  how far, of a slow drift
     renewal_s  seconds in which the evidence renews itself
@@ -65,7 +66,7 @@ class Finding:
     p_value: float
     effect: float
     first_s: int
-    lone_host: str | None = None
+    lone: Lone | None = None
     lof: float | None = None
     drifted: Drifted | None = None
     renewal_s: int = 1
@@ -113,7 +114,7 @@ def build(
     if found is not None:
         widened = confidence.widen(verdict, found.possible)
         verdict = replace(widened, untraced=found.untraced)
-    text = explain.sentence(verdict, contrast, alarm.window_s, state.options.observers)
+    text = explain.sentence(verdict, contrast, alarm.window_s, finding.lone)
     return replace(verdict, measured=measured, text=text)
 
 
@@ -123,12 +124,13 @@ def _named(
     """A verdict whose confidence is that of the class."""
     groups, column = alarm.groups, attribution.column
     tie_set = likeliest_first(groups.members[column], finding.symptom)
-    culprit, instead_of = tie_set[0], None
+    culprit, instead_of, lone = tie_set[0], None, finding.lone
     certainty = confidence.of_class(attribution.classes, column)
     layer = LAYER.get(kind_of(culprit), "underlay")
-    if finding.lone_host is not None:
-        culprit, instead_of = component("host", finding.lone_host), culprit
-        tie_set, layer = [culprit], "host"
+    if lone is not None:
+        culprit, instead_of, layer = component("host", lone.host), culprit, "host"
+        others = [each for each in tie_set if each != culprit]
+        tie_set = [culprit, *(others if lone.probing == 1 else ())]
         certainty *= DEFAULT.unweighed  # one witness: it may be right about the network
     return Verdict(
         culprit, tie_set, layer, finding.symptom, corrected(finding.p_value, len(groups.members)),

@@ -149,11 +149,12 @@ class LatencyPolicy:
             state.options.detectors.peer_groups,
         )
         mine = np.flatnonzero(rows & flagged)
-        witnesses = len(np.unique(state.src[mine]))
+        witnesses = quorum.hosts(state.src, rows & flagged)
         # Five seconds are too short to tell some five-tuples from a rush of some pairs.
         hit = candidate.attribution.share if window_s >= state.options.timing.window_s else 1.0
         hit *= state.options.verdicts.latency.most_moved
-        if not p < self.level or k < hit * n or witnesses < state.options.observers:
+        needed = quorum.needed(state.src, rows, state.options.observers)
+        if not p < self.level or k < hit * n or witnesses < needed:
             return None
         renewal_s = state.options.timing.hop_s
         if shift.sparse is not None:

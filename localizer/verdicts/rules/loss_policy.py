@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from localizer.detectors import loss
 from localizer.evidence import Attribution
+from localizer.explanation.explain import Lone
 from localizer.state import FabricState
 from localizer.verdicts.attribute import Candidate, Over, Unclaimed
 from localizer.verdicts.build import Alarm, Finding
@@ -111,19 +112,24 @@ class LossPolicy:
         symptom = symptom_of(sent, lost, bad, max(effect, others), self._parameters)
         if symptom == "loss" and self.may_be_its_links(candidate, since_s):
             return None
-        lone_host = None
-        background, observers = state.background, state.options.observers
+        lone = None
         seen = rows & (share > 0) if self._among_many else rows
-        if not quorum.enough(state.src, lost, sent, seen, background, observers):
+        needed = quorum.needed(state.src, seen & (sent > 0), state.options.observers)
+        if not quorum.enough(state.src, lost, sent, seen, state.background, needed):
             if symptom == "loss" and not quorum.contradicted(
                 state.src, lost, sent, seen, self._parameters.contradicted
             ):
                 return None  # the others have not yet lost enough, nor too little
-            lone_host = state.hosts.names[quorum.loudest(state.src, lost, seen)]
+            lone = Lone(
+                state.hosts.names[quorum.loudest(state.src, lost, seen)],
+                quorum.hosts(state.src, seen & (lost > 0)),
+                quorum.hosts(state.src, seen & (sent > 0)),
+                needed,
+            )
         return Finding(
             symptom, mine,
-            float(loss.excess_p_values(np.array([k]), np.array([n]), background.rate)[0]),
-            effect, at - since_s + 1, lone_host, renewal_s=self._renewal_s(k),
+            float(loss.excess_p_values(np.array([k]), np.array([n]), state.background.rate)[0]),
+            effect, at - since_s + 1, lone, renewal_s=self._renewal_s(k),
             contains=self.containment.names(candidate.attribution.column),
         )  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 from scipy import special
@@ -9,10 +11,28 @@ from scipy import special
 from localizer.baselines.loss import LossBaseline
 from localizer.detectors.loss import excess_p_values
 
+#: No single source host may cause a verdict on the network.
+_LEAST: Final = 2
+
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
+
+
+def needed(source: I32, rows: Bool, most: int) -> int:
+    """How many source hosts must see a fault: ``most``, or all that probe the paths in question
+    where those are fewer, but two at least.
+
+    source (P,); rows (P,) the paths in question, probed
+    The containers of a small job are probed by one or two other hosts and by no more.
+    """
+    return min(most, max(_LEAST, hosts(source, rows)))
+
+
+def hosts(source: I32, rows: Bool) -> int:
+    """Source hosts of some paths [count]."""
+    return len(np.unique(source[rows]))
 
 
 def enough(
@@ -23,7 +43,7 @@ def enough(
     source, lost, sent  (P,); rows (P,) the paths in question
     """
     hurt = rows & (lost > 0)
-    if len(np.unique(source[hurt])) < least:
+    if hosts(source, hurt) < least:
         return False
     rest = rows & (source != loudest(source, lost, rows))
     k, n = float(lost[rest].sum()), float(sent[rest].sum())

@@ -34,6 +34,8 @@ def silent_hosts(state: FabricState, at: int, hosts: HostStates, covered: Bool) 
     to_silent = hosts.silent[state.dst] & ~hosts.silent[state.src]
     refusers = observers(state.dst, state.src, to_silent & (refused > 0), count)
     dark = observers(state.dst, state.src, to_silent & (sent > 0) & (lost >= sent), count)
+    possible = observers(state.dst, state.src, to_silent & (sent > 0), count)
+    needed = np.clip(possible, 2, state.options.observers)
     lit = observers(state.dst, state.src, to_silent & (lost < sent), count)
     # One host that claims to be answered for longer than a death takes to be seen by all vetoes
     # nothing while the others agree.
@@ -45,7 +47,7 @@ def silent_hosts(state: FabricState, at: int, hosts: HostStates, covered: Bool) 
         name = state.hosts.names[host]
         bad = np.flatnonzero((state.dst == host) & to_silent & ((refused > 0) | (lost > 0)))
         heard = f"no heartbeat from {name} for 3 s"
-        if refusers[host] >= state.options.observers:
+        if refusers[host] >= needed[host]:
             text = (
                 f"{heard}, and its kernel refuses the probes of {refusers[host]} hosts: "
                 "the network delivers them, the agent is gone"
@@ -55,7 +57,7 @@ def silent_hosts(state: FabricState, at: int, hosts: HostStates, covered: Bool) 
             verdicts.append(
                 _about_host(who, "agent", "agent_down", bad, at - 2, text, p, refusers[host])
             )
-        elif dark[host] >= state.options.observers and lit[host] <= allowed[host]:
+        elif dark[host] >= needed[host] and lit[host] <= allowed[host]:
             rnics = len({state.index.paths[row].dst_real_ip for row in bad.tolist()})
             if rnics < state.hosts.rnics(int(host)):
                 continue
