@@ -6,6 +6,7 @@ No I/O.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -110,6 +111,21 @@ def new_name(known: Verdict, new: Verdict) -> str | None:
         return None
     names = (name for name in new.tied if device(name) == device(known.component))
     return next(names, new.component)
+
+
+def no_wider(new: Verdict, known: Verdict) -> Verdict:
+    """The new verdict; with the known tie set where its own says only less.
+
+    Probes told the members apart for a while, those of the feedback loop say, and are gone: what
+    they showed stays true.
+    """
+    if new.component not in known.tied or not {*known.tied} < {*new.tied}:
+        return new
+    return replace(
+        new, tie_set=known.tie_set, possible=known.possible, untraced=known.untraced,
+        tie_set_probability=known.tie_set_probability,
+        confidence=max(known.confidence, new.confidence),
+    )  # fmt: skip
 
 
 def better_traced(known: Verdict, new: Verdict) -> bool:

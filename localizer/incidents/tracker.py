@@ -175,8 +175,9 @@ class IncidentTracker:
         )
         renamed = matching.new_name(known, verdict)
         relocated = tracked.relocated and {*verdict.tie_set} != {*known.tie_set}
+        narrowed = not tracked.relocated and {*verdict.tied} < {*known.tied}
         changes = (
-            reopened, worse, witnessed, renamed is not None, relocated,
+            reopened, worse, witnessed, renamed is not None, relocated, narrowed,
             due and (grown or tracked.state == "open"),
             due and matching.better_traced(known, verdict),
             better and issue_type_update.differs(known, verdict),
@@ -190,13 +191,15 @@ class IncidentTracker:
             name = verdict.component
         if relocated and name not in verdict.tie_set:  # that component is no more
             name = verdict.component
-        tracked.relocated = False
+        was_relocated, tracked.relocated = tracked.relocated, False
         if witnessed or device(verdict.component) in known.tied_devices:
             tracked.verdict = replace(
                 verdict, component=name, first_s=tracked.opened_s,
                 symptom=known.symptom if known.symptom == "unconnectivity" else verdict.symptom,
                 confidence=verdict.confidence_in(name),
             )  # fmt: skip
+            if not (witnessed or was_relocated):
+                tracked.verdict = matching.no_wider(tracked.verdict, known)
             if witnessed or better:
                 tracked.typed_by = verdict.effect
             else:

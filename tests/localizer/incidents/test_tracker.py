@@ -332,6 +332,25 @@ def test_components_that_probes_cannot_tell_apart_are_one_incident() -> None:
     assert len(story.newest) == 1
 
 
+def test_a_tie_set_that_probes_have_narrowed_is_written_at_once_and_stays_narrow() -> None:
+    """The probes that told its members apart end; what they showed stays true."""
+    wide = verdict(ties=["spine:dsw1", "spine:dsw2"])
+    story = Story().during(1, 3, wide)
+    assert len(story.written) == 1
+    (narrowed,) = story.second(4, verdict(ties=["spine:dsw1"]))
+    assert narrowed.tie_set == ["tor:asw1", "spine:dsw1"]
+    story.during(5, 199, wide)
+    (grown,) = story.second(200, verdict(bad=range(11), ties=["spine:dsw1", "spine:dsw2"]))
+    assert grown.version == narrowed.version + 1
+    assert grown.tie_set == narrowed.tie_set
+
+
+def test_another_tie_set_than_the_known_one_replaces_it() -> None:
+    story = Story().during(1, 199, verdict(ties=["spine:dsw1"]))
+    (other,) = story.second(200, verdict(bad=range(11), ties=["spine:dsw2"]))
+    assert other.tie_set == ["tor:asw1", "spine:dsw2"]
+
+
 def test_latency_and_loss_of_one_component_are_two_incidents() -> None:
     story = Story().during(1, 3, verdict(), verdict(symptom="high_latency"))
     assert sorted(doc.symptom for doc in story.newest.values()) == ["high_latency", "loss"]
