@@ -62,6 +62,7 @@ STRUCTURAL = {
         "localizer.fabric.traced_routes": ("_WAITING", "_WAITED"),
         "localizer.strategies.hypothesis.candidates": ("BOTH", "ALONG", "AGAINST", "TUNNELLED"),
         "localizer.strategies.hypothesis.atoms": ("NEVER",),
+        "localizer.strategies.hypothesis.loss": ("_SURVIVAL",),
         "streams.ingest": ("_LOG_APPEND_TIME",),
     },
     "facts of mathematics and of the fabric's shape": {
@@ -98,8 +99,12 @@ STRUCTURAL = {
         "localizer.fabric.path_table": ("_SPARE_TEXTS",),
         "localizer.fabric.traced_routes": ("_SHORT_ROUTE",),
         "localizer.strategies.deepview": ("_BATCH",),
+        "localizer.strategies.hypothesis.atoms": ("_FEW", "_MANY"),
         "localizer.strategies.hypothesis.selection": ("_BLOCK",),
         "streams.windowing.path_table": ("_DESCRIBED",),
+    },
+    "no single source host may cause a verdict on the network": {
+        "localizer.verdicts.rules.quorum": ("LEAST",),
     },
     "operating points of a published strategy that the scorecard tries": {
         "localizer.strategies.vote007": ("SWEEP",),

@@ -7,7 +7,7 @@ twice. The likeliest atoms are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,6 +19,8 @@ from localizer.strategies.hypothesis.mixture import log_sum
 Bool = npt.NDArray[np.bool_]
 
 NEVER: Final = -1e30  # logarithm of no weight
+_FEW: Final = (1, 4)  # atoms; of many paths, those with no more are computed apart
+_MANY: Final = 128
 
 
 class Crossing(NamedTuple):
@@ -90,10 +92,26 @@ class Atoms:
         used = max(int((weight > NEVER / 2).sum(axis=1).max(initial=1)), 1)
         return weight[:, :used], self._damage[rows, :used]
 
+    def alike(self, rows: I64) -> Iterator[tuple[I64, F64, F64]]:
+        """Parts of some paths that have about as many atoms: indices (n,) into ``rows``, and as
+        ``live`` their weights and damages. Most paths cross no culprit and have a single one.
+        """
+        if len(rows) < _MANY:
+            yield np.arange(len(rows)), *self.live(rows)
+            return
+        weight = self._weight[rows]
+        count = (weight > NEVER / 2).sum(axis=1)
+        least = 0
+        for most in (*_FEW, weight.shape[1]):
+            at = np.flatnonzero((count > least) & (count <= most))
+            if len(at):
+                yield at, weight[at, :most], self._damage[rows[at], :most]
+            least = max(least, most)
+
     def posterior(self) -> tuple[F64, F64]:
         """(R, m) weight of each atom given what was measured, and its damage."""
         likely = self._weight + self._log_f(np.arange(len(self._weight)), self._damage)
-        return np.exp(likely - log_sum(likely)[:, None]), self._damage
+        return np.exp(likely - log_sum(likely.copy())[:, None]), self._damage
 
     def _split(self, place: I64, chances: F64, damage: F64) -> None:
         """Split the atoms of some paths (n,), each once: by the logarithms (n, 3) of their chances

@@ -21,6 +21,7 @@ from localizer.strategies.hypothesis.candidates import Candidates
 from localizer.strategies.hypothesis.parameters import DEFAULT, HypothesisParameters, LossModel
 from localizer.strategies.hypothesis.rows import Grid, Rows
 
+_SURVIVAL: Final = 1.0 - 1e-12  # highest that a path's losses are compared with
 _HIGH: Final = np.array([0.7, 0.9, 0.999])
 _PARTIAL: Final = tuple(
     grid.ravel() for grid in np.meshgrid([0.4, 0.8, 0.999], [0.75, 0.6, 0.5, 0.4, 0.3, 0.2, 0.12])
@@ -66,8 +67,20 @@ class LossRows(Rows):
 
     def log_f(self, rows: I64, damage: F64) -> F64:
         survive = np.log1p(-self.healthy_loss) - damage
-        broken = np.log(-np.expm1(np.minimum(survive, -1e-12)))
+        broken = np.log(-np.expm1(np.minimum(survive, _SURVIVAL - 1)))
         out: F64 = self._answered[rows, None] * survive + self._lost[rows, None] * broken
+        return out
+
+    def log_more(self, rows: I64, damage: F64, more: F64) -> F64:
+        """As ``log_f``, with half the exponentials: a sum of damages is a product of survivals."""
+        answered, lost = self._answered[rows, None, None], self._lost[rows, None, None]
+        before = np.log1p(-self.healthy_loss) - damage
+        out: F64 = np.exp(before)[:, :, None] * np.exp(-more)
+        np.minimum(out, _SURVIVAL, out=out)
+        np.log1p(np.negative(out, out=out), out=out)
+        out *= lost
+        out += answered * before[:, :, None]
+        out -= answered * more
         return out
 
     def bulk(self, sizes: F64, shares: F64) -> F64:

@@ -8,9 +8,11 @@ from localizer.evidence import F64, I64
 
 
 def log_sum(terms: F64) -> F64:
-    """ln of the sum of exponentials over the second axis."""
+    """ln of the sum of exponentials over the second axis; ``terms`` are overwritten."""
     top = terms.max(axis=1)
-    out: F64 = top + np.log(np.exp(terms - np.expand_dims(top, 1)).sum(axis=1))
+    terms -= np.expand_dims(top, 1)
+    out: F64 = np.log(np.exp(terms, out=terms).sum(axis=1))
+    out += top
     return out
 
 

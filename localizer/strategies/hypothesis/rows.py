@@ -86,6 +86,11 @@ class Rows(ABC):
     def log_f(self, rows: I64, damage: F64) -> F64:
         """(n, m) ln likelihood of some paths, were their damage so (n, m)."""
 
+    def log_more(self, rows: I64, damage: F64, more: F64) -> F64:
+        """(n, m, G) the same with ``more`` (G,) damage added to each."""
+        atoms = damage[:, :, None] + more
+        return self.log_f(rows, atoms.reshape(len(rows), -1)).reshape(atoms.shape)
+
     @abstractmethod
     def damage(self, sizes: F64) -> F64:
         """(G,) damage of one crossing, for each size."""
@@ -182,12 +187,12 @@ class Rows(ABC):
 
     def _log(self, rows: I64, more: F64) -> F64:
         """(n, G) ln likelihood of paths if their damage grows by ``more`` (G,)."""
-        weight, damage = self.atoms.live(rows)
-        if weight.shape[1] == 1:
-            return self.log_f(rows, damage + more) + weight
-        atoms = damage[:, :, None] + more
-        likely = self.log_f(rows, atoms.reshape(len(rows), -1)).reshape(atoms.shape)
-        return log_sum(weight[:, :, None] + likely)
+        out = np.empty((len(rows), len(more)))
+        for at, weight, damage in self.atoms.alike(rows):
+            likely = self.log_more(rows[at], damage, more)
+            likely += weight[:, :, None]
+            out[at] = likely[:, 0] if weight.shape[1] == 1 else log_sum(likely)
+        return out
 
 
 def _sorts(entries: Entries) -> tuple[I64, I64]:

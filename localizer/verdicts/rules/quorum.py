@@ -12,7 +12,7 @@ from localizer.baselines.loss import LossBaseline
 from localizer.detectors.loss import excess_p_values
 
 #: No single source host may cause a verdict on the network.
-_LEAST: Final = 2
+LEAST: Final = 2
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -27,7 +27,7 @@ def needed(source: I32, rows: Bool, most: int) -> int:
     source (P,); rows (P,) the paths in question, probed
     The containers of a small job are probed by one or two other hosts and by no more.
     """
-    return min(most, max(_LEAST, hosts(source, rows)))
+    return min(most, max(LEAST, hosts(source, rows)))
 
 
 def hosts(source: I32, rows: Bool) -> int:

@@ -14,6 +14,7 @@ from localizer.explanation.confidence import by_rule
 from localizer.state import FabricState
 from localizer.verdicts.build import corrected
 from localizer.verdicts.decision import Decision
+from localizer.verdicts.rules import quorum
 from localizer.verdicts.verdict import I64, Verdict
 from schemas.component_ids import component, kind_of
 from schemas.documents.incident import Layer, Symptom
@@ -35,7 +36,7 @@ def silent_hosts(state: FabricState, at: int, hosts: HostStates, covered: Bool) 
     refusers = observers(state.dst, state.src, to_silent & (refused > 0), count)
     dark = observers(state.dst, state.src, to_silent & (sent > 0) & (lost >= sent), count)
     possible = observers(state.dst, state.src, to_silent & (sent > 0), count)
-    needed = np.clip(possible, 2, state.options.observers)
+    needed = np.clip(possible, quorum.LEAST, state.options.observers)
     lit = observers(state.dst, state.src, to_silent & (lost < sent), count)
     # One host that claims to be answered for longer than a death takes to be seen by all vetoes
     # nothing while the others agree.

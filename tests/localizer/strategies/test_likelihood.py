@@ -114,3 +114,13 @@ def test_one_more_split_is_a_rebuild_and_loading_undoes_it() -> None:
     assert rows.total() == pytest.approx(whole)
     rows.atoms.load(every, before)
     assert rows.total() == without != whole
+
+
+def test_added_damage_is_likely_as_if_it_had_been_there() -> None:
+    rows = LossRows(given := evidence(1), candidates(given))
+    every, more = np.arange(rows.paths), np.array([0.0, 1e-6, 0.3, 7.0])
+    damage = np.random.default_rng(2).random((rows.paths, 3))
+    damage[0] = 0.0
+    likely = rows.log_more(every, damage, more)
+    for at, added in enumerate(more):
+        np.testing.assert_allclose(likely[:, :, at], rows.log_f(every, damage + added), rtol=1e-9)
