@@ -19,10 +19,10 @@ TRIAL_S: Final = 0.7
 SECOND_S: Final = 3e-3
 ALARM_S: Final = 0.02
 ALARM_PATH_S: Final = 1e-6
-ALARM_FAULT_S: Final = 5e-4
-PATH_S: Final = 0.5
+ALARM_FAULT_S: Final = 9e-4
+PATH_S: Final = 0.1
 CURVE_S: Final = 15.0
-HEALTHY_S: Final = 0.014
+HEALTHY_S: Final = 0.022
 
 
 @cache
