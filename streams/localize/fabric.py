@@ -57,7 +57,7 @@ class Fabric:
         self._documents: list[OperatorDocument] = []  # for the localizer that is being rebuilt
         self._rebuild_task: asyncio.Task[None] | None = None
         self._sizes_s = 0
-        self._coverage_s = 0
+        self._coverage_s: int | None = None
 
     # --- state ----------------------------------------------------------------------------------
 
@@ -196,6 +196,8 @@ class Fabric:
         if abs(now_s - self._sizes_s) >= RETENTION.sizes_every_s:
             self._sizes_s = now_s
             self.sizes = localizer.sizes()
+        if self._coverage_s is None:  # all hosts are to be heard first
+            self._coverage_s = now_s
         if abs(now_s - self._coverage_s) < RETENTION.coverage_every_s:
             return []
         self._coverage_s, self.coverage = now_s, localizer.coverage()
