@@ -119,13 +119,24 @@ def no_wider(new: Verdict, known: Verdict) -> Verdict:
     Probes told the members apart for a while, those of the feedback loop say, and are gone: what
     they showed stays true.
     """
-    if new.component not in known.tied or not {*known.tied} < {*new.tied}:
+    if new.component not in known.tie_set or not narrower(known, new):
         return new
     return replace(
-        new, tie_set=known.tie_set, possible=known.possible, untraced=known.untraced,
-        tie_set_probability=known.tie_set_probability,
-        confidence=max(known.confidence, new.confidence),
+        new, tie_set=known.tie_set, tie_set_probability=known.tie_set_probability,
+        confidence=known.confidence,
     )  # fmt: skip
+
+
+def narrower(new: Verdict, known: Verdict) -> bool:
+    """Whether a verdict leaves fewer members to choose from, and is no less sure of its component.
+
+    Not of verdicts that untraced routes leave open: what they leave open is compared as routes
+    become known (``better_traced``).
+    """
+    if new.untraced is not None or known.untraced is not None:
+        return False
+    sure = new.confidence >= known.confidence_in(new.component)
+    return sure and {*new.tie_set} < {*known.tie_set}
 
 
 def better_traced(known: Verdict, new: Verdict) -> bool:

@@ -175,7 +175,7 @@ class IncidentTracker:
         )
         renamed = matching.new_name(known, verdict)
         relocated = tracked.relocated and {*verdict.tie_set} != {*known.tie_set}
-        narrowed = not tracked.relocated and {*verdict.tied} < {*known.tied}
+        narrowed = not tracked.relocated and matching.narrower(verdict, known)
         changes = (
             reopened, worse, witnessed, renamed is not None, relocated, narrowed,
             due and (grown or tracked.state == "open"),
