@@ -14,7 +14,7 @@ from api.monitoring import Monitoring, Ready
 from api.queries.database import Database, DatabaseError, Store
 from api.routes import coverage, health, incidents, pages
 from api.routes.monitoring_app import internal_error
-from schemas import metrics
+from schemas.metrics import Source
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
@@ -22,7 +22,7 @@ LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 def create_app(
     store: Store | Database,
     *,
-    counters: Sequence[metrics.Source] = (),
+    counters: Sequence[Source] = (),
     ready: Sequence[Ready] = (),
     allowed_hosts: Sequence[str] = LOOPBACK,
 ) -> FastAPI:

@@ -8,13 +8,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from schemas import metrics
+from schemas.metrics import Sample, Source
 
 
 class _Samples(Collector):
     """Calls every source at each scrape; samples of one metric are one family."""
 
-    def __init__(self, sources: Sequence[metrics.Source]) -> None:
+    def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = sources
 
     def collect(self) -> Iterable[Metric]:
@@ -27,12 +27,12 @@ class _Samples(Collector):
             families[metric.name].add_metric(list(sample.labels), sample.value)
         return families.values()
 
-    def _all(self) -> Iterator[metrics.Sample]:
+    def _all(self) -> Iterator[Sample]:
         for source in self._sources:
             yield from source()
 
 
-def render(sources: Sequence[metrics.Source]) -> bytes:
+def render(sources: Sequence[Source]) -> bytes:
     """All samples of the sources in Prometheus' text format."""
     registry = CollectorRegistry()
     registry.register(_Samples(sources))

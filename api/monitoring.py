@@ -14,7 +14,8 @@ from api.documents import HEADERS, Health, Summary, answer
 from api.metrics import render
 from api.queries import incidents
 from api.queries.database import Database, DatabaseError
-from schemas import metrics
+from schemas.metrics import Sample, Source
+from schemas.metrics import api as metrics
 
 #: A readiness check: None, or why this process is not ready, without any address in the text.
 #: Called on an event loop: it must not block.
@@ -32,7 +33,7 @@ class Monitoring:
 
     def __init__(
         self,
-        counters: Sequence[metrics.Source] = (),
+        counters: Sequence[Source] = (),
         ready: Sequence[Ready] = (),
         database: Database | None = None,
     ) -> None:
@@ -64,7 +65,7 @@ class Monitoring:
             return reason
         return next((reason for each in self._ready if (reason := each())), None)
 
-    async def _database_gauges(self, database: Database) -> list[metrics.Sample]:
+    async def _database_gauges(self, database: Database) -> list[Sample]:
         reason = await database.not_ready()
         ready = reason is None and not any(each() for each in self._ready)
         found: Summary | None = None
@@ -73,12 +74,12 @@ class Monitoring:
                 found = await database.run(incidents.summary, database.ready_s)
             except DatabaseError:
                 found = None  # logged by the database; the gauges have a gap
-        return [metrics.Sample(metrics.API_READY, ready), *_gauges(found)]
+        return [Sample(metrics.API_READY, ready), *_gauges(found)]
 
 
-def _gauges(found: Summary | None) -> Iterator[metrics.Sample]:
+def _gauges(found: Summary | None) -> Iterator[Sample]:
     if found is None:
         return
-    yield metrics.Sample(metrics.API_PATHS, found.paths_watched)
+    yield Sample(metrics.API_PATHS, found.paths_watched)
     for severity in ("P0", "P1", "P2"):
-        yield metrics.Sample(metrics.API_INCIDENTS, found.active.get(severity, 0), (severity,))
+        yield Sample(metrics.API_INCIDENTS, found.active.get(severity, 0), (severity,))

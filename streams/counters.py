@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from localizer.suppression.log import CAUSES
-from schemas import metrics, topics
+from schemas import topics
 from schemas.metrics import Sample
+from schemas.metrics import stream as metrics
 
 if TYPE_CHECKING:
     from streams.worker import StreamWorker

@@ -7,9 +7,9 @@ from typing import NamedTuple, get_args
 
 from controller.blacklist.blacklist import Blacklist, Entry, Hosts, Why, blacklist
 from controller.blacklist.parameters import DEFAULT, BlacklistParameters
-from schemas import metrics
 from schemas.documents.incident import Incident
 from schemas.metrics import Sample
+from schemas.metrics import controller as metrics
 
 
 class Changed(NamedTuple):

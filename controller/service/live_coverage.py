@@ -11,9 +11,9 @@ from controller.coverage.power import Naming
 from controller.coverage.report import Coverage, State
 from controller.ping_lists.lists import PingLists
 from controller.service.coverage_count import Lists, counted, gathered
-from schemas import metrics
 from schemas.documents.topology import Topology
 from schemas.metrics import Sample
+from schemas.metrics import controller as metrics
 
 _log = logging.getLogger(__name__)
 Count = Callable[[Lists], Awaitable[Coverage]]

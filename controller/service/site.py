@@ -25,13 +25,13 @@ from controller.tasks import jobs
 from controller.tasks.events import AnyEvent
 from controller.tasks.tasks import Documents
 from controller.traffic.job_skeletons import Attempt, Conclusion, JobSkeletons
-from schemas import metrics
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
 from schemas.documents.tasks.job import Job
 from schemas.documents.times import milliseconds_of, rfc3339_of_ms
 from schemas.documents.topology import Rnic, Topology
 from schemas.metrics import Sample
+from schemas.metrics import controller as metrics
 
 NOT_RESTORED = "the documents of the topics are being read"
 NOT_LEADING = "another controller leads; this one stands by"

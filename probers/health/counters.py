@@ -17,8 +17,8 @@ from probers.process.log import lines_lost
 from probers.process.loop import Loop
 from probers.publishing.publisher import Publisher
 from probers.publishing.relay import Relay
-from schemas import metrics
 from schemas.metrics import Metric, Sample
+from schemas.metrics import agent as metrics
 
 _PUBLISHED = ("queued", "delivered", "overflow", "failed", "reconnects")
 

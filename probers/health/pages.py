@@ -14,8 +14,8 @@ from probers.health.status import AgentStatus
 from probers.ping_list.poller import PingListPoller
 from probers.publishing.relay import Relay
 from probers.throughput.reporter import ThroughputReporter
-from schemas import metrics
 from schemas.metrics import Sample
+from schemas.metrics import agent as metrics
 
 #: The loop ticks every second; after this time without a tick the agent is not alive.
 MAX_AGE_S: Final = 10.0

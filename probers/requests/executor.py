@@ -26,11 +26,11 @@ from probers.requests.checks import Load, Own, concerns, refusal
 from probers.requests.host_facts import HostFacts, in_thread
 from probers.requests.limits import DEFAULT, RequestLimits
 from probers.requests.running import Running
-from schemas import metrics
 from schemas.documents.requests.evidence import Evidence, State
 from schemas.documents.requests.request import SENDING, Request
 from schemas.documents.times import milliseconds_of
 from schemas.metrics import Sample
+from schemas.metrics import agent as metrics
 
 TICK_NS: Final = 500_000_000
 _PROBE_GRACE_NS: Final = 2_000_000_000  # after the last probe, for its answer or time-out

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from controller.service.site import Site
-    from schemas import metrics
+    from schemas.metrics import Source
     from skeletonhunter.services.controller.pods import FollowedPods
     from store.client import Store
     from streams.sink.sink import Sink
@@ -26,7 +26,7 @@ def make_api(
     worker: StreamWorker | None = None,
     site: Site | None = None,
     *,
-    further: Sequence[metrics.Source] = (),
+    further: Sequence[Source] = (),
     host_names: Sequence[str] = (),
 ) -> FastAPI:
     """The API over a store.
@@ -36,7 +36,7 @@ def make_api(
     further     more sources of metrics
     host_names  names besides loopback under which the API answers
     """
-    sources: list[metrics.Source] = [*further]
+    sources: list[Source] = [*further]
     ready: list[Callable[[], str | None]] = []
     if sink is not None:
         sources.append(sink.samples)
@@ -61,10 +61,10 @@ def sink_monitoring(sink: Sink) -> Monitoring:
 
 
 def controller_monitoring(
-    site: Site, pods: FollowedPods | None = None, further: Sequence[metrics.Source] = ()
+    site: Site, pods: FollowedPods | None = None, further: Sequence[Source] = ()
 ) -> Monitoring:
     """Health and metrics of the controller, and of its source of pods where it has one."""
-    sources: list[metrics.Source] = [site.samples, *further]
+    sources: list[Source] = [site.samples, *further]
     if pods is not None:
         sources.append(pods.source.samples)
     return Monitoring(sources, [site.not_ready])

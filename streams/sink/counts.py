@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from schemas import metrics
+from schemas.metrics import Sample
+from schemas.metrics import sink as metrics
 from streams.sink.batch import ReadCounts
 
 
@@ -26,7 +27,7 @@ class SinkCounts:
     rebalances: int = 0
     lag: dict[tuple[str, int], int] = field(default_factory=dict)
 
-    def samples(self, read: ReadCounts, *, waiting: bool) -> Iterator[metrics.Sample]:
+    def samples(self, read: ReadCounts, *, waiting: bool) -> Iterator[Sample]:
         """Metrics; waiting: ClickHouse or the broker is not available just now."""
         for metric, values in (
             (metrics.SINK_MESSAGES, read.messages),
@@ -36,14 +37,14 @@ class SinkCounts:
             (metrics.SINK_INSERTS, self.inserts),
         ):
             for label, value in sorted(dict(values).items()):
-                yield metrics.Sample(metric, value, (label,))
+                yield Sample(metric, value, (label,))
         lag: Counter[str] = Counter()
         for (topic, _), behind in list(self.lag.items()):
             lag[topic] += behind
         for topic, behind in sorted(lag.items()):
-            yield metrics.Sample(metrics.SINK_LAG, behind, (topic,))
-        yield metrics.Sample(metrics.SINK_INSERT_SECONDS, self.insert_s)
-        yield metrics.Sample(metrics.SINK_INSERT_FAILURES, self.failures)
-        yield metrics.Sample(metrics.SINK_COMMIT_FAILURES, self.commit_failures)
-        yield metrics.Sample(metrics.SINK_REBALANCES, self.rebalances)
-        yield metrics.Sample(metrics.SINK_WAITING, waiting)
+            yield Sample(metrics.SINK_LAG, behind, (topic,))
+        yield Sample(metrics.SINK_INSERT_SECONDS, self.insert_s)
+        yield Sample(metrics.SINK_INSERT_FAILURES, self.failures)
+        yield Sample(metrics.SINK_COMMIT_FAILURES, self.commit_failures)
+        yield Sample(metrics.SINK_REBALANCES, self.rebalances)
+        yield Sample(metrics.SINK_WAITING, waiting)

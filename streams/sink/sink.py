@@ -21,7 +21,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from schemas import metrics
+from schemas.metrics import Sample
 from store.client import StoreUnavailable
 from streams.kafka.fetch import FETCH
 from streams.readers.operator_feed import OperatorFeed
@@ -89,7 +89,7 @@ class Sink:
             return "the sink has no partitions yet"
         return self._waiting
 
-    def samples(self) -> Iterator[metrics.Sample]:
+    def samples(self) -> Iterator[Sample]:
         """The sink's metrics."""
         return self._counts.samples(self._batcher.read, waiting=self._waiting is not None)
 

@@ -8,7 +8,8 @@ from typing import Any
 from builders.api_service import Put, Unavailable, served
 from builders.schemas.incidents import INCIDENT
 
-from schemas import metrics
+from schemas.metrics import Sample
+from schemas.metrics import sink as metrics
 from store.client import Store
 
 
@@ -43,8 +44,8 @@ def test_metrics_contain_the_samples_of_every_source_and_of_the_database(
     put(INCIDENT)
     watch(3)
     sources = [
-        lambda: [metrics.Sample(metrics.SINK_ROWS, 5, ("pings",))],
-        lambda: [metrics.Sample(metrics.SINK_ROWS, 2, ("incidents",))],
+        lambda: [Sample(metrics.SINK_ROWS, 5, ("pings",))],
+        lambda: [Sample(metrics.SINK_ROWS, 2, ("incidents",))],
     ]
     status, text = get("/metrics", store, counters=sources)
     assert status == 200

@@ -17,11 +17,12 @@ from controller.service.messages import Message
 from controller.service.site import Site
 from controller.service.waiting import Waiting
 from controller.state import Host
-from schemas import metrics, topics
+from schemas import topics
 from schemas.documents.requests.evidence import Evidence
 from schemas.documents.requests.request import Request
 from schemas.documents.times import milliseconds_of
 from schemas.metrics import Sample
+from schemas.metrics import controller as metrics
 
 
 class TooMuch(Exception):

@@ -15,8 +15,8 @@ from controller.sources.kubernetes.api_objects import GONE, Change, Pod
 from controller.sources.kubernetes.parameters import DEFAULT, PodParameters
 from controller.sources.kubernetes.tracker import PodTracker
 from controller.tasks.events import AnyEvent
-from schemas import metrics
 from schemas.metrics import Sample
+from schemas.metrics import controller as metrics
 
 _log = logging.getLogger(__name__)
 

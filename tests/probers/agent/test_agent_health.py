@@ -9,8 +9,8 @@ from builders.agents.raw_server import ok, sends, serving
 from builders.agents.site import Site, ended
 from builders.agents.waiting import Until
 
-from schemas import metrics
 from schemas.metrics import Metric
+from schemas.metrics import agent as metrics
 
 AGENT_METRICS = {
     each

@@ -9,12 +9,13 @@ from builders.streams.stream_workers import worker_of
 
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
-from schemas import metrics, topics
+from schemas import topics
 from schemas.documents import coverage
 from schemas.documents.coverage import Coverage
 from schemas.documents.times import rfc3339
 from schemas.documents.topology import Topology
 from schemas.metrics import Sample
+from schemas.metrics import stream as metrics
 from schemas.wire import window_chunks
 from streams import counters
 from streams.kafka.messages import InMessage

@@ -21,10 +21,11 @@ from builders.streams.stages import (
 from builders.streams.stream_workers import worker_of
 
 from localizer.localizer import Localizer
-from schemas import metrics
 from schemas.documents.incident import Incident
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
+from schemas.metrics import Metric
+from schemas.metrics import stream as metrics
 from streams import counters
 from streams.localize.stage import LocalizeStage
 from streams.readers.operator_feed import OperatorDocument
@@ -137,7 +138,7 @@ def test_an_open_pipeline_incident_of_a_former_process_is_resolved(undisturbed: 
 
 
 def test_failures_are_counted_by_fabric_in_the_metrics() -> None:
-    def found(stage: LocalizeStage) -> Iterator[tuple[metrics.Metric, tuple[str, ...], float]]:
+    def found(stage: LocalizeStage) -> Iterator[tuple[Metric, tuple[str, ...], float]]:
         worker = worker_of(stage, FixedFeed())
         return ((each.metric, each.labels, each.value) for each in counters.samples(worker))
 

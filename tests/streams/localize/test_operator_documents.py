@@ -13,9 +13,9 @@ from builders.streams.stream_workers import worker_of
 
 from localizer.localizer import Localizer, LocalizerOutput
 from localizer.suppression.log import Cause
-from schemas import metrics
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
+from schemas.metrics import stream as metrics
 from schemas.wire.window_chunks import Header
 from streams import counters
 from streams.localize.stage import LocalizeStage
