@@ -58,6 +58,7 @@ class Fabric:
         self._rebuild_task: asyncio.Task[None] | None = None
         self._sizes_s = 0
         self._coverage_s: int | None = None
+        self._unpublished: Coverage | None = None
 
     # --- state ----------------------------------------------------------------------------------
 
@@ -156,6 +157,11 @@ class Fabric:
         self._services.counts.incidents += len(output.incidents)
         return out
 
+    def new_coverage(self) -> list[OutMessage]:
+        """The message about its coverage, once for each measurement."""
+        found, self._unpublished = self._unpublished, None
+        return [] if found is None else [coverage_message(found)]
+
     def cancel(self) -> None:
         """Give up rebuilding: the fabric is evicted or its partition revoked."""
         if self._rebuild_task is not None:
@@ -186,22 +192,20 @@ class Fabric:
             batch = window_chunks.decode(header.kind, value)
             window_chunks.check_whole(header.kind, batch)
         output = localizer.observe(header, batch, value if batch is None else b"")
-        messages = output_messages(output)
         if header.kind == "punctuation":
-            messages += self._measure(localizer, header.end_s)
-        return output, messages
+            self._measure(localizer, header.end_s)
+        return output, output_messages(output)
 
-    def _measure(self, localizer: Localizer, now_s: int) -> list[OutMessage]:
+    def _measure(self, localizer: Localizer, now_s: int) -> None:
         """From time to time: how much the localizer remembers, and what the probes cross."""
         if abs(now_s - self._sizes_s) >= RETENTION.sizes_every_s:
             self._sizes_s = now_s
             self.sizes = localizer.sizes()
         if self._coverage_s is None:  # all hosts are to be heard first
             self._coverage_s = now_s
-        if abs(now_s - self._coverage_s) < RETENTION.coverage_every_s:
-            return []
-        self._coverage_s, self.coverage = now_s, localizer.coverage()
-        return [] if self.coverage is None else [coverage_message(self.coverage)]
+        if abs(now_s - self._coverage_s) >= RETENTION.coverage_every_s:
+            self._coverage_s = now_s
+            self.coverage = self._unpublished = localizer.coverage()
 
     # --- localizers -----------------------------------------------------------------------------
 

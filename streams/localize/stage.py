@@ -16,6 +16,7 @@ from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Incident
 from schemas.wire import window_chunks
 from streams import dead_letters
+from streams.errors import PublishError
 from streams.kafka.messages import InMessage, OutMessage
 from streams.kafka.producer import MessageProducer
 from streams.localize.fabric import Fabric, sizes
@@ -70,6 +71,7 @@ class LocalizeStage:
         )  # fmt: skip
         self._partitions: dict[int, PartitionState] = {}
         self._incidents: list[Incident] | None = None  # as read at the assignment
+        self._coverage_task: asyncio.Task[None] | None = None
         self.lag_s = 0.0
 
     # --- state ----------------------------------------------------------------------------------
@@ -135,9 +137,25 @@ class LocalizeStage:
                 if out:
                     await self._producer.send(out)
             state.evict_idle()
+        self._publish_coverage()
         judged = [each.judged_s for each in self.fabrics]
         if judged and None not in judged:
             self._operator_feed.evict(min(each or 0 for each in judged) - RETENTION.lookback_s)
+
+    def _publish_coverage(self) -> None:
+        """Beside the stream: a broker without the topic must not hold up incidents."""
+        if self._coverage_task is not None and not self._coverage_task.done():
+            return
+        messages = [message for each in self.fabrics for message in each.new_coverage()]
+        if messages:
+            self._coverage_task = asyncio.create_task(self._send_coverage(messages))
+
+    async def _send_coverage(self, messages: list[OutMessage]) -> None:
+        try:
+            await self._producer.send(messages)
+        except PublishError as why:
+            _log.warning("coverage is not published: %s; is the topic there? See topics --create",
+                         why)  # fmt: skip
 
     def _lag_s(self, partition: int) -> float:
         state = self._partitions[partition]
@@ -221,6 +239,8 @@ class LocalizeStage:
         """A rebalance has begun: the next owners read again from the committed offsets."""
         for state in self._partitions.values():
             state.cancel()
+        if self._coverage_task is not None:
+            self._coverage_task.cancel()
         self._partitions.clear()
         self._progress.reset()
         self._incidents = None

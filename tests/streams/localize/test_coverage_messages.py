@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
 import pytest
 from builders.clusters import START_S, Cluster, Second
 from builders.streams.stages import Event, FixedFeed, RecordingProducer, no_incidents
@@ -18,7 +21,8 @@ from schemas.metrics import Sample
 from schemas.metrics import stream as metrics
 from schemas.wire import window_chunks
 from streams import counters
-from streams.kafka.messages import InMessage
+from streams.errors import PublishError
+from streams.kafka.messages import InMessage, OutMessage
 from streams.localize.retention import RETENTION
 from streams.localize.stage import LocalizeStage
 
@@ -32,9 +36,11 @@ def first_rail_only(path: Path, _: int) -> Second | None:
     return Second() if path.src_real_ip.endswith(".0") else None
 
 
-async def judged(topology: Topology | None) -> tuple[LocalizeStage, list[Coverage]]:
+async def judged(
+    topology: Topology | None, producer: RecordingProducer | None = None
+) -> tuple[LocalizeStage, list[Coverage]]:
     """The stage, and what it said of coverage, after two minutes without probes on one rail."""
-    producer = RecordingProducer()
+    producer = producer or RecordingProducer()
     stage = LocalizeStage(
         producer, lambda _: Localizer(topology=topology), no_incidents, FixedFeed()
     )
@@ -45,6 +51,8 @@ async def judged(topology: Topology | None) -> tuple[LocalizeStage, list[Coverag
             raw = InMessage(offset, (START_S + at) * 1000, value, dict(header.to_kafka()))
             await stage.consume(Event(raw, 0, []))
             offset += 1
+        await stage.tick()
+        await asyncio.sleep(0)  # it is published beside the stream
     sent = [each for each in producer.sent if each.topic == topics.COVERAGE.name]
     assert {each.key for each in sent} <= {b"f1"}
     return stage, [coverage.parse(each.value) for each in sent]
@@ -71,3 +79,21 @@ async def test_what_no_probe_crosses_is_published_each_minute() -> None:
 async def test_without_a_topology_nothing_is_said() -> None:
     stage, found = await judged(None)
     assert (stage.coverage(), found) == ([], [])
+
+
+class WithoutTheTopic(RecordingProducer):
+    """A broker that an older release has set up."""
+
+    async def send(self, messages: Sequence[OutMessage]) -> None:
+        if any(each.topic == topics.COVERAGE.name for each in messages):
+            raise PublishError(topics.COVERAGE.name, "unknown topic")
+        await super().send(messages)
+
+
+async def test_a_broker_without_the_topic_holds_up_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stage, found = await judged(CLUSTER.topology, WithoutTheTopic())
+    assert found == []
+    assert stage.judged_s("f1") == START_S + SECONDS - 1
+    assert "topics --create" in caplog.text
