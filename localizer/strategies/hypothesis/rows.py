@@ -199,8 +199,9 @@ def _sorts(entries: Entries) -> tuple[I64, I64]:
     """Sort of each entry, and an entry of each sort: those of a path that it crosses alike.
 
     Sorts are numbered by path, as entries are."""
-    _, once = np.unique(entries.once, return_inverse=True)
-    values, twice = np.unique(entries.twice, return_inverse=True)
-    alike = (entries.row * (once.max(initial=0) + 1) + once) * max(len(values), 1) + twice
+    # Few values of many: to look them up is faster than the sort that return_inverse takes.
+    once, twice = np.unique(entries.once), np.unique(entries.twice)
+    alike = entries.row * max(len(once), 1) + np.searchsorted(once, entries.once)
+    alike = alike * max(len(twice), 1) + np.searchsorted(twice, entries.twice)
     _, first, sort = np.unique(alike, return_index=True, return_inverse=True)
     return sort, first
