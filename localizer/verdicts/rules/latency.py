@@ -134,6 +134,15 @@ class LatencyPolicy:
         """Always: culprits of latency are few at once."""
         return True
 
+    def _seen_by_each(self, rows: Bool, share: F64, hit: float) -> bool:
+        """Whether so large a share of the paths of each source host is slow: where only two probe a
+        component, one of them must not convict it with a path of the other that is slow by chance.
+        """
+        source, weight = self.state.src, self.vote * share * rows
+        probes = np.bincount(source, weights=weight)
+        slow = np.bincount(source, weights=weight * self.alarm.evidence.bad)
+        return bool((slow >= hit * probes).all())
+
     def validate(self, candidate: Candidate) -> Finding | Over | None:
         """See ``attribute.Policy``."""
         state, shift, vote = self.state, self.shift, self.vote
@@ -155,6 +164,8 @@ class LatencyPolicy:
         hit *= state.options.verdicts.latency.most_moved
         needed = quorum.needed(state.src, rows, state.options.observers)
         if not p < self.level or k < hit * n or witnesses < needed:
+            return None
+        if needed < state.options.observers and not self._seen_by_each(rows, share, hit):
             return None
         renewal_s = state.options.timing.hop_s
         if shift.sparse is not None:
