@@ -187,44 +187,6 @@ def test_trouble_that_only_one_host_sees_is_an_incident_of_that_host() -> None:
     assert "only h3 sees it" in str(incident.evidence["text"])
 
 
-@pytest.mark.parametrize("hosts", [3, 4])
-def test_a_container_that_only_two_hosts_probe_is_named_when_both_see_it(hosts: int) -> None:
-    """A small job, or one whose other containers are not ready: no third host will ever tell."""
-    few = Cluster(hosts=hosts)
-
-    def crashed(p: Path, at: int) -> Second | None:
-        if p.layer == "underlay" or at < 12:
-            return FINE
-        quiet = {"c2", "c4"}  # one crashed, one is not there
-        return (
-            None
-            if p.src_node_id in quiet or p.dst_node_id == "c4"
-            else (DEAD if p.dst_node_id == "c2" else FINE)
-        )
-
-    localizer, found = Localizer(topology=few.topology), []
-    for at in range(30):
-        found += observe(localizer, few.second(at, crashed)).incidents
-    (incident,) = newest(found)
-    assert incident.component == "container:c2"
-
-
-def test_of_two_hosts_of_which_one_probes_the_other_both_may_be_at_fault() -> None:
-    pair = Cluster(hosts=2)
-
-    def crashed(p: Path, at: int) -> Second | None:
-        if p.layer == "underlay" or at < 12:
-            return FINE
-        return None if p.src_node_id == "c2" else (DEAD if p.dst_node_id == "c2" else FINE)
-
-    localizer, found = Localizer(topology=pair.topology), []
-    for at in range(30):
-        found += observe(localizer, pair.second(at, crashed)).incidents
-    (incident,) = newest(found)
-    assert {"host:h1", "container:c2"} <= set(incident.tie_set)
-    assert "only h1 probes" in str(incident.evidence["text"])
-
-
 def test_the_number_of_witnesses_is_an_option() -> None:
     seen = broken(lambda p: tor("asw10")(p) and p.src_node_sn in ("h1", "h2", "h3"), DEAD)
     assert {i.kind for i in story(seen, observers=4)} <= {"host"}

@@ -73,7 +73,8 @@ def _largest(excess_us: F64, source: I32, model: LatencyModel) -> float:
     """The largest excess that sizes are tried up to [us], 1 at least.
 
     One host that reports absurd times must not stretch the grid until no real size is left on it:
-    its excess counts up to so many times that of the third largest source host.
+    its excess counts up to so many times that of the second largest. Not of the third: two may be
+    all that probe a component.
     """
     hosts = np.zeros(int(source.max(initial=-1)) + 1)
     np.maximum.at(hosts, source, excess_us)

@@ -68,7 +68,9 @@ class LatencyModel:
         16.0, unit="1", source="chosen: pytest tests/localizer (round trips of one host)"
     )
     witnesses: int = parameter(
-        3, unit="hosts", source="chosen: pytest tests/localizer (round trips of one host)"
+        2,
+        unit="hosts",
+        source="chosen: pytest tests/localizer (round trips of one host; few hosts)",
     )
     factor: float = parameter(1.8, unit="1", source="chosen: make bench (row detect)")
     most_steps: int = parameter(20, unit="count", source="chosen: make bench (row detect)")
