@@ -54,7 +54,7 @@ def test_of_two_hosts_of_which_one_probes_the_other_both_may_be_at_fault() -> No
 
 
 def two_probe_c2(slow: Callable[[Path], bool]) -> list[Incident]:
-    """Six hosts with four rails; of these only h3 and h6 probe c2 in the overlay, and c2 probes nobody."""
+    """Six hosts with four rails; only h3 and h6 probe the overlay of c2, which itself is silent."""
     few = Cluster(hosts=6, rails=4)
 
     def weather(p: Path, at: int) -> Second | None:
