@@ -104,7 +104,7 @@ def _infer(given: Throughput, options: SkeletonParameters) -> Skeleton:
     if groups.size < 2:
         return _none(rnics, "no two hosts hold the same positions: no replicas")
     held_out = rhythm.measure(given.seconds(seen, seconds), options)
-    fidelity = _fidelity(known, held_out, place, options)
+    fidelity = _fidelity(known, held_out, place, groups.group, options)
     slots = place.rnic.shape[1]
     expert_of = residuals.expert_groups(shown, found, place, known.period_s, options)
     cluster, stage, expert = (np.full(len(rnics), -1, np.int64) for _ in range(3))
@@ -131,18 +131,35 @@ def _infer(given: Throughput, options: SkeletonParameters) -> Skeleton:
     )  # fmt: skip
 
 
-def _fidelity(known: Rhythm, held_out: Rhythm, place: Slots, options: SkeletonParameters) -> float:
-    """Share of rnics that in other bursts follow the common course, at the same time as before."""
+def _fidelity(
+    known: Rhythm, held_out: Rhythm, place: Slots, group: I64, options: SkeletonParameters
+) -> float:
+    """Share of rnics that in other bursts follow the common course and move in time with their
+    group, where the group comes before and after the same groups as it did.
+
+    group  (H,) of each host
+    """
     period = float(known.period_s)
     before, after = (
         stages.host_shifts(each, place, options.highest_hz)[1] for each in (known, held_out)
     )
     there = place.rnic >= 0
-    moved = shifts.wrapped(after - before, period)[there]
-    zero = np.zeros(len(moved), np.int64)
-    off = np.abs(shifts.wrapped(moved - shifts.centres(moved, zero, period)[0], period))
+    of = np.broadcast_to(group[:, None], there.shape)[there]
+    moved = shifts.wrapped((after - before)[there], period)
+    moved_by = shifts.centres(moved, of, period)
+    off = np.abs(shifts.wrapped(moved - moved_by[of], period))
+    was, now = (shifts.centres(each[there], of, period) for each in (before, after))
+    same = (_successors(was, period) == _successors(now, period))[of]
     coherent = held_out.coherence()[place.rnic[there]] >= options.coherence
-    return float(((off <= options.sample_s / 2) & coherent).mean())
+    return float(((off <= options.sample_s / 2) & coherent & same).mean())
+
+
+def _successors(shift_s: F64, period_s: float) -> I64:
+    """(G,) which group comes next in the round."""
+    order = np.argsort(shift_s % period_s)
+    out = np.empty(len(order), np.int64)
+    out[order] = np.roll(order, -1)
+    return out
 
 
 def _none(rnics: I64, reason: str) -> Skeleton:

@@ -59,6 +59,14 @@ class SkeletonParameters:
     clock_s: float = parameter(
         0.2, unit="s", source="chosen: clocks of hosts differ by up to so much (NTP)"
     )
+    apart: float = parameter(
+        1.5, unit="1", source="chosen: stages differ by so many times what clocks do, since shifts "
+        "have errors too; skeletonhunter check skeleton"
+    )  # fmt: skip
+    chance: float = parameter(
+        0.005, unit="1", source="chosen: of the 1 % of runs that may miss a pair; the probability "
+        "that hosts of one stage are spread in time like several"
+    )  # fmt: skip
     doubt: float = parameter(
         0.1, unit="1", source="chosen: the scatter in a cluster is taken at this quantile of its "
         "chi-squared distribution; skeletonhunter check skeleton"

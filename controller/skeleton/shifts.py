@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaln
 from scipy.stats import chi2
 
 from controller.skeleton.spectra import C64, F64
@@ -16,6 +17,19 @@ I64 = NDArray[np.int64]
 _STEP_S = 0.05
 #: Standard deviation of a normal distribution, in median absolute deviations.
 _MAD_TO_SIGMA = 1.4826
+
+
+class Limits(NamedTuple):
+    """When groups of hosts differ in time.
+
+    separation  of their means, in standard deviations within groups
+    doubt       quantile of its distribution at which such a deviation is taken
+    chance      that hosts without groups look like some
+    """
+
+    separation: float
+    doubt: float
+    chance: float
 
 
 class Axis(NamedTuple):
@@ -107,43 +121,58 @@ def scatter(shift_s: F64, label: I64, period_s: float, doubt: float) -> float:
     )
 
 
-def merged(
-    label: I64, shift_s: F64, period_s: float, clock_s: float, separation: float, doubt: float
-) -> I64:
-    """Labels of groups that differ in time: the two nearest become one until all others differ.
-
-    Two groups differ when their medians are ``separation`` standard deviations within groups apart,
-    at least ``clock_s``, by which clocks may differ; one and a half times that is always enough.
-    """
+def merged(label: I64, shift_s: F64, period_s: float, apart_s: float) -> I64:
+    """Labels of groups whose medians differ in time by ``apart_s`` at least: the two nearest become
+    one until all others differ."""
     while label.max() > 0:
         centre = centres(shift_s, label, period_s) % period_s
         order = np.argsort(centre)
         gap = np.diff(np.append(centre[order], centre[order[0]] + period_s))
         nearest = int(gap.argmin())
-        within = scatter(shift_s, label, period_s, doubt)
-        if gap[nearest] >= np.clip(separation * within, clock_s, 1.5 * clock_s):
+        if gap[nearest] >= apart_s:
             break
         one, other = order[nearest], order[(nearest + 1) % len(order)]
         label = np.unique(np.where(label == other, one, label), return_inverse=True)[1]
     return label
 
 
-def blocks(shift_s: F64, period_s: float, clock_s: float, separation: float, doubt: float) -> I64:
+def blocks(shift_s: F64, period_s: float, apart_s: float, limits: Limits) -> I64:
     """(H,) labels of the finest division into equally many neighbours in time that differ.
 
-    As ``merged`` says, with hosts in the order of their shifts from the widest gap on: few hosts
-    are divided where clusters are too small to be tested.
+    Neighbours are in the order of their shifts from the widest gap on: so few hosts are divided
+    where clusters are too small to be tested. Groups differ when they are ``apart_s`` apart, and
+    either their means are ``limits.separation`` standard deviations within groups apart, or gaps
+    between groups are so much wider than gaps within that ``limits.chance`` allows it, over all
+    sizes of groups.
     """
     hosts = len(shift_s)
     time = unrolled(shift_s, period_s)
     order = np.argsort(time, kind="stable")
-    for size in range(2, hosts // 2 + 1):
-        if hosts % size:
-            continue
+    gap = np.diff(time[order])
+    sizes = [size for size in range(2, hosts // 2 + 1) if hosts % size == 0]
+    for size in sizes:
         label = np.empty(hosts, np.int64)
         label[order] = np.arange(hosts) // size
+        between = np.arange(1, hosts) % size == 0
         centre = time[order].reshape(-1, size).mean(axis=1)
-        within = scatter(shift_s, label, period_s, doubt)
-        if np.diff(centre).min() >= max(clock_s, separation * within):
+        within = scatter(shift_s, label, period_s, limits.doubt)
+        scattered = np.diff(centre).min() < max(apart_s, limits.separation * within)
+        rare = spacing_p_value(gap[~between], gap[between]) < limits.chance / len(sizes)
+        if not scattered or (rare and gap[between].min() >= apart_s):
             return label
     return np.zeros(hosts, np.int64)
+
+
+def spacing_p_value(within: F64, between: F64) -> float:
+    """P(so wide gaps between groups) if hosts are spread in time without any groups.
+
+    within, between  gaps of neighbours [s]
+    Gaps of uniformly spread hosts are exchangeable, as independent exponentials over their sum are.
+    With r = max(within) / min(between), n of the first and k of the second,
+    P(max <= r min) = integral of k exp(-k m) (1 - exp(-r m))^n dm = (k / r) B(k / r, n + 1).
+    Source  Pyke (1965), Spacings, JRSS B 27(3); hosts that scatter as a normal distribution have
+            their wide gaps at the ends, inside groups, so that this errs on the safe side
+    """
+    ratio = max(float(within.max()), 1e-9) / max(float(between.min()), 1e-9)
+    rate = len(between) / ratio
+    return float(np.exp(np.log(rate) + betaln(rate, len(within) + 1)))

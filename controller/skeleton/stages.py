@@ -71,9 +71,10 @@ def find(rhythm: Rhythm, place: Slots, options: SkeletonParameters) -> Stages:
     of_host, of_slot = host_shifts(rhythm, place, options.highest_hz)
     period = float(rhythm.period_s)
     main = label >= 0
-    limits = (options.clock_s, options.separation, options.doubt)
-    label[main] = shifts.merged(label[main], of_host[main], period, *limits)
-    by_time = shifts.blocks(of_host, period, *limits)
+    apart_s = options.apart * options.clock_s
+    label[main] = shifts.merged(label[main], of_host[main], period, apart_s)
+    limits = shifts.Limits(options.separation, options.doubt, options.chance)
+    by_time = shifts.blocks(of_host, period, apart_s, limits)
     if by_time.max() > label.max():
         label = by_time
     return _ordered(

@@ -96,3 +96,35 @@ def test_samples_come_in_any_order(order: list[int]) -> None:
     assert names.real_ip == ["10.0.1.1", "10.0.1.2", "10.0.0.9", "10.0.0.10"]
     assert made.tx.tolist() == [[6, 7], [4, 5], [2, 3], [0, 1]]
     assert made.rail.tolist() == [0, 1, 0, 1]
+
+
+LIMITS = shifts.Limits(DEFAULT.separation, DEFAULT.doubt, DEFAULT.chance)
+
+
+def test_a_late_replica_of_each_stage_does_not_hide_the_stages() -> None:
+    late = np.array([0.0, 0.15, 1.0, 1.15, 2.1, 2.25, 3.2, 3.35])
+    mixed = np.array([4, 0, 7, 2, 5, 1, 6, 3])
+    label = shifts.blocks(late[mixed], 25.0, 0.3, LIMITS)
+    assert (label == mixed // 2).all()
+
+
+def test_hosts_that_are_spread_in_time_are_not_divided() -> None:
+    rng = np.random.default_rng(1)
+    spread = [rng.uniform(0, 5, 8), rng.normal(0, 1, 8), np.arange(8) * 0.7]
+    assert all(shifts.blocks(each, 60.0, 0.3, LIMITS).max() == 0 for each in spread)
+
+
+def test_groups_nearer_than_clocks_tell_are_one() -> None:
+    near = np.repeat([0.0, 0.25], 4) + np.tile([0.0, 1e-4], 4)
+    assert shifts.blocks(near, 25.0, 0.3, LIMITS).max() == 0
+    assert shifts.merged(np.arange(8) // 4, near, 25.0, 0.3).max() == 0
+
+
+@pytest.mark.parametrize(("hosts", "size"), [(8, 2), (8, 4), (12, 3)])
+def test_the_p_value_of_spacings_is_their_frequency(hosts: int, size: int) -> None:
+    rng = np.random.default_rng(2)
+    gap = np.diff(np.sort(rng.uniform(0, 1, (40_000, hosts)), axis=1))
+    between = np.arange(1, hosts) % size == 0
+    p = np.array([shifts.spacing_p_value(g[~between], g[between]) for g in gap])
+    for level in (0.01, 0.05, 0.3):
+        assert (p < level).mean() == pytest.approx(level, rel=0.15)
