@@ -85,6 +85,11 @@ class OpenRequests:
             self._close(request.request_id, evidence.state)
         return request
 
+    def sources(self, request_id: str) -> set[str]:
+        """Addresses from which an open request probes; empty for facts about the host."""
+        request = self._open.get(request_id)
+        return set() if request is None else {each.src_ip for each in request.targets}
+
     def expire(self, now_ms: int) -> list[Request]:
         """Those that are over, without a last word of their agents; they are closed."""
         late_ms = round(1000 * self._parameters.late_s)

@@ -44,7 +44,9 @@ class ListSource:
 
         interval_s = options.list_interval_s
         if options.host_agent:
-            self._host_agent = HostAgentClient(options.host_agent, lambda: agent.status.ready)
+            self._host_agent = HostAgentClient(
+                options.host_agent, lambda: agent.status.ready, agent.requests.offer
+            )
             return PingListPoller(
                 self._host_agent.location, check, self._offer, unreadable,
                 interval_s=interval_s, pause_s=CONTAINER_PAUSE_S,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 from typing import Final
@@ -32,6 +33,7 @@ from probers.requests.client import RequestClient
 from probers.throughput.port_counters import PortCounters
 from probers.throughput.reporter import ThroughputReporter
 from schemas import crash_report, topics
+from schemas.documents.requests.request import Request
 from schemas.printable import printable
 
 _CLOSE_S: Final = 5.0  # for delivering what is queued when the agent is stopped
@@ -87,7 +89,7 @@ def _serve(options: Options, publisher: Publisher) -> int:
     identify = None if containers is None else containers.client_of
     relays = _relays(options, publisher, share.connections, identify)
     throughput = _throughput(options, publisher, agent)
-    requests = _requests(options, agent)
+    requests = _requests(options, agent, containers)
     health: HealthServer | None = None
     if options.health_listen is not None:
         pages = Pages(agent.status, lists.poller, relays, throughput, containers)
@@ -136,13 +138,21 @@ def _throughput(options: Options, publisher: Publisher, agent: Agent) -> Through
     )  # fmt: skip
 
 
-def _requests(options: Options, agent: Agent) -> RequestClient | None:
-    """Asks the controller for requests, where there is one and the agent may do some."""
+def _requests(
+    options: Options, agent: Agent, containers: ContainerServer | None
+) -> RequestClient | None:
+    """Asks the controller for requests, where there is one and the agent may do some; agents inside
+    containers do theirs."""
     if not options.controller or not options.request_rate:
         return None
-    todo = agent.requests
+
+    def offer(requests: Sequence[Request]) -> None:
+        agent.requests.offer(requests)
+        if containers is not None:
+            containers.ask(requests)
+
     return RequestClient(
-        options.controller, options.node_sn, options.token, todo.offer, todo.readings
+        options.controller, options.node_sn, options.token, offer, agent.requests.readings
     )
 
 

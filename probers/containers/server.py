@@ -1,7 +1,8 @@
 """The unix socket on which containers get their ping lists and say whether they are ready.
 
-A thread. To a container: frames of 4 bytes of length and a ping list, the first one when it
-connects, then one for each change. From it: lines, one of ``readiness.STATES``.
+A thread. To a container: frames of 4 bytes of length and a ping list, or the open requests to it;
+the first ones when it connects, then one for each change. From it: lines, one of
+``readiness.STATES``.
 """
 
 from __future__ import annotations
@@ -10,52 +11,34 @@ import selectors
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Final
 
 import msgspec
 
+from probers.containers.connection import Connection, Malformed, TooMuch
 from probers.containers.peers import Namespace, Peer, UnknownPeer, peer_of
 from probers.containers.placed import Ambiguous, Placed, of_namespace, placed
-from probers.containers.readiness import STATES, Readiness, State
+from probers.containers.readiness import Readiness
 from probers.ping_list.document import PingList, restrict
 from probers.process.log import log_event
 from probers.process.thread_failures import describe_error
 from probers.publishing.relay.limits import TokenBucket
 from probers.publishing.relay.stamping import ClientIdentity
 from probers.publishing.relay.unix_server import listen
+from probers.requests.checks import of_sources
+from schemas.documents.requests.request import Request
 
 #: Twice the virtual functions of an rnic.
 MAX_CONNECTIONS: Final = 256
-LENGTH_BYTES: Final = 4
 SOCKET_MODE: Final = 0o660
-_MAX_LINE_BYTES: Final = 16
 _READ_BYTES: Final = 1024
-#: Of one connection: some words at once, then one each second; more is a defect.
-_BYTES_PER_S, _BURST_BYTES = 10.0, 1024.0
 _ACCEPTS_PER_S, _BURST_ACCEPTS = 20.0, 256.0
 #: Between two looks whether a peer has become one of the host's containers [s].
 _LOOK_S: Final = 1.0
-
-
-@dataclass(slots=True)
-class _Client:
-    """A connection. node_id: of its container, None: none of the list's; since_s: when it came;
-    sending: a frame that is on its way; waiting: the next one; sent: the last whole list."""
-
-    peer: Peer
-    since_s: float
-    bucket: TokenBucket
-    node_id: str | None = None
-    state: State = "starting"
-    line: bytes = b""
-    sending: memoryview = field(default_factory=lambda: memoryview(b""))
-    waiting: bytes | None = None
-    sent: bytes | None = None
 
 
 class ContainerServer:
@@ -78,11 +61,12 @@ class ContainerServer:
         #: replaced (its container has connected again), taken (another namespace with the same
         #: addresses is connected); failed (a defect of the agent)
         self.counts: Counter[str] = Counter()
-        self._clients: dict[socket.socket, _Client] = {}
+        self._clients: dict[socket.socket, Connection] = {}
         self._readiness = Readiness(clock())
         self._lock = threading.Lock()  # of the readiness
         self._offered: PingList | None = None  # whole, of the host
         self._document: PingList | None = None  # the same, as the thread knows it
+        self._requests: Sequence[Request] = ()  # open ones, of the host
         self._placed: tuple[Placed, ...] = ()
         self._speaking: dict[str, int] = {}  # node_id -> network namespace that is connected
         self._changed = False
@@ -132,6 +116,12 @@ class ContainerServer:
         elif self._offered is not None:
             # With its endpoints: what asks a container is answered while nothing is probed.
             self._offered = msgspec.structs.replace(self._offered, targets=[])
+        self._changed = True
+        self._wake()
+
+    def ask(self, requests: Sequence[Request]) -> None:
+        """All open requests of the host: each container gets those to its own endpoints."""
+        self._requests = tuple(requests)
         self._changed = True
         self._wake()
 
@@ -214,8 +204,7 @@ class ContainerServer:
             self._refuse(connection, None, "unknown-peer", str(why))
             return
         connection.setblocking(False)
-        bucket = TokenBucket(_BYTES_PER_S, _BURST_BYTES, _BURST_BYTES, now)
-        self._clients[connection] = client = _Client(peer, now, bucket)
+        self._clients[connection] = client = Connection(peer, now)
         self._selector.register(connection, selectors.EVENT_READ)
         self._identify(connection, client)
 
@@ -233,7 +222,7 @@ class ContainerServer:
             self._refuse(oldest, self._clients[oldest], "connections", "it is of no container")
         return oldest is not None
 
-    def _identify(self, connection: socket.socket, client: _Client) -> None:
+    def _identify(self, connection: socket.socket, client: Connection) -> None:
         """Find the container of a connection by its addresses, and send it its list."""
         if self._document is None:
             return
@@ -262,9 +251,17 @@ class ContainerServer:
             if node_id is None
             else restrict(self._document, layer="overlay", node_id=node_id)
         )
-        self._send(connection, client, msgspec.json.encode(part))
+        asked = of_sources(self._requests, {own.ip for own in part.endpoints})
+        more = client.queue("list", msgspec.json.encode(part))
+        if asked or "requests" in client.sent:
+            more |= client.queue("requests", msgspec.json.encode({"requests": asked}))
+        if more:
+            try:
+                self._write(connection, client)
+            except OSError:
+                self._drop(connection)
 
-    def _join(self, connection: socket.socket, client: _Client, node_id: str) -> None:
+    def _join(self, connection: socket.socket, client: Connection, node_id: str) -> None:
         """The connection speaks for a container from now on, and no older one does."""
         for other, known in list(self._clients.items()):
             if other is not connection and known.node_id == node_id:
@@ -274,7 +271,7 @@ class ContainerServer:
         with self._lock:
             self._readiness.said(node_id, client.state)
 
-    def _leave(self, client: _Client) -> None:
+    def _leave(self, client: Connection) -> None:
         if client.node_id is not None:
             self._speaking.pop(client.node_id, None)
             log_event("info", "container-disconnected", node_id=client.node_id, was=client.state)
@@ -297,50 +294,26 @@ class ContainerServer:
         except OSError:
             self._drop(connection)
 
-    def _read(self, connection: socket.socket, client: _Client, data: bytes, now: float) -> None:
-        if client.bucket.spend(len(data), now):
-            self._refuse(connection, client, "too-much", f"over {_BURST_BYTES:g} bytes at once")
-            return
-        *lines, client.line = (client.line + data).split(b"\n")
-        for line in lines:
-            state = next((each for each in STATES if each.encode() == line), None)
-            if state is None:
-                break
-            client.state = state
-        else:
-            if len(client.line) <= _MAX_LINE_BYTES:
-                if client.node_id is not None and lines:
-                    with self._lock:
-                        self._readiness.said(client.node_id, client.state)
-                return
-            line = client.line
-        why = f"{line[:_MAX_LINE_BYTES]!r} is none of {', '.join(STATES)}"
-        self._refuse(connection, client, "malformed", why)
-
-    def _send(self, connection: socket.socket, client: _Client, document: bytes) -> None:
-        """Send a list unless it is the last one; of those that wait only the newest is sent."""
-        if document == client.sent:
-            return
-        client.sent = document
-        client.waiting = len(document).to_bytes(LENGTH_BYTES, "big") + document
+    def _read(self, connection: socket.socket, client: Connection, data: bytes, now: float) -> None:
         try:
-            self._write(connection, client)
-        except OSError:
-            self._drop(connection)
+            said = client.read(data, now)
+        except TooMuch as why:
+            self._refuse(connection, client, "too-much", str(why))
+        except Malformed as why:
+            self._refuse(connection, client, "malformed", str(why))
+        else:
+            if said and client.node_id is not None:
+                with self._lock:
+                    self._readiness.said(client.node_id, client.state)
 
-    def _write(self, connection: socket.socket, client: _Client) -> None:
-        with suppress(BlockingIOError):
-            while client.sending or client.waiting is not None:
-                if not client.sending and client.waiting is not None:
-                    client.sending, client.waiting = memoryview(client.waiting), None
-                client.sending = client.sending[connection.send(client.sending) :]
-        more = client.sending or client.waiting is not None
+    def _write(self, connection: socket.socket, client: Connection) -> None:
+        more = client.write(connection)
         self._selector.modify(
             connection, selectors.EVENT_READ | (selectors.EVENT_WRITE if more else 0)
         )
 
     def _refuse(
-        self, connection: socket.socket, client: _Client | None, reason: str, why: str
+        self, connection: socket.socket, client: Connection | None, reason: str, why: str
     ) -> None:
         self.counts[reason] += 1
         whose = {} if client is None else {"pid": client.peer.pid, "uid": client.peer.uid}

@@ -1,4 +1,5 @@
-"""The list of a container, from the agent of its host, and what the container says of itself.
+"""The list of a container and the requests to it, from the agent of its host, and what the
+container says of itself.
 
 ``HostAgentClient`` takes the place of ``fetch`` in a ``PingListPoller``. The host's agent knows the
 container by its network namespace; ``probers.containers.server`` is the other end.
@@ -8,15 +9,19 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Final
 
+import msgspec
+
+from probers.containers.connection import LENGTH_BYTES
 from probers.containers.readiness import State
-from probers.containers.server import LENGTH_BYTES
 from probers.ping_list.controller import Ready
 from probers.ping_list.document import MAX_BYTES, PingListError
+from probers.requests.usable import usable
+from schemas.documents.requests.request import Request
 
 #: Between two looks whether the container has become ready [s].
 _LOOK_S: Final = 1.0
@@ -26,11 +31,21 @@ CONTAINER_DEADLINE_S: Final = 10.0
 _READ_BYTES: Final = 64 * 1024
 
 
+class _Frame(msgspec.Struct, frozen=True):
+    """Requests, or a ping list, of which nothing is read here."""
+
+    requests: list[msgspec.Raw] | msgspec.UnsetType = msgspec.UNSET
+
+
+_frame = msgspec.json.Decoder(_Frame)
+
+
 class HostAgentClient:
     """Reads the list of one container; for one thread, but ``say``.
 
     path      unix socket of the host's agent
     ready     called before each reading
+    requests  called with all open requests whenever they are others than before
     draining  set before the container ends: no other agent is to probe it any more
     """
 
@@ -38,11 +53,12 @@ class HostAgentClient:
         self,
         path: str,
         ready: Callable[[], Ready],
+        requests: Callable[[Sequence[Request]], None] = lambda _: None,
         *,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.location = f"unix:{path}"
-        self._path, self._ready, self._clock = path, ready, clock
+        self._path, self._ready, self._requests, self._clock = path, ready, requests, clock
         self._socket: socket.socket | None = None
         self._buffer = bytearray()
         self._list: bytes | None = None
@@ -114,7 +130,8 @@ class HostAgentClient:
                 self._said = state
 
     def _newest(self) -> bytes | None:
-        """The newest whole list that has arrived; raises ConnectionError for none at all."""
+        """The newest whole list that has arrived, and requests handed on; raises ConnectionError
+        for what is neither."""
         found = None
         while len(self._buffer) >= LENGTH_BYTES:
             length = int.from_bytes(self._buffer[:LENGTH_BYTES], "big")
@@ -123,6 +140,14 @@ class HostAgentClient:
             end = LENGTH_BYTES + length
             if len(self._buffer) < end:
                 break
-            found = bytes(self._buffer[LENGTH_BYTES:end])
+            document = bytes(self._buffer[LENGTH_BYTES:end])
             del self._buffer[:end]
+            try:
+                asked = _frame.decode(document).requests
+            except (msgspec.MsgspecError, UnicodeDecodeError) as why:
+                raise ConnectionError(f"neither a list nor requests ({why})") from why
+            if asked is msgspec.UNSET:
+                found = document
+            else:
+                self._requests(usable(asked))
         return found

@@ -6,7 +6,7 @@ permitted targets, and within its own limits. Without a valid ping list it accep
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from typing import Final, NamedTuple
 
@@ -40,6 +40,15 @@ class Load(NamedTuple):
     requests: int = 0
     rate: float = 0.0
     five_tuples: int = 0
+
+
+def of_sources(requests: Iterable[Request], endpoints: Collection[str]) -> list[Request]:
+    """Requests that send packets, all of them from some endpoints (addresses)."""
+    return [
+        each
+        for each in requests
+        if each.kind in SENDING and all(target.src_ip in endpoints for target in each.targets)
+    ]
 
 
 def concerns(request: Request, own: Own) -> bool:

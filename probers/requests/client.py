@@ -14,14 +14,13 @@ from probers.ping_list.controller import Ask
 from probers.ping_list.document import PingListError
 from probers.ping_list.fetch import DEADLINE_S, ask
 from probers.process.log import log_event
-from schemas.documents.requests import request
+from probers.requests.usable import usable
 from schemas.documents.requests.request import Request
 
 #: Longest wait for a change: there is seldom one, and each wait costs the controller a request.
 WAIT_S: Final = 55.0
 PAUSE_S: Final = 0.2  # after an answer
 RETRY_S: Final = 10.0  # after a failure
-MOST: Final = 64  # open requests of a host
 _LOGGED: Final = 3  # failures in a row that are logged
 
 
@@ -98,15 +97,8 @@ class RequestClient:
             found = msgspec.json.decode(answer.body, type=_Open).requests
         except (msgspec.MsgspecError, UnicodeDecodeError) as why:
             raise PingListError(f"{self.location}: not a controller's answer ({why})") from why
-        usable = []
-        for raw in found[:MOST]:
-            try:
-                usable.append(request.parse(bytes(raw)))
-            except ValueError as why:
-                self.counts["invalid"] += 1
-                log_event("warning", "request-invalid", why=str(why))
         self._etag = answer.etag
-        self._on_requests(usable)
+        self._on_requests(usable(found, self.counts))
 
     def _run(self) -> None:
         pause_s = 0.0

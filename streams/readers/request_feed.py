@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from schemas import topics
 from schemas.documents.requests import evidence, request
-from schemas.documents.requests.evidence import Evidence
+from schemas.documents.requests.evidence import Answer
 from schemas.documents.requests.request import Request
 from schemas.signing.headers import FOREIGN_RECORD, Refused
 from streams.admission.admission import Admission
@@ -45,11 +45,11 @@ class RequestFeed:
         self.refused = 0
         self.missing: list[str] = []
 
-    async def begin(self) -> list[Request | Evidence]:
+    async def begin(self) -> list[Request | Answer]:
         """The newest documents up to the present ends; raises BrokerUnreachable."""
         return await asyncio.to_thread(self._begin)
 
-    async def read(self) -> list[Request | Evidence]:
+    async def read(self) -> list[Request | Answer]:
         """Documents that have arrived since; waits a moment for some."""
         return await asyncio.to_thread(self._read)
 
@@ -61,7 +61,7 @@ class RequestFeed:
                 self._consumer.close()
                 self._consumer = None
 
-    def _begin(self) -> list[Request | Evidence]:
+    def _begin(self) -> list[Request | Answer]:
         with self._lock:
             if self._closed:
                 return []
@@ -93,13 +93,13 @@ class RequestFeed:
                     unread.pop(place, None)
         return found
 
-    def _read(self) -> list[Request | Evidence]:
+    def _read(self) -> list[Request | Answer]:
         with self._lock:
             messages = [] if self._consumer is None else self._consumer.consume(_BATCH, _WAIT_S)
         found = (self._document(message) for message in messages)
         return [each for each in found if each is not None]
 
-    def _document(self, message: Any) -> Request | Evidence | None:
+    def _document(self, message: Any) -> Request | Answer | None:
         if message.error() is not None:
             _log.warning("requests: %s", message.error())  # librdkafka tries again
             return None
@@ -112,13 +112,13 @@ class RequestFeed:
             _log.warning("%s: offset %d: %s", message.topic(), message.offset(), str(why)[:300])
         return None
 
-    def _answer(self, message: Any) -> Evidence:
+    def _answer(self, message: Any) -> Answer:
         """The evidence of a message; raises Refused, ValueError."""
         plain = received(message)
         claim = self._admission.claim(topics.EVIDENCE.name, plain, message.partition())
         found = evidence.parse(plain.value)
         sender = (found.fabric, found.node_sn)
-        if claim is not None and (claim.client or (claim.fabric, claim.sender) != sender):
+        if claim is not None and (claim.fabric, claim.sender) != sender:
             self._admission.refused[FOREIGN_RECORD] += 1
             raise Refused(FOREIGN_RECORD, f"evidence of {found.node_sn[:100]!r} from {claim}")
-        return found
+        return Answer(found, "" if claim is None else claim.client)

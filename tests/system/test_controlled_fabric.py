@@ -133,6 +133,7 @@ def test_agents_find_their_work_at_the_controller_and_measure_and_faults_are_nam
     site.wait("all containers are ready", 60, lambda: states(site) == everywhere)
     await_pairs(site, "underlay")
     await_pairs(site, "overlay")
+    check_probes_on_demand(site)
     began_s = exchange(site)
     check_counters(throughput(site, began_s + ROUNDS * ROUND_S), began_s)
     (learnt,) = site.operator.get("jobs/job-0/skeleton").json()["fabrics"]
@@ -145,6 +146,18 @@ def test_agents_find_their_work_at_the_controller_and_measure_and_faults_are_nam
     site.wait("the one that ends drains", 20, lambda: states(site)["cont-3-0"] == "draining")
     site.fabric.nic_down("host-1", 1)
     await_named(site, component("rnic", PLAN.nic_address(1, 1)))
+
+
+def check_probes_on_demand(site: ControlledFabric) -> None:
+    """A container's own agent, which does not reach the controller, does what that asks."""
+    count = 3
+    body = {"source": "cont-0-0", "target": "cont-1-0", "count": count, "interval_s": 0.2}
+    answer = site.operator.post("probes", json=body)
+    assert answer.status_code == 200, answer.text
+    *_, last = (msgspec.json.decode(line) for line in answer.text.splitlines())
+    end = last["end"]
+    assert (end["state"], end["answered"]) == ("complete", end["sent"]), answer.text
+    assert end["sent"] >= count * PLAN.nics
 
 
 def crash(site: ControlledFabric, container: str) -> None:

@@ -18,7 +18,7 @@ from controller.service.site import Site
 from controller.service.waiting import Waiting
 from controller.state import Host
 from schemas import topics
-from schemas.documents.requests.evidence import Evidence
+from schemas.documents.requests.evidence import Answer, Evidence
 from schemas.documents.requests.request import Request
 from schemas.documents.times import milliseconds_of
 from schemas.metrics import Sample
@@ -47,13 +47,13 @@ class RequestDesk:
         self._asking = asyncio.Lock()  # the room that one finds is not given to another
         self._readers: dict[str, asyncio.Queue[Evidence]] = {}
 
-    def restore(self, documents: Iterable[Request | Evidence]) -> list[Request]:
+    def restore(self, documents: Iterable[Request | Answer]) -> list[Request]:
         """Go on with what holds of the topics' last documents; returns all requests among them.
 
         What was asked on demand is withdrawn: its reader is gone.
         """
         asked: dict[str, Request] = {}
-        answers: list[Evidence] = []
+        answers: list[Answer] = []
         for each in documents:
             if isinstance(each, Request):
                 asked[each.request_id] = each
@@ -64,8 +64,8 @@ class RequestDesk:
             if not request.withdrawn and milliseconds_of(request.expires) > now_ms:
                 self.open.add(request)
         for answer in answers:
-            if answer.request_id in self.open:
-                self.open.answered(answer)
+            if answer.evidence.request_id in self.open:
+                self._request_of(answer)
         for request in self.open:
             if request.operator:
                 self.withdraw(request.request_id, "the controller has been restarted")
@@ -90,9 +90,9 @@ class RequestDesk:
             self._site.publisher.add([_message(request)])
             self.waiting.wake([(request.fabric, request.node_sn)])
 
-    def take(self, evidence: Evidence) -> None:
+    def take(self, answer: Answer) -> None:
         """An agent has answered."""
-        request = self.open.answered(evidence)
+        evidence, request = answer.evidence, self._request_of(answer)
         if request is None:
             return
         if evidence.state != "running":
@@ -153,6 +153,22 @@ class RequestDesk:
         yield Sample(metrics.CONTROLLER_REQUESTS_OPEN, len(self.open))
         for outcome in ("repeated", "missing", "unknown"):
             yield Sample(metrics.CONTROLLER_EVIDENCE, counts[outcome], (outcome,))
+
+    def _request_of(self, answer: Answer) -> Request | None:
+        """See ``OpenRequests.answered``; of a container only what its own endpoints were asked."""
+        evidence, client = answer
+        if client and not self._asked(client, evidence):
+            self.open.counts["unknown"] += 1
+            return None
+        return self.open.answered(evidence)
+
+    def _asked(self, client: str, evidence: Evidence) -> bool:
+        lists = self._site.state.lists.get(evidence.fabric)
+        sources = self.open.sources(evidence.request_id)
+        owners = [lists.member(ip) for ip in sources] if lists is not None else []
+        return bool(owners) and all(
+            owner is not None and owner[0].node_id == client for owner in owners
+        )
 
     def _hand_on(self, evidence: Evidence) -> None:
         queue = self._readers.get(evidence.request_id)

@@ -14,11 +14,6 @@ Headers = dict[str, bytes]
 
 RELAYED_BY: Final = "relayed-by"  # header: the host that vouches for the message
 AGENT_TOPICS: Final = frozenset({topics.PINGS.name, topics.HEARTBEATS.name, topics.EVIDENCE.name})
-#: They speak for the whole host: none of its containers may send them.
-_OF_HOSTS: Final = {
-    topics.HEARTBEATS.name: "client-heartbeat",
-    topics.EVIDENCE.name: "client-evidence",
-}
 
 
 class ClientIdentity(NamedTuple):
@@ -35,8 +30,8 @@ class Stamping:
     node_sn  the relay's own host: becomes the key and the header relayed-by of every message,
              whatever the sender wrote. None: keys and signatures are passed on unchanged
     client   the one container that the socket is for: stamped on every message, so that the
-             analyzer accepts records of that container only. Its heartbeats and evidence are
-             dropped, because they would speak for the host
+             analyzer accepts records of that container only, and the controller its evidence
+             about its own endpoints only. Its heartbeats are dropped: they speak for the host
     """
 
     node_sn: str | None
@@ -48,8 +43,8 @@ class Stamping:
         if frame.topic not in self.allowed_topics:
             counts["forbidden-topic"] += 1
             return None
-        if self.client is not None and frame.topic in _OF_HOSTS:
-            counts[_OF_HOSTS[frame.topic]] += 1
+        if self.client is not None and frame.topic == topics.HEARTBEATS.name:
+            counts["client-heartbeat"] += 1
             return None
         headers: Headers = {topics.CONTENT_TYPE: frame.content_type.encode()}
         key = frame.key

@@ -6,7 +6,7 @@ last one says how it ended. Probes and routes are records of skh.pings as well.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -87,6 +87,16 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.number < 1 or not 0 <= self.answered <= self.sent:
             raise ValueError(f"evidence of {self.request_id[:100]!r}: its counts contradict")
         seconds_of(self.time)
+
+
+class Answer(NamedTuple):
+    """Evidence as it comes from a broker.
+
+    client  container whose own agent gives it, as its host vouches; empty: the host's agent
+    """
+
+    evidence: Evidence
+    client: str = ""
 
 
 def parse(raw: bytes) -> Evidence:

@@ -29,7 +29,7 @@ from schemas.documents.incident import Incident
 from schemas.documents.known_components import of_topology
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
-from schemas.documents.requests.evidence import Evidence
+from schemas.documents.requests.evidence import Answer
 from schemas.documents.tasks.job import Job
 from schemas.documents.topology import Topology
 from skeletonhunter.naming import naming
@@ -256,7 +256,7 @@ class ControllerService:
         """Take in what agents answer; requests come back too, and are known."""
         while True:
             for each in await feed.read():
-                if isinstance(each, Evidence):
+                if isinstance(each, Answer):
                     self.desk.take(each)
 
     async def _measure(self, feed: ThroughputFeed) -> None:

@@ -10,7 +10,7 @@ from builders.controller.incident_grounds import incident, pods
 from controller.feedback.parameters import FeedbackParameters
 from controller.service.requests.loop import FeedbackLoop
 from schemas import topics
-from schemas.documents.requests.evidence import Evidence
+from schemas.documents.requests.evidence import Answer, Evidence
 from schemas.documents.requests.request import Request
 
 pytestmark = pytest.mark.anyio
@@ -104,7 +104,7 @@ async def test_operators_read_what_agents_answered_about_an_incident() -> None:
                 fabric="f1", number=number, time=request.asked_at, reason=reason,
                 state=state,  # type: ignore[arg-type]
             )  # fmt: skip
-            service.desk.take(answer)
+            service.desk.take(Answer(answer))
         found = (await operator.get(where)).json()
         assert [each["reason"] for each in found["evidence"]] == ["no list"]
         assert len(found["open"]) == len(service.desk.open) > 0

@@ -15,7 +15,7 @@ from builders.controller.task_events import HOSTS, box
 
 from controller.service.requests.desk import RequestDesk
 from schemas import topics
-from schemas.documents.requests.evidence import Evidence, ProbeResult
+from schemas.documents.requests.evidence import Answer, Evidence, ProbeResult
 from schemas.documents.requests.request import Request
 from schemas.documents.times import rfc3339_of_ms
 
@@ -92,9 +92,11 @@ async def test_an_operators_probe_reaches_one_agent_and_its_answers_come_as_line
     assert (await asked(service, "h001")).json() == {"requests": []}
     stored = service.topics.held[topics.REQUESTS.name, request.request_id]
     assert msgspec.json.decode(stored, type=Request) == request
-    service.desk.take(evidence(request, 1, sent=1, answered=1, probes=[probe(12.5)]))
-    service.desk.take(evidence(request, 1, sent=1, answered=1, probes=[probe(99.0)]))
-    service.desk.take(evidence(request, 2, "complete", sent=2, answered=1, probes=[probe(None)]))
+    service.desk.take(Answer(evidence(request, 1, sent=1, answered=1, probes=[probe(12.5)])))
+    service.desk.take(Answer(evidence(request, 1, sent=1, answered=1, probes=[probe(99.0)])))
+    service.desk.take(
+        Answer(evidence(request, 2, "complete", sent=2, answered=1, probes=[probe(None)]))
+    )
     found = lines(await answering)
     assert [*map(list, found)] == [["request"], ["probe"], ["probe"], ["end"]]
     assert [each["probe"]["rtt_us"] for each in found[1:3]] == [12.5, None]
@@ -217,6 +219,30 @@ async def test_where_answers_are_not_read_no_probe_is_made_on_demand() -> None:
     assert (answer.status_code, "need not sign" in answer.text) == (503, True)
 
 
+async def test_an_agent_in_a_container_answers_for_its_own_endpoints_only() -> None:
+    service = await started()
+    answering = asyncio.create_task(ask(service, source="c0", target="c1", count=1))
+    request = await until_asked(service)
+    last = evidence(request, 1, "complete", sent=1, answered=1, probes=[probe(12.5)])
+    service.desk.take(Answer(last, "c1"))
+    service.desk.take(Answer(msgspec.structs.replace(last, fabric="f9"), "c0"))
+    assert service.desk.open.counts == {"asked": 1, "unknown": 2}
+    service.desk.take(Answer(last, "c0"))
+    assert lines(await answering)[-1]["end"]["state"] == "complete"
+
+
+async def test_what_a_host_is_asked_about_itself_no_container_answers() -> None:
+    service = await started()
+    known = Request(
+        request_id="r1", kind="counters", node_sn="h000", fabric="f1", reason="a test",
+        incident_id="I1", asked_at=rfc3339_of_ms(service.now_ms),
+        expires=rfc3339_of_ms(service.now_ms + 60_000),
+    )  # fmt: skip
+    await service.desk.ask([known])
+    service.desk.take(Answer(evidence(known, 1, "complete"), "c0"))
+    assert known.request_id in service.desk.open
+
+
 async def test_a_controller_that_starts_goes_on_with_what_holds_of_incidents() -> None:
     service = await started()
     now = service.now_ms
@@ -234,7 +260,7 @@ async def test_a_controller_that_starts_goes_on_with_what_holds_of_incidents() -
     demanded = made("demanded", lasts_s=120, operator="me", incident_id="")
     desk = RequestDesk(service.site)
     restored = desk.restore([
-        holds, done, over, ended, demanded, evidence(done, 1, "complete"),
+        holds, done, over, ended, demanded, Answer(evidence(done, 1, "complete")),
         msgspec.structs.replace(ended, withdrawn="the incident has ended"),
     ])  # fmt: skip
     assert [each.request_id for each in desk.requests(("f1", "h000"))] == ["holds"]

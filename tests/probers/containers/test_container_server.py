@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import pytest
+from builders.agents.requests import request, target
 from builders.agents.waiting import Until
 
 from probers.containers.peers import Namespace, Peer, UnknownPeer
@@ -17,6 +18,7 @@ from probers.containers.server import ContainerServer
 from probers.ping_list.controller import Ready
 from probers.ping_list.document import Endpoint, PingList, PingListError, Target, parse
 from probers.ping_list.host_agent import HostAgentClient
+from schemas.documents.requests.request import Request
 
 
 def endpoint(container: int, rail: int) -> Endpoint:
@@ -45,6 +47,7 @@ class Host:
         ).start()
         self.now_s += 1_000.0  # long after its start
         self.clients: list[HostAgentClient] = []
+        self.asked: list[Sequence[Request]] = []  # of all clients
 
     def namespace_of(self, peer: Peer) -> Namespace:
         if self.addresses is None:
@@ -58,7 +61,8 @@ class Host:
 
     def client(self, ready: Ready | None = None) -> HostAgentClient:
         answers = Ready(None, 0, 2) if ready is None else ready
-        self.clients.append(made := HostAgentClient(str(self.path), lambda: answers))
+        made = HostAgentClient(str(self.path), lambda: answers, self.asked.append)
+        self.clients.append(made)
         return made
 
     def connect(self) -> socket.socket:
@@ -262,6 +266,28 @@ def test_connecting_all_the_time_is_slowed_down(host: Host, eventually: Until) -
     assert connected < 400
     host.now_s += 600
     eventually(lambda: host.server.counts["accepted"] == connected)
+
+
+def test_a_container_gets_the_requests_to_its_own_endpoints_and_no_others(host: Host) -> None:
+    def to(*sources: str) -> Request:
+        targets = [target(src_ip=each, layer="overlay") for each in sources]
+        return request(request_id=" ".join(sources), targets=targets)
+
+    own, other = to("172.16.0.1", "172.17.0.1"), to("172.16.0.2")
+    both, facts = (
+        to("172.16.0.1", "172.16.0.2"),
+        request(request_id="facts", kind="counters", targets=[]),
+    )
+    host.server.offer(host_list())
+    host.server.ask([own, other, both, facts])
+    host.be(1)
+    client = host.client()
+    while not host.asked:
+        read(client)
+    host.server.ask([other, both, facts])
+    while len(host.asked) < 2:
+        read(client)
+    assert host.asked == [[own], []]
 
 
 def test_a_host_agent_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from probers.publishing.relay import ClientIdentity, Relay
 from probers.publishing.signer import Signer
 from probers.publishing.unix import UnixPublisher
 from schemas import topics
+from schemas.signing.headers import RELAY_CLIENT
 from schemas.signing.keys import KeyRing
 from schemas.signing.signature import verify
 
@@ -46,18 +47,14 @@ def test_messages_for_topics_that_agents_do_not_write_are_dropped(
     assert not stored.messages
 
 
-@pytest.mark.parametrize(
-    ("client", "passed"), [(None, 1), (ClientIdentity("c1"), 0)], ids=["host", "container"]
-)
-def test_evidence_is_a_hosts_and_no_containers(
-    path: Path, eventually: Until, client: ClientIdentity | None, passed: int
-) -> None:
-    with Relay(path, stored := StoredMessages(), node_sn="host-7", client=client) as relay:
+def test_evidence_of_a_container_says_whose_it_is(path: Path) -> None:
+    stored = StoredMessages()
+    with Relay(path, stored, node_sn="host-7", client=ClientIdentity("c1")):
         publisher = connected(path)
-        publisher.publish(topics.EVIDENCE.name, "host-7", b"{}", topics.JSON)
-        eventually(lambda: len(stored.messages) + relay.counts["client-evidence"] == 1)
+        publisher.publish(topics.EVIDENCE.name, "host-9", b"{}", topics.JSON)
         publisher.close(60.0)
-    assert len(stored.messages) == passed
+    ((_, key, headers, _),) = stored.messages
+    assert (key, headers[RELAY_CLIENT]) == ("host-7", b"c1")
 
 
 def sent(path: Path, signer: Signer, *, topic: str = PINGS, key: str = "host-1") -> None:

@@ -10,7 +10,8 @@ from builders.agents.requests import request
 
 from probers.ping_list.document import PingListError
 from probers.ping_list.fetch import Answer
-from probers.requests.client import MOST, RequestClient
+from probers.requests.client import RequestClient
+from probers.requests.usable import MOST
 from schemas.documents.requests.request import Request
 
 
