@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from controller.ping_lists.job_rings import JobPhase
+from controller.ping_lists.jobs.rings import JobPhase
 from controller.ping_lists.lists import PingLists
 from controller.ping_lists.parameters import DEFAULT, PingListParameters
 from controller.tasks.events import AnyEvent
@@ -122,14 +122,14 @@ class ControllerState:
     def phases(self, fabric: str) -> dict[str, JobPhase]:
         """What the lists of each job are made of."""
         known = self.lists[fabric]
-        return {name: known.phase(name) for name in known.jobs}
+        return {name: known.jobs.phase(name) for name in known.jobs.names}
 
     def forget(self, now_ms: int) -> Forgotten:
         """Drop what has been over for long; returns the keys, to be deleted from the topics."""
         gone = self.tasks.forget(now_ms)
         for name in gone.jobs:
             for known in self.lists.values():
-                known.forget_job(name)
+                known.jobs.forget(name)
         return gone
 
     def _job(self, job: Job, outcome: Outcome) -> None:

@@ -10,24 +10,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import NamedTuple
 
 from controller.ping_lists import endpoints, underlay
 from controller.ping_lists.endpoints import Document, Endpoint
 from controller.ping_lists.host_list import HostList
-from controller.ping_lists.job_rings import JobPhase, JobRings, Membership
+from controller.ping_lists.jobs.pairs import JobPairs
 from controller.ping_lists.pair_graph import Agent, PairGraph
 from controller.ping_lists.parameters import DEFAULT, FIRST_PORT, RESPONDER_PORT, PingListParameters
-from controller.ping_lists.spread import thinned
 from controller.ping_lists.underlay import Pair
 from schemas.documents.placement import Placement
 from schemas.documents.tasks.job import Job
 from schemas.documents.times import milliseconds_of
 from schemas.documents.topology import Topology
-
-OPTED_OUT = "the job has opted out"
-_CHANGED = "the job's containers have changed since the skeleton was inferred"
 
 
 class Delta(NamedTuple):
@@ -46,7 +41,10 @@ class PingLists:
     pairs       of the underlay; None: those of ``underlay.plan``
     interval_s  between two probes of a five-tuple, where the caps allow it
     dscp        of probes; agents mark packets with it
+    jobs        their pairs
     """
+
+    jobs: JobPairs
 
     def __init__(
         self,
@@ -63,16 +61,14 @@ class PingLists:
         self._pairs = pairs
         self._interval_s = interval_s
         self._first_port, self._listen_port, self._dscp = first_port, listen_port, dscp
-        self._generation = 0
         self._lists: dict[str, HostList] = {}
         self._begin(topology)
 
-    def _begin(self, topology: Topology) -> None:
+    def _begin(self, topology: Topology, generation: int = 0) -> None:
         """Lists for a topology, without containers; versions of hosts that were there go on."""
         self.fabric = topology.fabric
         self._rnics = endpoints.underlay(topology)
         self._documents: dict[str, Placement] = {}
-        self._jobs: dict[str, JobRings] = {}
         before = self._lists
         self._lists = {
             host.node_sn: HostList(
@@ -82,6 +78,7 @@ class PingLists:
             for host in topology.hosts
         }  # fmt: skip
         self._graph = PairGraph(self._lists)
+        self.jobs = JobPairs(self._graph, self._rnics, self._parameters, generation)
         own: defaultdict[str, list[Endpoint]] = defaultdict(list)
         for rnic in self._rnics.values():
             own[rnic.node_sn].append(rnic)
@@ -100,15 +97,6 @@ class PingLists:
         """All hosts, in the order of the topology."""
         return list(self._lists)
 
-    @property
-    def jobs(self) -> list[str]:
-        """Jobs that have containers here, sorted."""
-        return sorted(
-            name
-            for name, job in self._jobs.items()
-            if job.containers and not name.startswith("container:")
-        )
-
     def host(self, node_sn: str, *, ready: bool) -> set[str]:
         """A host's own agent has registered, or it drains or is gone: its part of the underlay."""
         if node_sn in self._lists:
@@ -122,47 +110,25 @@ class PingLists:
         if document.state == "gone" or document.node_sn not in self._lists:
             self._documents.pop(document.node_id, None)
             if key in agents:
-                self._leave(key)
+                self.jobs.leave(key)
             return self._graph.settle()
         self._documents[document.node_id] = document
         since_ms = milliseconds_of(document.valid_from)
         own = self._undisputed(key, endpoints.overlay(self._rnics, document), since_ms)
         job = document.job or key
         if key in agents and (agents[key].endpoints, agents[key].job) != (own, job):
-            self._leave(key)
+            self.jobs.leave(key)
         if key not in agents:
             self._graph.enter(key, Agent(document.node_sn, own, job))
-            self._join(key)
+            self.jobs.join(key)
         agents[key].since_ms = since_ms
-        self._set_ready(key, ready=document.state == "ready")
+        self.jobs.set_ready(key, ready=document.state == "ready")
         return self._graph.settle()
 
     def job(self, document: Job) -> set[str]:
         """A job's document: its size when complete, and whether a skeleton may be used."""
-        job = self._job(document.job)
-        job.allowed = document.submitted is None or document.submitted.skeleton
-        size = document.size.containers if document.size else 0
-        if size != job.size:
-            old = self._on_two_hosts(job.pairs())
-            job.resize(size)
-            self._redraw(old, self._on_two_hosts(job.pairs()))
-        if not job.allowed:
-            self._to_rails(job, OPTED_OUT)
+        self.jobs.job(document)
         return self._graph.settle()
-
-    def forget_job(self, name: str) -> None:
-        """Drop what a job's document said, once all of its containers are gone."""
-        if (job := self._jobs.get(name)) is not None and not job.containers:
-            del self._jobs[name]
-
-    def places(self, name: str) -> dict[str, int]:
-        """real_ip -> place on its ring, for each rnic of a job: the order of ``thinned``."""
-        job = self._jobs[name]
-        return {
-            own.real_ip: job.ring(own.rail).place(own.ip)
-            for key in job.containers
-            for own in self._graph.agents[key].endpoints
-        }
 
     def use_skeleton(
         self,
@@ -172,72 +138,14 @@ class PingLists:
         *,
         of: int = 0,
     ) -> set[str]:
-        """Probe only these pairs of rnics (real_ip) of the job, in both directions.
-
-        Where they give an endpoint more than ``skeleton_targets`` peers, some are left out: an
-        inferred skeleton holds all pairs that may carry traffic, as those of a whole ring.
-        generation  of ``phase`` when the inference began
-        of          pairs of the whole skeleton, where the caller has left out some already [count]
-        Without effect, but for the reason in ``phase``, where the job has opted out or has changed
-        since, or where a pair names an rnic that the job does not use, or none joins two hosts.
-        """
-        job = self._job(name)
-        behind: defaultdict[str, list[str]] = defaultdict(list)
-        for key in job.containers:
-            for own in self._graph.agents[key].endpoints:
-                behind[own.real_ip].append(own.ip)
-        wanted = {(min(pair), max(pair)) for pair in pairs}
-        unknown = sorted({ip for pair in wanted for ip in pair if ip not in behind})
-        found = frozenset(
-            self._on_two_hosts(
-                (min(a, b), max(a, b))
-                for one, other in wanted
-                for a in behind.get(one, ())
-                for b in behind.get(other, ())
-            )
-        )
-        if not job.allowed:
-            return self.decline_skeleton(name, OPTED_OUT)
-        if generation is not None and generation != job.generation:
-            return self.decline_skeleton(name, _CHANGED)
-        if unknown:
-            why = f"the inferred skeleton names rnic {unknown[0]}, which the job does not use"
-            return self.decline_skeleton(name, why)
-        if not found:
-            return self.decline_skeleton(name, "the inferred skeleton has no pair of two hosts")
-        old = self._on_two_hosts(job.pairs())
-        limit = self._parameters.skeleton_targets
-        at = {ip: job.ring(self._graph.endpoint[ip].rail).place(ip) for ip in chain(*found)}
-        kept = frozenset(thinned(found, limit, at))
-        job.skeleton, job.reason = kept, "inferred"
-        if len(kept) < (whole := max(of, len(found))):
-            job.reason += f"; {len(kept):,} of {whole:,} pairs, {limit} targets an endpoint"
-        self._redraw(old, self._on_two_hosts(job.pairs()))
+        """See ``JobPairs.use_skeleton``."""
+        self.jobs.use_skeleton(name, pairs, generation, of=of)
         return self._graph.settle()
 
     def decline_skeleton(self, name: str, reason: str) -> set[str]:
-        """Probe the rails of the job, and say why."""
-        self._to_rails(self._job(name), reason)
+        """See ``JobPairs.decline_skeleton``."""
+        self.jobs.decline_skeleton(name, reason)
         return self._graph.settle()
-
-    def phase(self, name: str) -> JobPhase:
-        """What the lists of a job are made of."""
-        job = self._jobs.get(name) or JobRings(self._parameters.targets_per_endpoint)
-        pairs = self._on_two_hosts(job.pairs())
-        return job.phase(len(pairs), sum(self._graph.active(a, b) for a, b in pairs))
-
-    def membership(self, name: str) -> Membership:
-        """Who is in a job that has containers here; raises KeyError for another."""
-        return self._jobs[name].membership()
-
-    def rnics(self, name: str) -> list[Endpoint]:
-        """The rnics of a job, each once, by host and rail."""
-        used = {
-            own.real_ip
-            for key in self._jobs[name].containers
-            for own in self._graph.agents[key].endpoints
-        }
-        return sorted(self._rnics[ip] for ip in used)
 
     def replace_topology(self, topology: Topology) -> set[str]:
         """Lists for another topology of the same fabric; costs as much as all events together.
@@ -245,19 +153,17 @@ class PingLists:
         Jobs keep their containers, and skeletons whose rnics are still there.
         """
         etags = {node_sn: known.etag for node_sn, known in self._lists.items()}
-        documents, jobs, graph = self._documents, self._jobs, self._graph
-        self._begin(topology)
-        for name, job in jobs.items():
-            self._jobs[name] = JobRings(job.limit, job.size, job.allowed, job.reason)
+        documents, jobs, graph = self._documents, self.jobs, self._graph
+        skeletons = jobs.skeletons()
+        self._begin(topology, jobs.generation)
+        self.jobs.adopt(jobs)
         for document in documents.values():
             self.container(document)
         for node_sn in self._lists:
             known = graph.agents.get(f"host:{node_sn}")
             self.host(node_sn, ready=known is not None and known.ready)
-        for name, job in jobs.items():
-            if job.skeleton is not None:
-                rnic = {ip: own.real_ip for ip, own in graph.endpoint.items()}
-                self.use_skeleton(name, [(rnic[a], rnic[b]) for a, b in job.skeleton])
+        for name, pairs in skeletons.items():
+            self.use_skeleton(name, pairs)
         return {
             node_sn for node_sn, known in self._lists.items() if etags.get(node_sn) != known.etag
         }
@@ -347,11 +253,6 @@ class PingLists:
         used = range(self._first_port, self._first_port + ports)
         return endpoints.entry(source, peer, used, self._listen_port, self._dscp)
 
-    def _job(self, name: str) -> JobRings:
-        if name not in self._jobs:
-            self._jobs[name] = JobRings(self._parameters.targets_per_endpoint)
-        return self._jobs[name]
-
     def _undisputed(self, key: str, own: list[Endpoint], since_ms: int) -> list[Endpoint]:
         """The endpoints whose addresses no newer container has; an older one leaves the lists."""
         kept = []
@@ -359,67 +260,8 @@ class PingLists:
             other = self._graph.owner.get(each.ip, key)
             if other != key and not other.startswith("host:"):
                 if self._graph.agents[other].since_ms <= since_ms:
-                    self._leave(other)
+                    self.jobs.leave(other)
                 else:
                     continue
             kept.append(each)
         return kept
-
-    def _join(self, key: str) -> None:
-        """Pair a container's endpoints with those of its job."""
-        agent = self._graph.agents[key]
-        job = self._job(agent.job)
-        self._changed(job, f"container {key.partition(':')[2]} joined")
-        job.containers.add(key)
-        for own in agent.endpoints:
-            ring = job.ring(own.rail)
-            if ring.full:
-                old = self._on_two_hosts(ring.pairs())
-                ring.grow()
-                self._redraw(old, self._on_two_hosts(ring.pairs()))
-            ring.join(own.ip)
-            new = self._on_two_hosts((own.ip, peer) for peer in ring.peers(own.ip))
-            self._redraw([], new)
-
-    def _leave(self, key: str) -> None:
-        """Remove a container from lists and job."""
-        agent = self._graph.agents[key]
-        job = self._jobs[agent.job]
-        self._changed(job, f"container {key.partition(':')[2]} left")
-        self._set_ready(key, ready=False)
-        job.containers.discard(key)
-        self._graph.leave(key)
-        for own in agent.endpoints:
-            ring = job.ring(own.rail)
-            ring.leave(own.ip)
-            if ring.sparse:
-                old = self._on_two_hosts(ring.pairs())
-                ring.shrink()
-                self._redraw(old, self._on_two_hosts(ring.pairs()))
-        if not job.containers and not job.size and job.allowed:
-            del self._jobs[agent.job]
-
-    def _set_ready(self, key: str, *, ready: bool) -> None:
-        if self._graph.set_ready(key, ready=ready):
-            self._jobs[self._graph.agents[key].job].ready += 1 if ready else -1
-
-    def _changed(self, job: JobRings, what: str) -> None:
-        """The members of the job change: its skeleton does not hold any more."""
-        self._generation += 1
-        job.generation = self._generation
-        if job.skeleton is not None:
-            self._to_rails(job, f"{what}: the skeleton is inferred again")
-
-    def _to_rails(self, job: JobRings, reason: str) -> None:
-        job.reason = reason
-        if job.skeleton is not None:
-            old, job.skeleton = self._on_two_hosts(job.pairs()), None
-            self._redraw(old, self._on_two_hosts(job.pairs()))
-
-    def _redraw(self, old: Iterable[tuple[str, str]], new: Iterable[tuple[str, str]]) -> None:
-        self._graph.redraw(old, new, self._parameters.ports_per_pair)
-
-    def _on_two_hosts(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """The pairs without those on one host: their packets do not leave the vSwitch."""
-        at = self._graph.endpoint
-        return [(a, b) for a, b in pairs if at[a].node_sn != at[b].node_sn]

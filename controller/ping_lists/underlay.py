@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from controller.ping_lists.ecmp import Between, SwitchPaths
 from controller.ping_lists.endpoints import Endpoint
+from controller.ping_lists.jobs.spread import pairs, ring
 from controller.ping_lists.parameters import DEFAULT, FIRST_PORT, RESPONDER_PORT, PingListParameters
 from controller.ping_lists.ports import five_tuples_to_cover
-from controller.ping_lists.spread import pairs, ring
 from schemas.documents.topology import Topology
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from controller.blacklist.advice import Advice
 from controller.blacklist.blacklist import Blacklist, Hosts
-from controller.ping_lists.job_rings import JobPhase
+from controller.ping_lists.jobs.rings import JobPhase
 from controller.ping_lists.lists import Delta, PingLists
 from controller.service.live_coverage import LiveCoverage
 from controller.service.messages import of_changes, of_forgotten
@@ -229,9 +229,9 @@ class Site:
     def phases(self, job: str) -> dict[str, JobPhase]:
         """By fabric, what the lists of the job are made of."""
         return {
-            fabric: known.phase(job)
+            fabric: known.jobs.phase(job)
             for fabric, known in self.state.lists.items()
-            if job in known.jobs
+            if job in known.jobs.names
         }
 
     def blacklist(self) -> Blacklist:

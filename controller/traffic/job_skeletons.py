@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.ping_lists.lists import OPTED_OUT
-from controller.ping_lists.spread import thinned
+from controller.ping_lists.jobs.pairs import OPTED_OUT
+from controller.ping_lists.jobs.spread import thinned
 from controller.skeleton import parameters as inference
 from controller.skeleton.inference import Skeleton as Inferred
 from controller.skeleton.series import Rnics, Throughput
@@ -113,9 +113,9 @@ class JobSkeletons:
         """Begin and end series as jobs come, change and go. Costs little for what is unchanged."""
         present = set()
         for fabric, lists in self._state.lists.items():
-            for job in lists.jobs:
+            for job in lists.jobs.names:
                 key = fabric, job
-                now = lists.membership(job)
+                now = lists.jobs.membership(job)
                 present.add(key)
                 known = self._watched.get(key)
                 if not now.allowed:
@@ -168,7 +168,7 @@ class JobSkeletons:
         known.next_s = round(known.next_s * self._parameters.growth)
         while known.next_s <= known.series.seconds:
             known.next_s = round(known.next_s * self._parameters.growth)
-        place = self._state.lists[key[0]].places(key[1])
+        place = self._state.lists[key[0]].jobs.places(key[1])
         return Attempt(key, known.generation, *known.series.throughput(), place)
 
     def conclude(self, attempt: Attempt, found: Inferred) -> Conclusion:
@@ -206,7 +206,7 @@ class JobSkeletons:
     def progress(self, fabric: str, job: str) -> Progress:
         """How far the inference of a job is; raises KeyError for a job without containers."""
         key = fabric, job
-        if not self._state.lists[fabric].membership(job).allowed:
+        if not self._state.lists[fabric].jobs.membership(job).allowed:
             return Progress(0, 0, OPTED_OUT, None)
         if self.unread:
             return Progress(0, 0, self.unread, None)
@@ -224,7 +224,7 @@ class JobSkeletons:
         """A new series of a job, from ``since_ms`` on."""
         fabric, job = key
         lists = self._state.lists[fabric]
-        now, rnics = lists.membership(job), lists.rnics(job)
+        now, rnics = lists.jobs.membership(job), lists.jobs.rnics(job)
         self._end(key)
         held = sum(len(each.series.rnics) for each in self._watched.values())
         if held + len(rnics) > self._parameters.rnics:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from controller.ping_lists.job_rings import JobPhase
+from controller.ping_lists.jobs.rings import JobPhase
 from controller.traffic.job_skeletons import Progress
 from schemas.documents.topology import Container
 

@@ -6,7 +6,7 @@ import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from controller.ping_lists.job_rings import Phase
+from controller.ping_lists.jobs.rings import Phase
 from controller.service.http.answers import Refused, answer
 from controller.service.http.guard import Guard
 from controller.service.site import Site

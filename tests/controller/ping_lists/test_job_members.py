@@ -20,7 +20,7 @@ def lists_of(ready: int) -> PingLists:
 
 def test_of_the_pairs_of_a_job_those_between_ready_containers_are_active() -> None:
     for ready in range(HOSTS + 1):
-        phase = lists_of(ready).phase("job-a")
+        phase = lists_of(ready).jobs.phase("job-a")
         assert phase.pairs == RAILS * HOSTS * (HOSTS - 1) // 2
         assert phase.active == RAILS * ready * (ready - 1) // 2
         assert phase.ready == ready
@@ -34,23 +34,23 @@ def test_the_active_pairs_are_those_in_the_lists() -> None:
         for target in lists.document(host)["targets"]  # type: ignore[attr-defined]  # a list
         if target["layer"] == "overlay"
     }
-    assert len(listed) == 2 * lists.phase("job-a").active
+    assert len(listed) == 2 * lists.jobs.phase("job-a").active
 
 
 def test_the_rnics_of_a_job_are_sorted_by_host_and_rail() -> None:
     lists = lists_of(2)
     lists.container(placement(3, 3, "gone"))
-    assert [each.real_ip for each in lists.rnics("job-a")] == [
+    assert [each.real_ip for each in lists.jobs.rnics("job-a")] == [
         f"10.{rail}.{host}.1" for host in range(HOSTS - 1) for rail in range(RAILS)
     ]
 
 
 def test_membership_says_who_is_there_and_whether_a_skeleton_is_allowed() -> None:
     lists = lists_of(2)
-    before = lists.membership("job-a")
+    before = lists.jobs.membership("job-a")
     assert (before.containers, before.ready, before.allowed) == (HOSTS, 2, True)
     own = Submission(source="rest", valid_from="2026-01-01T00:00:00.000Z", skeleton=False)
     lists.job(Job(job="job-a", submitted=own))
-    assert not lists.membership("job-a").allowed
+    assert not lists.jobs.membership("job-a").allowed
     lists.container(placement(3, 3, "gone"))
-    assert lists.membership("job-a").generation > before.generation
+    assert lists.jobs.membership("job-a").generation > before.generation

@@ -10,7 +10,8 @@ from builders.controller.clusters import placement, two_tiers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.ping_lists.lists import OPTED_OUT, PingLists
+from controller.ping_lists.jobs.pairs import OPTED_OUT
+from controller.ping_lists.lists import PingLists
 from controller.ping_lists.parameters import PingListParameters
 from probers.ping_list import document as ping_list
 from schemas.documents.placement import Placement
@@ -217,7 +218,7 @@ def test_a_submitted_job_is_paired_before_anything_is_probed() -> None:
     for number in range(4):
         lists.container(placement(number, number, "starting"))
     assert entries(lists) == set()
-    assert lists.phase("job-a")[:5] == ("preload", "not inferred yet", 4, 0, 2 * 4)
+    assert lists.jobs.phase("job-a")[:5] == ("preload", "not inferred yet", 4, 0, 2 * 4)
 
 
 def test_a_container_that_becomes_ready_tells_its_own_host_and_those_of_its_ready_peers() -> None:
@@ -267,7 +268,7 @@ def test_a_skeleton_leaves_only_the_pairs_that_carry_traffic() -> None:
         ("172.17.1.1", "172.17.2.1"), ("172.17.2.1", "172.17.1.1"),
     }  # fmt: skip
     assert notified == {f"h{host:03}" for host in range(HOSTS)}
-    assert lists.phase("job-a")[:2] == ("skeleton", "inferred")
+    assert lists.jobs.phase("job-a")[:2] == ("skeleton", "inferred")
 
 
 @pytest.mark.parametrize(
@@ -285,7 +286,7 @@ def test_a_skeleton_that_does_not_fit_the_job_leaves_the_rails_and_says_why(
     before = entries(lists)
     assert lists.use_skeleton("job-a", pairs) == set()
     assert entries(lists) == before
-    assert reason in lists.phase("job-a").reason
+    assert reason in lists.jobs.phase("job-a").reason
 
 
 def test_a_job_that_has_opted_out_keeps_its_rails() -> None:
@@ -295,22 +296,22 @@ def test_a_job_that_has_opted_out_keeps_its_rails() -> None:
     lists.job(job(HOSTS, skeleton=False))
     assert entries(lists) == before
     lists.use_skeleton("job-a", [("10.0.0.1", "10.0.5.1")])
-    assert lists.phase("job-a")[:2] == ("activation", OPTED_OUT)
+    assert lists.jobs.phase("job-a")[:2] == ("activation", OPTED_OUT)
 
 
 def test_an_elastic_change_returns_to_the_rails_and_outdates_what_was_inferred() -> None:
     lists = started(7)
     skeleton = [("10.0.0.1", "10.0.5.1")]
-    generation = lists.phase("job-a").generation
+    generation = lists.jobs.phase("job-a").generation
     lists.use_skeleton("job-a", skeleton, generation)
     lists.container(placement(7, 7))
-    phase = lists.phase("job-a")
+    phase = lists.jobs.phase("job-a")
     assert phase[:2] == ("activation", "container c7 joined: the skeleton is inferred again")
     assert ("172.16.7.1", "172.16.6.1") in entries(lists)
     lists.use_skeleton("job-a", skeleton, generation)
-    assert "have changed" in lists.phase("job-a").reason
+    assert "have changed" in lists.jobs.phase("job-a").reason
     lists.use_skeleton("job-a", skeleton, phase.generation)
-    assert lists.phase("job-a").phase == "skeleton"
+    assert lists.jobs.phase("job-a").phase == "skeleton"
 
 
 def test_a_newer_container_takes_over_an_address_and_an_older_one_does_not() -> None:
@@ -337,7 +338,7 @@ def test_another_topology_changes_the_lists_of_those_whom_it_concerns() -> None:
     notified = lists.replace_topology(recabled)
     assert {"h000", "h005"} <= notified, "the host itself, and the one that probes it"
     assert all(lists.version(node_sn) > versions[node_sn] for node_sn in notified)
-    assert lists.phase("job-a").phase == "skeleton"
+    assert lists.jobs.phase("job-a").phase == "skeleton"
 
 
 def test_agents_accept_every_list_of_the_plan() -> None:
@@ -372,4 +373,4 @@ def test_of_a_skeleton_with_too_many_pairs_some_are_left_out_and_successors_are_
     sources = [source for source, _ in entries(lists)]
     assert max(map(sources.count, sources)) == SMALL.skeleton_targets == 2
     assert {(f"172.16.{n}.1", f"172.16.{n + 1}.1") for n in range(HOSTS - 1)} <= entries(lists)
-    assert lists.phase("job-a").reason == "inferred; 8 of 28 pairs, 2 targets an endpoint"
+    assert lists.jobs.phase("job-a").reason == "inferred; 8 of 28 pairs, 2 targets an endpoint"

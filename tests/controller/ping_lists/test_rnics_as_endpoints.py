@@ -24,7 +24,7 @@ def test_a_container_on_the_hosts_network_leaves_the_underlay_as_it_is() -> None
             )  # fmt: skip
             assert lists.container(box) == set()
         if state == "ready":
-            assert lists.phase("job").ready == len(topology.hosts)
+            assert lists.jobs.phase("job").ready == len(topology.hosts)
         for host in topology.hosts:
             assert lists.document(host.node_sn) == untouched.document(host.node_sn)
 

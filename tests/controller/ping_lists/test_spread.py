@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.ping_lists.spread import distances, pairs, peers_of, thinned
+from controller.ping_lists.jobs.spread import distances, pairs, peers_of, thinned
 
 _NUMBERS = st.integers(0, 15)
 _PAIRS = st.sets(st.tuples(_NUMBERS, _NUMBERS).filter(lambda pair: pair[0] < pair[1]))

@@ -10,7 +10,7 @@ import pytest
 from builders.controller.clusters import T0_MS
 from builders.controller.training_site import T0_S, TrainingSite
 
-from controller.ping_lists.lists import OPTED_OUT
+from controller.ping_lists.jobs.pairs import OPTED_OUT
 from controller.skeleton.inference import Skeleton, infer
 from controller.state import Outcome
 from controller.tasks.events import JobEnded

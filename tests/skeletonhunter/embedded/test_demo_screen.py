@@ -17,7 +17,7 @@ from builders.control_characters import (
 )
 from rich.console import Console
 
-from controller.ping_lists.job_rings import JobPhase
+from controller.ping_lists.jobs.rings import JobPhase
 from schemas.documents.topology import Container
 from skeletonhunter.embedded import demo_screen
 from skeletonhunter.embedded.demo_state import DemoState

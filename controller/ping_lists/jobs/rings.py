@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Literal, NamedTuple
 
-from controller.ping_lists.spread import peers_of
+from controller.ping_lists.jobs.spread import peers_of
 
 Phase = Literal["preload", "activation", "skeleton"]
 
