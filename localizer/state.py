@@ -54,6 +54,7 @@ class FabricState:
     deviation       latency deviation of the window that ends with this second; None without one
     suspects        components of open incidents about reachability; drifting: about drift
     unsettled_s     length of a window -> newest second in which it could not tell all culprits
+    crowded_s       the same where it named many: the first such second, and the newest
     silent_scopes   pods, or the fabric, that fell silent as a whole
     """
 
@@ -80,6 +81,7 @@ class FabricState:
         self.drifting: set[str] = set()
         self.silent_scopes: set[str] = set()
         self.unsettled_s: dict[int, int] = {}
+        self.crowded_s: dict[int, tuple[int, int]] = {}
         self._classes: Classes | None = None
         self._classes_of = (0, 0)  # version of the incidence, second
         self.newest_s = 0
@@ -176,11 +178,13 @@ class FabricState:
                 groups.names, each.seconds, sent * healthy, lost * healthy, fabric
             )
 
-    def note_unsettled(self, second: int, lengths: list[int]) -> None:
-        """Note windows that could not tell all culprits; those of a while ago are dropped."""
+    def note_many_culprits(self, second: int, unsettled: list[int], crowded: list[int]) -> None:
+        """Note windows (lengths) that hold many culprits; those of a while ago are dropped."""
         again_s = self.options.verdicts.reachability.again_s
         recent = {n: at for n, at in self.unsettled_s.items() if second - at < again_s}
-        self.unsettled_s = recent | dict.fromkeys(lengths, second)
+        self.unsettled_s = recent | dict.fromkeys(unsettled, second)
+        known = {n: both for n, both in self.crowded_s.items() if second - both[1] <= again_s}
+        self.crowded_s = known | {n: (known.get(n, (second,))[0], second) for n in crowded}
 
     def _latency_deviation(self, batch: SecondBatch) -> LatencyDeviation:
         parts = list(zip(self._rows(batch.windows), batch.windows, strict=True))
@@ -279,6 +283,11 @@ class FabricState:
                 self._classes = fresh
             self._classes_of = (incidence.version, self.newest_s)
         return self._classes or fresh
+
+    def probed(self, at: int, least_s: float) -> Bool:
+        """(P,) paths that are still probed, at the cadence of each; ``least_s`` at the quickest."""
+        unheard_s = self.options.retention.unheard_s
+        return self.cadence.live(self.history.last_seen, at, least_s, unheard_s)
 
     def retain(self, rows: Bool) -> None:
         """Drop all paths but those of a mask (P,)."""

@@ -64,7 +64,7 @@ class Cadence:
         self._parameters = parameters
         self._interval = GrowableArray(np.float32)
         self._sparse_s = window_s / parameters.probes
-        self.any_known = self.any_sparse = False  # as of the newest call of ``sparse``
+        self.any_known = False  # as of the newest call of ``sparse``
 
     @property
     def interval_s(self) -> F32:
@@ -106,8 +106,7 @@ class Cadence:
         interval = self.interval_s
         known = interval > 0
         self.any_known = bool(known.any())
-        self.any_sparse = bool((interval > self._sparse_s).any())
-        if not self.any_sparse:
+        if not (interval > self._sparse_s).any():
             return np.empty(0, np.int64), np.empty(0, np.float32)
         pairs = int(pair.max()) + 1
         total = np.bincount(pair[known], interval[known], pairs)
@@ -124,9 +123,9 @@ class Cadence:
 
         last_seen  (P,) [s]; least_s, most_s bound how old [s]
         """
-        age = now_s - last_seen
-        if not self.any_sparse:
+        age, interval = now_s - last_seen, self.interval_s
+        if not (self._parameters.live * interval > least_s).any():
             return age <= least_s
-        known = self.interval_s > 0
-        interval = np.where(known, self.interval_s, np.median(self.interval_s[known]))
-        return age <= np.clip(self._parameters.live * interval, least_s, most_s)
+        known = interval > 0
+        filled = np.where(known, interval, np.median(interval[known]))
+        return age <= np.clip(self._parameters.live * filled, least_s, most_s)

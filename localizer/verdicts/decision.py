@@ -44,6 +44,7 @@ class Decision:
     silent_scopes  pods and fabrics that are silent as a whole; None: as before
     healthy        what the loss baseline may learn; None: nothing
     unsettled      lengths of windows with too little evidence to name all culprits [s]
+    crowded        lengths of windows that named many [s]
     deviation      latency deviation that the anomalies of this second are reported with; None:
                    as before
     """
@@ -54,6 +55,7 @@ class Decision:
     silent_scopes: frozenset[str] | None = None
     healthy: HealthyLoss | None = None
     unsettled: list[int] = field(default_factory=list)
+    crowded: list[int] = field(default_factory=list)
     deviation: LatencyDeviation | None = None
 
 
@@ -66,7 +68,7 @@ def apply(state: FabricState, second: int, decision: Decision) -> list[Verdict]:
         state.silent_scopes = set(decision.silent_scopes)
     if (healthy := decision.healthy) is not None:
         state.background.learn(healthy.sent, healthy.lost, healthy.class_sent, healthy.class_lost)
-    state.note_unsettled(second, decision.unsettled)
+    state.note_many_culprits(second, decision.unsettled, decision.crowded)
     if decision.deviation is not None:
         state.deviation = decision.deviation
     return decision.verdicts

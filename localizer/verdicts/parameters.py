@@ -63,7 +63,8 @@ class ReachabilityParameters:
     bad_paths_each so many bad paths
     losses_each    and so many lost probes on average, else a longer window tells; lossy switches
                    after so many seconds of losses at the earliest,
-    again_s        or the same one again after so long
+    again_s        or the same one again after so long; a window in which many were named twice is
+                   judged again as late, too
     """
 
     windows_s: tuple[int, int] = parameter((5, 30), unit="s", source=_CHOSEN)

@@ -90,16 +90,16 @@ def test_two_workers_and_two_rebalances_find_what_one_undisturbed_worker_finds(
     expected: Expected,
 ) -> None:
     first = stream(run, broker, topology_file)
-    broker.publish_seconds(seconds[:48])
+    broker.publish_seconds(seconds[:52])
     read_incidents.wait(an_incident_is_open, "an incident of the first part")
 
     second = stream(run, broker, topology_file)
     second.wait_for(lambda: broker.members() == 2, "two members share the partitions")
-    broker.publish_seconds(seconds[48:66])
+    broker.publish_seconds(seconds[52:66])
     assert first.stop() == 0
     second.wait_for(lambda: broker.members() == 1, "one member has all partitions")
     broker.publish_seconds(seconds[66:])
     read_incidents.wait(all_resolved(len(expected)), "every incident over", 90)
 
-    assert identities(read_incidents.documents) == expected
+    assert identities(read_incidents.documents) == expected, first.log.read_text()
     assert second.stop() == 0

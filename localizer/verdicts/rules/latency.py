@@ -134,6 +134,13 @@ class LatencyPolicy:
         """Always: culprits of latency are few at once."""
         return True
 
+    def _slower(self, candidate: Candidate) -> Bool:
+        """(P,) paths of a candidate that are probed too rarely to have been measured by now."""
+        scope = ~self.valid & (candidate.share > 0)
+        if candidate.attribution.tunnelled:
+            scope &= self.alarm.evidence.overlay
+        return scope & self.state.probed(self.at, self.alarm.window_s)
+
     def _seen_by_each(self, rows: Bool, share: F64, hit: float) -> bool:
         """Whether so large a share of the paths of each source host is slow: where only two probe a
         component, one of them must not convict it with a path of the other that is slow by chance.
@@ -162,7 +169,7 @@ class LatencyPolicy:
         # Five seconds are too short to tell some five-tuples from a rush of some pairs.
         hit = candidate.attribution.share if window_s >= state.options.timing.window_s else 1.0
         hit *= state.options.verdicts.latency.most_moved
-        needed = quorum.needed(state.src, rows, state.options.observers)
+        needed = quorum.needed(state.src, rows | self._slower(candidate), state.options.observers)
         if not p < self.level or k < hit * n or witnesses < needed:
             return None
         if needed < state.options.observers and not self._seen_by_each(rows, share, hit):

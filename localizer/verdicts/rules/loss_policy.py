@@ -114,24 +114,30 @@ class LossPolicy:
             return None
         lone = None
         seen = rows & (share > 0) if self._among_many else rows
-        needed = quorum.needed(state.src, seen & (sent > 0), state.options.observers)
+        probing = seen & ((sent > 0) | state.probed(at, min(alarm.window_s, state.history.seconds)))
+        needed = quorum.needed(state.src, probing, state.options.observers)
         if not quorum.enough(state.src, lost, sent, seen, state.background, needed):
-            if symptom == "loss" and not quorum.contradicted(
-                state.src, lost, sent, seen, self._parameters.contradicted
-            ):
+            if not self._contradicted(probing, since_s):
                 return None  # the others have not yet lost enough, nor too little
             lone = Lone(
                 state.hosts.names[quorum.loudest(state.src, lost, seen)],
                 quorum.hosts(state.src, seen & (lost > 0)),
-                quorum.hosts(state.src, seen & (sent > 0)),
+                quorum.hosts(state.src, probing),
                 needed,
             )
         return Finding(
             symptom, mine,
             float(loss.excess_p_values(np.array([k]), np.array([n]), state.background.rate)[0]),
-            effect, at - since_s + 1, lone, renewal_s=self._renewal_s(k),
+            effect, at - since_s + 1, lone, renewal_s=self._renewal_s(k, candidate.culprits),
             contains=self.containment.names(candidate.attribution.column),
         )  # fmt: skip
+
+    def _contradicted(self, probing: Bool, since_s: int) -> bool:
+        """Whether the source hosts that probe some paths deny what the loudest one says: by what
+        they have sent since it lost, however rarely they probe."""
+        state, at = self.state, self.at
+        sent, lost = (state.history.total(name, at, since_s) for name in ("sent", "lost"))
+        return quorum.contradicted(state.src, lost, sent, probing, self._parameters.contradicted)
 
     def significant_share(self, candidate: Candidate) -> F64 | None:
         """(P,) weights of the paths that show the loss significantly: of a link first those that
@@ -210,11 +216,14 @@ class LossPolicy:
         )  # fmt: skip
         return all(significant(self.state, lost, sent, rate) for rate in rates)
 
-    def _renewal_s(self, lost: float) -> int:
+    def _renewal_s(self, lost: float, culprits: int) -> int:
         """Seconds that bring a few losses more; of a long window no less than until the next, and
-        a quarter of it, since gray losses come unevenly."""
+        a quarter of it, since gray losses come unevenly; of many culprits no less than until the
+        window is judged again."""
         window_s = self.alarm.window_s
         renewal_s = self._parameters.renewal_losses * window_s / max(lost, 1e-9)
         bin_s = self.state.history.long.parameters.bin_s
         least_s = max(bin_s, window_s // 4) if window_s > self.state.history.seconds else 1
+        if culprits > self._parameters.few_culprits:
+            least_s = max(least_s, self._parameters.again_s)
         return int(np.clip(np.ceil(renewal_s), least_s, window_s))

@@ -53,15 +53,17 @@ def enough(
 def contradicted(source: I32, lost: I64, sent: I64, rows: Bool, level: float) -> bool:
     """Whether the others lose less than the source host with the most losses, by more than chance.
 
-    source, lost, sent  (P,); rows (P,) the paths in question
+    source, lost, sent  (P,) since that host has lost; rows (P,) the paths in question, probed
     level               largest p-value of what chance does not explain
-    True if no other host probes it: then none will ever tell.
+    True if no other host probes them: then none will ever tell.
     """
     own = rows & (source == loudest(source, lost, rows))
     rest = rows & ~own
+    if not rest.any():
+        return True
     k, n = int(lost[rest].sum()), int(sent[rest].sum())
     rate = float(lost[own].sum()) / max(float(sent[own].sum()), 1.0)
-    return n == 0 or bool(special.bdtr(k, n, min(rate, 1.0)) < level)
+    return bool(special.bdtr(k, n, min(rate, 1.0)) < level)
 
 
 def loudest(source: I32, lost: I64, rows: Bool) -> int:

@@ -48,18 +48,29 @@ def reachability(state: FabricState, at: int, judged: Bool) -> Decision:
     unclaimed = Unclaimed.of(judged)
     verdicts: list[Verdict] = []
     unsettled: list[int] = []
+    crowded: list[int] = []
+    waiting = state.unsettled_s.keys() | state.crowded_s.keys()
     for length in lengths:
-        if at - state.unsettled_s.get(length, -parameters.again_s) < parameters.again_s:
+        if length in state.unsettled_s:
             unclaimed = replace(unclaimed, unsettled=unclaimed.unsettled + 1)
             continue
+        # Two sightings open an incident. A longer window must know what the shorter ones explain.
+        first, newest = state.crowded_s.get(length, (at, at))
+        rests = first < newest and at - newest < parameters.again_s
+        if rests and lengths[-1] <= max(parameters.windows_s):
+            continue
         policy = _alarm(state, at, length, unclaimed, groups)
-        if policy is not None:
-            before = unclaimed.unsettled
-            found, unclaimed = attribute(state, policy, unclaimed)
-            verdicts += found
-            unsettled += [length] if unclaimed.unsettled > before else []
-    if verdicts or unsettled or not state.unsettled_s.keys().isdisjoint(lengths):
-        return Decision(verdicts, unsettled=unsettled)
+        if policy is None:
+            continue
+        before = unclaimed
+        found, unclaimed = attribute(state, policy, before)
+        verdicts += found
+        if unclaimed.unsettled > before.unsettled:
+            unsettled.append(length)
+        elif unclaimed.culprits - before.culprits > parameters.few_culprits:
+            crowded.append(length)
+    if verdicts or unsettled or not waiting.isdisjoint(lengths):
+        return Decision(verdicts, unsettled=unsettled, crowded=crowded)
     return Decision(healthy=_healthy(state, at, judged))
 
 
