@@ -100,10 +100,11 @@ class Broker:
 
 
 class IncidentReader:
-    """Every document on skh.incidents so far."""
+    """Every document on skh.incidents so far, and what the consumer said was wrong meanwhile."""
 
     def __init__(self, bootstrap: str) -> None:
         self.documents: list[Incident] = []
+        self.errors: list[str] = []
         self._consumer = Consumer({
             "bootstrap.servers": bootstrap, "group.id": "test", "log_level": 3,
             "auto.offset.reset": "earliest", "enable.auto.commit": False,
@@ -117,9 +118,13 @@ class IncidentReader:
         while not enough(self.documents):
             if time.monotonic() > deadline:
                 states = [(i.component, i.state, i.opened_at) for i in self.documents]
-                pytest.fail(f"not within {within_s} s: {what}; seen: {states}")
+                pytest.fail(f"not within {within_s} s: {what}; seen: {states}, {self.errors}")
             message = self._consumer.poll(0.2)
-            if message is not None and message.error() is None:
+            if message is None:
+                continue
+            if (error := message.error()) is not None:
+                self.errors.append(error.str())
+            else:
                 self.documents.append(decode_incident(message.value() or b""))
 
     def close(self) -> None:

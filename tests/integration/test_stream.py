@@ -101,5 +101,6 @@ def test_two_workers_and_two_rebalances_find_what_one_undisturbed_worker_finds(
     broker.publish_seconds(seconds[66:])
     read_incidents.wait(all_resolved(len(expected)), "every incident over", 90)
 
-    assert identities(read_incidents.documents) == expected, first.log.read_text()
+    why = (read_incidents.errors, first.log.read_text())
+    assert identities(read_incidents.documents) == expected, why
     assert second.stop() == 0
