@@ -9,6 +9,7 @@ NDJSON: Final = "application/x-ndjson"
 JSON: Final = "application/json"
 CSV: Final = "text/csv"
 CONTENT_TYPE: Final = "content-type"  # name of the message header
+SPOOLED: Final = "spooled"  # header of a message that its sender had kept on disk for a while
 
 #: Producers and consumers that are no modules of this repository.
 OPERATORS: Final = "operators"

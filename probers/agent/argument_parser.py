@@ -60,6 +60,12 @@ def parser() -> argparse.ArgumentParser:
     add("--token-file", metavar="PATH",
         help="this host's token for --controller (`skeletonhunter keys token`)")  # fmt: skip
     add("--publish", required=True, metavar="PLACE", help="unix:PATH, kafka:HOST:PORT, file:PATH")
+    add("--spool", default="", metavar="FOLDER", help="keep messages to Kafka on disk until the "
+        "broker has them; a folder for each agent (default: in memory, for 60 s)")  # fmt: skip
+    add("--spool-mbytes", type=_positive, default=256.0, metavar="MB",
+        help="of disk for --spool; then the oldest are dropped (default %(default)g)")  # fmt: skip
+    add("--spool-hours", type=_positive, default=24.0, metavar="H",
+        help="older messages in --spool are dropped (default %(default)g)")  # fmt: skip
     add("--node-sn", required=True, metavar="SN", help="this host's serial number")
     add("--fabric", metavar="NAME", help="refuse lists of another fabric (default: the list's)")
     add("--key-file", metavar="PATH", help=f"shared probe key, >= {MIN_KEY_BYTES} bytes; "

@@ -28,6 +28,7 @@ from probers.publishing.publisher import Publisher, PublishError, PublishUsageEr
 from probers.publishing.relay import Headers, Identify, Relay, RelayError
 from probers.publishing.relay.limits import Limits
 from probers.publishing.signer import Signer
+from probers.publishing.spool import SpoolError
 from probers.rdma.verbs import RdmaError, device_names
 from probers.requests.client import RequestClient
 from probers.throughput.port_counters import PortCounters
@@ -60,9 +61,11 @@ def _main(argv: list[str] | None) -> int:
             compression=options.compression,
             signer=Signer(options.sender_key),
             kafka=options.kafka,
+            spool=options.spool,
+            spool_limits=options.spool_limits,
         )
         return _serve(options, publisher)
-    except (UsageError, PublishUsageError, PingListError, RelayError) as why:
+    except (UsageError, PublishUsageError, PingListError, RelayError, SpoolError) as why:
         return _fail(2, str(why))
     except (PublishError, RdmaError) as why:
         return _fail(3, str(why))

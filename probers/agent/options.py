@@ -15,6 +15,7 @@ from probers.ping_list.controller import read_token
 from probers.ping_list.document import Layer
 from probers.publishing.relay import ClientIdentity
 from probers.publishing.signer import KEY_FILE_VARIABLE, SenderKeyError, read_key
+from probers.publishing.spool import SpoolLimits
 from probers.throughput.port_counters import KINDS, Kind
 from schemas import kafka_client
 from schemas.kafka_client import KafkaOptionError
@@ -36,6 +37,8 @@ class Options:
     containers_listen: str
     token: str = field(repr=False)
     publish: str
+    spool: str
+    spool_limits: SpoolLimits
     node_sn: str
     fabric: str | None
     key: Key
@@ -82,6 +85,10 @@ def parse(argv: list[str] | None) -> Options:
         containers_listen=args.containers_listen,
         token=_token(args.controller, args.token_file),
         publish=args.publish,
+        spool=args.spool,
+        spool_limits=SpoolLimits(
+            max_bytes=int(args.spool_mbytes * 1e6), max_age_s=args.spool_hours * 3600
+        ),
         node_sn=args.node_sn,
         fabric=args.fabric or (sender_key.fabric if sender_key else None),
         key=_read_key(args.key_file),

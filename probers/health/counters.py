@@ -17,6 +17,7 @@ from probers.process.log import lines_lost
 from probers.process.loop import Loop
 from probers.publishing.publisher import Publisher
 from probers.publishing.relay import Relay
+from probers.publishing.spool import SpooledPublisher
 from schemas.metrics import Metric, Sample
 from schemas.metrics import agent as metrics
 
@@ -71,6 +72,9 @@ def of_list(
 def of_loop(loop: Loop, delay_ns: int, publisher: Publisher) -> Iterator[Sample]:
     """Published messages, the worst delay of a timer in the last second, failed callbacks."""
     yield from _by_label(metrics.AGENT_PUBLISHED, publisher.counts, _PUBLISHED)
+    if isinstance(publisher, SpooledPublisher):
+        yield Sample(metrics.AGENT_SPOOL, publisher.left, ("messages",))
+        yield Sample(metrics.AGENT_SPOOL, publisher.disk_bytes, ("bytes",))
     yield Sample(metrics.AGENT_DELAY, delay_ns / 1e9)
     yield Sample(metrics.AGENT_LOOP_ERRORS, loop.errors)
 

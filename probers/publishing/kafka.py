@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -94,8 +94,18 @@ class KafkaPublisher:
         payload: bytes,
         content_type: str,
         headers: Mapping[str, bytes] | None = None,
+        on_delivered: Callable[[bool], None] | None = None,
     ) -> bool:
-        """Queue one message for librdkafka's threads."""
+        """Queue one message for librdkafka's threads.
+
+        on_delivered  called by ``poll`` or ``close`` with whether the broker has the message
+        """
+
+        def confirm(error: object, message: object) -> None:
+            self._on_delivery(error, message)
+            if on_delivered is not None:
+                on_delivered(error is None)
+
         partition: int | None = None
         if self._signer.signs and (count := self._partitions.get(topic, 0)):
             # Signed too, so that a copy in another partition is recognized as a duplicate.
@@ -103,7 +113,7 @@ class KafkaPublisher:
         signed = self._signer.headers(topic, content_type, payload, headers, partition)
         try:
             self._producer.produce(
-                topic, value=payload, key=key, headers=signed, on_delivery=self._on_delivery,
+                topic, value=payload, key=key, headers=signed, on_delivery=confirm,
                 **({} if partition is None else {"partition": partition}),
             )  # fmt: skip
         except BufferError:

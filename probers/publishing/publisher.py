@@ -16,12 +16,13 @@ class PublishUsageError(ValueError):
 
 
 class Publisher(Protocol):
-    """Queues messages and never blocks the prober. What cannot be queued or delivered is counted.
-
-    counts: queued, delivered, overflow (dropped because the buffer was full), failed.
+    """Queues messages and never blocks the prober. What cannot be queued or delivered is counted:
+    queued, delivered, overflow (dropped because the buffer was full), failed.
     """
 
-    counts: Counter[str]
+    @property
+    def counts(self) -> Counter[str]:
+        """Messages by outcome."""
 
     def connect(self, timeout_s: float) -> None:
         """Return when the destination was reached; raises PublishError after ``timeout_s``."""

@@ -81,8 +81,13 @@ AGENT_LIST_AGE: Final = Metric(
 )  # fmt: skip
 AGENT_PUBLISHED: Final = Metric(
     "skh_agent_published_messages_total", "counter",
-    "Messages, by outcome: queued, delivered, overflow, failed; and reconnects of the "
-    "publisher", ("outcome",),
+    "Messages, by outcome: queued, delivered, overflow, failed; reconnects of the publisher; with "
+    "--spool also spooled, drained, spool-full, spool-aged, spool-disk (dropped), and the bytes "
+    "that a crash left half written, spool-torn", ("outcome",),
+)  # fmt: skip
+AGENT_SPOOL: Final = Metric(
+    "skh_agent_spool", "gauge",
+    "What --spool keeps on disk: messages that the broker does not have, and bytes", ("unit",),
 )  # fmt: skip
 AGENT_RELAY: Final = Metric(
     "skh_agent_relay_total", "counter",

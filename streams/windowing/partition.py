@@ -33,6 +33,7 @@ from streams.windowing.traced_routes import OpenRoutes
 from streams.windowing.windower import SECOND, ClosedBatch, Windower
 
 DEFAULT_QUOTA: Final = Quota()
+_NO_OFFSETS: Final = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,13 +202,20 @@ class PartitionWorker:
             codes = self._memory.senders(map(self._admission.sender, senders_of))
             signed = np.array([*map(self._admission.signed, senders_of)], bool)
             senders = records.SentBy(codes[of_row], signed[of_row], self._memory.quota)
-            out += self._judge(joined, offsets, arrival_ns, senders)
+            kept = [message.offset for message in messages if topics.SPOOLED in message.headers]
+            out += self._judge(joined, offsets, arrival_ns, senders, np.array(kept, np.int64))
         return out
 
     def _judge(
-        self, joined: Joined, offsets: I64, arrival_ns: int, senders: records.SentBy | None = None
+        self,
+        joined: Joined,
+        offsets: I64,
+        arrival_ns: int,
+        senders: records.SentBy | None = None,
+        spooled: I64 = _NO_OFFSETS,
     ) -> list[OutMessage]:
-        """Window the rows of a batch; offsets (messages,) of the messages they came in."""
+        """Window the rows of a batch; offsets (messages,) of the messages they came in, and
+        ``spooled`` (n,) of those that their sender had kept on disk."""
         batch = _used(joined.batch)
         found = records.split(
             batch, offsets[joined.message], self._memory.table, self._memory.sources, senders
@@ -227,7 +235,9 @@ class PartitionWorker:
             self._record_last_seen(found.pings)
         for rows in _by_second(found.pings.time_ns):
             who = None if found.sender is None else found.sender[rows]
-            self._windower.ingest(found.pings.select(rows), arrival_ns, who)
+            pings = found.pings.select(rows)
+            kept = np.isin(pings.offset, spooled) if len(spooled) else None
+            self._windower.ingest(pings, arrival_ns, who, kept)
             out += self._close(end_of_input=False)
         return out + self._evict()
 

@@ -13,6 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 from streams.windowing.panes import I32, Pane, Pings, Window, close_pane, close_window
@@ -58,22 +59,34 @@ class Windower:
         self._next_offset = 0
         self._next_window_s = 0
 
-    def ingest(self, pings: Pings, arrival_ns: int, sender: I32 | None = None) -> None:
+    def ingest(
+        self,
+        pings: Pings,
+        arrival_ns: int,
+        sender: I32 | None = None,
+        spooled: npt.NDArray[np.bool_] | None = None,
+    ) -> None:
         """Put records into their panes.
 
         pings       records of any sources and times, in any order
         arrival_ns  when the newest of them arrived [ns]; must not run backwards by much
         sender      (n,) code of who sent each record; None: each source speaks for itself
+        spooled     (n,) records that their sender had kept on disk: they say nothing about its
+                    clock, and are judged only if their pane is still open; None: none
         """
         if not len(pings):
             return
         self.counts.records += len(pings)
         self._clocks.tick(arrival_ns)
         self._next_offset = max(self._next_offset, int(pings.offset.max()) + 1)
-        self._clocks.observe(pings.source, pings.time_ns, sender)
+        kept = np.zeros(len(pings), bool) if spooled is None else spooled
+        by = None if sender is None else sender[~kept]
+        self._clocks.observe(pings.source[~kept], pings.time_ns[~kept], by)
         second = pings.time_ns // SECOND
         inside = allowed = self._clocks.allowed(pings.time_ns)
-        if self._next_s is not None:
+        if self._next_s is None:
+            inside = inside & ~kept
+        else:
             inside = (second >= self._next_s) & (pings.time_ns <= self._clocks.future_ns)
         if not inside.all():
             self.counts.late += int((~inside).sum())

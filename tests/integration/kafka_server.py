@@ -73,7 +73,8 @@ class KafkaServer:
         broker, controller, scram, mtls = (free_port() for _ in range(4))
         self.bootstrap = f"127.0.0.1:{broker}"
         self.scram, self.mtls = f"127.0.0.1:{scram}", f"127.0.0.1:{mtls}"
-        settings = folder / "server.properties"
+        self._settings = settings = folder / "server.properties"
+        self._port = broker
         text = _PROPERTIES + (_SECURE if secure else "")
         settings.write_text(
             text.format(
@@ -89,8 +90,12 @@ class KafkaServer:
         self._java(
             "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(settings), *users
         ).wait(300)
-        self.process = self._java("kafka.Kafka", str(settings))
-        self._wait(broker)
+        self.start()
+
+    def start(self) -> None:
+        """Start, or start again after ``stop``, with the messages of before."""
+        self.process = self._java("kafka.Kafka", str(self._settings))
+        self._wait(self._port)
 
     def _java(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (self.folder / "kafka.log").open("ab") as log:

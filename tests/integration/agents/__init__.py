@@ -1,0 +1,1 @@
+"""Agents, or parts of them, against brokers that fail."""
