@@ -26,6 +26,8 @@ example:
       --sender-key-file /etc/skeletonhunter/sender.key \\
       --node-sn host-17 --fabric f1 --allow-cidr 10.0.0.0/8
 
+  skeletonhunter-agent doctor ...        # the same options: what this host lacks, and exit code 1
+
 exit codes: 0 stopped by SIGTERM or SIGINT; 2 wrong usage or unreadable input;
             3 the destination of --publish cannot be reached; 70 an internal error, its
             traceback in a file

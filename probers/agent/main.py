@@ -39,6 +39,7 @@ from schemas.printable import printable
 
 _CLOSE_S: Final = 5.0  # for delivering what is queued when the agent is stopped
 _INTERRUPTED: Final = 130
+DOCTOR: Final = "doctor"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -52,8 +53,13 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _main(argv: list[str] | None) -> int:
+    arguments = sys.argv[1:] if argv is None else argv
     try:
-        options = command_line.parse(argv)
+        if arguments[:1] == [DOCTOR]:
+            from probers.doctor import main as doctor  # only where it is asked for
+
+            return doctor.run(arguments[1:])
+        options = command_line.parse(arguments)
         if options.engine == "rdma":
             _check_rdma()
         publisher = publish_to(
