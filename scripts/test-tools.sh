@@ -3,6 +3,6 @@
 # Apache Kafka's jars with java and mvn. What is still missing is listed by the tests themselves.
 set -eu
 cd "$(dirname "$0")/.."
-scripts/packages.sh iproute2 nftables iputils-ping traceroute ethtool openvswitch-switch chromium
+scripts/packages.sh iproute2 nftables iputils-ping traceroute ethtool openvswitch-switch chromium systemd
 scripts/guest-tools.sh
 scripts/fetch-kafka.sh
