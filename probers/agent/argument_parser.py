@@ -27,6 +27,7 @@ example:
       --node-sn host-17 --fabric f1 --allow-cidr 10.0.0.0/8
 
   skeletonhunter-agent doctor ...        # the same options: what this host lacks, and exit code 1
+  skeletonhunter-agent probe --help      # one engine by hand
 
 exit codes: 0 stopped by SIGTERM or SIGINT; 2 wrong usage or unreadable input;
             3 the destination of --publish cannot be reached; 70 an internal error, its
@@ -41,13 +42,20 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
+def make_parser(prog: str, description: str, epilog: str) -> argparse.ArgumentParser:
+    """A parser that says what is wrong in one line."""
+    return _Parser(
+        prog=prog, description=description, epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of ``skeletonhunter-agent``."""
-    made = _Parser(
-        prog="skeletonhunter-agent",
-        description="Probes the paths of a ping list, answers keyed probes, publishes records.",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    made = make_parser(
+        "skeletonhunter-agent",
+        "Probes the paths of a ping list, answers keyed probes, publishes records.",
+        _EXAMPLE,
     )
     add = made.add_argument
     source = made.add_mutually_exclusive_group(required=True)
@@ -64,9 +72,9 @@ def parser() -> argparse.ArgumentParser:
     add("--publish", required=True, metavar="PLACE", help="unix:PATH, kafka:HOST:PORT, file:PATH")
     add("--spool", default="", metavar="FOLDER", help="keep messages to Kafka on disk until the "
         "broker has them; a folder for each agent (default: in memory, for 60 s)")  # fmt: skip
-    add("--spool-mbytes", type=_positive, default=256.0, metavar="MB",
+    add("--spool-mbytes", type=positive, default=256.0, metavar="MB",
         help="of disk for --spool; then the oldest are dropped (default %(default)g)")  # fmt: skip
-    add("--spool-hours", type=_positive, default=24.0, metavar="H",
+    add("--spool-hours", type=positive, default=24.0, metavar="H",
         help="older messages in --spool are dropped (default %(default)g)")  # fmt: skip
     add("--node-sn", required=True, metavar="SN", help="this host's serial number")
     add("--fabric", metavar="NAME", help="refuse lists of another fabric (default: the list's)")
@@ -74,18 +82,18 @@ def parser() -> argparse.ArgumentParser:
         f"or environment variable {KEY_VARIABLE}")  # fmt: skip
     add("--listen-port", type=_port, default=RESPONDER_PORT, metavar="PORT",
         help="the responder's UDP port on each own endpoint (default %(default)s)")  # fmt: skip
-    add("--interval", type=_positive, default=1.0, metavar="S",
+    add("--interval", type=positive, default=1.0, metavar="S",
         help="between probes of a five-tuple; lists may set it (default %(default)s)")  # fmt: skip
     add("--trace-interval", type=_not_negative, default=60.0, metavar="S",
         help="between traceroutes of one five-tuple; 0: none (default %(default)s)")  # fmt: skip
-    add("--timeout", type=_positive, default=0.5, metavar="S",
+    add("--timeout", type=positive, default=0.5, metavar="S",
         help="a probe without a reply is lost after this (default %(default)s)")  # fmt: skip
     add("--burst", type=_count, default=1, metavar="N", help="probes per record (default 1)")
-    add("--allow-cidr", type=_network, action="append", metavar="NET",
+    add("--allow-cidr", type=network, action="append", metavar="NET",
         help="may be probed, repeatable; no list extends it (default 127.0.0.0/8)")  # fmt: skip
-    add("--max-rate", type=_positive, default=500.0, metavar="N",
+    add("--max-rate", type=positive, default=500.0, metavar="N",
         help="requests a second; no list raises it (default %(default)g)")  # fmt: skip
-    add("--answer-rate", type=_positive, default=200.0, metavar="N",
+    add("--answer-rate", type=positive, default=200.0, metavar="N",
         help="replies a second to one source address (default %(default)g)")  # fmt: skip
     add("--request-rate", type=_not_negative, default=50.0, metavar="N",
         help="packets a second for the controller's requests; 0: it does none (default "
@@ -93,9 +101,9 @@ def parser() -> argparse.ArgumentParser:
     add("--flow-table-command", default="", metavar="COMMAND",
         help="prints the flow table when the controller asks for it, without a shell; e.g. "
         "'/usr/bin/ovs-appctl dpctl/dump-flows' (default: none)")  # fmt: skip
-    add("--list-interval", type=_positive, default=10.0, metavar="S",
+    add("--list-interval", type=positive, default=10.0, metavar="S",
         help="between readings of the list (default %(default)s)")  # fmt: skip
-    add("--connect-timeout", type=_positive, default=10.0, metavar="S",
+    add("--connect-timeout", type=positive, default=10.0, metavar="S",
         help="for reaching --publish's destination at start (default %(default)s)")  # fmt: skip
     add("--layer", choices=("overlay", "underlay"), help="serve only this layer of the list")
     add("--node-id", metavar="ID", help="serve only this container's endpoints of the list")
@@ -162,7 +170,8 @@ def _port(text: str) -> int:
     return port
 
 
-def _positive(text: str) -> float:
+def positive(text: str) -> float:
+    """A number above 0, for argparse."""
     number = float(text)
     if not 0 < number < 1e9:
         raise argparse.ArgumentTypeError(f"{text} is not above 0")
@@ -170,7 +179,7 @@ def _positive(text: str) -> float:
 
 
 def _not_negative(text: str) -> float:
-    return 0.0 if float(text) == 0 else _positive(text)
+    return 0.0 if float(text) == 0 else positive(text)
 
 
 def _count(text: str) -> int:
@@ -191,7 +200,8 @@ def _loopback_address(text: str) -> tuple[str, int]:
     raise argparse.ArgumentTypeError(f"{text} is not a loopback address; give 127.0.0.1:PORT")
 
 
-def _network(text: str) -> IPv4Network:
+def network(text: str) -> IPv4Network:
+    """A network, for argparse."""
     try:
         return IPv4Network(text)
     except ValueError as why:

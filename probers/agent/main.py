@@ -40,6 +40,7 @@ from schemas.printable import printable
 _CLOSE_S: Final = 5.0  # for delivering what is queued when the agent is stopped
 _INTERRUPTED: Final = 130
 DOCTOR: Final = "doctor"
+PROBE: Final = "probe"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -59,6 +60,10 @@ def _main(argv: list[str] | None) -> int:
             from probers.doctor import main as doctor  # only where it is asked for
 
             return doctor.run(arguments[1:])
+        if arguments[:1] == [PROBE]:
+            from probers.probe import main as probe
+
+            return probe.main(arguments[1:])
         options = command_line.parse(arguments)
         if options.engine == "rdma":
             _check_rdma()

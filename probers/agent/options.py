@@ -91,7 +91,7 @@ def parse(argv: list[str] | None) -> Options:
         ),
         node_sn=args.node_sn,
         fabric=args.fabric or (sender_key.fabric if sender_key else None),
-        key=_read_key(args.key_file),
+        key=read_probe_key(args.key_file),
         listen_port=args.listen_port,
         interval_s=args.interval,
         trace_interval_s=args.trace_interval,
@@ -172,7 +172,8 @@ def _command(text: str) -> tuple[str, ...]:
     return argv
 
 
-def _read_key(path: str | None) -> Key:
+def read_probe_key(path: str | None) -> Key:
+    """The probe key from a file, or from the environment; raises UsageError."""
     if path is None:
         key, where = os.environ.get(KEY_VARIABLE, "").encode(), f"variable {KEY_VARIABLE}"
     else:

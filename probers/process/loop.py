@@ -62,6 +62,14 @@ class Loop:
         """Call back whenever the socket has something to read or an error to report."""
         self._selector.register(fileno, selectors.EVENT_READ, callback)
 
+    def add_writer(self, fileno: int, callback: Callback) -> None:
+        """Call back when the socket can be written to: it is connected, or that has failed."""
+        self._selector.register(fileno, selectors.EVENT_WRITE, callback)
+
+    def remove_writer(self, fileno: int) -> None:
+        """Undo ``add_writer``; must be called before the socket is closed."""
+        self._selector.unregister(fileno)
+
     def remove_reader(self, fileno: int) -> None:
         """Undo ``add_reader``; must be called before the socket is closed."""
         self._selector.unregister(fileno)

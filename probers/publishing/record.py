@@ -30,14 +30,14 @@ def common_columns(fabric: str, node_sn: str, own: Endpoint, target: Target) -> 
     return {name: value for name, value in columns.items() if value != ""}
 
 
-def ping_record(burst: Burst, cpu_steal: float) -> Record:
-    """One UDP_PING record.
+def ping_record(burst: Burst, cpu_steal: float, task: str = "UDP_PING") -> Record:
+    """One record of a ping.
 
     ``latency`` is the median of the burst [us]. ``loss_rate`` is null when no probe was sent (the
     own kernel refused, or the process did not run): there is no evidence of the network.
     """
     rtts = sorted(each.rtt_us for each in burst.round_trips)
-    record = _start(burst.flow, "UDP_PING", burst.dial, burst.sent_ns, burst.started_ns)
+    record = _start(burst.flow, task, burst.dial, burst.sent_ns, burst.started_ns)
     record["loss_rate"] = burst.lost / burst.sent if burst.sent else None
     record["sent"], record["lost"] = burst.sent, burst.lost
     record["cpu_steal"] = round(cpu_steal, 4)

@@ -1,0 +1,1 @@
+"""`skeletonhunter-agent probe`: one engine by hand, without a list and without publishing."""

@@ -1,0 +1,162 @@
+"""Reads the command line, probes the targets in turn, prints what they showed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from functools import partial
+from ipaddress import AddressValueError, IPv4Address, IPv4Network
+from time import monotonic_ns
+from typing import Final
+
+from probers.agent.argument_parser import make_parser, network, positive
+from probers.agent.options import UsageError, read_probe_key
+from probers.net.five_tuple import FiveTuple
+from probers.net.packet import Address
+from probers.net.responder import Responder
+from probers.net.socket_pool import SocketPool
+from probers.probe.summary import Summary
+from probers.probing.tcp import TcpEngine
+from probers.probing.udp import Burst, UdpEngine
+from probers.process.loop import Loop
+from probers.publishing.record import ping_record
+
+LOST: Final = 1
+MAX_RATE: Final = 1000.0  # probes a second, of all targets together
+_TASKS: Final = {"tcp": "TCP_PING", "udp": "UDP_PING"}
+_EXAMPLE: Final = """\
+examples:
+  skeletonhunter-agent probe --engine tcp --to 10.0.0.7:22 --allow-cidr 10.0.0.0/8
+  skeletonhunter-agent probe --engine udp --to 10.0.0.7:65300 --key-file probe.key \\
+      --from 10.0.0.5:50001 --allow-cidr 10.0.0.0/8 --format json
+
+exit codes: 0 all probes were answered; 1 some were not; 2 wrong usage
+"""
+
+
+def run(argv: list[str]) -> int:
+    """Probe; returns the exit code. Raises UsageError."""
+    args = _parser().parse_args(argv)
+    for ip, _ in args.to:
+        if not any(IPv4Address(ip) in each for each in args.allow_cidr):
+            raise UsageError(f"--to {ip} is outside of --allow-cidr; add its network")
+    if len(args.to) * args.burst / args.interval > MAX_RATE:
+        raise UsageError(f"more than {MAX_RATE:g} probes a second; raise --interval")
+    summaries = {to: Summary(to) for to in args.to}
+    task = _TASKS[args.engine]
+
+    def on_done(burst: Burst) -> None:
+        summaries[burst.flow.dst].add(burst)
+        if args.format == "json":
+            print(json.dumps(ping_record(burst, 0.0, task)), flush=True)
+
+    failures: list[Exception] = []
+    loop = Loop(failures.append)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: loop.stop())
+    probe, close = _engine(args, loop, on_done)
+    _schedule(args, loop, probe)
+    try:
+        loop.run()
+    finally:
+        close()
+        loop.close()
+    if failures:
+        raise failures[0]
+    if args.format == "text":
+        for each in summaries.values():
+            print(each.line)
+    answered = all(each.sent and not each.lost for each in summaries.values())
+    return 0 if answered else LOST
+
+
+def _engine(
+    args: argparse.Namespace, loop: Loop, on_done: Callable[[Burst], None]
+) -> tuple[Callable[[FiveTuple, int], None], Callable[[], None]]:
+    """What probes, and what ends it."""
+    if args.engine == "tcp":
+        tcp = TcpEngine(loop, on_done, timeout_s=args.timeout)
+        return tcp.probe, tcp.close
+    key = read_probe_key(args.key_file)
+    sockets = SocketPool(loop, key, Responder(key, rate=1.0, burst=1.0), MAX_RATE, len(args.to) + 1)
+    udp = UdpEngine(loop, sockets, on_done, timeout_s=args.timeout)
+    return udp.probe, lambda: sockets.close_except(())
+
+
+def _schedule(
+    args: argparse.Namespace, loop: Loop, probe: Callable[[FiveTuple, int], None]
+) -> None:
+    """Probe all targets ``count`` times; stop when the last probes have had their time."""
+    flows = [FiveTuple(_own(args.source, to), to) for to in args.to]
+    first_ns, interval_ns = monotonic_ns(), int(args.interval * 1e9)
+    for turn in range(args.count):
+        for index, flow in enumerate(flows):
+            due_ns = first_ns + turn * interval_ns + index * interval_ns // len(flows)
+            loop.call_at(due_ns, partial(probe, flow, args.burst))
+    last_ns = first_ns + args.count * interval_ns
+    patience_s = args.timeout * (args.burst if args.engine == "tcp" else 1) + 0.1
+    loop.call_at(last_ns + int(patience_s * 1e9), loop.stop)
+
+
+def _own(source: Address, to: Address) -> Address:
+    """The address and source port that the kernel chooses where none is given; the same for all
+    probes of a target, since ECMP fixes the route per five-tuple."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            asked.bind(source)
+            asked.connect(to)
+        except OSError as why:
+            raise UsageError(f"from {source[0]}:{source[1]} to {to[0]}: {why.strerror}") from why
+        ip, port = asked.getsockname()
+        return str(ip), int(port)
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = make_parser(
+        "skeletonhunter-agent probe", "Probes some targets and says what they answer.", _EXAMPLE
+    )
+    add = made.add_argument
+    add("--engine", choices=sorted(_TASKS), required=True, help="udp: the target runs an agent "
+        "with the same key; tcp: any host, a closed port answers too")  # fmt: skip
+    add("--to", type=_address, action="append", required=True, metavar="IP:PORT",
+        help="repeatable")  # fmt: skip
+    add("--from", dest="source", type=_source, default=("0.0.0.0", 0), metavar="IP[:PORT]",  # noqa: S104  # the kernel chooses one
+        help="own address, and a fixed source port (default: the kernel's choice)")  # fmt: skip
+    add("--count", type=int, default=10, metavar="N", help="times (default %(default)s)")
+    add("--interval", type=positive, default=0.2, metavar="S", help="(default %(default)s)")
+    add("--burst", type=int, choices=range(1, 101), default=1, metavar="N",
+        help="probes at a time (default %(default)s)")  # fmt: skip
+    add("--timeout", type=positive, default=0.5, metavar="S", help="(default %(default)s)")
+    add("--allow-cidr", type=network, action="append", default=[IPv4Network("127.0.0.0/8")],
+        metavar="NET", help="may be probed, with 127.0.0.0/8; repeatable")  # fmt: skip
+    add("--key-file", metavar="PATH", help="the probe key, for udp")
+    add("--format", choices=("text", "json"), default="text", help="json: a record per line")
+    return made
+
+
+def _address(text: str) -> Address:
+    ip, _, port = text.rpartition(":")
+    try:
+        if 1 <= int(port) <= 65535:
+            return str(IPv4Address(ip)), int(port)
+    except (ValueError, AddressValueError):
+        pass
+    raise argparse.ArgumentTypeError(f"{text!r} is not IP:PORT, as 10.0.0.7:22")
+
+
+def _source(text: str) -> Address:
+    ip, colon, port = text.partition(":")
+    return _address(text) if colon else (_address(f"{ip}:1")[0], int(port or 0))
+
+
+def main(argv: list[str]) -> int:
+    """``run``, with wrong usage as one line."""
+    try:
+        return run(argv)
+    except UsageError as why:
+        print(f"skeletonhunter-agent probe: {why}", file=sys.stderr)
+        return 2
