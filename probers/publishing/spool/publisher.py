@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from probers.process.log import log_event
 from probers.publishing.frames import Frame
-from probers.publishing.publisher import PublishError
+from probers.publishing.publisher import Publisher, PublishError
 from probers.publishing.spool.spool import Spool
 from schemas import topics
 
@@ -32,12 +32,8 @@ _FIRST_TRY_S: Final = 1.0  # after a delivery that failed; longer after each fur
 _LONGEST_TRY_S: Final = 30.0
 
 
-class ConfirmingPublisher(Protocol):
+class ConfirmingPublisher(Publisher, Protocol):
     """A publisher that says of each message whether it was delivered."""
-
-    counts: Counter[str]
-
-    def connect(self, timeout_s: float) -> None: ...
 
     def publish(
         self,
@@ -47,11 +43,8 @@ class ConfirmingPublisher(Protocol):
         content_type: str,
         headers: Mapping[str, bytes] | None = None,
         on_delivered: OnDelivered | None = None,
-    ) -> bool: ...
-
-    def poll(self) -> None: ...
-
-    def close(self, timeout_s: float) -> int: ...
+    ) -> bool:
+        """As ``Publisher``; ``on_delivered(whether)`` is called once, by ``poll`` or ``close``."""
 
 
 class SpooledPublisher:
