@@ -26,6 +26,7 @@ Trials = tuple[int, int]  # right ones, of all
 #: Verdicts in docs/scorecard/results.jsonl by what they name and say, those that the default
 #: strategy gave while nothing else was broken and while something was. No lossy switch was ever
 #: among several faults there, so those that were named by mistake count against all of them.
+#: ``python -m evaluation.scorecard.verdict_counts`` prints both tables.
 TRIALS: Final[dict[tuple[str, Symptom], tuple[Trials, Trials]]] = {
     ("agent", "agent_down"): ((70, 70), (70, 70)),
     ("agent", "agent_starved"): ((50, 50), (50, 50)),
@@ -45,10 +46,13 @@ TRIALS: Final[dict[tuple[str, Symptom], tuple[Trials, Trials]]] = {
 #: Verdicts of the same results whose component no probe tells from others of its tie set: how often
 #: the first member was the culprit, of how many.
 FIRST_RIGHT: Final[dict[tuple[str, Symptom], tuple[int, int]]] = {
-    ("container", "unconnectivity"): (55, 55), ("rnic", "high_latency"): (121, 121),
-    ("rnic", "loss"): (38, 91), ("rnic", "unconnectivity"): (242, 254),
+    ("container", "unconnectivity"): (55, 55),
+    ("rnic", "high_latency"): (121, 121),
+    ("rnic", "loss"): (38, 91),
+    ("rnic", "unconnectivity"): (242, 254),
+    ("switch", "unconnectivity"): (1, 1),
     ("vswitch", "high_latency"): (197, 197),
-}  # fmt: skip
+}
 
 
 def jeffreys(right: float, trials: float) -> float:

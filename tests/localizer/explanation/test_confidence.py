@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -19,7 +18,8 @@ from builders.simulated_fabrics import (
 )
 from scipy import stats
 
-from localizer.explanation.confidence import TRIALS, by_rule, cap, jeffreys, share_out
+from evaluation.scorecard.verdict_counts import RESULTS, first_right, pipeline_rows, trials
+from localizer.explanation.confidence import FIRST_RIGHT, TRIALS, by_rule, cap, jeffreys, share_out
 from localizer.explanation.issue_types import IssueFeatures, of_members
 from localizer.incidents.tracked_incident import TrackedIncident
 from localizer.verdicts.build import corrected
@@ -27,7 +27,6 @@ from localizer.verdicts.verdict import Verdict
 from schemas.documents.incident import SMALLEST_P, Incident, Symptom
 from testbed.scoring.score import score
 
-RESULTS = Path(__file__).parents[3] / "docs" / "scorecard" / "results.jsonl"
 SEEDS = range(900, 908)  # neither the scorecard's nor those of the constants
 RNIC = ["rnic:r", "link:rnic:r|tor:t"]
 
@@ -64,24 +63,12 @@ def test_the_confidence_of_a_rule_grows_with_its_witnesses() -> None:
 
 
 def test_caps_are_what_the_scorecard_supports() -> None:
-    """Not above the upper end of what its verdicts of the kind say, and of no more of them."""
-    counted: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
-    group = dict.fromkeys(("tor", "agg", "spine"), "switch")
-    for line in RESULTS.read_bytes().splitlines():
-        row = msgspec.json.decode(line)
-        if row["type"] == "pipeline" and row["strategy"] == "hypothesis":
-            named = [(f["named"], f["symptom"], 1) for f in row["faults"] if f["found"]]
-            for name, symptom, right in [
-                *named, *((f["component"], f["symptom"], 0) for f in row["false"])
-            ]:  # fmt: skip
-                kind = name.partition(":")[0]
-                both = counted[group.get(kind, kind), symptom]
-                both[0] += right
-                both[1] += 1
-    for (kind, symptom), trials in TRIALS.items():
-        right, every = counted[kind, symptom]
-        assert max(n for _, n in trials) <= every, (kind, symptom)
-        assert max(right for right, _ in trials) <= right, (kind, symptom)
+    """The counts are those of its results, and no cap is above the upper end of what they say."""
+    rows = list(pipeline_rows(RESULTS))
+    assert trials(rows) == TRIALS
+    assert first_right(rows) == FIRST_RIGHT
+    for (kind, symptom), counts in TRIALS.items():
+        right, every = map(sum, zip(*counts, strict=True))
         upper = stats.beta.ppf(0.975, right + 0.5, every - right + 0.5)
         name = "tor" if kind == "switch" else kind
         assert cap(name, symptom, alone=False) <= upper, (kind, symptom)  # type: ignore[arg-type]
