@@ -28,30 +28,30 @@ Trials = tuple[int, int]  # right ones, of all
 #: among several faults there, so those that were named by mistake count against all of them.
 #: ``python -m evaluation.scorecard.verdict_counts`` prints both tables.
 TRIALS: Final[dict[tuple[str, Symptom], tuple[Trials, Trials]]] = {
-    ("agent", "agent_down"): ((70, 70), (70, 70)),
-    ("agent", "agent_starved"): ((50, 50), (50, 50)),
-    ("agent", "clock_skewed"): ((50, 50), (50, 50)),
-    ("container", "unconnectivity"): ((20, 20), (35, 35)),
-    ("host", "high_latency"): ((40, 40), (77, 77)),
-    ("link", "loss"): ((140, 140), (289, 298)),
-    ("link", "unconnectivity"): ((40, 40), (47, 47)),
-    ("rnic", "high_latency"): ((40, 40), (81, 81)),
-    ("rnic", "loss"): ((40, 40), (51, 56)),
-    ("rnic", "unconnectivity"): ((120, 120), (134, 134)),
-    ("switch", "high_latency"): ((20, 20), (32, 32)),
-    ("switch", "loss"): ((40, 40), (40, 70)),
-    ("switch", "unconnectivity"): ((45, 45), (27, 27)),
-    ("vswitch", "high_latency"): ((85, 85), (112, 112)),
+    ("agent", "agent_down"): ((28, 28), (28, 28)),
+    ("agent", "agent_starved"): ((18, 18), (18, 18)),
+    ("agent", "clock_skewed"): ((18, 18), (18, 18)),
+    ("container", "unconnectivity"): ((13, 13), (18, 18)),
+    ("host", "high_latency"): ((26, 26), (36, 36)),
+    ("link", "loss"): ((160, 160), (253, 256)),
+    ("link", "unconnectivity"): ((26, 26), (42, 42)),
+    ("rnic", "high_latency"): ((26, 26), (48, 48)),
+    ("rnic", "loss"): ((44, 44), (22, 22)),
+    ("rnic", "unconnectivity"): ((89, 89), (68, 68)),
+    ("switch", "high_latency"): ((13, 13), (17, 17)),
+    ("switch", "loss"): ((36, 36), (36, 36)),
+    ("switch", "unconnectivity"): ((38, 38), (15, 15)),
+    ("vswitch", "high_latency"): ((54, 54), (57, 57)),
 }
 #: Verdicts of the same results whose component no probe tells from others of its tie set: how often
 #: the first member was the culprit, of how many.
 FIRST_RIGHT: Final[dict[tuple[str, Symptom], tuple[int, int]]] = {
-    ("container", "unconnectivity"): (55, 55),
-    ("rnic", "high_latency"): (121, 121),
-    ("rnic", "loss"): (38, 91),
-    ("rnic", "unconnectivity"): (242, 254),
+    ("container", "unconnectivity"): (31, 31),
+    ("rnic", "high_latency"): (74, 74),
+    ("rnic", "loss"): (20, 66),
+    ("rnic", "unconnectivity"): (146, 157),
     ("switch", "unconnectivity"): (1, 1),
-    ("vswitch", "high_latency"): (197, 197),
+    ("vswitch", "high_latency"): (111, 111),
 }
 
 
