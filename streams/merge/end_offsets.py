@@ -22,8 +22,8 @@ class EndOffsets:
     All partitions are asked at once, so leaders that are down cost one time-out and not one each.
     """
 
-    def __init__(self, kafka: Mapping[str, Any]) -> None:
-        self._kafka = dict(kafka)
+    def __init__(self, kafka: Mapping[str, Any], timeout_s: float = _TIMEOUT_S) -> None:
+        self._kafka, self._timeout_s = dict(kafka), timeout_s
         self._admin: AdminClient | None = None
         self._lock = threading.Lock()  # stages query concurrently; ``close`` waits for the answer
 
@@ -37,7 +37,7 @@ class EndOffsets:
         with self._lock:
             if self._admin is None:
                 self._admin = AdminClient({**self._kafka, "log_level": 2})
-            return _end_offsets(self._admin, topic, partitions)
+            return _end_offsets(self._admin, topic, partitions, self._timeout_s)
 
     def close(self) -> None:
         """Close the connection."""
@@ -45,11 +45,13 @@ class EndOffsets:
             self._admin = None
 
 
-def _end_offsets(admin: AdminClient, topic: str, partitions: list[int]) -> dict[int, int]:
+def _end_offsets(
+    admin: AdminClient, topic: str, partitions: list[int], timeout_s: float
+) -> dict[int, int]:
     newest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     asked = {TopicPartition(topic, each): newest for each in partitions}
     found = {}
-    for place, answer in admin.list_offsets(asked, request_timeout=_TIMEOUT_S).items():
+    for place, answer in admin.list_offsets(asked, request_timeout=timeout_s).items():
         try:
             found[place.partition] = answer.result().offset
         except KafkaException as why:

@@ -14,6 +14,7 @@ from streams.merge.end_offsets import EndOffsets
 
 pytestmark = pytest.mark.anyio
 NAME = topics.PINGS.name
+PATIENCE_S = 60.0  # a busy machine may not answer within the two seconds of a worker
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def producer() -> Iterator[Producer]:
 
 async def test_end_offsets_are_current(producer: Producer) -> None:
     broker = next(iter(producer.list_topics(timeout=60).brokers.values()))
-    ends = EndOffsets({"bootstrap.servers": f"{broker.host}:{broker.port}"})
+    ends = EndOffsets({"bootstrap.servers": f"{broker.host}:{broker.port}"}, PATIENCE_S)
     assert await ends.query(NAME, {0, 1}) == {0: 0, 1: 0}
     producer.produce(NAME, b"x", partition=1)
     assert producer.flush(10) == 0
@@ -36,14 +37,14 @@ async def test_end_offsets_are_current(producer: Producer) -> None:
 
 async def test_a_partition_without_a_leader_is_absent(producer: Producer) -> None:
     broker = next(iter(producer.list_topics(timeout=60).brokers.values()))
-    ends = EndOffsets({"bootstrap.servers": f"{broker.host}:{broker.port}"})
+    ends = EndOffsets({"bootstrap.servers": f"{broker.host}:{broker.port}"}, PATIENCE_S)
     assert await ends.query(NAME, {0, 99}) == {0: 0}
     ends.close()
 
 
 async def test_it_connects_again_after_its_end(producer: Producer) -> None:
     broker = next(iter(producer.list_topics(timeout=60).brokers.values()))
-    ends = EndOffsets({"bootstrap.servers": f"{broker.host}:{broker.port}"})
+    ends = EndOffsets({"bootstrap.servers": f"{broker.host}:{broker.port}"}, PATIENCE_S)
     assert await ends.query(NAME, []) == {}
     assert await ends.query(NAME, [1]) == {1: 0}
     ends.close()
