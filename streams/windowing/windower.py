@@ -79,13 +79,15 @@ class Windower:
         self.counts.records += len(pings)
         self._clocks.tick(arrival_ns)
         self._next_offset = max(self._next_offset, int(pings.offset.max()) + 1)
-        kept = np.zeros(len(pings), bool) if spooled is None else spooled
-        by = None if sender is None else sender[~kept]
-        self._clocks.observe(pings.source[~kept], pings.time_ns[~kept], by)
+        if spooled is None:
+            self._clocks.observe(pings.source, pings.time_ns, sender)
+        else:
+            by = None if sender is None else sender[~spooled]
+            self._clocks.observe(pings.source[~spooled], pings.time_ns[~spooled], by)
         second = pings.time_ns // SECOND
         inside = allowed = self._clocks.allowed(pings.time_ns)
         if self._next_s is None:
-            inside = inside & ~kept
+            inside = inside if spooled is None else inside & ~spooled
         else:
             inside = (second >= self._next_s) & (pings.time_ns <= self._clocks.future_ns)
         if not inside.all():

@@ -12,7 +12,7 @@ from schemas.documents.incident import Incident
 from schemas.documents.times import rfc3339
 
 EVERY_S, PROBES, FAULT_S = 25, 20, 103
-CLUSTER = Cluster(hosts=8, rails=1)
+CLUSTER = Cluster(hosts=8, rails=2)
 
 
 def judged_bursts(fails: Callable[[Path], bool], upto_s: int) -> list[Incident]:
@@ -36,7 +36,7 @@ def to_c2(p: Path) -> bool:
 
 def test_the_first_host_that_loses_probes_is_not_blamed_while_the_others_have_sent_none() -> None:
     found = judged_bursts(to_c2, upto_s=FAULT_S + 60)
-    assert {component for each in found for component in each.tie_set} & {"host:h1"} == set()
+    assert not [name for each in found for name in each.tie_set if name.startswith("host:")]
     (incident,) = newest(found)
     assert incident.component == "container:c2"
 

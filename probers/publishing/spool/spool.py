@@ -32,7 +32,8 @@ class SpoolLimits:
     """How much a spool keeps.
 
     max_bytes      of all segments; max_age_s: of a message; max_messages: of those not done
-    segment_bytes  a segment is closed when it is as large
+    segment_bytes  a segment is closed when it is as large, or a sixteenth of max_bytes: the oldest
+                   segment is what a full spool drops
     empty_bytes    or already now, when all its messages are done: it is deleted before the kernel
                    has written it to the disk
     """
@@ -56,6 +57,7 @@ class Spool:
     def __init__(self, folder: Path, limits: SpoolLimits | None = None) -> None:
         """Open the folder, or make it; raises SpoolError. One process has it at a time."""
         self._limits = limits or SpoolLimits()
+        self._segment_bytes = min(self._limits.segment_bytes, self._limits.max_bytes // 16)
         self._folder = folder
         self._mutex = threading.Lock()
         self.lost: Counter[str] = Counter()
@@ -105,7 +107,7 @@ class Spool:
         with self._mutex:
             self._bound(len(raw), now_ns)
             try:
-                if self._active is None or self._active.size >= self._limits.segment_bytes:
+                if self._active is None or self._active.size >= self._segment_bytes:
                     self._active = Segment(self._folder, self._next)
                     self._segments.append(self._active)
                 number = self._active.append(raw, now_ns)

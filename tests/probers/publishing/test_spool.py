@@ -102,6 +102,12 @@ def test_the_oldest_messages_are_dropped_when_the_bytes_are_used_up(tmp_path: Pa
     assert spool.lost["disk"] == 0, "it was counted when it was dropped"
 
 
+def test_a_small_spool_that_is_full_drops_a_part_of_itself(tmp_path: Path) -> None:
+    spool = filled(tmp_path, 100, SpoolLimits(max_bytes=20_000), size=1000)
+    assert 16 <= spool.left <= 20
+    assert spool.left + spool.lost["full"] == 100
+
+
 def test_the_number_of_messages_is_bounded_as_memory_is(tmp_path: Path) -> None:
     spool = filled(tmp_path, 100, SpoolLimits(max_messages=10, segment_bytes=200))
     assert spool.left <= 10
