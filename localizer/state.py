@@ -14,7 +14,7 @@ from localizer.baselines.cadence import Cadence
 from localizer.baselines.drift import DriftBaseline
 from localizer.baselines.hosts import HostActivity
 from localizer.baselines.latency import FEATURES, LatencyBaseline
-from localizer.baselines.loss import ClassLoss, LossBaseline
+from localizer.baselines.loss import ClassLoss, LossBaseline, Probation
 from localizer.baselines.pane_history import PaneHistory
 from localizer.baselines.source_weights import bounded
 from localizer.baselines.sparse_latency import SparseLatency
@@ -71,6 +71,7 @@ class FabricState:
         self.sparse_latency = SparseLatency(options.baselines.sparse_latency)
         self.drift = DriftBaseline(options.baselines.drift)
         self.background = LossBaseline(options.baselines.loss)
+        self.probation = Probation(options.baselines.loss)
         self.class_loss = ClassLoss(options.baselines.class_loss)
         self.hosts = HostActivity(options.baselines.hosts)
         self._columns = PathColumns()

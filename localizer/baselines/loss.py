@@ -6,6 +6,7 @@ above the class's own past, not in the difference to other classes.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,6 +28,8 @@ class LossBaselineParameters:
     least_expected   losses that must be expected of a component for its dispersion to count
     dispersion_step  weight of the newest pane in the dispersion
     most_dispersed   one pane counts for no more than this ratio
+    probation_s      a pane is learnt so much later, and not if a verdict says meanwhile that
+                     something lost packets then; the first ones of all are learnt at once
     """
 
     memory_s: float = parameter(
@@ -47,9 +50,55 @@ class LossBaselineParameters:
     most_dispersed: float = parameter(
         100.0, unit="1", source="chosen: pytest tests/localizer/baselines (one wild pane)"
     )
+    probation_s: int = parameter(
+        60, unit="s", source="chosen: most losses of 5 % in one direction are named by then"
+    )
 
 
 DEFAULT: Final = LossBaselineParameters()
+
+
+@dataclass(frozen=True, slots=True)
+class HealthyLoss:
+    """Counts of a second without loss verdicts, for the loss baseline.
+
+    sent, lost              of the fabric [count]
+    class_sent, class_lost  (K,) pooled per observability class [count]
+    """
+
+    sent: float
+    lost: float
+    class_sent: F64
+    class_lost: F64
+
+
+class Probation:
+    """Seconds that seem healthy, until they are old enough to be learnt.
+
+    A fault that is not named yet would raise the dispersion so that it is never named.
+    """
+
+    def __init__(self, parameters: LossBaselineParameters = DEFAULT) -> None:
+        self._probation_s = parameters.probation_s
+        self._waiting: deque[tuple[int, HealthyLoss]] = deque()
+        self._first_s: int | None = None
+
+    def add(self, second: int, healthy: HealthyLoss) -> list[HealthyLoss]:
+        """Add a second; returns those that may be learnt now, oldest first."""
+        if self._first_s is None:
+            self._first_s = second
+        known = second - self._first_s >= self._probation_s
+        self._waiting.append((second, healthy))
+        learnt_until = second - self._probation_s * known
+        out = []
+        while self._waiting and self._waiting[0][0] <= learnt_until:
+            out.append(self._waiting.popleft()[1])
+        return out
+
+    def drop_since(self, second: int) -> None:
+        """Something has lost packets since then: these seconds were not healthy."""
+        while self._waiting and self._waiting[-1][0] >= second:
+            self._waiting.pop()
 
 
 class LossBaseline:

@@ -57,7 +57,7 @@ class IncidentTracker:
         close  whether calm may close incidents: not where nothing could be measured
         """
         changed: list[TrackedIncident] = []
-        matched: set[str] = set()
+        matched = self._confirmed(second, [verdict for verdict, _ in seen if verdict.crowded])
         for verdict, impact in seen:
             found = self._match(second, verdict, impact, matched)
             for tracked in [*found, *self._add_children(verdict)]:
@@ -133,7 +133,10 @@ class IncidentTracker:
         unmatched = (each for each in mine if each.incident_id not in matched)
         if narrower := matching.explained(unmatched, verdict, second, self._parameters):
             return self._rename(second, narrower, verdict, impact, matched)
-        renamed = matching.under_another_name(mine, verdict, self._parameters)
+        others = mine if not verdict.crowded else [
+            each for each in mine if each.incident_id not in matched
+        ]  # fmt: skip
+        renamed = matching.under_another_name(others, verdict, self._parameters)
         if renamed is not None:
             return self._stray(second, renamed, verdict, impact, matched)
         tracked = TrackedIncident(
@@ -148,6 +151,16 @@ class IncidentTracker:
         self._incidents.append(tracked)
         matched.add(tracked.incident_id)
         return [tracked]
+
+    def _confirmed(self, second: int, verdicts: list[Verdict]) -> set[str]:
+        """Ids of the incidents that some verdicts name."""
+        found = set()
+        for verdict in verdicts:
+            mine = (each for each in self._incidents if each.verdict.family == verdict.family)
+            known = matching.same(mine, verdict, second, self._parameters)
+            if known is not None:
+                found.add(known.incident_id)
+        return found
 
     def _refresh(
         self,

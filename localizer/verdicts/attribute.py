@@ -56,8 +56,10 @@ class Candidate:
     counts    (P,) paths that are left, measured, and in the scope of the attribution
     rows      (P,) those among them that cross the class, without bad paths that another explains
     clear     (P,) see ``Unclaimed``
+    control   (P,) paths that are left and measured, and cross nothing that the strategy blames
     owner     (P,) number of the attribution that explains most of each path's trouble; -1: none
     culprits  how many the strategy blames
+    stood     how many culprits stood before this one, in shorter windows too
     """
 
     attribution: Attribution
@@ -65,8 +67,10 @@ class Candidate:
     counts: Bool
     rows: Bool
     clear: Bool
+    control: Bool
     owner: I64
     culprits: int
+    stood: int
 
 
 class Over:
@@ -119,6 +123,7 @@ def attribute(
     owner = owners(groups, attributions, latency=evidence.latency)
     measured, left, clear = policy.measured(), unclaimed.left, unclaimed.clear
     blamed = unclaimed.culprits
+    control = left & measured & ~crossing(groups, attributions)
     verdicts: list[Verdict] = []
     lone: list[Verdict] = []
     for number, attribution in enumerate(attributions):
@@ -126,7 +131,9 @@ def attribute(
         counts = left & measured & scope
         rows = counts & (share > 0) & ~(evidence.bad & (owner != number))
         culprits = len(attributions)
-        candidate = Candidate(attribution, share, counts, rows, clear, owner, culprits)
+        candidate = Candidate(
+            attribution, share, counts, rows, clear, control, owner, culprits, blamed
+        )
         finding = policy.validate(candidate)
         if finding is None:
             continue
@@ -138,6 +145,14 @@ def attribute(
         (lone if verdict.lone_witness else verdicts).append(verdict)
     rest = replace(unclaimed, left=left, clear=clear, culprits=blamed)
     return verdicts or lone[:1], rest
+
+
+def crossing(groups: Classes, attributions: list[Attribution]) -> Bool:
+    """(P,) paths that cross, perhaps, what is blamed."""
+    out = np.zeros(groups.paths, bool)
+    for each in attributions:
+        out |= groups.share(each.column) > 0
+    return out
 
 
 def owners(groups: Classes, attributions: list[Attribution], *, latency: bool) -> I64:

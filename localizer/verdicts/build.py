@@ -58,7 +58,7 @@ class Finding:
     lof      median Local Outlier Factor of the bad paths; None where there is none
     drifted  how far, of a slow drift
     renewal_s  seconds in which the evidence renews itself
-    contains  see ``Verdict``
+    contains, crowded  see ``Verdict``
     """
 
     symptom: Symptom
@@ -71,6 +71,7 @@ class Finding:
     drifted: Drifted | None = None
     renewal_s: int = 1
     contains: frozenset[str] | None = None
+    crowded: bool = False
 
 
 def build(
@@ -139,7 +140,7 @@ def _named(
         direction=_direction(alarm, attribution), instead_of=instead_of,
         alternatives=alternatives, drifted=finding.drifted,
         five_tuples=_five_tuples(alarm, attribution), renewal_s=finding.renewal_s,
-        contains=finding.contains,
+        contains=finding.contains, crowded=finding.crowded,
     )  # fmt: skip
 
 

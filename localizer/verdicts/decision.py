@@ -10,27 +10,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from localizer.baselines.loss import HealthyLoss
 from localizer.detectors.latency import LatencyDeviation
 from localizer.state import FabricState
 from localizer.suppression.log import Suppression
 from localizer.verdicts.verdict import Verdict
 
 Bool = npt.NDArray[np.bool_]
-F64 = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class HealthyLoss:
-    """Counts of a second without loss verdicts, for the loss baseline.
-
-    sent, lost            of the fabric [count]
-    class_sent, class_lost  (K,) pooled per observability class [count]
-    """
-
-    sent: float
-    lost: float
-    class_sent: F64
-    class_lost: F64
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +52,12 @@ def apply(state: FabricState, second: int, decision: Decision) -> list[Verdict]:
     state.suppression_log.add(decision.suppressed, second)
     if decision.silent_scopes is not None:
         state.silent_scopes = set(decision.silent_scopes)
-    if (healthy := decision.healthy) is not None:
-        state.background.learn(healthy.sent, healthy.lost, healthy.class_sent, healthy.class_lost)
+    for verdict in decision.verdicts:
+        if verdict.family == "reachability":
+            state.probation.drop_since(verdict.first_s)
+    if decision.healthy is not None:
+        for each in state.probation.add(second, decision.healthy):
+            state.background.learn(each.sent, each.lost, each.class_sent, each.class_lost)
     state.note_many_culprits(second, decision.unsettled, decision.crowded)
     if decision.deviation is not None:
         state.deviation = decision.deviation

@@ -30,11 +30,15 @@ class ContainmentParameters:
     least_inside  classes inside a class that make the question sensible
     worst         share of them that may be the cause
     certain       share from which on a path counts as crossing a class
+    denied_nats   paths that certainly cross none of these deny that all of it loses: so much
+    far_less      likelier lose they this part of it
     """
 
     least_inside: int = parameter(3, unit="classes", source=_CHOSEN)
     worst: float = parameter(0.4, unit="1", source=_CHOSEN)
     certain: float = parameter(0.5, unit="1", source=_CHOSEN)
+    denied_nats: float = parameter(3.0, unit="nat", source="chosen: twenty times less likely")
+    far_less: float = parameter(0.33, unit="1", source=_CHOSEN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,7 @@ class Verdict:
     untraced             routes that are not known; None: all that matter are
     hosts       of a scope outage: its hosts
     renewal_s   seconds in which its evidence renews itself: less often it cannot be seen again
+    crowded     its window holds many culprits, and each has bad paths of its own
     measured    what probes show; None for a verdict by rule
     restored    evidence that a former process wrote, which is written again as it is
     """
@@ -148,6 +149,7 @@ class Verdict:
     untraced: Untraced | None = None
     hosts: list[str] = field(default_factory=list)
     renewal_s: int = 1
+    crowded: bool = False
     measured: Measured | None = None
     restored: dict[str, object] | None = None
 

@@ -78,11 +78,21 @@ def of_a_few(
         worst = inside[np.argsort(-_excess(groups, evidence, rows)[inside], kind="stable")[:few]]
         others = columns[(columns != column) & ~np.isin(columns, inside)]
         forward, reverse = groups.rows(rows, np.concatenate([worst, others]))
-        crossed = (forward + reverse) >= 2 * parameters.certain
+        crossings = forward + reverse
+        crossed = crossings >= 2 * parameters.certain
         apart = np.asarray(crossed.sum(axis=1)).ravel() == 0
         n, k = float(share[apart] @ sent[apart]), float(share[apart] @ lost[apart])
         if n > 0 and rate > evidence.background:
             out[column] = loss.log_likelihood_ratio(k, n, rate, evidence.background) < 0
+        # Of untraced paths most cross the worst links perhaps: few are certainly apart from them.
+        apart = np.asarray((crossings > 0).sum(axis=1)).ravel() == 0
+        n, k = float(share[apart] @ sent[apart]), float(share[apart] @ lost[apart])
+        own = np.asarray(crossed[:, len(worst) :].sum(axis=1)).ravel() == 0
+        rate = float(share[own] @ lost[own]) / max(float(share[own] @ sent[own]), 1.0)
+        less = max(evidence.background, parameters.far_less * rate)
+        if n > 0 and rate > less:
+            denied = loss.log_likelihood_ratio(k, n, rate, less) < -parameters.denied_nats
+            out[column] |= denied
     return out
 
 

@@ -93,7 +93,7 @@ class LossPolicy:
         if share is None:
             return None
         n, k = self._counts(share * rows)
-        healthy = self._healthy(candidate.attribution.column)
+        healthy = self._healthy(candidate, n, k)
         if not self._by_itself(share * rows, share * (rows & candidate.clear), healthy):
             return None
         if alarm.groups.directed[candidate.attribution.column] and not self._above_its_ends(
@@ -101,7 +101,10 @@ class LossPolicy:
         ):
             return None
         rates = k / alarm.window_s, min(healthy * n, k) / alarm.window_s
-        recency = Recency(state, at, alarm.window_s, sent, self.before.clear)
+        elsewhere = self.before.clear
+        if candidate.culprits > self._parameters.few_culprits:
+            elsewhere = elsewhere & candidate.control
+        recency = Recency(state, at, alarm.window_s, sent, elsewhere)
         if not recency.still_loses(share * (rows & self.before.clear), *rates, healthy):
             return Over()
         bad = rows & alarm.evidence.bad
@@ -130,6 +133,7 @@ class LossPolicy:
             float(loss.excess_p_values(np.array([k]), np.array([n]), state.background.rate)[0]),
             effect, at - since_s + 1, lone, renewal_s=self._renewal_s(k, candidate.culprits),
             contains=self.containment.names(candidate.attribution.column),
+            crowded=candidate.culprits > self._parameters.few_culprits,
         )  # fmt: skip
 
     def _contradicted(self, probing: Bool, since_s: int) -> bool:
@@ -142,8 +146,11 @@ class LossPolicy:
     def significant_share(self, candidate: Candidate) -> F64 | None:
         """(P,) weights of the paths that show the loss significantly: of a link first those that
         cross it for certain, then all by their shares, then those that certainly cross it in one
-        direction; None: nothing does."""
-        state, rows = self.state, candidate.rows
+        direction; None: nothing does.
+
+        Source  Benjamini & Hochberg 1995: as one of many that stand, it may be so many times as
+                probable by chance
+        """
         column, groups = candidate.attribution.column, self.alarm.groups
         risen = candidate.share
         options = [(candidate.share, self.level)]
@@ -155,12 +162,26 @@ class LossPolicy:
             if self._among_many:
                 risen, options = options[0][0], options[:1]
             options += [(each, self.level_one_way) for each in ways]
+        if candidate.stood >= self._parameters.few_culprits:
+            joint = self._parameters.significant * self._of_the_whole(candidate)
+            many = candidate.stood + 1
+            options += [(share, max(level * many, joint)) for share, level in options]
         for share, level in options:
-            n, k = self._counts(share * rows)
-            parameters = state.options.detectors.loss
-            if loss.alarming(np.array([n]), np.array([k]), state.background, level, parameters)[0]:
+            n, k = self._counts(share * candidate.rows)
+            if self._alarming(k, n, level):
                 return share
         return risen if self._has_risen(candidate, risen) else None
+
+    def _alarming(self, lost: float, sent: float, level: float) -> bool:
+        """Whether a loss is significant at a level, and material."""
+        parameters, background = self.state.options.detectors.loss, self.state.background
+        counts = np.array([sent]), np.array([lost])
+        return bool(loss.alarming(*counts, background, level, parameters)[0])
+
+    def _of_the_whole(self, candidate: Candidate) -> bool:
+        """Whether the losses of all paths show a culprit beside the others as clearly as an alarm
+        must: the paths that are left to it need not show it again."""
+        return candidate.attribution.p_value < self.level * len(self.alarm.groups.members)
 
     @property
     def _among_many(self) -> bool:
@@ -169,25 +190,45 @@ class LossPolicy:
 
     def _has_risen(self, candidate: Candidate, share: F64) -> bool:
         """Whether some of the paths of a class lose significantly more than in the past."""
-        if self.risen is None:
+        risen = self._risen(candidate)
+        if risen is None:
             return False
         parameters, groups = self.state.options.detectors.loss, self.alarm.groups
         column = candidate.attribution.column
         all_sent, _ = self._counts(candidate.share)
         n, k = self._counts(share * candidate.rows)
-        p = self.risen.p_value(column, k, n, n / max(all_sent, 1e-9))
+        p = risen.p_value(column, k, n, n / max(all_sent, 1e-9))
         open_now = not self.state.suspects.isdisjoint(groups.members[column])
         level = self._parameters.significant if open_now else self.level
-        return p < level and k > (self._healthy(column) + parameters.least_rise) * n
+        return p < level and k > (self._past(candidate) + parameters.least_rise) * n
 
     def _counts(self, weight: F64) -> tuple[float, float]:
         """Probes sent and lost in the window, weighted by (P,)."""
         return float((weight * self.alarm.sent).sum()), float((weight * self.alarm.lost).sum())
 
-    def _healthy(self, column: int) -> float:
-        """Loss that is expected of a class [1]."""
-        rate = self.state.background.rate
-        return rate if self.risen is None else max(rate, self.risen.rate(column))
+    def _healthy(self, candidate: Candidate, sent: float, lost: float) -> float:
+        """Loss that is expected of a class which lost so many probes [1]: that of its past, but not
+        where it is one of many that lose too much to be healthy, for however long."""
+        rate, risen = self.state.background.rate, self._risen(candidate)
+        material = (rate + self.state.options.detectors.loss.least_excess) * sent
+        if candidate.culprits <= self._parameters.few_culprits or lost <= material:
+            return self._past(candidate)
+        return rate if risen is None else rate * float(risen.common[candidate.attribution.column])
+
+    def _past(self, candidate: Candidate) -> float:
+        """Loss that is expected of a class by its past [1]."""
+        rate, risen = self.state.background.rate, self._risen(candidate)
+        return rate if risen is None else max(rate, risen.rate(candidate.attribution.column))
+
+    def _risen(self, candidate: Candidate) -> Rise | None:
+        """How the window compares with the past; of many culprits, beside the paths without any
+        where these are enough."""
+        if self.risen is None or candidate.culprits <= self._parameters.few_culprits:
+            return self.risen
+        n, k = self._counts(candidate.control.astype(np.float64))
+        if n < self.state.options.detectors.loss.prior_probes:
+            return self.risen
+        return self.risen.beside(k, n, self.state.background.rate)
 
     def _by_itself(self, share: F64, apart: F64, healthy: float) -> bool:
         """Whether a component loses also where nothing that was blamed before it can be the cause.

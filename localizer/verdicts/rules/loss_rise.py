@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -28,6 +28,7 @@ class Rise:
     above                 (K,) loss above that of the past [1]
     past_sent, past_lost  (K,) probes of the past, with those that the prior is worth
     common                (K,) factor by which the rest of the fabric loses more than before
+    rest_then             (K,) loss of the rest of the fabric in the past [1]
     dispersion            of the counts
     """
 
@@ -36,7 +37,17 @@ class Rise:
     past_sent: F64
     past_lost: F64
     common: F64
+    rest_then: F64
     dispersion: float
+
+    def beside(self, control_lost: float, control_sent: float, usual: float) -> Rise:
+        """The same where the rest of the fabric loses no more than a control group.
+
+        control_lost, control_sent  probes of paths that cross no culprit; usual: healthy loss [1]
+        Culprits that are found together must not pass for each other's background.
+        """
+        now = _rate(np.array(control_lost), np.array(control_sent), usual)
+        return replace(self, common=np.minimum(self.common, np.maximum(1.0, now / self.rest_then)))
 
     def or_else(self, other: Rise) -> Rise:
         """For each class the comparison with the smaller p-value."""
@@ -47,6 +58,7 @@ class Rise:
             np.where(take, other.past_sent, self.past_sent),
             np.where(take, other.past_lost, self.past_lost),
             np.where(take, other.common, self.common),
+            np.where(take, other.rest_then, self.rest_then),
             self.dispersion,
         )
 
@@ -114,7 +126,7 @@ def _rise(
     common = np.maximum(1.0, rest_now / rest_then)
     p = loss.rise_p_values(lost, sent, past_lost, past_sent, common, background.dispersion)
     above = lost / np.maximum(sent, 1e-9) - common * past_lost / past_sent
-    return Rise(p, above, past_sent, past_lost, common, background.dispersion)
+    return Rise(p, above, past_sent, past_lost, common, rest_then, background.dispersion)
 
 
 def older_past(lengths: list[int], window_s: int, gap: float) -> int:

@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from localizer.baselines.loss import HealthyLoss
 from localizer.detectors import loss
 from localizer.evidence import Evidence
 from localizer.fabric.observability import Classes
 from localizer.state import FabricState
 from localizer.verdicts.attribute import Unclaimed, attribute
 from localizer.verdicts.build import Alarm
-from localizer.verdicts.decision import Decision, HealthyLoss
+from localizer.verdicts.decision import Decision
 from localizer.verdicts.rules.containment import Containment
 from localizer.verdicts.rules.loss_policy import LossPolicy
 from localizer.verdicts.rules.loss_rise import PASTS, Rise, rise

@@ -418,3 +418,13 @@ def test_a_resolved_incident_that_is_restored_may_reopen() -> None:
     after.during(25, 27, verdict(first=25))
     assert [doc.state for doc in after.written] == ["ongoing"]
     assert {*after.newest} == {*before.newest}
+
+
+def test_one_of_many_culprits_is_not_taken_for_another_that_is_named_in_the_same_second() -> None:
+    """A window that names many gives each its own bad paths, whatever those of an incident were."""
+    for crowded, incidents in ((False, 1), (True, 2)):
+        story = Story().during(0, 3, verdict("tor:asw1", range(20)))
+        for second in range(4, 8):
+            both = verdict("tor:asw2", range(10, 20)), verdict("tor:asw1", range(10))
+            story.second(second, *(replace(each, crowded=crowded) for each in both))
+        assert len(story.newest) == incidents

@@ -47,6 +47,31 @@ def refuted(lost_of_link: dict[int, int]) -> bool:
     return bool(of_a_few(inside, evidence(groups, lost), blamed, PARAMETERS)[0])
 
 
+def untraced_and_lossy(certain_lost: int) -> bool:
+    """Whether a switch is refuted whose traced paths, one a link, lose by two links alone, beside
+    untraced ones that lose by any: of the other traced paths each loses so many."""
+    paths = LINKS + 64
+    shares = np.zeros((paths, LINKS + 1))
+    shares[:, 0] = 1.0
+    shares[:LINKS, 1:] = np.eye(LINKS)
+    shares[LINKS:, 1:] = 1 / LINKS
+    members = [["agg:a"], *([f"link:agg:a|tor:t{link}"] for link in range(LINKS))]
+    factored = FactoredIncidence.unfactored(sparse.csr_array(shares))
+    groups = Classes(
+        members, np.array([False, *([True] * LINKS)]), np.zeros(LINKS + 1, bool), factored
+    )
+    lost = np.full(paths, 5)
+    lost[:2], lost[2:LINKS] = 15, certain_lost
+    blamed = [Attribution(0, 0.25, 1e-9)]
+    inside = Containment(groups, np.ones(paths, bool))
+    return bool(of_a_few(inside, evidence(groups, lost), blamed, PARAMETERS)[0])
+
+
+def test_traced_paths_that_lose_nothing_count_more_than_untraced_ones_that_lose() -> None:
+    assert untraced_and_lossy(certain_lost=0)
+    assert not untraced_and_lossy(certain_lost=5)
+
+
 def test_two_lossy_links_of_eight_are_not_their_switch() -> None:
     assert refuted({2: 10, 5: 4})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,10 +33,23 @@ def test_the_older_past_skips_the_bin_in_which_the_trouble_may_have_begun() -> N
 
 def rise(p_values: list[float]) -> Rise:
     p = np.array(p_values)
-    return Rise(p, 0.01 - p, 100 * p, p, np.ones(len(p)), 1.0)
+    return Rise(p, 0.01 - p, 100 * p, p, np.ones(len(p)), np.full(len(p), 2e-4), 1.0)
 
 
 def test_of_two_pasts_the_one_that_tells_more_counts_class_by_class() -> None:
     better = rise([1e-9, 0.5, 0.1]).or_else(rise([1e-3, 1e-4, 0.1]))
     assert better.p_values.tolist() == [1e-9, 1e-4, 0.1]
     assert better.past_lost.tolist() == [1e-9, 1e-4, 0.1]
+
+
+def test_what_culprits_lose_does_not_count_as_the_rest_of_the_fabric() -> None:
+    alone = rise([0.5, 0.5])
+    many = Rise(
+        alone.p_values, alone.above, alone.past_sent, alone.past_lost, np.array([500.0, 1.5]),
+        alone.rest_then, 1.0,
+    )  # fmt: skip
+    clean = many.beside(control_lost=0.0, control_sent=1e6, usual=2e-4)
+    assert clean.common.tolist() == [1.0, 1.0]
+    congested = many.beside(control_lost=1e3, control_sent=1e6, usual=2e-4)
+    assert congested.common[0] == pytest.approx(5.0, rel=0.01)
+    assert congested.common[1] == 1.5  # never more than the whole rest says

@@ -58,10 +58,19 @@ def test_many_culprits_with_enough_evidence_each_are_named() -> None:
     assert settled(MANY, bad_paths=8 * MANY, losses=128 * MANY)
 
 
-def shows_loss(*, traced_losses: int, found_before: int) -> bool:
+def shows_loss(
+    *,
+    traced_losses: int,
+    found_before: int,
+    stood: int = 0,
+    level: float = 1e-9,
+    joint: float = 1.0,
+) -> bool:
     """Whether a link shows a loss of 20 in 1,000 probes of which so many are of traced paths.
 
     found_before  culprits that shorter windows named
+    stood         of this window too, before this one
+    level         largest p-value of a single culprit; joint: that of all paths together
     """
     crosses = np.arange(20) < 10  # path by path: traced over the link, or over it perhaps
     lost = np.where(crosses, traced_losses, 20 - traced_losses) / 10
@@ -71,17 +80,18 @@ def shows_loss(*, traced_losses: int, found_before: int) -> bool:
         background=SimpleNamespace(rate=1e-4, dispersion=1.0),
     )
     groups = SimpleNamespace(
-        directed=np.array([True]), certain=lambda _: (crosses, np.zeros(20, bool))
-    )
+        members=[["link:a|b"]], directed=np.array([True]),
+        certain=lambda _: (crosses, np.zeros(20, bool)),
+    )  # fmt: skip
     alarm = SimpleNamespace(groups=groups, sent=np.full(20, 50.0), lost=lost, window_s=240)
     everywhere = np.ones(20, bool)
     policy = LossPolicy(
-        cast("Any", state), 0, cast("Any", alarm), 1e-9, 1e-9, cast("Any", None),
+        cast("Any", state), 0, cast("Any", alarm), level, level, cast("Any", None),
         Unclaimed(everywhere, everywhere, found_before), None,
     )  # fmt: skip
     candidate = Candidate(
-        Attribution(0, 0.02, 1e-9), np.where(crosses, 1.0, 0.5), everywhere, everywhere,
-        everywhere, np.zeros(20, int), 1,
+        Attribution(0, 0.02, joint), np.where(crosses, 1.0, 0.5), everywhere, everywhere,
+        everywhere, ~everywhere, np.zeros(20, int), 1, stood,
     )  # fmt: skip
     return policy.significant_share(candidate) is not None
 
@@ -90,6 +100,21 @@ def test_where_many_culprits_are_found_a_link_must_lose_on_the_paths_traced_over
     assert shows_loss(traced_losses=0, found_before=0)
     assert not shows_loss(traced_losses=0, found_before=MANY)
     assert shows_loss(traced_losses=20, found_before=MANY)
+
+
+def test_the_more_culprits_stand_the_less_one_more_must_show() -> None:
+    """20 of 500 lost at a healthy 1e-4 have a p-value of 3e-45."""
+    p = 3e-45
+    assert not shows_loss(traced_losses=20, found_before=0, level=p / 10)
+    assert shows_loss(traced_losses=20, found_before=0, level=p / 10, stood=10)
+
+
+def test_what_all_paths_show_beside_many_the_rest_of_the_paths_need_not_show_again() -> None:
+    for joint, shown in ((1e-60, True), (1e-40, False)):
+        assert shows_loss(
+            traced_losses=20, found_before=0, level=1e-50, stood=MANY, joint=joint
+        ) is shown  # fmt: skip
+    assert not shows_loss(traced_losses=20, found_before=0, level=1e-50, stood=1, joint=1e-60)
 
 
 def waits(*, culprits: int, unsettled: int, since_s: int) -> bool:
@@ -110,7 +135,7 @@ def waits(*, culprits: int, unsettled: int, since_s: int) -> bool:
     )  # fmt: skip
     attribution = Attribution(0, 0.5, 1e-9)
     candidate = Candidate(
-        attribution, np.ones(1), paths, paths, paths, np.zeros(1, int), culprits
+        attribution, np.ones(1), paths, paths, paths, ~paths, np.zeros(1, int), culprits, 0
     )  # fmt: skip
     return policy.may_be_its_links(candidate, since_s)
 
