@@ -190,7 +190,7 @@ class Agent:
         return RequestExecutor(
             self.loop, own, self._engine.probe, self._tracer.trace, publish,
             self._control.close_unused,
-            facts=HostFacts(options.flow_table_command, limits), limits=limits,
+            facts=HostFacts(options.flow_table_commands, limits), limits=limits,
         )  # fmt: skip
 
     def _send_heartbeat(self, *, alive: bool) -> None:

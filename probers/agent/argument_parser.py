@@ -98,9 +98,9 @@ def parser() -> argparse.ArgumentParser:
     add("--request-rate", type=_not_negative, default=50.0, metavar="N",
         help="packets a second for the controller's requests; 0: it does none (default "
         "%(default)g)")  # fmt: skip
-    add("--flow-table-command", default="", metavar="COMMAND",
-        help="prints the flow table when the controller asks for it, without a shell; e.g. "
-        "'/usr/bin/ovs-appctl dpctl/dump-flows' (default: none)")  # fmt: skip
+    add("--flow-table-command", action="append", metavar="COMMAND",
+        help="prints a flow table when the controller asks for it, without a shell, repeatable; "
+        "e.g. '/usr/bin/ovs-ofctl --names dump-flows br0' (default: none)")  # fmt: skip
     add("--list-interval", type=positive, default=10.0, metavar="S",
         help="between readings of the list (default %(default)s)")  # fmt: skip
     add("--connect-timeout", type=positive, default=10.0, metavar="S",

@@ -51,7 +51,7 @@ class Options:
     max_rate: float
     answer_rate: float
     request_rate: float
-    flow_table_command: tuple[str, ...]
+    flow_table_commands: tuple[tuple[str, ...], ...]
     list_interval_s: float
     connect_timeout_s: float
     layer: Layer | None
@@ -101,7 +101,7 @@ def parse(argv: list[str] | None) -> Options:
         max_rate=args.max_rate,
         answer_rate=args.answer_rate,
         request_rate=args.request_rate,
-        flow_table_command=_command(args.flow_table_command),
+        flow_table_commands=tuple(map(_command, args.flow_table_command or ())),
         list_interval_s=args.list_interval,
         connect_timeout_s=args.connect_timeout,
         layer=_layer(args),
@@ -165,7 +165,7 @@ def _command(text: str) -> tuple[str, ...]:
         argv = tuple(shlex.split(text))
     except ValueError as why:
         raise UsageError(f"--flow-table-command {text!r}: {why}") from why
-    if argv and not (os.path.isabs(argv[0]) and os.access(argv[0], os.X_OK)):
+    if not argv or not (os.path.isabs(argv[0]) and os.access(argv[0], os.X_OK)):
         raise UsageError(
             f"--flow-table-command {text!r}: give the full path of a program and its arguments"
         )

@@ -98,6 +98,7 @@ class RequestExecutor:
     def list_changed(self) -> None:
         """The ping list is another one, or is lost: what it does not permit any more ends."""
         own = self._own()
+        self._facts.learn_rnics({each.real_ip for each in own.document.endpoints})
         for running in list(self._running.values()):
             why = refusal(running.request, own, Load(), self._limits)
             if why is not None:
@@ -167,7 +168,7 @@ class RequestExecutor:
             self._turn(running, self._now())
 
     def _without(self, request: Request) -> str | None:
-        if request.kind == "flow_table" and not self._facts.command:
+        if request.kind == "flow_table" and not self._facts.commands:
             return "no --flow-table-command is configured on this host"
         return None
 
@@ -243,6 +244,8 @@ class RequestExecutor:
 
         def add() -> None:
             running.results += 1
+            if running.flow_table:  # the one before is in no evidence yet: each has its own
+                self._publish(running.evidence("running", self._wall()))
             running.flow_table, running.truncated = text, cut
 
         self._loop.post(add)

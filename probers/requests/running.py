@@ -51,7 +51,7 @@ class Running:
             return len(self.flows) * self.request.count
         if self.request.kind == "traceroute":
             return len(self.flows)
-        return self.request.count if self.request.kind == "counters" else 1
+        return self.request.count
 
     @property
     def spacing_ns(self) -> int:
@@ -91,8 +91,9 @@ class Running:
         request = self.request
         found = Evidence(
             request_id=request.request_id, kind=request.kind, node_sn=request.node_sn,
-            fabric=request.fabric, number=self.number, time=rfc3339(now_ns), state=state,
-            reason=reason, sent=self.sent, answered=self.answered, left_out=self.left_out,
+            fabric=request.fabric, incident_id=request.incident_id, number=self.number,
+            time=rfc3339(now_ns), state=state, reason=reason, sent=self.sent,
+            answered=self.answered, left_out=self.left_out,
             probes=self.probes, routes=self.routes, counters=self.counters,
             flow_table=self.flow_table, truncated=self.truncated,
         )  # fmt: skip

@@ -46,27 +46,35 @@ class RouteResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DeviceCounters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Counters of a port of an RDMA device, or of a network interface, at a time."""
+    """Counters and states of a port of an RDMA device, or of a network interface, at a time.
+
+    values  names as the kernel and the driver have them, and states (``probers.requests``)
+    rnic    address of the rnic whose port it is; empty: of none that the agent probes from
+    """
 
     device: str
     time: str
     values: dict[str, int]
+    rnic: str = ""
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What came since the document before, and how far the request is.
 
+    incident_id  of the incident that the request is about; empty: of none
     number      1, 2, ...: a document that is missing is noticed
     reason      why it was refused, or ended early; empty else
     sent, answered  probes so far [count]
     left_out    results that did not fit, so far [count]
-    flow_table  what the command printed; with ``truncated`` its beginning
+    flow_table  what each command of the host's operator printed, below a line ``$ command``; with
+                ``truncated`` its beginning
     """
 
     request_id: str
     kind: Kind
     node_sn: str
     fabric: str = DEFAULT_FABRIC
+    incident_id: str = ""
     number: int
     time: str
     state: State

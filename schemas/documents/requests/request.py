@@ -45,7 +45,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the agent of host ``node_sn`` is asked.
 
-    count        times that each five-tuple is probed, or that counters are read
+    count        times that each five-tuple is probed, or that counters or flow tables are read
     interval_s   between two times; a traceroute request spreads its five-tuples over it [s]
     reason       one line, for people
     incident_id  of the incident that it is about; else empty

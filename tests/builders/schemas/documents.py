@@ -65,7 +65,7 @@ EVIDENCE = Evidence(
         )
     ],
     counters=[
-        DeviceCounters("mlx5_0/1", "2026-01-01T00:00:01.000Z", {"out_of_sequence": 3})
+        DeviceCounters("mlx5_0/1", "2026-01-01T00:00:01.000Z", {"out_of_sequence": 3}, "10.0.0.1")
     ],
 )  # fmt: skip
 

@@ -208,8 +208,17 @@ def test_counters_are_read_as_often_as_asked(tmp_path: Any) -> None:
     ] * 2
 
 
+def test_each_reading_of_a_flow_table_is_in_evidence_of_its_own() -> None:
+    worker = Worker(facts=HostFacts([("/bin/echo", "table=0")]))
+    worker.offer(request(kind="flow_table", targets=[], count=3, interval_s=0.1, incident_id="I1"))
+    worker.advance(2)
+    tables = [each.flow_table for each in worker.evidence if each.flow_table]
+    assert tables == ["$ /bin/echo table=0\ntable=0\n"] * 3
+    assert {each.incident_id for each in worker.evidence} == {"I1"}
+
+
 def test_a_flow_table_that_cannot_be_read_is_refused_with_the_reason() -> None:
-    worker = Worker(facts=HostFacts(("/bin/false",)))
+    worker = Worker(facts=HostFacts([("/bin/false",)]))
     worker.offer(request(kind="flow_table", targets=[]))
     worker.advance(1)
     assert worker.states() == ["refused"]
@@ -240,7 +249,7 @@ _REQUESTS = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(_REQUESTS, max_size=6))
 def test_whatever_is_asked_the_rate_holds_and_everything_ends(offers: Any) -> None:
-    worker = Worker(rate=20.0, at_once=2, five_tuples=32, facts=HostFacts(("/bin/true",)))
+    worker = Worker(rate=20.0, at_once=2, five_tuples=32, facts=HostFacts([("/bin/true",)]))
     for offer in offers:
         worker.offer(*offer)
         worker.advance(2)
