@@ -66,3 +66,17 @@ class Inventory:
             box: job for box, job in self.jobs.items()
             if box in self._given_jobs or any(box in each for each in used)
         }  # fmt: skip
+
+
+def rnic_hosts(paths: Paths) -> dict[str, str]:
+    """Address of an rnic -> the host that it is in; without those that records put into several."""
+    found: dict[str, str] = {}
+    disputed = set()
+    hosts, rnics = paths.table("src_node_sn").texts, paths.table("src_real_ip").texts
+    for side in ("src", "dst"):
+        keys = pair_key(paths.column(f"{side}_real_ip"), paths.column(f"{side}_node_sn"))
+        for key in np.unique(keys).tolist():
+            rnic, host = rnics[key >> 32], hosts[key & 0xFFFFFFFF]
+            if found.setdefault(rnic, host) != host:
+                disputed.add(rnic)
+    return {rnic: host for rnic, host in found.items() if rnic not in disputed}

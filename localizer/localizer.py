@@ -20,8 +20,11 @@ from localizer.coverage import DEFAULT as COVERAGE
 from localizer.coverage import covered
 from localizer.explanation.impact import anomalies, impact
 from localizer.fabric.topology_versions import TopologyVersions
+from localizer.host_evidence.collected import CollectedEvidence
+from localizer.host_evidence.finding import HostFinding, Question
 from localizer.incidents.tracked_incident import TrackedIncident
 from localizer.incidents.tracker import IncidentTracker
+from localizer.inventory import rnic_hosts
 from localizer.options import Options
 from localizer.second_batch import Assembler, SecondBatch
 from localizer.state import FabricState
@@ -35,6 +38,7 @@ from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Anomaly, Incident
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
+from schemas.documents.requests.evidence import Evidence
 from schemas.documents.times import rfc3339, seconds_of
 from schemas.documents.topology import Topology
 from schemas.wire.window_chunks import Header
@@ -64,6 +68,7 @@ class Localizer:
         self._state: FabricState | None = None
         self._tracker: IncidentTracker | None = None
         self._restored: list[Incident] = []
+        self._evidence = CollectedEvidence(self.options.host_evidence)
         self._clocks = ClockWatch(self.options.baselines.clocks)
         self._placements: list[Placement] = []  # given before the first message
         self._maintenance: list[Maintenance] = []
@@ -112,6 +117,15 @@ class Localizer:
         """
         self._topologies.add(documents)
 
+    def hear(self, documents: Iterable[Evidence]) -> None:
+        """Add what agents answered to requests about incidents; at any time, in any order.
+
+        What it decides shows at the end of the next second that is judged. Documents of other
+        fabrics decide nothing. Raises ValueError when a time cannot be read.
+        """
+        for each in documents:
+            self._evidence.add(each)
+
     @property
     def suppressed(self) -> list[Suppressed]:
         """The suppression log: what was not reported, and why."""
@@ -136,6 +150,7 @@ class Localizer:
             **self._tracker.sizes(),
             **self._assembler.sizes(),
             "topologies": len(self._topologies),
+            "host_evidence": len(self._evidence),
             "clocks": len(self._clocks),
         }
 
@@ -301,7 +316,16 @@ class Localizer:
             output.incidents.append(incident)
             if incident.state != "resolved":
                 output.anomalies += anomalies(state, batch.second, incident, bad)
+        output.incidents += [incident for incident, _ in tracker.learn(batch.second, self._decided)]
         self._clean_up_if_due(state, tracker, batch.second)
+
+    def _decided(self, incident_id: str, question: Question) -> HostFinding | None:
+        """What the evidence of hosts decides, where it has not been asked that yet."""
+        if self._state is None or not self._evidence.has_news(incident_id, question):
+            return None
+        known = self._state
+        owners = rnic_hosts(known.index.paths)
+        return self._evidence.answer(incident_id, question, known.fabric, owners)
 
     def _clean_up_if_due(self, state: FabricState, tracker: IncidentTracker, at: int) -> None:
         """Where event time jumps, no second may be a multiple of the interval; paths that come back

@@ -24,6 +24,8 @@ from localizer.detectors import drift as drift_test
 from localizer.detectors import flapping, lof, peer_groups, silence, spike
 from localizer.detectors import latency as latency_test
 from localizer.detectors import loss as loss_test
+from localizer.host_evidence.parameters import DEFAULT as HOST_EVIDENCE
+from localizer.host_evidence.parameters import HostEvidenceParameters
 from localizer.incidents import parameters as incident_parameters
 from localizer.verdicts import parameters as verdict_parameters
 from schemas.parameters.parameter import parameter
@@ -109,7 +111,7 @@ class Options:
     timing          of the windower: detected_at = watermark at decision + lateness
     retention       of what is not heard of any more
     baselines       parameters of what is learnt; detectors: of the tests; verdicts: of the rules
-    incidents       parameters of their life
+    incidents       parameters of their life; host_evidence: of what counters decide
     on_p            called with the p-values of every second, to check that they are calibrated
     """
 
@@ -130,4 +132,5 @@ class Options:
     detectors: DetectorParameters = DetectorParameters()
     verdicts: verdict_parameters.VerdictParameters = verdict_parameters.DEFAULT
     incidents: incident_parameters.IncidentParameters = incident_parameters.DEFAULT
+    host_evidence: HostEvidenceParameters = HOST_EVIDENCE
     on_p: Callable[[PValues], None] | None = None

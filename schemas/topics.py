@@ -89,7 +89,8 @@ REQUESTS: Final = Topic(
 )  # fmt: skip
 EVIDENCE: Final = Topic(
     "skh.evidence", "node_sn", "JSON evidence: results of a request, and how it ended",
-    "probers.requests", ("streams.readers.request_feed", "controller", SUBSCRIBERS), 4,
+    "probers.requests",
+    ("streams.readers.request_feed", "streams.readers.host_evidence", "controller", SUBSCRIBERS), 4,
     kept_s=7 * 24 * 3600, kept_bytes=1024 * 1024 * 1024,
 )  # fmt: skip
 COVERAGE: Final = Topic(

@@ -28,6 +28,7 @@ def groups() -> dict[str, object]:
         "streams.localize.plausible_times": plausible_times.DEFAULT,
         "streams.localize.failures": failures.FAILURES,
         "streams.readers": readers.OPERATOR_FEED,
+        "streams.readers.host_evidence": readers.HOST_EVIDENCE,
         "streams.sink": sink.DEFAULT,
         "streams.dead_letters": dead_letters.DEFAULT,
         "streams.replay_coverage": replay_coverage.DEFAULT,

@@ -29,8 +29,11 @@ from streams.merge.consumer_progress import ConsumerProgress, OffsetRange
 from streams.merge.end_offsets import EndOffsets
 from streams.merge.output_merger import OutputMerger
 from streams.merge.parameters import MERGE
+from streams.readers.host_evidence import HostEvidence
 from streams.readers.incidents import read_incidents
 from streams.readers.operator_feed import OperatorFeed
+from streams.readers.parameters import HOST_EVIDENCE
+from streams.readers.request_feed import RequestFeed
 from streams.readers.windows_reader import WindowsReader
 
 
@@ -92,6 +95,12 @@ class StreamWorker:
             self.app, self.merger, self._progress(topics.HEARTBEATS), self.admission
         )
         self.operator_feed = OperatorFeed(self._kafka(), ownership.add)
+        self.evidence = HostEvidence(
+            RequestFeed(
+                self._kafka(), self.admission, names=(topics.EVIDENCE.name,),
+                tail=HOST_EVIDENCE.tail, wait_s=0.0,
+            )
+        )  # fmt: skip
         self.refused: Counter[str] = Counter()
         self.localize = stage.attach(
             self.app,
@@ -101,6 +110,7 @@ class StreamWorker:
             self.operator_feed,
             self._progress(topics.WINDOWS),
             lambda partition, offset: WindowsReader(self._kafka(), partition, offset),
+            self.evidence,
         )
 
     @property
@@ -179,5 +189,6 @@ class StreamWorker:
         """Stop consuming and close all connections."""
         await self.app.stop()
         await asyncio.to_thread(self.operator_feed.close)
+        await self.evidence.close()
         await asyncio.to_thread(self._end_offsets.close)
         await asyncio.to_thread(self.producer.close)

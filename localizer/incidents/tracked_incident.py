@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from localizer.explanation import document
+from localizer.explanation import document, refined
 from localizer.explanation.confidence import cap
+from localizer.host_evidence.finding import HostFinding, Question
 from localizer.verdicts.verdict import I64, Verdict
 from schemas.component_ids import kind_of
 from schemas.documents.incident import SMALLEST_P, Incident, Severity, State
@@ -32,6 +33,7 @@ class TrackedIncident:
     typed_by  effect of the verdict that the issue types are from
     renewal_s  of the newest verdict: seconds in which its evidence renews itself
     relocated  the topology is another one than when it was written last
+    finding   what the evidence of hosts decided, if it did
     """
 
     incident_id: str
@@ -49,6 +51,7 @@ class TrackedIncident:
     typed_by: float = 0.0
     renewal_s: int = 1
     relocated: bool = False
+    finding: HostFinding | None = None
     severity: Severity = "P2"
     jobs: list[str] = field(default_factory=list)
     tenants: list[str] = field(default_factory=list)
@@ -59,6 +62,7 @@ class TrackedIncident:
 
         Raises ValueError when one of its times cannot be read.
         """
+        doc, finding = refined.taken_out(doc)
         verdict = Verdict(
             doc.component, doc.tie_set, doc.layer, doc.symptom,
             max(doc.p_value, SMALLEST_P), _below_one(doc),
@@ -72,7 +76,7 @@ class TrackedIncident:
             doc.incident_id, verdict, _whole(doc.opened_at), _whole(doc.detected_at),
             updated, verdict.bad, doc.version, doc.state, doc.parent, updated,
             None if doc.closed_at is None else _whole(doc.closed_at),
-            typed_by=effect if isinstance(effect, float) else 0.0,
+            typed_by=effect if isinstance(effect, float) else 0.0, finding=finding,
             severity=doc.severity, jobs=doc.jobs, tenants=doc.tenants,
         )  # fmt: skip
 
@@ -82,12 +86,28 @@ class TrackedIncident:
         self.jobs = sorted({*self.jobs, *impact.jobs})
         self.tenants = sorted({*self.tenants, *impact.tenants})
 
+    @property
+    def question(self) -> Question:
+        """What its probes leave open."""
+        known = self.verdict
+        return Question(known.component, tuple(_component_first(known)), known.symptom)
+
+    def learn(self, found: HostFinding | None) -> bool:
+        """Take a finding, if it is worth more than the one that it has; whether it is."""
+        known = self.finding
+        if found is None or found == known:
+            return False
+        if known is None or known.component not in self.question.tie_set or found.replaces(known):
+            self.finding = found
+            return True
+        return False
+
     def document(self, fabric: str, second: int, strategy: str) -> Incident:
         """The next version of its document."""
         self.version += 1
         self.written_s = second
         verdict = self.verdict
-        return Incident(
+        plain = Incident(
             incident_id=self.incident_id, version=self.version, state=self.state,
             fabric=fabric, component=verdict.component, kind=kind_of(verdict.component),
             layer=verdict.layer, symptom=verdict.symptom, issue_type=verdict.issue.stated,
@@ -101,6 +121,7 @@ class TrackedIncident:
             jobs=self.jobs, tenants=self.tenants, strategy=strategy,
             evidence=document.render(verdict),
         )  # fmt: skip
+        return refined.applied(plain, self.finding)
 
 
 def _below_one(doc: Incident) -> float:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from localizer.host_evidence.finding import HostFinding, Question
 from localizer.incidents import issue_type_update, matching
 from localizer.incidents.parameters import DEFAULT, IncidentParameters
 from localizer.incidents.sightings import Sightings
@@ -79,6 +81,24 @@ class IncidentTracker:
         return [
             (tracked.document(self._fabric, second, self._strategy), tracked.verdict.bad)
             for tracked in changed
+        ]
+
+    def learn(
+        self, second: int, find: Callable[[str, Question], HostFinding | None]
+    ) -> list[tuple[Incident, I64]]:
+        """Take what the evidence of hosts decides about open incidents, at the end of a second;
+        returns the documents that changed, with their bad paths.
+
+        find  id and question of an incident -> what is found that is not known; None: nothing
+        What a former process has written up to a second, it has written with its own findings.
+        """
+        if second <= self.written_until_s:
+            return []
+        return [
+            (tracked.document(self._fabric, second, self._strategy), tracked.verdict.bad)
+            for tracked in self._incidents
+            if tracked.state != "resolved"
+            and tracked.learn(find(tracked.incident_id, tracked.question))
         ]
 
     @property

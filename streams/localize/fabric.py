@@ -22,9 +22,8 @@ from streams.localize import handover
 from streams.localize.output import coverage_message, output_messages
 from streams.localize.recovery import Recovery
 from streams.localize.retention import RETENTION
-from streams.localize.services import Services
+from streams.localize.services import Services, SiteDocument
 from streams.localize.silence import SilenceCounter
-from streams.readers.operator_feed import OperatorDocument
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +53,7 @@ class Fabric:
         self._judged = -1  # newest offset that the localizer has judged
         self._judging = False  # a thread has the localizer
         self._silence = SilenceCounter()
-        self._documents: list[OperatorDocument] = []  # for the localizer that is being rebuilt
+        self._documents: list[SiteDocument] = []  # for the localizer that is being rebuilt
         self._rebuild_task: asyncio.Task[None] | None = None
         self._sizes_s = 0
         self._coverage_s: int | None = None
@@ -93,8 +92,8 @@ class Fabric:
             self._rebuild_task = asyncio.create_task(self._rebuild(min(start, message.offset)))
         return out
 
-    def update(self, documents: Sequence[OperatorDocument], time_s: int) -> list[OutMessage]:
-        """Hand new placements and maintenance to the localizer; returns what errors publish."""
+    def update(self, documents: Sequence[SiteDocument], time_s: int) -> list[OutMessage]:
+        """Hand new documents of operators and hosts to the localizer; returns what to publish."""
         if self.rebuilding:
             self._documents += documents
         elif self.localizer is not None:
@@ -220,7 +219,7 @@ class Fabric:
         return localizer
 
     def _apply(
-        self, localizer: Localizer, documents: Sequence[OperatorDocument], time_s: int
+        self, localizer: Localizer, documents: Sequence[SiteDocument], time_s: int
     ) -> list[OutMessage]:
         return handover.apply(localizer, self._recovery, documents, time_s or int(self.arrival_s))
 

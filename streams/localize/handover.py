@@ -9,10 +9,11 @@ from localizer.localizer import Localizer
 from schemas.documents.incident import Incident
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
+from schemas.documents.requests.evidence import Evidence
 from schemas.documents.topology import Topology
 from streams.kafka.messages import OutMessage
 from streams.localize.recovery import Recovery
-from streams.readers.operator_feed import OperatorDocument
+from streams.localize.services import SiteDocument
 
 
 def restore(
@@ -31,15 +32,17 @@ def restore(
 
 
 def apply(
-    localizer: Localizer, recovery: Recovery, documents: Sequence[OperatorDocument], time_s: int
+    localizer: Localizer, recovery: Recovery, documents: Sequence[SiteDocument], time_s: int
 ) -> list[OutMessage]:
     """Give a localizer documents about its site; it leaves out those of other fabrics."""
     placements = [each for each in documents if isinstance(each, Placement)]
     maintenance = [each for each in documents if isinstance(each, Maintenance)]
     topologies = [each for each in documents if isinstance(each, Topology)]
+    evidence = [each for each in documents if isinstance(each, Evidence)]
     out = _each(localizer.follow, topologies, "topology", recovery, time_s)
     out += _each(localizer.place, placements, "placement", recovery, time_s)
-    return out + _each(localizer.maintain, maintenance, "maintenance", recovery, time_s)
+    out += _each(localizer.maintain, maintenance, "maintenance", recovery, time_s)
+    return out + _each(localizer.hear, evidence, "evidence", recovery, time_s)
 
 
 def _each(

@@ -6,10 +6,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from localizer.localizer import Localizer
 from localizer.suppression.log import Cause
 from schemas.documents.incident import Incident
+from schemas.documents.requests.evidence import Evidence
 from streams.kafka.producer import MessageProducer
 from streams.readers.operator_feed import OperatorDocument
 from streams.readers.windows_reader import OpenReader
@@ -18,6 +20,8 @@ from streams.readers.windows_reader import OpenReader
 MakeLocalizer = Callable[[str], Localizer]
 #: Reads the newest version of every document of skh.incidents.
 ReadIncidents = Callable[[], Awaitable[list[Incident]]]
+#: What operators and hosts say, beside the stream.
+SiteDocument: TypeAlias = OperatorDocument | Evidence
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -45,14 +49,14 @@ class LocalizeCounts:
 class Services:
     """Dependencies of a fabric.
 
-    documents    placements and maintenance that are known so far
+    documents    of operators and hosts that are known so far
     open_reader  reads skh.windows again; None where that is not possible
     """
 
     producer: MessageProducer
     make_localizer: MakeLocalizer
     read_incidents: ReadIncidents
-    documents: Callable[[], list[OperatorDocument]]
+    documents: Callable[[], list[SiteDocument]]
     open_reader: OpenReader | None = None
     sleep: Sleep = asyncio.sleep
     counts: LocalizeCounts = field(default_factory=LocalizeCounts)

@@ -28,11 +28,13 @@ from streams.localize.services import (
     MakeLocalizer,
     ReadIncidents,
     Services,
+    SiteDocument,
     Sleep,
 )
 from streams.merge.consumer_progress import ConsumerProgress
 from streams.merge.parameters import MERGE
 from streams.merge.pending_acks import to_message
+from streams.readers.host_evidence import HostEvidence
 from streams.readers.operator_feed import OperatorFeed
 from streams.readers.windows_reader import OpenReader
 
@@ -60,19 +62,30 @@ class LocalizeStage:
         clock_s: Callable[[], float] = time.time,
         open_reader: OpenReader | None = None,
         sleep: Sleep = asyncio.sleep,
+        evidence: HostEvidence | None = None,
     ) -> None:
+        """evidence  of hosts, about incidents; None: none is read"""
         self._producer = producer
         self._progress = progress or ConsumerProgress()
         self._clock_s = clock_s
         self._operator_feed = operator_feed
+        self._evidence = evidence
         self._services = Services(
-            producer, make_localizer, read_incidents, lambda: operator_feed.known, open_reader,
-            sleep,
-        )  # fmt: skip
+            producer, make_localizer, read_incidents, self._documents, open_reader, sleep
+        )
         self._partitions: dict[int, PartitionState] = {}
         self._incidents: list[Incident] | None = None  # as read at the assignment
         self._coverage_task: asyncio.Task[None] | None = None
         self.lag_s = 0.0
+
+    def _documents(self) -> list[SiteDocument]:
+        """All that a new localizer has to know."""
+        evidence = [] if self._evidence is None else self._evidence.known
+        return [*self._operator_feed.known, *evidence]
+
+    def _new_documents(self) -> list[SiteDocument]:
+        evidence = [] if self._evidence is None else self._evidence.new_documents()
+        return [*self._operator_feed.new_documents(), *evidence]
 
     # --- state ----------------------------------------------------------------------------------
 
@@ -114,6 +127,7 @@ class LocalizeStage:
         total["fabrics"] = len(self.fabrics)
         total["messages_held"] = sum(len(each.pending) for each in list(self._partitions.values()))
         total["notices"] = len(self._operator_feed)
+        total["evidence"] = 0 if self._evidence is None else len(self._evidence)
         return total
 
     def judged_s(self, fabric: str) -> int | None:
@@ -126,6 +140,8 @@ class LocalizeStage:
     async def tick(self) -> None:
         """Once a second: measure the lag, report silent fabrics, evict what is not needed."""
         await self._progress.refresh()
+        if self._evidence is not None:
+            await self._evidence.poll()
         self.lag_s = max(map(self._lag_s, self._partitions), default=0.0)
         if self.lag_s < MERGE.caught_up_s:
             self._progress.mark_caught_up()
@@ -182,7 +198,7 @@ class LocalizeStage:
             self._incidents = restorable(await self._services.read_incidents())
             await self._operator_feed.begin()
         message = to_message(event)
-        if documents := self._operator_feed.new_documents():
+        if documents := self._new_documents():
             for each in self.fabrics:
                 await self._producer.send(each.update(documents, message.time_ms // 1000))
         self.counts.messages += 1
@@ -254,14 +270,16 @@ def attach(
     operator_feed: OperatorFeed,
     progress: ConsumerProgress,
     open_reader: OpenReader | None = None,
+    evidence: HostEvidence | None = None,
 ) -> LocalizeStage:
     """Make the Faust agent of skh.windows and its timer; returns the stage."""
     inbox = app.topic(
         topics.WINDOWS.name, key_serializer="raw", value_serializer="raw", value_type=bytes
     )
     stage = LocalizeStage(
-        producer, make_localizer, read_incidents, operator_feed, progress, open_reader=open_reader
-    )
+        producer, make_localizer, read_incidents, operator_feed, progress,
+        open_reader=open_reader, evidence=evidence,
+    )  # fmt: skip
 
     @app.agent(inbox, name="streams.localize.stage")
     async def localize(stream: Any) -> AsyncIterator[None]:

@@ -1,4 +1,4 @@
-"""Parameters of the operator feed: how many documents and dead letters it holds, and how long."""
+"""Parameters of the operator feed and of hosts' evidence: how much is held, and how long."""
 
 from __future__ import annotations
 
@@ -30,3 +30,20 @@ class OperatorFeedParameters:
 
 
 OPERATOR_FEED: Final = OperatorFeedParameters()
+
+
+@dataclass(frozen=True, slots=True)
+class HostEvidenceParameters:
+    """What is retained of the evidence of hosts.
+
+    known  documents for localizers that are made later
+    tail   newest messages of a partition that are read at the start
+    """
+
+    known: int = parameter(256, unit="documents", source="chosen: as many as a localizer holds")
+    tail: int = parameter(
+        1_000, unit="messages", source="chosen: more than hosts answer while an incident is open"
+    )
+
+
+HOST_EVIDENCE: Final = HostEvidenceParameters()

@@ -1,11 +1,11 @@
-"""skh.requests and skh.evidence -> the controller: what was asked lately, what agents answer."""
+"""skh.requests and skh.evidence: what was asked lately, what agents answer."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from confluent_kafka import Consumer, TopicPartition
@@ -32,13 +32,25 @@ class RequestFeed:
     """All partitions of both topics, from their last documents on; for one event loop.
 
     admission  decides who may answer
+    names      of the topics that are read
+    tail       newest messages of a partition that ``begin`` returns
+    wait_s     how long ``read`` waits for some [s]
     refused    documents that cannot be read, or are not their sender's; only rises [count]
     missing    topics that the broker does not have; after ``begin``
     """
 
-    def __init__(self, kafka: Mapping[str, Any], admission: Admission) -> None:
+    def __init__(
+        self,
+        kafka: Mapping[str, Any],
+        admission: Admission,
+        *,
+        names: Sequence[str] = _TOPICS,
+        tail: int = _TAIL,
+        wait_s: float = _WAIT_S,
+    ) -> None:
         self._kafka = dict(kafka)
         self._admission = admission
+        self._names, self._tail, self._wait_s = names, tail, wait_s
         self._consumer: Consumer | None = None
         self._closed = False
         self._lock = threading.Lock()  # a reading goes on when the task that waits is cancelled
@@ -70,11 +82,11 @@ class RequestFeed:
                 "auto.offset.reset": "latest", "log_level": 4,
             })  # fmt: skip
             ranges: dict[tuple[str, int], tuple[int, int]] = {}
-            for name in _TOPICS:
+            for name in self._names:
                 if not (known := offset_ranges(consumer, name)):
                     self.missing.append(name)
                 for partition, (low, high) in known.items():
-                    ranges[name, partition] = max(low, high - _TAIL), high
+                    ranges[name, partition] = max(low, high - self._tail), high
             consumer.assign([TopicPartition(*place, low) for place, (low, _) in ranges.items()])
             unread = {place: high for place, (low, high) in ranges.items() if high > low}
             found = []
@@ -95,7 +107,9 @@ class RequestFeed:
 
     def _read(self) -> list[Request | Answer]:
         with self._lock:
-            messages = [] if self._consumer is None else self._consumer.consume(_BATCH, _WAIT_S)
+            messages = (
+                [] if self._consumer is None else self._consumer.consume(_BATCH, self._wait_s)
+            )
         found = (self._document(message) for message in messages)
         return [each for each in found if each is not None]
 

@@ -16,6 +16,7 @@ from schemas import topics
 from schemas.documents.incident import Incident, decode_incident
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
+from schemas.documents.requests.evidence import Evidence
 from schemas.documents.topology import Topology
 from schemas.wire import window_chunks
 from streams.kafka.messages import InMessage, OutMessage
@@ -118,6 +119,9 @@ class RecordingLocalizer:
 
     def follow(self, documents: Iterable[Topology]) -> None:
         assert not [*documents], "operators are silent"
+
+    def hear(self, documents: Iterable[Evidence]) -> None:
+        """Evidence of hosts says nothing here."""
 
     def maintain(self, documents: Iterable[Maintenance]) -> None:
         assert not [*documents], "operators are silent"
