@@ -25,6 +25,8 @@ class FeedbackParameters:
     trace_s         traceroutes of a request are spread over so long
     counted_hosts   whose counters are read, at most; of more the trouble is in the network
     counters_s      between the two readings
+    table_readings, tables_s  of the flow tables of a host in question, and between two of them
+    peers           further hosts whose flow tables are read once
 
     Of an incident:
 
@@ -65,6 +67,13 @@ class FeedbackParameters:
         4, unit="hosts", source="chosen: a tie set inside hosts names the two ends of a cable"
     )
     counters_s: float = parameter(30.0, unit="s", source="chosen: half of a round")
+    table_readings: int = parameter(
+        4,
+        unit="readings",
+        source="chosen: a flow that is in and out for 3 s each is seen both ways",
+    )
+    tables_s: float = parameter(5.0, unit="s", source="chosen: no multiple of such a period")
+    peers: int = parameter(4, unit="hosts", source="chosen: 100 kB of each are a few documents")
     rounds: int = parameter(3, unit="rounds", source="chosen: what three do not split stays")
     packets: int = parameter(
         20_000, unit="packets", source="chosen: three rounds of 48 five-tuples"

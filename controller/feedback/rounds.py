@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -12,6 +12,7 @@ from controller.feedback.crossings import TieCrossings
 from controller.feedback.parameters import FeedbackParameters
 from controller.ping_lists.endpoints import Endpoint
 from controller.requests.parameters import RequestParameters
+from schemas.component_ids import escaped
 from schemas.documents.incident import Incident
 from schemas.documents.requests.request import Kind, Request, Target
 from schemas.documents.times import rfc3339_of_ms
@@ -90,16 +91,49 @@ class Round:
 
     def facts(self) -> Iterator[Request]:
         """Counters of the hosts that the tie set is about, and flow tables where it is about the
-        overlay; none where these are many."""
+        overlay; none where these are many.
+
+        Of a slow ToR, counters of some hosts below it, whose rnics it pauses. A vSwitch's tables
+        are read several times, for flows that come and go, and once those of hosts that it talks
+        to: what is missing in a table, others know.
+        """
+        known = self._parameters
         hosts = {
             each.node_sn for each in self._ground.endpoints if self._crossings.own(each)
         }  # fmt: skip
-        if len(hosts) > self._parameters.counted_hosts:
+        if len(hosts) > known.counted_hosts:
+            return
+        for host in sorted(hosts or self._below()):
+            yield self._request("counters", host, [], 2, known.counters_s)
+        if self._incident.layer != "overlay":
             return
         for host in sorted(hosts):
-            yield self._request("counters", host, [], 2, self._parameters.counters_s)
-            if self._incident.layer == "overlay":
-                yield self._request("flow_table", host, [], 1, 1.0)
+            yield self._request("flow_table", host, [], known.table_readings, known.tables_s)
+        for host in self._talking_to(hosts) if hosts else ():
+            yield self._request("flow_table", host, [], 1, known.tables_s)
+
+    def _below(self) -> list[str]:
+        """Hosts below a slow ToR of the tie set: those that come first by name."""
+        if self._incident.symptom != "high_latency":
+            return []
+        tors = {each.removeprefix("tor:") for each in self._tie if each.startswith("tor:")}
+        found = {each.node_sn for each in self._ground.endpoints if escaped(each.asw) in tors}
+        return sorted(found)[: self._parameters.counted_hosts]
+
+    def _talking_to(self, hosts: Collection[str]) -> list[str]:
+        """Hosts that the lists of the overlay pair with these: first those with a path that the
+        incident names as bad, then in the order of their names."""
+        of_ip = {
+            each.ip: each.node_sn for each in self._ground.endpoints if each.layer == "overlay"
+        }
+        found = set()
+        for pair in self._ground.entries:
+            ends = [of_ip[ip] for ip in pair if ip in of_ip]
+            if any(end in hosts for end in ends):
+                found |= {end for end in ends if end not in hosts}
+        named = str(self._incident.evidence.get("examples", "")).replace("'", " ").split()
+        bad = set(named) & found
+        return sorted(found, key=lambda host: (host not in bad, host))[: self._parameters.peers]
 
     def _new(self, chosen: NewFiveTuples, used: Used) -> Target:
         """Ports beyond those of the list and of earlier rounds."""

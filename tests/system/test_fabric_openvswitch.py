@@ -8,7 +8,11 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+from builders.agents.host_evidence import flow_tables
 
+from localizer.host_evidence.collected import CollectedEvidence
+from localizer.host_evidence.finding import HostFinding, Question
+from probers.requests.host_facts import HostFacts
 from testbed.netns import Fabric, FabricError, Fault, Plan, machine, missing, openvswitch
 from testbed.netns.faults import actions
 
@@ -86,6 +90,41 @@ def test_frames_circle_while_the_table_sends_them_back(fabric: Fabric) -> None:
     assert lost == 100
     assert circled > 2 * 20
     assert over(fabric) == 0
+
+
+def decided(fabric: Fabric, *hosts: int) -> HostFinding | None:
+    """What the flow tables of hosts, as their agents read them, say of host-0's dead overlay."""
+    known = CollectedEvidence()
+    for host in hosts:
+        at = openvswitch.run_directory(fabric.namespace(f"host-{host}"))
+        facts = HostFacts([
+            ("/usr/bin/ovs-ofctl", "--names", "dump-flows", f"unix:{at}/br{tenant}n0.mgmt")
+            for tenant in (0, 1)
+        ])  # fmt: skip
+        text, cut = facts.flow_table()
+        assert not cut
+        for each in flow_tables(f"host-{host}", text):
+            known.add(each)
+    tie = ("container:cont-0-0", "vswitch:host-0")
+    return known.answer("I1", Question(tie[0], tie, "unconnectivity"), "f1", {})
+
+
+def test_walks_through_real_tables_name_the_vswitch_the_table_and_the_rule(fabric: Fabric) -> None:
+    assert decided(fabric, 0, 1, 2) is None
+    fabric.create(Fault(target="vswitch", action="missing-flow", at="vswitch:host-0"))
+    missing = decided(fabric, 0, 2)
+    fabric.heal()
+    fabric.create(Fault(target="vswitch", action="loop", at="vswitch:host-0"))
+    looped = decided(fabric, 0)
+    fabric.heal()
+    assert missing is not None
+    assert looped is not None
+    assert missing.component == looped.component == "vswitch:host-0"
+    mac = PLAN.container_mac(2, 0, 0)
+    assert f"vswitch host-0, bridge br0n0, table 0: no rule for dl_dst={mac}" in missing.text
+    assert "in_port=vx0n0" in looped.text
+    assert "sends packets back in a loop" in looped.text
+    assert decided(fabric, 0, 1, 2) is None, "healed"
 
 
 def test_loss_and_delay_at_the_vswitch_hit_its_packets(fabric: Fabric) -> None:

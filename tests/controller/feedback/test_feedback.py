@@ -149,6 +149,27 @@ def test_a_flow_table_is_asked_for_where_the_overlay_is_in_question() -> None:
     assert {("flow_table", "h000"), ("counters", "h000")} <= kinds
 
 
+def test_the_tables_of_a_vswitch_are_read_several_times_and_once_those_it_talks_to() -> None:
+    site = ground(two_tiers(), boxes=4)
+    suspect, *others = sorted({e.node_sn for e in site.endpoints if e.layer == "overlay"})
+    box = next(e.node_id for e in site.endpoints if e.node_sn == suspect and e.node_id)
+    tie = (f"vswitch:{suspect}", f"container:{box}")
+    bad = [f"overlay {suspect} 172.16.0.1:5 -> {others[-1]} 172.16.0.9:5"]
+    known = FeedbackParameters(peers=2)
+    found = Feedback(known).plan(
+        incident(*tie, layer="overlay", symptom="loss", evidence={"examples": bad}),
+        site, OpenRequests().room(), T0_MS,
+    )  # fmt: skip
+    tables = [(each.node_sn, each.count) for each in found if each.kind == "flow_table"]
+    assert tables == [(suspect, known.table_readings), (others[-1], 1), (others[0], 1)]
+
+
+def test_of_a_slow_tor_counters_of_hosts_below_it_are_read() -> None:
+    slow = planned(incident("tor:tor-0-0", symptom="high_latency"))
+    assert [(r.kind, r.node_sn) for r in slow] == [("counters", "h000"), ("counters", "h001")]
+    assert planned(incident("tor:tor-0-0", symptom="loss")) == []
+
+
 @pytest.mark.parametrize("tie", [TOR, SPINE])
 def test_a_plan_is_the_same_for_the_same_input(tie: tuple[str, ...]) -> None:
     assert planned(incident(*tie)) == planned(incident(*tie))
