@@ -111,7 +111,7 @@ class HostFacts:
         return _text(raw[:most]), cut
 
     def _ports(self) -> Iterator[_Port]:
-        of_rnic = self._rnics.present()
+        of_rnic = self._rnics.present(self._root / "net")
         for port in sorted(self._root.glob(_RDMA)):
             rnic, _ = of_rnic.get(port_states.interface_of(port), ("", False))
             folders = [port / name for name in _RDMA_FOLDERS]

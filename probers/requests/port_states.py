@@ -27,10 +27,15 @@ class Rnics:
     """Which interface has, or had, the address of each rnic. Not thread-safe.
 
     addresses  IPv4 address -> interface that has it now; raises OSError
+    indexes    interface of this network namespace -> its index
     """
 
-    def __init__(self, addresses: Callable[[], dict[str, str]] = interfaces.by_address) -> None:
-        self._addresses = addresses
+    def __init__(
+        self,
+        addresses: Callable[[], dict[str, str]] = interfaces.by_address,
+        indexes: Callable[[], dict[str, int]] = interfaces.indexes,
+    ) -> None:
+        self._addresses, self._indexes = addresses, indexes
         self._last: dict[str, str] = {}  # where each was last
 
     def learn(self, rnics: Iterable[str]) -> None:
@@ -42,8 +47,15 @@ class Rnics:
             if (interface := now.get(rnic) or self._last.get(rnic, ""))
         }
 
-    def present(self) -> dict[str, tuple[str, bool]]:
-        """Interface -> its rnic, and whether it has the rnic's address still."""
+    def present(self, net: Path) -> dict[str, tuple[str, bool]]:
+        """Interface -> its rnic, and whether it has the rnic's address still.
+
+        net  folder in which the kernel shows interfaces; where it shows those of another network
+             namespace, which may have the same names, it says nothing of these rnics
+        """
+        for name, index in self._indexes().items():
+            if _text(net / name / "ifindex") != str(index):
+                return {}
         now = self._now()
         self._last = {rnic: now.get(rnic, last) for rnic, last in self._last.items()}
         return {interface: (rnic, rnic in now) for rnic, interface in sorted(self._last.items())}

@@ -47,6 +47,11 @@ def by_address() -> dict[str, str]:
     return found
 
 
+def indexes() -> dict[str, int]:
+    """Name of each interface -> its index."""
+    return {name: index for index, name in socket.if_nameindex()}
+
+
 def byte_counts(index: int) -> tuple[int, int]:
     """Bytes that the interface of this index has sent and received, counted in 64 bits by the
     kernel; raises OSError."""

@@ -94,7 +94,7 @@ def test_states_of_a_port_are_among_its_values(tmp_path: Path) -> None:
     (folder / "gid_attrs/ndevs").mkdir(parents=True)
     (folder / "gid_attrs/ndevs/0").write_text("eth0\n")
     interface(tmp_path, "eth0", carrier="0", flags="0x1003", carrier_changes="7")
-    rnics = Rnics(lambda: {"10.0.0.1": "eth0"})
+    rnics = Rnics(lambda: {"10.0.0.1": "eth0"}, dict)
     facts = HostFacts(root=tmp_path, rnics=rnics, statistics=lambda _: {"rx_crc_errors_phy": 2})
     facts.learn_rnics(["10.0.0.1"])
     rdma, net = facts.counters()
@@ -118,13 +118,22 @@ def test_a_bond_has_as_many_ports_up_as_say_so(tmp_path: Path) -> None:
 def test_an_rnic_that_lost_its_address_or_its_interface_is_known_still(tmp_path: Path) -> None:
     interface(tmp_path, "eth0")
     there = {"10.0.0.1": "eth0", "10.0.0.2": "eth1"}
-    facts = HostFacts(root=tmp_path, rnics=Rnics(lambda: there), statistics=nothing)
+    facts = HostFacts(root=tmp_path, rnics=Rnics(lambda: there, dict), statistics=nothing)
     facts.learn_rnics(["10.0.0.1", "10.0.0.2"])
     there.clear()
     assert [(each.device, each.rnic, each.values) for each in facts.counters()] == [
         ("eth0", "10.0.0.1", {"device_present": 1, "address_present": 0}),
         ("eth1", "10.0.0.2", {"device_present": 0}),
     ]
+
+
+def test_devices_of_another_network_namespace_are_no_rnic_s(tmp_path: Path) -> None:
+    interface(tmp_path, "eth0", ifindex="2")
+    for own in ({"eth0": 7}, {"eth0": 2, "eth1": 3}):
+        rnics = Rnics(lambda: {"10.0.0.1": "eth0"}, lambda known=own: known)  # type: ignore[misc]
+        facts = HostFacts(root=tmp_path, rnics=rnics, statistics=nothing)
+        facts.learn_rnics(["10.0.0.1"])
+        assert [each for each in facts.counters() if each.rnic] == []
 
 
 def test_what_drivers_count_is_read_from_the_kernel() -> None:
