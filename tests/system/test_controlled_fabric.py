@@ -30,6 +30,8 @@ pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 PLAN = Plan(hosts=4, nics=2, hosts_per_tor=2, spines=2, containers=1, tenants=1)
 NAMED_WITHIN_S = 30
+#: Of a request for counters, which are read twice, 30 s apart, and of what follows.
+JUDGED_WITHIN_S = 120
 ROUND_S, ROUNDS, BURST_BYTES = 4, 5, 480_000
 #: Headers of VXLAN, UDP, IP and Ethernet, of the tunnel and inside it, of a payload of 1,200 B.
 ON_THE_WIRE = 1 + (50 + 42) / PAYLOAD_BYTES
@@ -146,6 +148,7 @@ def test_agents_find_their_work_at_the_controller_and_measure_and_faults_are_nam
     site.wait("the one that ends drains", 20, lambda: states(site)["cont-3-0"] == "draining")
     site.fabric.nic_down("host-1", 1)
     await_named(site, component("rnic", PLAN.nic_address(1, 1)))
+    await_counters_judged(site, PLAN.nic_address(1, 1))
 
 
 def check_probes_on_demand(site: ControlledFabric) -> None:
@@ -173,6 +176,19 @@ def await_named(site: ControlledFabric, culprit: str) -> None:
         f"{culprit} is named", NAMED_WITHIN_S,
         lambda: any(culprit in each["tie_set"] for each in site.incidents()),
     )  # fmt: skip
+
+
+def await_counters_judged(site: ControlledFabric, rnic: str) -> None:
+    """The controller asks the rnic's host for counters, and they say how it died."""
+
+    def judged() -> bool:
+        about = (each for each in site.incidents() if component("rnic", rnic) in each["tie_set"])
+        return any(
+            each["issue_type"] == "rnic_port_down" and f"rnic {rnic}: " in each["evidence"]["text"]
+            for each in about
+        )
+
+    site.wait(f"counters of {rnic} are judged", JUDGED_WITHIN_S, judged)
 
 
 def check_counters(counted: dict[str, dict[int, tuple[int, int]]], began_s: int) -> None:

@@ -72,8 +72,10 @@ class ControlledFabric:
         return self.directory / f"{host}.sock"
 
     def start_agent(self, node: str, host: str, *arguments: str) -> None:
-        """An agent in a node's network; its log is NODE.log."""
+        """An agent in a node's network, with the /sys of that network; its log is NODE.log."""
+        own_sys = 'mount -t sysfs sysfs /sys && exec "$0" "$@"'
         argv = [
+            "unshare", "--mount", "sh", "-c", own_sys,
             sys.executable, "-m", "probers.agent.main", "--node-sn", host,
             "--key-file", str(self.directory / "probe.key"), "--trace-interval", "10",
             "--allow-cidr", "10.1.0.0/16", "--allow-cidr", "172.16.0.0/12",
