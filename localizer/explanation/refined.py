@@ -6,14 +6,18 @@ before did.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
-from localizer.explanation.confidence import cap
+from localizer.explanation.confidence import cap, jeffreys
+from localizer.explanation.issue_types import NONE
+from localizer.explanation.parameters import DEFAULT
 from localizer.host_evidence.finding import UNCHANGED, HostFinding
 from schemas.component_ids import kind_of
 from schemas.documents.incident import Incident, Symptom
 
-_FIELD = "host_evidence"
+_FIELD, _TYPES = "host_evidence", "issue_types"
 
 
 class _Before(msgspec.Struct, frozen=True):
@@ -24,6 +28,7 @@ class _Before(msgspec.Struct, frozen=True):
     issue_type: str | None
     confidence: float
     text: str | None = None
+    issue_types: dict[str, float] | None = None
 
 
 class _HostEvidence(msgspec.Struct, frozen=True):
@@ -49,7 +54,7 @@ def applied(document: Incident, finding: HostFinding | None) -> Incident:
     text = document.evidence.get("text")
     before = _Before(
         document.component, document.tie_set, document.issue_type, document.confidence,
-        text if isinstance(text, str) else None,
+        text if isinstance(text, str) else None, _numbers(document.evidence.get(_TYPES)),
     )  # fmt: skip
     stated = document.issue_type if finding.issue_type == UNCHANGED else finding.issue_type
     shown = _HostEvidence(
@@ -65,6 +70,8 @@ def applied(document: Incident, finding: HostFinding | None) -> Incident:
         "text": "; ".join(filter(None, (before.text, finding.text))),
         _FIELD: msgspec.to_builtins(shown),
     }
+    if finding.issue_type != UNCHANGED:
+        evidence[_TYPES] = _types(before.issue_types or {}, finding.issue_type or NONE)
     if not finding.decides:
         return msgspec.structs.replace(document, issue_type=stated, evidence=evidence)
     name = finding.component
@@ -90,6 +97,10 @@ def taken_out(document: Incident) -> tuple[Incident, HostFinding | None]:
         evidence.pop("text", None)
     else:
         evidence["text"] = before.text
+    if before.issue_types is None:
+        evidence.pop(_TYPES, None)
+    else:
+        evidence[_TYPES] = before.issue_types
     found = HostFinding(known.component, known.issue_type, known.text, known.decides, known.symptom)
     plain = msgspec.structs.replace(
         document, component=before.component, kind=kind_of(before.component),
@@ -97,6 +108,20 @@ def taken_out(document: Incident) -> tuple[Incident, HostFinding | None]:
         evidence=evidence,
     )  # fmt: skip
     return plain, found
+
+
+def _types(known: Mapping[str, float], decided: str) -> dict[str, float]:
+    """Probabilities of issue types after one was decided, as surely as what was never tried."""
+    sure = jeffreys(DEFAULT.untried, DEFAULT.untried)
+    others = {name: p for name, p in known.items() if name != decided}
+    left = (1.0 - sure) / (sum(others.values()) or 1.0)
+    return {decided: round(sure, 3)} | {name: round(p * left, 3) for name, p in others.items()}
+
+
+def _numbers(known: object) -> dict[str, float] | None:
+    if not isinstance(known, dict):
+        return None
+    return {str(name): float(p) for name, p in known.items() if isinstance(p, int | float)}
 
 
 def _confidence(document: Incident, name: str) -> float:

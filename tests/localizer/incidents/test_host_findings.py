@@ -55,6 +55,10 @@ def test_a_finding_names_component_type_and_reason_in_a_new_version() -> None:
     assert doc.tie_set == [CABLE, RNIC]
     assert doc.confidence > first.confidence
     assert doc.evidence["text"] == "loses probes; rnic r1: damaged"
+    types = doc.evidence["issue_types"]
+    assert isinstance(types, dict)
+    assert next(iter(types)) == max(types, key=lambda name: types[name]) == "crc_error"
+    assert sum(types.values()) <= 1.001
     assert learn(made, 3, CRC) == [], "once"
 
 
@@ -140,6 +144,7 @@ def test_what_is_malformed_in_a_document_is_no_finding() -> None:
     (doc,) = learn(made, 2, CRC)
     plain, found = refined.taken_out(doc)
     assert (plain.component, found) == (RNIC, CRC)
+    assert plain.evidence["issue_types"] == LOSS.issue.probability
     bad = msgspec.structs.replace(doc, evidence={**doc.evidence, "host_evidence": {"text": 3}})
     plain, found = refined.taken_out(bad)
     assert (plain.component, found) == (CABLE, None)
