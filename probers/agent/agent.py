@@ -28,6 +28,7 @@ from probers.process.thread_failures import describe_error
 from probers.publishing.batcher import Batcher
 from probers.publishing.publisher import Publisher
 from probers.publishing.record import ping_record, trace_record
+from probers.rdma.scheduled.probing import RdmaProbing
 from probers.requests.checks import Own
 from probers.requests.executor import TICK_NS, RequestExecutor
 from probers.requests.host_facts import HostFacts
@@ -82,9 +83,10 @@ class Agent:
             timeout_s=options.timeout_s,
         )
         self._tracer = Tracer(self.loop, self._sockets, self._on_trace)
+        self._rdma = self._rdma_probing(options, random)
         self._control = ProbeControl(
             options, self.loop, self._sockets, self._responder, self._engine, self._tracer, random,
-            announced,
+            announced, self._rdma,
         )  # fmt: skip
         self.requests = self._executor(options)
         self._control.also_used = lambda: self.requests.addresses
@@ -95,6 +97,7 @@ class Agent:
         self._faulty_places: set[str] = set()
         self._offered: list[PingList | None] = []
         self._offer_lock = threading.Lock()
+        self._applied: PingList | None = None
         self._lists_refused = 0
         self.status = AgentStatus()
 
@@ -110,6 +113,8 @@ class Agent:
             self._batcher.flush()
             self._send_heartbeat(alive=False)
             self._sockets.close_except(())
+            if self._rdma is not None:
+                self._rdma.close()
             self._fault_log.write()
             self.loop.close()
 
@@ -124,7 +129,7 @@ class Agent:
 
     def _apply_offered(self) -> None:
         with self._offer_lock:
-            document = self._offered.pop()
+            document = self._applied = self._offered.pop()
         try:
             self.status.stopped_why = self._control.apply(document)
             self.status.ready = self._control.ready()
@@ -142,6 +147,9 @@ class Agent:
         self._cpu_steal = self._cpu.read()
         if self._control.binder.unbound:
             self._control.bind()
+        if self._rdma is not None:
+            self._rdma.tick()
+            self._control.trace_learnt()
         self._publisher.poll()
         self._delay_ns = self.loop.reset_worst_delay_ns()
         self._send_heartbeat(alive=True)
@@ -162,15 +170,38 @@ class Agent:
             ),
             *counters.of_loop(self.loop, self._delay_ns, self._publisher),
             *self.requests.samples(),
+            *(() if self._rdma is None else counters.of_rdma(self._rdma)),
         )  # fmt: skip
 
     def _on_burst(self, burst: Burst) -> None:
         self._batcher.add(ping_record(burst, self._cpu_steal))
         self.requests.burst_done(burst)
 
+    def _on_rdma_burst(self, burst: Burst) -> None:
+        self._batcher.add(ping_record(burst, self._cpu_steal, "RDMA_PING"))
+
     def _on_trace(self, trace: Trace) -> None:
-        self._batcher.add(trace_record(trace))
+        if self._rdma is None:
+            self._batcher.add(trace_record(trace))
+        else:
+            self._rdma.complete(trace, lambda done: self._batcher.add(trace_record(done)))
         self.requests.trace_done(trace)
+
+    def _rdma_probing(self, options: Options, random: Random) -> RdmaProbing | None:
+        if options.rdma is None:
+            return None
+        made = RdmaProbing(
+            self.loop, options.key, self._sockets, self._responder, options.rdma, random,
+            self._on_rdma_burst, now=monotonic_ns, listen_port=options.listen_port,
+            burst=options.burst, timeout_s=options.timeout_s, answer_rate=options.answer_rate,
+        )  # fmt: skip
+        made.on_change = self._apply_again
+        return made
+
+    def _apply_again(self) -> None:
+        """An rnic can be used now: the list has more five-tuples than before."""
+        if self._applied is not None:
+            self.offer(self._applied)
 
     def _executor(self, options: Options) -> RequestExecutor:
         """Does requests over this agent's engine, for the endpoints of its list."""
@@ -194,9 +225,11 @@ class Agent:
         )  # fmt: skip
 
     def _send_heartbeat(self, *, alive: bool) -> None:
+        sent, answered = self._engine.sent, self._engine.answered
+        if self._rdma is not None:
+            sent, answered = sent + self._rdma.bursts.sent, answered + self._rdma.bursts.answered
         beat = heartbeat(
-            self._identity, self._control.fabric, self._control.document.endpoints,
-            self._engine.sent, self._engine.answered,
+            self._identity, self._control.fabric, self._control.document.endpoints, sent, answered,
             now_ns=time_ns(), cpu_steal=self._cpu_steal, delay_ns=self._delay_ns, alive=alive,
         )  # fmt: skip
         self._publisher.publish(topics.HEARTBEATS.name, self._identity.node_sn, beat, topics.JSON)

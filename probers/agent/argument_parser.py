@@ -12,6 +12,7 @@ from probers.net.packet import KEY_VARIABLE, MIN_KEY_BYTES
 from probers.ping_list.document import RESPONDER_PORT
 from probers.publishing.relay import ClientIdentity
 from probers.publishing.signer import KEY_FILE_VARIABLE
+from probers.rdma.devices import Gid
 from probers.throughput.port_counters import KINDS
 from schemas import kafka_client
 from schemas.printable import printable
@@ -108,7 +109,9 @@ def parser() -> argparse.ArgumentParser:
     add("--layer", choices=("overlay", "underlay"), help="serve only this layer of the list")
     add("--node-id", metavar="ID", help="serve only this container's endpoints of the list")
     add("--engine", choices=("udp", "rdma"), default="udp",
-        help="UDP_PING, or RDMA_PING (so far by hand: python -m probers.rdma.ping)")  # fmt: skip
+        help="rdma: RDMA_PING of the list's underlay targets, beside UDP_PING "
+        "(default %(default)s)")  # fmt: skip
+    add_rdma(made)
     add("--encoding", choices=("arrow", "ndjson"), default="arrow", help="of ping records")
     add("--compression", choices=("zstd", "lz4", "none"), default="zstd", help="Kafka only")
     add("--relay-listen", type=_relay_socket, action="append", metavar="PATH[=NODE_ID[,TENANT]]",
@@ -140,6 +143,34 @@ def parser() -> argparse.ArgumentParser:
     add("--health-listen", type=_loopback_address, metavar="IP:PORT",
         help="serve /metrics, /healthz and /readyz; loopback only (default: none)")  # fmt: skip
     return made
+
+
+def add_rdma(made: argparse.ArgumentParser) -> None:
+    """The options of --engine rdma."""
+    add = made.add_argument
+    add("--rdma-queue-pairs", type=int, choices=range(1, 65), default=4, metavar="N",
+        help="of each rnic, with --engine rdma; each probes each target from a source port of its "
+        "own (default %(default)s)")  # fmt: skip
+    add("--rdma-gid", type=_gid, action="append", metavar="IP=DEVICE/PORT/INDEX",
+        help="GID of the rnic with this address, repeatable (default: the RoCEv2 one that maps "
+        "it)")  # fmt: skip
+    add("--rdma-service-level", type=int, choices=range(16), default=0, metavar="N",
+        help="of RDMA probes and answers (default %(default)s)")  # fmt: skip
+    add("--rdma-traffic-class", type=int, choices=range(256), metavar="N",
+        help="of RDMA probes and answers (default: four times the list's DSCP)")  # fmt: skip
+
+
+def _gid(text: str) -> tuple[str, Gid]:
+    address, _, place = text.partition("=")
+    found = re.fullmatch(r"([\w.-]+)/([1-9]\d{0,2})/(\d{1,3})", place)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not IP=DEVICE/PORT/INDEX, as 10.0.0.1=mlx5_0/1/3"
+        )
+    try:
+        return str(IPv4Address(address)), Gid(found[1], int(found[2]), int(found[3]))
+    except ValueError as why:
+        raise argparse.ArgumentTypeError(f"{why}; give IP=DEVICE/PORT/INDEX") from why
 
 
 def _relay_socket(text: str) -> tuple[str, ClientIdentity | None]:

@@ -29,7 +29,6 @@ from probers.publishing.relay import Headers, Identify, Relay, RelayError
 from probers.publishing.relay.limits import Limits
 from probers.publishing.signer import Signer
 from probers.publishing.spool import SpoolError
-from probers.rdma.verbs import RdmaError, device_names
 from probers.requests.client import RequestClient
 from probers.throughput.port_counters import PortCounters
 from probers.throughput.reporter import ThroughputReporter
@@ -65,8 +64,6 @@ def _main(argv: list[str] | None) -> int:
 
             return probe.main(arguments[1:])
         options = command_line.parse(arguments)
-        if options.engine == "rdma":
-            _check_rdma()
         publisher = publish_to(
             options.publish,
             compression=options.compression,
@@ -78,7 +75,7 @@ def _main(argv: list[str] | None) -> int:
         return _serve(options, publisher)
     except (UsageError, PublishUsageError, PingListError, RelayError, SpoolError) as why:
         return _fail(2, str(why))
-    except (PublishError, RdmaError) as why:
+    except PublishError as why:
         return _fail(3, str(why))
 
 
@@ -167,15 +164,6 @@ def _requests(
 
     return RequestClient(
         options.controller, options.node_sn, options.token, offer, agent.requests.readings
-    )
-
-
-def _check_rdma() -> None:
-    """Raise the reason why there is no RDMA_PING: no device, or no schedule for it yet."""
-    names = device_names()
-    raise UsageError(
-        f"RDMA_PING of {', '.join(names)} is not scheduled by the agent yet; "
-        "use --engine udp, and try the device with python -m probers.rdma.ping"
     )
 
 

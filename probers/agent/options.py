@@ -16,6 +16,7 @@ from probers.ping_list.document import Layer
 from probers.publishing.relay import ClientIdentity
 from probers.publishing.signer import KEY_FILE_VARIABLE, SenderKeyError, read_key
 from probers.publishing.spool import SpoolLimits
+from probers.rdma.scheduled.rnic import RdmaOptions
 from probers.throughput.port_counters import KINDS, Kind
 from schemas import kafka_client
 from schemas.kafka_client import KafkaOptionError
@@ -60,7 +61,7 @@ class Options:
     compression: str
     relay_listen: tuple[tuple[str, ClientIdentity | None], ...]
     health_listen: tuple[str, int] | None
-    engine: str
+    rdma: RdmaOptions | None
     throughput: Kind | None
     throughput_sources: dict[str, str]
     sender_key: HostKey | None = field(repr=False)
@@ -110,7 +111,7 @@ def parse(argv: list[str] | None) -> Options:
         compression=args.compression,
         relay_listen=tuple(args.relay_listen or ()),
         health_listen=args.health_listen,
-        engine=args.engine,
+        rdma=_rdma(args),
         throughput=_throughput(args),
         throughput_sources=dict(args.throughput_source or ()),
         sender_key=sender_key,
@@ -157,6 +158,17 @@ def _throughput(args: argparse.Namespace) -> Kind | None:
         if wanted == kind:
             return kind
     raise UsageError(f"{THROUGHPUT_VARIABLE}={wanted}: give one of {', '.join(KINDS)}, off")
+
+
+def _rdma(args: argparse.Namespace) -> RdmaOptions | None:
+    if args.engine != "rdma":
+        return None
+    if _layer(args) == "overlay":
+        raise UsageError("--engine rdma probes the underlay; this agent serves the overlay")
+    return RdmaOptions(
+        args.rdma_queue_pairs, dict(args.rdma_gid or ()), args.rdma_service_level,
+        args.rdma_traffic_class,
+    )  # fmt: skip
 
 
 def _command(text: str) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ from probers.probing.traceroute import Tracer
 from probers.probing.udp import UdpEngine
 from probers.process.log import log_event
 from probers.process.loop import Loop
+from probers.rdma.scheduled.probing import RdmaProbing
 
 #: Containers of the list -> those that are ready; None: that is not known yet.
 Announced = Callable[[Collection[str]], tuple[str, ...] | None]
@@ -55,13 +56,16 @@ class ProbeControl:
         tracer: Tracer,
         random: Random,
         announced: Announced | None = None,
+        rdma: RdmaProbing | None = None,
     ) -> None:
-        """announced  which containers of the host are ready, where they have agents of their own"""
-        self._announced = announced
+        """announced  which containers of the host are ready, where they have agents of their own
+        rdma       also probes the list's underlay targets
+        """
+        self._announced, self._rdma = announced, rdma
         self._options, self._sockets, self._engine = options, sockets, engine
         self._tracer = tracer
         self._probes = Schedule(loop, self._probe, random)
-        self._traces = Schedule(loop, tracer.trace, random)
+        self._traces = Schedule(loop, self._trace, random)
         self.reply_tracer = ReplyTracer(responder, tracer.trace, random)
         self.binder = EndpointBinder(sockets, options.listen_port)
         #: The list in effect, and its fabric.
@@ -95,7 +99,10 @@ class ProbeControl:
                       why="outside --allow-cidr")  # fmt: skip
         self.document, self.fabric = document, document.fabric
         wanted, peers = probe_plan.five_tuples(document, targets, options.node_sn)
-        flows = probe_plan.fit(wanted, self._listening(), self._sockets.max_sockets)
+        if self._rdma is not None:
+            self._rdma.plan(document, targets, options.node_sn)
+        bound = self._listening() | self._rdma_sources()
+        flows = probe_plan.fit(wanted, bound, self._sockets.max_sockets)
         left_out = len(wanted) - len(flows)
         if left_out:
             why = "the list names more source ports than the limit on open files allows"
@@ -126,6 +133,8 @@ class ProbeControl:
         self.five_tuples["probed"] = 0
         self._probes.replace([], 1.0)
         self._traces.replace([], 1.0)
+        if self._rdma is not None:
+            self._rdma.stop()
         self.reply_tracer.replace({}, 0.0, 1.0)
         self._close_unused([])
 
@@ -154,18 +163,22 @@ class ProbeControl:
         """Probe the flows at most at --max-rate; returns the interval [s]."""
         wanted_s = self.document.interval_s or self._options.interval_s
         rate = self._options.max_rate * (1 - _TRACE_SHARE)
-        interval_s = max(wanted_s, len(flows) * self._options.burst / rate)
+        count = len(flows) + (0 if self._rdma is None else len(self._rdma.flows))
+        interval_s = max(wanted_s, count * self._options.burst / rate)
         if interval_s > wanted_s:
             log_event("warning", "interval-stretched", wanted_s=wanted_s,
                       interval_s=round(interval_s, 3), why="--max-rate")  # fmt: skip
         self._probes.replace(flows, interval_s)
+        if self._rdma is not None:
+            self._rdma.start(interval_s)
         return interval_s
 
     def _schedule_traces(self, flows: list[FiveTuple], peers: Peers) -> None:
         """Trace the routes of probes and of replies, each at half of the rate for traces."""
-        rate = self._options.max_rate * _TRACE_SHARE / 2 / _REQUESTS_PER_TRACE
+        rate = self._trace_rate()
         # Inside the overlay a trace shows one hop and nothing of the fabric: it would mislead.
         traced = [flow for flow in flows if flow.columns["agent_type"] == "underlay"]
+        traced += [] if self._rdma is None else self._rdma.flows
         first_s = max(1.0, len(traced) / rate)
         interval_s = max(self._options.trace_interval_s, first_s)
         self._traces.replace(traced, interval_s, first_s)
@@ -174,13 +187,31 @@ class ProbeControl:
     def _listening(self) -> set[Address]:
         return {(own.ip, self._options.listen_port) for own in self.document.endpoints}
 
+    def _rdma_sources(self) -> set[Address]:
+        return set() if self._rdma is None else self._rdma.sources
+
     def _close_unused(self, flows: list[FiveTuple]) -> None:
         """Close the sockets that neither reply nor probe; their descriptors are free at once."""
         self._flows = flows
-        addresses = self._listening().union((flow.src for flow in flows), self.also_used())
+        others = (self.also_used(), self._rdma_sources())
+        addresses = self._listening().union((flow.src for flow in flows), *others)
         self._sockets.close_except(addresses)
         self._tracer.cancel_except(addresses)
         self.binder.retain({own.ip for own in self.document.endpoints})
+
+    def trace_learnt(self) -> None:
+        """Trace RDMA five-tuples whose queue pairs were learnt; must be called once a second."""
+        if self._rdma is not None and self._options.trace_interval_s:
+            for flow in self._rdma.untraced(max(1, int(self._trace_rate()))):
+                self._tracer.trace(flow)
+
+    def _trace(self, flow: FiveTuple) -> None:
+        if self._rdma is None or self._rdma.traceable(flow):
+            self._tracer.trace(flow)
+
+    def _trace_rate(self) -> float:
+        """Traces of probes' routes a second; those of replies may be as many."""
+        return self._options.max_rate * _TRACE_SHARE / 2 / _REQUESTS_PER_TRACE
 
     def _probe(self, flow: FiveTuple) -> None:
         self._engine.probe(flow, self._options.burst)

@@ -8,6 +8,7 @@ from probers.agent import options as command_line
 from probers.agent.options import Options
 from probers.doctor import host, network, services
 from probers.doctor.finding import Finding
+from probers.rdma import devices
 from probers.throughput import interfaces
 from schemas.printable import printable
 
@@ -41,5 +42,7 @@ def findings(options: Options) -> Iterator[Finding]:
     if document is not None:
         yield from network.interfaces(document.endpoints, interfaces.by_address())
         yield from network.sockets(document.endpoints, options.listen_port)
+        if options.rdma is not None:
+            yield from network.rdma_engine(document.endpoints, options.rdma, devices.SYS)
     yield from services.destination(options, options.connect_timeout_s)
     yield from services.spool(options)

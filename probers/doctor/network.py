@@ -13,6 +13,9 @@ from typing import Final
 from probers.doctor.finding import Finding
 from probers.net.udp_socket import UdpSocket
 from probers.ping_list.document import Endpoint
+from probers.rdma import devices
+from probers.rdma.devices import RdmaError
+from probers.rdma.scheduled.rnic import RdmaOptions
 
 SYS: Final = Path("/sys/class")
 _LEAST_MTU: Final = 1280
@@ -113,6 +116,26 @@ def rdma(root: Path = SYS) -> Iterator[Finding]:
             yield Finding("ok", "rdma", f"{name} is active, {gids} GIDs")
     if not ports:
         yield Finding("ok", "rdma", "no device: probes are UDP_PING")
+
+
+def rdma_engine(endpoints: list[Endpoint], options: RdmaOptions, root: Path) -> Iterator[Finding]:
+    """Whether the agent can use the RDMA devices of its underlay endpoints.
+
+    root  of the devices, as /sys/class/infiniband
+    """
+    try:
+        devices.pyverbs("device")
+    except RdmaError as why:
+        yield Finding("error", "rdma", str(why))
+        return
+    for ip in dict.fromkeys(each.ip for each in endpoints if each.layer == "underlay"):
+        try:
+            gid = options.gids.get(ip) or devices.gid_of(ip, root)
+        except RdmaError as why:
+            yield Finding("error", "rdma", str(why))
+        else:
+            place = f"{gid.device}/{gid.port}, GID {gid.entry}"
+            yield Finding("ok", "rdma", f"{ip} on {place}: {options.queue_pairs} queue pairs")
 
 
 def _read(file: Path) -> str:

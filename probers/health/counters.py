@@ -18,6 +18,7 @@ from probers.process.loop import Loop
 from probers.publishing.publisher import Publisher
 from probers.publishing.relay import Relay
 from probers.publishing.spool import SpooledPublisher
+from probers.rdma.scheduled.probing import RdmaProbing
 from schemas.metrics import Metric, Sample
 from schemas.metrics import agent as metrics
 
@@ -52,6 +53,25 @@ def of_sockets(sockets: SocketPool, responder: Responder) -> Iterator[Sample]:
     yield Sample(metrics.AGENT_SOCKETS_LIMIT, sockets.max_sockets)
     unopened = Counter(sockets.unopened.values())
     yield from _by_label(metrics.AGENT_UNOPENED, unopened, ("EADDRINUSE",))
+
+
+def of_rdma(rdma: RdmaProbing) -> Iterator[Sample]:
+    """Probes between queue pairs by outcome, answers to those of others, rnics."""
+    bursts, rnics = rdma.bursts, [rnic for _, rnic in rdma.rnics]
+    for outcome, value in (
+        ("sent", sum(bursts.sent.values())),
+        ("answered", sum(bursts.answered.values())),
+        ("stalled", bursts.stalled),
+        ("withdrawn", bursts.withdrawn),
+        ("strange", sum(rnic.unmatched for rnic in rnics)),
+    ):
+        yield Sample(metrics.AGENT_RDMA_PROBES, value, (outcome,))
+    yield Sample(metrics.AGENT_RDMA_ANSWERS, rdma.responder.answered, ("answered",))
+    unsendable = sum(rnic.unsendable for rnic in rnics)
+    yield Sample(metrics.AGENT_RDMA_ANSWERS, unsendable, ("unsendable",))
+    yield from _by_label(metrics.AGENT_RDMA_ANSWERS, rdma.responder.silent, ("bad-mac",))
+    yield Sample(metrics.AGENT_RDMA_RNICS, len(rnics), ("used",))
+    yield Sample(metrics.AGENT_RDMA_RNICS, len(rdma.rnics.unopened), ("unusable",))
 
 
 def of_list(

@@ -5,7 +5,9 @@
 
 The reply is the request with another kind and the responder's two time stamps filled in. It is
 never longer than the request, so a responder cannot be used to amplify traffic. RDMA replies in two
-such packets (see ``probers.rdma.packet``).
+such packets (see ``probers.rdma.packet``). A request of kind QUEUE_PAIR carries a count in place of
+the first stamp, and its reply a queue pair's number in place of the second (see
+``probers.rdma.peers``).
 
 The MAC is HMAC-SHA256 truncated to 16 bytes, over all fields before it *and the addresses and
 ports* of the datagram. Freshness: a responder replies only while its wall clock is within
@@ -30,7 +32,8 @@ PROBE: Final = 1  # a request whose round trip is measured
 REPLY: Final = 2
 TRACE: Final = 3  # a request with a small TTL; the destination replies as to a probe
 FOLLOW_UP: Final = 4  # the second reply (RDMA): the time when the first one was sent
-KINDS: Final = (PROBE, REPLY, TRACE, FOLLOW_UP)
+QUEUE_PAIR: Final = 5  # asks for the number of one of the receiver's queue pairs (RDMA, over UDP)
+KINDS: Final = (PROBE, REPLY, TRACE, FOLLOW_UP, QUEUE_PAIR)
 
 FRESH_NS: Final = 5_000_000_000
 MIN_KEY_BYTES: Final = 16

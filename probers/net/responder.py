@@ -7,6 +7,7 @@ key from a wrong clock. No I/O.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from typing import Final
 
 from probers.net import packet
@@ -61,6 +62,8 @@ class Responder:
         self._key, self._fresh_ns, self._max_sources = key, fresh_ns, max_sources
         self._limit = RateLimit(rate, burst, max_sources)
         self.answered = 0
+        #: Own address, which of its queue pairs -> the queue pair's number; 0: it has none.
+        self.queue_pair: Callable[[str, int], int] = lambda ip, which: 0
         #: Requests without a reply, by reason: not-ours, bad-mac, stale, rate, and late (this
         #: process did not run while they waited in its socket).
         self.silent: Counter[str] = Counter()
@@ -103,7 +106,11 @@ class Responder:
         self.answered += 1
         if request.kind == packet.PROBE:
             self._record_flow((*own, *peer), mono_ns)
-        reply = packet.reply_to(request, received_ns, now_ns)
+        if request.kind == packet.QUEUE_PAIR:
+            which = request.received_ns
+            reply = packet.reply_to(request, which, self.queue_pair(own[0], which))
+        else:
+            reply = packet.reply_to(request, received_ns, now_ns)
         return packet.pack(self._key, reply, own, peer), request.dscp & 0x3F
 
     def _record_flow(self, flow: ReplyFlow, mono_ns: int) -> None:

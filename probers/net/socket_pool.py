@@ -126,6 +126,14 @@ class SocketPool:
         self._sequence += 1
         return self._sequence
 
+    def within_budget(self, mono_ns: int) -> bool:
+        """Spend one request of ``max_rate`` at monotonic time ``mono_ns``; False, which is counted:
+        none is left. For requests that are not sent from these sockets."""
+        allowed = self._budget.allows("", mono_ns)
+        if not allowed:
+            self.counts["over-budget"] += 1
+        return allowed
+
     def send_request(
         self,
         handler: ReplyHandler,
@@ -135,17 +143,18 @@ class SocketPool:
         *,
         ttl: int = 0,
         timestamp: bool = False,
+        which: int = 0,
     ) -> bool:
         """Send one request of ``flow``; False when the agent's rate limit does not allow it.
 
+        which  of the receiver's queue pairs, for the kind QUEUE_PAIR
         Raises OSError when the socket cannot be opened or the kernel refuses to send.
         """
         mono_ns = monotonic_ns()
-        if not self._budget.allows("", mono_ns):
-            self.counts["over-budget"] += 1
+        if not self.within_budget(mono_ns):
             return False
         nonce = int.from_bytes(os.urandom(8), "big")
-        request = Packet(kind, sequence, mono_ns, time_ns(), nonce, flow.dscp)
+        request = Packet(kind, sequence, mono_ns, time_ns(), nonce, flow.dscp, which)
         raw = packet.pack(self._key, request, flow.src, flow.dst)
         self._pending[sequence] = _Request(handler, flow, nonce)
         self._newest[flow.src, flow.dst] = sequence

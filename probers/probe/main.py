@@ -19,27 +19,36 @@ from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Address
 from probers.net.responder import Responder
 from probers.net.socket_pool import SocketPool
+from probers.probe.rdma import RdmaByHand
 from probers.probe.summary import Summary
 from probers.probing.tcp import TcpEngine
 from probers.probing.udp import Burst, UdpEngine
 from probers.process.loop import Loop
 from probers.publishing.record import ping_record
+from probers.rdma.devices import RdmaError
+from probers.rdma.scheduled.rnic import OpenPort, open_port
 
 LOST: Final = 1
 MAX_RATE: Final = 1000.0  # probes a second, of all targets together
-_TASKS: Final = {"tcp": "TCP_PING", "udp": "UDP_PING"}
+_TASKS: Final = {"rdma": "RDMA_PING", "tcp": "TCP_PING", "udp": "UDP_PING"}
 _EXAMPLE: Final = """\
 examples:
   skeletonhunter-agent probe --engine tcp --to 10.0.0.7:22 --allow-cidr 10.0.0.0/8
   skeletonhunter-agent probe --engine udp --to 10.0.0.7:65300 --key-file probe.key \\
       --from 10.0.0.5:50001 --allow-cidr 10.0.0.0/8 --format json
 
+  skeletonhunter-agent probe --engine rdma --to 10.0.0.7:65300 --key-file probe.key \\
+      --from 10.0.0.5 --allow-cidr 10.0.0.0/8
+
 exit codes: 0 all probes were answered; 1 some were not; 2 wrong usage
 """
 
 
-def run(argv: list[str]) -> int:
-    """Probe; returns the exit code. Raises UsageError."""
+def run(argv: list[str], open_port: OpenPort = open_port) -> int:
+    """Probe; returns the exit code. Raises UsageError.
+
+    open_port  opens the rnic of an own address, for RDMA
+    """
     args = _parser().parse_args(argv)
     for ip, _ in args.to:
         if not any(IPv4Address(ip) in each for each in args.allow_cidr):
@@ -49,8 +58,8 @@ def run(argv: list[str]) -> int:
     summaries = {to: Summary(to) for to in args.to}
     task = _TASKS[args.engine]
 
-    def on_done(burst: Burst) -> None:
-        summaries[burst.flow.dst].add(burst)
+    def on_done(burst: Burst, to: Address) -> None:
+        summaries[to].add(burst)
         if args.format == "json":
             print(json.dumps(ping_record(burst, 0.0, task)), flush=True)
 
@@ -58,8 +67,9 @@ def run(argv: list[str]) -> int:
     loop = Loop(failures.append)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: loop.stop())
-    probe, close = _engine(args, loop, on_done)
-    _schedule(args, loop, probe)
+    flows = [FiveTuple(_own(args.source, to), to) for to in args.to]
+    probe, close = _engine(args, loop, flows, on_done, open_port)
+    _schedule(args, loop, flows, probe)
     try:
         loop.run()
     finally:
@@ -75,30 +85,56 @@ def run(argv: list[str]) -> int:
 
 
 def _engine(
-    args: argparse.Namespace, loop: Loop, on_done: Callable[[Burst], None]
+    args: argparse.Namespace,
+    loop: Loop,
+    flows: list[FiveTuple],
+    on_done: Callable[[Burst, Address], None],
+    open_port: OpenPort,
 ) -> tuple[Callable[[FiveTuple, int], None], Callable[[], None]]:
     """What probes, and what ends it."""
+
+    def done(burst: Burst) -> None:
+        on_done(burst, burst.flow.dst)
+
     if args.engine == "tcp":
-        tcp = TcpEngine(loop, on_done, timeout_s=args.timeout)
+        tcp = TcpEngine(loop, done, timeout_s=args.timeout)
         return tcp.probe, tcp.close
     key = read_probe_key(args.key_file)
     sockets = SocketPool(loop, key, Responder(key, rate=1.0, burst=1.0), MAX_RATE, len(args.to) + 1)
-    udp = UdpEngine(loop, sockets, on_done, timeout_s=args.timeout)
+    if args.engine == "rdma":
+        rdma = RdmaByHand(
+            loop, key, sockets, on_done, _complain, timeout_s=args.timeout, open_port=open_port
+        )
+        try:
+            for flow in flows:
+                rdma.open(flow.src[0])
+        except RdmaError as why:
+            raise UsageError(str(why)) from why
+        return rdma.probe, rdma.close
+    udp = UdpEngine(loop, sockets, done, timeout_s=args.timeout)
     return udp.probe, lambda: sockets.close_except(())
 
 
+def _complain(why: str) -> None:
+    print(f"skeletonhunter-agent probe: {why}", file=sys.stderr)
+
+
 def _schedule(
-    args: argparse.Namespace, loop: Loop, probe: Callable[[FiveTuple, int], None]
+    args: argparse.Namespace,
+    loop: Loop,
+    flows: list[FiveTuple],
+    probe: Callable[[FiveTuple, int], None],
 ) -> None:
     """Probe all targets ``count`` times; stop when the last probes have had their time."""
-    flows = [FiveTuple(_own(args.source, to), to) for to in args.to]
     first_ns, interval_ns = monotonic_ns(), int(args.interval * 1e9)
     for turn in range(args.count):
         for index, flow in enumerate(flows):
             due_ns = first_ns + turn * interval_ns + index * interval_ns // len(flows)
             loop.call_at(due_ns, partial(probe, flow, args.burst))
     last_ns = first_ns + args.count * interval_ns
-    patience_s = args.timeout * (args.burst if args.engine == "tcp" else 1) + 0.1
+    # TCP probes one after another; over RDMA a lost probe is asked about.
+    waits = {"tcp": args.burst, "rdma": 3}.get(args.engine, 1)
+    patience_s = args.timeout * waits + 0.1
     loop.call_at(last_ns + int(patience_s * 1e9), loop.stop)
 
 
@@ -121,7 +157,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("--engine", choices=sorted(_TASKS), required=True, help="udp: the target runs an agent "
-        "with the same key; tcp: any host, a closed port answers too")  # fmt: skip
+        "with the same key; rdma: one with --engine rdma; tcp: any host, a closed port answers "
+        "too")  # fmt: skip
     add("--to", type=_address, action="append", required=True, metavar="IP:PORT",
         help="repeatable")  # fmt: skip
     add("--from", dest="source", type=_source, default=("0.0.0.0", 0), metavar="IP[:PORT]",  # noqa: S104  # the kernel chooses one
@@ -133,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--timeout", type=positive, default=0.5, metavar="S", help="(default %(default)s)")
     add("--allow-cidr", type=network, action="append", default=[IPv4Network("127.0.0.0/8")],
         metavar="NET", help="may be probed, with 127.0.0.0/8; repeatable")  # fmt: skip
-    add("--key-file", metavar="PATH", help="the probe key, for udp")
+    add("--key-file", metavar="PATH", help="the probe key, for udp and rdma")
     add("--format", choices=("text", "json"), default="text", help="json: a record per line")
     return made
 
@@ -158,5 +195,5 @@ def main(argv: list[str]) -> int:
     try:
         return run(argv)
     except UsageError as why:
-        print(f"skeletonhunter-agent probe: {why}", file=sys.stderr)
+        _complain(str(why))
         return 2

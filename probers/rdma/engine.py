@@ -1,8 +1,7 @@
 """The RDMA engine: authenticated probes between UD queue pairs, over any implementation of Port.
 
-It sends, replies, matches and counts; ``verbs`` implements the port of a device, ``ping`` is the
-command to try it by hand. Not there yet: queue pairs in the ping list, completion events in the
-agent's loop, hardware time stamps, RDMA_PING records.
+It sends, matches and measures; ``verbs`` implements the port of a device, ``responder`` answers,
+``rnic`` runs both in the agent's loop.
 
 The five-tuple of RoCEv2 follows from the queue pairs (UDP port 4791, the source port computed from
 the sender's number), so each own queue pair probes its path through the fabric, and each
@@ -12,55 +11,17 @@ responder's queue pair replies over its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic_ns, time_ns
-from typing import NamedTuple, Protocol
 
 from probers.net import packet
 from probers.net.packet import Key, Packet
-from probers.net.responder import Responder
 from probers.rdma.packet import QpAddress, RdmaRoundTrip, Stamps, round_trip
+from probers.rdma.port import HOP_LIMIT, Arrived, Port, Sent
 
-
-class Sent(NamedTuple):
-    """A message has been sent. ``number`` is what ``Port.send`` returned; ``sent_ns`` is never
-    later than the time of sending."""
-
-    number: int
-    sent_ns: int
-
-
-class Arrived(NamedTuple):
-    """A message has arrived at the queue pair ``own``: its payload without the header.
-
-    ``polled_ns`` is never earlier than the time of arrival.
-    """
-
-    peer: QpAddress
-    own: int
-    payload: bytes
-    polled_ns: int
-
-
-class Port(Protocol):
-    """The port of an RDMA device with some UD queue pairs; times are monotonic [ns]."""
-
-    @property
-    def addresses(self) -> Sequence[QpAddress]:
-        """The own queue pairs; other methods name one by its index in this sequence."""
-
-    def prepare(self, to: QpAddress) -> None:
-        """Do what the first message to a host requires; that can take a second."""
-
-    def send(self, own: int, to: QpAddress, payload: bytes) -> int:
-        """Send a message; returns its number."""
-
-    def poll(self) -> Sent | Arrived | None:
-        """The next completion, or None."""
-
-    def close(self) -> None:
-        """Release the device."""
+#: Gets the round trip of a probe that has ended; None: no reply came.
+OnEnd = Callable[[RdmaRoundTrip | None], None]
 
 
 @dataclass(slots=True)
@@ -78,10 +39,19 @@ class ProbeCounts:
         """Probes that are neither answered nor lost."""
         return self.sent - self.lost - len(self.round_trips)
 
+    def add(self, measured: RdmaRoundTrip | None) -> None:
+        """Count the end of a probe."""
+        if measured is None:
+            self.lost += 1
+        else:
+            self.round_trips.append(measured)
+
 
 @dataclass(slots=True)
 class _Probe:
-    counts: ProbeCounts
+    own: QpAddress
+    target: QpAddress
+    on_end: OnEnd
     request: Packet
     t1: int
     number: int = -1
@@ -108,6 +78,7 @@ class RdmaProber:
         self._probes: dict[int, _Probe] = {}  # by sequence, oldest first
         self._sending: dict[int, _Probe] = {}  # by message number, until the send completion
         self._sequence = 0
+        #: Of probes that were sent without ``on_end``.
         self.counts_by_pair: dict[tuple[int, QpAddress], ProbeCounts] = {}
         #: Messages that match no probe in flight, or have another key.
         self.unmatched = 0
@@ -122,36 +93,65 @@ class RdmaProber:
         counts = self.counts_by_pair.get((own, target))
         return counts is not None and counts.in_flight > 0
 
-    def probe(self, own: int, target: QpAddress) -> None:
-        """Send one probe from an own queue pair.
+    def probe(
+        self,
+        own: int,
+        target: QpAddress,
+        on_end: OnEnd | None = None,
+        *,
+        dscp: int = 0,
+        hop_limit: int = HOP_LIMIT,
+    ) -> int:
+        """Send one probe from an own queue pair; returns its number, for ``time_out``.
 
         No completion is polled while the port prepares for a host that is new to it: call
-        ``Port.prepare`` before the first probe is in flight.
+        ``Port.prepare`` before the first probe is in flight. Raises what the port raises; then
+        nothing was sent.
         """
         source = self._port.addresses[own]
-        self._port.prepare(target)  # before t1: resolving the neighbour is not the network's time
-        counts = self.counts_by_pair.setdefault((own, target), ProbeCounts(source, target))
+        # Before t1: resolving the neighbour is not the network's time.
+        self._port.prepare(own, target, dscp, hop_limit)
         self._sequence += 1
         request = Packet(
             packet.PROBE, self._sequence, self._now(), self._wall(),
-            int.from_bytes(os.urandom(8), "big"),
+            int.from_bytes(os.urandom(8), "big"), dscp,
         )  # fmt: skip
         payload = packet.pack(self._key, request, source, target)
-        probe = self._probes[self._sequence] = _Probe(counts, request, self._now())
-        probe.number = self._port.send(own, target, payload)
-        self._sending[probe.number] = probe
-        counts.sent += 1
+        t1 = self._now()
+        number = self._port.send(own, target, payload, dscp, hop_limit)
+        if on_end is None:
+            counts = self.counts_by_pair.setdefault((own, target), ProbeCounts(source, target))
+            counts.sent += 1
+            on_end = counts.add
+        probe = _Probe(source, target, on_end, request, t1, number)
+        self._probes[self._sequence] = self._sending[number] = probe
+        return self._sequence
 
     def poll(self) -> bool:
         """Handle one completion and end the probes that are too old; False: no completion."""
         event = self._port.poll()
-        if isinstance(event, Sent):
-            if (probe := self._sending.pop(event.number, None)) is not None:
-                probe.t2 = event.sent_ns
-        elif isinstance(event, Arrived):
-            self._on_arrival(event)
+        if event is not None:
+            self.handle(event)
         self._expire()
         return event is not None
+
+    def handle(self, event: Sent | Arrived) -> None:
+        """Take a send completion, or a reply."""
+        if isinstance(event, Arrived):
+            self._on_arrival(event)
+        elif (probe := self._sending.pop(event.number, None)) is not None:
+            probe.t2 = event.sent_ns
+
+    def time_out(self, sequence: int) -> None:
+        """End a probe, if it has not ended. A reply whose follow-up was lost still counts, with the
+        responder's first estimate of its time of sending."""
+        if (probe := self._probes.get(sequence)) is not None:
+            self._end(probe)
+
+    def end_all(self) -> None:
+        """End all probes: the port is closed."""
+        for probe in list(self._probes.values()):
+            self._end(probe)
 
     def _on_arrival(self, event: Arrived) -> None:
         try:
@@ -164,7 +164,7 @@ class RdmaProber:
         if (
             probe is None
             or reply.kind not in (packet.REPLY, packet.FOLLOW_UP)
-            or (event.peer, own) != (probe.counts.target, probe.counts.own)
+            or (event.peer, own) != (probe.target, probe.own)
             or reply.nonce != probe.request.nonce
             or not packet.verify(self._key, event.payload, event.peer, own)
         ):
@@ -180,61 +180,18 @@ class RdmaProber:
         del self._probes[probe.request.sequence]
         self._sending.pop(probe.number, None)
         if probe.reply is None or not probe.t5:
-            probe.counts.lost += 1
+            probe.on_end(None)
             return
         stamps = Stamps(
             probe.t1, probe.t2 or probe.t1, probe.reply.received_ns, probe.reply.sent_ns,
             probe.t5, probe.t6,
         )  # fmt: skip
-        probe.counts.round_trips.append(round_trip(stamps))
+        probe.on_end(round_trip(stamps))
 
     def _expire(self) -> None:
-        """End the probes over the time-out. A reply whose follow-up was lost still counts, with the
-        responder's first estimate of its time of sending."""
         overdue = self._now() - self._timeout_ns
         while self._probes:
-            oldest = next(iter(self._probes.values()))
+            sequence, oldest = next(iter(self._probes.items()))
             if oldest.t1 > overdue:
                 return
-            self._end(oldest)
-
-
-class RdmaResponder:
-    """Sends the replies that ``Responder`` builds, then a follow-up with the time of sending."""
-
-    def __init__(
-        self,
-        key: Key,
-        port: Port,
-        responder: Responder,
-        *,
-        now: Callable[[], int] = monotonic_ns,
-        wall: Callable[[], int] = time_ns,
-    ) -> None:
-        self._key, self._port, self._responder = key, port, responder
-        self._now, self._wall = now, wall
-        self._sending: dict[int, tuple[int, QpAddress, Packet, int]] = {}
-
-    def poll(self) -> bool:
-        """Handle one completion; False: there was none."""
-        event = self._port.poll()
-        if isinstance(event, Arrived):
-            self._reply(event)
-        elif isinstance(event, Sent) and event.number in self._sending:
-            own, peer, reply, t3 = self._sending.pop(event.number)
-            t4_wall = reply.received_ns + event.sent_ns - t3
-            follow_up = reply._replace(kind=packet.FOLLOW_UP, sent_ns=t4_wall)
-            payload = packet.pack(self._key, follow_up, self._port.addresses[own], peer)
-            self._port.send(own, peer, payload)
-        return event is not None
-
-    def _reply(self, event: Arrived) -> None:
-        wall, mono = self._wall(), self._now()
-        received = wall - (mono - event.polled_ns)
-        own = self._port.addresses[event.own]
-        answer = self._responder.reply(event.payload, event.peer, own, received, wall, mono)
-        if answer is None:
-            return
-        payload, _ = answer
-        number = self._port.send(event.own, event.peer, payload)
-        self._sending[number] = (event.own, event.peer, packet.unpack(payload), event.polled_ns)
+            self.time_out(sequence)

@@ -28,6 +28,11 @@ GRH_BYTES: Final = 40
 _IP_SOURCE: Final = slice(32, 36)
 _IP_VERSION: Final = 20
 _MAX_QPN: Final = 0xFFFFFF
+#: The UDP destination port of RoCEv2 (InfiniBand annex A17).
+ROCE_PORT: Final = 4791
+_FIRST_SOURCE_PORT: Final = 0xC000
+_SOURCE_PORT_BITS: Final = 14
+_GOLDEN_RATIO: Final = 0x61C88647
 
 
 class QpAddress(NamedTuple):
@@ -46,6 +51,26 @@ class QpAddress(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.ip}/{self.qpn}"
+
+
+def source_port(qpn: int) -> int:
+    """The UDP source port of a queue pair, 49152..65535.
+
+    Soft-RoCE computes it: the number hashed to 14 bits by Linux's hash_32 (multiplication by the
+    golden ratio), plus 49152 (drivers/infiniband/sw/rxe/rxe_qp.c). Other devices take it from the
+    flow label of the address handle, so the label is chosen for the same port.
+    """
+    return _FIRST_SOURCE_PORT + (qpn * _GOLDEN_RATIO % 2**32 >> 32 - _SOURCE_PORT_BITS)
+
+
+def flow_label(port: int) -> int:
+    """A flow label, 20 bits and not 0, of which Linux makes this source port.
+
+    Source: rdma_flow_label_to_udp_sport in include/rdma/ib_verbs.h, the exclusive or of the lower
+    14 bits and the upper 6, plus 49152. A label of 0 would leave the choice to the device.
+    """
+    low = port - _FIRST_SOURCE_PORT
+    return low or 1 << _SOURCE_PORT_BITS | 1
 
 
 def parse_address(text: str) -> QpAddress:

@@ -21,9 +21,12 @@ from typing import Any, Final
 
 from probers.net.packet import KEY_VARIABLE, Key
 from probers.net.responder import Responder
-from probers.rdma.engine import Port, ProbeCounts, RdmaProber, RdmaResponder
+from probers.rdma.devices import RdmaError
+from probers.rdma.engine import ProbeCounts, RdmaProber
 from probers.rdma.packet import QpAddress, parse_address
-from probers.rdma.verbs import RdmaError, VerbsPort
+from probers.rdma.port import Port
+from probers.rdma.responder import RdmaResponder
+from probers.rdma.verbs import VerbsPort
 from schemas.printable import printable
 
 #: A responder polls without a pause for this long after a completion, then with pauses.
@@ -55,8 +58,10 @@ def main(
         else:
             port = open_port(args.device, len(args.targets))
             prober = RdmaProber(key, port, timeout_s=args.timeout, now=now, wall=wall)
-            for target in args.targets:  # all before the first probe: no reply waits meanwhile
-                port.prepare(target)
+            for own, target in enumerate(
+                args.targets
+            ):  # all before the first probe: no reply waits
+                port.prepare(own, target)
             probe_all(prober, args.targets, args.count, args.interval)
             for counts in prober.counts_by_pair.values():
                 _print_json(**_summary(counts))

@@ -8,69 +8,69 @@ its completion is polled.
 
 from __future__ import annotations
 
-from collections import deque
-from importlib import import_module
+import os
+from collections import OrderedDict, deque
+from contextlib import suppress
 from time import monotonic_ns
-from types import ModuleType
 from typing import Any, Final
 
 from probers.net import packet
-from probers.rdma.engine import Arrived, Sent
-from probers.rdma.packet import GRH_BYTES, QpAddress, ip_of_gid, source_ip
+from probers.rdma.devices import Gid, RdmaError, device_names, error, pyverbs
+from probers.rdma.packet import (
+    GRH_BYTES,
+    QpAddress,
+    flow_label,
+    ip_of_gid,
+    source_ip,
+    source_port,
+)
+from probers.rdma.port import HOP_LIMIT, Arrived, Sent
 
-_PORT: Final = 1
 #: Both ends must use the same one. It keeps other programs' messages out, and is no secret.
 _QKEY: Final = 0x534B48
 _RECEIVES: Final = 64  # buffers posted per queue pair
 _SENDS: Final = 64
-_HOP_LIMIT: Final = 64
 _SLOT: Final = 128
 _SEND_FLAG: Final = 1 << 32  # in a work request's number: a send, not a receive
+_MOST_HANDLES: Final = 4096
+_DSCP_SHIFT: Final = 2  # a traffic class is the DSCP and two bits of ECN
+_EVENTS: Final = "infinibandevent"  # what the kernel calls the descriptor of a completion channel
 
-
-class RdmaError(RuntimeError):
-    """No device, or it failed; one line: what, where, what to do."""
-
-
-def device_names() -> list[str]:
-    """The machine's RDMA devices; raises RdmaError when there is none or pyverbs is missing."""
-    library = _pyverbs("device")
-    try:
-        names = [found.name.decode() for found in library.get_device_list()]
-    except _error() as why:
-        raise RdmaError(_no_device()) from why
-    if not names:
-        raise RdmaError(_no_device())
-    return names
+_Handle = tuple[str, int, int, int]  # address, own queue pair, traffic class, hop limit
 
 
 class VerbsPort:
-    """Port 1 of a device with some UD queue pairs, ready to send and receive."""
+    """A device's port with some UD queue pairs, ready to send and receive."""
 
-    def __init__(self, device: str, queue_pairs: int = 1) -> None:
-        """Raises RdmaError when the device does not exist or has no RoCEv2 address over IPv4."""
+    def __init__(
+        self,
+        device: str,
+        queue_pairs: int = 1,
+        *,
+        gid: Gid | None = None,
+        service_level: int = 0,
+        traffic_class: int | None = None,
+    ) -> None:
+        """gid            whose address is the own one; None: the first RoCEv2 one over IPv4
+        traffic_class  None: of the DSCP of each message
+
+        Raises RdmaError when the device does not exist or has no RoCEv2 address over IPv4.
+        """
         if device not in (known := device_names()):
             raise RdmaError(f"no RDMA device {device!r}; there is {', '.join(known)}")
-        enums, addr, wr = _pyverbs("enums"), _pyverbs("addr"), _pyverbs("wr")
+        enums, addr, wr = pyverbs("enums"), pyverbs("addr"), pyverbs("wr")
         self._enums, self._addr, self._wr = enums, addr, wr
-        qp = _pyverbs("qp")
+        self._port = 1 if gid is None else gid.port
+        self._service_level, self._traffic_class = service_level, traffic_class
         depth = queue_pairs * (_RECEIVES + _SENDS)
         try:
-            context = _pyverbs("device").Context(name=device)
-            self._gid_index, ip = _ipv4_gid(context, enums, device)
-            self._pd = _pyverbs("pd").PD(context)
-            self._cq = _pyverbs("cq").CQ(context, depth)
-            room = qp.QPCap(max_send_wr=_SENDS, max_recv_wr=_RECEIVES, max_send_sge=1,
-                            max_recv_sge=1)  # fmt: skip
-            init = qp.QPInitAttr(qp_type=enums.IBV_QPT_UD, scq=self._cq, rcq=self._cq, cap=room)
-            attributes = qp.QPAttr(port_num=_PORT)
-            attributes.qkey = _QKEY
-            # A UD queue pair that is made with attributes is ready to send at once.
-            self._qps = [qp.QP(self._pd, init, attributes) for _ in range(queue_pairs)]
-            self._memory = _pyverbs("mr").MR(self._pd, depth * _SLOT, enums.IBV_ACCESS_LOCAL_WRITE)
-        except _error() as why:
+            self._context = pyverbs("device").Context(name=device)
+            self._gid_index, ip = self._own_gid(device, gid)
+            self._open(queue_pairs, depth)
+        except error() as why:
             raise RdmaError(f"RDMA device {device}: {why}") from why
         self.addresses = [QpAddress(ip, made.qp_num) for made in self._qps]
+        self._labels = [flow_label(source_port(each.qpn)) for each in self.addresses]
         self._index = {made.qp_num: index for index, made in enumerate(self._qps)}
         first_send = queue_pairs * _RECEIVES
         self._free = [
@@ -78,32 +78,70 @@ class VerbsPort:
             for own in range(queue_pairs)
         ]
         self._sends: dict[int, tuple[int, int, int]] = {}  # number -> own, slot, sent ns
-        self._handles: dict[str, Any] = {}
-        self._context, self._count = context, 0
+        self._handles: OrderedDict[_Handle, Any] = OrderedDict()
+        self._count = 0
         for slot in range(first_send):
             self._post_receive(slot)
 
-    def prepare(self, to: QpAddress) -> None:
+    def _open(self, queue_pairs: int, depth: int) -> None:
+        cq, qp = pyverbs("cq"), pyverbs("qp")
+        self._pd = pyverbs("pd").PD(self._context)
+        before = _descriptors()
+        self._channel = cq.CompChannel(self._context)
+        made = _descriptors() - before  # pyverbs does not show it
+        if len(made) != 1:
+            raise RdmaError(
+                "the completion channel's descriptor is not in /proc/self/fd; mount /proc"
+            )
+        (self._descriptor,) = made
+        self._cq = cq.CQ(self._context, depth, None, self._channel)
+        self._cq.req_notify()
+        room = qp.QPCap(max_send_wr=_SENDS, max_recv_wr=_RECEIVES, max_send_sge=1,
+                        max_recv_sge=1)  # fmt: skip
+        init = qp.QPInitAttr(qp_type=self._enums.IBV_QPT_UD, scq=self._cq, rcq=self._cq, cap=room)
+        attributes = qp.QPAttr(port_num=self._port)
+        attributes.qkey = _QKEY
+        # A UD queue pair that is made with attributes is ready to send at once.
+        self._qps = [qp.QP(self._pd, init, attributes) for _ in range(queue_pairs)]
+        local = self._enums.IBV_ACCESS_LOCAL_WRITE
+        self._memory = pyverbs("mr").MR(self._pd, depth * _SLOT, local)
+
+    def prepare(self, own: int, to: QpAddress, dscp: int = 0, hop_limit: int = HOP_LIMIT) -> None:
         """Create the address handle of a host; raises RdmaError when there is no route to it.
 
-        The handle is cached: creating one makes the kernel resolve the neighbour, which can take a
-        second.
+        The handle is cached: creating the first one makes the kernel resolve the neighbour, which
+        can take a second.
         """
-        if to.ip in self._handles:
-            return
+        self._handle(own, to, dscp, hop_limit)
+
+    def _handle(self, own: int, to: QpAddress, dscp: int, hop_limit: int) -> Any:
+        wanted = self._traffic_class
+        traffic_class = dscp << _DSCP_SHIFT if wanted is None else wanted
+        key = to.ip, own, traffic_class, hop_limit
+        if (known := self._handles.get(key)) is not None:
+            self._handles.move_to_end(key)
+            return known
         try:
             route = self._addr.GlobalRoute(
-                dgid=self._addr.GID(to.gid), sgid_index=self._gid_index, hop_limit=_HOP_LIMIT
+                dgid=self._addr.GID(to.gid), flow_label=self._labels[own],
+                sgid_index=self._gid_index, hop_limit=hop_limit, traffic_class=traffic_class,
+            )  # fmt: skip
+            attributes = self._addr.AHAttr(
+                port_num=self._port, is_global=1, gr=route, sl=self._service_level
             )
-            attributes = self._addr.AHAttr(port_num=_PORT, is_global=1, gr=route)
-            self._handles[to.ip] = self._addr.AH(self._pd, attr=attributes)
-        except _error() as why:
+            made = self._handles[key] = self._addr.AH(self._pd, attr=attributes)
+        except error() as why:
             raise RdmaError(f"cannot send to {to}: {why}") from why
+        if len(self._handles) > _MOST_HANDLES:
+            self._handles.popitem(last=False)[1].close()
+        return made
 
-    def send(self, own: int, to: QpAddress, payload: bytes) -> int:
+    def send(
+        self, own: int, to: QpAddress, payload: bytes, dscp: int = 0, hop_limit: int = HOP_LIMIT
+    ) -> int:
         """Send a message of at most 72 bytes; returns its number. Raises RdmaError when too many
         sends are not completed, or the device refuses."""
-        self.prepare(to)
+        handle = self._handle(own, to, dscp, hop_limit)
         if not self._free[own]:
             raise RdmaError(f"{_SENDS} messages of one queue pair have not left yet; probe slower")
         slot = self._free[own].popleft()
@@ -115,19 +153,22 @@ class VerbsPort:
                 wr_id=number, num_sge=1, sg=[self._entry(slot, len(payload))],
                 opcode=self._enums.IBV_WR_SEND, send_flags=self._enums.IBV_SEND_SIGNALED,
             )  # fmt: skip
-            request.set_wr_ud(self._handles[to.ip], to.qpn, _QKEY)
+            request.set_wr_ud(handle, to.qpn, _QKEY)
             sent_ns = monotonic_ns()
             self._qps[own].post_send(request)
-        except _error() as why:
+        except error() as why:
             self._free[own].append(slot)
             raise RdmaError(f"cannot send to {to}: {why}") from why
         self._sends[number] = (own, slot, sent_ns)
         return number
 
     def poll(self) -> Sent | Arrived | None:
-        """The next completion, if there is one."""
+        """The next completion, if there is one; raises RdmaError when the device has failed."""
         while True:
-            count, found = self._cq.poll(1)
+            try:
+                count, found = self._cq.poll(1)
+            except error() as why:
+                raise RdmaError(f"the completion queue failed: {why}") from why
             polled_ns = monotonic_ns()
             if not count:
                 return None
@@ -144,49 +185,59 @@ class VerbsPort:
                 peer = QpAddress(ip, done.src_qp)
                 return Arrived(peer, self._index[done.qp_num], raw[GRH_BYTES:], polled_ns)
 
+    def fileno(self) -> int:
+        """The completion channel."""
+        return self._descriptor
+
+    def rearm(self) -> None:
+        """Take the event of a readable channel and ask for the next one."""
+        try:
+            self._channel.get_cq_event(self._cq)
+            self._cq.ack_events(1)
+            self._cq.req_notify()
+        except error() as why:
+            raise RdmaError(f"the completion channel failed: {why}") from why
+
     def close(self) -> None:
         """Release the device and all its resources."""
-        self._context.close()
+        with suppress(error()):  # a device that is gone has released them
+            self._context.close()
 
     def _post_receive(self, slot: int) -> None:
         request = self._wr.RecvWR(
             wr_id=slot, num_sge=1, sg=[self._entry(slot, GRH_BYTES + packet.SIZE)]
         )
-        self._qps[slot // _RECEIVES].post_recv(request)
+        try:
+            self._qps[slot // _RECEIVES].post_recv(request)
+        except error() as why:
+            raise RdmaError(f"a receive buffer cannot be posted: {why}") from why
 
     def _entry(self, slot: int, size: int) -> Any:
         return self._wr.SGE(self._memory.buf + slot * _SLOT, size, self._memory.lkey)
 
-
-def _ipv4_gid(context: Any, enums: Any, device: str) -> tuple[int, str]:
-    """Index and IPv4 address of the port's first RoCEv2 GID that maps one."""
-    for index in range(context.query_port(_PORT).gid_tbl_len):
-        try:
-            gid, kind = context.query_gid(_PORT, index).gid, context.query_gid_type(_PORT, index)
-        except _error():
-            continue  # an empty entry
-        ip = ip_of_gid(gid)
-        if ip is not None and kind == enums.IBV_GID_TYPE_SYSFS_ROCE_V2:
-            return index, ip
-    raise RdmaError(f"RDMA device {device} has no IPv4 address; give its network interface one")
-
-
-def _pyverbs(part: str) -> ModuleType:
-    try:
-        return import_module(f"pyverbs.{part}")
-    except ImportError as why:
+    def _own_gid(self, device: str, wanted: Gid | None) -> tuple[int, str]:
+        """Index and IPv4 address of a GID: the wanted one, or the port's first RoCEv2 one."""
+        last = self._context.query_port(self._port).gid_tbl_len
+        for index in range(last) if wanted is None else (wanted.entry,):
+            try:
+                gid = self._context.query_gid(self._port, index).gid
+                kind = self._context.query_gid_type(self._port, index)
+            except error():
+                continue  # an empty entry
+            ip = ip_of_gid(gid)
+            if ip is not None and kind == self._enums.IBV_GID_TYPE_SYSFS_ROCE_V2:
+                return index, ip
+        what = "" if wanted is None else f" at index {wanted.entry} of port {wanted.port}"
         raise RdmaError(
-            f"RDMA_PING needs pyverbs ({why}); apt install python3-pyverbs ibverbs-providers"
-        ) from why
+            f"RDMA device {device} has no IPv4 address{what}; give its network interface one"
+        )
 
 
-def _error() -> type[Exception]:
-    known: type[Exception] = _pyverbs("pyverbs_error").PyverbsError
-    return known
-
-
-def _no_device() -> str:
-    return (
-        "RDMA_PING needs an RDMA device and this machine has none (ibv_devices lists them); "
-        "probe with UDP_PING, or add one: rdma link add rxe0 type rxe netdev INTERFACE"
-    )
+def _descriptors() -> set[int]:
+    """Of completion channels (and other queues of events of RDMA) in this process."""
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # the one that lists them is closed already
+            if _EVENTS in os.readlink(f"/proc/self/fd/{name}"):
+                found.add(int(name))
+    return found

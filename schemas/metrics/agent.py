@@ -19,6 +19,22 @@ AGENT_PROBES: Final = Metric(
     "were in flight; recorded as an error, not as a loss), withdrawn (their socket was closed"
     " for a new ping list)", ("outcome",),
 )  # fmt: skip
+AGENT_RDMA_PROBES: Final = Metric(
+    "skh_agent_rdma_probes_total", "counter",
+    "Probes between queue pairs, by outcome: sent, answered, stalled (the agent did not run or its "
+    "device failed), withdrawn (lost, to a queue pair that its agent no longer has), strange (a "
+    "message that is no reply to an open probe)", ("outcome",),
+)  # fmt: skip
+AGENT_RDMA_ANSWERS: Final = Metric(
+    "skh_agent_rdma_answers_total", "counter",
+    "RDMA messages of other agents: answered; not answered, by reason as in "
+    "skh_agent_silent_total, or unsendable", ("outcome",),
+)  # fmt: skip
+AGENT_RDMA_RNICS: Final = Metric(
+    "skh_agent_rdma_rnics", "gauge",
+    "Own underlay endpoints whose RDMA device is used, or is unusable (the log has the reason)",
+    ("state",),
+)  # fmt: skip
 AGENT_QUESTIONS: Final = Metric(
     "skh_agent_questions_total", "counter",
     "Probes and replies that failed, by reason: over-budget (--max-rate; no record), "

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Final
 
-from probers.rdma.packet import QpAddress
+from probers.rdma.packet import ROCE_PORT, QpAddress, source_port
 from testbed.netns import Fabric
 from testbed.netns.machine import call
 from testbed.rdma_vm.kernel import GuestError
-
-ROCE_PORT: Final = 4791
-_FIRST_SOURCE_PORT: Final = 0xC000
-_SOURCE_PORT_BITS: Final = 14
-_GOLDEN_RATIO: Final = 0x61C88647
-
-
-def source_port(qpn: int) -> int:
-    """The UDP source port of a soft-RoCE queue pair: its number hashed to 14 bits by Linux's
-    hash_32 (multiplication by the golden ratio), plus 49152."""
-    return _FIRST_SOURCE_PORT + (qpn * _GOLDEN_RATIO % 2**32 >> 32 - _SOURCE_PORT_BITS)
 
 
 def spine_between(fabric: Fabric, source: QpAddress, target: QpAddress) -> str:

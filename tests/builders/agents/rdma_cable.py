@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 from probers.net.packet import Key
 from probers.net.responder import Responder
-from probers.rdma.engine import Arrived, RdmaProber, RdmaResponder, Sent
+from probers.rdma.engine import RdmaProber
 from probers.rdma.packet import QpAddress
+from probers.rdma.port import HOP_LIMIT, Arrived, Sent
+from probers.rdma.responder import RdmaResponder
 
 WALL = 1_700_000_000 * 10**9  # the wall clocks' time at the begin [ns]
 
@@ -48,21 +50,28 @@ class Cable:
         self.count = 0
         self.prepared: set[QpAddress] = set()
         self.completes_sends = True
+        self.hops = 0  # routers of the cable
+        self.dscps: list[int] = []
+        self.closed = False
 
-    def prepare(self, to: QpAddress) -> None:
+    def prepare(self, own: int, to: QpAddress, dscp: int = 0, hop_limit: int = HOP_LIMIT) -> None:
         if to not in self.prepared:
             self.clock.time.now += 1_100_000_000  # the kernel resolves the neighbour
             self.prepared.add(to)
 
-    def send(self, own: int, to: QpAddress, payload: bytes) -> int:
+    def send(
+        self, own: int, to: QpAddress, payload: bytes, dscp: int = 0, hop_limit: int = HOP_LIMIT
+    ) -> int:
         self.count += 1
+        self.dscps.append(dscp)
         self.clock.time.now += 20_000
         if self.completes_sends:
             self._events.append(Sent(self.count, self.clock.mono()))
-        if payload[5] not in self.loses:
+        if payload[5] not in self.loses and hop_limit > self.hops:
             self.clock.time.now += 50_000
-            receiver = self.other.addresses.index(to)
-            self.other.deliver(self.addresses[own], receiver, payload)
+            if to in self.other.addresses:
+                receiver = list(self.other.addresses).index(to)
+                self.other.deliver(self.addresses[own], receiver, payload)
         return self.count
 
     def deliver(self, peer: QpAddress, own: int, payload: bytes) -> None:
@@ -71,8 +80,14 @@ class Cable:
     def poll(self) -> Sent | Arrived | None:
         return self._events.popleft() if self._events else None
 
+    def fileno(self) -> int:
+        return -1
+
+    def rearm(self) -> None:
+        """``poll`` may be called at any time."""
+
     def close(self) -> None:
-        """Nothing to release."""
+        self.closed = True
 
 
 class Pair:

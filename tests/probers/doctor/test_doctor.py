@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from probers.agent import options as command_line
 from probers.doctor import host, network, services
 from probers.doctor.finding import Finding
 from probers.ping_list.document import Endpoint
+from probers.rdma.scheduled.rnic import RdmaOptions
 
 
 def levels(found: Iterator[Finding]) -> list[tuple[str, str]]:
@@ -168,6 +171,19 @@ def test_rdma(tmp_path: Path, state: str, gid: str, level: str) -> None:
     (port / "gids" / "0").write_text(gid + "\n")
     assert levels(network.rdma(tmp_path)) == [(level, "rdma")]
     assert levels(network.rdma(tmp_path / "none")) == [("ok", "rdma")]
+
+
+@pytest.mark.parametrize(("ip", "level"), [("10.0.0.1", "ok"), ("10.0.0.2", "error")])
+def test_the_device_of_each_endpoint_that_is_to_be_probed_over_rdma(
+    tmp_path: Path, ip: str, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyverbs.device", ModuleType("pyverbs.device"))
+    port = tmp_path / "mlx5_0" / "ports" / "1"
+    for folder, text in (("gids", "::ffff:a00:1"), ("gid_attrs/types", "RoCE v2")):
+        (port / folder).mkdir(parents=True)
+        (port / folder / "3").write_text(text + "\n")
+    found = network.rdma_engine([endpoint(ip)], RdmaOptions(), tmp_path)
+    assert levels(found) == [(level, "rdma")]
 
 
 def options(tmp_path: Path, *more: str) -> Any:

@@ -34,6 +34,27 @@ def test_a_keyed_fresh_probe_is_answered_with_both_stamps_and_its_dscp(key: Key,
     assert packet.unpack(raw)[-2:] == (NOW - 1000, NOW)
 
 
+def test_a_question_for_a_queue_pair_gets_its_number_in_an_answer_of_the_same_size(
+    key: Key,
+) -> None:
+    responder = Responder(key)
+    responder.queue_pair = lambda ip, which: {(OWN[0], 3): 4711}.get((ip, which), 0)
+    asked = Packet(packet.QUEUE_PAIR, 9, 1, NOW, 5, received_ns=3)
+    raw = packet.pack(key, asked, PEER, OWN)
+    answer = ask(responder, raw)
+    assert answer is not None
+    assert len(answer) == len(raw)
+    assert packet.unpack(answer) == asked._replace(kind=packet.REPLY, sent_ns=4711)
+    assert not responder.recent_flows, "it is no probe: no route is traced for it"
+
+
+def test_an_agent_without_rdma_has_no_queue_pair(key: Key) -> None:
+    asked = Packet(packet.QUEUE_PAIR, 9, 1, NOW, 5)
+    answer = ask(Responder(key), packet.pack(key, asked, PEER, OWN))
+    assert answer is not None
+    assert packet.unpack(answer).sent_ns == 0
+
+
 @pytest.mark.parametrize(
     ("raw", "why"),
     [

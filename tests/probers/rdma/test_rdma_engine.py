@@ -7,13 +7,13 @@ from builders.agents.rdma_cable import WALL, Pair
 
 from probers.net import packet
 from probers.net.packet import Key
-from probers.rdma.engine import Arrived
 from probers.rdma.packet import (
     QpAddress,
     RdmaRoundTrip,
     Stamps,
     round_trip,
 )
+from probers.rdma.port import Arrived
 
 
 def test_the_round_trip_is_what_neither_host_spent() -> None:

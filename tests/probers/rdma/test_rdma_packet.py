@@ -13,10 +13,12 @@ from probers.rdma.packet import (
     QpAddress,
     RdmaRoundTrip,
     Stamps,
+    flow_label,
     ip_of_gid,
     parse_address,
     round_trip,
     source_ip,
+    source_port,
 )
 
 TIMES = st.integers(min_value=0, max_value=10**9)
@@ -84,3 +86,21 @@ def test_the_sender_is_read_from_the_ip_header_before_the_message() -> None:
     assert source_ip(bytes(20) + header + b"payload") == "10.1.0.1"
     assert source_ip(bytes([0x60]) + bytes(GRH_BYTES - 1)) is None, "an IPv6 header fills all 40"
     assert source_ip(b"") is None
+
+
+def test_every_queue_pair_has_a_source_port_of_its_own_above_49151() -> None:
+    ports = [source_port(qpn) for qpn in range(17, 117)]
+    assert len(set(ports)) == len(ports)
+    assert all(49152 <= port <= 65535 for port in ports)
+    assert source_port(1) == 49152 + (0x61C88647 >> 18)
+
+
+def linux_source_port(label: int) -> int:
+    """rdma_flow_label_to_udp_sport in include/rdma/ib_verbs.h."""
+    return (label & 0x3FFF ^ (label & 0xFC000) >> 14) | 0xC000
+
+
+@given(st.integers(49152, 65535))
+def test_a_device_makes_the_same_source_port_of_the_flow_label(port: int) -> None:
+    assert 0 < flow_label(port) < 2**20
+    assert linux_source_port(flow_label(port)) == port

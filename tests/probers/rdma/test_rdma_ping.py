@@ -12,16 +12,14 @@ from typing import NamedTuple
 import pytest
 from builders.agents.rdma_cable import Pair
 
-from probers.agent import main
 from probers.net.packet import KEY_VARIABLE, Key
 from probers.rdma import ping
-from probers.rdma.engine import Arrived, Sent
+from probers.rdma.devices import RdmaError
 from probers.rdma.packet import (
     QpAddress,
 )
-from probers.rdma.verbs import RdmaError, VerbsPort
-
-AGENT = ["--ping-list", "x.json", "--publish", "file:x", "--node-sn", "h", "--engine", "rdma"]
+from probers.rdma.port import HOP_LIMIT, Arrived, Sent
+from probers.rdma.verbs import VerbsPort
 
 
 @pytest.fixture
@@ -36,18 +34,10 @@ def no_pyverbs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_pyverbs")
-@pytest.mark.parametrize(
-    "command",
-    [
-        lambda: ping.main(["ping", "--device", "rxe0", "10.0.0.2/17"]),
-        lambda: main.main(AGENT),
-    ],
-)
 def test_without_pyverbs_there_is_one_line_that_says_what_to_install(
-    command: object, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert callable(command)
-    assert command() == 3
+    assert ping.main(["ping", "--device", "rxe0", "10.0.0.2/17"]) == 3
     (line,) = capsys.readouterr().err.splitlines()
     assert "RDMA_PING needs pyverbs" in line
     assert "apt install python3-pyverbs" in line
@@ -79,22 +69,14 @@ def install_pyverbs(
 
 
 @pytest.mark.parametrize("complaint", [None, "Failed to get devices list"])
-def test_without_a_device_an_agent_asked_for_rdma_says_so_in_one_line(
+def test_without_a_device_there_is_one_line_that_says_so(
     complaint: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     install_pyverbs(monkeypatch, [], complaint)
-    assert main.main(AGENT) == 3
+    assert ping.main(["respond", "--device", "rxe0"]) == 3
     (line,) = capsys.readouterr().err.splitlines()
     assert "needs an RDMA device and this machine has none" in line
     assert "probe with UDP_PING" in line
-
-
-def test_an_agent_with_a_device_does_not_pretend_to_probe_with_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    install_pyverbs(monkeypatch, ["rxe0"])
-    assert main.main(AGENT) == 2
-    assert "not scheduled by the agent yet" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -131,16 +113,26 @@ def test_the_command_prints_one_json_line_per_target_with_loss_and_round_trips(
     class Device:
         addresses = pair.near.addresses
 
-        def prepare(self, to: QpAddress) -> None:
+        def prepare(
+            self, own: int, to: QpAddress, dscp: int = 0, hop_limit: int = HOP_LIMIT
+        ) -> None:
             calls.append("prepare")
 
-        def send(self, own: int, to: QpAddress, payload: bytes) -> int:
+        def send(
+            self, own: int, to: QpAddress, payload: bytes, dscp: int = 0, hop_limit: int = HOP_LIMIT
+        ) -> int:
             calls.append("send")
             return pair.near.send(own, to, payload)
 
         def poll(self) -> Sent | Arrived | None:
             pair.responder.poll()
             return pair.near.poll()
+
+        def fileno(self) -> int:
+            return -1
+
+        def rearm(self) -> None:
+            """``poll`` may be called at any time."""
 
         def close(self) -> None:
             calls.append("close")

@@ -16,7 +16,6 @@ import pytest
 from testbed.rdma_vm import boot, clock, cpio, image, kernel
 from testbed.rdma_vm.boot import Guest, Nic
 from testbed.rdma_vm.kernel import GuestError
-from testbed.rdma_vm.roce import source_port
 
 # --- the root file system ------------------------------------------------------------------------
 
@@ -268,10 +267,3 @@ def test_this_machines_counter_has_a_steady_rate() -> None:
     if first is None or second is None:
         pytest.skip("this machine forbids code of our own in memory")
     assert first == pytest.approx(second, rel=1e-3)
-
-
-def test_every_queue_pair_has_a_source_port_of_its_own_above_49151() -> None:
-    ports = [source_port(qpn) for qpn in range(17, 117)]
-    assert len(set(ports)) == 100
-    assert all(49152 <= port <= 65535 for port in ports)
-    assert source_port(1) == 49152 + (0x61C88647 >> 18)
