@@ -44,7 +44,7 @@ fabric-test: env  ## As root: real packets; break a fabric of namespaces in 20 w
 
 rdma-test: env  ## As root: probe between RDMA devices of an emulated machine, also across the fabric
 	@scripts/guest-tools.sh
-	@.venv/bin/pytest -m rdma tests/system/test_rdma.py $(ARGS)
+	@.venv/bin/pytest -m rdma tests/system $(ARGS)
 
 kubernetes-tools: env  ## Build a Kubernetes API server for the tests marked kubernetes (once, minutes)
 	@scripts/kubernetes-tools.sh

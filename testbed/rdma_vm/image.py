@@ -5,10 +5,14 @@ Every file is looked up at each run, which takes about a second, so nothing can 
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
+import py_compile
 import re
 import shutil
+import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -45,11 +49,8 @@ _LEFT_OUT: Final = {
     "turtledemo", "sqlite3", "curses", "dbm", "venv", "xmlrpc", "wsgiref", "asyncio", "xml",
 }  # fmt: skip
 _SCRIPTS: Final = ("init", "network")
-#: What the RDMA engine imports of this repository: files that need the standard library only.
-_SHARED: Final = (
-    "probers/__init__.py", "probers/net/__init__.py", "probers/net/packet.py",
-    "probers/net/responder.py", "schemas/__init__.py", "schemas/printable.py",
-)  # fmt: skip
+#: What the agent imports of other projects, beside Python's library.
+_PACKAGES: Final = ("msgspec", "nanoarrow")
 
 
 def missing(pyverbs: Path = _PYVERBS) -> list[str]:
@@ -89,13 +90,28 @@ def _entries(guest_kernel: Kernel) -> Iterator[cpio.Entry]:
     for module in guest_kernel.modules:
         yield cpio.file(f"modules/{module.name}", module.read_bytes())
     for source in own_sources():
-        yield _copy(source, f"skh/{source.relative_to(_ROOT)}")
+        place = f"skh/{source.relative_to(_ROOT)}"
+        yield _copy(source, place)
+        if packages():  # this Python's code is the guest's; emulated, compiling takes 10 s
+            yield _compiled(source, Path(place))
+    for folder in packages():
+        for source in _tree(folder):
+            yield _copy(source, f"skh/{source.relative_to(folder.parent)}")
     yield from _system()
 
 
 def own_sources() -> list[Path]:
-    """The files of the RDMA engine, and those that it imports of the agent and of schemas."""
-    return sorted([*(_ROOT / "probers/rdma").glob("*.py"), *(_ROOT / name for name in _SHARED)])
+    """The files of the agent, and those of schemas, of which it imports some."""
+    return sorted([*(_ROOT / "probers").rglob("*.py"), *(_ROOT / "schemas").rglob("*.py")])
+
+
+def packages() -> list[Path]:
+    """Folders of the packages that the agent imports; none where this Python is another release
+    than the guest's, for which their compiled parts would not fit."""
+    if f"python{sys.version_info.major}.{sys.version_info.minor}" != _PYTHON.resolve().name:
+        return []
+    found = [importlib.util.find_spec(name) for name in _PACKAGES]
+    return [Path(each.origin).parent for each in found if each is not None and each.origin]
 
 
 def _system() -> Iterator[cpio.Entry]:
@@ -108,7 +124,8 @@ def _system() -> Iterator[cpio.Entry]:
     yield cpio.symlink("usr/bin/python3", python.name)
     binaries = [*tools, python, *providers, *(path for path in trees if path.suffix == ".so")]
     static = [path for path in tools if path.name == "busybox"]
-    libraries = _libraries(path for path in binaries if path not in static)
+    of_packages = [path for folder in packages() for path in folder.rglob("*.so")]
+    libraries = _libraries(path for path in [*binaries, *of_packages] if path not in static)
     for path in [*binaries, *trees, _DRIVER, *libraries]:
         yield _copy(path)
 
@@ -131,6 +148,15 @@ def _libraries(binaries: Iterable[Path]) -> Iterator[Path]:
     yield from sorted({Path(found) for found in re.findall(r"(/\S+) \(0x", listed)})
     # Python loads it by name when a thread ends.
     yield from Path("/usr/lib").glob("*-linux-gnu/libgcc_s.so.1")
+
+
+def _compiled(source: Path, place: Path) -> cpio.Entry:
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder, "pyc")
+        timestamp = py_compile.PycInvalidationMode.TIMESTAMP
+        py_compile.compile(str(source), str(made), f"/{place}", True, invalidation_mode=timestamp)
+        name = importlib.util.cache_from_source(place.name)
+        return cpio.file(str(place.parent / name), made.read_bytes())
 
 
 def _copy(source: Path, path: str | None = None) -> cpio.Entry:

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
+from builders.agents.rdma_guest import need_guest
 
 from probers.net.packet import KEY_VARIABLE
 from probers.rdma.packet import QpAddress, parse_address
 from testbed.netns import Fabric, Plan
-from testbed.netns import missing as fabric_missing
-from testbed.rdma_vm import Guest, GuestError
-from testbed.rdma_vm import missing as guest_missing
+from testbed.rdma_vm import Guest
 from testbed.rdma_vm.attach import attach, configure, launcher
-from testbed.rdma_vm.kernel import kernel
 from testbed.rdma_vm.roce import spine_between
 
 pytestmark = [pytest.mark.rdma, pytest.mark.slow]
@@ -63,20 +61,10 @@ def respond(guest: Guest, queue_pairs: int) -> Responder:
     return Responder(guest, json.loads(done.lines[0])["queue_pairs"])
 
 
-def needed(*lacks: str) -> None:
-    """Skip where this machine cannot run a guest."""
-    if lacks:
-        pytest.skip(f"an RDMA guest needs {', '.join(lacks)}")
-    try:
-        kernel()
-    except GuestError as why:
-        pytest.skip(f"an RDMA guest needs its kernel: {why}")
-
-
 @pytest.fixture(scope="module")
 def guest() -> Iterator[Guest]:
     """A guest with two RDMA devices on a cable of their own."""
-    needed(*guest_missing())
+    need_guest()
     with Guest() as guest:
         assert guest.run("/network pair").code == 0
         yield guest
@@ -161,7 +149,7 @@ class Site(NamedTuple):
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    needed(*guest_missing(), *fabric_missing())
+    need_guest(fabric=True)
     with Fabric(Plan(hosts=1, nics=2, hosts_per_tor=1, spines=2)) as fabric:
         rails = attach(fabric, 0)
         with Guest([rail.nic for rail in rails], launch=launcher(fabric, 0)) as guest:
