@@ -29,7 +29,7 @@ from testbed.rdma_vm.attach import attach, configure, launcher
 
 pytestmark = [pytest.mark.rdma, pytest.mark.slow]
 
-HOSTS, QUEUE_PAIRS = 3, 4
+HOSTS, QUEUE_PAIRS = 3, 3
 FIVE_TUPLES = HOSTS * (HOSTS - 1) * QUEUE_PAIRS
 SPINE = "spine-1"
 #: With more of its seconds starved (see the localizer) an agent's losses are taken for lateness.
@@ -56,7 +56,7 @@ def played() -> Iterator[Played]:
             configure(guest, rails)
             agents = GuestAgents(guest, fabric, rails)
             agents.start(
-                interval_s=2.0,
+                interval_s=3.0,
                 arguments=f"--rdma-queue-pairs {QUEUE_PAIRS} --timeout 1 --trace-interval 600 "
                 "--max-rate 100",
             )
@@ -67,11 +67,11 @@ def played() -> Iterator[Played]:
                 f"--allow-cidr 10.0.0.0/8 --key-file {KEY_FILE} --count 5 --timeout 1",
                 within_s=300,
             ).lines
-            agents.wait("clean probes", lambda: agents.count("RDMA_PING") >= 6 * FIVE_TUPLES)
+            agents.wait("clean probes", lambda: agents.count("RDMA_PING") >= 5 * FIVE_TUPLES)
             at = component("spine", SPINE)
             fabric.create(Fault(target="network", action="loss", at=at, percent=30))
             fault_ns = int(float(guest.run("date +%s").lines[0]) * 1e9)
-            agents.wait("probes with losses", lambda: agents.count("RDMA_PING") >= 14 * FIVE_TUPLES)
+            agents.wait("probes with losses", lambda: agents.count("RDMA_PING") >= 13 * FIVE_TUPLES)
             yield Played(agents, agents.stop(), by_hand, fault_ns)
 
 
@@ -141,7 +141,7 @@ def test_only_five_tuples_whose_traced_route_or_reply_crosses_the_spine_lose_pro
         if both[0] and both[1]:
             over = SPINE in both[0] or SPINE in both[1]
             lost["over" if over else "around"] += stats(row)["lost"]
-    claim(played, lost["over"] >= 20 and lost["around"] <= 2, lost)
+    claim(played, lost["over"] >= 15 and lost["around"] <= 2, lost)
 
 
 def test_the_lossy_spine_is_named_from_rdma_records_alone(played: Played, tmp_path: Path) -> None:
