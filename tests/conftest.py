@@ -1,7 +1,8 @@
 """Gaps: tests that proved nothing here, listed by name and reason at the end of a run.
 
 A skipped test is a gap, and with CI=true a failure. A failed test with real packets (``netns``) is
-a gap too where the machine was measured to be too busy for its claim, also with CI=true.
+a gap too where the machine was measured to be too busy for its claim, also with CI=true; so is one
+that skips itself with such a figure (``TOO_BUSY``).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _CI = os.environ.get("CI", "").lower() in ("1", "true", "yes")
 _CLAIMS = (AssertionError, pytest.fail.Exception, TimeoutError)
 #: A test that ran shorter than this judges what a fixture of its module measured.
 _OWN_S = 5.0
+#: What a test says that has measured it by itself, before the figure.
+TOO_BUSY = "machine too busy, measured: "
 _gaps: list[tuple[str, str]] = []
 _delay = pytest.StashKey[SchedulingDelay]()
 _module_started_s: dict[Path, float] = {}
@@ -48,7 +51,8 @@ class FirstStage(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
-        servers = path.startswith("tests/integration/") or path.endswith("/test_rdma.py")
+        rdma = "/test_rdma" in path
+        servers = path.startswith("tests/integration/") or rdma
         return "servers" if servers else "packets"
 
 
@@ -98,7 +102,7 @@ def pytest_runtest_makereport(
     elif report.skipped and not hasattr(report, "wasxfail"):
         reason = _reason(report)
         report.user_properties.append(("gap", reason))
-        if _CI:
+        if _CI and not reason.startswith(TOO_BUSY):
             report.outcome = "failed"
             report.longrepr = f"could not run here, which is a failure with CI=true: {reason}"
     return report
