@@ -7,19 +7,17 @@ load on the machine changes them little.
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
-import os
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final
 
+from evaluation.bench.agent.cost import agent
+from evaluation.bench.agent.flat_out import flat_out
 from evaluation.bench.connections import connections
 from evaluation.bench.controller import controller
 from evaluation.bench.input import SECOND, START_NS, busy, messages
@@ -233,56 +231,6 @@ async def _until(reached: Callable[[], int], goal: int) -> None:
         await asyncio.sleep(0.01)  # counters have no event to wait for
 
 
-def agent(seconds: int = 20) -> dict[str, Any]:
-    """CPU share and memory of an agent that probes and answers on loopback (Linux)."""
-    import msgspec
-
-    from controller.ping_lists.same_rail import same_rail
-    from schemas.documents.topology import Host, Rnic, Topology
-
-    host = Host("bench", [Rnic(f"127.0.0.{10 + rail}", rail) for rail in range(3)])
-    document = same_rail(Topology(hosts=[host]), ports_per_pair=22)["bench"]
-    with tempfile.TemporaryDirectory() as place:
-        pings, key, out = (Path(place) / name for name in ("list.json", "key", "out"))
-        pings.write_bytes(msgspec.json.encode(document))
-        key.touch(mode=0o600)  # the agent refuses a key that others can read
-        key.write_text("0" * 32)
-        command = [sys.executable, "-m", "probers.agent.main", "--ping-list", str(pings),
-                   "--publish", f"file:{out}", "--key-file", str(key),
-                   "--node-sn", "bench"]  # fmt: skip
-        running = subprocess.Popen(command, stderr=subprocess.DEVNULL)  # noqa: S603 — our own
-        try:
-            time.sleep(5)  # routes are traced first
-            before, records = _cpu_s(running.pid), _records(out)
-            time.sleep(seconds)
-            spent, sent = _cpu_s(running.pid) - before, _records(out) - records
-            status = Path(f"/proc/{running.pid}/status").read_text()
-        finally:
-            running.terminate()
-            running.wait(10)
-    rss_kb = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
-    return {
-        "figure": f"{100 * spent / seconds:.1f} % of a core at {sent / seconds:.0f} records/s",
-        "rss_mb": int(rss_kb) / 1024,
-    }
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _records(path: Path) -> int:
-    """Number of ping records in the output of a ``file:`` publisher."""
-    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
-    payloads = [
-        (base64.b64decode(line["payload"]), line["content-type"])
-        for line in lines
-        if line["topic"] == topics.PINGS.name
-    ]
-    return int(decode_all(payloads).batch.num_rows)
-
-
 def _rate(work: Callable[[], int], repeats: int = 3) -> dict[str, Any]:
     best = 0.0
     for _ in range(repeats):
@@ -307,6 +255,7 @@ STAGES: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "end-to-end-arrow-64": lambda: end_to_end(64, topics.ARROW, _MEASURED_S),
     "end-to-end-ndjson": lambda: end_to_end(512, topics.NDJSON, 5),
     "agent": agent,
+    "flat-out": lambda: {**flat_out(), **_memory()},
     "controller": lambda: {**controller(), **_memory()},
     "connections": connections,
     "probes-in-a-round": lambda: {**probes_in_a_round(), **_memory()},

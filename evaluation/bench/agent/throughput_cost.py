@@ -1,8 +1,8 @@
 """What measuring the throughput of a host's rnics costs its agent.
 
-``python -m evaluation.bench.throughput_cost`` prints the share of a core for eight rnics: reading,
-and encoding a message each ten seconds. RDMA counters are files in a directory here: the time that
-a device's firmware takes is not CPU of the host, and not in it.
+``python -m evaluation.bench.agent.throughput_cost`` prints the share of a core for eight rnics:
+reading, and encoding a message each ten seconds. RDMA counters are files in a directory here: the
+time that a device's firmware takes is not CPU of the host, and not in it.
 """
 
 from __future__ import annotations
