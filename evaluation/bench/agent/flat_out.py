@@ -96,6 +96,7 @@ def flat_out(seconds: int = 10) -> dict[str, Any]:
             used_s = time.process_time() - used_s
             driver.ended = True
             driver.sockets.close_except(())
+            driver.loop.close()
         finally:
             peer.communicate("")
     rate = driver.answered / used_s
