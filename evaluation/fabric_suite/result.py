@@ -1,4 +1,4 @@
-"""What a played fault suite came to: faults found and missed, and incidents that match none."""
+"""What a played fault suite came to: faults found and missed, issue types, false incidents."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from evaluation.fabric_suite import issue_types
+from evaluation.fabric_suite.issue_types import TypeScore
 from schemas.documents.incident import Incident
 from schemas.documents.times import seconds_of
 from testbed.scoring import score as scoring
@@ -41,6 +43,19 @@ class Result(NamedTuple):
         return {
             name: found.get((truth.start, truth.component))
             for name, truth in zip(self.names, self.truths, strict=True)
+        }
+
+    @property
+    def types(self) -> dict[str, TypeScore]:
+        """Name of each fault -> whether its issue type is named."""
+        newest: dict[str, Incident] = {}
+        for incident in self.incidents:
+            known = newest.get(incident.incident_id)
+            if known is None or incident.version >= known.version:
+                newest[incident.incident_id] = incident
+        return {
+            name: issue_types.typed(truth.issue_type, newest[match.incident_id] if match else None)
+            for (name, match), truth in zip(self.matches.items(), self.truths, strict=True)
         }
 
     @property
@@ -88,13 +103,22 @@ def incidents_during(truth: Truth, incidents: Sequence[Incident]) -> list[str]:
 
 
 def table(result: Result) -> str:
-    """For people: a line for each fault, a line for each false incident, then the counts."""
-    lines = [f"{'issue type':28} {'component':40} {'found':6} {'named':40} seconds"]
+    """For people: a line for each fault, a line for each false incident, then the counts.
+
+    type    see ``issue_types.Outcome``; probes: the same by probes alone, where evidence of hosts
+            is in the incident
+    """
+    types = result.types
+    lines = [_line("fault", "component", "found", "named", "s", "type", "probes", "stated type")]
     for (name, match), truth in zip(result.matches.items(), result.truths, strict=True):
         how = "no" if match is None else "yes" if match.top1 else "class"
         named = match.component if match else "-"
         after = f"{match.seconds:.1f}" if match else "-"
-        lines.append(f"{name:28} {truth.component:40} {how:6} {named:40} {after}")
+        of = types[name]
+        alone = of.probes if of.decided else ""
+        lines.append(
+            _line(name, truth.component, how, named, after, of.outcome, alone, of.stated or "-")
+        )
     lines += result.missed
     for incident_id, component, symptom in result.score.false:
         lines.append(f"false: {component} {symptom} ({incident_id})")
@@ -105,4 +129,14 @@ def table(result: Result) -> str:
         f"{len(score.matched)} of {score.truths} found ({score.top1} named exactly), "
         f"{len(score.false)} false; {result.records} records in {result.seconds:.0f} s"
     )
+    lines.append(issue_types.summary(types.values()))
     return "\n".join(lines)
+
+
+def _line(
+    name: str, component: str, found: str, named: str, after: str, of_type: str, probes: str,
+    stated: str,
+) -> str:  # fmt: skip
+    return (
+        f"{name:28} {component:30} {found:5} {named:30} {after:>5} {of_type:8} {probes:8} {stated}"
+    )

@@ -24,7 +24,7 @@ _TYPE: Final = {
     ("down", "rnic"): "rnic_port_down",
     ("flap", "rnic"): "rnic_port_flapping",
     ("delay", "rnic"): "offloading_failure",
-    ("address", "rnic"): "bond_error",
+    ("address", "rnic"): "rnic_gid_change",
     ("delay", "host"): "pcie_nic_error",
     ("delay", "vswitch"): "not_using_rdma",
     ("down", "container"): "container_crash",
@@ -45,8 +45,6 @@ def issue_type(fault: Fault) -> str | None:
     if fault.issue_type is not None:
         return fault.issue_type
     key = fault.action, kind_of(fault.at)
-    if fault.action == "address" and fault.address:
-        return "rnic_gid_change"
     return _SOME.get(key) if fault.share is not None and fault.share < 1 else _TYPE.get(key)
 
 

@@ -55,3 +55,10 @@ def test_each_fault_has_its_own_match() -> None:
 
 def test_a_busy_machine_is_part_of_the_table() -> None:
     assert "machine too busy" in table(result()._replace(busy="machine too busy, measured: …"))
+
+
+def test_the_table_ends_with_the_issue_types() -> None:
+    lines = table(result(incident(LINK, "loss", 8))).splitlines()
+    assert lines[-1] == "issue types: 0 of 0 exactly", "these faults are of no type"
+    assert "untyped" in lines[1]
+    assert "missed" in lines[2]
