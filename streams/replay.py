@@ -18,6 +18,7 @@ from schemas import topics
 from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
+from schemas.documents.requests.evidence import Evidence
 from schemas.documents.topology import Topology
 from schemas.wire import window_chunks
 from streams.kafka.messages import OutMessage
@@ -41,6 +42,7 @@ class Replay:
         self._topologies: list[Topology] = []
         self._placements: list[Placement] = []
         self._maintenance: list[Maintenance] = []
+        self._evidence: list[Evidence] = []
         self._offset = 0
         self.judged: dict[str, Judged] = {}  # by fabric
         self.dead_letters: list[OutMessage] = []
@@ -59,6 +61,13 @@ class Replay:
         self._maintenance += new
         for localizer in self._localizers.values():
             localizer.maintain(new)
+
+    def hear(self, documents: Iterable[Evidence]) -> None:
+        """Add what hosts answered to requests about incidents; at any time, in any order."""
+        new = list(documents)
+        self._evidence += new
+        for localizer in self._localizers.values():
+            localizer.hear(new)
 
     def follow(self, documents: Iterable[Topology]) -> None:
         """Add topology documents; each holds from its ``valid_from`` on."""
@@ -148,6 +157,7 @@ class Replay:
                 localizer.follow(self._topologies)
                 localizer.place(self._placements)
                 localizer.maintain(self._maintenance)
+                localizer.hear(self._evidence)
                 self._localizers[header.fabric] = localizer
             before, chunk = localizer.judged_s, None
             started = time.perf_counter()

@@ -41,6 +41,26 @@ def same_rail(
     interval_s            between two probes of one five-tuple [s], whatever that adds up to
     Raises ValueError for ports outside of 1024..65535 and for no target at all.
     """
+    lists = same_rail_lists(
+        topology, ports_per_pair=ports_per_pair, targets_per_endpoint=targets_per_endpoint,
+        listen_port=listen_port, first_port=first_port, interval_s=interval_s, dscp=dscp,
+        ring=ring,
+    )  # fmt: skip
+    return {node_sn: lists.document(node_sn) for node_sn in lists.hosts}
+
+
+def same_rail_lists(
+    topology: Topology,
+    *,
+    ports_per_pair: int = DEFAULT.ports_per_pair,
+    targets_per_endpoint: int = DEFAULT.targets_per_endpoint,
+    listen_port: int = RESPONDER_PORT,
+    first_port: int = FIRST_PORT,
+    interval_s: float = 1.0,
+    dscp: int = 0,
+    ring: bool = True,
+) -> PingLists:
+    """As ``same_rail``, for a controller that keeps them up to date."""
     if ports_per_pair < 1 or not 1024 <= first_port <= 65_536 - ports_per_pair:
         raise ValueError(f"no {ports_per_pair} source ports from {first_port}; stay in 1024..65535")
     if targets_per_endpoint < 1:
@@ -59,7 +79,7 @@ def same_rail(
         listen_port=listen_port, dscp=dscp,
     )  # fmt: skip
     make_ready(lists, topology)
-    return {node_sn: lists.document(node_sn) for node_sn in lists.hosts}
+    return lists
 
 
 def planned(
@@ -82,12 +102,19 @@ def make_ready(lists: PingLists, topology: Topology) -> None:
     for name, count in Counter(box.job for box in topology.containers if box.job).items():
         size = Size(source="file", valid_from=_BEGINNING, containers=count)
         lists.job(Job(job=name, size=size))
-    for box in sorted(topology.containers, key=_place):
-        document = Placement(
+    for document in ready_containers(topology):
+        lists.container(document)
+
+
+def ready_containers(topology: Topology) -> list[Placement]:
+    """A document of each container that the topology names: it is ready."""
+    return [
+        Placement(
             node_id=box.node_id, node_sn=box.node_sn, state="ready", valid_from=_BEGINNING,
             fabric=topology.fabric, job=box.job, tenant=box.tenant, endpoints=box.endpoints,
-        )  # fmt: skip
-        lists.container(document)
+        )
+        for box in sorted(topology.containers, key=_place)
+    ]  # fmt: skip
 
 
 def _place(box: Container) -> tuple[str, list[str]]:

@@ -1,6 +1,7 @@
 """Plays faults on a real fabric with agents in it and measures how the pipeline reports them.
 
-The records take the way of production: agents, relay, codecs, PartitionWorker, Localizer. Only
+The records take the way of production: agents, relay, codecs, PartitionWorker, Localizer. So does
+the evidence of hosts: incidents, feedback loop, requests to agents, their answers, Localizer. Only
 Kafka between them is left out.
 """
 
@@ -8,7 +9,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,14 +21,14 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evaluation.fabric_suite.controller import SuiteController, controlled
+from evaluation.fabric_suite.inbox import Inbox
 from evaluation.fabric_suite.result import Result, incidents_during, scored
 from evaluation.fabric_suite.scheduling_delay import SchedulingDelay
-from probers.publishing.relay import Headers, Relay
-from schemas import topics
-from schemas.documents import heartbeat
-from schemas.documents.heartbeat import Heartbeat
+from probers.publishing.relay import Relay
 from schemas.documents.incident import Incident
 from schemas.wire import batches
+from streams.readers.host_evidence import UsableEvidence
 from streams.replay import Replay
 from testbed.netns import Fabric, FabricError
 from testbed.netns.fault_suite import PLAN, SuiteFault
@@ -48,6 +48,12 @@ _CALM_S: Final = 60.0
 _REST_S: Final = 3.0
 #: How long a fault stays after it is found: an incident that names it for a moment only shows.
 _STAYS_S: Final = 2.0
+#: Longest wait until hosts are asked about themselves, and until they have answered: two readings
+#: of counters, 30 s apart. Then until the localizer has judged a second with them.
+_ASKED_S: Final = 3.0
+_ANSWERED_S: Final = 45.0
+_JUDGED_S: Final = 4.0
+_PORTS_PER_PAIR: Final = 2
 _PRIORITY: Final = -10
 
 #: Destination port and protocol are those of all probes.
@@ -55,38 +61,18 @@ _FIVE_TUPLE: Final = ("src_ip", "src_port", "dst_ip")
 FiveTuple = tuple[str, int, str]
 
 
-class Inbox:
-    """The relay's sink: holds messages until the next turn of the pipeline."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._pings: list[tuple[bytes, str]] = []
-        self._beats: list[Heartbeat] = []
-
-    def __call__(self, topic: str, key: str, headers: Headers, payload: bytes) -> None:
-        """Add a message; runs in the relay's thread."""
-        with self._lock:
-            if topic == topics.PINGS.name:
-                self._pings.append((payload, headers[topics.CONTENT_TYPE].decode()))
-            else:
-                self._beats.append(heartbeat.decode(payload))
-
-    def drain(self) -> tuple[list[tuple[bytes, str]], list[Heartbeat]]:
-        """Ping messages with their content types, and heartbeats, since the last call."""
-        with self._lock:
-            drained = self._pings, self._beats
-            self._pings, self._beats = [], []
-        return drained
-
-
 class Player:
     """A fabric whose agents feed the pipeline; a context manager.
 
-    report  receives one line about each step
+    report    receives one line about each step
+    evidence  a controller asks hosts about incidents, and each fault stays until they have answered
     """
 
-    def __init__(self, report: Callable[[str], None]) -> None:
+    def __init__(self, report: Callable[[str], None], *, evidence: bool = True) -> None:
         self._report = report
+        self._evidence = evidence
+        self._controller: SuiteController | None = None
+        self._usable = UsableEvidence()
         self._inbox = Inbox()
         self._stack = ExitStack()
         self._newest: dict[str, Incident] = {}
@@ -106,10 +92,16 @@ class Player:
             begin = time.monotonic()
             stack.enter_context(self.fabric)
             self._report(f"{len(PLAN.nodes())} namespaces up in {time.monotonic() - begin:.1f} s")
-            start_agents(
-                self.fabric, directory, f"unix:{directory / 'relay.sock'}", ports_per_pair=2,
-                log=directory / "agents.log",
-            )  # fmt: skip
+            publish = f"unix:{directory / 'relay.sock'}"
+            if self._evidence:
+                self._controller = stack.enter_context(
+                    controlled(self.fabric, directory, publish, ports_per_pair=_PORTS_PER_PAIR)
+                )
+            else:
+                start_agents(
+                    self.fabric, directory, publish, ports_per_pair=_PORTS_PER_PAIR,
+                    log=directory / "agents.log",
+                )  # fmt: skip
             self._started_s = time.monotonic()
             self._stack = stack.pop_all()
         return self
@@ -163,6 +155,8 @@ class Player:
 
         self._run_until(all_found, max(each.timeout_s for each in faults))
         self._run(_STAYS_S)
+        if self._controller is not None:
+            self._await_facts(self._controller)
         for fault in reversed(created):
             self.fabric.destroy(fault)
         matched = scoring.score(made, self._newest.values()).matched
@@ -174,6 +168,13 @@ class Player:
                 outcome += f"; incidents meanwhile: {', '.join(opened)}"
             self._report(f"{each.name:28} {each.fault.at:40} {outcome}")
         return ended
+
+    def _await_facts(self, controller: SuiteController) -> None:
+        """Let the pipeline run until hosts have answered what they were asked about themselves."""
+        self._run_until(controller.awaits_facts, _ASKED_S)
+        if controller.awaits_facts():
+            self._run_until(lambda: not controller.awaits_facts(), _ANSWERED_S)
+            self._run(_JUDGED_S)
 
     def _routes_known(self) -> bool:
         """Whether every NIC probes and every five-tuple of the underlay has been traced."""
@@ -200,11 +201,16 @@ class Player:
             self._turn()
 
     def _turn(self) -> None:
-        messages, beats = self._inbox.drain()
-        batch = batches.decode_all(messages).batch
+        pings, beats, answers = self._inbox.drain()
+        batch = batches.decode_all(pings).batch
         if not self._warm:
             self._note_routes(batch)
-        self._keep_newest(self.pipeline.feed(batch, beats, time.time_ns()).incidents)
+        if self._controller is not None:
+            self.pipeline.hear(self._usable.of(answers))
+        incidents = self.pipeline.feed(batch, beats, time.time_ns()).incidents
+        self._keep_newest(incidents)
+        if self._controller is not None:
+            self._controller.follow(incidents, answers)
 
     def _note_routes(self, batch: pa.RecordBatch) -> None:
         """Remember which five-tuples of the underlay were probed, and which were traced."""

@@ -25,10 +25,7 @@ _KINDS: Final = ("counters", "flow_table")
 
 
 class HostEvidence:
-    """Documents that localizers use, as they come; for one event loop.
-
-    unreadable  flow tables that are no dump, counters of no time; only rises [count]
-    """
+    """Documents that localizers use, as they come; for one event loop."""
 
     def __init__(self, feed: RequestFeed) -> None:
         self._feed = feed
@@ -36,7 +33,12 @@ class HostEvidence:
         self._new: list[Evidence] = []
         self._beginning: asyncio.Task[list[Request | Answer]] | None = None
         self._begun = False
-        self.unreadable = 0
+        self._usable = UsableEvidence()
+
+    @property
+    def unreadable(self) -> int:
+        """Flow tables that are no dump, counters of no time; only rises [count]."""
+        return self._usable.unreadable
 
     @property
     def known(self) -> list[Evidence]:
@@ -79,14 +81,26 @@ class HostEvidence:
             self._beginning.cancel()
 
     def _take(self, found: Sequence[Request | Answer]) -> None:
-        for each in found:
-            # A container's own agent sees its container, and not the ports of the host.
-            if not isinstance(each, Answer) or each.client:
-                continue
-            document = each.evidence
-            if document.incident_id and document.kind in _KINDS and self._is_readable(document):
-                self._known.append(document)
-                self._new.append(document)
+        for each in self._usable.of(found):
+            self._known.append(each)
+            self._new.append(each)
+
+
+class UsableEvidence:
+    """Which answers localizers use: those of hosts about themselves, for an incident.
+
+    unreadable  flow tables that are no dump, counters of no time; only rises [count]
+    """
+
+    def __init__(self) -> None:
+        self.unreadable = 0
+
+    def of(self, found: Sequence[Request | Answer]) -> list[Evidence]:
+        """Documents among them that localizers can read, in the same order."""
+        # A container's own agent sees its container, and not the ports of the host.
+        own = (each.evidence for each in found if isinstance(each, Answer) and not each.client)
+        asked = (each for each in own if each.incident_id and each.kind in _KINDS)
+        return [each for each in asked if self._is_readable(each)]
 
     def _is_readable(self, document: Evidence) -> bool:
         """Whether localizers can read all of it; its end matters, though its table be no dump."""

@@ -28,6 +28,14 @@ def register(fabric: typer.Typer) -> None:
         hard: Annotated[
             bool, typer.Option("--hard", help="Small, rare and one-way faults instead.")
         ] = False,
+        evidence: Annotated[
+            bool,
+            typer.Option(
+                "--evidence/--no-evidence",
+                help="Ask hosts for counters about each incident, as a controller does; a fault "
+                "stays until they have answered. Without: what probes alone say.",
+            ),
+        ] = True,
         enough: Annotated[
             int | None, typer.Option(min=0, help=f"Found ones that are enough; default {ENOUGH}.")
         ] = None,
@@ -46,7 +54,7 @@ def register(fabric: typer.Typer) -> None:
                 known = ", ".join(each.name for each in every)
                 raise BadInput(f"--only: no {', '.join(sorted(unknown))}; there are {known}")
         least = min(ENOUGH, len(chosen)) if enough is None else enough
-        with testbed_errors(), Player(terminal.echo) as player:
+        with testbed_errors(), Player(terminal.echo, evidence=evidence) as player:
             result = player.play([[each] for each in chosen])
         if out is not None:
             result.write(out)

@@ -6,7 +6,7 @@ import secrets
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -15,6 +15,9 @@ from testbed.netns import machine
 from testbed.netns.machine import FabricError, Process
 from testbed.netns.namespaces import Namespaces
 from testbed.netns.probes.agent import Agent
+
+#: Networks of a fabric that agents may probe: underlay, overlay.
+ALLOWED: Final = ("--allow-cidr", "10.1.0.0/16", "--allow-cidr", "172.16.0.0/12")
 
 
 def start(fabric: Namespaces, agent: Agent, **popen: Any) -> tuple[Agent, subprocess.Popen[bytes]]:
@@ -81,8 +84,7 @@ def start_agents(
             "--key-file", str(key),
             "--node-sn", node_sn,
             "--fabric", fabric.topology.fabric,
-            "--allow-cidr", "10.1.0.0/16",
-            "--allow-cidr", "172.16.0.0/12",
+            *ALLOWED,
             "--trace-interval", str(trace_interval_s),
             *layer,
             *arguments,
