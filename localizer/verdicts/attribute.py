@@ -123,7 +123,7 @@ def attribute(
     owner = owners(groups, attributions, latency=evidence.latency)
     measured, left, clear = policy.measured(), unclaimed.left, unclaimed.clear
     blamed = unclaimed.culprits
-    control = left & measured & ~crossing(groups, attributions)
+    control = left & measured & (owner < 0)
     verdicts: list[Verdict] = []
     lone: list[Verdict] = []
     for number, attribution in enumerate(attributions):
@@ -145,14 +145,6 @@ def attribute(
         (lone if verdict.lone_witness else verdicts).append(verdict)
     rest = replace(unclaimed, left=left, clear=clear, culprits=blamed)
     return verdicts or lone[:1], rest
-
-
-def crossing(groups: Classes, attributions: list[Attribution]) -> Bool:
-    """(P,) paths that cross, perhaps, what is blamed."""
-    out = np.zeros(groups.paths, bool)
-    for each in attributions:
-        out |= groups.share(each.column) > 0
-    return out
 
 
 def owners(groups: Classes, attributions: list[Attribution], *, latency: bool) -> I64:
