@@ -3,8 +3,8 @@
 An rnic and its cable are one to every probe. Counters tell them apart by who counts: damaged frames
 are counted by the end that receives them, so they were damaged before it, in the cable or in a
 transceiver; packets that came well and were not taken, or that never left, are the rnic's or its
-host's own. A link that goes down is counted at both ends, whoever drops it: that tells the issue
-type, and not the component.
+host's own. A link that goes down is counted at both ends, also by the end that did
+not drop it: that tells the issue type, and not the component.
 
 Source  issue types: the catalogue of SkeletonHunter (SIGCOMM 2025).
 """

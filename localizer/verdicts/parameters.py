@@ -30,8 +30,8 @@ class ContainmentParameters:
     least_inside  classes inside a class that make the question sensible
     worst         share of them that may be the cause
     certain       share from which on a path counts as crossing a class
-    denied_nats   paths that certainly cross none of these deny that all of it loses: so much
-    far_less      likelier lose they this part of it
+    denied_nats   paths that certainly cross none of these deny that all of it loses, if by so much
+    far_less      it is likelier that they lose this part of its rate only
     """
 
     least_inside: int = parameter(3, unit="classes", source=_CHOSEN)

@@ -143,6 +143,7 @@ def round_trips(probes: int = _PROBES) -> dict[str, Any]:
         loop.run()
         asking.close_except(())
         answering.close_except(())
+        loop.close()
         near.close()
         far.close()
     if defects:

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from localizer.detectors import loss
 from localizer.evidence import Attribution, Evidence
@@ -72,28 +73,54 @@ def of_a_few(
             continue
         share = groups.share(column)
         rows = np.flatnonzero((share > 0) & (evidence.sent > 0))
-        share, sent, lost = share[rows], evidence.sent[rows], evidence.lost[rows]
-        rate = float(share @ lost) / max(float(share @ sent), 1.0)
+        weighted = share[rows] * evidence.sent[rows], share[rows] * evidence.lost[rows]
         few = max(1, int(np.ceil(parameters.worst * len(inside))))
         worst = inside[np.argsort(-_excess(groups, evidence, rows)[inside], kind="stable")[:few]]
         others = columns[(columns != column) & ~np.isin(columns, inside)]
         forward, reverse = groups.rows(rows, np.concatenate([worst, others]))
         crossings = forward + reverse
-        crossed = crossings >= 2 * parameters.certain
-        apart = np.asarray(crossed.sum(axis=1)).ravel() == 0
-        n, k = float(share[apart] @ sent[apart]), float(share[apart] @ lost[apart])
-        if n > 0 and rate > evidence.background:
-            out[column] = loss.log_likelihood_ratio(k, n, rate, evidence.background) < 0
+        certain = crossings >= 2 * parameters.certain
+        rate = _rate(weighted, np.ones(len(rows), bool))
+        out[column] = _likelier_at(
+            evidence.background, than=rate, counts=_counts(weighted, _crosses_none(certain))
+        )
         # Of untraced paths most cross the worst links perhaps: few are certainly apart from them.
-        apart = np.asarray((crossings > 0).sum(axis=1)).ravel() == 0
-        n, k = float(share[apart] @ sent[apart]), float(share[apart] @ lost[apart])
-        own = np.asarray(crossed[:, len(worst) :].sum(axis=1)).ravel() == 0
-        rate = float(share[own] @ lost[own]) / max(float(share[own] @ sent[own]), 1.0)
+        # What other culprits lose is no loss of the switch.
+        rate = _rate(weighted, _crosses_none(certain[:, len(worst) :]))
         less = max(evidence.background, parameters.far_less * rate)
-        if n > 0 and rate > less:
-            denied = loss.log_likelihood_ratio(k, n, rate, less) < -parameters.denied_nats
-            out[column] |= denied
+        out[column] |= _likelier_at(
+            less, than=rate, counts=_counts(weighted, _crosses_none(crossings > 0)),
+            nats=parameters.denied_nats,
+        )  # fmt: skip
     return out
+
+
+def _crosses_none(crossed: sparse.csr_array) -> Bool:
+    """(n,) rows without an entry."""
+    out: Bool = np.asarray(crossed.sum(axis=1)).ravel() == 0
+    return out
+
+
+def _counts(weighted: tuple[F64, F64], some: Bool) -> tuple[float, float]:
+    """Probes sent and lost of some rows."""
+    sent, lost = weighted
+    return float(sent[some].sum()), float(lost[some].sum())
+
+
+def _rate(weighted: tuple[F64, F64], some: Bool) -> float:
+    """Loss of some rows [1]."""
+    sent, lost = _counts(weighted, some)
+    return lost / max(sent, 1.0)
+
+
+def _likelier_at(
+    less: float, *, than: float, counts: tuple[float, float], nats: float = 0.0
+) -> bool:
+    """Whether probes (sent, lost) are likelier at the lower of two losses [1], by some nats."""
+    sent, lost = counts
+    if not sent or than <= less:
+        return False
+    return loss.log_likelihood_ratio(lost, sent, than, less) < -nats
 
 
 def loss_of_ends(groups: Classes, column: int, sent: I64, lost: I64) -> list[float]:
