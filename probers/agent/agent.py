@@ -15,7 +15,8 @@ from probers.agent.fault_log import FaultLog, count_faults
 from probers.agent.options import Options
 from probers.agent.probe_control import Announced, ProbeControl
 from probers.health import counters
-from probers.health.heartbeat import AgentIdentity, CpuSteal, heartbeat
+from probers.health.cpu_withheld import CpuWithheld
+from probers.health.heartbeat import AgentIdentity, heartbeat
 from probers.health.status import AgentStatus
 from probers.net.responder import Responder
 from probers.net.socket_pool import MAX_SOCKETS, SocketPool
@@ -93,7 +94,7 @@ class Agent:
         self._fault_log = FaultLog(lambda: count_faults(
             self.loop, self._sockets, self._responder, self._engine, self._tracer, publisher
         ))  # fmt: skip
-        self._cpu, self._cpu_steal, self._delay_ns = CpuSteal(), 0.0, 0
+        self._cpu, self._cpu_steal, self._delay_ns = CpuWithheld(), 0.0, 0
         self._faulty_places: set[str] = set()
         self._offered: list[PingList | None] = []
         self._offer_lock = threading.Lock()
@@ -144,7 +145,7 @@ class Agent:
         self.requests.list_changed()
 
     def _tick(self) -> None:
-        self._cpu_steal = self._cpu.read()
+        self._cpu_steal = self._cpu.read(monotonic_ns())
         if self._control.binder.unbound:
             self._control.bind()
         if self._rdma is not None:

@@ -1,16 +1,12 @@
-"""The heartbeat document, and the CPU time that the hypervisor withholds from the agent."""
+"""The heartbeat document."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
 
 from probers.ping_list.document import Endpoint
 from schemas.documents.heartbeat import Heartbeat, RnicCounts, encode
-
-_STEAL_FIELD: Final = 7  # user nice system idle iowait irq softirq steal
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,31 +23,6 @@ class AgentIdentity:
     instance: str
     started_ns: int
     version: str
-
-
-class CpuSteal:
-    """Share of CPU time that the hypervisor withheld since the last reading, 0..1."""
-
-    def __init__(self, path: Path = Path("/proc/stat")) -> None:
-        self._path = path
-        self._last = self._times()
-
-    def read(self) -> float:
-        """Share since the last call; 0 where the system does not report it (not Linux)."""
-        now, then = self._times(), self._last
-        self._last = now
-        total = sum(now) - sum(then)
-        if total <= 0 or len(now) <= _STEAL_FIELD or len(then) <= _STEAL_FIELD:
-            return 0.0
-        return min(1.0, max(0.0, (now[_STEAL_FIELD] - then[_STEAL_FIELD]) / total))
-
-    def _times(self) -> list[int]:
-        try:
-            with self._path.open() as file:
-                # guest times, after steal, are already part of user and nice
-                return [int(field) for field in file.readline().split()[1 : _STEAL_FIELD + 2]]
-        except (OSError, ValueError):
-            return []
 
 
 def heartbeat(

@@ -73,13 +73,20 @@ class Responder:
         self.recent_flows: OrderedDict[ReplyFlow, int] = OrderedDict()
 
     def reply(
-        self, raw: bytes, peer: Address, own: Address, received_ns: int, now_ns: int, mono_ns: int
+        self,
+        raw: bytes,
+        peer: Address,
+        own: Address,
+        received_ns: int,
+        now_ns: int,
+        mono_ns: int,
+        send_delay_ns: int = 0,
     ) -> tuple[bytes, int] | None:
         """The reply's bytes and DSCP; None: send no reply.
 
         peer, own    the request's source address, and which own address it was sent to
         received_ns  wall clock when the request arrived (kernel time stamp where there is one)
-        now_ns       wall clock now: stamped as the time of sending
+        now_ns       wall clock now; plus ``send_delay_ns`` it is stamped as the time of sending
         mono_ns      monotonic clock now, for the rate limit
         """
         try:
@@ -110,7 +117,7 @@ class Responder:
             which = request.received_ns
             reply = packet.reply_to(request, which, self.queue_pair(own[0], which))
         else:
-            reply = packet.reply_to(request, received_ns, now_ns)
+            reply = packet.reply_to(request, received_ns, now_ns + send_delay_ns)
         return packet.pack(self._key, reply, own, peer), request.dscp & 0x3F
 
     def _record_flow(self, flow: ReplyFlow, mono_ns: int) -> None:

@@ -13,7 +13,8 @@ from probers.net import packet
 from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Address, Key, Packet
 from probers.net.responder import RateLimit, Responder
-from probers.net.udp_socket import IcmpError, Received, UdpSocket
+from probers.net.send_delay import SendDelay
+from probers.net.udp_socket import IcmpError, Received, SendTimestamp, UdpSocket
 from probers.process.loop import Loop
 
 #: Most sockets of an agent, whatever the system allows: eight NICs with 512 source ports each.
@@ -64,6 +65,7 @@ class SocketPool:
         self._pending: dict[int, _Request] = {}
         self._newest: dict[tuple[Address, Address], int] = {}
         self._unstamped: set[int] = set()
+        self._send_delay = SendDelay()
         self._budget = RateLimit(max_rate, max(32.0, max_rate / 10), sources=1)
         self._sequence = int.from_bytes(os.urandom(4), "big") << 32
         #: Network interface to bind to, by own address; without an entry the routing tables decide.
@@ -186,16 +188,31 @@ class SocketPool:
             self._on_request(sock, received)
 
     def _on_request(self, sock: UdpSocket, received: Received) -> None:
+        now_ns = time_ns()
         answer = self._responder.reply(
-            received.data, received.peer, sock.address,
-            received.received_ns, time_ns(), monotonic_ns(),
+            received.data, received.peer, sock.address, received.received_ns, now_ns,
+            monotonic_ns(), self._send_delay.usual_ns if received.kernel else 0,
         )  # fmt: skip
-        if answer is not None:
-            reply, dscp = answer
-            try:
-                sock.send(reply, received.peer, dscp=dscp)
-            except OSError:
-                self.counts["unsendable"] += 1
+        if answer is None:
+            return
+        reply, dscp = answer
+        timestamp = self._send_delay.is_due()
+        try:
+            sock.send(reply, received.peer, dscp=dscp, timestamp=timestamp)
+        except OSError:
+            self.counts["unsendable"] += 1
+            return
+        if timestamp:
+            self._read_reply_stamp(sock, reply, now_ns)
+
+    def _read_reply_stamp(self, sock: UdpSocket, reply: bytes, now_ns: int) -> None:
+        """Learn when the kernel sent the reply, if it has reported that already. A stamp that comes
+        later is dropped by ``_handle_error``, since no request of ours has its sequence."""
+        while (error := sock.next_error()) is not None:
+            if isinstance(error, SendTimestamp) and error.data.endswith(reply):
+                self._send_delay.add(error.sent_ns - now_ns)
+                return
+            self._handle_error(sock, error)
 
     def _on_reply(self, sock: UdpSocket, received: Received) -> None:
         reply = packet.unpack(received.data)
@@ -220,6 +237,10 @@ class SocketPool:
         error = sock.next_error()
         if error is None:
             return False
+        self._handle_error(sock, error)
+        return True
+
+    def _handle_error(self, sock: UdpSocket, error: SendTimestamp | IcmpError) -> None:
         if isinstance(error, IcmpError):
             sequence = packet.sequence_of(error.data)
             if sequence is None and not error.data:  # the router quoted headers only
@@ -234,4 +255,3 @@ class SocketPool:
             if request is not None and sequence is not None:
                 self._unstamped.discard(sequence)
                 request.handler.on_send_timestamp(sequence, error.sent_ns)
-        return True

@@ -25,6 +25,10 @@ _NO_ROUTE = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN)
 #: A kernel-stamped round trip may exceed the monotonic clock's by this much; above, a wall clock
 #: was set and the stamps are ignored.
 _SLACK_NS = 1_000_000
+#: The responder's time of sending is an estimate (``probers.net.send_delay``). Where the network is
+#: faster than the estimate is exact, this is the round trip; with a larger error, stamps are wrong.
+_SHORTEST_NS = 1_000
+_ESTIMATE_ERROR_NS = 30_000
 
 
 class RoundTrip(NamedTuple):
@@ -203,6 +207,7 @@ def _round_trip(probe: _Probe, reply: Packet, received: Received, now_ns: int) -
         rtt_ns = elapsed_ns
     prober_us = max(0, elapsed_ns - rtt_ns) / 1e3
     responder_ns = reply.sent_ns - reply.received_ns
-    if 0 <= responder_ns < rtt_ns:
-        return RoundTrip((rtt_ns - responder_ns) / 1e3, prober_us, responder_ns / 1e3, kernel)
+    if 0 <= responder_ns < rtt_ns + (_ESTIMATE_ERROR_NS if kernel else 0):
+        network_ns = max(_SHORTEST_NS, rtt_ns - responder_ns)
+        return RoundTrip(network_ns / 1e3, prober_us, (rtt_ns - network_ns) / 1e3, kernel)
     return RoundTrip(rtt_ns / 1e3, prober_us, None, kernel)

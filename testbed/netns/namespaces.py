@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from schemas.documents.topology import Topology
-from testbed.netns import build, machine, openvswitch
+from testbed.netns import build, cpu_groups, machine, openvswitch
 from testbed.netns.faults.fault import Fault
 from testbed.netns.machine import FabricError, Process
 from testbed.netns.plan.document import topology
@@ -57,6 +57,7 @@ class Namespaces:
     def __enter__(self) -> Self:
         require_tools(self.plan)
         machine.remove_stale()
+        cpu_groups.remove_stale()
         self.build()
         return self
 
@@ -121,6 +122,8 @@ class Namespaces:
         finally:
             for child in self._children:
                 child.wait(machine.END_TIMEOUT_S)
+            for group in cpu_groups.present(self.prefix):
+                cpu_groups.remove(group)
             self.faults.clear()
             self.agents.clear()
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from testbed.netns import machine
+from testbed.netns import cpu_groups, machine
 from testbed.netns.fabric import Fabric
 from testbed.netns.faults.fault import Fault
 from testbed.netns.machine import FabricError, Process
@@ -185,6 +185,8 @@ class Store:
         if state is not None:
             machine.end([agent.process for agent in state.agents])
             machine.end([state.collector] if state.collector else [])
+        for group in cpu_groups.present(prefix):
+            cpu_groups.remove(group)
         self.path(name).unlink(missing_ok=True)
         return gone
 

@@ -39,7 +39,7 @@ def create(
         str,
         typer.Argument(
             help="network: loss drop blackhole corrupt duplicate reorder delay down flap mtu "
-            "address; vswitch: missing-flow loop; process: kill; cpu: load"
+            "address; vswitch: missing-flow loop; process: kill; cpu: load quota"
         ),
     ],
     at: Annotated[str, typer.Option(help="Component id: tor:tor-0, rnic:10.1.0.1, link:…|…")],

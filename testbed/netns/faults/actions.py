@@ -113,11 +113,16 @@ ACTIONS: Final[dict[tuple[str, str], Action]] = {
         ("agent",), ("percent",), ("period_s",), "agent_starved",
         process_faults.starve, process_faults.resume, process_faults.halted,
     ),
+    ("cpu", "quota"): Action(
+        ("agent",), ("percent",), (), "agent_starved",
+        process_faults.throttle, process_faults.unthrottle, process_faults.throttled,
+    ),
 }  # fmt: skip
 
 _ALONE: Final = {
     *(("network", action) for action in ("down", "flap", "address", "mtu")),
     ("vswitch", "missing-flow"), ("vswitch", "loop"), ("process", "kill"), ("cpu", "load"),
+    ("cpu", "quota"),
 }  # fmt: skip
 _OPTIONS: Final = ("percent", "time_us", "offset_us", "share", "period_s", "mtu", "destination",
                    "address")  # fmt: skip

@@ -16,7 +16,8 @@ class Fault(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     target, action  network loss, cpu load, ... as ChaosBlade spells them
     at              component id
-    percent         of packets (network), of time without a processor (cpu) [%]
+    percent         of packets (network), of time without a CPU (cpu load), of one CPU (cpu quota)
+                    [%]
     time_us         delay of packets that leave the component, in each direction [us]
     offset_us       the delay varies by +- this [us]
     share           of five-tuples that are hit [1]
@@ -45,8 +46,8 @@ class Fault(msgspec.Struct, kw_only=True, omit_defaults=True):
     started_ns: int = 0
     tables: list[str] = []  # nodes with an nft table of this fault
     helpers: list[Process] = []  # processes that keep it in place
-    victims: list[Process] = []  # processes that are killed or starved
-    before: dict[str, str] = {}  # "node device" -> MTU before the fault
+    victims: list[Process] = []  # processes that are killed, starved or throttled
+    before: dict[str, str] = {}  # "node device" -> MTU, pid -> cgroup, before the fault
 
     @property
     def table(self) -> str:

@@ -1,11 +1,13 @@
-"""process kill, cpu load: faults of agents' processes."""
+"""process kill, cpu load, cpu quota: faults of agents' processes."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Final
 
 from schemas.component_ids import kind_of
-from testbed.netns import machine
+from testbed.netns import cpu_groups, machine
 from testbed.netns.faults import link_faults
 from testbed.netns.faults.fault import Fault, FaultError
 from testbed.netns.namespaces import Namespaces
@@ -13,6 +15,8 @@ from testbed.netns.probes import agents as agent_processes
 from testbed.netns.probes.agent import Agent
 
 _PERIOD_S: Final = 2.0
+_BUSY_PER_CPU: Final = 4
+_BUSY: Final = "while :; do :; done"
 _STARVE: Final = """\
 while :; do
   kill -STOP {pids}; sleep {without}
@@ -90,3 +94,39 @@ def halted(fabric: Namespaces, fault: Fault) -> list[str]:
     return found + [
         f"process {victim.pid} is halted" for victim in fault.victims if machine.stopped(victim)
     ]
+
+
+def throttle(fabric: Namespaces, fault: Fault) -> None:
+    """Put the agents into a cgroup with ``percent`` of one CPU, beside four busy loops per CPU, as
+    in a container whose limit is too low for what else runs in it."""
+    victims = victims_of(fabric, fault)
+    if not victims:
+        raise FaultError(f"{fault}: no agent runs there; start the fabric with --agents")
+    group = cpu_groups.make(_group_of(fabric, fault), fault.percent or 100.0)
+    loops = _BUSY_PER_CPU * (os.cpu_count() or 1)
+    busy = [fabric.helper(victims[0].node, ["sh", "-c", _BUSY]) for _ in range(loops)]
+    fault.helpers = [each.process for each in busy]
+    fault.victims = [agent.process for agent in victims]
+    for each in fault.helpers:
+        cpu_groups.move(each, group)
+    for each in fault.victims:
+        fault.before[str(each.pid)] = str(cpu_groups.move(each, group))
+
+
+def unthrottle(fabric: Namespaces, fault: Fault) -> None:
+    """End the busy loops, put the agents back and remove the cgroup."""
+    machine.end(fault.helpers, now=True)
+    for each in fault.victims:
+        if machine.alive(each):
+            cpu_groups.move(each, Path(fault.before[str(each.pid)]))
+    cpu_groups.remove(_group_of(fabric, fault))
+
+
+def throttled(fabric: Namespaces, fault: Fault) -> list[str]:
+    """The busy loops and the cgroup."""
+    found = [f"process {helper.pid}" for helper in fault.helpers if machine.alive(helper)]
+    return found + [f"cgroup {name}" for name in cpu_groups.present(_group_of(fabric, fault))]
+
+
+def _group_of(fabric: Namespaces, fault: Fault) -> str:
+    return f"{fabric.prefix}{fault.fault_id}"

@@ -11,9 +11,10 @@ from builders.agents.waiting import HANG_S, Until
 
 from probers.net import packet
 from probers.net.five_tuple import FiveTuple
-from probers.net.packet import Key
+from probers.net.packet import Key, Packet
 from probers.net.responder import Responder
 from probers.net.socket_pool import SocketPool
+from probers.net.udp_socket import Received
 from probers.probing.udp import Burst, UdpEngine
 from probers.process.loop import Loop
 from probers.publishing.record import ping_record
@@ -75,6 +76,31 @@ def test_a_probes_round_trip_has_the_kernels_time_stamps(
     run_until(probe_again)
     record = ping_record(bursts[-1], cpu_steal=0.0)
     assert (record["dial"], record["timestamp"]) == ("success", "kernel")
+
+
+@pytest.mark.parametrize(
+    ("responder_us", "latency", "of_responder"),
+    [
+        (10, 30.0, 10.0),
+        (39, 1.0, 39.0),
+        (60, 1.0, 39.0),  # its time of sending is an estimate, and this network is faster
+        (90, 40.0, None),  # more than an estimate can be wrong
+        (-10, 40.0, None),
+    ],
+)
+def test_the_responders_share_leaves_a_positive_round_trip_or_is_not_believed(
+    sockets: SocketPool, loop: Loop, responder_us: int, latency: float, of_responder: float | None
+) -> None:
+    bursts: list[Burst] = []
+    engine = UdpEngine(loop, sockets, bursts.append, timeout_s=HANG_S)
+    flow = FiveTuple(sockets.open(("127.0.0.1", 0)).address, ("127.0.0.1", free_port()))
+    sequence, now = sockets.next_sequence() + 1, time.time_ns()
+    engine.probe(flow)
+    engine.on_send_timestamp(sequence, now)
+    reply = Packet(packet.REPLY, sequence, 0, now, 0, 0, now, now + responder_us * 1000)
+    engine.on_reply(sequence, reply, Received(b"", flow.dst, now + 40_000, kernel=True))
+    record = ping_record(bursts[0], 0.0)
+    assert (record["latency"], record.get("responder_delay_us")) == (latency, of_responder)
 
 
 def test_a_burst_becomes_one_record_with_percentiles_and_jitter(

@@ -1,0 +1,100 @@
+"""The stamp of sending in a reply: when the kernel sends it, not when its bytes are made."""
+
+from __future__ import annotations
+
+import sys
+from statistics import median
+
+import pytest
+from builders.agents.waiting import HANG_S, Until
+
+from probers.net.five_tuple import FiveTuple
+from probers.net.packet import Packet
+from probers.net.send_delay import SendDelay
+from probers.net.socket_pool import SocketPool
+from probers.net.udp_socket import IcmpError, Received, SendTimestamp, UdpSocket
+from probers.probing.udp import Burst, UdpEngine
+from probers.process.loop import Loop
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="send stamps need Linux's queue")
+
+
+def test_the_usual_delay_is_the_lower_quartile_of_the_latest_fifteen() -> None:
+    delay = SendDelay()
+    assert delay.usual_ns == 0, "nothing is known: the stamp stays as it was taken"
+    for microseconds in range(1, 16):
+        delay.add(microseconds * 1000)
+    assert delay.usual_ns == 4000
+    for _ in range(15):
+        delay.add(50_000)
+    assert delay.usual_ns == 50_000, "the first fifteen are forgotten"
+
+
+@pytest.mark.parametrize("impossible", [-5_000, 0, 20_000_000, 3_600 * 10**9])
+def test_a_process_that_is_held_up_and_a_clock_that_is_set_teach_nothing(impossible: int) -> None:
+    delay = SendDelay()
+    delay.add(30_000)
+    for _ in range(30):
+        delay.add(impossible)
+    assert delay.usual_ns == 30_000
+
+
+def test_one_reply_of_sixteen_asks_for_the_stamp_once_the_delay_is_known() -> None:
+    delay = SendDelay()
+    for _ in range(15):
+        assert delay.is_due(), "until fifteen are kept, each reply asks"
+        delay.add(30_000)
+    assert sum(delay.is_due() for _ in range(160)) == 10
+
+
+def test_without_kernel_stamps_every_reply_is_free_to_ask_and_none_is_late() -> None:
+    delay = SendDelay()
+    assert all(delay.is_due() for _ in range(100))
+    assert delay.usual_ns == 0
+
+
+class ReplyStamps:
+    """Stands between engine and sockets: (stamp in the reply, the kernel's true time of it)."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.errors_ns: list[int] = []
+        self._stamped: dict[int, int] = {}
+        on_reply, next_error = UdpEngine.on_reply, UdpSocket.next_error
+
+        def see_reply(engine: UdpEngine, sequence: int, reply: Packet, received: Received) -> None:
+            if (true_ns := self._stamped.get(sequence)) is not None:
+                self.errors_ns.append(reply.sent_ns - true_ns)
+            on_reply(engine, sequence, reply, received)
+
+        def see_error(sock: UdpSocket) -> SendTimestamp | IcmpError | None:
+            error = next_error(sock)
+            if isinstance(error, SendTimestamp) and error.data[-67] == 2:  # kind: a reply
+                self._stamped[int.from_bytes(error.data[-64:-56], "big")] = error.sent_ns
+            return error
+
+        monkeypatch.setattr(UdpEngine, "on_reply", see_reply)
+        monkeypatch.setattr(UdpSocket, "next_error", see_error)
+
+
+@linux_only
+def test_replies_are_stamped_with_the_time_at_which_the_kernel_sends_them(
+    sockets: SocketPool, loop: Loop, run_until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stamps = ReplyStamps(monkeypatch)
+    source, target = (sockets.open(("127.0.0.1", 0)).address for _ in range(2))
+    flow = FiveTuple(source, target)
+    bursts: list[Burst] = []
+
+    def done(burst: Burst) -> None:
+        bursts.append(burst)
+        if len(bursts) < 400:
+            engine.probe(flow)
+
+    engine = UdpEngine(loop, sockets, done, timeout_s=HANG_S)
+    engine.probe(flow)
+    run_until(lambda: len(bursts) == 400)
+    assert all(burst.dial == "success" for burst in bursts)
+    assert len(stamps.errors_ns) > 30, "the first fifteen, and one of sixteen after them"
+    first, later = stamps.errors_ns[0], stamps.errors_ns[15:]
+    assert first < 0, "taken before the kernel is called"
+    assert abs(median(later)) < abs(first)
