@@ -30,6 +30,7 @@ class ListSource:
     def __init__(self, options: Options, agent: Agent, containers: ContainerServer | None) -> None:
         self._options, self._agent, self._containers = options, agent, containers
         self._watch: RegistrationWatch | None = None
+        self._client: ControllerClient | None = None
         self._host_agent: HostAgentClient | None = None
         self.poller = self._make_poller()
 
@@ -56,7 +57,7 @@ class ListSource:
             return PingListPoller(
                 options.ping_list, check, self._offer, unreadable, interval_s=interval_s
             )
-        client = ControllerClient(
+        client = self._client = ControllerClient(
             options.controller, options.node_sn, options.token, lambda: agent.status.ready
         )
         if self._containers is not None:
@@ -80,6 +81,12 @@ class ListSource:
         self.poller.start()
         if self._watch is not None:
             self._watch.start()
+
+    def reload(self, token: str) -> None:
+        """Read soon, from the controller with this token."""
+        if self._client is not None:
+            self._client.use_token(token)
+        self.poller.read_soon()
 
     def stop(self) -> None:
         """Read no more."""

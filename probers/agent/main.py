@@ -12,13 +12,14 @@ from typing import Final
 
 from probers.agent import options as command_line
 from probers.agent.agent import Agent
-from probers.agent.descriptor_limits import raise_file_limit, shares
 from probers.agent.list_source import ListSource
 from probers.agent.options import Options, UsageError
+from probers.agent.reload import Reload
 from probers.containers.server import MAX_CONNECTIONS, ContainerServer
 from probers.health.pages import Pages
 from probers.health.server import HealthServer
 from probers.ping_list.document import PingListError
+from probers.process.descriptor_limits import raise_file_limit, shares
 from probers.process.log import log_event
 from probers.process.loop import LoopError
 from probers.process.thread_failures import ThreadFailures
@@ -64,22 +65,23 @@ def _main(argv: list[str] | None) -> int:
 
             return probe.main(arguments[1:])
         options = command_line.parse(arguments)
+        signer = Signer(options.sender_key)
         publisher = publish_to(
             options.publish,
             compression=options.compression,
-            signer=Signer(options.sender_key),
+            signer=signer,
             kafka=options.kafka,
             spool=options.spool,
             spool_limits=options.spool_limits,
         )
-        return _serve(options, publisher)
+        return _serve(arguments, options, signer, publisher)
     except (UsageError, PublishUsageError, PingListError, RelayError, SpoolError) as why:
         return _fail(2, str(why))
     except PublishError as why:
         return _fail(3, str(why))
 
 
-def _serve(options: Options, publisher: Publisher) -> int:
+def _serve(arguments: Sequence[str], options: Options, signer: Signer, publisher: Publisher) -> int:
     containers = ContainerServer(options.containers_listen) if options.containers_listen else None
     # A connection of a container takes two: itself, and its process.
     share = shares(raise_file_limit() - (0 if containers is None else 2 * MAX_CONNECTIONS))
@@ -107,6 +109,8 @@ def _serve(options: Options, publisher: Publisher) -> int:
         health = HealthServer(*options.health_listen, pages).start()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: lists.end(loop))
+    reload = Reload(arguments, options, signer, lists, requests)
+    signal.signal(signal.SIGHUP, lambda *_: loop.post(reload))
     if first is not None:
         agent.offer(first)
     lists.start()

@@ -185,20 +185,28 @@ def _command(text: str) -> tuple[str, ...]:
 
 
 def read_probe_key(path: str | None) -> Key:
-    """The probe key from a file, or from the environment; raises UsageError."""
+    """The probe key from a file, or from the environment: one line, or two while the fabric changes
+    its key; raises UsageError."""
     if path is None:
-        key, where = os.environ.get(KEY_VARIABLE, "").encode(), f"variable {KEY_VARIABLE}"
+        text, where = os.environ.get(KEY_VARIABLE, "").encode(), f"variable {KEY_VARIABLE}"
     else:
         try:
-            key, where = read_secret(path).rstrip(b"\r\n"), path
+            text, where = read_secret(path), path
         except SecretFileError as why:
             raise UsageError(f"--key-file {why}") from why
-    if len(key) < MIN_KEY_BYTES:
+    keys = text.rstrip(b"\r\n").replace(b"\r\n", b"\n").split(b"\n")
+    if len(keys) > 2:
         raise UsageError(
-            f"{where}: the probe key has {len(key)} bytes; "
-            f"give at least {MIN_KEY_BYTES} by --key-file or {KEY_VARIABLE}"
+            f"{where}: {len(keys)} lines; give the probe key, and in a second line the other one "
+            "while the fabric changes it"
         )
-    return Key(key)
+    for key in keys:
+        if len(key) < MIN_KEY_BYTES:
+            raise UsageError(
+                f"{where}: the probe key has {len(key)} bytes; "
+                f"give at least {MIN_KEY_BYTES} by --key-file or {KEY_VARIABLE}"
+            )
+    return Key(*keys)
 
 
 def _sender_key(args: argparse.Namespace) -> HostKey | None:

@@ -54,22 +54,29 @@ class Key:
     """The shared key as HMAC's two precomputed hash states (RFC 2104).
 
     That is three times as fast as hashing the key for each packet, and printing or logging a Key
-    does not show the secret.
+    does not show the secret. While a fabric changes its key there is a second one: packets are made
+    with the first, and accepted with either.
     """
 
-    __slots__ = ("_inner", "_outer")
+    __slots__ = ("_inner", "_outer", "second")
 
-    def __init__(self, secret: bytes) -> None:
-        """Raises ValueError when the secret is shorter than MIN_KEY_BYTES."""
+    def __init__(self, secret: bytes, second: bytes | None = None) -> None:
+        """Raises ValueError when a secret is shorter than MIN_KEY_BYTES."""
         if len(secret) < MIN_KEY_BYTES:
             raise ValueError(f"a probe key of {len(secret)} bytes; give at least {MIN_KEY_BYTES}")
+        #: The other key that is accepted; None: there is none.
+        self.second = None if second is None else Key(second)
         block = hashlib.sha256(secret).digest() if len(secret) > 64 else secret
         block = block.ljust(64, b"\0")
         self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
         self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
 
+    def replace(self, newer: Key) -> None:
+        """Become a copy of another key, for all that hold this one."""
+        self._inner, self._outer, self.second = newer._inner, newer._outer, newer.second
+
     def mac(self, message: bytes) -> bytes:
-        """HMAC-SHA256 of the message, in full."""
+        """HMAC-SHA256 of the message with the first key, in full."""
         inner, outer = self._inner.copy(), self._outer.copy()
         inner.update(message)
         outer.update(inner.digest())
@@ -109,10 +116,12 @@ def unpack(raw: bytes) -> Packet:
     return Packet(kind, sequence, mono, wall, nonce, dscp, received, sent)
 
 
-def verify(key: Key, raw: bytes, sender: Address, receiver: Address) -> bool:
-    """Whether ``raw`` was made with this key for exactly these two ends."""
+def verify(key: Key, raw: bytes, sender: Address, receiver: Address) -> Key | None:
+    """Which of the keys made ``raw`` for exactly these two ends; None: neither."""
     body, mac = raw[: _BODY.size], raw[_BODY.size :]
-    return compare_digest(mac, _mac(key, body, sender, receiver))
+    if compare_digest(mac, _mac(key, body, sender, receiver)):
+        return key
+    return None if key.second is None else verify(key.second, raw, sender, receiver)
 
 
 def fresh(fields: Packet, now_ns: int, bound_ns: int = FRESH_NS) -> bool:

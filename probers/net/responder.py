@@ -97,7 +97,8 @@ class Responder:
         if request.kind in (packet.REPLY, packet.FOLLOW_UP):
             self.silent["not-ours"] += 1
             return None
-        if not packet.verify(self._key, raw, peer, own):
+        made_with = packet.verify(self._key, raw, peer, own)
+        if made_with is None:
             self.silent["bad-mac"] += 1
             return None
         if now_ns - received_ns > self._fresh_ns:
@@ -118,7 +119,7 @@ class Responder:
             reply = packet.reply_to(request, which, self.queue_pair(own[0], which))
         else:
             reply = packet.reply_to(request, received_ns, now_ns + send_delay_ns)
-        return packet.pack(self._key, reply, own, peer), request.dscp & 0x3F
+        return packet.pack(made_with, reply, own, peer), request.dscp & 0x3F
 
     def _record_flow(self, flow: ReplyFlow, mono_ns: int) -> None:
         self.recent_flows[flow] = mono_ns

@@ -90,13 +90,17 @@ class ControllerClient:
     ) -> None:
         self.location = f"{url.rstrip('/')}/api/v1/agents/{quote(node_sn, safe='')}/ping-list"
         self._register_at = f"{self.location.removesuffix('/ping-list')}/register"
-        self._headers = {"Authorization": f"Bearer {token}"}
+        self.use_token(token)
         self._ready, self._ask, self._clock = ready, ask, clock
         self._etag, self._list = "", b""
         self._registered = Ready()
         self._unknown = False
         self._registering = threading.Lock()
         self._again_s: float | None = None  # None: the controller may not know of this agent
+
+    def use_token(self, token: str) -> None:
+        """Ask with this token from now on; safe in any thread."""
+        self._headers = {"Authorization": f"Bearer {token}"}
 
     def __call__(self, location: str, deadline_s: float) -> bytes:
         """The list, after a wait for a change of the one that was read last; raises

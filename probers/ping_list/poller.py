@@ -51,7 +51,8 @@ class PingListPoller:
         self._last: bytes | None = None
         self._failures = 0
         self._report_again_s = 0.0
-        self._stop = threading.Event()
+        self._stopped = False
+        self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ping-list", daemon=True)
         #: This many ticks [s] without the end of a reading count as MAX_FAILURES failures.
         self.max_ticks = int(MAX_FAILURES * (interval_s + deadline_s)) + 5
@@ -80,7 +81,12 @@ class PingListPoller:
 
     def stop(self) -> None:
         """Read no more; returns at once, a reading in progress is abandoned."""
-        self._stop.set()
+        self._stopped = True
+        self._wake.set()
+
+    def read_soon(self) -> None:
+        """Read as soon as the reading in progress, if there is one, has ended; in any thread."""
+        self._wake.set()
 
     def poll(self) -> None:
         """Read once and report. Never raises: no list may end the thread."""
@@ -130,5 +136,9 @@ class PingListPoller:
         self._on_change(None)
 
     def _run(self) -> None:
-        while not self._stop.wait(self._interval_s if self._failures else self._pause_s):
+        while True:
+            self._wake.wait(self._interval_s if self._failures else self._pause_s)
+            self._wake.clear()
+            if self._stopped:
+                return
             self.poll()

@@ -57,6 +57,10 @@ class Signer:
         """Whether there is a key."""
         return self._key is not None
 
+    def use(self, key: HostKey | None) -> None:
+        """Sign with this key from now on; safe in any thread."""
+        self._key = key
+
     def headers(
         self,
         topic: str,
@@ -70,13 +74,13 @@ class Signer:
         further    added by a relay: its client's identity, or the sender's own signature
         partition  which the message will be produced to, when that is known
         """
-        more = further or {}
-        if self._key is None or SIGNATURE in more:
+        more, key = further or {}, self._key
+        if key is None or SIGNATURE in more:
             return {topics.CONTENT_TYPE: content_type.encode(), **more}
         return {
             **more,
             **sign(
-                self._key, topic, content_type, payload, self._now_ns(),
+                key, topic, content_type, payload, self._now_ns(),
                 partition=partition,
                 client=more.get(RELAY_CLIENT, b"").decode(),
                 tenant=more.get(RELAY_TENANT, b"").decode(),

@@ -47,13 +47,17 @@ class RequestClient:
         ask: Ask = ask,
     ) -> None:
         self.location = f"{url.rstrip('/')}/api/v1/agents/{quote(node_sn, safe='')}/requests"
-        self._headers = {"Authorization": f"Bearer {token}"}
+        self.use_token(token)
         self._on_requests, self._ask = on_requests, ask
         self._etag = ""
         self._failures = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="requests", daemon=True)
         self.counts = counts
+
+    def use_token(self, token: str) -> None:
+        """Ask with this token from now on; safe in any thread."""
+        self._headers = {"Authorization": f"Bearer {token}"}
 
     def start(self) -> None:
         """Start the thread."""

@@ -11,7 +11,7 @@ from builders.agents.raw_server import ok, sends, serving
 from builders.agents.site import LISTEN_PORT, Site, ended
 from builders.agents.waiting import Until
 
-from probers.agent import descriptor_limits
+from probers.process import descriptor_limits
 
 LIST = msgspec.json.encode(
     {

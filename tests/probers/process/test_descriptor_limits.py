@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from probers.agent.descriptor_limits import RESERVE, shares
 from probers.net.socket_pool import MAX_SOCKETS
+from probers.process.descriptor_limits import RESERVE, shares
 
 
 @pytest.mark.parametrize("limit", [256, 1024, 4096, 20_000, 2**31])
@@ -24,7 +24,7 @@ def test_the_shares_of_the_descriptors_fit_into_the_limit(limit: int) -> None:
 def test_the_soft_limit_is_raised_to_the_hard_one() -> None:
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (100, 900))\n"
-        "from probers.agent.descriptor_limits import raise_file_limit\n"
+        "from probers.process.descriptor_limits import raise_file_limit\n"
         "print(raise_file_limit(), *resource.getrlimit(resource.RLIMIT_NOFILE))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
