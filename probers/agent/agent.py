@@ -11,12 +11,12 @@ from typing import Final
 
 import msgspec
 
-from probers.agent.fault_log import FaultLog, count_faults
-from probers.agent.options import Options
 from probers.agent.probe_control import Announced, ProbeControl
+from probers.agent.reporting import Reporting
+from probers.command_line.options import Options
 from probers.health import counters
-from probers.health.cpu_withheld import CpuWithheld
-from probers.health.heartbeat import AgentIdentity, heartbeat
+from probers.health.fault_log import FaultLog, count_faults
+from probers.health.heartbeat import AgentIdentity
 from probers.health.status import AgentStatus
 from probers.net.responder import Responder
 from probers.net.socket_pool import MAX_SOCKETS, SocketPool
@@ -26,9 +26,7 @@ from probers.probing.udp import Burst, UdpEngine
 from probers.process.log import log_event
 from probers.process.loop import Callback, Loop
 from probers.process.thread_failures import describe_error
-from probers.publishing.batcher import Batcher
 from probers.publishing.publisher import Publisher
-from probers.publishing.record import ping_record, trace_record
 from probers.rdma.scheduled.probing import RdmaProbing
 from probers.requests.checks import Own
 from probers.requests.executor import TICK_NS, RequestExecutor
@@ -40,6 +38,8 @@ from schemas.metrics import Sample
 
 _SECOND_NS: Final = 1_000_000_000
 _MAX_PLACES: Final = 64  # places in the code whose defects are logged
+_LOOK_NS: Final = 10_000_000  # between two looks whether all probes have ended
+_GRACE_S: Final = 0.1  # time-outs share a timer that may be so much late
 
 
 class Agent:
@@ -76,7 +76,7 @@ class Agent:
         self._sockets = SocketPool(
             self.loop, options.key, self._responder, options.max_rate, max_sockets
         )
-        self._batcher = Batcher(self.loop, publisher, options.node_sn, options.encoding)
+        self._reporting = Reporting(self.loop, publisher, self._identity, options.encoding)
         self._engine = UdpEngine(
             self.loop,
             self._sockets,
@@ -94,8 +94,9 @@ class Agent:
         self._fault_log = FaultLog(lambda: count_faults(
             self.loop, self._sockets, self._responder, self._engine, self._tracer, publisher
         ))  # fmt: skip
-        self._cpu, self._cpu_steal, self._delay_ns = CpuWithheld(), 0.0, 0
         self._faulty_places: set[str] = set()
+        self._retiring = False
+        self._last_probe_ns = int((options.timeout_s + _GRACE_S) * _SECOND_NS)
         self._offered: list[PingList | None] = []
         self._offer_lock = threading.Lock()
         self._applied: PingList | None = None
@@ -111,13 +112,40 @@ class Agent:
         try:
             self.loop.run()
         finally:
-            self._batcher.flush()
-            self._send_heartbeat(alive=False)
-            self._sockets.close_except(())
+            if not self._reporting.ended:
+                self._reporting.flush()
+                self._send_heartbeat(alive=False)
+                self._sockets.close_except(())
             if self._rdma is not None:
                 self._rdma.close()
             self._fault_log.write()
             self.loop.close()
+
+    @property
+    def descriptors(self) -> list[int]:
+        """Of the open UDP sockets."""
+        return self._sockets.descriptors
+
+    def adopt(self, descriptors: list[int]) -> None:
+        """Serve the sockets of the agent before this one; before ``run``."""
+        self._sockets.adopt(descriptors)
+
+    def retire(self, on_retired: Callback) -> None:
+        """End the probes, publish what was measured, then call ``on_retired``: nothing more is
+        published. Requests are answered until ``run`` ends, and then the sockets stay open and no
+        farewell is sent, because another agent goes on. In the loop's thread."""
+        self._retiring = True
+        self._control.pause()
+        give_up_ns = monotonic_ns() + self._last_probe_ns
+
+        def look() -> None:
+            if self._engine.in_flight and monotonic_ns() < give_up_ns:
+                self.loop.call_at(monotonic_ns() + _LOOK_NS, look)
+                return
+            self._reporting.end()
+            on_retired()
+
+        look()
 
     def offer(self, document: PingList | None) -> None:
         """Have the loop apply this list soon; safe in any thread. Replaces an offered list that
@@ -131,6 +159,8 @@ class Agent:
     def _apply_offered(self) -> None:
         with self._offer_lock:
             document = self._applied = self._offered.pop()
+        if self._retiring:
+            return
         try:
             self.status.stopped_why = self._control.apply(document)
             self.status.ready = self._control.ready()
@@ -145,14 +175,14 @@ class Agent:
         self.requests.list_changed()
 
     def _tick(self) -> None:
-        self._cpu_steal = self._cpu.read(monotonic_ns())
+        if self._reporting.ended:
+            return
         if self._control.binder.unbound:
             self._control.bind()
         if self._rdma is not None:
             self._rdma.tick()
             self._control.trace_learnt()
-        self._publisher.poll()
-        self._delay_ns = self.loop.reset_worst_delay_ns()
+        self._reporting.measure()
         self._send_heartbeat(alive=True)
         self._on_tick()
         self.status.ready = self._control.ready()
@@ -169,23 +199,23 @@ class Agent:
                 control.five_tuples, control.binder.unbound, control.binder.in_use,
                 self._lists_refused,
             ),
-            *counters.of_loop(self.loop, self._delay_ns, self._publisher),
+            *counters.of_loop(self.loop, self._reporting.delay_ns, self._publisher),
             *self.requests.samples(),
             *(() if self._rdma is None else counters.of_rdma(self._rdma)),
         )  # fmt: skip
 
     def _on_burst(self, burst: Burst) -> None:
-        self._batcher.add(ping_record(burst, self._cpu_steal))
+        self._reporting.burst(burst)
         self.requests.burst_done(burst)
 
     def _on_rdma_burst(self, burst: Burst) -> None:
-        self._batcher.add(ping_record(burst, self._cpu_steal, "RDMA_PING"))
+        self._reporting.burst(burst, "RDMA_PING")
 
     def _on_trace(self, trace: Trace) -> None:
         if self._rdma is None:
-            self._batcher.add(trace_record(trace))
+            self._reporting.trace(trace)
         else:
-            self._rdma.complete(trace, lambda done: self._batcher.add(trace_record(done)))
+            self._rdma.complete(trace, self._reporting.trace)
         self.requests.trace_done(trace)
 
     def _rdma_probing(self, options: Options, random: Random) -> RdmaProbing | None:
@@ -229,11 +259,8 @@ class Agent:
         sent, answered = self._engine.sent, self._engine.answered
         if self._rdma is not None:
             sent, answered = sent + self._rdma.bursts.sent, answered + self._rdma.bursts.answered
-        beat = heartbeat(
-            self._identity, self._control.fabric, self._control.document.endpoints, sent, answered,
-            now_ns=time_ns(), cpu_steal=self._cpu_steal, delay_ns=self._delay_ns, alive=alive,
-        )  # fmt: skip
-        self._publisher.publish(topics.HEARTBEATS.name, self._identity.node_sn, beat, topics.JSON)
+        endpoints = self._control.document.endpoints
+        self._reporting.heartbeat(self._control.fabric, endpoints, sent, answered, alive=alive)
 
     def _on_callback_error(self, why: Exception) -> None:
         """Log a defect once per place in the code; the loop counts all of them."""

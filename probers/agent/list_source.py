@@ -6,7 +6,7 @@ from time import monotonic_ns
 from typing import Final
 
 from probers.agent.agent import Agent
-from probers.agent.options import Options
+from probers.command_line.options import Options
 from probers.containers.server import ContainerServer
 from probers.ping_list.controller import PAUSE_S, TOTAL_DEADLINE_S, ControllerClient
 from probers.ping_list.document import PingList, check_owner

@@ -14,7 +14,7 @@ from typing import Final
 
 from probers.agent import probe_plan
 from probers.agent.endpoint_binder import EndpointBinder
-from probers.agent.options import Options
+from probers.command_line.options import Options
 from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Address
 from probers.net.responder import Responder
@@ -131,12 +131,16 @@ class ProbeControl:
     def stop(self) -> None:
         """Stop probing and close its sockets; the responder's stay open."""
         self.five_tuples["probed"] = 0
+        self.pause()
+        self._close_unused([])
+
+    def pause(self) -> None:
+        """Start no more probes and traces; all sockets stay open."""
         self._probes.replace([], 1.0)
         self._traces.replace([], 1.0)
+        self.reply_tracer.replace({}, 0.0, 1.0)
         if self._rdma is not None:
             self._rdma.stop()
-        self.reply_tracer.replace({}, 0.0, 1.0)
-        self._close_unused([])
 
     def close_unused(self) -> None:
         """Close the sockets that neither the list nor requests need any more."""

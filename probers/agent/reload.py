@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probers.agent import options as command_line
 from probers.agent.list_source import ListSource
-from probers.agent.options import Options, UsageError
+from probers.command_line import options as command_line
+from probers.command_line.options import Options, UsageError
 from probers.ping_list.document import PingListError
 from probers.process.log import log_event
 from probers.publishing.signer import Signer

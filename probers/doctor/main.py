@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from probers.agent import options as command_line
-from probers.agent.options import Options
+from probers.command_line import options as command_line
+from probers.command_line.options import Options
 from probers.doctor import host, network, services
 from probers.doctor.finding import Finding
 from probers.rdma import devices

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
 
-from probers.agent.options import Options
+from probers.command_line.options import Options
 from probers.doctor.finding import Finding
 from probers.ping_list import fetch
 from probers.ping_list.controller import ControllerClient, Ready

@@ -15,6 +15,7 @@ from probers.net.packet import Address, Key, Packet
 from probers.net.responder import RateLimit, Responder
 from probers.net.send_delay import SendDelay
 from probers.net.udp_socket import IcmpError, Received, SendTimestamp, UdpSocket
+from probers.process.log import log_event
 from probers.process.loop import Loop
 
 #: Most sockets of an agent, whatever the system allows: eight NICs with 512 source ports each.
@@ -92,10 +93,26 @@ class SocketPool:
             self.unopened.pop(address, None)
         return sock
 
+    @property
+    def descriptors(self) -> list[int]:
+        """Of the open sockets, for the agent that follows this one."""
+        return [sock.fileno() for sock in self._sockets.values()]
+
+    def adopt(self, descriptors: Iterable[int]) -> None:
+        """Serve sockets that the agent before this one had open; they are closed when the next list
+        does not need them."""
+        for descriptor in descriptors:
+            try:
+                self._watch(UdpSocket(descriptor=descriptor))
+            except OSError as why:
+                log_event("warning", "socket-not-taken-over", why=str(why))
+
     def _open(self, address: Address) -> UdpSocket:
         if len(self._sockets) >= self.max_sockets:
             raise OSError(errno.EMFILE, "the agent's bound on sockets is reached")
-        sock = UdpSocket(*address, self.devices.get(address[0], ""))
+        return self._watch(UdpSocket(*address, self.devices.get(address[0], "")))
+
+    def _watch(self, sock: UdpSocket) -> UdpSocket:
         try:
             self._loop.add_reader(sock.fileno(), lambda: self._on_readable(sock))
         except OSError:  # every reply to an unwatched socket would look like a loss

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import struct
 import sys
@@ -65,21 +67,32 @@ class IcmpError(NamedTuple):
 class UdpSocket:
     """One UDP socket bound to (ip, port), for requests and replies."""
 
-    def __init__(self, ip: str, port: int, device: str = "") -> None:
-        """Bind; raises OSError when the address is not the host's or the port is in use."""
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    def __init__(
+        self, ip: str = "", port: int = 0, device: str = "", descriptor: int | None = None
+    ) -> None:
+        """Bind, or take the bound socket of another process by its descriptor; raises OSError when
+        the address is not the host's, the port is in use, or it is no UDP socket."""
+        if descriptor is None:
+            self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        else:
+            self._socket = socket.socket(fileno=descriptor)
         try:
             self._socket.setblocking(False)
+            if descriptor is not None and (self._socket.family, self._socket.type) != (
+                socket.AF_INET, socket.SOCK_DGRAM,
+            ):  # fmt: skip
+                raise OSError(errno.EPROTOTYPE, os.strerror(errno.EPROTOTYPE))
             if device and _LINUX:
                 self._socket.setsockopt(
                     socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode() + b"\0"
                 )
             self.has_send_timestamps = _LINUX and self._enable_kernel_timestamps()
-            self._socket.bind((ip, port))
+            if descriptor is None:
+                self._socket.bind((ip, port))
         except OSError:
             self._socket.close()
             raise
-        self.address: Address = (ip, self._socket.getsockname()[1])
+        self.address: Address = self._socket.getsockname()
 
     def fileno(self) -> int:
         """The file descriptor, for the loop."""

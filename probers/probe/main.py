@@ -13,8 +13,8 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from time import monotonic_ns
 from typing import Final
 
-from probers.agent.argument_parser import make_parser, network, positive
-from probers.agent.options import UsageError, read_probe_key
+from probers.command_line.argument_parser import make_parser, network, positive
+from probers.command_line.options import UsageError, read_probe_key
 from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Address
 from probers.net.responder import Responder

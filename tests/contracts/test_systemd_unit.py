@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from probers.agent import options as command_line
+from probers.command_line import options as command_line
 from schemas.signing.keys import KeyRing
 
 UNIT = Path(__file__).parents[2] / "systemd" / "skeletonhunter-agent.service"

@@ -20,8 +20,8 @@ from statistics import median
 from typing import Any, Final
 
 from evaluation.bench.agent.cost import document
-from probers.agent.options import read_probe_key
 from probers.agent.probe_plan import five_tuples
+from probers.command_line.options import read_probe_key
 from probers.net.responder import Responder
 from probers.net.socket_pool import SocketPool
 from probers.probing.udp import Burst, UdpEngine

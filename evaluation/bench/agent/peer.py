@@ -18,7 +18,7 @@ from random import Random
 from time import monotonic_ns
 from typing import Final
 
-from probers.agent.options import read_probe_key
+from probers.command_line.options import read_probe_key
 from probers.net.five_tuple import FiveTuple
 from probers.net.responder import Responder
 from probers.net.socket_pool import SocketPool

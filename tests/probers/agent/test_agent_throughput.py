@@ -10,8 +10,8 @@ import pytest
 from builders.agents.site import Site, ended
 from builders.agents.waiting import Until
 
-from probers.agent import options
-from probers.agent.options import UsageError
+from probers.command_line import options
+from probers.command_line.options import UsageError
 from schemas import topics
 
 

@@ -14,7 +14,7 @@ import pytest
 from builders.agents.site import LISTEN_PORT, Site
 from builders.agents.waiting import Until
 
-from probers.agent import options as command_line
+from probers.command_line import options as command_line
 from probers.doctor import host, network, services
 from probers.doctor.finding import Finding
 from probers.ping_list.document import Endpoint

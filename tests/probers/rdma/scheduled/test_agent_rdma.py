@@ -6,8 +6,8 @@ import pytest
 from builders.agents.site import SECRET, Site, ended
 from builders.agents.waiting import Until
 
-from probers.agent import options
-from probers.agent.options import UsageError
+from probers.command_line import options
+from probers.command_line.options import UsageError
 from probers.net.packet import KEY_VARIABLE
 from probers.rdma.devices import Gid
 from probers.rdma.scheduled.rnic import RdmaOptions

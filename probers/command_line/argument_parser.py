@@ -129,6 +129,9 @@ def parser() -> argparse.ArgumentParser:
     add("--containers-listen", default="", metavar="PATH",
         help="a unix socket on which containers get their lists and say that they are ready; to be "
         "mounted into them")  # fmt: skip
+    add("--handover", default="", metavar="PATH",
+        help="a unix socket: take over the sockets of the agent that serves it, then serve it, so "
+        "that no probe meets a closed port while the agent is updated")  # fmt: skip
     add("--sender-key-file", metavar="PATH", help="this host's key (`skeletonhunter keys host`), "
         f"with which messages are signed; or environment variable {KEY_FILE_VARIABLE}")  # fmt: skip
     add(

@@ -9,7 +9,7 @@ import socket
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 
-from probers.agent.argument_parser import THROUGHPUT_VARIABLE, parser
+from probers.command_line.argument_parser import THROUGHPUT_VARIABLE, parser
 from probers.net.packet import KEY_VARIABLE, MIN_KEY_BYTES, Key
 from probers.ping_list.controller import read_token
 from probers.ping_list.document import Layer
@@ -36,6 +36,7 @@ class Options:
     controller: str
     host_agent: str
     containers_listen: str
+    handover: str
     token: str = field(repr=False)
     publish: str
     spool: str
@@ -84,6 +85,7 @@ def parse(argv: list[str] | None) -> Options:
         controller=args.controller,
         host_agent=args.host_agent,
         containers_listen=args.containers_listen,
+        handover=args.handover,
         token=_token(args.controller, args.token_file),
         publish=args.publish,
         spool=args.spool,

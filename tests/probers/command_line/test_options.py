@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from builders.agents.site import SECRET, Site
 
-from probers.agent import main, options
-from probers.agent.options import UsageError
+from probers.agent import main
+from probers.command_line import options
+from probers.command_line.options import UsageError
 from probers.publishing.relay import ClientIdentity
 from schemas.signing.keys import KeyRing
 
