@@ -14,6 +14,7 @@ from api.documents import HEADERS, Health, Summary, answer
 from api.metrics import render
 from api.queries import incidents
 from api.queries.database import Database, DatabaseError
+from api.queries.incidents import Active
 from schemas.metrics import Sample, Source
 from schemas.metrics import api as metrics
 
@@ -68,18 +69,30 @@ class Monitoring:
     async def _database_gauges(self, database: Database) -> list[Sample]:
         reason = await database.not_ready()
         ready = reason is None and not any(each() for each in self._ready)
-        found: Summary | None = None
+        gauges: list[Sample] = []
         if reason is None:
             try:
                 found = await database.run(incidents.summary, database.ready_s)
+                active = await database.run(incidents.active, database.ready_s)
+                gauges = [*_of_summary(found), *_of_incidents(active)]
             except DatabaseError:
-                found = None  # logged by the database; the gauges have a gap
-        return [Sample(metrics.API_READY, ready), *_gauges(found)]
+                gauges = []  # logged by the database; the gauges have a gap
+        return [Sample(metrics.API_READY, ready), *gauges]
 
 
-def _gauges(found: Summary | None) -> Iterator[Sample]:
-    if found is None:
-        return
+def _of_incidents(found: Sequence[Active]) -> Iterator[Sample]:
+    for each in found:
+        labels = (
+            each.fabric, each.component, each.kind, each.layer, each.symptom, each.issue_type,
+            each.severity, each.incident_id,
+        )  # fmt: skip
+        yield Sample(metrics.API_INCIDENT, 1, labels)
+        yield Sample(metrics.API_DETECTED, each.detected_s, (each.incident_id,))
+
+
+def _of_summary(found: Summary) -> Iterator[Sample]:
     yield Sample(metrics.API_PATHS, found.paths_watched)
+    if found.stored_age_s is not None:
+        yield Sample(metrics.API_STORED_AGE, found.stored_age_s)
     for severity in ("P0", "P1", "P2"):
         yield Sample(metrics.API_INCIDENTS, found.active.get(severity, 0), (severity,))

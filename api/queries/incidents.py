@@ -12,6 +12,8 @@ from schemas.documents.incident import Incident, decode_incident
 if TYPE_CHECKING:
     from api.queries.filters import Filters
 
+#: Incidents that have a series of their own at a scrape [count].
+MOST_ACTIVE: Final = 200
 _MAX_ID_CHARS: Final = 100  # longest incident id that a URL may contain
 
 
@@ -83,6 +85,32 @@ def get(store: Store, incident_id: str) -> IncidentDetail | None:
         wanted,
     )
     return IncidentDetail(incident=versions[-1], versions=versions, children=_documents(children))
+
+
+class Active(NamedTuple):
+    """An incident that is not resolved, as gauges show it; ``detected_s`` since the epoch."""
+
+    fabric: str
+    component: str
+    kind: str
+    layer: str
+    symptom: str
+    issue_type: str
+    severity: str
+    incident_id: str
+    detected_s: float
+
+
+def active(store: Store) -> list[Active]:
+    """The most urgent incidents that are not resolved and not explained by others; bounded, since
+    each is a series in a monitoring system."""
+    rows = store.rows(
+        "SELECT fabric, component, kind, layer, symptom, issue_type, severity, incident_id,"  # noqa: S608  # fixed
+        " toUnixTimestamp64Micro(detected_at) / 1e6 AS detected_s"
+        f" FROM incidents_latest WHERE state != 'resolved' AND {LISTED}"
+        f" ORDER BY {ORDERS['urgent']} LIMIT {MOST_ACTIVE}"
+    )
+    return [Active(**row) for row in rows]
 
 
 def summary(store: Store) -> Summary:

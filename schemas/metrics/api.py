@@ -12,6 +12,22 @@ API_INCIDENTS: Final = Metric(
     "Incidents not resolved, without those that an active incident of at least the same "
     "severity explains", ("severity",),
 )  # fmt: skip
+API_INCIDENT: Final = Metric(
+    "skh_incident_active", "gauge",
+    "1 for each of the 200 most urgent incidents that skh_incidents_active counts; the series ends "
+    "when the incident is resolved",
+    (
+        "fabric", "component", "kind", "layer", "symptom", "issue_type", "severity", "incident_id",
+    ),
+)  # fmt: skip
+API_DETECTED: Final = Metric(
+    "skh_incident_detected_timestamp_seconds", "gauge",
+    "When each of them was detected, event time [s since the epoch]", ("incident_id",),
+)  # fmt: skip
+API_STORED_AGE: Final = Metric(
+    "skh_stored_age_seconds", "gauge",
+    "Time since a window was last stored [s]; none was ever: no series",
+)  # fmt: skip
 API_PATHS: Final = Metric(
     "skh_paths_watched", "gauge", "Five-tuple paths with a window stored in the last five minutes"
 )

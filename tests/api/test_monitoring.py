@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from builders.api_service import Put, Unavailable, served
-from builders.schemas.incidents import INCIDENT
+from builders.schemas.incidents import CHILD, INCIDENT, NIC, RESOLVED
+from msgspec import structs
 
+from api.queries.incidents import MOST_ACTIVE
 from schemas.metrics import Sample
 from schemas.metrics import sink as metrics
 from store.client import Store
@@ -56,6 +58,46 @@ def test_metrics_contain_the_samples_of_every_source_and_of_the_database(
     assert "skh_paths_watched 3.0" in lines
     assert 'skh_incidents_active{severity="P1"} 1.0' in lines
     assert "skh_api_ready 1.0" in lines
+
+
+def test_each_active_incident_is_a_series_until_it_is_resolved(store: Store, put: Put) -> None:
+    put(INCIDENT, NIC, CHILD)
+    lines = get("/metrics", store)[1].splitlines()
+    labels = (
+        'component="tor:asw-3-1",fabric="f1",incident_id="AAAA",issue_type="switch_packet_loss",'
+        'kind="tor",layer="underlay",severity="P1",symptom="loss"'
+    )
+    assert f"skh_incident_active{{{labels}}} 1.0" in lines
+    assert 'skh_incident_detected_timestamp_seconds{incident_id="AAAA"} 1.7698608045e+09' in lines
+    assert sum(line.startswith("skh_incident_active{") for line in lines) == 2, "no child"
+    put(RESOLVED)
+    lines = get("/metrics", store)[1].splitlines()
+    left = [line for line in lines if line.startswith("skh_incident_active{")]
+    assert not any('incident_id="AAAA"' in line for line in left)
+    assert len(left) == 2, "its child is not resolved, and has a series from now on"
+
+
+def test_a_storm_of_incidents_is_bounded_and_the_most_urgent_are_kept(
+    store: Store, put: Put
+) -> None:
+    many = [structs.replace(CHILD, incident_id=f"c{n}", parent=None) for n in range(MOST_ACTIVE)]
+    put(*many, NIC)
+    lines = get("/metrics", store)[1].splitlines()
+    series = [line for line in lines if line.startswith("skh_incident_active{")]
+    assert len(series) == MOST_ACTIVE
+    assert sum('severity="P0"' in line for line in series) == 1
+
+
+def test_the_age_of_what_is_stored_is_known_when_something_is(
+    store: Store, watch: Callable[[int], None]
+) -> None:
+    assert "skh_stored_age_seconds" not in get("/metrics", store)[1]
+    watch(1)
+    (line,) = [
+        line for line in get("/metrics", store)[1].splitlines()
+        if line.startswith("skh_stored_age_seconds ")
+    ]  # fmt: skip
+    assert 0 <= float(line.split()[1]) < 600
 
 
 def test_metrics_are_served_without_the_database() -> None:
