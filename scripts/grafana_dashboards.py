@@ -1,0 +1,302 @@
+"""Writes grafana/dashboards/*.json from the tables below.
+
+``--write`` writes them; without it, exits with 1 when a file differs. A panel has SQL with the
+macros of Grafana's ClickHouse source, or PromQL; ``$fabric`` is a variable of every dashboard
+(``%``: all fabrics).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+FOLDER: Final = Path(__file__).parents[1] / "grafana" / "dashboards"
+SQL: Final = {"type": "grafana-clickhouse-datasource", "uid": "skeletonhunter-clickhouse"}
+PROMQL: Final = {"type": "prometheus", "uid": "skeletonhunter-prometheus"}
+WIDTH: Final = 24
+Shape = Literal["table", "timeseries", "stat"]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel; ``sql`` or ``promql`` is given.
+
+    unit   Grafana's name of the unit
+    about  what it shows, as a tool tip
+    """
+
+    title: str
+    shape: Shape
+    sql: str = ""
+    promql: str = ""
+    legend: str = ""
+    unit: str = "none"
+    about: str = ""
+    width: int = 12
+    height: int = 8
+
+
+INCIDENTS: Final = [
+    Panel(
+        "Active incidents",
+        "stat",
+        width=6,
+        height=4,
+        promql="sum by (severity) (skh_incidents_active)",
+        legend="{{severity}}",
+        about="Not resolved, without those that another incident explains.",
+    ),
+    Panel(
+        "Seconds to detection, median",
+        "stat",
+        width=6,
+        height=4,
+        unit="s",
+        sql="SELECT median(dateDiff('millisecond', opened_at, detected_at)) / 1000 AS seconds "
+        "FROM incidents_latest WHERE $__timeFilter(opened_at) AND fabric LIKE '$fabric' "
+        "AND parent = ''",
+        about="From the first bad second to the verdict, of incidents opened in this time.",
+    ),
+    Panel(
+        "Incidents opened",
+        "timeseries",
+        height=4,
+        sql="SELECT $__timeInterval(opened_at) AS time, severity, count() AS incidents "
+        "FROM incidents_latest WHERE $__timeFilter(opened_at) AND fabric LIKE '$fabric' "
+        "AND parent = '' GROUP BY time, severity ORDER BY time, severity",
+    ),
+    Panel(
+        "What is wrong now",
+        "table",
+        width=24,
+        height=8,
+        sql="SELECT severity, component, symptom, issue_type, round(confidence, 2) AS confidence, "
+        "opened_at, arrayStringConcat(jobs, ', ') AS jobs, "
+        "arrayStringConcat(tie_set, ', ') AS tie_set, explanation, incident_id "
+        "FROM incidents_latest WHERE state != 'resolved' AND parent = '' "
+        "AND fabric LIKE '$fabric' ORDER BY severity, opened_at DESC LIMIT 100",
+        about="One row for each cause; tie_set: what probes cannot tell apart.",
+    ),
+    Panel(
+        "Components with most incidents",
+        "table",
+        height=9,
+        sql="SELECT component, count() AS incidents, countIf(severity = 'P0') AS p0, "
+        "round(sum(dateDiff('second', opened_at, coalesce(closed_at, now64(6)))) / 60) AS minutes, "
+        "max(opened_at) AS last_opened FROM incidents_latest "
+        "WHERE $__timeFilter(opened_at) AND fabric LIKE '$fabric' AND parent = '' "
+        "GROUP BY component ORDER BY incidents DESC, minutes DESC, component LIMIT 20",
+        about="What to replace: repeat offenders in this time.",
+    ),
+    Panel(
+        "By issue type",
+        "table",
+        height=9,
+        sql="SELECT if(issue_type = '', 'unknown', issue_type) AS issue_type, layer, "
+        "count() AS incidents, uniqExact(component) AS components FROM incidents_latest "
+        "WHERE $__timeFilter(opened_at) AND fabric LIKE '$fabric' AND parent = '' "
+        "GROUP BY issue_type, layer ORDER BY incidents DESC, issue_type",
+    ),
+]
+_WINDOWS: Final = (
+    "FROM path_windows_latest WHERE $__timeFilter(window_end) AND fabric LIKE '$fabric' "
+    # Windows of 30 s come every 5 s: each probe is counted once by every sixth of them.
+    "AND toUnixTimestamp(window_end) % 30 = 0 "
+)
+FABRIC: Final = [
+    Panel(
+        "Loss",
+        "timeseries",
+        unit="percentunit",
+        sql="SELECT $__timeInterval(window_end) AS time, layer, sum(lost) / sum(sent) AS loss "
+        f"{_WINDOWS} GROUP BY time, layer HAVING sum(sent) > 0 ORDER BY time, layer",
+        about="Lost probes of all probes, by layer.",
+    ),
+    Panel(
+        "Round trip, median of paths",
+        "timeseries",
+        unit="µs",
+        sql="SELECT $__timeInterval(window_end) AS time, layer, "
+        "quantile(0.5)(rtt_p50_us) AS p50, quantile(0.99)(rtt_p50_us) AS p99 "
+        f"{_WINDOWS} GROUP BY time, layer ORDER BY time, layer",
+        about="p50 and p99 over paths, of each path's median.",
+    ),
+    Panel(
+        "Worst ToR pairs",
+        "table",
+        height=10,
+        sql="SELECT src_asw, dst_asw, sum(sent) AS probes, sum(lost) AS lost_probes, "
+        "round(sum(lost) / sum(sent), 5) AS loss, round(quantile(0.5)(rtt_p50_us), 1) AS p50_us "
+        f"{_WINDOWS} GROUP BY src_asw, dst_asw HAVING probes > 0 "
+        "ORDER BY loss DESC, p50_us DESC, src_asw, dst_asw LIMIT 50",
+    ),
+    Panel(
+        "Worst rnics",
+        "table",
+        height=10,
+        sql="SELECT rnic, sum(sent) AS probes, sum(lost) AS lost_probes, "
+        "round(sum(lost) / sum(sent), 5) AS loss FROM (SELECT sent, lost, "
+        f"arrayJoin([src_real_ip, dst_real_ip]) AS rnic {_WINDOWS}) "  # noqa: S608  # fixed
+        "GROUP BY rnic HAVING probes > 0 ORDER BY loss DESC, rnic LIMIT 50",
+        about="Loss of the paths from and to an rnic.",
+    ),
+    Panel(
+        "Paths and source hosts",
+        "timeseries",
+        sql="SELECT $__timeInterval(window_end) AS time, uniqExact(path_id) AS paths, "
+        f"uniqExact(src_node_sn) AS source_hosts {_WINDOWS} GROUP BY time ORDER BY time",
+    ),
+    Panel(
+        "Not covered",
+        "table",
+        sql="SELECT fabric, at, components, uncovered, untraced, "
+        "arrayStringConcat(arraySlice(uncovered_names, 1, 20), ', ') AS names "
+        "FROM coverage FINAL WHERE fabric LIKE '$fabric' ORDER BY at DESC LIMIT 1 BY fabric",
+        about="Components that no judged probe crosses: their faults are not seen.",
+    ),
+]
+PIPELINE: Final = [
+    Panel(
+        "Verdicts behind",
+        "timeseries",
+        unit="s",
+        promql="skh_stream_lag_seconds",
+        legend="{{instance}}",
+        about="Beyond the lateness of SKH_LATENESS_S.",
+    ),
+    Panel(
+        "Records by outcome",
+        "timeseries",
+        unit="rowsps",
+        legend="{{outcome}}",
+        promql="sum by (outcome) (rate(skh_stream_records_total[1m]))",
+    ),
+    Panel(
+        "Waiting to be stored",
+        "timeseries",
+        promql="sum by (topic) (skh_sink_lag_messages)",
+        legend="{{topic}}",
+    ),
+    Panel(
+        "Rows stored",
+        "timeseries",
+        unit="rowsps",
+        legend="{{table}}",
+        promql="sum by (table) (rate(skh_sink_rows_total[1m]))",
+    ),
+    Panel(
+        "Refused, missing, dead letters",
+        "timeseries",
+        legend="{{__name__}} {{topic}}{{reason}}",
+        promql='increase({__name__=~"skh_stream_refused_total|skh_stream_dead_letters_total|'
+        "skh_sink_dead_letters_total|skh_stream_missing_messages_total|"
+        'skh_sink_missing_messages_total"}[5m])',
+    ),
+    Panel(
+        "Agents late",
+        "timeseries",
+        unit="s",
+        legend="{{instance}}",
+        promql="topk(10, skh_agent_scheduling_delay_seconds)",
+        about="The ten agents whose timers are latest.",
+    ),
+    Panel(
+        "Why records could not be used",
+        "table",
+        width=24,
+        sql="SELECT topic, column, replaceRegexpAll(reason, '[0-9]+', 'N') AS why, "
+        "sum(count) AS records, max(ingested_at) AS last FROM dead_letters FINAL "
+        "WHERE $__timeFilter(ingested_at) GROUP BY topic, column, why "
+        "ORDER BY records DESC, topic, why LIMIT 50",
+    ),
+]
+DASHBOARDS: Final = {
+    "incidents": ("SkeletonHunter: incidents", INCIDENTS),
+    "fabric": ("SkeletonHunter: fabric", FABRIC),
+    "pipeline": ("SkeletonHunter: pipeline", PIPELINE),
+}
+
+
+def dashboard(name: str, title: str, panels: list[Panel]) -> dict[str, Any]:
+    """A dashboard as Grafana imports it."""
+    fabrics = "SELECT DISTINCT fabric FROM incidents_latest ORDER BY fabric"
+    return {
+        "uid": f"skeletonhunter-{name}",
+        "title": title,
+        "tags": ["skeletonhunter"],
+        "schemaVersion": 39,
+        "timezone": "browser",
+        "refresh": "10s",
+        "time": {"from": "now-1h", "to": "now"},
+        "links": [
+            {"type": "dashboards", "title": "SkeletonHunter", "tags": ["skeletonhunter"],
+             "asDropdown": True, "includeVars": True, "keepTime": True}
+        ],
+        "templating": {
+            "list": [
+                {"name": "fabric", "type": "query", "datasource": SQL, "query": fabrics,
+                 "includeAll": True, "allValue": "%", "refresh": 2,
+                 "current": {"text": "All", "value": "$__all"}}
+            ]
+        },
+        "panels": _placed(panels),
+    }  # fmt: skip
+
+
+def _placed(panels: list[Panel]) -> list[dict[str, Any]]:
+    """Panels from left to right, then from top to bottom."""
+    made, x, y, row = [], 0, 0, 0
+    for number, panel in enumerate(panels, start=1):
+        if x + panel.width > WIDTH:
+            x, y, row = 0, y + row, 0
+        place = {"x": x, "y": y, "w": panel.width, "h": panel.height}
+        made.append(_panel(number, panel, place))
+        x, row = x + panel.width, max(row, panel.height)
+    return made
+
+
+def _panel(number: int, panel: Panel, place: dict[str, int]) -> dict[str, Any]:
+    source = SQL if panel.sql else PROMQL
+    if panel.sql:
+        kind = "timeseries" if panel.shape == "timeseries" else "table"
+        target: dict[str, Any] = {
+            "editorType": "sql", "queryType": kind, "format": 0 if kind == "timeseries" else 1,
+            "rawSql": panel.sql,
+        }  # fmt: skip
+    else:
+        target = {"expr": panel.promql, "legendFormat": panel.legend}
+    return {
+        "id": number,
+        "type": panel.shape,
+        "title": panel.title,
+        "description": panel.about,
+        "gridPos": place,
+        "datasource": source,
+        "fieldConfig": {"defaults": {"unit": panel.unit}, "overrides": []},
+        "targets": [{"refId": "A", "datasource": source, **target}],
+    }
+
+
+def main() -> int:
+    """Write the files, or compare them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write the files")
+    write = parser.parse_args().write
+    differs = 0
+    for name, (title, panels) in DASHBOARDS.items():
+        path = FOLDER / f"{name}.json"
+        text = json.dumps(dashboard(name, title, panels), indent=1, ensure_ascii=False) + "\n"
+        if write:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            print(f"{path}: differs; run scripts/grafana_dashboards.py --write", file=sys.stderr)
+            differs = 1
+    return differs
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
