@@ -138,9 +138,9 @@ FABRIC: Final = [
         "Worst rnics",
         "table",
         height=10,
-        sql="SELECT rnic, sum(sent) AS probes, sum(lost) AS lost_probes, "
+        sql="SELECT rnic, sum(sent) AS probes, sum(lost) AS lost_probes, "  # noqa: S608  # fixed
         "round(sum(lost) / sum(sent), 5) AS loss FROM (SELECT sent, lost, "
-        f"arrayJoin([src_real_ip, dst_real_ip]) AS rnic {_WINDOWS}) "  # noqa: S608  # fixed
+        f"arrayJoin([src_real_ip, dst_real_ip]) AS rnic {_WINDOWS}) "
         "GROUP BY rnic HAVING probes > 0 ORDER BY loss DESC, rnic LIMIT 50",
         about="Loss of the paths from and to an rnic.",
     ),
