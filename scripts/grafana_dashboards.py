@@ -102,27 +102,23 @@ INCIDENTS: Final = [
         "GROUP BY issue_type, layer ORDER BY incidents DESC, issue_type",
     ),
 ]
-_WINDOWS: Final = (
-    "FROM path_windows_latest WHERE $__timeFilter(window_end) AND fabric LIKE '$fabric' "
-    # Windows of 30 s come every 5 s: each probe is counted once by every sixth of them.
-    "AND toUnixTimestamp(window_end) % 30 = 0 "
-)
+_MINUTES: Final = "FROM path_minutes WHERE $__timeFilter(minute) AND fabric LIKE '$fabric' "
 FABRIC: Final = [
     Panel(
         "Loss",
         "timeseries",
         unit="percentunit",
-        sql="SELECT $__timeInterval(window_end) AS time, layer, sum(lost) / sum(sent) AS loss "
-        f"{_WINDOWS} GROUP BY time, layer HAVING sum(sent) > 0 ORDER BY time, layer",
+        sql="SELECT $__timeInterval(minute) AS time, layer, sum(lost) / sum(sent) AS loss "
+        f"{_MINUTES} GROUP BY time, layer HAVING sum(sent) > 0 ORDER BY time, layer",
         about="Lost probes of all probes, by layer.",
     ),
     Panel(
         "Round trip, median of paths",
         "timeseries",
         unit="µs",
-        sql="SELECT $__timeInterval(window_end) AS time, layer, "
+        sql="SELECT $__timeInterval(minute) AS time, layer, "
         "quantile(0.5)(rtt_p50_us) AS p50, quantile(0.99)(rtt_p50_us) AS p99 "
-        f"{_WINDOWS} GROUP BY time, layer ORDER BY time, layer",
+        f"{_MINUTES} GROUP BY time, layer ORDER BY time, layer",
         about="p50 and p99 over paths, of each path's median.",
     ),
     Panel(
@@ -131,7 +127,7 @@ FABRIC: Final = [
         height=10,
         sql="SELECT src_asw, dst_asw, sum(sent) AS probes, sum(lost) AS lost_probes, "
         "round(sum(lost) / sum(sent), 5) AS loss, round(quantile(0.5)(rtt_p50_us), 1) AS p50_us "
-        f"{_WINDOWS} GROUP BY src_asw, dst_asw HAVING probes > 0 "
+        f"{_MINUTES} GROUP BY src_asw, dst_asw HAVING probes > 0 "
         "ORDER BY loss DESC, p50_us DESC, src_asw, dst_asw LIMIT 50",
     ),
     Panel(
@@ -140,15 +136,15 @@ FABRIC: Final = [
         height=10,
         sql="SELECT rnic, sum(sent) AS probes, sum(lost) AS lost_probes, "  # noqa: S608  # fixed
         "round(sum(lost) / sum(sent), 5) AS loss FROM (SELECT sent, lost, "
-        f"arrayJoin([src_real_ip, dst_real_ip]) AS rnic {_WINDOWS}) "
+        f"arrayJoin([src_real_ip, dst_real_ip]) AS rnic {_MINUTES}) "
         "GROUP BY rnic HAVING probes > 0 ORDER BY loss DESC, rnic LIMIT 50",
         about="Loss of the paths from and to an rnic.",
     ),
     Panel(
         "Paths and source hosts",
         "timeseries",
-        sql="SELECT $__timeInterval(window_end) AS time, uniqExact(path_id) AS paths, "
-        f"uniqExact(src_node_sn) AS source_hosts {_WINDOWS} GROUP BY time ORDER BY time",
+        sql="SELECT $__timeInterval(minute) AS time, uniqExact(path_id) AS paths, "
+        f"uniqExact(src_node_sn) AS source_hosts {_MINUTES} GROUP BY time ORDER BY time",
     ),
     Panel(
         "Not covered",

@@ -7,22 +7,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 import yaml
+from builders.monitoring.known_store import NOON, known_store
 from builders.monitoring.prometheus_tools import PROJECT, tool
-from builders.schemas.incidents import CHILD, INCIDENT, NIC, RESOLVED
 
-from schemas.documents.incident import encode
 from schemas.metrics import Metric, agent, api, controller, sink, stream
-from store import migrate
-from store.client import Store, open_store
-from streams.sink import rows as sink_rows
+from store.client import Store
 
 FOLDER = PROJECT / "grafana"
 BOARDS = {path.stem: json.loads(path.read_text()) for path in FOLDER.glob("dashboards/*.json")}
@@ -31,7 +25,6 @@ PANELS = {
 }
 ASKING_SQL = sorted(name for name, each in PANELS.items() if "rawSql" in each["targets"][0])
 ASKING_PROMQL = sorted(PANELS.keys() - ASKING_SQL)
-NOON = int(datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp())
 FIRST, LAST = NOON - 3600, 2**32 - 1
 
 
@@ -47,44 +40,9 @@ def expanded(sql: str) -> str:
     return sql
 
 
-def windows() -> pa.Table:
-    """Two paths between two ToRs for five minutes: a window of 30 s each 5 s, 30 probes in each;
-    the second path loses three of them."""
-    ends = [NOON + 5 * step for step in range(60)]
-    rows = [
-        {
-            "window_start": end - 30, "window_end": end, "path_id": path, "fabric": "f1",
-            "layer": "underlay", "src_node_sn": "h1", "src_asw": "t1", "dst_asw": "t2",
-            "src_real_ip": "10.0.0.1", "dst_real_ip": f"10.0.1.{path}", "records": 30,
-            "sent": 30, "lost": 3 * (path - 1), "rtt_p50_us": 10.0 * path,
-        }
-        for end in ends for path in (1, 2)
-    ]  # fmt: skip
-    table = pa.Table.from_pylist(rows)
-    for name, type_ in (("window_start", pa.timestamp("s", "UTC")),
-                        ("window_end", pa.timestamp("s", "UTC")),
-                        ("path_id", pa.uint64()), ("records", pa.uint32()), ("sent", pa.uint32()),
-                        ("lost", pa.uint32()), ("rtt_p50_us", pa.float32())):  # fmt: skip
-        at = table.schema.get_field_index(name)
-        table = table.set_column(at, name, table.column(name).cast(type_))
-    return table
-
-
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with closing(open_store(f"chdb:{tmp_path_factory.mktemp('grafana')}")) as opened:
-        migrate.migrate(opened)
-        for incident in (INCIDENT, RESOLVED, NIC, CHILD):
-            opened.insert("incidents", sink_rows.incident(encode(incident)))
-        opened.insert("path_windows", windows())
-        opened.execute(
-            "INSERT INTO coverage (fabric, at, paths, components, uncovered, uncovered_names)"
-            f" VALUES ('f1', toDateTime64({NOON}, 6), 2, 9, 1, ['tor:t9'])"
-        )
-        opened.execute(
-            "INSERT INTO dead_letters (topic, partition, offset, line, reason, count)"
-            " VALUES ('skh.pings', 0, 7, 3, 'row 3: no dst_ip', 5)"
-        )
+    with known_store(tmp_path_factory.mktemp("grafana")) as opened:
         yield opened
 
 

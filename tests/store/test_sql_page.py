@@ -1,0 +1,101 @@
+"""docs/sql.md: every question's query runs, and gives the right answer on known data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from builders.monitoring.known_store import known_store
+from builders.monitoring.prometheus_tools import PROJECT
+
+from store.client import Store
+
+PAGE = (PROJECT / "docs/sql.md").read_text()
+QUERIES: dict[str, str] = dict(
+    re.findall(r"^### (.+?)$(?:(?!^###).)*?```sql\n(.*?)```", PAGE, re.MULTILINE | re.DOTALL)
+)
+PARAMETERS = {
+    "since": "2026-01-31 11:00:00", "at": "2026-01-31 12:05:30", "job": "llm-70b",
+    "incident": "AAAA", "host": "h1", "from": "p1", "to": "p2", "path": 1,
+}  # fmt: skip
+NIC, TOR = "rnic:10.0.0.1", "tor:asw-3-1"
+#: Question -> values of the rows' columns without those of time; a question about time has some.
+ANSWERS: dict[str, list[tuple[Any, ...]]] = {
+    "What is wrong now?": [("P0", NIC, "unconnectivity", "nic_down")],
+    "Which incidents affect a job?": [
+        ("AAAA", TOR, "loss", "resolved"), ("CCCC", "vswitch:host-7", "high_latency", "open"),
+    ],
+    "Was it the network, at that time?": [("AAAA", TOR), ("CCCC", "vswitch:host-7", None)],
+    "Which components fail again and again?": [(NIC, 1), (TOR, 1)],
+    "How long are faults seen before they are named?": [("rnic", 1, 3.0), ("tor", 1, 4.5)],
+    "How long do incidents last?": [(TOR, 600)],
+    "How did an incident change?": [(1, "open", TOR, 0.93), (2, "resolved", TOR, 0.93)],
+    "What does an incident explain?": [("CCCC", "vswitch:host-7", "high_latency")],
+    "Which verdicts were not certain?": [
+        ("BBBB", NIC, 0.93, [NIC, "link:rnic:10.0.0.1|tor:asw-3-1"])
+    ],
+    "Why was this component blamed?": [
+        ("41 of 43 bad paths cross tor:asw-3-1; 0 of 2,310 good ones do", 41)
+    ],
+    "How many incidents of each severity, by day?": [("P0", 1), ("P1", 1)],
+    "Which tenants were affected?": [("blue", 1), ("red", 1)],
+    "How much is lost?": [("underlay", 600, 30, 0.05)],
+    "Which pairs of ToRs lose most?": [("t1", "t2", 600, 0.05)],
+    "Which rnics lose most?": [
+        ("10.0.1.2", 300, 0.1), ("10.0.0.1", 600, 0.05), ("10.0.1.1", 300, 0.0),
+    ],
+    "Does only one source port of a pair lose?": [
+        ("10.0.0.1", "10.0.1.2", 50002, 0.1), ("10.0.0.1", "10.0.1.1", 50001, 0.0),
+    ],
+    "Which paths of a host are slow?": [
+        ("10.0.1.2", 50002, 20.0, 60.0), ("10.0.1.1", 50001, 10.0, 30.0),
+    ],
+    "How did loss between two pods develop?": [(0.05,)] * 5,
+    "How did the round trips of one path develop, each 5 s?": [(10.0, 30.0)] * 3,
+    "How many paths and hosts are probed?": [(2, 1)],
+    "What does no probe cross?": [("f1", 1, ["tor:t9"])],
+    "Which records could not be used, and why?": [("skh.pings", "row 3: no dst_ip", 5)],
+    "How large are the tables?": [("path_windows", 110)],
+    "What does a column mean?": [
+        ("tie_set", "all that probes cannot tell from component, with it")
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with known_store(tmp_path_factory.mktemp("sql") / "store") as opened:
+        yield opened
+
+
+def test_every_question_of_the_page_has_a_query_and_a_known_answer() -> None:
+    questions = re.findall(r"^### (.+)$", PAGE, re.MULTILINE)
+    assert questions == list(QUERIES) == list(ANSWERS)
+
+
+@pytest.mark.parametrize("question", list(ANSWERS))
+def test_a_question_has_the_right_answer(store: Store, question: str) -> None:
+    query = QUERIES[question]
+    given = {name: value for name, value in PARAMETERS.items() if f"{{{name}:" in query}
+    rows = [
+        tuple(value for value in row.values() if not hasattr(value, "year"))
+        for row in store.rows(query, given)
+    ]
+    assert rows == [
+        tuple(pytest.approx(each) if isinstance(each, float) else each for each in row)
+        for row in ANSWERS[question]
+    ]
+
+
+def test_the_page_names_tables_that_exist(store: Store) -> None:
+    for name in re.findall(r"^\| `(\w+)(?: FINAL)?` \|", PAGE, re.MULTILINE):
+        assert store.rows(f"SELECT count() AS n FROM {name}")
+
+
+def test_sums_over_minutes_count_each_probe_once(store: Store) -> None:
+    (once,) = store.rows("SELECT sum(sent) AS sent, sum(lost) AS lost FROM path_minutes")
+    (often,) = store.rows("SELECT sum(sent) AS sent FROM path_windows_latest")
+    assert (once["sent"], once["lost"]) == (2 * 300, 30)
+    assert often["sent"] > 5 * once["sent"]
