@@ -130,3 +130,27 @@ def test_an_invalid_migration_file_is_reported_by_name(
 def test_a_drop_with_a_reason_is_accepted(folder: Path) -> None:
     (folder / "0003_drop.sql").write_text("-- blocking: a was a mistake\n" + HEAD + "DROP TABLE a")
     assert len(migrate.load(folder)) == 3
+
+
+def test_every_table_view_and_column_says_what_it_is(store: Store) -> None:
+    migrate.migrate(store)
+    own = "database = currentDatabase() AND comment = '' AND "
+    assert (
+        store.rows(f"SELECT name FROM system.tables WHERE {own} name != 'schema_migrations'") == []
+    )
+    columns = "SELECT table, name FROM system.columns WHERE"
+    assert store.rows(f"{columns} {own} table != 'schema_migrations'") == []
+
+
+def test_a_view_says_of_a_column_what_its_table_says(store: Store) -> None:
+    migrate.migrate(store)
+    rows = store.rows(
+        "SELECT table, name, comment FROM system.columns WHERE database = currentDatabase()"
+    )
+    said = {(row["table"], row["name"]): row["comment"] for row in rows}
+    for table, view in (("incidents", "incidents_latest"), ("pings", "pings_unique"),
+                        ("anomalies", "anomalies_unique"),
+                        ("path_windows", "path_windows_latest")):  # fmt: skip
+        for (where, name), comment in said.items():
+            if where == view:
+                assert comment == said[table, name], f"{view}.{name}"
