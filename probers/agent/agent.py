@@ -246,6 +246,8 @@ class Agent:
             )
 
         def publish(evidence: Evidence) -> None:
+            if self._reporting.ended:  # the spool is the successor's by now
+                return
             raw = msgspec.json.encode(evidence)
             self._publisher.publish(topics.EVIDENCE.name, node_sn, raw, topics.JSON)
 
