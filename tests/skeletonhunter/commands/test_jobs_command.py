@@ -58,6 +58,7 @@ def service(monkeypatch: pytest.MonkeyPatch, no_settings: None, token: Path) -> 
     made = Service(TOPOLOGY)
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
+    listener.listen()  # so that a request which comes before the server waits for it
     server = uvicorn.Server(uvicorn.Config(made.app, log_level="error", lifespan="off"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
