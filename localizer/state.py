@@ -24,6 +24,7 @@ from localizer.detectors.latency import (
     SparseEvidence,
     comparable,
     deviation,
+    with_persistent,
     with_sparse,
 )
 from localizer.fabric.incidence.incidence import Incidence
@@ -52,6 +53,8 @@ class FabricState:
     topology        document that holds; None: the fabric is learnt from records
     index           path table; history, latency, drift, loss ... are by its rows, or by host
     deviation       latency deviation of the window that ends with this second; None without one
+    persistent      the same of sparse paths that are slow in each of several answers; None without
+                    any
     suspects        components of open incidents about reachability; drifting: about drift
     unsettled_s     length of a window -> newest second in which it could not tell all culprits
     crowded_s       the same where it named many: the first such second, and the newest
@@ -77,6 +80,7 @@ class FabricState:
         self._columns = PathColumns()
         self._inventory = Inventory(topology)
         self.deviation: LatencyDeviation | None = None
+        self.persistent: LatencyDeviation | None = None
         self._sparse: SparseEvidence | None = None  # of the newest window
         self.suspects: set[str] = set()
         self.drifting: set[str] = set()
@@ -148,6 +152,7 @@ class FabricState:
         self.history.put(batch.second, where, rtt_us, **weighted)
         self._learn_class_loss()
         self.hosts.probed(batch.second, source)
+        self.persistent = None
         self.deviation = self._latency_deviation(batch) if batch.windows else None
 
     def _learn_answers(self, second: int, rows: I64, rtt_us: npt.NDArray[np.float32]) -> None:
@@ -221,10 +226,12 @@ class FabricState:
         answers = self.sparse_latency
         reference = answers.reference(end_s, rows, self.pair[rows], self.latency.middle[rows])
         self.latency.adopt(rows, reference.usual_us)
-        return with_sparse(
-            dense, end_s, rows, answers.window_s(round_s), answers.answers(rows), reference,
-            self.layer, self.options.detectors.latency,
+        evidence = (
+            end_s, rows, answers.window_s(round_s), answers.answers(rows), reference, self.layer,
+            self.options.detectors.latency,
         )  # fmt: skip
+        self.persistent = with_persistent(dense, *evidence)
+        return with_sparse(dense, *evidence)
 
     def sparse_rows(self, rows: I64) -> I64:
         """Which of these paths (n,) have no windows: indices into them."""
@@ -302,7 +309,7 @@ class FabricState:
             self._sparse = self._sparse.retained(rows)
         self.drift.retain(rows)
         self._columns.retain(rows)
-        self.deviation = None
+        self.deviation = self.persistent = None
         self._classes = None
         self.hosts.probed_through(self._columns.rnics(self.index.paths))
 

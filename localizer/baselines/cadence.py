@@ -72,6 +72,12 @@ class Cadence:
         interval: F32 = self._interval.values
         return interval
 
+    @property
+    def windowed(self) -> Bool:
+        """(P,) paths that are known to be probed so often that windows of them can be compared."""
+        known: Bool = (self.interval_s > 0) & (self.interval_s <= self._sparse_s)
+        return known
+
     def grow(self, paths: int) -> None:
         """Make room for new paths."""
         self._interval.grow(paths)

@@ -95,14 +95,26 @@ class LongCounts:
 
     def total(self, name: str, length: int, paths: int) -> I64:
         """(P,) ``sent`` or ``lost`` in the bins of one of ``lengths``."""
-        out, covered = np.zeros(paths, np.int64), 0
-        for each in reversed(self._bins):
-            covered += each.seconds
-            if covered > length:
-                break
+        out = np.zeros(paths, np.int64)
+        for each in self._within(length):
             values = getattr(each, name)
             out[: len(values)] += values
         return out
+
+    def parts(self, name: str, length: int, rows: I64) -> I64:
+        """(B, n) the same of some paths, bin by bin, newest first."""
+        bins = self._within(length)
+        out = np.zeros((len(bins), len(rows)), np.int64)
+        for line, each in zip(out, bins, strict=True):
+            there = rows < len(each.sent)
+            line[there] = getattr(each, name)[rows[there]]
+        return out
+
+    def _within(self, length: int) -> list[_Bin]:
+        """The newest bins of so many seconds, newest first."""
+        ends = accumulate(each.seconds for each in reversed(self._bins))
+        count = sum(end <= length for end in ends)
+        return self._bins[::-1][:count]
 
     def erase(self, rows: I64) -> None:
         """Drop the counts of some paths."""

@@ -102,6 +102,13 @@ class PaneHistory:
         out = out if rows is None else out[rows]
         return out + self._between(name, second, since, rows) if since else out
 
+    def parts(self, name: str, second: int, length: int, rows: I64) -> I64:
+        """(B, n) sums of some rows over consecutive parts, newest first, of a window of one of
+        ``lengths``."""
+        since = self._since_bin(second)
+        out = self.long.parts(name, length - since, rows)
+        return np.vstack([self._between(name, second, since, rows), out]) if since else out
+
     def lengths(self, second: int) -> list[int]:
         """Lengths of the windows up to and with ``second`` beyond those of the ring [s]."""
         since = self._since_bin(second)

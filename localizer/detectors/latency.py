@@ -41,6 +41,9 @@ class LatencyParameters:
     quicker_share   share of paths that must be quicker than usual for them to tell the noise
     noise_share     a path's noise is at least this share of its round trip,
     noise_us        and at least this
+    persistent      sparse paths: over evidence that is so many times as long, a path is as slow as
+                    the quickest of its answers,
+    least_persistent  of so many at least
     """
 
     least_answers: int = parameter(
@@ -73,6 +76,10 @@ class LatencyParameters:
     noise_us: float = parameter(
         0.3, unit="us", source="chosen: pytest tests/localizer/detectors (quiet paths)"
     )
+    persistent: float = parameter(
+        2.0, unit="1", source="chosen: eight rounds of a pair, the time to name latency"
+    )
+    least_persistent: int = parameter(2, unit="answers", source="chosen: one of them is a burst's")
 
 
 DEFAULT: Final = LatencyParameters()
@@ -184,12 +191,67 @@ def with_sparse(
     The value of a path is the mean of the three quartiles of its answers, as that of a window.
     """
     rtt, second = answers
-    new = (
-        (rtt > 0) & (second >= end_s - window_s[:, None]) & np.isfinite(reference.usual_us)[:, None]
-    )
-    valid = new.any(axis=1)
+    new = _new(end_s, window_s, rtt, second, reference)
+    sparse = _Sparse(rows, window_s, rtt, second, new, _mean_of_quartiles(rtt, new))
+    return _merged(dense, sparse, np.asarray(new.any(axis=1)), reference, layer, parameters)
+
+
+def with_persistent(
+    dense: LatencyDeviation,
+    end_s: int,
+    rows: I64,
+    window_s: F64,
+    answers: tuple[F32, I64],
+    reference: Reference,
+    layer: npt.NDArray[np.int8],
+    parameters: LatencyParameters = DEFAULT,
+) -> LatencyDeviation:
+    """The same over evidence that is longer: the value of a path is its quickest answer.
+
+    A fault that hits some five-tuples only, a dozen pairs, does not stand out among the answers
+    that training slows: of two answers of a healthy path it hardly ever slows both.
+    """
+    rtt, second = answers
+    window_s = parameters.persistent * window_s
+    new = _new(end_s, window_s, rtt, second, reference)
+    enough: Bool = new.sum(axis=1) >= parameters.least_persistent
+    quickest = np.where(new, rtt, np.inf).min(axis=1, initial=np.inf)
+    sparse = _Sparse(rows, window_s, rtt, second, new, np.where(enough, quickest, 0.0))
+    found = _merged(dense, sparse, enough, reference, layer, parameters)
+    if found.sparse is None:
+        return found
+    slow = found.sparse.slow & found.flagged[found.sparse.row]
+    return replace(found, sparse=replace(found.sparse, slow=slow))
+
+
+def _new(end_s: int, window_s: F64, rtt: F32, second: I64, reference: Reference) -> Bool:
+    """(n, m) answers that are evidence."""
+    known = np.isfinite(reference.usual_us)[:, None]
+    out: Bool = (rtt > 0) & (second >= end_s - window_s[:, None]) & known
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class _Sparse:
+    """Sparse paths: rows, window_s, value_us (n,); rtt, second, new (n, m) answers, and which of
+    them count."""
+
+    rows: I64
+    window_s: F64
+    rtt: F32
+    second: I64
+    new: Bool
+    value_us: F64
+
+
+def _merged(
+    dense: LatencyDeviation, sparse: _Sparse, valid: Bool, reference: Reference,
+    layer: npt.NDArray[np.int8], parameters: LatencyParameters,
+) -> LatencyDeviation:  # fmt: skip
+    """The deviation of the paths with windows, and of those of n sparse ones that are valid."""
+    rows = sparse.rows
     usual = np.nan_to_num(reference.usual_us, nan=0.0)
-    excess = np.where(valid, _mean_of_quartiles(rtt, new) - usual, 0.0)
+    excess = np.where(valid, sparse.value_us - usual, 0.0)
     noise = np.maximum(
         np.maximum(reference.spread_us, parameters.noise_share * usual), parameters.noise_us
     )
@@ -200,14 +262,15 @@ def with_sparse(
         )
     least = np.maximum(parameters.least_us, parameters.least_share * usual)
     bound = np.maximum(parameters.sigmas * noise, least)
-    at, _ = np.nonzero(new)
+    at, _ = np.nonzero(sparse.new)
     paths = len(dense.valid)
     spans, slow_us = np.zeros(paths), np.full(paths, np.nan)
     spans[rows], slow_us[rows] = (
-        window_s,
+        sparse.window_s,
         np.where(np.isfinite(reference.usual_us), usual + bound, np.nan),
     )
-    evidence = SparseEvidence(spans, rows[at], second[new], rtt[new] > slow_us[rows[at]], slow_us)
+    rtt, second = sparse.rtt[sparse.new], sparse.second[sparse.new]
+    evidence = SparseEvidence(spans, rows[at], second, rtt > slow_us[rows[at]], slow_us)
     merged = replace(
         dense, valid=dense.valid.copy(), excess_us=dense.excess_us.copy(),
         noise_us=dense.noise_us.copy(), flagged=dense.flagged.copy(), lof=dense.lof.copy(),

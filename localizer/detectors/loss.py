@@ -7,12 +7,14 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+from scipy import special, stats
 
 from localizer.baselines.loss import LossBaseline
 from schemas.parameters.parameter import parameter
 
+Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class LossParameters:
     least_rise    the same for the rise of a component's loss above its own past
     gap           time between a window and its past, in lengths of the window
     prior_probes  probes that the fabric's loss is worth beside a component's own past
+    steady        p-value below which a path lost at some times of a window only
+    burst         probes at once that share their fate
     """
 
     least_excess: float = parameter(
@@ -35,6 +39,12 @@ class LossParameters:
     )
     prior_probes: float = parameter(
         1e3, unit="probes", source="chosen: pytest tests/localizer/detectors (gray loss)"
+    )
+    steady: float = parameter(
+        1e-3, unit="1", source="chosen: pytest tests/localizer/detectors (unsteady paths)"
+    )
+    burst: float = parameter(
+        4.0, unit="probes", source="chosen: the fewest of which the loss of all is no chance"
     )
 
 
@@ -64,10 +74,10 @@ def alarming(
     baseline: LossBaseline,
     level: float,
     parameters: LossParameters = DEFAULT,
-) -> npt.NDArray[np.bool_]:
+) -> Bool:
     """(C,) components whose pooled loss is both significant at ``level`` and material."""
     excess = lost / np.maximum(sent, 1e-9) - baseline.rate
-    out: npt.NDArray[np.bool_] = excess > parameters.least_excess
+    out: Bool = excess > parameters.least_excess
     p = excess_p_values(lost[out], sent[out], baseline.rate, baseline.dispersion)
     out[out] = p < level
     return out
@@ -104,3 +114,21 @@ def log_likelihood_ratio(lost: float, sent: float, rate: float, healthy: float) 
     return float(
         lost * np.log(rate / healthy) + (sent - lost) * (np.log1p(-rate) - np.log1p(-healthy))
     )
+
+
+def unsteady(sent: I64, lost: I64, parameters: LossParameters = DEFAULT) -> Bool:
+    """(P,) paths that do not lose with one probability throughout a window.
+
+    sent, lost  (B, P) probes of each part of the window, which may differ in length
+    A fault that began or ended within the window hits the bursts of some paths and not those of
+    others, by the time at which they were sent; no rate of a component explains that.
+    Source  likelihood ratio test of homogeneity (Wilks 1938): G = 2 sum k ln(k / expected), which
+            for few losses errs on the side of homogeneity, where Pearson's statistic does not
+    """
+    n, k = sent.astype(np.float64), lost.astype(np.float64)
+    rate = k.sum(axis=0) / np.maximum(n.sum(axis=0), 1.0)
+    of_lost, of_answered = special.rel_entr(k, n * rate), special.rel_entr(n - k, n * (1.0 - rate))
+    freedom = np.maximum((n > 0).sum(axis=0) - 1, 1)
+    most = stats.chi2.isf(parameters.steady, np.arange(1, max(len(n), 2)))[freedom - 1]
+    out: Bool = 2.0 * (of_lost + of_answered).sum(axis=0) > most
+    return out

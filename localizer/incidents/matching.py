@@ -26,9 +26,18 @@ def same(
     found = [
         each for each in incidents
         if verdict.devices & {*each.verdict.tied_devices, *each.verdict.devices}
-        and (each.state != "resolved" or second - each.last_bad_s <= reopen_s(each, parameters))
+        and (
+            each.state != "resolved"
+            or second - each.last_bad_s <= reopen_s(each, parameters)
+            or verdict.first_s <= each.last_bad_s  # a gray loss that was not over
+        )
     ]  # fmt: skip
     return found[-1] if found else None
+
+
+def kept_s(tracked: TrackedIncident, parameters: IncidentParameters) -> float:
+    """How long after its last trouble a resolved incident is kept [s]."""
+    return max(parameters.look_back_s, reopen_s(tracked, parameters))
 
 
 def reopen_s(tracked: TrackedIncident, parameters: IncidentParameters) -> float:

@@ -65,6 +65,7 @@ class IncidentParameters:
     most_apart_s    two sightings further apart than this are not counted together
     clear_s         clean time that closes an incident
     reopen_s        the same trouble so soon again is the same incident, flapping
+    look_back_s     so is trouble that began before that incident was resolved, at most so long ago
     update_s        an ongoing incident is written again this often while its numbers change
     strayed_s       seconds in a row under another name until an incident takes that name
     inside          share of an incident's bad paths from which on another cause explains it,
@@ -87,6 +88,9 @@ class IncidentParameters:
     most_apart_s: MostApart = MostApart()
     clear_s: ClearTimes = ClearTimes()
     reopen_s: int = parameter(60, unit="s", source=_TESTS)
+    look_back_s: int = parameter(
+        1350, unit="s", source="chosen: the longest window of localizer/baselines/long_counts.py"
+    )
     update_s: int = parameter(10, unit="s", source=_TESTS)
     strayed_s: int = parameter(3, unit="s", source=_TESTS)
     inside: float = parameter(0.8, unit="1", source=_TESTS)

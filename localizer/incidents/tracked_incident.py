@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -85,6 +85,11 @@ class TrackedIncident:
         self.severity = min(self.severity, impact.severity)  # "P0" < "P1"
         self.jobs = sorted({*self.jobs, *impact.jobs})
         self.tenants = sorted({*self.tenants, *impact.tenants})
+
+    def renumber(self, rows: I64) -> None:
+        """Follow its bad paths to their new rows: (old P,) new row, -1 where one was dropped."""
+        self.bad, newest = (new[new >= 0] for new in (rows[self.bad], rows[self.verdict.bad]))
+        self.verdict = replace(self.verdict, bad=newest)
 
     @property
     def question(self) -> Question:

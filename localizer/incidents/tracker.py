@@ -72,8 +72,8 @@ class IncidentTracker:
                     changed.append(tracked)
         self._incidents = [
             each for each in self._incidents
-            if each.state != "resolved" or second - each.last_bad_s
-            <= matching.reopen_s(each, self._parameters)
+            if each.state != "resolved"
+            or second - each.last_bad_s <= matching.kept_s(each, self._parameters)
         ]  # fmt: skip
         self._sightings.limit(second)
         if second <= self.written_until_s:
@@ -121,8 +121,7 @@ class IncidentTracker:
     def renumber(self, rows: I64) -> None:
         """Follow paths to their new rows: (old P,) new row, -1 where the path was dropped."""
         for tracked in self._incidents:
-            tracked.bad = rows[tracked.bad]
-            tracked.bad = tracked.bad[tracked.bad >= 0]
+            tracked.renumber(rows)
 
     def relocate(self) -> None:
         """Another topology holds: what open incidents name may be tied to other components now."""

@@ -29,8 +29,8 @@ def latency(state: FabricState, at: int, judged: Bool) -> Decision:
     """Components whose paths are shifted far more often than their jobs' other paths are.
 
     judged  (P,) paths that may be judged
-    Large steps show in five seconds, all others in a window of 30 s; the window adds what five
-    seconds missed.
+    Large steps show in five seconds, all others in a window of 30 s, or of some rounds of sparse
+    paths; each adds what the shorter ones missed.
     """
     left = judged
     verdicts: list[Verdict] = []
@@ -39,9 +39,12 @@ def latency(state: FabricState, at: int, judged: Bool) -> Decision:
     spans: list[tuple[detector.LatencyDeviation, int, float]] = []
     if sudden is not None:
         spans.append((sudden, state.options.detectors.spike.recent_s, 1.0))
-    if window is not None:
-        paces = by_pace(window, times.window_s, state.options.verdicts.latency)
-        spans += [(shift, length_s, times.hop_s / len(paces)) for shift, length_s in paces]
+    shifts = [each for each in (window, state.persistent) if each is not None]
+    paces = [
+        pace for each in shifts
+        for pace in by_pace(each, times.window_s, state.options.verdicts.latency)
+    ]  # fmt: skip
+    spans += [(shift, length_s, times.hop_s / len(paces)) for shift, length_s in paces]
     for shift, length_s, every_s in spans:
         policy = _alarm(state, at, shift, judged, left, length_s, every_s)
         if policy is not None:

@@ -115,7 +115,7 @@ class LossPolicy:
         symptom = symptom_of(sent, lost, bad, max(effect, others), self._parameters)
         if symptom == "loss" and self.may_be_its_links(candidate, since_s):
             return None
-        lone = None
+        lone, renewal_s = None, self._renewal_s(k, candidate.culprits)
         seen = rows & (share > 0) if self._among_many else rows
         probing = seen & ((sent > 0) | state.probed(at, min(alarm.window_s, state.history.seconds)))
         needed = quorum.needed(state.src, probing, state.options.observers)
@@ -128,10 +128,11 @@ class LossPolicy:
                 quorum.hosts(state.src, probing),
                 needed,
             )
+            renewal_s = max(renewal_s, self._burst_s(mine))
         return Finding(
             symptom, mine,
             float(loss.excess_p_values(np.array([k]), np.array([n]), state.background.rate)[0]),
-            effect, at - since_s + 1, lone, renewal_s=self._renewal_s(k, candidate.culprits),
+            effect, at - since_s + 1, lone, renewal_s=renewal_s,
             contains=self.containment.names(candidate.attribution.column),
             crowded=candidate.culprits > self._parameters.few_culprits,
         )  # fmt: skip
@@ -268,3 +269,10 @@ class LossPolicy:
         if culprits > self._parameters.few_culprits:
             least_s = max(least_s, self._parameters.again_s)
         return int(np.clip(np.ceil(renewal_s), least_s, window_s))
+
+    def _burst_s(self, bad: I64) -> int:
+        """Seconds between two seconds in which some paths lose probes, on average: the losses of
+        one burst are seen for as long as the window, but they are one observation of a host."""
+        length = min(self.alarm.window_s, self.state.history.seconds)
+        lost = self.state.history.by_second("lost", self.at, length, bad)
+        return length // max(int((lost > 0).sum()), 1)

@@ -60,6 +60,8 @@ def reachability(state: FabricState, at: int, judged: Bool) -> Decision:
         rests = first < newest and at - newest < parameters.again_s
         if rests and lengths[-1] <= max(parameters.windows_s):
             continue
+        if length > state.history.seconds:
+            unclaimed = replace(unclaimed, left=_steady(state, at, length, unclaimed.left))
         policy = _alarm(state, at, length, unclaimed, groups)
         if policy is None:
             continue
@@ -81,6 +83,27 @@ def _long(lengths: list[int], longer: float) -> list[int]:
     for each in lengths:
         if not out or each >= longer * out[-1]:
             out.append(each)
+    return out
+
+
+def _steady(state: FabricState, at: int, length: int, left: Bool) -> Bool:
+    """(P,) paths that are left, without those whose rare bursts lost at some times of a long window
+    only: what began or ended within it is for shorter windows to name.
+
+    Single probes meet such a trouble in the same share on every path, but bursts do not. Nothing
+    says that a five-tuple which is not probed any more still loses: it counts as if it had answered
+    as many probes since.
+    """
+    history, parameters = state.history, state.options.detectors.loss
+    lossy = np.flatnonzero(left & ~state.cadence.windowed & (history.total("lost", at, length) > 1))
+    sent, lost = (history.parts(name, at, length, lossy) for name in ("sent", "lost"))
+    interval_s = state.cadence.interval_s[lossy]
+    bursts = np.maximum(length / np.where(interval_s > 0, interval_s, length), 1.0)
+    ended = history.last_seen[lossy] <= at - length // 2
+    sent[0, ended] += sent[:, ended].sum(axis=0)
+    out = left.copy()
+    unsteady = loss.unsteady(sent, lost, parameters)
+    out[lossy] = ~unsteady | (sent.sum(axis=0) < parameters.burst * bursts)
     return out
 
 

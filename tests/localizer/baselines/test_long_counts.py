@@ -27,6 +27,9 @@ def test_each_window_holds_what_was_sent_and_lost_in_it(sent: list[int]) -> None
             newest = sent[: number + 1][-(length // 30) :]
             assert bins.total("sent", length, 2).tolist() == [sum(newest), len(newest)]
             assert bins.total("lost", length, 2)[0] == sum(each // 2 for each in newest)
+            parts = bins.parts("sent", length, np.array([1, 0, 7]))
+            assert parts.sum(axis=0).tolist() == [len(newest), sum(newest), 0]
+            assert parts[0, 0] == 1, "newest first"
 
 
 def test_a_quarter_of_an_hour_is_known_in_at_most_nine_bins() -> None:

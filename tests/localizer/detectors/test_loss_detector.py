@@ -12,7 +12,7 @@ from localizer.baselines import loss as baseline
 from localizer.baselines.loss import LossBaseline
 from localizer.detectors import loss
 from localizer.detectors.alarm_budget import AlarmBudget
-from localizer.detectors.loss import alarming, excess_p_values
+from localizer.detectors.loss import alarming, excess_p_values, unsteady
 
 F = np.array
 LEAST_RATE, LEAST_EXCESS = baseline.DEFAULT.least_rate, loss.DEFAULT.least_excess
@@ -65,3 +65,28 @@ def test_clean_weather_spends_no_more_than_its_budget() -> None:
         alarms += int(alarming(sent, lost, background, level).sum())
         background.learn(sent.sum(), lost.sum(), sent, lost)
     assert alarms == 0
+
+
+def test_paths_that_lost_at_some_times_of_a_window_only_are_unsteady() -> None:
+    sent = np.full((4, 6), 100)
+    lost = np.array([
+        #     over  began  of one burst  gray  all lost  two losses at once
+        [0, 100, 0, 1, 100, 0],
+        [0, 100, 0, 0, 100, 2],
+        [90, 0, 30, 2, 100, 0],
+        [95, 0, 0, 0, 100, 0],
+    ])  # fmt: skip
+    assert unsteady(sent, lost).tolist() == [True, True, True, False, False, False]
+
+
+def test_parts_without_probes_say_nothing_of_when_a_path_lost() -> None:
+    sent, lost = np.array([[0], [100], [0]]), np.array([[0], [60], [0]])
+    assert not unsteady(sent, lost)[0]
+
+
+def test_a_path_that_loses_evenly_is_hardly_ever_unsteady() -> None:
+    rng = np.random.default_rng(0)
+    sent = rng.choice([0, 25, 100, 400], (7, 20_000))
+    for rate in (0.001, 0.02, 0.3, 0.9):
+        found = unsteady(sent, rng.binomial(sent, rate))
+        assert found.mean() < 5 * loss.DEFAULT.steady

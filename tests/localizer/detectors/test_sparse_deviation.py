@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from localizer.baselines.sparse_latency import Reference
-from localizer.detectors.latency import LatencyDeviation, with_sparse
+from localizer.detectors.latency import LatencyDeviation, with_persistent, with_sparse
 
+Compare = Callable[..., LatencyDeviation]
 PATHS = 60
 END_S = 1000
 LAYER = np.zeros(PATHS, np.int8)
@@ -24,14 +27,16 @@ def dense() -> LatencyDeviation:
     )  # fmt: skip
 
 
-def merged(added_us: np.ndarray, ages_s: tuple[int, ...] = (5, 35)) -> LatencyDeviation:
+def merged(
+    added_us: np.ndarray, ages_s: tuple[int, ...] = (5, 35), compare: Compare = with_sparse
+) -> LatencyDeviation:
     """Answers of these ages, later than usual by so much (n, ages) or (n, 1) [us]."""
     rng = np.random.default_rng(1)
     shape = (len(SPARSE), len(ages_s))
     rtt = USUAL[:, None] + added_us + rng.normal(0, 0.3, shape)
     second = np.broadcast_to(END_S - np.array(ages_s), shape)
     spread = np.full(len(SPARSE), 0.3)
-    return with_sparse(
+    return compare(
         dense(), END_S, SPARSE, np.full(len(SPARSE), 40.0), (rtt.astype(np.float32), second),
         Reference(USUAL, spread), LAYER,
     )  # fmt: skip
@@ -88,3 +93,20 @@ def test_the_spread_of_all_sparse_paths_is_noise_of_each() -> None:
     restless = merged(rng.normal(0, 5, (len(SPARSE), 2)))
     assert restless.noise_us[20:].min() > 2
     assert not restless.flagged[20:].any()
+
+
+def test_a_path_is_persistently_slow_if_all_of_its_answers_are() -> None:
+    mixed = added(12, 12)
+    mixed[5:10] = (12, 0)
+    found = merged(mixed, compare=with_persistent)
+    assert np.flatnonzero(found.flagged).tolist() == [0, *range(20, 25)]
+    assert found.valid.all()
+    assert found.sparse is not None
+    assert {*found.sparse.row[found.sparse.slow].tolist()} == {*range(20, 25)}
+
+
+def test_persistence_takes_two_answers_of_evidence_that_is_twice_as_long() -> None:
+    older = merged(added(12, 12), ages_s=(5, 75), compare=with_persistent)
+    assert older.flagged[20:30].all()
+    one = merged(added(12, 12), ages_s=(5, 85), compare=with_persistent)
+    assert not one.valid[20:].any()

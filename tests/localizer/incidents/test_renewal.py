@@ -52,6 +52,25 @@ def test_an_incident_stays_open_for_three_renewals_without_evidence() -> None:
     assert [doc.state for doc in step(incidents, 61)] == ["resolved"]
 
 
+def test_a_gray_loss_that_went_on_unseen_is_the_same_incident() -> None:
+    incidents = tracker()
+    for at in (0, 1):
+        step(incidents, at, loss("tor:t1", 0, renewal_s=20))
+    closed = step(incidents, 61)
+    again = [doc for at in (400, 401) for doc in step(incidents, at, loss("tor:t1", 1))]
+    assert [doc.state for doc in (*closed, *again)] == ["resolved", "ongoing"]
+    assert closed[0].incident_id == again[0].incident_id
+
+
+def test_a_loss_that_began_after_the_incident_closed_is_another_one() -> None:
+    incidents = tracker()
+    for at in (0, 1):
+        step(incidents, at, loss("tor:t1", 0, renewal_s=20))
+    closed = step(incidents, 61)
+    again = [doc for at in (400, 401) for doc in step(incidents, at, loss("tor:t1", 300))]
+    assert closed[0].incident_id != again[0].incident_id
+
+
 def test_losses_over_a_minute_open_an_incident_at_first_sight() -> None:
     measured = Measured(Contrast(9, 9, 0, 99), {}, 0.001, DEFAULT.settled_s, 9, [])
     assert len(step(tracker(), 0, replace(loss("tor:t1", 0), measured=measured))) == 1

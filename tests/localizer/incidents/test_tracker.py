@@ -379,6 +379,14 @@ def test_an_incident_follows_its_paths_when_they_are_renumbered() -> None:
     assert len(story.newest) == 1, "path 4 and 6 are its paths still"
 
 
+def test_the_bad_paths_of_a_document_are_those_that_are_left() -> None:
+    story = Story().during(1, 3, verdict("rnic:r1", [4, 5, 6]))
+    story.tracker.renumber(np.array([-1, -1, -1, -1, 0, -1, 1]))
+    steps = (story.tracker.step(START_S + second, []) for second in range(4, 40))
+    (bad,) = (rows for step in steps for doc, rows in step if doc.state == "resolved")
+    assert bad.tolist() == [0, 1]
+
+
 def restored(documents: list[Incident]) -> Story:
     tracker = IncidentTracker("f1", lateness_s=2.0, strategy="hypothesis")
     tracker.restore(documents)

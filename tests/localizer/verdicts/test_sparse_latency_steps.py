@@ -84,6 +84,33 @@ def test_a_latency_step_is_named_within_eight_rounds(
     assert abs(onset - FAULT_S) <= 2 * ROUND_S
 
 
+def restless_rails(seed: int) -> Simulation:
+    """Two jobs of eight hosts, each five-tuple probed every 40 s; training slows one answer in ten,
+    more than the fault does."""
+    spec = ClosSpec(hosts=16, rails=2, hosts_per_segment=8, hosts_per_job=8)
+    noise = msgspec.structs.replace(RESTLESS, burst_length_s=(1.5, 4.0), burst_period_s=23.0)
+    return Simulation(
+        build(spec, seed), seed=seed, start_ns=START_S * 10**9, noise=noise, every_s=(ROUND_S,),
+        ports_per_pair=4, targets=4,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [5, 6, 9])
+def test_a_third_of_an_rnics_five_tuples_is_named_although_bursts_are_larger(seed: int) -> None:
+    quiet = restless_rails(seed)
+    place = candidates(quiet.network, quiet.paths, "any rnic")[3]
+    fault = Fault(
+        kind="rnic_firmware_not_responding", component=place, start_s=450, magnitude=25.0,
+        share=0.35,
+    )  # fmt: skip
+    (incident,) = found(quiet.with_faults([fault]), 450 + 9 * ROUND_S)
+    assert place in incident.tie_set
+
+
+def test_bursts_that_slow_one_answer_in_ten_are_no_incident() -> None:
+    assert found(restless_rails(5), 900) == []
+
+
 @pytest.mark.parametrize("iteration_s", [30.0, 20.0])
 def test_bursts_of_training_are_no_incident_at_ten_seconds_a_pair(iteration_s: float) -> None:
     """Twenty seconds are the interval of a five-tuple: it meets every burst, or none."""
