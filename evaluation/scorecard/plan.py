@@ -29,12 +29,11 @@ TUNING: Final = "1-1099"
 QUICK_FROM: Final = 1000
 SEEDS: Final = 20
 QUICK_SEEDS: Final[dict[Part, int]] = {"path": 2, "curve": 1, "pipeline": 1, "clean": 1}
-#: Expensive scenarios get fewer seeds, or none (over 18 min of a core: many losses are searched in
-#: windows of minutes), unless all are requested; the table shows how many. Every strategy runs on
-#: 20 seeds of the fat-trees in the path part.
+#: Expensive scenarios get fewer seeds, unless all are requested; the table shows how many. Every
+#: strategy runs on 20 seeds of the fat-trees in the path part.
 FEWER: Final = {
-    "burst-10-10s": 1, "burst-10-25s": 1, "burst-100-10s": 0, "burst-100-25s": 1, "cadence-10": 1,
-    "cadence-25": 1, "cadence-3": 2, "cadence-mixed": 1, "demo": 10, "drift": 3,
+    "burst-10-10s": 2, "burst-10-25s": 2, "burst-100-10s": 2, "burst-100-25s": 1, "cadence-10": 2,
+    "cadence-25": 2, "cadence-3": 2, "cadence-mixed": 2, "demo": 10, "drift": 3,
     "fat-tree-noisy": 1, "fat-tree-sparse": 1, "flock-silent-drop": 2, "gray": 2,
     "issue_types": 5, "lingjun": 5, "many-links-burst": 2, "many-links-burst-dense": 1,
     "rail-1024": 5, "rail-2048": 3, "rail-512": 10, "vote-007": 5,

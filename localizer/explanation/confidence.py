@@ -31,27 +31,27 @@ TRIALS: Final[dict[tuple[str, Symptom], tuple[Trials, Trials]]] = {
     ("agent", "agent_down"): ((28, 28), (28, 28)),
     ("agent", "agent_starved"): ((18, 18), (18, 18)),
     ("agent", "clock_skewed"): ((18, 18), (18, 18)),
-    ("container", "unconnectivity"): ((13, 13), (18, 18)),
-    ("host", "high_latency"): ((26, 26), (36, 36)),
-    ("link", "loss"): ((167, 167), (254, 259)),
-    ("link", "unconnectivity"): ((26, 26), (42, 42)),
-    ("rnic", "high_latency"): ((26, 26), (48, 48)),
-    ("rnic", "loss"): ((44, 44), (22, 23)),
-    ("rnic", "unconnectivity"): ((89, 89), (68, 68)),
-    ("switch", "high_latency"): ((13, 13), (17, 17)),
-    ("switch", "loss"): ((36, 36), (36, 36)),
-    ("switch", "unconnectivity"): ((38, 38), (15, 15)),
-    ("vswitch", "high_latency"): ((54, 54), (57, 57)),
+    ("container", "unconnectivity"): ((20, 20), (18, 18)),
+    ("host", "high_latency"): ((40, 40), (36, 36)),
+    ("link", "loss"): ((168, 168), (254, 258)),
+    ("link", "unconnectivity"): ((32, 32), (42, 42)),
+    ("rnic", "high_latency"): ((40, 40), (48, 48)),
+    ("rnic", "loss"): ((63, 63), (22, 23)),
+    ("rnic", "unconnectivity"): ((118, 118), (68, 68)),
+    ("switch", "high_latency"): ((20, 20), (17, 17)),
+    ("switch", "loss"): ((36, 36), (36, 37)),
+    ("switch", "unconnectivity"): ((45, 45), (15, 15)),
+    ("vswitch", "high_latency"): ((75, 75), (57, 57)),
 }
 #: Verdicts of the same results whose component no probe tells from others of its tie set: how often
 #: the first member was the culprit, of how many.
 FIRST_RIGHT: Final[dict[tuple[str, Symptom], tuple[int, int]]] = {
-    ("container", "unconnectivity"): (31, 31),
-    ("rnic", "high_latency"): (74, 74),
-    ("rnic", "loss"): (20, 66),
-    ("rnic", "unconnectivity"): (146, 157),
+    ("container", "unconnectivity"): (38, 38),
+    ("rnic", "high_latency"): (88, 88),
+    ("rnic", "loss"): (27, 85),
+    ("rnic", "unconnectivity"): (174, 186),
     ("switch", "unconnectivity"): (1, 1),
-    ("vswitch", "high_latency"): (111, 111),
+    ("vswitch", "high_latency"): (132, 132),
 }
 
 
