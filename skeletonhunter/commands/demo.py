@@ -33,6 +33,10 @@ def register(app: typer.Typer) -> None:
         headless: Annotated[
             bool, typer.Option("--headless", help="Print plain lines, for scripts.")
         ] = False,
+        stay: Annotated[
+            bool,
+            typer.Option("--stay", help="Leave page, broker and database up until Ctrl-C."),
+        ] = False,
         scenario: Annotated[
             str, typer.Option(help="Name of a shipped scenario, or a file.")
         ] = "demo",
@@ -67,4 +71,4 @@ def register(app: typer.Typer) -> None:
             state = DemoState(simulation, plan.duration_s, duration)
             site = SimulatedSite(simulation.topology)
             options = runtime_options(state, site, Path(data), port=port, strategy=strategy)
-            return event_loop.run(play(state, options, site, headless=headless))
+            return event_loop.run(play(state, options, site, headless=headless, stay=stay))

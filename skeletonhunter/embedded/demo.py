@@ -7,8 +7,10 @@ lists say, and components break.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +26,7 @@ from skeletonhunter.embedded.simulated_site import SimulatedSite
 from skeletonhunter.embedded.start_up import DemoJobs
 from skeletonhunter.embedded.worker_progress import WorkerProgress
 from skeletonhunter.services.controller.service import ControllerOptions
+from skeletonhunter.services.lifecycle import command_error, stop_signals, until_stopped
 from testbed.scoring.score import to_text
 from testbed.simulator.publish import messages
 from testbed.simulator.simulator import Second
@@ -56,9 +59,17 @@ def runtime_options(
 
 
 async def play(
-    state: DemoState, options: RuntimeOptions, site: SimulatedSite, *, headless: bool
+    state: DemoState,
+    options: RuntimeOptions,
+    site: SimulatedSite,
+    *,
+    headless: bool,
+    stay: bool = False,
 ) -> int:
-    """Run the demo; returns 0 when every fault is found and nothing else is blamed, else 1."""
+    """Run the demo; returns 0 when every fault is found and nothing else is blamed, else 1.
+
+    stay  leave everything up afterwards, until SIGINT or SIGTERM
+    """
     started = time.monotonic()
     async with EmbeddedRuntime(options) as runtime:
         screen: Lines | Screen = Lines(state) if headless else Screen(state)
@@ -83,6 +94,17 @@ async def play(
         score = state.score()
         terminal.echo(to_text(score))
         terminal.echo(_summary(state, runtime))
+        if stay:
+            stop = stop_signals()
+            terminal.echo(_to_try(runtime))
+            healthy = asyncio.create_task(_go_on(state, runtime))
+            healthy.add_done_callback(lambda _: stop.set())  # it ends by an error only
+            failure = await until_stopped(runtime.wait, stop)
+            healthy.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await healthy
+            if failure is not None:
+                raise command_error(failure) from failure
     return 0 if score.perfect else 1
 
 
@@ -115,6 +137,17 @@ async def _feed(
     return True
 
 
+async def _go_on(state: DemoState, runtime: EmbeddedRuntime) -> None:
+    """Publish further seconds in which nothing breaks, one each second: silence would be reported
+    as an outage of the whole fabric."""
+    begin = time.monotonic()
+    for index in count(state.length_s):
+        second = await asyncio.to_thread(state.simulation.second, index)
+        await asyncio.to_thread(_publish, runtime, second)
+        state.now_s = second.index + 1.0
+        await asyncio.sleep(max(0.0, begin + state.now_s - state.length_s - time.monotonic()))
+
+
 def _publish(runtime: EmbeddedRuntime, second: Second) -> None:
     for message in messages(second, seed=second.index, flush_s=1.0):
         headers = {topics.CONTENT_TYPE: topics.ARROW.encode()}
@@ -138,6 +171,21 @@ async def _follow(
             show(found)
     finally:
         await asyncio.to_thread(consumer.close)
+
+
+def _to_try(runtime: EmbeddedRuntime) -> str:
+    """What is up, and how it is asked."""
+    url = runtime.url
+    return (
+        f"page      {url}   (who loses how much to whom: {url}matrix)\n"
+        f"kafka     {runtime.bootstrap}   (skh.incidents, skh.windows, ...; this machine only)\n"
+        f"database  chdb:{runtime.data}   (open in this process; docs/sql.md has queries)\n"
+        "try\n"
+        f"  curl -s '{url}api/v1/incidents?order=urgent'\n"
+        f"  curl -s '{url}api/v1/matrix?by=pod'\n"
+        f"  kcat -C -b {runtime.bootstrap} -t skh.incidents -o beginning\n"
+        "stop with Ctrl-C"
+    )
 
 
 def _summary(state: DemoState, runtime: EmbeddedRuntime) -> str:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from subprocess import PIPE
 
+import httpx
 import pytest
-from builders.command_line import Command, run_process
+from builders.command_line import Command, CommandResult
 
 #: The five faults of the shipped scenario, one after the other, on an eighth of its cluster.
 FIVE_FAULTS = """
@@ -67,9 +72,10 @@ for = 10
 def test_the_demo_names_five_kinds_of_faults(tmp_path: Path) -> None:
     scenario = tmp_path / "five.toml"
     scenario.write_text(FIVE_FAULTS)
-    done = run_process(
-        "demo", "--headless", "--duration", "60", "--port", "0", "--scenario", str(scenario)
-    )
+    done = stayed(
+        "demo", "--headless", "--stay", "--duration", "60", "--port", "0", "--scenario",
+        str(scenario),
+    )  # fmt: skip
     assert done.code == 0, done.out + done.err
     assert done.out.startswith("page http://127.0.0.1:")
     assert "5 of 5 faults found" in done.out
@@ -79,6 +85,24 @@ def test_the_demo_names_five_kinds_of_faults(tmp_path: Path) -> None:
     found = re.findall(r"skeleton .*confidence [\d.]+; all jobs: ([\d,]+) probes", done.out)
     assert mesh > rail == active > int(found[-1].replace(",", ""))
     assert len(found) == 2, "both jobs"
+
+
+def stayed(*arguments: str) -> CommandResult:
+    """Run a demo that stays; when it says what to try, ask its page once, and interrupt it."""
+    command = [sys.executable, "-m", "skeletonhunter", *arguments]
+    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line.startswith("stop with Ctrl-C"):
+                (url,) = re.findall(
+                    r"curl -s '(\S+api/v1/incidents\?order=urgent)'", "".join(lines)
+                )
+                assert httpx.get(url, timeout=60).json()["total"] >= 5
+                process.send_signal(signal.SIGINT)
+        return CommandResult(process.wait(600), "".join(lines), process.stderr.read())
 
 
 def numbers(pattern: str, text: str) -> list[int]:
