@@ -9,10 +9,11 @@ from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 
 from api.documents import Problem, answer, json_schemas
+from api.incident_feed import IncidentFeed
 from api.middleware import HostCheck, SecurityHeaders
 from api.monitoring import Monitoring, Ready
 from api.queries.database import Database, DatabaseError, Store
-from api.routes import coverage, health, incidents, pages
+from api.routes import coverage, health, incidents, matrix, pages, stream
 from api.routes.monitoring_app import internal_error
 from schemas.metrics import Source
 
@@ -34,7 +35,8 @@ def create_app(
     allowed_hosts  values of the Host header that are accepted ("*": any). Loopback only by default,
                    so that no foreign web page can read incidents through a browser on this machine
 
-    ``app.state.monitoring`` is for ``api.routes.monitoring_app``, the same URLs on their own port.
+    ``app.state.monitoring`` is for ``api.routes.monitoring_app``, the same URLs on their own port;
+    ``app.state.end_streams()`` is called by the server when it shuts down.
     """
     database = store if isinstance(store, Database) else Database(store)
     app = FastAPI(
@@ -48,6 +50,10 @@ def create_app(
     app.add_middleware(SecurityHeaders)  # the last one added is the outermost
     app.include_router(incidents.router(database))
     app.include_router(coverage.router(database))
+    app.include_router(matrix.router(database))
+    feed = IncidentFeed(database)
+    app.include_router(stream.router(feed))
+    app.state.end_streams = feed.close
     app.state.monitoring = monitoring = Monitoring(counters, ready, database)
     app.include_router(health.router(monitoring))
     app.include_router(pages.router())

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
+from api.runbook.steps import Entry
 from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Incident
 
@@ -36,6 +37,93 @@ class IncidentPage(msgspec.Struct, frozen=True, kw_only=True):
     next: str | None
     counts: dict[str, dict[str, int]]
     explains: dict[str, int]
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a component is: names at it, 50 of each kind at most, by the paths that were probed.
+
+    counts  how many there are of each kind that has any: host, rnic, tor, pod, container [count]
+    """
+
+    hosts: list[str] = []
+    rnics: list[str] = []
+    tors: list[str] = []
+    pods: list[str] = []
+    containers: list[str] = []
+    counts: dict[str, int] = {}
+
+    @property
+    def by_kind(self) -> dict[str, list[str]]:
+        """The same, by kind."""
+        return {
+            "host": self.hosts, "rnic": self.rnics, "tor": self.tors, "pod": self.pods,
+            "container": self.containers,
+        }  # fmt: skip
+
+
+class IncidentAdvice(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an incident's component is, and what to check and do.
+
+    next_steps  for each issue type that comes into question, the most probable first
+    """
+
+    place: Place
+    next_steps: list[Entry]
+
+
+class PathSeries(msgspec.Struct, frozen=True):
+    """What some paths had in windows of 30 s; each list is as long as ``times``, or empty.
+
+    sent    probes [count]; loss: share of them that were lost [1], null without probes
+    rtt_us  median over the paths of their median round trip [us], null without answers
+    """
+
+    sent: list[int]
+    loss: list[float | None]
+    rtt_us: list[float | None]
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """An incident's bad paths over time, beside other paths of the same source hosts.
+
+    opened_s, closed_s  first and last bad second, since the epoch [s]; closed_s null while active
+    times               beginnings of the windows, since the epoch [s]; step_s apart at least
+    """
+
+    opened_s: float
+    closed_s: float | None
+    step_s: int
+    times: list[int]
+    bad: PathSeries
+    others: PathSeries
+
+
+class Cell(msgspec.Struct, frozen=True, array_like=True):
+    """[src, dst, sent, lost, rtt_us]: numbers of the names of a row and a column, probes from the
+    first to the second, and the median of their paths' round trips [us] or null.
+    """
+
+    src: int
+    dst: int
+    sent: int
+    lost: int
+    rtt_us: float | None
+
+
+class Matrix(msgspec.Struct, frozen=True, kw_only=True):
+    """Cells between ToRs, pods or hosts.
+
+    by                what a name is: tor, pod or host
+    since_s, until_s  the time that is added up, since the epoch [s]; null where nothing is stored
+    patterns          what it looks like, in sentences
+    """
+
+    by: str
+    since_s: int | None
+    until_s: int | None
+    names: list[str]
+    cells: list[Cell]
+    patterns: list[str]
 
 
 class IncidentDetail(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +175,10 @@ class Health(msgspec.Struct, frozen=True):
     reason: str | None = None
 
 
-_ALL: Final = (IncidentPage, IncidentDetail, Summary, CoverageList, Problem, Health)
+_ALL: Final = (
+    IncidentPage, IncidentDetail, IncidentAdvice, Series, Summary, CoverageList, Matrix, Problem,
+    Health,
+)  # fmt: skip
 
 
 def answer(document: msgspec.Struct, status: int = 200) -> Response:

@@ -26,6 +26,8 @@ from api.documents import Problem, answer
 
 #: Time within which a request must be complete, and a client must read more of a response [s].
 DEADLINE_S: Final = 10.0
+#: Time that responses in progress get when a server stops [s].
+GRACE_S: Final = 5
 #: Open connections of a server at most [count]; a quarter of the file descriptors if that is less.
 CONNECTIONS: Final = 512
 #: Largest head of a request [B]: a URL with every filter needs less than 6 kB.
@@ -52,7 +54,7 @@ def config(
         proxy_headers=False,
         backlog=_backlog(connections),
         timeout_keep_alive=5,
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=GRACE_S,
         h11_max_incomplete_event_size=HEAD_BYTES,
     )
 
@@ -174,7 +176,18 @@ class Connection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """Without uvicorn's signal handling: it would raise SIGTERM again before Faust has stopped."""
+    """Without uvicorn's signal handling: it would raise SIGTERM again before Faust has stopped.
+
+    An application's ``state.end_streams()`` is called first when it shuts down: a response without
+    an end would else be waited for.
+    """
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, then wait for responses in progress."""
+        end_streams = getattr(getattr(self.config.app, "state", None), "end_streams", None)
+        if end_streams is not None:
+            end_streams()
+        await super().shutdown(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

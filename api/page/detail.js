@@ -19,8 +19,16 @@ export function moment(text) {
   return element("time", { datetime: text, title: text }, words);
 }
 
+// How long ago, in the largest unit that fits.
+export function age(text, now = Date.now()) {
+  const seconds = Math.max(0, (now - Date.parse(text)) / 1000);
+  if (!Number.isFinite(seconds)) return "";
+  const [unit, size] = [["d", 86400], ["h", 3600], ["min", 60]].find(([, each]) => seconds >= each) || ["s", 1];
+  return `${Math.floor(seconds / size)} ${unit} ago`;
+}
+
 export function detailOf({ incident, versions, children }) {
-  const facts = Object.entries(incident.evidence).filter(([name]) => name !== "text");
+  const facts = Object.entries(incident.evidence).filter(([name]) => !["text", "issue_types"].includes(name));
   const parts = [
     part("Verdict", list({
       [incident.issue_type ? "issue type" : "issue type, undecided"]: types(incident),

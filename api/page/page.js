@@ -1,9 +1,12 @@
 // The live list. Everything from the server goes into the page as text, never as markup.
+import { ask } from "/page/ask.js";
 import { coverageOf } from "/page/coverage.js";
-import { detailOf, element, moment, timeOf } from "/page/detail.js";
+import { age, detailOf, element, moment, timeOf } from "/page/detail.js";
 import { SEVERITIES, SIZE, apiUrl, changed, counted, pageUrl, readView } from "/page/view.js";
 
 const PERIOD_MS = 1000;
+const PERIOD_LISTENING_MS = 5000; // while the server sends new versions by itself
+const SETTLE_MS = 150; // versions that are stored together are asked for once
 const LONGEST_MS = 10_000;
 const TYPING_MS = 200;
 const STALE_S = 60;
@@ -22,13 +25,6 @@ let known = null; // incident_id -> version, to detect new versions
 let lostSince = null;
 const details = new Map(); // incident_id of an open row -> its detail cell
 const fresh = new Set();
-
-async function ask(url) {
-  const response = await fetch(url, { cache: "no-store", signal: AbortSignal.timeout(8000) });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(answer.detail || `the server answered ${response.status}`);
-  return answer;
-}
 
 async function refresh() {
   const mine = ++asked;
@@ -106,6 +102,7 @@ function draw() {
   drawActive();
   drawControls();
   drawTable(paths);
+  for (const each of document.querySelectorAll(".age")) each.textContent = age(each.dataset.since);
 }
 
 const number = (value) => value.toLocaleString("en");
@@ -114,6 +111,8 @@ const number = (value) => value.toLocaleString("en");
 function drawActive() {
   const found = SEVERITIES.filter((each) => summary.active[each]);
   const key = JSON.stringify(summary.active);
+  const active = found.reduce((sum, each) => sum + summary.active[each], 0);
+  document.title = `${active ? `(${number(active)}) ` : ""}Incidents · SkeletonHunter`;
   if (at("active").dataset.key === key) return;
   at("active").dataset.key = key;
   at("active").replaceChildren(...found.map((each) => element("a", {
@@ -188,7 +187,7 @@ function rowsOf(each, others) {
       others ? element("small", {}, `explains ${number(others)} other${others > 1 ? "s" : ""}`) : null,
       each.parent ? element("small", {}, `explained by incident ${each.parent}`) : null),
     element("td", { class: "what" }, words(each.symptom), element("br"), element("span", { class: "quiet" }, each.layer)),
-    element("td", { class: "time" }, moment(each.opened_at)),
+    element("td", { class: "time" }, moment(each.opened_at), element("small", { class: "quiet age", "data-since": each.opened_at }, age(each.opened_at))),
     element("td", { class: "number" }, seconds(each)),
     element("td", { class: "why" }, each.evidence.text || "—"));
   row.classList.toggle("new", fresh.has(id));
@@ -215,19 +214,39 @@ async function fill(cell, id, version) {
   cell.dataset.version = String(version);
   try {
     const found = await ask(`/api/v1/incidents/${encodeURIComponent(id)}`);
-    cell.replaceChildren(detailOf(found));
+    cell.replaceChildren(
+      element("p", {}, element("a", { href: `/incidents/${encodeURIComponent(id)}` }, "Where it is, how it developed, and what to do")),
+      detailOf(found));
   } catch (why) {
     delete cell.dataset.version;
     cell.replaceChildren(`Not loaded: ${why.message}`);
   }
 }
 
+// The server sends each version that is stored. A hidden page has no stream: browsers open six
+// connections to a server, for all of its pages.
+let events = null;
+let settling = null;
+
+function listen() {
+  events?.close();
+  events = null;
+  if (document.hidden) return;
+  events = new EventSource("/api/v1/stream");
+  events.addEventListener("incident", () => {
+    clearTimeout(settling);
+    settling = setTimeout(refresh, SETTLE_MS);
+  });
+}
+
+const listening = () => events !== null && events.readyState === EventSource.OPEN;
+
 // A slow server is asked less often: it works for one page no more than a quarter of the time.
 async function watch() {
   const begin = performance.now();
   if (!document.hidden) await Promise.all([refresh(), refreshCoverage()]);
   const took = performance.now() - begin;
-  setTimeout(watch, Math.min(Math.max(PERIOD_MS, 3 * took), LONGEST_MS));
+  setTimeout(watch, Math.min(Math.max(listening() && !lostSince ? PERIOD_LISTENING_MS : PERIOD_MS, 3 * took), LONGEST_MS));
 }
 
 at("filter").addEventListener("input", () => {
@@ -251,6 +270,11 @@ addEventListener("popstate", () => {
   refresh();
 });
 at("controls").addEventListener("submit", (event) => event.preventDefault());
-document.addEventListener("visibilitychange", () => document.hidden || refresh());
+document.addEventListener("visibilitychange", () => {
+  listen();
+  if (!document.hidden) refresh();
+});
+addEventListener("pagehide", () => events?.close());
 drawControls();
+listen();
 watch();

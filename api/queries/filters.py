@@ -18,14 +18,14 @@ _FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 
 
-def _storable(time: datetime) -> datetime:
+def storable(time: datetime) -> datetime:
     """The time limited to 1970..2200, the range of the column."""
     if time.year <= _FIRST.year:
         return _FIRST
     return _LAST if time.year >= _LAST.year else time.astimezone(UTC)
 
 
-_Time = Annotated[AwareDatetime, AfterValidator(_storable)]
+_Time = Annotated[AwareDatetime, AfterValidator(storable)]
 _PRINTABLE: Final = r"^[^\x00-\x1f\x7f]+$"
 _Name = Annotated[str, Field(min_length=1, max_length=500, pattern=_PRINTABLE)]
 _Text = Annotated[str, Field(min_length=1, max_length=200, pattern=_PRINTABLE)]

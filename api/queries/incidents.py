@@ -87,6 +87,14 @@ def get(store: Store, incident_id: str) -> IncidentDetail | None:
     return IncidentDetail(incident=versions[-1], versions=versions, children=_documents(children))
 
 
+def latest(store: Store, incident_id: str) -> Incident | None:
+    """An incident in its last version, or None when the id is unknown."""
+    rows = store.rows(
+        "SELECT document FROM incidents_latest WHERE incident_id = {id:String}", {"id": incident_id}
+    )
+    return _documents(rows)[0] if rows else None
+
+
 class Active(NamedTuple):
     """An incident that is not resolved, as gauges show it; ``detected_s`` since the epoch."""
 

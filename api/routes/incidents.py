@@ -1,15 +1,29 @@
-"""GET /api/v1/incidents, /api/v1/incidents/{id}, /api/v1/summary."""
+"""GET /api/v1/incidents, /api/v1/incidents/{id} with /advice and /series, /api/v1/summary."""
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any
 
+import msgspec
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 
-from api.documents import IncidentDetail, IncidentPage, Problem, Summary, answer, described
+from api.documents import (
+    IncidentAdvice,
+    IncidentDetail,
+    IncidentPage,
+    Problem,
+    Series,
+    Summary,
+    answer,
+    described,
+)
 from api.queries import incidents as queries
-from api.queries.database import Database
+from api.queries import places
+from api.queries import series as path_series
+from api.queries.database import Database, Store
 from api.queries.filters import Filters
+from api.runbook.steps import next_steps
 
 _BUSY = described(503, Problem)
 
@@ -51,10 +65,38 @@ def router(database: Database) -> APIRouter:
         summary="One incident with its history and the incidents that it explains",
     )
     async def incident(incident_id: Annotated[str, Path(max_length=100)]) -> Response:
-        found = await database.run(lambda store: queries.get(store, incident_id))
-        if found is None:
-            return answer(Problem(f"there is no incident {incident_id!r}"), 404)
-        return answer(found)
+        return _answer(
+            incident_id, await database.run(lambda store: queries.get(store, incident_id))
+        )
+
+    @routes.get(
+        "/incidents/{incident_id}/advice",
+        response_model=None,
+        responses={**described(200, IncidentAdvice), **described(404, Problem), **_BUSY},
+        summary="Where the incident's component is, and what to check and do",
+    )
+    async def advice(incident_id: Annotated[str, Path(max_length=100)]) -> Response:
+        def query(store: Store) -> IncidentAdvice | None:
+            incident = queries.latest(store, incident_id)
+            if incident is None:
+                return None
+            where = places.place(store, incident)
+            return IncidentAdvice(place=where, next_steps=next_steps(incident, where.by_kind))
+
+        return _answer(incident_id, await database.run(query))
+
+    @routes.get(
+        "/incidents/{incident_id}/series",
+        response_model=None,
+        responses={**described(200, Series), **described(404, Problem), **_BUSY},
+        summary="Loss and round trips of its bad paths over time, beside others of their hosts",
+    )
+    async def series(incident_id: Annotated[str, Path(max_length=100)]) -> Response:
+        def query(store: Store) -> Series | None:
+            incident = queries.latest(store, incident_id)
+            return None if incident is None else path_series.series(store, incident, time.time())
+
+        return _answer(incident_id, await database.run(query))
 
     @routes.get(
         "/summary",
@@ -66,6 +108,13 @@ def router(database: Database) -> APIRouter:
         return answer(await database.run(queries.summary))
 
     return routes
+
+
+def _answer(incident_id: str, found: msgspec.Struct | None) -> Response:
+    """What was found about an incident, or a 404."""
+    if found is None:
+        return answer(Problem(f"there is no incident {incident_id!r}"), 404)
+    return answer(found)
 
 
 def _error(name: str, message: str) -> dict[str, Any]:

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import Any
 
 import httpx
 import pyarrow as pa
 import pytest
 from builders.api_service import Hanging, Put, served
+from builders.monitoring import path_windows
 
 from schemas.documents.incident import Incident, encode
 from store import migrate
 from store.client import Store, open_store
 from streams.sink import rows as sink_rows
+
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if shutil.which(CHROMIUM) is None:
+        pytest.skip("Chromium is not installed (apt-get install chromium)")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +54,7 @@ def server(engine: Store) -> Iterator[httpx.Client]:
 @pytest.fixture
 def store(engine: Store) -> Store:
     """Migrated and empty."""
-    for table in ("incidents", "path_windows", "coverage"):
+    for table in ("incidents", "path_windows", "coverage", "anomalies"):
         engine.execute(f"TRUNCATE TABLE {table}")
     return engine
 
@@ -57,6 +78,16 @@ def watch(store: Store) -> Callable[[int], None]:
         columns = {"path_id": pa.array(range(paths), pa.uint64())}
         columns["records"] = pa.array([30] * paths, pa.uint32())
         store.insert("path_windows", pa.table(columns))
+
+    return insert
+
+
+@pytest.fixture
+def put_windows(store: Store) -> Callable[..., None]:
+    """put_windows(row, ...) stores windows of paths (see ``builders.path_windows``)."""
+
+    def insert(*rows: dict[str, Any]) -> None:
+        store.insert("path_windows", path_windows.table(rows))
 
     return insert
 

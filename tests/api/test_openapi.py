@@ -31,7 +31,10 @@ class EmptyStore:
         return []
 
 
-schema = schemathesis.openapi.from_dict(create_app(EmptyStore()).openapi())
+# A stream has no end: tests/api/test_incident_stream.py is about it.
+schema = schemathesis.openapi.from_dict(create_app(EmptyStore()).openapi()).exclude(
+    path="/api/v1/stream"
+)
 
 
 @schema.parametrize()

@@ -10,6 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from builders.monitoring import path_windows
 from builders.schemas.incidents import CHILD, INCIDENT, NIC, RESOLVED
 from schemas.documents.incident import encode
 from store import migrate
@@ -18,13 +19,6 @@ from streams.sink import rows as sink_rows
 
 #: The first incident opens here, and the windows begin [s since the epoch].
 NOON: Final = int(datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp())
-_TYPES: Final = {
-    "window_start": pa.timestamp("s", "UTC"), "window_end": pa.timestamp("s", "UTC"),
-    "path_id": pa.uint64(), "records": pa.uint32(), "sent": pa.uint32(), "lost": pa.uint32(),
-    "refused": pa.uint32(), "rtt_count": pa.uint32(), "rtt_p50_us": pa.float32(),
-    "rtt_mean_us": pa.float32(), "rtt_min_us": pa.float32(), "rtt_max_us": pa.float32(),
-    "src_port": pa.uint16(),
-}  # fmt: skip
 
 
 @contextmanager
@@ -61,8 +55,4 @@ def _windows() -> pa.Table:
         }
         for begin in range(0, 275, 5) for path in (1, 2)
     ]  # fmt: skip
-    table = pa.Table.from_pylist(rows)
-    for name, wanted in _TYPES.items():
-        at = table.schema.get_field_index(name)
-        table = table.set_column(at, name, table.column(name).cast(wanted))
-    return table
+    return path_windows.table(rows)

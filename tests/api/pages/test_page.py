@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,24 +17,7 @@ from schemas.documents.incident import Incident
 from store.client import Store
 from streams.sink import rows as sink_rows
 
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
-FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 HOSTILE = 'tor:<img src=x onerror="window.owned=1"><script>window.owned=1</script>"\'&'
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if shutil.which(CHROMIUM) is None:
-        pytest.skip("Chromium is not installed (apt-get install chromium)")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture
@@ -70,7 +52,18 @@ def test_what_no_probe_crosses_is_said_and_named(
     page.close()
 
 
-@pytest.mark.parametrize("path", ["/", "/docs", "/page/page.js", "/page/page.css"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/docs",
+        "/matrix",
+        "/incidents/AAAA",
+        "/page/page.js",
+        "/page/charts.js",
+        "/page/page.css",
+    ],
+)
 def test_pages_load_nothing_from_elsewhere(client: httpx.Client, path: str) -> None:
     response = client.get(path)
     assert response.status_code == 200
@@ -94,6 +87,19 @@ def test_an_incident_appears_resolves_and_is_announced_without_a_reload(
     page.locator("#news", has_text="New incident P1: tor:asw-3-1, loss.").wait_for()
     put(RESOLVED)
     row.get_by_text("resolved").wait_for()
+
+
+@pytest.mark.browser
+def test_the_list_listens_to_the_server(browser: Any, client: httpx.Client, put: Put) -> None:
+    page = browser.new_page()
+    page.set_default_timeout(30_000)
+    with page.expect_response("**/api/v1/stream") as listening:
+        page.goto(str(client.base_url))
+    assert listening.value.status == 200
+    page.locator("#connection", has_text="live").wait_for()
+    put(INCIDENT)
+    page.locator("tr.incident").wait_for()
+    page.close()
 
 
 @pytest.mark.browser
@@ -254,7 +260,7 @@ def test_a_lost_connection_is_shown_until_it_is_back(page: Any, put: Put) -> Non
 @pytest.mark.browser
 def test_the_api_description_needs_no_internet(page: Any, client: httpx.Client) -> None:
     page.goto(f"{client.base_url}/docs")
-    page.get_by_role("heading", name="GET /api/v1/incidents/{incident_id}").wait_for()
+    page.get_by_role("heading", name="GET /api/v1/incidents/{incident_id}", exact=True).wait_for()
     page.get_by_text("the culprit, or in its tie set").first.wait_for()
 
 

@@ -1,0 +1,110 @@
+// One incident at an address of its own: where it is, why it is believed, what to do. Text only, never markup.
+import { ask } from "/page/ask.js";
+import { chartsOf } from "/page/charts.js";
+import { age, detailOf, element, moment } from "/page/detail.js";
+
+const PERIOD_MS = 5000;
+const at = (id) => document.getElementById(id);
+const id = decodeURIComponent(location.pathname.split("/").pop());
+const url = `/api/v1/incidents/${encodeURIComponent(id)}`;
+
+let drawn = ""; // what was last drawn
+let chart = null;
+
+const words = (name) => name.replaceAll("_", " ");
+
+async function refresh() {
+  try {
+    const found = await ask(url);
+    const [advice, series] = await Promise.all([ask(`${url}/advice`), ask(`${url}/series`)]);
+    at("warning").hidden = true;
+    draw(found, advice, series);
+    return found.incident.state !== "resolved";
+  } catch (why) {
+    at("warning").textContent = `Not loaded: ${why.message}. Trying again.`;
+    at("warning").hidden = false;
+    if (!drawn) at("headline").textContent = `Incident ${id}`;
+    return true;
+  }
+}
+
+function draw(found, advice, series) {
+  const { incident } = found;
+  drawHead(incident); // its ages change without a new version
+  const key = JSON.stringify([found, advice, series]);
+  if (key === drawn) return;
+  drawn = key;
+  at("where").replaceChildren(...whereOf(incident, advice.place));
+  at("next").replaceChildren(...advice.next_steps.flatMap((entry) => entryOf(entry, incident, advice.next_steps.length)));
+  at("facts").replaceChildren(detailOf(found));
+  at("json").href = url;
+  chart?.destroy();
+  chart = chartsOf(at("charts"), series);
+}
+
+function drawHead(incident) {
+  document.title = `${incident.component}: ${words(incident.symptom)} · SkeletonHunter`;
+  at("headline").textContent = `${incident.component}: ${words(incident.symptom)}`;
+  const closed = incident.closed_at;
+  at("tags").replaceChildren(
+    pill(incident.state), " ", pill(incident.severity), " ",
+    element("span", { class: "quiet" }, "opened "), moment(incident.opened_at),
+    element("span", { class: "quiet" }, ` (${age(incident.opened_at)})`),
+    ...(closed ? [element("span", { class: "quiet" }, ", closed "), moment(closed)] : []));
+  at("sentence").textContent = incident.evidence.text || "";
+}
+
+const pill = (state) => element("span", { class: "pill", "data-state": state }, state);
+
+// Names of each kind; many of a kind are counted and folded.
+function whereOf(incident, place) {
+  const rows = [
+    ["fabric", [incident.fabric]], ["pod", place.pods], ["ToR", place.tors], ["host", place.hosts],
+    ["rnic", place.rnics], ["container", place.containers], ["job", incident.jobs], ["tenant", incident.tenants],
+  ].filter(([, names]) => names.length);
+  const list = element("dl");
+  for (const [kind, names] of rows) {
+    const count = place.counts[kind.toLowerCase()] ?? names.length;
+    list.append(element("dt", {}, count > 1 ? `${kind}s` : kind), element("dd", {}, folded(names, count)));
+  }
+  const ties = incident.tie_set.filter((one) => one !== incident.component);
+  return ties.length
+    ? [list, element("p", {}, `Probes cannot tell it from ${ties.join(", ")}.`)]
+    : [list];
+}
+
+function folded(names, count) {
+  if (names.length <= 4) return names.join(", ");
+  const more = count > names.length ? ` and ${(count - names.length).toLocaleString("en")} more` : "";
+  return element("details", {}, element("summary", {}, `${count.toLocaleString("en")}`), names.join(", ") + more);
+}
+
+function entryOf(entry, incident, entries) {
+  const general = entry.for.includes("/") || entry.for === incident.symptom;
+  const name = general ? "none of the catalogue" : words(entry.for);
+  const title = entries > 1 ? `If it is ${name}` : general ? null : name;
+  return [
+    title ? element("h3", {}, title) : null,
+    element("p", {}, entry.means),
+    element("ol", { class: "steps" }, ...entry.steps.map((step) =>
+      element("li", {}, step.do, step.run ? command(step.run) : null))),
+  ].filter(Boolean);
+}
+
+// Browsers give a clipboard to pages of this machine or over TLS only; elsewhere the text is selected.
+function command(text) {
+  const code = element("code", {}, text);
+  const button = element("button", { type: "button", class: "copy" }, navigator.clipboard ? "Copy" : "Select");
+  button.addEventListener("click", async () => {
+    if (!navigator.clipboard) return getSelection().selectAllChildren(code);
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  });
+  return element("div", { class: "command" }, element("pre", { tabindex: "0" }, code), button);
+}
+
+async function watch() {
+  const goesOn = document.hidden || await refresh();
+  if (goesOn) setTimeout(watch, PERIOD_MS);
+}
+watch();

@@ -1,0 +1,148 @@
+// Loss and round trips between ToRs, pods or hosts. The view is part of the address. Text only, never markup.
+import { ask } from "/page/ask.js";
+import { element } from "/page/detail.js";
+
+const PERIOD_MS = 5000;
+const STEP_S = 30;
+const WORST = 20;
+const LARGEST = 620; // pixels of the picture's side
+const at = (id) => document.getElementById(id);
+const FIELDS = ["by", "measure", "layer", "seconds"];
+
+// Least loss of each color, worst first; then what has no probes.
+const LOSS = [[0.999, "--loss-all", "all lost"], [0.01, "--loss-much", "1 % and more"], [0.001, "--loss-some", "0.1 % and more"],
+  [0, "--loss-none", "less"]];
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const name = (text) => text || "(unnamed)";
+
+let shown = { names: [], cells: [], side: 1 };
+let until = null; // end of the time that is shown; null: now
+let turn = 0;
+
+function readView() {
+  const given = new URLSearchParams(location.search);
+  for (const field of FIELDS) {
+    const wanted = given.get(field);
+    if (wanted !== null && [...at(field).options].some((option) => option.value === wanted)) at(field).value = wanted;
+  }
+  const time = Date.parse(given.get("until") || "");
+  until = Number.isNaN(time) ? null : new Date(time);
+}
+
+function writeView() {
+  const query = new URLSearchParams();
+  for (const field of FIELDS) {
+    if (at(field).selectedIndex > 0) query.set(field, at(field).value);
+  }
+  if (until) query.set("until", until.toISOString());
+  history.replaceState(null, "", query.size ? `?${query}` : location.pathname);
+}
+
+async function refresh() {
+  const mine = ++turn;
+  const query = new URLSearchParams({ by: at("by").value, seconds: at("seconds").value });
+  if (at("layer").value) query.set("layer", at("layer").value);
+  if (until) query.set("until", until.toISOString());
+  try {
+    const answer = await ask(`/api/v1/matrix?${query}`);
+    if (mine !== turn) return;
+    at("warning").hidden = true;
+    draw(answer);
+  } catch (why) {
+    if (mine !== turn) return;
+    at("warning").textContent = `Not loaded: ${why.message}`;
+    at("warning").hidden = false;
+  }
+}
+
+function draw({ names, cells, patterns, since_s: since, until_s: end }) {
+  const text = names.length ? patterns.join(" ") : "No windows are stored for this time.";
+  if (at("patterns").textContent !== text) at("patterns").textContent = text;
+  const clock = (seconds) => new Date(1000 * seconds).toISOString().slice(11, 19);
+  at("when").textContent = since === null ? "Now" : `${until ? "" : "Now: "}${clock(since)} to ${clock(end)} UTC`;
+  const ratio = devicePixelRatio || 1;
+  const room = Math.min(LARGEST, document.querySelector(".sheet").clientWidth - 24);
+  const side = Math.max(1, Math.min(28, Math.floor(room / Math.max(1, names.length))));
+  shown = { names, cells, side, known: new Map(cells.map((cell) => [cell[0] * names.length + cell[1], cell])) };
+  const canvas = at("matrix");
+  canvas.width = canvas.height = Math.max(1, names.length * side * ratio);
+  canvas.style.width = canvas.style.height = `${names.length * side}px`;
+  canvas.setAttribute("aria-label", `${names.length} by ${names.length} cells`);
+  const brush = canvas.getContext("2d");
+  brush.scale(ratio, ratio);
+  brush.fillStyle = color("--loss-unknown");
+  brush.fillRect(0, 0, names.length * side, names.length * side);
+  const paint = at("measure").value === "loss" ? byLoss() : byRoundTrip(cells);
+  const gap = side > 4 ? 1 : 0;
+  for (const cell of cells) {
+    brush.fillStyle = paint(cell);
+    brush.fillRect(cell[1] * side, cell[0] * side, side - gap, side - gap);
+  }
+  drawWorst(names, cells);
+}
+
+function byLoss() {
+  const colors = LOSS.map(([least, variable]) => [least, color(variable)]);
+  at("scale").replaceChildren(...LOSS.map(([, variable, text]) => key(color(variable), text)), key(color("--loss-unknown"), "no probes"));
+  return ([, , sent, lost]) => colors.find(([least]) => lost / sent >= least)[1];
+}
+
+function byRoundTrip(cells) {
+  const known = cells.map((cell) => cell[4]).filter((rtt) => rtt !== null).sort((a, b) => a - b);
+  const [low, high] = [known[Math.floor(0.05 * known.length)] ?? 1, known[Math.floor(0.98 * known.length)] ?? 1];
+  const shade = (part) => `hsl(${215 - 200 * part} 70% ${matchMedia("(prefers-color-scheme: dark)").matches ? 45 : 55}%)`;
+  at("scale").replaceChildren(key(shade(0), `${Number(low.toPrecision(3))} µs`), key(shade(1), `${Number(high.toPrecision(3))} µs and more`),
+    key(color("--loss-all"), "no answers"), key(color("--loss-unknown"), "no probes"));
+  return ([, , , , rtt]) => rtt === null ? color("--loss-all")
+    : shade(Math.min(1, Math.max(0, Math.log(rtt / low) / Math.log(Math.max(high / low, 1.001)))));
+}
+
+const key = (fill, text) => {
+  const box = element("i");
+  box.style.background = fill;
+  return element("span", {}, box, text);
+};
+
+function drawWorst(names, cells) {
+  const worst = (cell) => at("measure").value === "loss" ? cell[3] / cell[2] : cell[4] ?? Infinity;
+  const rows = cells.filter((cell) => at("measure").value !== "loss" || cell[3] > 0)
+    .sort((a, b) => worst(b) - worst(a)).slice(0, WORST);
+  const body = at("worst").tBodies[0];
+  body.replaceChildren(...rows.map(([src, dst, sent, lost, rtt]) => element("tr", {},
+    element("td", {}, name(names[src])), element("td", {}, name(names[dst])),
+    element("td", { class: "number" }, percent(lost / sent)), element("td", { class: "number" }, sent.toLocaleString("en")),
+    element("td", { class: "number" }, rtt === null ? "–" : `${Number(rtt.toPrecision(3))} µs`))));
+  at("worst").hidden = !rows.length;
+}
+
+const percent = (share) => `${Number((100 * share).toPrecision(share < 0.1 ? 2 : 3))} %`;
+
+at("matrix").addEventListener("pointermove", (event) => {
+  const { names, side, known } = shown;
+  const [src, dst] = [Math.floor(event.offsetY / side), Math.floor(event.offsetX / side)];
+  if (!(src in names) || !(dst in names)) return;
+  const cell = known.get(src * names.length + dst);
+  at("cell").textContent = `${name(names[src])} to ${name(names[dst])}: ` + (cell
+    ? `${cell[3].toLocaleString("en")} of ${cell[2].toLocaleString("en")} probes lost (${percent(cell[3] / cell[2])}), ` +
+      (cell[4] === null ? "no answers" : `median round trip ${Number(cell[4].toPrecision(3))} µs`)
+    : "no probes");
+});
+
+for (const field of FIELDS) {
+  at(field).addEventListener("change", () => { writeView(); refresh(); });
+}
+at("ago").addEventListener("input", () => {
+  const ago = -Number(at("ago").value);
+  until = ago ? new Date(1000 * STEP_S * (Math.floor(Date.now() / 1000 / STEP_S) - ago * Number(at("seconds").value) / STEP_S)) : null;
+  writeView();
+  refresh();
+});
+at("controls").addEventListener("submit", (event) => event.preventDefault());
+
+async function watch() {
+  if (!document.hidden && !until) await refresh();
+  setTimeout(watch, PERIOD_MS);
+}
+readView();
+if (until) refresh();
+watch();

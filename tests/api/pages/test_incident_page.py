@@ -1,0 +1,146 @@
+"""The page of one incident, in a real browser: where, why, what next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import msgspec
+import pyarrow as pa
+import pytest
+from builders.api_service import Put
+from builders.monitoring.path_windows import window
+from builders.schemas.incidents import INCIDENT, NIC, RESOLVED
+
+from schemas.documents.times import seconds_of
+from store.client import Store
+
+NOON = int(seconds_of(INCIDENT.opened_at))
+TYPED = msgspec.structs.replace(
+    NIC, incident_id="AAAA", fabric="f1", issue_type="rnic_port_down", state="resolved",
+    opened_at=INCIDENT.opened_at, closed_at="2026-01-31T12:02:00Z",
+)  # fmt: skip
+HOSTILE = '<img src=x onerror="window.owned=1">'
+PutWindows = Callable[..., None]
+Open = Callable[..., Any]
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def opened(browser: Any, client: httpx.Client) -> Iterator[Open]:
+    """opened(path, width=...) is a page that must not complain."""
+    complaints: list[str] = []
+    pages = []
+
+    def visit(path: str, width: int = 1440) -> Any:
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.set_default_timeout(30_000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "console",
+            lambda said: complaints.append(said.text) if said.type == "error" else None,
+        )
+        page.goto(f"{client.base_url}{path}".replace("//inc", "/inc").replace("//mat", "/mat"))
+        pages.append(page)
+        return page
+
+    yield visit
+    for page in pages:
+        page.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def shown(store: Store, put: Put, put_windows: PutWindows) -> None:
+    """An incident with windows of its bad path."""
+    put(TYPED)
+    put_windows(
+        window(NOON - 60, 1), window(NOON - 30, 1), window(NOON, 1, lost=15, rtt_p50_us=40.0),
+        window(NOON, 2),
+    )  # fmt: skip
+    store.insert("anomalies", pa.table({
+        "fabric": ["f1"], "path_id": pa.array([1], pa.uint64()), "layer": ["underlay"],
+        "src_node_sn": ["h1"], "incident_id": ["AAAA"],
+    }))  # fmt: skip
+
+
+@pytest.mark.usefixtures("shown")
+@pytest.mark.parametrize("width", [390, 768, 1440])
+def test_it_says_where_why_and_what_next(opened: Open, width: int) -> None:
+    page = opened("/incidents/AAAA", width)
+    page.get_by_role("heading", name="rnic:10.0.0.1: unconnectivity").wait_for()
+    page.locator("#where dd", has_text="h1").wait_for()
+    page.locator("#next pre", has_text="nodename=h1").wait_for()
+    page.get_by_text("Loss of the bad paths: 0 % before, 50 % while it lasted").wait_for()
+    page.get_by_text(
+        "Round trip, median of the bad paths: 10 µs before, 40 µs while it lasted"
+    ).wait_for()
+    assert page.locator("#charts canvas").count() == 2
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.usefixtures("shown")
+def test_the_list_leads_to_it(opened: Open) -> None:
+    page = opened("/")
+    page.get_by_role("button", name="rnic:10.0.0.1").click()
+    page.get_by_role("link", name="Where it is, how it developed, and what to do").click()
+    page.get_by_role("heading", name="What next").wait_for()
+    assert page.url.endswith("/incidents/AAAA")
+
+
+def test_it_follows_the_incident_until_it_is_resolved(opened: Open, put: Put) -> None:
+    put(INCIDENT)
+    page = opened("/incidents/AAAA")
+    page.locator("#tags", has_text="open").wait_for()
+    put(RESOLVED)
+    page.locator("#tags", has_text="resolved").wait_for()
+    page.get_by_text("No windows of its bad paths are stored.").wait_for()
+
+
+def test_an_unknown_incident_is_named(browser: Any, client: httpx.Client) -> None:
+    page = browser.new_page()
+    page.goto(f"{client.base_url}/incidents/none".replace("//inc", "/inc"))
+    page.get_by_text("there is no incident 'none'").wait_for()
+    page.close()
+
+
+def test_hostile_names_are_shown_and_not_executed(opened: Open, put: Put) -> None:
+    put(msgspec.structs.replace(
+        TYPED, component=f"rnic:{HOSTILE}", tie_set=[f"rnic:{HOSTILE}", HOSTILE], jobs=[HOSTILE],
+        evidence={"text": HOSTILE},
+    ))  # fmt: skip
+    page = opened("/incidents/AAAA")
+    page.locator("#next pre", has_text="onerror").first.wait_for()
+    assert page.evaluate("window.owned") is None
+    assert page.locator("main img, main script").count() == 0
+
+
+# --- the matrix --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_matrix_says_what_it_looks_like_and_names_the_worst_cells(
+    opened: Open, put_windows: PutWindows, width: int
+) -> None:
+    tors = [f"t{n}" for n in range(5)]
+    put_windows(*(
+        window(NOON, 10 * a + b, src_asw=src, dst_asw=dst, lost=30 * ("t3" in (src, dst)))
+        for a, src in enumerate(tors) for b, dst in enumerate(tors)
+    ))  # fmt: skip
+    page = opened("/matrix?until=2026-01-31T12:01:00Z", width)
+    page.get_by_text("t3 is down: nothing to or from it is answered.").wait_for()
+    assert page.locator("#worst tbody tr").count() == 9
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    canvas = page.locator("#matrix")
+    size = canvas.bounding_box()["width"]
+    canvas.hover(position={"x": 3.5 * size / 5, "y": 0.5 * size / 5})
+    page.get_by_text("t0 to t3: 30 of 30 probes lost (100 %)").wait_for()
+    page.get_by_label("Color").select_option("rtt")
+    page.get_by_text("no answers").wait_for()
+    assert "measure=rtt" in page.url
+
+
+def test_an_empty_matrix_says_so(opened: Open) -> None:
+    opened("/matrix").get_by_text("No windows are stored for this time.").wait_for()
