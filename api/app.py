@@ -13,7 +13,7 @@ from api.incident_feed import IncidentFeed
 from api.middleware import HostCheck, SecurityHeaders
 from api.monitoring import Monitoring, Ready
 from api.queries.database import Database, DatabaseError, Store
-from api.routes import coverage, health, incidents, matrix, pages, stream
+from api.routes import coverage, health, incidents, matrix, pages, site, stream
 from api.routes.monitoring_app import internal_error
 from schemas.metrics import Source
 
@@ -51,6 +51,7 @@ def create_app(
     app.include_router(incidents.router(database))
     app.include_router(coverage.router(database))
     app.include_router(matrix.router(database))
+    app.include_router(site.router(database, counters))
     feed = IncidentFeed(database)
     app.include_router(stream.router(feed))
     app.state.end_streams = feed.close

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import msgspec
 from starlette.responses import Response
 
+from api import site_documents
 from api.runbook.steps import Entry
 from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Incident
@@ -177,8 +179,13 @@ class Health(msgspec.Struct, frozen=True):
 
 _ALL: Final = (
     IncidentPage, IncidentDetail, IncidentAdvice, Series, Summary, CoverageList, Matrix, Problem,
-    Health,
+    Health, *site_documents.ALL,
 )  # fmt: skip
+
+
+def finite(value: float | None) -> float | None:
+    """A figure of the database in three decimals; null where it has none, or no number."""
+    return None if value is None or not math.isfinite(value) else round(float(value), 3)
 
 
 def answer(document: msgspec.Struct, status: int = 200) -> Response:

@@ -45,8 +45,9 @@ PINGS: Final = Topic(
     "probers.publishing", ("streams.ingest", "streams.sink.sink"), 4,
 )  # fmt: skip
 HEARTBEATS: Final = Topic(
-    "skh.heartbeats", "node_sn", "JSON heartbeat", "probers.publishing", ("streams.heartbeats",), 4
-)
+    "skh.heartbeats", "node_sn", "JSON heartbeat", "probers.publishing",
+    ("streams.heartbeats", "streams.sink.sink"), 4,
+)  # fmt: skip
 THROUGHPUT: Final = Topic(
     "skh.throughput", "src node_sn",
     "rnic tx/rx bytes per second: Arrow stream or NDJSON (header content-type)",
@@ -69,12 +70,13 @@ INCIDENTS: Final = Topic(
 #: Older documents are kept as long as somebody may judge their time again from skh.windows.
 TOPOLOGY: Final = Topic(
     "skh.topology", "fabric", "JSON topology",
-    OPERATORS, ("streams.readers.operator_feed", "controller"), 1,
+    OPERATORS, ("streams.readers.operator_feed", "controller", "streams.sink.sink"), 1,
     compacted=True, kept_s=7 * 24 * 3600,
 )  # fmt: skip
 PLACEMENT: Final = Topic(
     "skh.placement", "container", "JSON placement",
-    "controller", ("streams.readers.operator_feed", "controller"), 4, compacted=True,
+    "controller", ("streams.readers.operator_feed", "controller", "streams.sink.sink"), 4,
+    compacted=True,
 )  # fmt: skip
 JOBS: Final = Topic("skh.jobs", "job", "JSON job", "controller", ("controller",), 1, compacted=True)
 MAINTENANCE: Final = Topic(

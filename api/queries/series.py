@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from api.documents import PathSeries, Series
+from api.documents import PathSeries, Series, finite
 from api.queries.database import Store
 from schemas.documents.incident import Incident
 from schemas.documents.times import seconds_of
@@ -73,9 +73,6 @@ def _path_series(times: list[int], rows: list[dict[str, Any]]) -> PathSeries:
         probes = int(row["all_sent"]) if row else 0
         sent.append(probes)
         loss.append(int(row["all_lost"]) / probes if row and probes else None)
-        rtt.append(_finite(row["p50"]) if row else None)
+        rtt.append(finite(row["p50"]) if row else None)
     return PathSeries(sent, loss, rtt)
 
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else round(float(value), 3)

@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import secrets
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,6 +34,7 @@ from streams.admission.admission import Admission
 from streams.admission.ownership import Ownership
 from streams.admission.sender_keys import KeyRingFile
 from streams.kafka.embedded_broker import EmbeddedBroker
+from streams.sink import site_rows
 from streams.sink.sink import Sink
 from streams.worker import StreamConfig, StreamWorker
 
@@ -127,6 +129,9 @@ class EmbeddedRuntime:
         api_store = await asyncio.to_thread(client.open_store, url)
         self._stack.callback(api_store.close)
         await asyncio.to_thread(migrate.migrate, api_store)
+        if options.topology is not None:  # it is on no topic
+            rows = site_rows.topology(options.topology, time.time_ns() // 1_000_000)
+            await asyncio.to_thread(api_store.insert, "topology_components", rows)
         self.broker = await asyncio.to_thread(EmbeddedBroker)
         self.bootstrap = self.broker.bootstrap
         self._start_sink(url)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -18,6 +19,7 @@ from skeletonhunter.settings import Settings
 from store.client import open_store
 from streams.admission.admission import Admission
 from streams.admission.ownership import Ownership
+from streams.sink import site_rows
 from streams.sink.sink import Sink
 
 
@@ -27,7 +29,8 @@ def serve(config: Settings, topology: Path | None) -> int:
     topology  given on the command line; None: that of the settings
     """
     ring = key_ring(config, config.require_kafka())
-    ownership = None if ring is None else Ownership(read_topology(topology or config.topology))
+    given = read_topology(topology or config.topology)
+    ownership = None if ring is None else Ownership(given)
     accept = config.unsigned_senders == "accept"
     admission = Admission(ring, unsigned=accept, ownership=ownership)
     store = open_store(config.require_clickhouse())
@@ -37,6 +40,9 @@ def serve(config: Settings, topology: Path | None) -> int:
     terminal.echo(f"storing the messages of {config.kafka} in {store.name}")
     sink = Sink(store, config.librdkafka(), admission=admission, ownership=ownership)
     try:
+        if given is not None:  # it is on no topic
+            rows = site_rows.topology(given, time.time_ns() // 1_000_000)
+            store.insert("topology_components", rows)
         with health.served(config, "sink", sink_monitoring(sink)):
             sink.run(stop)
     except KafkaException as why:

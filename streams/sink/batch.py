@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from streams.admission.admission import Admission
 from streams.kafka.messages import InMessage
 from streams.sink import dead_letters as sink_letters
 from streams.sink import rows as sink_rows
+from streams.sink import site_rows
 from streams.sink.dead_letters import DeadLetter
 from streams.sink.parameters import DEFAULT, Limits
 from streams.sink.rows import BadMessage, Place
@@ -24,8 +25,12 @@ from streams.sink.rows import BadMessage, Place
 #: Topics that the sink reads. Gaps in the offsets of a compacted topic are not counted.
 TOPICS: Final = (
     topics.PINGS, topics.WINDOWS, topics.ANOMALIES, topics.INCIDENTS, topics.COVERAGE,
-    topics.DEAD_LETTER,
+    topics.TOPOLOGY, topics.PLACEMENT, topics.HEARTBEATS, topics.DEAD_LETTER,
 )  # fmt: skip
+#: Stream workers read these too, and publish the dead letters.
+_READ_BY_WORKERS: Final = frozenset(
+    topic.name for topic in (topics.PINGS, topics.TOPOLOGY, topics.PLACEMENT, topics.HEARTBEATS)
+)
 _COMPACTED: Final = frozenset(topic.name for topic in TOPICS if topic.compacted)
 
 
@@ -65,13 +70,15 @@ class ReadCounts:
 class Batcher:
     """Collects messages until an insert is due.
 
-    An invalid record of skh.pings is published as a dead letter by streams.ingest, which reads the
-    same message; the sink stores the dead letter under the same key, so that there is one row of
-    it, also when no stream worker runs. Of the other topics the sink publishes the dead letters.
+    An invalid record of skh.pings, topology, placement or heartbeat is published as a dead letter
+    by the stream worker, which reads the same message; the sink stores the dead letter under the
+    same key, so that there is one row of it, also when no stream worker runs. Of the other topics
+    the sink publishes the dead letters.
     """
 
     def __init__(self, limits: Limits | None = None, *, admission: Admission | None = None) -> None:
-        """admission  decides on skh.pings, as in the stream workers; None: all are accepted"""
+        """admission  decides on skh.pings and skh.heartbeats, as in the stream workers; None: all
+        are accepted"""
         self.limits = limits or DEFAULT.batch
         self._admission = admission or Admission()
         self.read = ReadCounts()
@@ -82,6 +89,9 @@ class Batcher:
             topics.ANOMALIES.name: self._read_anomaly,
             topics.INCIDENTS.name: self._read_incident,
             topics.COVERAGE.name: self._read_coverage,
+            topics.TOPOLOGY.name: self._read_topology,
+            topics.PLACEMENT.name: self._read_placement,
+            topics.HEARTBEATS.name: self._read_heartbeat,
             topics.DEAD_LETTER.name: self._read_dead_letter,
         }
         self._start()
@@ -91,6 +101,7 @@ class Batcher:
         self._raw_bytes = 0
         self._pings: list[tuple[pa.RecordBatch, list[Place], I64]] = []
         self._tables: dict[str, list[pa.Table]] = {}
+        self._heartbeats: list[dict[str, Any]] = []
         self._stored_letters: list[DeadLetter] = []
         self._published_letters: list[DeadLetter] = []
         self._offsets: dict[tuple[str, int], int] = {}
@@ -141,6 +152,8 @@ class Batcher:
         tables = {name: pa.concat_tables(parts) for name, parts in self._tables.items()}
         if self._pings:
             tables["pings"] = sink_rows.pings(self._pings)
+        if self._heartbeats:
+            tables["heartbeats"] = site_rows.heartbeats(self._heartbeats)
         if self._stored_letters:
             tables["dead_letters"] = sink_letters.table(self._stored_letters)
         batch = Batch(tables, self._published_letters, self._offsets)
@@ -154,7 +167,7 @@ class Batcher:
 
     def _reject(self, letter: DeadLetter) -> None:
         self.read.dead_letters[letter.place.topic] += letter.records
-        if letter.place.topic == topics.PINGS.name:
+        if letter.place.topic in _READ_BY_WORKERS:
             self._stored_letters.append(letter)
         else:
             self._published_letters.append(letter)  # read again from its topic, and stored then
@@ -207,6 +220,22 @@ class Batcher:
     def _read_coverage(self, message: Message) -> None:
         if message.value:  # as of incidents
             self._put("coverage", sink_rows.coverage(message.value))
+
+    def _read_topology(self, message: Message) -> None:
+        rows = site_rows.topology_message(message.value, message.time_ms)
+        self._put("topology_components", rows)
+
+    def _read_placement(self, message: Message) -> None:
+        if message.value:  # as of incidents
+            self._put("placement", site_rows.placement(message.value))
+
+    def _read_heartbeat(self, message: Message) -> None:
+        try:
+            beat = self._admission.heartbeat(_incoming(message), message.place.partition)
+        except ValueError as why:  # Refused is one too
+            raise BadMessage(str(why)) from why
+        self._heartbeats.append(site_rows.heartbeat(beat, message.time_ms))
+        self._rows += 1
 
     def _read_dead_letter(self, message: Message) -> None:
         letter = DeadLetter.from_kafka(message.headers, message.value, message.place)

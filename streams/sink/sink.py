@@ -1,4 +1,4 @@
-"""skh.pings, skh.windows, skh.anomalies, skh.incidents, skh.dead-letter -> ClickHouse.
+"""Messages of ``batch.TOPICS`` -> ClickHouse.
 
 Inserts in batches and commits offsets afterwards: after a crash the same messages are stored again,
 and the tables' keys make one row of both. While ClickHouse or the broker is down nothing is
@@ -55,7 +55,7 @@ class Sink:
     kafka     librdkafka settings of the broker: bootstrap.servers and security
     limits    when a batch is due
     retry_s   first and longest pause between attempts to store a batch
-    admission  decides on skh.pings, as in the stream workers; None: every sender is accepted
+    admission  decides on skh.pings and skh.heartbeats, as in the stream workers; None: every sender is accepted
     ownership  which the admission uses; it learns here where containers run
     """
 

@@ -1,0 +1,185 @@
+"""Jobs: where they run, who is slow, whether it is the network."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any, Final
+
+from api.documents import finite
+from api.queries.database import Store
+from api.queries.filters import LISTED, ORDERS
+from api.queries.site.job_verdict import verdict
+from api.site_documents import JobContainer, JobIncident, JobLine, JobList, JobSeries, JobView
+from schemas.documents.incident import decode_incident
+from schemas.documents.times import rfc3339_of_ms
+
+_MOST_JOBS: Final = 500
+_MOST_CONTAINERS: Final = 2000
+_RECENT_S: Final = 300
+_SERIES_S: Final = 3600
+#: The newest word on each container: of skh.placement, else of the topology document.
+_PLACED: Final = (
+    "SELECT fabric, node_id, argMax(p.node_sn, valid_from) AS host,"
+    " argMax(p.state, valid_from) AS phase, argMax(p.job, valid_from) AS work,"
+    " argMax(p.tenant, valid_from) AS owner, argMax(p.rnics, valid_from) AS ports"
+    " FROM placement AS p GROUP BY fabric, node_id"
+)
+_DRAWN: Final = (
+    "SELECT fabric, name AS node_id, host, 'ready' AS phase, job AS work, tenant AS owner,"
+    " rnics AS ports FROM topology_components FINAL WHERE kind = 'container'"
+    " AND (fabric, valid_from) IN (SELECT fabric, max(valid_from) FROM topology_components"
+    " WHERE valid_from <= now64(3) GROUP BY fabric)"
+    " AND (fabric, node_id) NOT IN (SELECT fabric, node_id FROM placement)"
+)
+_CONTAINERS: Final = f"({_PLACED} UNION ALL {_DRAWN})"
+_LIST: Final = (
+    "SELECT work, fabric, groupUniqArray(10)(owner) AS owners, countIf(phase = 'ready') AS ready,"  # noqa: S608  # fixed
+    " countIf(phase != 'gone') AS present, uniqExactIf(host, phase != 'gone') AS hosts"
+    f" FROM {_CONTAINERS} WHERE work != '' GROUP BY work, fabric ORDER BY work, fabric"
+    " LIMIT 10000"
+)
+_ACTIVE: Final = (
+    "SELECT arrayJoin(jobs) AS work, fabric, severity, count() AS n FROM incidents_latest"  # noqa: S608  # fixed
+    f" WHERE state != 'resolved' AND {LISTED} GROUP BY work, fabric, severity ORDER BY severity"
+)
+_OF_JOB: Final = (
+    f"SELECT * FROM {_CONTAINERS} WHERE work = {{job:String}}"  # noqa: S608  # fixed
+    " ORDER BY phase = 'gone', fabric, node_id LIMIT {most:UInt32}"
+)
+_COUNT: Final = (
+    f"SELECT count() AS n FROM {_CONTAINERS} WHERE work = {{job:String}}"  # noqa: S608  # fixed
+)
+_IDS: Final = (
+    f"SELECT fabric, node_id FROM {_CONTAINERS} WHERE work = {{job:String}}"  # noqa: S608  # fixed
+)
+#: Windows that were written twice count twice: shares and medians are the same.
+_PATHS: Final = (
+    f"FROM path_windows AS w WHERE ((fabric, src_node_id) IN ({_IDS})"
+    f" OR (fabric, dst_node_id) IN ({_IDS})) AND toUnixTimestamp(window_start) % 30 = 0"
+    " AND window_start >= toDateTime({since:Int64}) AND window_start < toDateTime({until:Int64})"
+)
+_NEWEST: Final = (
+    "SELECT toUnixTimestamp(max(window_end)) AS newest, count() AS n FROM path_windows"  # noqa: S608  # fixed
+    f" WHERE ingested_at > now() - {_SERIES_S} AND (fabric, src_node_id) IN ({_IDS})"
+)
+_SERIES: Final = (
+    "SELECT toUnixTimestamp(window_start) AS at, sum(w.sent) AS all_sent,"
+    f" sum(w.lost) AS all_lost, quantile(0.5)(w.rtt_p50_us) AS p50 {_PATHS}"
+    " GROUP BY at ORDER BY at"
+)
+_ENDS: Final = (
+    "SELECT arrayJoin([src_node_id, dst_node_id]) AS node_id, sum(w.sent) AS all_sent,"
+    f" sum(w.lost) AS all_lost, quantile(0.5)(w.rtt_p50_us) AS p50 {_PATHS} GROUP BY node_id"
+)
+_TOTAL: Final = (
+    f"SELECT uniqExact(path_id) AS paths, sum(w.sent) AS all_sent, sum(w.lost) AS all_lost,"
+    f" quantile(0.5)(w.rtt_p50_us) AS p50 {_PATHS}"
+)
+_INCIDENTS: Final = (
+    "SELECT document FROM incidents_latest WHERE has(jobs, {job:String})"  # noqa: S608  # fixed
+    f" ORDER BY {ORDERS['urgent']} LIMIT 50"
+)
+
+
+def jobs(store: Store) -> JobList:
+    """Jobs with containers or with active incidents; those with incidents first."""
+    active: dict[tuple[str, str], dict[str, int]] = {}
+    for row in store.rows(_ACTIVE):
+        counts = active.setdefault((row["work"], row["fabric"]), {})
+        counts[row["severity"]] = int(row["n"])
+    placed = {(row["work"], row["fabric"]): row for row in store.rows(_LIST)}
+    lines = [
+        _line(key, placed.get(key, {}), active.get(key, {})) for key in {*placed, *active}
+    ]
+    lines.sort(key=lambda line: (min(line.active, default="P9"), line.job, line.fabric))
+    return JobList(lines[:_MOST_JOBS], len(lines))
+
+
+def _line(key: tuple[str, str], row: dict[str, Any], active: dict[str, int]) -> JobLine:
+    return JobLine(
+        job=key[0], fabric=key[1], active=active,
+        tenants=sorted(each for each in row.get("owners", ()) if each),
+        ready=int(row.get("ready", 0)), containers=int(row.get("present", 0)),
+        hosts=int(row.get("hosts", 0)),
+    )  # fmt: skip
+
+
+def job(store: Store, name: str) -> JobView | None:
+    """One job; None when neither a container nor an incident names it."""
+    rows = store.rows(_OF_JOB, {"job": name, "most": _MOST_CONTAINERS})
+    incidents = [
+        _incident(row["document"]) for row in store.rows(_INCIDENTS, {"job": name})
+    ]
+    if not rows and not incidents:
+        return None
+    (count,) = store.rows(_COUNT, {"job": name})
+    (newest,) = store.rows(_NEWEST, {"job": name})
+    until = int(newest["newest"]) // 30 * 30 if int(newest["n"]) else None
+    ends, total, series = _probed(store, name, until)
+    as_of = None if until is None else rfc3339_of_ms(1000 * until)
+    containers = _containers(rows, ends)
+    return JobView(
+        job=name,
+        fabrics=sorted({row["fabric"] for row in rows}),
+        tenants=sorted({row["owner"] for row in rows} - {""}),
+        verdict=verdict(incidents, total, as_of),
+        as_of=as_of, paths=int(total.get("paths", 0)),
+        containers=containers, containers_total=int(count["n"]), incidents=incidents,
+        series=series,
+    )  # fmt: skip
+
+
+def _probed(
+    store: Store, name: str, until: int | None
+) -> tuple[dict[str, dict[str, Any]], dict[str, Any], JobSeries]:
+    """By container and in sum over the last minutes; over time in the last hour."""
+    if until is None:
+        return {}, {}, JobSeries([], [], [], [])
+    values = {"job": name, "since": until - _RECENT_S, "until": until}
+    ends = {row["node_id"]: row for row in store.rows(_ENDS, values)}
+    (total,) = store.rows(_TOTAL, values)
+    points = store.rows(_SERIES, {**values, "since": until - _SERIES_S})
+    series = JobSeries(
+        [int(row["at"]) for row in points],
+        [int(row["all_sent"]) for row in points],
+        [_share(row) for row in points],
+        [finite(row["p50"]) for row in points],
+    )
+    return ends, total, series
+
+
+def _share(row: dict[str, Any]) -> float | None:
+    sent = int(row["all_sent"])
+    return int(row["all_lost"]) / sent if sent else None
+
+
+def _containers(
+    rows: list[dict[str, Any]], ends: dict[str, dict[str, Any]]
+) -> list[JobContainer]:
+    """Those that lose most first, then the slowest."""
+    rtts = {name: finite(row["p50"]) for name, row in ends.items()}
+    known = [rtt for row in rows if (rtt := rtts.get(row["node_id"]))]
+    usual = median(known) if known else None
+    found = []
+    for row in rows:
+        end, rtt = ends.get(row["node_id"], {}), rtts.get(row["node_id"])
+        found.append(JobContainer(
+            node_id=row["node_id"], node_sn=row["host"], state=row["phase"],
+            rnics=list(row["ports"]), sent=int(end.get("all_sent", 0)),
+            lost=int(end.get("all_lost", 0)), rtt_us=rtt,
+            slowness=round(rtt / usual, 2) if rtt and usual else None,
+        ))  # fmt: skip
+    found.sort(key=lambda each: (
+        each.state == "gone", -round(each.lost / max(each.sent, 1), 3), -(each.slowness or 0),
+        each.node_id,
+    ))  # fmt: skip
+    return found
+
+
+def _incident(document: str) -> JobIncident:
+    each = decode_incident(document.encode())
+    return JobIncident(
+        incident_id=each.incident_id, component=each.component, kind=each.kind,
+        symptom=each.symptom, severity=each.severity, state=each.state, opened_at=each.opened_at,
+        closed_at=each.closed_at, text=str(each.evidence.get("text", "")),
+    )  # fmt: skip
