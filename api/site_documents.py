@@ -117,7 +117,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
                incident: agent_down, host_down, agent_starved, clock_skewed
     last       newest heartbeat (RFC 3339, the agent's clock)
     cpu_steal, scheduling_delay_us  largest of its newest minute
-    behind_ms  from the agent's clock to the broker's on arrival, the least of its newest minute
+    clock_ms   how far its clock is behind those of the fabric's other agents (their median), by
+               when its heartbeats arrive [ms]; negative: ahead
     """
 
     fabric: str
@@ -130,7 +131,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     started: str | None
     cpu_steal: float
     scheduling_delay_us: float
-    behind_ms: int
+    clock_ms: int
     rnics: int
     sent: int
     answered: int
@@ -141,6 +142,7 @@ class FleetView(msgspec.Struct, frozen=True, kw_only=True):
 
     total       agents that match
     states, versions  agents by state and by version, of all that match but the state [count]
+    arrival_s   from the agents' clocks to the broker's on arrival, median [s]; null without any
     newest_age_s  time since the newest heartbeat [s], by the database's clock; null without any
     hosts       hosts of the newest topology documents [count]; null without a document
     silent_hosts  the first of those hosts without any agent; silent_total: how many
@@ -151,6 +153,7 @@ class FleetView(msgspec.Struct, frozen=True, kw_only=True):
     states: dict[str, int]
     versions: dict[str, int]
     newest_age_s: float | None
+    arrival_s: float | None
     hosts: int | None
     silent_hosts: list[str]
     silent_total: int

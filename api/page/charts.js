@@ -62,6 +62,7 @@ function options(measure, series, width) {
     width: Math.max(width, 200), height: HEIGHT,
     tzDate: (seconds) => uPlot.tzDate(new Date(1e3 * seconds), "Etc/UTC"),
     scales: { y: { range: (_, low, high) => [0, Math.max(high * 1.1, measure.name === "loss" ? 1 : 5)] } },
+    padding: [8, 28, 0, 0],
     axes: [{ ...axis, values: (_, marks) => marks.map((each) => clock(each, short ? 19 : 16)), space: short ? 76 : 50 }, { ...axis, size: 64, values: (_, marks) => marks.map(measure.axis) }],
     series: [
       { label: "time", value: (_, raw) => raw === null || raw === undefined ? "–" : `${clock(raw, 19)} UTC` },

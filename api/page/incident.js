@@ -2,6 +2,7 @@
 import { ask } from "/page/ask.js";
 import { chartsOf } from "/page/charts.js";
 import { age, detailOf, element, moment } from "/page/detail.js";
+import { follow } from "/page/shell.js";
 
 const PERIOD_MS = 5000;
 const at = (id) => document.getElementById(id);
@@ -14,18 +15,9 @@ let chart = null;
 const words = (name) => name.replaceAll("_", " ");
 
 async function refresh() {
-  try {
-    const found = await ask(url);
-    const [advice, series] = await Promise.all([ask(`${url}/advice`), ask(`${url}/series`)]);
-    at("warning").hidden = true;
-    draw(found, advice, series);
-    return found.incident.state !== "resolved";
-  } catch (why) {
-    at("warning").textContent = `Not loaded: ${why.message}. Trying again.`;
-    at("warning").hidden = false;
-    if (!drawn) at("headline").textContent = `Incident ${id}`;
-    return true;
-  }
+  if (!drawn) at("headline").textContent = `Incident ${id}`;
+  const [found, advice, series] = await Promise.all([ask(url), ask(`${url}/advice`), ask(`${url}/series`)]);
+  draw(found, advice, series);
 }
 
 function draw(found, advice, series) {
@@ -103,8 +95,5 @@ function command(text) {
   return element("div", { class: "command" }, element("pre", { tabindex: "0" }, code), button);
 }
 
-async function watch() {
-  const goesOn = document.hidden || await refresh();
-  if (goesOn) setTimeout(watch, PERIOD_MS);
-}
-watch();
+at("drawn").href = `/topology?incident=${encodeURIComponent(id)}`;
+follow(refresh, PERIOD_MS);

@@ -1,6 +1,7 @@
 // Loss and round trips between ToRs, pods or hosts. The view is part of the address. Text only, never markup.
 import { ask } from "/page/ask.js";
 import { element } from "/page/detail.js";
+import { follow } from "/page/shell.js";
 
 const PERIOD_MS = 5000;
 const STEP_S = 30;
@@ -18,6 +19,7 @@ const name = (text) => text || "(unnamed)";
 let shown = { names: [], cells: [], side: 1 };
 let until = null; // end of the time that is shown; null: now
 let turn = 0;
+let past = ""; // what was asked about an earlier time and is shown
 
 function readView() {
   const given = new URLSearchParams(location.search);
@@ -39,20 +41,16 @@ function writeView() {
 }
 
 async function refresh() {
-  const mine = ++turn;
   const query = new URLSearchParams({ by: at("by").value, seconds: at("seconds").value });
   if (at("layer").value) query.set("layer", at("layer").value);
   if (until) query.set("until", until.toISOString());
-  try {
-    const answer = await ask(`/api/v1/matrix?${query}`);
-    if (mine !== turn) return;
-    at("warning").hidden = true;
-    draw(answer);
-  } catch (why) {
-    if (mine !== turn) return;
-    at("warning").textContent = `Not loaded: ${why.message}`;
-    at("warning").hidden = false;
-  }
+  const asked = String(query);
+  if (until && asked === past) return; // it does not change
+  const mine = ++turn;
+  const answer = await ask(`/api/v1/matrix?${asked}`);
+  if (mine !== turn) return;
+  past = until ? asked : "";
+  draw(answer);
 }
 
 function draw({ names, cells, patterns, since_s: since, until_s: end }) {
@@ -129,20 +127,19 @@ at("matrix").addEventListener("pointermove", (event) => {
 });
 
 for (const field of FIELDS) {
-  at(field).addEventListener("change", () => { writeView(); refresh(); });
+  at(field).addEventListener("change", () => {
+    writeView();
+    past = "";
+    again();
+  });
 }
 at("ago").addEventListener("input", () => {
   const ago = -Number(at("ago").value);
   until = ago ? new Date(1000 * STEP_S * (Math.floor(Date.now() / 1000 / STEP_S) - ago * Number(at("seconds").value) / STEP_S)) : null;
   writeView();
-  refresh();
+  again();
 });
 at("controls").addEventListener("submit", (event) => event.preventDefault());
 
-async function watch() {
-  if (!document.hidden && !until) await refresh();
-  setTimeout(watch, PERIOD_MS);
-}
 readView();
-if (until) refresh();
-watch();
+const again = follow(refresh, PERIOD_MS);

@@ -2,6 +2,7 @@
 import { ask } from "/page/ask.js";
 import { coverageOf } from "/page/coverage.js";
 import { age, detailOf, element, moment, timeOf } from "/page/detail.js";
+import { showActive } from "/page/shell.js";
 import { SEVERITIES, SIZE, apiUrl, changed, counted, pageUrl, readView } from "/page/view.js";
 
 const PERIOD_MS = 1000;
@@ -111,8 +112,7 @@ const number = (value) => value.toLocaleString("en");
 function drawActive() {
   const found = SEVERITIES.filter((each) => summary.active[each]);
   const key = JSON.stringify(summary.active);
-  const active = found.reduce((sum, each) => sum + summary.active[each], 0);
-  document.title = `${active ? `(${number(active)}) ` : ""}Incidents · SkeletonHunter`;
+  showActive(summary.active);
   if (at("active").dataset.key === key) return;
   at("active").dataset.key = key;
   at("active").replaceChildren(...found.map((each) => element("a", {
@@ -215,7 +215,8 @@ async function fill(cell, id, version) {
   try {
     const found = await ask(`/api/v1/incidents/${encodeURIComponent(id)}`);
     cell.replaceChildren(
-      element("p", {}, element("a", { href: `/incidents/${encodeURIComponent(id)}` }, "Where it is, how it developed, and what to do")),
+      element("p", {}, element("a", { href: `/incidents/${encodeURIComponent(id)}` }, "Where it is, how it developed, and what to do"),
+        " · ", element("a", { href: `/topology?incident=${encodeURIComponent(id)}` }, "In the topology")),
       detailOf(found));
   } catch (why) {
     delete cell.dataset.version;

@@ -75,4 +75,3 @@ def _path_series(times: list[int], rows: list[dict[str, Any]]) -> PathSeries:
         loss.append(int(row["all_lost"]) / probes if row and probes else None)
         rtt.append(finite(row["p50"]) if row else None)
     return PathSeries(sent, loss, rtt)
-

@@ -1,4 +1,4 @@
-"""The pages: incidents at /, one of them, the matrix, and the description of the API at /docs.
+"""The pages: incidents at /, one of them, views of the site, and the API's description at /docs.
 
 FastAPI's own /docs loads Swagger from a CDN, but management networks often have no Internet access,
 and foreign scripts do not belong there. This one is a small script over /openapi.json, which any
@@ -18,13 +18,17 @@ _TYPES: Final = {
 }  # fmt: skip
 _PAGES: Final = {
     "/": "index.html", "/docs": "docs.html", "/incidents/{incident_id}": "incident.html",
-    "/matrix": "matrix.html",
+    "/matrix": "matrix.html", "/topology": "topology.html", "/jobs": "jobs.html",
+    "/jobs/{job}": "job.html", "/fleet": "fleet.html", "/pipeline": "pipeline.html",
 }  # fmt: skip
 _FILES: Final = (
-    "page.css", "views.css", "ask.js", "page.js", "view.js", "coverage.js", "detail.js",
+    "page.css", "views.css", "site.css", "shell.js", "overview.js", "clos.js", "topology.js",
+    "jobs.js", "job.js", "fleet.js", "pipeline.js", "lines.js", "ask.js", "page.js", "view.js", "coverage.js", "detail.js",
     "incident.js", "charts.js", "matrix.js", "docs.js", "icon.svg", "vendor/uplot.js",
     "vendor/uplot.css",
 )  # fmt: skip
+#: Active incidents that an icon counts; so many or more are "9+".
+_MOST_COUNTED: Final = 10
 _HEADERS: Final = {
     # Only files of this folder run or load, whatever the text of an incident contains.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
@@ -42,7 +46,21 @@ def router() -> APIRouter:
     for url, name in (_PAGES | {f"/page/{name}": name for name in _FILES}).items():
         file = _FOLDER / name
         _add(routes, url, file.read_bytes(), _TYPES[file.suffix])
+    for count in range(1, _MOST_COUNTED + 1):
+        _add(routes, f"/page/icon-{count}.svg", _icon(count).encode(), _TYPES[".svg"])
     return routes
+
+
+def _icon(count: int) -> str:
+    """The icon with a number of active incidents; a page's policy allows no image of its own."""
+    text = str(count) if count < _MOST_COUNTED else f"{count - 1}+"
+    size = 11 if len(text) == 1 else 9
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">'
+        '<rect width="16" height="16" rx="4" fill="#b42318"/><text x="8" y="12" fill="#fff"'
+        f' font-family="sans-serif" font-weight="700" font-size="{size}" text-anchor="middle">'
+        f"{text}</text></svg>"
+    )
 
 
 def _add(routes: APIRouter, url: str, content: bytes, media_type: str) -> None:

@@ -1,4 +1,4 @@
-"""Documents about the site -> rows: topology, placement, heartbeats. Pure; BadMessage as in rows."""
+"""Topology, placement and heartbeats -> rows. Pure; BadMessage as in ``streams.sink.rows``."""
 
 from __future__ import annotations
 

@@ -54,7 +54,10 @@ def server(engine: Store) -> Iterator[httpx.Client]:
 @pytest.fixture
 def store(engine: Store) -> Store:
     """Migrated and empty."""
-    for table in ("incidents", "path_windows", "coverage", "anomalies"):
+    for table in (
+        "incidents", "path_windows", "coverage", "anomalies", "topology_components", "placement",
+        "heartbeats", "pings", "dead_letters",
+    ):  # fmt: skip
         engine.execute(f"TRUNCATE TABLE {table}")
     return engine
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -63,17 +64,30 @@ def fleet(store: Store, wanted: FleetFilters) -> FleetView:
     for row in rows:
         fabric = row["fabric"]
         newest_ms[fabric] = max(newest_ms.get(fabric, 0), int(row["last_ms"]))
+    usual_ms = {
+        fabric: median(int(row["behind"]) for row in rows if row["fabric"] == fabric)
+        for fabric in newest_ms
+    }
     trouble = _trouble(store)
     agents = [
-        _agent(row, newest_ms[row["fabric"]], trouble.get((row["fabric"], row["node_sn"])))
+        _agent(
+            row, newest_ms[row["fabric"]], usual_ms[row["fabric"]],
+            trouble.get((row["fabric"], row["node_sn"])),
+        )
         for row in rows
-    ]
+    ]  # fmt: skip
     text = wanted.text.strip().lower()
     found = [each for each in agents if text in _text(each)]
     matching = [each for each in found if not wanted.state or each.state in wanted.state]
     order = {state: place for place, state in enumerate((*STATES[2:], *STATES[1::-1]))}
     matching.sort(
-        key=lambda each: (order[each.state], -each.cpu_steal, each.fabric, each.node_sn, each.scope)
+        key=lambda each: (
+            order[each.state],
+            -int(10 * each.cpu_steal),
+            each.fabric,
+            each.node_sn,
+            each.scope,
+        )
     )
     hosts = [(row["fabric"], row["name"]) for row in store.rows(_HOSTS, {"most": _MOST_AGENTS})]
     without = sorted({*hosts} - {(each.fabric, each.node_sn) for each in agents})
@@ -83,6 +97,7 @@ def fleet(store: Store, wanted: FleetFilters) -> FleetView:
         agents=matching[: wanted.limit], total=len(matching),
         states=_count(each.state for each in found),
         versions=_count(each.version or "unknown" for each in found),
+        arrival_s=median(usual_ms.values()) / 1000 if usual_ms else None,
         newest_age_s=max(age_ms, 0) / 1000 if newest_ms else None,
         hosts=len(hosts) if hosts else None,
         silent_hosts=[name for _, name in without[:_MOST_NAMES]], silent_total=len(without),
@@ -98,7 +113,9 @@ def _trouble(store: Store) -> dict[tuple[str, str], tuple[str, str]]:
     }
 
 
-def _agent(row: dict[str, Any], newest_ms: int, trouble: tuple[str, str] | None) -> Agent:
+def _agent(
+    row: dict[str, Any], newest_ms: int, usual_ms: float, trouble: tuple[str, str] | None
+) -> Agent:
     last_ms, started_s = int(row["last_ms"]), int(row["started_s"])
     silent = last_ms < newest_ms - _SILENT_MS
     return Agent(
@@ -108,7 +125,8 @@ def _agent(row: dict[str, Any], newest_ms: int, trouble: tuple[str, str] | None)
         last=rfc3339_of_ms(last_ms),
         started=rfc3339_of_ms(1000 * started_s) if started_s else None,
         cpu_steal=round(float(row["steal"]), 4),
-        scheduling_delay_us=round(float(row["delay"]), 1), behind_ms=int(row["behind"]),
+        scheduling_delay_us=round(float(row["delay"]), 1),
+        clock_ms=round(int(row["behind"]) - usual_ms),
         rnics=int(row["ports"]), sent=int(row["all_sent"]), answered=int(row["all_answered"]),
     )  # fmt: skip
 

@@ -16,7 +16,7 @@ from schemas.documents.incident import Incident
 from schemas.documents.times import seconds_of
 
 #: Paths of each sort that are drawn, and among how many they are chosen: traced ones first.
-_DRAWN: Final = 24
+_DRAWN: Final = 16
 _CHOSEN: Final = 96
 _AFTER_S: Final = 120
 #: Agents trace a five-tuple now and then: the route is looked for so long around the beginning.
@@ -87,9 +87,7 @@ def _path(row: dict[str, Any], route: list[str] | None) -> DrawnPath:
     )  # fmt: skip
 
 
-def _routes(
-    store: Store, fabric: str, rows: list[dict[str, Any]], at: int
-) -> dict[int, list[str]]:
+def _routes(store: Store, fabric: str, rows: list[dict[str, Any]], at: int) -> dict[int, list[str]]:
     """path_id -> hops, of paths whose own five-tuple was traced along or back."""
     if not rows:
         return {}

@@ -31,9 +31,7 @@ def verdict(
     if network:
         return Verdict(answer="yes", text=f"Yes: {_named(network)}.")
     if active:
-        return Verdict(
-            answer="no", text=f"No: {_named(active)}, which is no fault of the network."
-        )
+        return Verdict(answer="no", text=f"No: {_named(active)}, which is no fault of the network.")
     sent = int(total.get("all_sent", 0) or 0)
     if not sent or as_of is None:
         return Verdict(
@@ -63,7 +61,8 @@ def verdict(
         )
     past = next((each for each in incidents if each.kind not in _NOT_NETWORK), None)
     before = (
-        f" It was before: {past.component} until {(past.closed_at or '')[11:19]} UTC." if past
+        f" It was before: {past.component} until {(past.closed_at or '')[11:19]} UTC."
+        if past
         else ""
     )
     return Verdict(

@@ -46,12 +46,8 @@ _OF_JOB: Final = (
     f"SELECT * FROM {_CONTAINERS} WHERE work = {{job:String}}"  # noqa: S608  # fixed
     " ORDER BY phase = 'gone', fabric, node_id LIMIT {most:UInt32}"
 )
-_COUNT: Final = (
-    f"SELECT count() AS n FROM {_CONTAINERS} WHERE work = {{job:String}}"  # noqa: S608  # fixed
-)
-_IDS: Final = (
-    f"SELECT fabric, node_id FROM {_CONTAINERS} WHERE work = {{job:String}}"  # noqa: S608  # fixed
-)
+_COUNT: Final = f"SELECT count() AS n FROM {_CONTAINERS} WHERE work = {{job:String}}"  # noqa: S608  # fixed
+_IDS: Final = f"SELECT fabric, node_id FROM {_CONTAINERS} WHERE work = {{job:String}}"  # noqa: S608  # fixed
 #: Windows that were written twice count twice: shares and medians are the same.
 _PATHS: Final = (
     f"FROM path_windows AS w WHERE ((fabric, src_node_id) IN ({_IDS})"
@@ -88,9 +84,7 @@ def jobs(store: Store) -> JobList:
         counts = active.setdefault((row["work"], row["fabric"]), {})
         counts[row["severity"]] = int(row["n"])
     placed = {(row["work"], row["fabric"]): row for row in store.rows(_LIST)}
-    lines = [
-        _line(key, placed.get(key, {}), active.get(key, {})) for key in {*placed, *active}
-    ]
+    lines = [_line(key, placed.get(key, {}), active.get(key, {})) for key in {*placed, *active}]
     lines.sort(key=lambda line: (min(line.active, default="P9"), line.job, line.fabric))
     return JobList(lines[:_MOST_JOBS], len(lines))
 
@@ -107,9 +101,7 @@ def _line(key: tuple[str, str], row: dict[str, Any], active: dict[str, int]) -> 
 def job(store: Store, name: str) -> JobView | None:
     """One job; None when neither a container nor an incident names it."""
     rows = store.rows(_OF_JOB, {"job": name, "most": _MOST_CONTAINERS})
-    incidents = [
-        _incident(row["document"]) for row in store.rows(_INCIDENTS, {"job": name})
-    ]
+    incidents = [_incident(row["document"]) for row in store.rows(_INCIDENTS, {"job": name})]
     if not rows and not incidents:
         return None
     (count,) = store.rows(_COUNT, {"job": name})
@@ -153,9 +145,7 @@ def _share(row: dict[str, Any]) -> float | None:
     return int(row["all_lost"]) / sent if sent else None
 
 
-def _containers(
-    rows: list[dict[str, Any]], ends: dict[str, dict[str, Any]]
-) -> list[JobContainer]:
+def _containers(rows: list[dict[str, Any]], ends: dict[str, dict[str, Any]]) -> list[JobContainer]:
     """Those that lose most first, then the slowest."""
     rtts = {name: finite(row["p50"]) for name, row in ends.items()}
     known = [rtt for row in rows if (rtt := rtts.get(row["node_id"]))]

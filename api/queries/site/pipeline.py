@@ -27,7 +27,7 @@ _PROGRESS: Final = (
     " FROM path_windows WHERE ingested_at > now() - 3600 GROUP BY fabric ORDER BY fabric LIMIT 64"
 )
 _RATES: Final = (
-    "WITH (SELECT toUnixTimestamp(max(window_end)) FROM path_windows"
+    "WITH (SELECT toUnixTimestamp(max(window_end)) FROM path_windows"  # noqa: S608  # fixed
     " WHERE ingested_at > now() - 3600) AS newest"
     " SELECT toUnixTimestamp(toStartOfMinute(window_start)) AS at, sum(w.records) AS all_records,"
     " sum(w.sent) AS all_sent FROM path_windows AS w WHERE ingested_at > now() - 7200"

@@ -1,0 +1,339 @@
+"""Topology, jobs, fleet and pipeline in a real browser, and what holds of every view."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pyarrow as pa
+import pytest
+from builders.api_service import Put
+from builders.monitoring.path_windows import window
+from builders.monitoring.small_site import (
+    SITE,
+    beat,
+    put_heartbeats,
+    put_placement,
+    put_route,
+    put_topology,
+)
+from builders.schemas.incidents import INCIDENT, NIC, RESOLVED
+from builders.streams.sink_messages import COVERAGE
+
+from schemas.documents.coverage import encode as encode_coverage
+from schemas.documents.times import seconds_of
+from schemas.documents.topology import Host, Rnic, Switch, Topology
+from store.client import Store
+from streams.sink import rows as sink_rows
+
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+VIEWS = (
+    "/", "/topology", "/topology?incident=AAAA", "/incidents/AAAA", "/matrix", "/jobs", "/jobs/llm",
+    "/fleet", "/pipeline", "/docs",
+)  # fmt: skip
+NOON = int(seconds_of(INCIDENT.opened_at))
+TOR = msgspec.structs.replace(
+    INCIDENT, component="tor:t1", tie_set=["tor:t1", "link:agg:a1|tor:t1"], jobs=["llm"]
+)
+HOSTILE = '<img src=x onerror="window.owned=1">'
+PutWindows = Callable[..., None]
+Open = Callable[..., Any]
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def opened(browser: Any, client: httpx.Client) -> Iterator[Open]:
+    """opened(path, width=..., scheme=...) is a page that must not complain."""
+    complaints: list[str] = []
+    contexts = []
+
+    def visit(path: str, width: int = 1440, scheme: str = "light") -> Any:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=False
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "console",
+            lambda said: complaints.append(said.text) if said.type == "error" else None,
+        )
+        page.goto(str(client.base_url).rstrip("/") + path)
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def site(store: Store, put: Put, put_windows: PutWindows) -> None:
+    """A fabric with an active incident, its paths, a job, agents, coverage and a dead letter."""
+    now = int(time.time()) // 30 * 30
+    put_topology(store)
+    put(TOR)
+    put_placement(store, "c1", "h1")
+    put_placement(store, "c2", "h2")
+    put_heartbeats(store, beat("h1", time.time()), beat("h2", time.time() - 60))
+    store.insert("coverage", sink_rows.coverage(encode_coverage(COVERAGE)))
+    store.execute("INSERT INTO dead_letters (topic, offset, reason) VALUES ('skh.pings', 1, 'bad')")
+    ends = {"src_ip": "10.0.0.1", "dst_ip": "10.0.1.2", "dst_port": 4791}
+    bad = window(NOON + 30, 1, lost=15, src_port=50001, **ends)
+    put_windows(
+        bad, window(NOON + 30, 2, src_port=50002, **ends),
+        *(window(now - ago, path, lost=3) for ago in (30, 60, 90) for path in (1, 2)),
+    )  # fmt: skip
+    store.insert("anomalies", pa.table({
+        "fabric": ["f1"], "path_id": pa.array([1], pa.uint64()), "layer": ["underlay"],
+        "src_node_sn": ["h1"], "incident_id": ["AAAA"],
+    }))  # fmt: skip
+    put_route(store, bad, NOON - 60)
+
+
+def loaded(page: Any) -> None:
+    """Wait until the view has its data."""
+    page.locator("#active a, #connection[data-state=live], #operations h2").first.wait_for()
+    page.wait_for_load_state("load")
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("path", VIEWS)
+def test_axe_finds_nothing_in_light_and_dark(opened: Open, path: str) -> None:
+    for scheme in ("light", "dark"):
+        page = opened(path, scheme=scheme)
+        loaded(page)
+        page.evaluate(AXE.read_text() + "; undefined")
+        options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]}
+        found = page.evaluate("(options) => axe.run(document, options)", options)
+        assert [
+            (each["id"], [node["html"][:160] for node in each["nodes"]])
+            for each in found["violations"]
+        ] == []
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("path", VIEWS)
+@pytest.mark.parametrize("width", [390, 768, 1440])
+def test_no_view_scrolls_sideways(opened: Open, path: str, width: int) -> None:
+    page = opened(path, width)
+    loaded(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("path", VIEWS)
+def test_every_view_leads_to_all_others_and_counts_active_incidents(
+    opened: Open, path: str
+) -> None:
+    page = opened(path)
+    loaded(page)
+    links = page.get_by_role("navigation", name="Views").get_by_role("link")
+    assert links.all_text_contents() == [
+        "Now", "Topology", "Matrix", "Jobs", "Fleet", "Pipeline", "API",
+    ]  # fmt: skip
+    if path != "/docs":
+        page.locator("link[rel=icon][href='/page/icon-1.svg']").wait_for(state="attached")
+        assert page.title().startswith("(1) ")
+
+
+@pytest.mark.usefixtures("site")
+def test_the_list_has_the_site_at_a_glance(opened: Open) -> None:
+    strip = opened("/").locator("#strip")
+    strip.get_by_text("✕ 1 incident active").wait_for()
+    strip.get_by_text("! 1 of 2 agents in trouble").wait_for()
+    strip.get_by_text("! 638 of 640 covered").wait_for()
+    strip.get_by_text("✓ Measurements come in").wait_for()
+
+
+# --- topology ----------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("site")
+def test_the_topology_follows_incidents_without_a_reload(opened: Open, put: Put) -> None:
+    page = opened("/topology")
+    page.locator("#out", has_text="tor:t1: loss").wait_for()
+    put(msgspec.structs.replace(NIC, fabric="f1", incident_id="BBBB", state="open"))
+    page.locator("#out", has_text="rnic:10.0.0.1: unconnectivity").wait_for()
+    page.locator("#summary", has_text="2 active incidents").wait_for()
+    put(msgspec.structs.replace(RESOLVED, component="tor:t1"))
+    page.locator("#summary", has_text="1 active incident.").wait_for()
+
+
+@pytest.mark.usefixtures("site")
+def test_arrow_keys_move_between_components_and_say_what_each_is(opened: Open) -> None:
+    page = opened("/topology")
+    page.locator("#out", has_text="tor:t1").wait_for()
+    drawing = page.get_by_role("application")
+    drawing.focus()
+    said = page.locator("#component")
+    for key, text in (
+        ("ArrowDown", "spine:s1"), ("ArrowDown", "agg:a"), ("ArrowLeft", "agg:a1"),
+        ("ArrowDown", "tor:t1: incident tor:t1, loss"), ("ArrowDown", "rnic:10.0.0.1, 10 % of"),
+        ("ArrowRight", "rnic:10.0.1.2"),
+    ):  # fmt: skip
+        page.keyboard.press(key)
+        said.get_by_text(text).wait_for()
+    assert "component=rnic%3A10.0.1.2" in page.url
+    page.locator("#facts dd", has_text="t2").first.wait_for()
+
+
+@pytest.mark.usefixtures("site")
+def test_pointing_at_a_switch_shows_its_links_and_incident(opened: Open) -> None:
+    page = opened("/topology")
+    page.get_by_role("button", name="show tor:t1 in the drawing").click()
+    page.locator("#component", has_text="tor:t1: incident tor:t1, loss").wait_for()
+    page.locator("#facts dd", has_text="2: a1, 10.0.0.1").wait_for()
+    page.get_by_role("searchbox", name="Find").fill("agg:a2")
+    page.locator("#component", has_text="agg:a2").wait_for()
+
+
+@pytest.mark.usefixtures("site")
+def test_an_incident_leads_to_its_paths_in_the_topology(opened: Open) -> None:
+    page = opened("/incidents/AAAA")
+    page.get_by_role("link", name="Its bad and good paths in the topology").click()
+    page.get_by_text("Paths: 1 of 1 bad ones, and 1 good ones of the same hosts").wait_for()
+    page.get_by_text("1 bad path; all routes traced").click()
+    page.get_by_text("10.0.0.1 → t1 → a1 → s1 → a2 → t2 → 10.0.1.2").wait_for()
+    page.get_by_text("1 good path; route known of 0 of 1").wait_for()
+    pixels = page.evaluate("""() => {
+      const canvas = document.getElementById("over");
+      const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+      return data.some((value) => value);
+    }""")
+    assert pixels, "the paths are drawn"
+
+
+def test_a_fabric_without_a_document_says_what_is_missing(
+    opened: Open, put_windows: PutWindows
+) -> None:
+    put_windows(window(int(time.time()) // 30 * 30 - 30, 1))
+    page = opened("/topology")
+    page.get_by_text("No topology document of this fabric is stored").wait_for()
+    page.get_by_text("f1: 2 switches, 0 links between them, 2 hosts, 2 rnics").wait_for()
+
+
+def test_2048_rnics_are_drawn_and_wider_than_a_phone_only_inside_their_frame(
+    opened: Open, store: Store
+) -> None:
+    hosts = [
+        Host(
+            f"h{n}", [Rnic(f"10.{n}.{r}.1", r, f"t{n // 16}-{r}") for r in range(8)], f"p{n // 64}"
+        )
+        for n in range(256)
+    ]
+    tors = [Switch(f"t{n}-{r}", "asw", f"p{n // 4}") for n in range(16) for r in range(8)]
+    put_topology(store, Topology(fabric="big", hosts=hosts, switches=tors))
+    page = opened("/topology?component=rnic:10.200.3.1", 390)
+    page.get_by_text("256 hosts, 2,048 rnics").wait_for()
+    page.locator("#component", has_text="rnic:10.200.3.1, no probes").wait_for()
+    frame = page.locator("#frame")
+    assert frame.evaluate("node => node.scrollWidth > node.clientWidth")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("performance.getEntriesByName('topology-draw').length") >= 1
+    assert page.locator("main *").count() < 150, "no element for each rnic"
+
+
+def test_hostile_names_are_text_in_every_view(opened: Open, store: Store, put: Put) -> None:
+    bad = msgspec.structs.replace(
+        SITE, fabric=HOSTILE, containers=[], switches=[Switch(HOSTILE, "asw", HOSTILE)], links=[],
+        hosts=[Host(HOSTILE, [Rnic("10.0.0.1", 0, HOSTILE)], HOSTILE)],
+    )  # fmt: skip
+    put_topology(store, bad)
+    put_placement(store, HOSTILE, HOSTILE, job="job", tenant=HOSTILE, fabric=HOSTILE)
+    put_heartbeats(store, beat(HOSTILE, time.time(), version=HOSTILE, fabric=HOSTILE))
+    put(msgspec.structs.replace(INCIDENT, fabric=HOSTILE, component=f"tor:{HOSTILE}", jobs=["job"]))
+    for path, text in (("/topology", "onerror"), ("/jobs", "onerror"), ("/jobs/job", "onerror"),
+                       ("/fleet", "onerror")):  # fmt: skip
+        page = opened(path)
+        page.locator("main", has_text=text).wait_for()
+        assert page.evaluate("window.owned") is None
+        assert page.locator("main img, main script").count() == 0
+
+
+# --- jobs, fleet, pipeline ---------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("site")
+def test_a_job_is_found_and_says_whether_it_is_the_network(opened: Open, put: Put) -> None:
+    page = opened("/jobs")
+    page.get_by_text("1 job, 1 with active incidents.").wait_for()
+    page.get_by_role("link", name="llm").click()
+    page.get_by_text("Yes: tor:t1 has loss since 12:00:00 UTC.").wait_for()
+    assert page.locator("#charts canvas").count() == 2
+    assert page.locator("#rows tr").count() == 2
+    put(msgspec.structs.replace(RESOLVED, component="tor:t1", jobs=["llm"]))
+    page.get_by_text("Unknown: no incident names a culprit, but probes were lost").wait_for()
+
+
+@pytest.mark.usefixtures("site")
+def test_the_fleet_shows_the_silent_agent_first_and_filters_by_address(opened: Open) -> None:
+    page = opened("/fleet")
+    page.get_by_text("2 agents: 1 silent, 1 active.").wait_for()
+    page.get_by_text("Versions: 1.2 on 2.").wait_for()
+    assert page.locator("#rows tr").first.inner_text().startswith("h2")
+    page.get_by_label("State").select_option("silent")
+    page.get_by_text("1 agent", exact=True).wait_for()
+    assert page.url.endswith("/fleet?state=silent")
+
+
+@pytest.mark.usefixtures("site")
+def test_the_pipeline_says_what_came_in_what_was_lost_and_what_is_not_known(opened: Open) -> None:
+    page = opened("/pipeline")
+    page.locator("#summary", has_text="1 record could not be used in the last day").wait_for()
+    page.locator("#fabrics td", has_text="f1").wait_for()
+    page.locator("#lost td", has_text="bad").wait_for()
+    page.get_by_text("2 figures not known here").click()
+    page.get_by_text("this process has no stream worker").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/topology", "Neither a topology document nor a window of the last hour is stored."),
+        ("/jobs", "No job is known"),
+        ("/fleet", "No heartbeat was stored in the last day"),
+        ("/pipeline", "No dead letter was stored in the last day."),
+    ],
+)
+@pytest.mark.usefixtures("store")
+def test_an_empty_view_says_so(opened: Open, path: str, text: str) -> None:
+    opened(path, 390).get_by_text(text).wait_for()
+
+
+def test_an_unknown_job_is_named(browser: Any, client: httpx.Client) -> None:
+    page = browser.new_page()
+    page.goto(str(client.base_url).rstrip("/") + "/jobs/none")
+    page.get_by_text("no container and no incident names a job 'none'").wait_for()
+    page.close()
+
+
+@pytest.mark.usefixtures("site")
+def test_views_that_are_left_leave_no_stream_and_no_memory_behind(
+    opened: Open, client: httpx.Client, put: Put
+) -> None:
+    page = opened("/topology")
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def listeners_and_nodes() -> tuple[int, int]:
+        session.send("HeapProfiler.collectGarbage")
+        found = session.send("Performance.getMetrics")["metrics"]
+        values = {each["name"]: each["value"] for each in found}
+        return int(values["JSEventListeners"]), int(values["Nodes"])
+
+    page.locator("#out", has_text="tor:t1").wait_for()
+    sizes = []
+    for version in range(2, 26):
+        put(msgspec.structs.replace(TOR, version=version, evidence={"text": f"turn {version}."}))
+        page.locator("#out", has_text=f"turn {version}.").wait_for()
+        sizes.append(listeners_and_nodes())
+    first, last = sizes[3], sizes[-1]
+    assert last[0] <= first[0] + 20, sizes
+    assert last[1] <= first[1] + 200, sizes
