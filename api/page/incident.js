@@ -1,4 +1,5 @@
 // One incident at an address of its own: where it is, why it is believed, what to do. Text only, never markup.
+import { actionsOf } from "/page/actions.js";
 import { ask } from "/page/ask.js";
 import { chartsOf } from "/page/charts.js";
 import { age, detailOf, element, moment } from "/page/detail.js";
@@ -10,6 +11,7 @@ const url = `/api/v1/incidents/${encodeURIComponent(id)}`;
 
 let drawn = ""; // what was last drawn
 let chart = null;
+let showActions = null;
 
 const words = (name) => name.replaceAll("_", " ");
 
@@ -17,6 +19,7 @@ async function refresh() {
   try {
     const found = await ask(url);
     const [advice, series] = await Promise.all([ask(`${url}/advice`), ask(`${url}/series`)]);
+    showActions ??= await actionsOf(at("do"), url, refresh);
     at("warning").hidden = true;
     draw(found, advice, series);
     return found.incident.state !== "resolved";
@@ -37,6 +40,7 @@ function draw(found, advice, series) {
   at("where").replaceChildren(...whereOf(incident, advice.place));
   at("next").replaceChildren(...advice.next_steps.flatMap((entry) => entryOf(entry, incident, advice.next_steps.length)));
   at("facts").replaceChildren(detailOf(found));
+  showActions(found);
   at("json").href = url;
   chart?.destroy();
   chart = chartsOf(at("charts"), series);

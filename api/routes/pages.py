@@ -18,12 +18,12 @@ _TYPES: Final = {
 }  # fmt: skip
 _PAGES: Final = {
     "/": "index.html", "/docs": "docs.html", "/incidents/{incident_id}": "incident.html",
-    "/matrix": "matrix.html",
+    "/matrix": "matrix.html", "/login": "login.html",
 }  # fmt: skip
 _FILES: Final = (
     "page.css", "views.css", "ask.js", "page.js", "view.js", "coverage.js", "detail.js",
-    "incident.js", "charts.js", "matrix.js", "docs.js", "icon.svg", "vendor/uplot.js",
-    "vendor/uplot.css",
+    "incident.js", "actions.js", "charts.js", "matrix.js", "docs.js", "login.js", "icon.svg",
+    "vendor/uplot.js", "vendor/uplot.css",
 )  # fmt: skip
 _HEADERS: Final = {
     # Only files of this folder run or load, whatever the text of an incident contains.

@@ -54,7 +54,7 @@ def server(engine: Store) -> Iterator[httpx.Client]:
 @pytest.fixture
 def store(engine: Store) -> Store:
     """Migrated and empty."""
-    for table in ("incidents", "path_windows", "coverage", "anomalies"):
+    for table in ("incidents", "incident_actions", "path_windows", "coverage", "anomalies"):
         engine.execute(f"TRUNCATE TABLE {table}")
     return engine
 
