@@ -22,13 +22,18 @@ from api.answers.problems import http_error, internal_error, invalid_request, un
 from api.incident_feed import IncidentFeed
 from api.middleware import HostCheck, SecurityHeaders
 from api.monitoring import Monitoring, Ready
+from api.paths import routes as paths
+from api.paths.documents import ComponentDetail, ComponentList, PathDetail, PathList, PingList
 from api.queries.database import Database, DatabaseError, LimitableStore
 from api.routes import coverage, health, incidents, matrix, pages, stream
 from schemas.metrics import Source
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 #: Documents of the parts that have a folder of their own, for the OpenAPI document.
-_DOCUMENTS: Final = (Action, ActionList, Feedback, session.Session)
+_DOCUMENTS: Final = (
+    Action, ActionList, Feedback, session.Session, PathList, PathDetail, PingList, ComponentList,
+    ComponentDetail,
+)  # fmt: skip
 
 
 def create_app(
@@ -73,6 +78,7 @@ def create_app(
     app.include_router(incidents.router(database))
     app.include_router(coverage.router(database))
     app.include_router(matrix.router(database))
+    app.include_router(paths.router(database))
     feed = IncidentFeed(database)
     app.include_router(stream.router(feed))
     app.state.end_streams = feed.close
