@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from fastapi import FastAPI, Request, Response
-from fastapi.openapi.utils import get_openapi
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 
-from api.documents import Problem, answer, json_schemas
+from api.access import session
+from api.access.guard import BODY_BYTES, Guard
+from api.access.rate_limit import Rate
+from api.access.tokens import Tokens
+from api.actions import routes as actions
+from api.actions.documents import Action, ActionList, Feedback
+from api.answers.methods import Options
+from api.answers.openapi import document
+from api.answers.problems import http_error, internal_error, invalid_request, unavailable
 from api.incident_feed import IncidentFeed
 from api.middleware import HostCheck, SecurityHeaders
 from api.monitoring import Monitoring, Ready
-from api.queries.database import Database, DatabaseError, Store
+from api.paths import routes as paths
+from api.paths.documents import ComponentDetail, ComponentList, PathDetail, PathList, PingList
+from api.queries.database import Database, DatabaseError, LimitableStore
 from api.routes import coverage, health, incidents, matrix, pages, site, stream
-from api.routes.monitoring_app import internal_error
 from schemas.metrics import Source
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+#: Documents of the parts that have a folder of their own, for the OpenAPI document.
+_DOCUMENTS: Final = (
+    Action, ActionList, Feedback, session.Session, PathList, PathDetail, PingList, ComponentList,
+    ComponentDetail,
+)  # fmt: skip
 
 
 def create_app(
-    store: Store | Database,
+    store: LimitableStore | Database,
     *,
     counters: Sequence[Source] = (),
     ready: Sequence[Ready] = (),
     allowed_hosts: Sequence[str] = LOOPBACK,
+    tokens: Callable[[], Tokens] | None = None,
+    rate: Rate | None = None,
 ) -> FastAPI:
     """The whole service over an open store.
 
@@ -34,6 +52,9 @@ def create_app(
     ready          checks, each called by /readyz: None, or why this process is not ready
     allowed_hosts  values of the Host header that are accepted ("*": any). Loopback only by default,
                    so that no foreign web page can read incidents through a browser on this machine
+    tokens         called for each request; None: anyone who reaches the port reads, and acts on
+                   incidents from this machine only
+    rate           of the requests of one client; None: any
 
     ``app.state.monitoring`` is for ``api.routes.monitoring_app``, the same URLs on their own port;
     ``app.state.end_streams()`` is called by the server when it shuts down.
@@ -46,31 +67,33 @@ def create_app(
         docs_url=None,
         redoc_url=None,
     )
+    # The last one added is the outermost, so that refusals have headers too.
+    app.add_middleware(Options, routes=app.routes)
+    app.add_middleware(Guard, tokens=tokens, rate=rate)
     app.add_middleware(HostCheck, allowed=allowed_hosts)
-    app.add_middleware(SecurityHeaders)  # the last one added is the outermost
+    app.add_middleware(SecurityHeaders)
+    app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=4)
+    app.include_router(session.router(tokens), max_body_size=BODY_BYTES)
+    app.include_router(actions.router(database), max_body_size=BODY_BYTES)
     app.include_router(incidents.router(database))
     app.include_router(coverage.router(database))
     app.include_router(matrix.router(database))
     app.include_router(site.router(database, counters))
+    app.include_router(paths.router(database))
     feed = IncidentFeed(database)
     app.include_router(stream.router(feed))
     app.state.end_streams = feed.close
     app.state.monitoring = monitoring = Monitoring(counters, ready, database)
     app.include_router(health.router(monitoring))
     app.include_router(pages.router())
+    app.add_exception_handler(DatabaseError, unavailable)
+    app.add_exception_handler(RequestValidationError, invalid_request)
+    app.add_exception_handler(HTTPException, http_error)
     app.add_exception_handler(Exception, internal_error)
-
-    @app.exception_handler(DatabaseError)
-    async def unavailable(_: Request, why: DatabaseError) -> Response:
-        return answer(Problem(why.public), 503)
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            document = get_openapi(
-                title=app.title, version=app.version, summary=app.summary, routes=app.routes
-            )
-            document.setdefault("components", {}).setdefault("schemas", {}).update(json_schemas())
-            app.openapi_schema = document
+            app.openapi_schema = document(app, _DOCUMENTS)
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]  # the documented way to extend it

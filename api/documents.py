@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
 from starlette.responses import Response
 
 from api import site_documents
+from api.actions.documents import Action, Handling, Timeline
 from api.runbook.steps import Entry
 from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Incident
@@ -30,6 +33,7 @@ class IncidentPage(msgspec.Struct, frozen=True, kw_only=True):
     next      URL of the next page, null on the last
     counts    state -> severity -> incidents that match all filters but state and severity [count]
     explains  incident_id -> incidents that it explains, for the items here that explain any [count]
+    handling  incident_id -> what people did about it, for the items here that have any action
     """
 
     items: list[Incident]
@@ -39,6 +43,7 @@ class IncidentPage(msgspec.Struct, frozen=True, kw_only=True):
     next: str | None
     counts: dict[str, dict[str, int]]
     explains: dict[str, int]
+    handling: dict[str, Handling]
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,11 +138,14 @@ class IncidentDetail(msgspec.Struct, frozen=True, kw_only=True):
 
     versions  every version, oldest first; the last equals ``incident``
     children  incidents whose parent is this one, in their last version
+    actions   what people did about it, oldest first; handling sums that up
     """
 
     incident: Incident
     versions: list[Incident]
     children: list[Incident]
+    handling: Handling
+    actions: list[Action]
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,10 +172,27 @@ class CoverageList(msgspec.Struct, frozen=True):
     items: list[Coverage]
 
 
-class Problem(msgspec.Struct, frozen=True):
-    """Why a request has no result."""
+class FieldError(msgspec.Struct, frozen=True):
+    """What is wrong with one parameter or field; ``loc`` is the way to it."""
+
+    loc: list[str | int]
+    msg: str
+    type: str
+
+
+class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why a request has no result, as RFC 9457 has it.
+
+    detail         one line for people
+    status, title  the HTTP status and its name
+    errors         of an invalid request, each parameter or field
+    """
 
     detail: str
+    errors: list[FieldError] = []
+    status: int = 0
+    title: str = ""
+    type: str = "about:blank"
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -179,8 +204,9 @@ class Health(msgspec.Struct, frozen=True):
 
 _ALL: Final = (
     IncidentPage, IncidentDetail, IncidentAdvice, Series, Summary, CoverageList, Matrix, Problem,
-    Health, *site_documents.ALL,
+    Health, Timeline, *site_documents.ALL,
 )  # fmt: skip
+_PROBLEM: Final = "application/problem+json"
 
 
 def finite(value: float | None) -> float | None:
@@ -190,25 +216,33 @@ def finite(value: float | None) -> float | None:
 
 def answer(document: msgspec.Struct, status: int = 200) -> Response:
     """A document as a response with ``HEADERS``."""
-    return Response(
-        _ENCODER.encode(document),
-        status_code=status,
-        media_type="application/json",
-        headers=HEADERS,
-    )
+    media_type = "application/json"
+    if isinstance(document, Problem):
+        media_type, title = _PROBLEM, HTTPStatus(status).phrase
+        document = msgspec.structs.replace(document, status=status, title=title)
+    return Response(encoded(document), status_code=status, media_type=media_type, headers=HEADERS)
+
+
+def encoded(document: msgspec.Struct) -> bytes:
+    """A document as JSON."""
+    return _ENCODER.encode(document)
 
 
 def described(status: int, document: type[msgspec.Struct]) -> dict[int | str, dict[str, Any]]:
     """The ``responses`` entry of an OpenAPI operation: the document of a status code."""
     text = (document.__doc__ or "").partition("\n")[0]
+    media_type = _PROBLEM if document is Problem else "application/json"
     reference = {"$ref": f"#/components/schemas/{document.__name__}"}
-    return {status: {"description": text, "content": {"application/json": {"schema": reference}}}}
+    return {status: {"description": text, "content": {media_type: {"schema": reference}}}}
 
 
-def json_schemas() -> dict[str, Any]:
-    """JSON Schemas of all documents, for the components of the OpenAPI document."""
+def json_schemas(further: Sequence[type[msgspec.Struct]] = ()) -> dict[str, Any]:
+    """JSON Schemas of all documents, for the components of the OpenAPI document.
+
+    further  documents of the parts of the api that have a folder of their own
+    """
     _, schemas = msgspec.json.schema_components(
-        _ALL,
+        (*_ALL, *further),
         schema_hook=lambda _: {"description": "any JSON"},  # in evidence
         ref_template="#/components/schemas/{name}",
     )

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from api.access.callers import CALLER
 from api.queries.database import Database, DatabaseError, Store
 
 _log: Final = logging.getLogger(__name__)
@@ -40,6 +41,10 @@ _NOW: Final = "SELECT toUnixTimestamp(now()) AS now_s"
 
 class TooManyStreams(Exception):
     """No more streams are served."""
+
+
+class NotForTenants(Exception):
+    """The caller sees some tenants only; one poll serves all streams, and so no such caller."""
 
 
 class _Event(NamedTuple):
@@ -75,12 +80,16 @@ class IncidentFeed:
             _end(queue)
 
     async def open(self, last_event_id: int | None) -> AsyncIterator[bytes]:
-        """A stream of encoded events; raises TooManyStreams or DatabaseError at once.
+        """A stream of encoded events; raises TooManyStreams, NotForTenants or
+        DatabaseError at once.
 
         last_event_id  of the newest event that the client has; None: it wants new ones only
         """
         if len(self._waiting) >= MOST_STREAMS:
             raise TooManyStreams
+        caller = CALLER.get()
+        if caller is not None and caller.tenants:
+            raise NotForTenants
         now_s = await self._database.run(_now_s)
         if last_event_id is None:
             return self._stream(None)

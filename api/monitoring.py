@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from starlette.responses import Response
 
+from api.actions.feedback import verdicts
 from api.documents import HEADERS, Health, Summary, answer
 from api.metrics import render
 from api.queries import incidents
@@ -74,7 +75,8 @@ class Monitoring:
             try:
                 found = await database.run(incidents.summary, database.ready_s)
                 active = await database.run(incidents.active, database.ready_s)
-                gauges = [*_of_summary(found), *_of_incidents(active)]
+                said = await database.run(verdicts, database.ready_s)
+                gauges = [*_of_summary(found), *_of_incidents(active), *_of_verdicts(said)]
             except DatabaseError:
                 gauges = []  # logged by the database; the gauges have a gap
         return [Sample(metrics.API_READY, ready), *gauges]
@@ -88,6 +90,11 @@ def _of_incidents(found: Sequence[Active]) -> Iterator[Sample]:
         )  # fmt: skip
         yield Sample(metrics.API_INCIDENT, 1, labels)
         yield Sample(metrics.API_DETECTED, each.detected_s, (each.incident_id,))
+
+
+def _of_verdicts(found: Mapping[str, int]) -> Iterator[Sample]:
+    for verdict, number in found.items():
+        yield Sample(metrics.API_FEEDBACK, number, (verdict,))
 
 
 def _of_summary(found: Summary) -> Iterator[Sample]:

@@ -8,7 +8,7 @@ little-endian unsigned integer; each port is its own value; the fields are folde
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
 import numpy as np
@@ -108,3 +108,9 @@ def path_ids(batch: pa.RecordBatch) -> U64:
         for name in ("src_port", "dst_port")
     ]
     return fold([*hashes, *ports])
+
+
+def path_id(texts: Sequence[str], src_port: int, dst_port: int) -> int:
+    """The same of one path; texts: the values of ``IDENTITY``, substitutes included."""
+    fields = [*map(_hashes.of, texts), src_port, dst_port]
+    return int(fold([np.array([field], np.uint64) for field in fields])[0])

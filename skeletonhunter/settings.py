@@ -178,6 +178,26 @@ class Settings(BaseSettings):
         description="host names besides loopback under which the API answers, as a JSON array",
         json_schema_extra=_read_by("up", "api"),
     )
+    api_tokens: Path | None = Field(
+        default=None,
+        description="file with the hashes of the API's tokens (`skeletonhunter keys api-token`), "
+        "readable by its owner only; every request of the API then needs one",
+        json_schema_extra=_read_by("up", "api"),
+    )
+    api_without_tokens: Literal["loopback", "read"] = Field(
+        default="loopback",
+        description="loopback: without tokens the API listens on loopback only; read: elsewhere "
+        "too, and anyone who reaches it may read",
+        json_schema_extra=_read_by("up", "api"),
+    )
+    api_rate: float = Field(
+        default=50.0,
+        ge=0,
+        le=100_000,
+        description="requests of the API that one client (a token, else an address) may make in "
+        "the long run; at once four times as many; 0: any",
+        json_schema_extra=_read_by("up", "api", unit="1/s"),
+    )
     health_host: str = Field(
         default="127.0.0.1",
         description="address on which stream, sink, api and controller serve /healthz, /readyz and "

@@ -68,10 +68,21 @@ class Store:
         self._client = client
         self.name = name
 
-    def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Result of a query; values are ``{name:Type}`` parameters, never part of the text."""
+    def rows(
+        self,
+        sql: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        settings: Mapping[str, Any] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Result of a query; values are ``{name:Type}`` parameters, never part of the text.
+
+        settings  of ClickHouse, for this query
+        """
+        limits = dict(settings) if settings else None
         with self._translated_errors():
-            return list(self._client.query(sql, parameters=_bound(parameters)).named_results())
+            found = self._client.query(sql, parameters=_bound(parameters), settings=limits)
+            return list(found.named_results())
 
     def execute(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
         """Run a statement without a result."""

@@ -3,8 +3,22 @@
 const PATIENCE_MS = 8000;
 
 export async function ask(url) {
-  const response = await fetch(url, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
+  return answerOf(await fetch(url, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) }));
+}
+
+// A change; a key makes its repetition harmless.
+export async function send(url, body, key = crypto.getRandomValues(new Uint32Array(4)).join("-")) {
+  return answerOf(await fetch(url, {
+    method: "POST", body: JSON.stringify(body), signal: AbortSignal.timeout(PATIENCE_MS),
+    headers: { "Content-Type": "application/json", "Idempotency-Key": key },
+  }));
+}
+
+async function answerOf(response) {
   const answer = await response.json().catch(() => ({}));
+  if (response.status === 401 && location.pathname !== "/login") {
+    location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+  }
   if (!response.ok) throw new Error(answer.detail || `the server answered ${response.status}`);
   return answer;
 }

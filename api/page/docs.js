@@ -21,7 +21,7 @@ function table(names, rows) {
 
 const bounds = ({ default: value }) => [undefined, null, ""].includes(value) || value.length === 0 ? "" : `default ${value}`;
 
-function operation(path, { summary, parameters = [], responses }) {
+function operation(path, method, { summary, parameters = [], responses }) {
   const rows = parameters.map((each) => [
     element("code", {}, each.name), typeOf(each.schema),
     [each.description || "", each.required ? "required" : bounds(each.schema)].filter(Boolean).join("; "),
@@ -29,24 +29,24 @@ function operation(path, { summary, parameters = [], responses }) {
   const answers = Object.entries(responses).map(([status, each]) => [
     status, typeOf(Object.values(each.content || {})[0]?.schema), each.description,
   ]);
-  const name = path.includes("{") ? path : element("a", { href: path }, path);
-  return element("section", {}, element("h2", {}, "GET ", element("code", {}, name)),
+  const name = method !== "get" || path.includes("{") ? path : element("a", { href: path }, path);
+  return element("section", {}, element("h2", {}, `${method.toUpperCase()} `, element("code", {}, name)),
     element("p", {}, summary || ""),
     rows.length ? table(["Parameter", "Type", "Meaning"], rows) : null,
-    table(["Status", "Document", ""], answers));
+    table(["Status", "Document", "Meaning"], answers));
 }
 
 function documentOf([name, schema]) {
   const rows = Object.entries(schema.properties || {}).map(([field, each]) =>
     [element("code", {}, field), typeOf(each), each.description || ""]);
   return element("section", {}, element("h2", {}, name), element("pre", {}, schema.description || ""),
-    element("details", {}, element("summary", {}, "Fields"), table(["Field", "Type", ""], rows)));
+    element("details", {}, element("summary", {}, "Fields"), table(["Field", "Type", "Meaning"], rows)));
 }
 
 try {
   const api = await (await fetch("/openapi.json")).json();
   main.replaceChildren(
-    ...Object.entries(api.paths).map(([path, methods]) => operation(path, methods.get)),
+    ...Object.entries(api.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, each]) => operation(path, method, each))),
     ...Object.entries(api.components.schemas).map(documentOf));
 } catch (why) {
   main.replaceChildren(`Not loaded: ${why.message}`);

@@ -1,4 +1,5 @@
 // One incident at an address of its own: where it is, why it is believed, what to do. Text only, never markup.
+import { actionsOf } from "/page/actions.js";
 import { ask } from "/page/ask.js";
 import { chartsOf } from "/page/charts.js";
 import { age, detailOf, element, moment } from "/page/detail.js";
@@ -11,12 +12,15 @@ const url = `/api/v1/incidents/${encodeURIComponent(id)}`;
 
 let drawn = ""; // what was last drawn
 let chart = null;
+let showActions = null;
 
 const words = (name) => name.replaceAll("_", " ");
 
 async function refresh() {
   if (!drawn) at("headline").textContent = `Incident ${id}`;
-  const [found, advice, series] = await Promise.all([ask(url), ask(`${url}/advice`), ask(`${url}/series`)]);
+  const found = await ask(url);
+  const [advice, series] = await Promise.all([ask(`${url}/advice`), ask(`${url}/series`)]);
+  showActions ??= await actionsOf(at("do"), url, () => again());
   draw(found, advice, series);
 }
 
@@ -29,6 +33,7 @@ function draw(found, advice, series) {
   at("where").replaceChildren(...whereOf(incident, advice.place));
   at("next").replaceChildren(...advice.next_steps.flatMap((entry) => entryOf(entry, incident, advice.next_steps.length)));
   at("facts").replaceChildren(detailOf(found));
+  showActions(found);
   at("json").href = url;
   chart?.destroy();
   chart = chartsOf(at("charts"), series);
@@ -96,4 +101,4 @@ function command(text) {
 }
 
 at("drawn").href = `/topology?incident=${encodeURIComponent(id)}`;
-follow(refresh, PERIOD_MS);
+const again = follow(refresh, PERIOD_MS);

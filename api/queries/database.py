@@ -12,21 +12,41 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final, Protocol, TypeVar
+
+from api.access.callers import CALLER, Caller, table_filters
 
 T = TypeVar("T")
 _log: Final = logging.getLogger(__name__)
 _LOG_AGAIN_S: Final = 60.0
+_TABLES: Final = (
+    "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine != 'View'"
+)
 _READY: Final = "SELECT incident_id FROM incidents_latest LIMIT 0"
 
 
 class Store(Protocol):
-    """What the api needs of a database; raises ConnectionError when it does not answer."""
+    """What queries need of a database; raises ConnectionError when it does not answer."""
 
     def rows(
         self, sql: str, parameters: Mapping[str, Any] | None = None
+    ) -> list[dict[str, Any]]: ...
+
+    def execute(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None: ...
+
+
+class LimitableStore(Store, Protocol):
+    """What the api needs of a database: statements can have settings of ClickHouse's."""
+
+    def rows(
+        self,
+        sql: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        settings: Mapping[str, Any] | None = None,
     ) -> list[dict[str, Any]]: ...
 
 
@@ -68,7 +88,7 @@ class Database:
 
     def __init__(
         self,
-        store: Store,
+        store: LimitableStore,
         *,
         threads: int = 8,
         waiting: int = 256,
@@ -85,10 +105,14 @@ class Database:
         self._logged = ("", 0.0)
 
     async def run(self, query: Callable[[Store], T], wait_s: float | None = None) -> T:
-        """Result of ``query``, called on a thread; raises DatabaseError within ``wait_s``."""
+        """Result of ``query``, called on a thread; raises DatabaseError within ``wait_s``.
+
+        It sees what the caller of the present request may see (``api.access.callers``).
+        """
         wait_s = self._wait_s if wait_s is None else wait_s
+        caller = CALLER.get()
         try:
-            result = self._data.submit(lambda: query(self._store))
+            result = self._data.submit(lambda: query(self._store.seen_by(caller)))
             return await asyncio.wait_for(asyncio.wrap_future(result), wait_s)
         except TimeoutError:
             why: DatabaseError = DatabaseUnavailable(f"no answer within {wait_s:g} s")
@@ -132,18 +156,41 @@ class Database:
 
 
 class _TypedErrors:
-    """A store that raises DatabaseUnavailable or DatabaseRefused, and nothing else."""
+    """A store that raises DatabaseUnavailable or DatabaseRefused, and nothing else.
 
-    def __init__(self, store: Store) -> None:
+    limits  settings of every query
+    """
+
+    def __init__(self, store: LimitableStore, limits: Mapping[str, Any] | None = None) -> None:
         self._store = store
+        self._limits = {} if limits is None else {"settings": limits}
+
+    def seen_by(self, caller: Caller | None) -> _TypedErrors:
+        """The same, where the caller has a part of the tenants with rows of theirs only."""
+        if caller is None or not caller.tenants:
+            return self
+        tables = [str(row["name"]) for row in self.rows(_TABLES)]
+        return _TypedErrors(
+            self._store, {"additional_table_filters": table_filters(caller, tables)}
+        )
 
     def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        try:
-            return self._store.rows(sql, parameters)
-        except ConnectionError as why:
-            raise DatabaseUnavailable(str(why)) from why
-        except Exception as why:  # a driver may raise anything; the query has no result
-            raise DatabaseRefused(f"{type(why).__name__}: {why}") from why
+        with _typed_errors():
+            return self._store.rows(sql, parameters, **self._limits)
+
+    def execute(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
+        with _typed_errors():
+            self._store.execute(sql, parameters)
+
+
+@contextmanager
+def _typed_errors() -> Iterator[None]:
+    try:
+        yield
+    except ConnectionError as why:
+        raise DatabaseUnavailable(str(why)) from why
+    except Exception as why:  # a driver may raise anything; the query has no result
+        raise DatabaseRefused(f"{type(why).__name__}: {why}") from why
 
 
 class _Pool:

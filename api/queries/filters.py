@@ -6,30 +6,20 @@ The text of every condition is fixed; values are passed as parameters.
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
+from api.actions.documents import Status
+from api.queries.orders import Order
+from api.queries.times import Time
 from schemas.component_ids import KINDS
 from schemas.documents import incident
 
-_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST: Final = datetime(2200, 1, 1, tzinfo=UTC)
-
-
-def storable(time: datetime) -> datetime:
-    """The time limited to 1970..2200, the range of the column."""
-    if time.year <= _FIRST.year:
-        return _FIRST
-    return _LAST if time.year >= _LAST.year else time.astimezone(UTC)
-
-
-_Time = Annotated[AwareDatetime, AfterValidator(storable)]
 _PRINTABLE: Final = r"^[^\x00-\x1f\x7f]+$"
 _Name = Annotated[str, Field(min_length=1, max_length=500, pattern=_PRINTABLE)]
+_Names = list[_Name]
 _Text = Annotated[str, Field(min_length=1, max_length=200, pattern=_PRINTABLE)]
-_EXAMPLE: Final = "2026-01-31T12:00:00Z"
 _ACTIVE: Final = ("open", "ongoing")
 
 #: Children that need no row beside their cause, because it is stored, not resolved before them and
@@ -51,22 +41,25 @@ _TEXT: Final = (
 )
 _FOUND: Final = "multiSearchAllPositionsCaseInsensitiveUTF8"
 _CONDITIONS: Final = {
-    "component": "(component = {component:String} OR has(tie_set, {component:String}))",
+    "component": "(component IN {component:Array(String)}"
+    " OR hasAny(tie_set, {component:Array(String)}))",
     "kind": "kind IN {kind:Array(String)}",
     "state": "state IN {state:Array(String)}",
     "severity": "severity IN {severity:Array(String)}",
     "text": f"NOT has({_FOUND}({_TEXT}, {{text:Array(String)}}), 0)",
-    "job": "has(jobs, {job:String})",
-    "tenant": "has(tenants, {tenant:String})",
-    "fabric": "fabric = {fabric:String}",
+    "symptom": "symptom IN {symptom:Array(String)}",
+    "issue_type": "issue_type IN {issue_type:Array(String)}",
+    "job": "hasAny(jobs, {job:Array(String)})",
+    "tenant": "hasAny(tenants, {tenant:Array(String)})",
+    "fabric": "fabric IN {fabric:Array(String)}",
+    "handling": "(incident_id IN (SELECT incident_id FROM incident_handling"
+    " WHERE status IN {handling:Array(String)}) OR (has({handling:Array(String)}, 'new')"
+    " AND incident_id NOT IN (SELECT incident_id FROM incident_handling)))",
+    "assignee": "incident_id IN (SELECT incident_id FROM incident_handling"
+    " WHERE assignee IN {assignee:Array(String)})",
     "since": "opened_at >= parseDateTime64BestEffort({since:String}, 6, 'UTC')",
     "until": "opened_at < parseDateTime64BestEffort({until:String}, 6, 'UTC')",
 }
-ORDERS: Final = {
-    "newest": "opened_at DESC, incident_id",
-    "urgent": "state = 'resolved', severity, opened_at DESC, incident_id",
-}
-_Order = Literal["newest", "urgent"]
 
 
 class Filters(BaseModel):
@@ -74,8 +67,11 @@ class Filters(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    component: _Name | None = Field(
-        None, description="Component id such as tor:asw-3-1: the culprit, or in its tie set"
+    component: list[_Name] = Field(
+        [],
+        max_length=50,
+        description="Component id such as tor:asw-3-1: the culprit, or in its tie set; repeat it"
+        " for any of several",
     )
     kind: list[Literal[KINDS]] = Field(  # type: ignore[valid-type]  # the tuple is the single source
         [], max_length=20, description="Kind of the culprit; repeat it for any of several"
@@ -91,15 +87,19 @@ class Filters(BaseModel):
         description="Words that must all occur, in any case, in the component, tie set, symptom,"
         " issue type, state, severity, layer, fabric, id, jobs, tenants or explanation",
     )
-    job: _Name | None = Field(None, description="A training job that is affected")
-    tenant: _Name | None = Field(None, description="A tenant that is affected")
-    fabric: _Name | None = None
-    since: _Time | None = Field(
-        None, description="opened_at at or after this time, RFC 3339 with zone", examples=[_EXAMPLE]
+    symptom: list[incident.Symptom] = Field([], max_length=20)
+    issue_type: _Names = Field([], max_length=50, description="As stated, such as rnic_port_down")
+    job: _Names = Field([], max_length=50, description="A training job that is affected")
+    tenant: _Names = Field([], max_length=50, description="A tenant that is affected")
+    fabric: _Names = Field([], max_length=50)
+    handling: list[Status] = Field(
+        [], max_length=3, description="What people made of it; new: acknowledged by no one"
     )
-    until: _Time | None = Field(
-        None, description="opened_at before this time, RFC 3339 with zone", examples=[_EXAMPLE]
+    assignee: _Names = Field([], max_length=50, description="Who takes care of it")
+    since: Time | None = Field(
+        None, description="opened_at at or after this time: RFC 3339 with zone, or -15m, -6h, -7d"
     )
+    until: Time | None = Field(None, description="opened_at before this time, in the same forms")
     include_children: bool = Field(
         False, description="Also incidents that another incident explains"
     )
@@ -108,11 +108,20 @@ class Filters(BaseModel):
         description="Also those of them whose cause is not stored, is resolved while they are not,"
         " or is less severe",
     )
-    order: _Order = Field(
-        "newest", description="urgent: active before resolved, then by severity, then newest"
+    order: Order = Field(
+        "newest",
+        description="newest and oldest: by opened_at; updated: the latest change first; urgent:"
+        " active before resolved, then by severity, then newest",
     )
     limit: int = Field(50, ge=1, le=500)
     offset: int = Field(0, ge=0, le=1_000_000)
+    cursor: str | None = Field(
+        None,
+        max_length=1000,
+        pattern="^[A-Za-z0-9_-]+$",
+        description="Of an earlier answer: what comes after its last incident, also while"
+        " incidents are added. The filters and the order must be the same",
+    )
 
     def where(self, without: Collection[str] = ()) -> tuple[str, dict[str, Any]]:
         """Condition over incidents_latest, and its parameters; some filters may be left out."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from api.documents import IncidentDetail, Summary
+from api.documents import Summary
 from api.queries.database import Store
-from api.queries.filters import LISTED, ORDERS
+from api.queries.filters import LISTED
+from api.queries.orders import ORDERS, after, cursor
 from schemas.documents.incident import Incident, decode_incident
 
 if TYPE_CHECKING:
@@ -22,15 +23,17 @@ class Found(NamedTuple):
 
     counts    state -> severity -> incidents that match all filters but these two [count]
     explains  incident_id -> incidents that it explains, where any [count]
+    next      cursor of what comes after them; None: nothing
     """
 
     items: list[Incident]
     counts: dict[str, dict[str, int]]
     explains: dict[str, int]
+    next: str | None
 
 
 def find(store: Store, filters: Filters) -> Found:
-    """The incidents that match, in the requested order, each in its last version."""
+    """The incidents that match, in their order, each in its last version; raises BadCursor."""
     facets, values = filters.where(without=("state", "severity"))
     counted = store.rows(
         f"SELECT state, severity, count() AS n FROM incidents_latest WHERE {facets}"  # noqa: S608  # fixed fragments
@@ -41,6 +44,9 @@ def find(store: Store, filters: Filters) -> Found:
     for row in counted:
         counts.setdefault(row["state"], {})[row["severity"]] = int(row["n"])
     where, values = filters.where()
+    if filters.cursor is not None:
+        behind, place = after(filters.order, filters.cursor)
+        where, values = f"{where} AND {behind}", {**values, **place}
     order = ORDERS[filters.order]
     # Documents are long: read them for this page only, do not sort all of them.
     page = (
@@ -50,10 +56,11 @@ def find(store: Store, filters: Filters) -> Found:
     rows = store.rows(
         f"SELECT document FROM incidents FINAL WHERE (incident_id, version) IN ({page})"  # noqa: S608  # as above
         f" ORDER BY {order}",
-        {**values, "limit": filters.limit, "offset": filters.offset},
+        {**values, "limit": filters.limit + 1, "offset": filters.offset},
     )
-    items = _documents(rows)
-    return Found(items, counts, _explains(store, items))
+    items = _documents(rows[: filters.limit])
+    more = cursor(filters.order, items[-1]) if len(rows) > filters.limit else None
+    return Found(items, counts, _explains(store, items), more)
 
 
 def _explains(store: Store, items: list[Incident]) -> dict[str, int]:
@@ -68,7 +75,14 @@ def _explains(store: Store, items: list[Incident]) -> dict[str, int]:
     return {row["parent"]: int(row["n"]) for row in rows}
 
 
-def get(store: Store, incident_id: str) -> IncidentDetail | None:
+class History(NamedTuple):
+    """Versions of an incident, oldest first, and what it explains."""
+
+    versions: list[Incident]
+    children: list[Incident]
+
+
+def get(store: Store, incident_id: str) -> History | None:
     """One incident with its history and children, or None when the id is unknown."""
     wanted = {"id": incident_id}
     versions = _documents(
@@ -84,7 +98,7 @@ def get(store: Store, incident_id: str) -> IncidentDetail | None:
         " WHERE parent = {id:String} ORDER BY opened_at, incident_id LIMIT 1000",
         wanted,
     )
-    return IncidentDetail(incident=versions[-1], versions=versions, children=_documents(children))
+    return History(versions, _documents(children))
 
 
 def latest(store: Store, incident_id: str) -> Incident | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from api.documents import Cell, Matrix
 from api.matrix_patterns import patterns
 from api.queries.database import Store
-from api.queries.filters import storable
+from api.queries.times import Time
 
 By = Literal["tor", "pod", "host"]
 _COLUMN: Final[dict[By, str]] = {"tor": "asw", "pod": "pod", "host": "node_sn"}
@@ -32,10 +32,7 @@ class MatrixFilters(BaseModel):
     fabric: str | None = Field(None, min_length=1, max_length=500, description="The only one")
     layer: Literal["overlay", "underlay"] | None = None
     seconds: int = Field(60, ge=30, le=3600, description="Length of the time that is added up")
-    until: Annotated[AwareDatetime, AfterValidator(storable)] | None = Field(
-        None, description="End of that time; the newest window without it",
-        examples=["2026-01-31T12:00:00Z"],
-    )  # fmt: skip
+    until: Time | None = Field(None, description="End of that time; the newest window without it")
 
 
 class TooManyNames(ValueError):

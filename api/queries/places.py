@@ -61,13 +61,13 @@ def _own_names(component: str) -> dict[str, str]:
     """Kind of place -> name, as the id of a component has them; of a link those of its ends."""
     ends = link_ends(component) if kind_of(component) == "link" else (component,)
     return {
-        _SAME[kind]: _name_of(end)
+        _SAME[kind]: name_of(end)
         for end, kind in ((end, kind_of(end)) for end in ends)
         if kind in _SAME
     }
 
 
-def _name_of(component: str) -> str:
+def name_of(component: str) -> str:
     """The name in an id, as records have it (see ``schemas.component_ids.escaped``)."""
     name = component.partition(":")[2]
     return "" if name == "%00" else name.replace("%7C", "|").replace("%25", "%")

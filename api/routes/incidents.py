@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
+from api.actions import queries as actions
+from api.actions.documents import Handling
+from api.answers.conditional import revalidated
+from api.answers.problems import invalid
 from api.documents import (
     IncidentAdvice,
     IncidentDetail,
@@ -23,6 +27,7 @@ from api.queries import places
 from api.queries import series as path_series
 from api.queries.database import Database, Store
 from api.queries.filters import Filters
+from api.queries.orders import BadCursor
 from api.runbook.steps import next_steps
 
 _BUSY = described(503, Problem)
@@ -40,34 +45,39 @@ def router(database: Database) -> APIRouter:
     )
     async def incidents(request: Request, filters: Annotated[Filters, Query()]) -> Response:
         if filters.since and filters.until and filters.since >= filters.until:
-            raise HTTPException(422, [_error("since", "since must be before until")])
-        found = await database.run(lambda store: queries.find(store, filters))
-        total = filters.count_selected(found.counts)
-        after = filters.offset + len(found.items)
-        more = after < total and found.items
-        url = request.url.include_query_params(offset=after) if more else None
-        return answer(
+            return answer(invalid("query", "since", "since must be before until"), 422)
+        if filters.cursor and filters.offset:
+            return answer(invalid("query", "offset", "give a cursor or an offset"), 422)
+        try:
+            found, done = await database.run(lambda store: _found(store, filters))
+        except BadCursor as why:
+            return answer(invalid("query", "cursor", str(why)), 422)
+        url = request.url.remove_query_params("offset").include_query_params(cursor=found.next)
+        return revalidated(
+            request,
             IncidentPage(
                 items=found.items,
-                total=total,
+                total=filters.count_selected(found.counts),
                 limit=filters.limit,
                 offset=filters.offset,
-                next=f"{url.path}?{url.query}" if url else None,
+                next=f"{url.path}?{url.query}" if found.next else None,
                 counts=found.counts,
                 explains=found.explains,
-            )
+                handling=done,
+            ),
         )
 
     @routes.get(
         "/incidents/{incident_id}",
         response_model=None,
         responses={**described(200, IncidentDetail), **described(404, Problem), **_BUSY},
-        summary="One incident with its history and the incidents that it explains",
+        summary="One incident with its history, the incidents that it explains, and actions on it",
     )
-    async def incident(incident_id: Annotated[str, Path(max_length=100)]) -> Response:
-        return _answer(
-            incident_id, await database.run(lambda store: queries.get(store, incident_id))
-        )
+    async def incident(
+        request: Request, incident_id: Annotated[str, Path(max_length=100)]
+    ) -> Response:
+        found = await database.run(lambda store: _detail(store, incident_id))
+        return _answer(incident_id, None) if found is None else revalidated(request, found)
 
     @routes.get(
         "/incidents/{incident_id}/advice",
@@ -117,6 +127,19 @@ def _answer(incident_id: str, found: msgspec.Struct | None) -> Response:
     return answer(found)
 
 
-def _error(name: str, message: str) -> dict[str, Any]:
-    """One error in the form of FastAPI's own validation errors."""
-    return {"loc": ["query", name], "msg": message, "type": "value_error"}
+def _found(store: Store, filters: Filters) -> tuple[queries.Found, dict[str, Handling]]:
+    found = queries.find(store, filters)
+    return found, actions.handling(store, [each.incident_id for each in found.items])
+
+
+def _detail(store: Store, incident_id: str) -> IncidentDetail | None:
+    found = queries.get(store, incident_id)
+    if found is None:
+        return None
+    return IncidentDetail(
+        incident=found.versions[-1],
+        versions=found.versions,
+        children=found.children,
+        handling=actions.handling(store, [incident_id]).get(incident_id, Handling()),
+        actions=[each.action for each in actions.actions(store, incident_id)],
+    )

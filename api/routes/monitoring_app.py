@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from api.documents import Problem, answer
+from api.answers.problems import http_error, internal_error
 from api.middleware import SecurityHeaders
 from api.monitoring import Monitoring
 
@@ -35,18 +35,3 @@ def monitoring_app(monitoring: Monitoring) -> Starlette:
         middleware=[Middleware(SecurityHeaders)],
         exception_handlers={HTTPException: http_error, Exception: internal_error},
     )
-
-
-async def http_error(_: Request, why: Exception) -> Response:
-    """An unknown route or method, as a document."""
-    assert isinstance(why, HTTPException)  # noqa: S101 — Starlette's signature is wider
-    response = answer(Problem(str(why.detail)), why.status_code)
-    response.headers.update(why.headers or {})
-    return response
-
-
-async def internal_error(_: Request, why: Exception) -> Response:
-    """An internal error: the client learns that there is one, the server logs the details."""
-    response = answer(Problem("internal error; the log of this service has the details"), 500)
-    response.headers["Connection"] = "close"  # uvicorn closes it
-    return response

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Response
 from fastapi.responses import StreamingResponse
 
 from api.documents import HEADERS, Problem, answer, described
-from api.incident_feed import IncidentFeed, TooManyStreams
+from api.incident_feed import IncidentFeed, NotForTenants, TooManyStreams
 
 _EVENTS: Final[dict[int | str, dict[str, Any]]] = {
     200: {
@@ -39,6 +39,8 @@ def router(feed: IncidentFeed) -> APIRouter:
             events = await feed.open(last_event_id)
         except TooManyStreams:
             return answer(Problem("too many streams are open; poll /api/v1/incidents"), 503)
+        except NotForTenants:
+            return answer(Problem("a token of some tenants polls /api/v1/incidents instead"), 403)
         return StreamingResponse(events, media_type="text/event-stream", headers=HEADERS)
 
     return routes

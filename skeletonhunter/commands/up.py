@@ -57,6 +57,7 @@ def _options(
     from schemas.parameters.window_timing import WindowTiming
     from skeletonhunter.arguments import known_strategy, read_topology
     from skeletonhunter.embedded.runtime import RuntimeOptions
+    from skeletonhunter.services.api_access import api_access
     from skeletonhunter.services.controller.service import ControllerOptions
     from skeletonhunter.services.sender_keys import key_ring
 
@@ -78,6 +79,7 @@ def _options(
             feedback=config.controller_feedback,
         ),
         tokens=_tokens(config),
+        api_access=api_access(config),
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from schemas.documents.topology import Topology
 from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 from skeletonhunter.embedded import loopback_agent
 from skeletonhunter.errors import DirectoryInUse
+from skeletonhunter.services.api_access import ApiAccess
 from skeletonhunter.services.controller.service import ControllerOptions, ControllerService
 from skeletonhunter.services.http_app import make_api
 from store import client, migrate
@@ -59,6 +60,7 @@ class RuntimeOptions:
     sender_keys     when given, senders must sign unless ``unsigned_senders``
     controller      options of the controller; its port is replaced too where it is taken
     tokens          of agents and operators; None: those of a file in ``data``
+    api_access      who may use the API
     """
 
     data: Path
@@ -74,6 +76,7 @@ class RuntimeOptions:
     unsigned_senders: bool = False
     controller: ControllerOptions = field(default_factory=ControllerOptions)
     tokens: Callable[[], Tokens] | None = None
+    api_access: ApiAccess = field(default_factory=ApiAccess)
 
 
 class EmbeddedRuntime:
@@ -142,6 +145,7 @@ class EmbeddedRuntime:
         api = make_api(
             api_store, self.sink, self.worker, self.controller.site,
             further=[self.controller.desk.samples], host_names=options.host_names,
+            access=options.api_access,
         )  # fmt: skip
         await self._start_api(api)
         relay = Relay(

@@ -9,6 +9,7 @@ from api.serving import config as server_config
 from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput
 from skeletonhunter.services import health
+from skeletonhunter.services.api_access import api_access
 from skeletonhunter.services.http_app import make_api
 from skeletonhunter.services.lifecycle import stop_signals, until_stopped
 from skeletonhunter.settings import Settings
@@ -16,12 +17,14 @@ from store.client import open_store
 
 
 async def serve(config: Settings, port: int) -> int:
-    """Serve page and API until stopped; raises BadInput when the address cannot be used.
+    """Serve page and API until stopped; raises BadInput when the address or the tokens
+    cannot be used, BadSettings when it would be open by oversight.
 
     port  0: any free one; any free one too when it is taken
     """
+    access = api_access(config)
     store = await asyncio.to_thread(open_store, config.require_clickhouse(), for_reads=True)
-    app = make_api(store, host_names=config.api_names)
+    app = make_api(store, host_names=config.api_names, access=access)
     try:
         listener, moved = listen(config.api_host, port)
     except OSError as why:

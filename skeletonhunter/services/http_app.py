@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from api.app import LOOPBACK, create_app
 from api.monitoring import Monitoring
+from skeletonhunter.services.api_access import ApiAccess
 from streams import counters
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def make_api(
     *,
     further: Sequence[Source] = (),
     host_names: Sequence[str] = (),
+    access: ApiAccess | None = None,
 ) -> FastAPI:
     """The API over a store.
 
@@ -35,6 +37,7 @@ def make_api(
                         their counters, and /readyz asks them
     further     more sources of metrics
     host_names  names besides loopback under which the API answers
+    access      who may use it; None: anyone who reaches it reads, and acts from this machine only
     """
     sources: list[Source] = [*further]
     ready: list[Callable[[], str | None]] = []
@@ -47,7 +50,15 @@ def make_api(
     if site is not None:
         sources.append(site.samples)
         ready.append(site.not_ready)
-    return create_app(store, counters=sources, ready=ready, allowed_hosts=(*LOOPBACK, *host_names))
+    access = access or ApiAccess()
+    return create_app(
+        store,
+        counters=sources,
+        ready=ready,
+        allowed_hosts=(*LOOPBACK, *host_names),
+        tokens=access.tokens,
+        rate=access.rate,
+    )
 
 
 def worker_monitoring(worker: StreamWorker) -> Monitoring:

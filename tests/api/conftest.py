@@ -55,7 +55,8 @@ def server(engine: Store) -> Iterator[httpx.Client]:
 def store(engine: Store) -> Store:
     """Migrated and empty."""
     for table in (
-        "incidents", "path_windows", "coverage", "anomalies", "topology_components", "placement",
+        "incidents", "incident_actions", "path_windows", "coverage", "anomalies",
+        "topology_components", "placement",
         "heartbeats", "pings", "dead_letters",
     ):  # fmt: skip
         engine.execute(f"TRUNCATE TABLE {table}")

@@ -33,7 +33,7 @@ def test_a_hanging_database_is_503_in_bounded_time(hanging: Hanging) -> None:
         for path in ("/api/v1/summary", "/api/v1/incidents", "/api/v1/incidents/A") * 4:
             response = client.get(path, timeout=LONG_S)
             assert response.status_code == 503, path
-            assert response.json() == {"detail": "the database does not answer"}
+            assert response.json()["detail"] == "the database does not answer"
         ready = client.get("/readyz", timeout=LONG_S)
         assert (ready.status_code, ready.json()["status"]) == (503, "not ready")
         assert "skh_api_ready 0.0" in client.get("/metrics", timeout=LONG_S).text.splitlines()

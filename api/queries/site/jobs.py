@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from api.documents import finite
 from api.queries.database import Store
-from api.queries.filters import LISTED, ORDERS
+from api.queries.filters import LISTED
+from api.queries.orders import ORDERS
 from api.queries.site.job_verdict import verdict
 from api.site_documents import JobContainer, JobIncident, JobLine, JobList, JobSeries, JobView
 from schemas.documents.incident import decode_incident

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from api.queries.database import Store
-from api.queries.filters import LISTED, ORDERS
+from api.queries.filters import LISTED
+from api.queries.orders import ORDERS
 from api.site_documents import Marked
 from schemas.component_ids import component, kind_of
 from schemas.documents.incident import Incident, decode_incident

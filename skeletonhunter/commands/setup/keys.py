@@ -1,4 +1,4 @@
-"""``skeletonhunter keys``: what senders sign with, and tokens of the controller."""
+"""``skeletonhunter keys``: what senders sign with, and tokens of the controller and the API."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
     keys = typer.Typer(
         no_args_is_help=True,
         rich_markup_mode=None,
-        help="Keys that senders sign with: master keys and host keys; tokens of the controller.",
+        help="Keys that senders sign with (of hosts, master keys); tokens of controller and API.",
     )
     app.add_typer(keys, name="keys")
 
@@ -99,6 +99,38 @@ def register(app: typer.Typer) -> None:
             text = (_text(tokens) if tokens.exists() else "") + line
             controller_tokens.parse(text, str(tokens))
         except controller_tokens.TokenError as why:
+            raise BadInput(str(why)) from None
+        _replace(tokens, text)
+        typer.echo(new)
+        return 0
+
+    @keys.command(
+        epilog="Example: (umask 077; skeletonhunter keys api-token --tokens api-tokens "
+        "--name alice --role operator > alice.token)"
+    )
+    def api_token(
+        tokens: Annotated[Path, typer.Option(help="The API's file; created if absent.")],
+        name: Annotated[str, typer.Option(help="Who uses it; actions are stored under it.")],
+        role: Annotated[
+            str, typer.Option(help="viewer reads, operator acts, admin acts for others too.")
+        ] = "viewer",
+        tenant: Annotated[
+            list[str] | None, typer.Option(help="See this tenant only; repeatable.")
+        ] = None,
+    ) -> int:
+        """Create a token for the API and print it; the file gets its hash only."""
+        from api.access import tokens as api_tokens
+        from api.access.callers import ROLES, Caller
+
+        known = next((each for each in ROLES if each == role), None)
+        if known is None:
+            raise BadInput(f"--role {role}: choose of {', '.join(ROLES)}")
+        new = api_tokens.new_token()
+        try:
+            line = api_tokens.line(Caller(name, known, tuple(tenant or ())), new)
+            text = (_text(tokens) if tokens.exists() else "") + line
+            api_tokens.parse(text, str(tokens))
+        except api_tokens.TokenError as why:
             raise BadInput(str(why)) from None
         _replace(tokens, text)
         typer.echo(new)

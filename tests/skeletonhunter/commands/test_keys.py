@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from builders.command_line import Command
 
+from api.access.callers import Caller
+from api.access.tokens import TokenFile
 from schemas.signing.keys import HostKey, KeyRing
 
 MASTER = "ab" * 32
@@ -62,3 +64,21 @@ def test_a_ring_that_others_can_read_is_refused_and_not_quoted(
     assert done.code == 2
     assert "chmod 600" in done.error_line
     assert MASTER not in done.err
+
+
+def test_an_api_token_is_printed_once_and_its_file_has_the_hash(
+    command: Command, tmp_path: Path
+) -> None:
+    file = tmp_path / "api-tokens"
+    where = ("--tokens", file, "--name", "alice", "--role", "operator", "--tenant", "blue")
+    token = command("keys", "api-token", *where).out.strip()
+    assert token not in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+    found = TokenFile(file)().caller(token)
+    assert found == Caller("alice", "operator", ("blue",))
+
+
+def test_an_api_token_of_an_unknown_role_is_not_made(command: Command, tmp_path: Path) -> None:
+    done = command("keys", "api-token", "--tokens", tmp_path / "t", "--name", "a", "--role", "root")
+    assert (done.code, "operator" in done.err) == (2, True)
+    assert not (tmp_path / "t").exists()

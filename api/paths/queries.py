@@ -1,0 +1,178 @@
+"""Paths in ClickHouse: summaries, windows, the newest route, raw pings."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Final
+
+from api.paths.documents import (
+    Endpoint,
+    Measured,
+    PathDetail,
+    PathList,
+    PathSummary,
+    PathWindow,
+    PingList,
+    RawPing,
+    Route,
+)
+from api.paths.filters import Order, PathFilters, PingFilters, WindowFilters
+from api.queries.database import Store
+from schemas.documents.times import rfc3339
+from schemas.identity import path_id
+
+_SECOND: Final = 1_000_000_000
+#: Windows of 30 s begin every 5 s; those that begin at second 0 and 30 hold each probe once.
+ONCE: Final = "toUnixTimestamp(window_start) % 30 = 0"
+WITHIN: Final = (
+    "window_start >= toDateTime({since:Int64}) AND window_start < toDateTime({until:Int64})"
+)
+MEASURED: Final = (
+    "sum(w.sent) AS all_sent, sum(w.lost) AS all_lost, min(w.rtt_min_us) AS rtt_min,"
+    " quantile(0.5)(w.rtt_p25_us) AS rtt_p25, quantile(0.5)(w.rtt_p50_us) AS rtt_p50,"
+    " quantile(0.5)(w.rtt_p75_us) AS rtt_p75, max(w.rtt_max_us) AS rtt_max"
+)
+_ENDS: Final = ", ".join(
+    f"any({side}_{column}) AS {side}_{name}"
+    for side in ("src", "dst")
+    for column, name in (
+        ("node_sn", "host"), ("real_ip", "rnic"), ("node_id", "container"), ("ip", "address"),
+        ("port", "portno"), ("asw", "tor"), ("pod", "podname"),
+    )
+)  # fmt: skip
+_SUMMARY: Final = (
+    "w.path_id AS id, any(w.fabric) AS in_fabric, any(w.layer) AS in_layer,"
+    f" any(w.task_type) AS task, {_ENDS}, count() AS windows, {MEASURED}"
+)
+_ORDERS: Final[dict[Order, str]] = {
+    "loss": "all_lost / nullIf(all_sent, 0) DESC NULLS LAST, id",
+    "rtt": "rtt_p50 DESC NULLS LAST, id",
+    "id": "id",
+}
+#: A traceroute may be so much older than the time that is asked for [s].
+_ROUTE_AGE_S: Final = 3600
+_SENT: Final = (
+    "ping_time >= toDateTime64({since:Int64}, 9) AND ping_time < toDateTime64({until:Int64}, 9)"
+)
+_ROUTE: Final = (
+    "SELECT toUnixTimestamp64Nano(ping_time) AS at_ns, route FROM pings"  # noqa: S608  # fixed
+    " WHERE path_id = {id:UInt64} AND task_type = 'TRACEROUTE' AND route NOT IN ('', '[]')"
+    f" AND {_SENT} ORDER BY ping_time DESC LIMIT 1"
+)
+_PINGS: Final = (
+    "SELECT toUnixTimestamp64Nano(ping_time) AS at_ns, dial, sent, lost, latency,"  # noqa: S608  # fixed
+    f" p50_us, p99_us, dscp, judged_as FROM pings_unique WHERE path_id = {{id:UInt64}} AND {_SENT}"
+    " ORDER BY ping_time DESC, task_type LIMIT {limit:UInt32}"
+)
+
+
+def paths(store: Store, wanted: PathFilters) -> PathList:
+    """Paths with windows in the asked time."""
+    where, values = wanted.where()
+    bounds = wanted.bounds_s()
+    lossy = "all_lost > 0" if wanted.lossy else "1"
+    rows = store.rows(
+        f"SELECT *, count() OVER () AS total FROM (SELECT {_SUMMARY}"  # noqa: S608  # fixed fragments
+        f" FROM path_windows_latest AS w WHERE {WITHIN} AND {ONCE} AND {where}"
+        f" GROUP BY id HAVING {lossy})"
+        f" ORDER BY {_ORDERS[wanted.order]} LIMIT {{limit:UInt32}}",
+        {**values, **bounds, "limit": wanted.limit},
+    )
+    return PathList(
+        since_at=rfc3339(bounds["since"] * _SECOND),
+        until_at=rfc3339(bounds["until"] * _SECOND),
+        total=int(rows[0]["total"]) if rows else 0,
+        items=[_summary(row) for row in rows],
+    )
+
+
+def path(store: Store, number: int, wanted: WindowFilters) -> PathDetail | None:
+    """A path with its windows in the asked time; None where it has none."""
+    values = {"id": number, **wanted.bounds_s()}
+    which = f"path_id = {{id:UInt64}} AND {WITHIN}"
+    found = store.rows(
+        f"SELECT {_SUMMARY} FROM path_windows_latest AS w WHERE {which} AND {ONCE} GROUP BY id",  # noqa: S608  # as above
+        values,
+    )
+    if not found:
+        return None
+    windows = store.rows(
+        "SELECT toUnixTimestamp(window_start) AS begin, sum(w.refused) AS all_refused,"  # noqa: S608  # as above
+        f" {MEASURED} FROM path_windows_latest AS w WHERE {which}"
+        f" AND toUnixTimestamp(window_start) % {wanted.step} = 0 GROUP BY begin ORDER BY begin",
+        values,
+    )
+    summary = _summary(found[0])
+    return PathDetail(
+        path=summary,
+        windows=[
+            PathWindow(
+                window_start=rfc3339(int(row["begin"]) * _SECOND),
+                refused=int(row["all_refused"]),
+                measured=measured(row),
+            )
+            for row in windows
+        ],
+        route=_route(store, summary, values["since"] - _ROUTE_AGE_S, values["until"]),
+    )
+
+
+def pings(store: Store, number: int, wanted: PingFilters) -> PingList:
+    """Ping records of a path, newest first."""
+    rows = store.rows(_PINGS, {"id": number, "limit": wanted.limit, **wanted.bounds_s()})
+    return PingList([
+        RawPing(
+            at=rfc3339(int(row["at_ns"])), dial=row["dial"], sent=row["sent"], lost=row["lost"],
+            latency_us=finite(row["latency"]), p50_us=finite(row["p50_us"]),
+            p99_us=finite(row["p99_us"]), dscp=int(row["dscp"]), judged_as=row["judged_as"],
+        )
+        for row in rows
+    ])  # fmt: skip
+
+
+def measured(row: dict[str, Any]) -> Measured:
+    """The columns of ``MEASURED``."""
+    sent, lost = int(row["all_sent"]), int(row["all_lost"])
+    return Measured(
+        sent=sent, lost=lost, loss=round(lost / sent, 6) if sent else None,
+        rtt_min_us=finite(row["rtt_min"]), rtt_p25_us=finite(row["rtt_p25"]),
+        rtt_p50_us=finite(row["rtt_p50"]), rtt_p75_us=finite(row["rtt_p75"]),
+        rtt_max_us=finite(row["rtt_max"]),
+    )  # fmt: skip
+
+
+def finite(value: float | None) -> float | None:
+    """A figure to three digits; None where there is none."""
+    return None if value is None or not math.isfinite(value) else round(float(value), 3)
+
+
+def _summary(row: dict[str, Any]) -> PathSummary:
+    ends = [
+        Endpoint(
+            host=row[f"{side}_host"], rnic=row[f"{side}_rnic"], container=row[f"{side}_container"],
+            ip=row[f"{side}_address"], port=int(row[f"{side}_portno"]), tor=row[f"{side}_tor"],
+            pod=row[f"{side}_podname"],
+        )
+        for side in ("src", "dst")
+    ]  # fmt: skip
+    return PathSummary(
+        path_id=f"{int(row['id']):016x}", fabric=row["in_fabric"], layer=row["in_layer"],
+        task_type=row["task"], src=ends[0], dst=ends[1], windows=int(row["windows"]),
+        measured=measured(row),
+    )  # fmt: skip
+
+
+def _route(store: Store, of: PathSummary, since_s: int, until_s: int) -> Route | None:
+    """The newest route of the five-tuple: its traceroutes have a path id of their own."""
+    traced = path_id(
+        (
+            of.fabric, of.layer, "TRACEROUTE", of.src.container, of.src.ip, of.dst.container,
+            of.dst.ip,
+        ),
+        of.src.port, of.dst.port,
+    )  # fmt: skip
+    rows = store.rows(_ROUTE, {"id": traced, "since": since_s, "until": until_s})
+    if not rows:
+        return None
+    return Route(at=rfc3339(int(rows[0]["at_ns"])), hops=json.loads(rows[0]["route"]))
