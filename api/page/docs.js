@@ -33,14 +33,14 @@ function operation(path, { summary, parameters = [], responses }) {
   return element("section", {}, element("h2", {}, "GET ", element("code", {}, name)),
     element("p", {}, summary || ""),
     rows.length ? table(["Parameter", "Type", "Meaning"], rows) : null,
-    table(["Status", "Document", ""], answers));
+    table(["Status", "Document", "Meaning"], answers));
 }
 
 function documentOf([name, schema]) {
   const rows = Object.entries(schema.properties || {}).map(([field, each]) =>
     [element("code", {}, field), typeOf(each), each.description || ""]);
   return element("section", {}, element("h2", {}, name), element("pre", {}, schema.description || ""),
-    element("details", {}, element("summary", {}, "Fields"), table(["Field", "Type", ""], rows)));
+    element("details", {}, element("summary", {}, "Fields"), table(["Field", "Type", "Meaning"], rows)));
 }
 
 try {
