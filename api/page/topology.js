@@ -174,7 +174,7 @@ function drawComponent(item) {
   if (!item) return say("component", data.rnics.length ? "Point at a component, or move with the arrow keys." : "");
   const { look, incident } = healthOf(item, marks);
   const loss = item.sent ? `, ${percent(item.lost / item.sent)} of ${number(item.sent)} probes lost, median ${micros(item.rtt)}` : item.kind === "rnic" ? ", no probes" : "";
-  const state = incident ? `: ${look === "tie" ? "not told from" : "incident"} ${incident.component}, ${words(incident.symptom)}` : look === "unknown" ? ": crossed by no probe" : "";
+  const state = incident ? `: ${look === "tie" ? "not told from" : "incident"} ${incident.component}, ${words(incident.symptom)}` : look === "unknown" && item.kind !== "rnic" ? ": crossed by no probe" : "";
   say("component", `${item.id}${state}${loss}`);
   const links = linksOf(drawing, item).map(([a, b]) => (a === item ? b : a).name);
   const rows = [["pod", item.pod], ["host", item.host], ["rail", item.kind === "rnic" ? String(item.rail) : ""], ["ToR", item.tor],

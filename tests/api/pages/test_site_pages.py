@@ -190,7 +190,7 @@ def test_pointing_at_a_switch_shows_its_links_and_incident(opened: Open) -> None
     page.get_by_role("button", name="show tor:t1 in the drawing").click()
     page.locator("#component", has_text="tor:t1: incident tor:t1, loss").wait_for()
     page.locator("#facts dd", has_text="2: a1, 10.0.0.1").wait_for()
-    page.get_by_role("searchbox", name="Find").fill("agg:a2")
+    page.get_by_role("combobox", name="Find").fill("agg:a2")
     page.locator("#component", has_text="agg:a2").wait_for()
 
 
