@@ -10,7 +10,6 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from api.actions import queries as actions
 from api.actions.documents import Handling
-from api.answers.conditional import revalidated
 from api.answers.problems import invalid
 from api.documents import (
     IncidentAdvice,
@@ -53,8 +52,7 @@ def router(database: Database) -> APIRouter:
         except BadCursor as why:
             return answer(invalid("query", "cursor", str(why)), 422)
         url = request.url.remove_query_params("offset").include_query_params(cursor=found.next)
-        return revalidated(
-            request,
+        return answer(
             IncidentPage(
                 items=found.items,
                 total=filters.count_selected(found.counts),
@@ -73,11 +71,8 @@ def router(database: Database) -> APIRouter:
         responses={**described(200, IncidentDetail), **described(404, Problem), **_BUSY},
         summary="One incident with its history, the incidents that it explains, and actions on it",
     )
-    async def incident(
-        request: Request, incident_id: Annotated[str, Path(max_length=100)]
-    ) -> Response:
-        found = await database.run(lambda store: _detail(store, incident_id))
-        return _answer(incident_id, None) if found is None else revalidated(request, found)
+    async def incident(incident_id: Annotated[str, Path(max_length=100)]) -> Response:
+        return _answer(incident_id, await database.run(lambda store: _detail(store, incident_id)))
 
     @routes.get(
         "/incidents/{incident_id}/advice",
