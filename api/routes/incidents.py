@@ -9,7 +9,7 @@ import msgspec
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from api.actions import queries as actions
-from api.actions.documents import Handling
+from api.actions.documents import Handling, handling_of
 from api.answers.problems import invalid
 from api.documents import (
     IncidentAdvice,
@@ -131,10 +131,11 @@ def _detail(store: Store, incident_id: str) -> IncidentDetail | None:
     found = queries.get(store, incident_id)
     if found is None:
         return None
+    done = [each.action for each in actions.actions(store, incident_id)]
     return IncidentDetail(
         incident=found.versions[-1],
         versions=found.versions,
         children=found.children,
-        handling=actions.handling(store, [incident_id]).get(incident_id, Handling()),
-        actions=[each.action for each in actions.actions(store, incident_id)],
+        handling=handling_of(done),
+        actions=done,
     )
