@@ -69,6 +69,7 @@ def create_app(
         version="1",
         docs_url=None,
         redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,  # names of functions in clients
     )
     # The last one added is the outermost, so that refusals have headers too.
     app.add_middleware(SharedAnswers, keep_s=keep_s)
