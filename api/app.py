@@ -19,6 +19,7 @@ from api.actions.documents import Action, ActionList, Feedback
 from api.answers.methods import Options
 from api.answers.openapi import document
 from api.answers.problems import http_error, internal_error, invalid_request, unavailable
+from api.answers.shared import SharedAnswers
 from api.incident_feed import IncidentFeed
 from api.middleware import HostCheck, SecurityHeaders
 from api.monitoring import Monitoring, Ready
@@ -44,6 +45,7 @@ def create_app(
     allowed_hosts: Sequence[str] = LOOPBACK,
     tokens: Callable[[], Tokens] | None = None,
     rate: Rate | None = None,
+    keep_s: float = 0.0,
 ) -> FastAPI:
     """The whole service over an open store.
 
@@ -55,6 +57,7 @@ def create_app(
     tokens         called for each request; None: anyone who reaches the port reads, and acts on
                    incidents from this machine only
     rate           of the requests of one client; None: any
+    keep_s         age up to which the answer to an equal question is given again [s]
 
     ``app.state.monitoring`` is for ``api.routes.monitoring_app``, the same URLs on their own port;
     ``app.state.end_streams()`` is called by the server when it shuts down.
@@ -66,8 +69,10 @@ def create_app(
         version="1",
         docs_url=None,
         redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,  # names of functions in clients
     )
     # The last one added is the outermost, so that refusals have headers too.
+    app.add_middleware(SharedAnswers, keep_s=keep_s)
     app.add_middleware(Options, routes=app.routes)
     app.add_middleware(Guard, tokens=tokens, rate=rate)
     app.add_middleware(HostCheck, allowed=allowed_hosts)

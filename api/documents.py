@@ -220,12 +220,9 @@ def answer(document: msgspec.Struct, status: int = 200) -> Response:
     if isinstance(document, Problem):
         media_type, title = _PROBLEM, HTTPStatus(status).phrase
         document = msgspec.structs.replace(document, status=status, title=title)
-    return Response(encoded(document), status_code=status, media_type=media_type, headers=HEADERS)
-
-
-def encoded(document: msgspec.Struct) -> bytes:
-    """A document as JSON."""
-    return _ENCODER.encode(document)
+    return Response(
+        _ENCODER.encode(document), status_code=status, media_type=media_type, headers=HEADERS
+    )
 
 
 def described(status: int, document: type[msgspec.Struct]) -> dict[int | str, dict[str, Any]]:

@@ -46,7 +46,7 @@ def router(tokens: Callable[[], Tokens] | None) -> APIRouter:
         "/session", response_model=None, summary="Who this client is to the API",
         responses={**described(200, Session), **described(401, Problem)},
     )  # fmt: skip
-    async def who() -> Response:
+    async def session() -> Response:
         caller = CALLER.get()
         if caller is None:
             return answer(Problem("a token is needed"), 401)
@@ -56,7 +56,7 @@ def router(tokens: Callable[[], Tokens] | None) -> APIRouter:
         "/session", response_model=None, summary="Keep a token in a cookie, for a browser",
         responses={**described(200, Session), **described(401, Problem)},
     )  # fmt: skip
-    async def begin(request: Request, new: NewSession) -> Response:
+    async def begin_session(request: Request, new: NewSession) -> Response:
         caller = tokens().caller(new.token) if tokens is not None else CALLER.get()
         if caller is None:
             return answer(Problem("this token is not known"), 401)
@@ -69,7 +69,7 @@ def router(tokens: Callable[[], Tokens] | None) -> APIRouter:
         return response
 
     @routes.delete("/session", status_code=204, summary="Forget the token in the cookie")
-    async def end() -> Response:
+    async def end_session() -> Response:
         response = Response(status_code=204, headers=HEADERS)
         response.delete_cookie(COOKIE, path="/api", httponly=True, samesite="strict")
         return response

@@ -142,6 +142,29 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True):
     not_reviewed: int
 
 
+#: Kind of action -> the status that it sets.
+SETS: Final[dict[str, Status]] = {
+    "acknowledge": "acknowledged", "resolve": "resolved", "reopen": "new",
+}  # fmt: skip
+
+
+def handling_of(actions: list[Action]) -> Handling:
+    """What actions on one incident come to, as the view incident_handling has it.
+
+    actions  oldest first
+    """
+    last = {each.kind: each for each in actions}
+    status = [each for each in actions if each.kind in SETS][-1:]
+    assigned, judged = last.get("assign"), last.get("feedback")
+    return Handling(
+        status=SETS[status[0].kind] if status else "new",
+        by=status[0].by if status else None,
+        at=status[0].at if status else None,
+        assignee=assigned.assignee if assigned else None,
+        verdict=judged.verdict if judged else None,
+    )
+
+
 def named(handling: dict[str, Any]) -> Handling:
     """A row of the view incident_handling, where empty texts stand for none."""
     return msgspec.convert({name: value or None for name, value in handling.items()}, Handling)

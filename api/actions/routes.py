@@ -38,7 +38,7 @@ def router(database: Database) -> APIRouter:
         description="A request with the Idempotency-Key of an earlier one has no further effect,"
         " and is answered with 200. Without one each request is an action of its own.",
     )  # fmt: skip
-    async def act(
+    async def act_on_incident(
         incident_id: _Id,
         wanted: NewAction,
         idempotency_key: Annotated[
@@ -66,7 +66,7 @@ def router(database: Database) -> APIRouter:
         responses={**described(200, ActionList), **described(404, Problem), **_BUSY},
         summary="What people did about the incident",
     )
-    async def actions(incident_id: _Id) -> Response:
+    async def incident_actions(incident_id: _Id) -> Response:
         def query(store: Store) -> ActionList | None:
             if incidents.latest(store, incident_id) is None:
                 return None
@@ -81,7 +81,7 @@ def router(database: Database) -> APIRouter:
         responses={**described(200, Timeline), **described(404, Problem), **_BUSY},
         summary="Versions of the incident and actions on it, in the order of their times",
     )
-    async def moments(incident_id: _Id) -> Response:
+    async def incident_timeline(incident_id: _Id) -> Response:
         def query(store: Store) -> Timeline | None:
             found = incidents.get(store, incident_id)
             if found is None:
@@ -98,7 +98,7 @@ def router(database: Database) -> APIRouter:
         responses={**described(200, Feedback), **_BUSY},
         summary="How often verdicts were right in production, by component kind and symptom",
     )
-    async def precision(filters: Annotated[FeedbackFilters, Query()]) -> Response:
+    async def feedback_of_people(filters: Annotated[FeedbackFilters, Query()]) -> Response:
         return answer(await database.run(lambda store: feedback(store, filters)))
 
     return routes

@@ -53,7 +53,7 @@ def router(database: Database) -> APIRouter:
         responses={**described(200, PingList), **_BUSY},
         summary="Ping records of one path, the newest first",
     )  # fmt: skip
-    async def pings(path_id: _PathId, filters: Annotated[PingFilters, Query()]) -> Response:
+    async def path_pings(path_id: _PathId, filters: Annotated[PingFilters, Query()]) -> Response:
         number = int(path_id, 16)
         return answer(await database.run(lambda store: queries.pings(store, number, filters)))
 

@@ -9,8 +9,7 @@ import msgspec
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from api.actions import queries as actions
-from api.actions.documents import Handling
-from api.answers.conditional import revalidated
+from api.actions.documents import Handling, handling_of
 from api.answers.problems import invalid
 from api.documents import (
     IncidentAdvice,
@@ -53,8 +52,7 @@ def router(database: Database) -> APIRouter:
         except BadCursor as why:
             return answer(invalid("query", "cursor", str(why)), 422)
         url = request.url.remove_query_params("offset").include_query_params(cursor=found.next)
-        return revalidated(
-            request,
+        return answer(
             IncidentPage(
                 items=found.items,
                 total=filters.count_selected(found.counts),
@@ -73,11 +71,8 @@ def router(database: Database) -> APIRouter:
         responses={**described(200, IncidentDetail), **described(404, Problem), **_BUSY},
         summary="One incident with its history, the incidents that it explains, and actions on it",
     )
-    async def incident(
-        request: Request, incident_id: Annotated[str, Path(max_length=100)]
-    ) -> Response:
-        found = await database.run(lambda store: _detail(store, incident_id))
-        return _answer(incident_id, None) if found is None else revalidated(request, found)
+    async def incident(incident_id: Annotated[str, Path(max_length=100)]) -> Response:
+        return _answer(incident_id, await database.run(lambda store: _detail(store, incident_id)))
 
     @routes.get(
         "/incidents/{incident_id}/advice",
@@ -136,10 +131,11 @@ def _detail(store: Store, incident_id: str) -> IncidentDetail | None:
     found = queries.get(store, incident_id)
     if found is None:
         return None
+    done = [each.action for each in actions.actions(store, incident_id)]
     return IncidentDetail(
         incident=found.versions[-1],
         versions=found.versions,
         children=found.children,
-        handling=actions.handling(store, [incident_id]).get(incident_id, Handling()),
-        actions=[each.action for each in actions.actions(store, incident_id)],
+        handling=handling_of(done),
+        actions=done,
     )

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from evaluation.bench.agent.cost import agent
 from evaluation.bench.agent.flat_out import flat_out
+from evaluation.bench.api_requests import api_requests
 from evaluation.bench.connections import connections
 from evaluation.bench.controller import controller
 from evaluation.bench.input import SECOND, START_NS, busy, messages
@@ -258,6 +259,7 @@ STAGES: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "flat-out": lambda: {**flat_out(), **_memory()},
     "controller": lambda: {**controller(), **_memory()},
     "connections": connections,
+    "api": api_requests,
     "probes-in-a-round": lambda: {**probes_in_a_round(), **_memory()},
     "scale-100k": lambda: scale(LARGE, goal_ms=300, goal_mb=2048),
     "scale-1m": lambda: scale(LARGEST, goal_ms=5000, faulty_s=12),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from api.app import LOOPBACK, create_app
 from api.monitoring import Monitoring
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from store.client import Store
     from streams.sink.sink import Sink
     from streams.worker import StreamWorker
+
+#: Age up to which the API gives an answer again [s]: incidents are stored about once a second.
+_KEEP_S: Final = 1.0
 
 
 def make_api(
@@ -58,6 +61,7 @@ def make_api(
         allowed_hosts=(*LOOPBACK, *host_names),
         tokens=access.tokens,
         rate=access.rate,
+        keep_s=_KEEP_S,
     )
 
 

@@ -57,3 +57,32 @@ def test_every_response_conforms_to_the_openapi_document(
             checks.response_schema_conformance,
         ],
     )
+
+
+DOCUMENT = create_app(EmptyStore()).openapi()
+
+
+def test_operations_have_short_names_of_their_own_for_generated_clients() -> None:
+    ids = [
+        operation["operationId"]
+        for operations in DOCUMENT["paths"].values()
+        for operation in operations.values()
+    ]
+    assert len(set(ids)) == len(ids)
+    assert {"incidents", "incident", "act_on_incident", "paths", "components"} <= {*ids}
+
+
+def test_every_operation_of_the_api_says_how_it_refuses() -> None:
+    for path, operations in DOCUMENT["paths"].items():
+        for operation in operations.values():
+            if path.startswith("/api/"):
+                assert {"401", "403", "422", "429"} <= operation["responses"].keys(), path
+            for status, response in operation["responses"].items():
+                if status >= "400" and path not in ("/readyz",):
+                    assert [*response["content"]] == ["application/problem+json"], (path, status)
+
+
+def test_times_are_described_as_such() -> None:
+    properties = DOCUMENT["components"]["schemas"]["Incident"]["properties"]
+    assert properties["opened_at"]["format"] == "date-time"
+    assert {"type": "string", "format": "date-time"} in properties["closed_at"]["anyOf"]

@@ -186,3 +186,10 @@ def test_text_hashes_are_cached_up_to_a_number_of_characters() -> None:
     for number in range(100):
         hashes.of("n" * 4096 + str(number))
     assert 0 < hashes.chars <= 100_000 + 4100
+
+
+def test_the_id_of_one_path_is_that_of_its_row() -> None:
+    batch = codecs.conform(table([FULL])).batch
+    texts = [identity.filled(batch, name)[0].as_py() for name in identity.IDENTITY]
+    one = identity.path_id(texts, FULL["src_port"], FULL["dst_port"])
+    assert one == int(identity.path_ids(batch)[0])

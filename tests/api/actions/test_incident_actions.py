@@ -49,7 +49,10 @@ def test_the_last_action_decides_the_status(
     put(INCIDENT)
     for kind in kinds:
         act(client, kind)
-    assert client.get(URL).json()["handling"]["status"] == status
+    detail = client.get(URL).json()["handling"]
+    assert detail["status"] == status
+    listed = client.get("/api/v1/incidents").json()["handling"]["AAAA"]
+    assert listed == detail, "a list says the same"
 
 
 def test_a_repeated_request_has_no_further_effect(client: Client, put: Put) -> None:

@@ -1,0 +1,95 @@
+"""Equal questions share an answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from builders.api_service import LONG_S, Hanging, Put, many, served
+from builders.schemas.incidents import INCIDENT, NIC
+
+from api.access.callers import Caller
+from api.access.tokens import line, parse
+from api.queries.database import Database
+from store.client import Store
+
+LONG_KEPT_S = 1e6
+TENANTS = parse(
+    "".join(line(Caller(name, "viewer", (name,)), f"skh_{name}") for name in ("red", "blue"))
+)
+
+
+class Counting:
+    """A store that counts the statements about a page of incidents."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.asked = 0
+
+    def rows(self, sql: str, parameters: Mapping[str, Any] | None = None, **limits: Any) -> Any:
+        self.asked += "SELECT document" in sql
+        return self._store.rows(sql, parameters, **limits)
+
+    def execute(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
+        self._store.execute(sql, parameters)
+
+
+def test_an_answer_is_given_again_until_it_is_too_old(store: Store, put: Put) -> None:
+    counting = Counting(store)
+    with served(counting, keep_s=LONG_KEPT_S) as client:
+        first = client.get("/api/v1/incidents?limit=5")
+        put(INCIDENT)
+        again = client.get("/api/v1/incidents?limit=5")
+        other = client.get("/api/v1/incidents?limit=6")
+    assert first.content == again.content
+    assert first.headers == again.headers
+    assert other.json()["total"] == 1
+    assert counting.asked == 2
+
+
+def test_an_answer_that_is_not_kept_is_asked_for_each_time(store: Store, put: Put) -> None:
+    with served(store) as client:
+        client.get("/api/v1/incidents")
+        put(INCIDENT)
+        assert client.get("/api/v1/incidents").json()["total"] == 1
+
+
+def test_an_action_is_seen_by_the_next_question(store: Store, put: Put) -> None:
+    put(INCIDENT)
+    with served(store, keep_s=LONG_KEPT_S) as client:
+        url = "/api/v1/incidents/AAAA"
+        tag = client.get(url).headers["etag"]
+        client.post(f"{url}/actions", json={"kind": "acknowledge", "by": "alice"})
+        found = client.get(url, headers={"if-none-match": tag})
+    assert found.json()["handling"]["status"] == "acknowledged"
+
+
+def test_tenants_share_nothing(store: Store, put: Put) -> None:
+    put(INCIDENT, NIC)
+    with served(store, keep_s=LONG_KEPT_S, tokens=lambda: TENANTS) as client:
+        found = [
+            client.get("/api/v1/incidents", headers={"authorization": f"Bearer skh_{name}"}).json()
+            for name in ("red", "blue", "red")
+        ]
+    assert [page["items"][0]["incident_id"] for page in found] == ["BBBB", "AAAA", "BBBB"]
+
+
+def test_an_error_is_not_kept(store: Store, put: Put) -> None:
+    with served(store, keep_s=LONG_KEPT_S) as client:
+        assert client.get("/api/v1/incidents/AAAA").status_code == 404
+        put(INCIDENT)
+        assert client.get("/api/v1/incidents/AAAA").status_code == 200
+
+
+def test_those_who_wait_together_cost_one_statement(hanging: Hanging) -> None:
+    database = Database(hanging, threads=1, waiting=2, wait_s=LONG_S)
+    with served(database) as client, many(client) as others, ThreadPoolExecutor(20) as pool:
+        asked = [pool.submit(others.get, "/api/v1/summary") for _ in range(20)]
+        assert hanging.asked.wait(LONG_S)
+        until = time.monotonic() + 0.5  # time in which a second statement would be refused
+        while time.monotonic() < until and not any(each.done() for each in asked):
+            time.sleep(0.02)
+        hanging.go_on.set()
+        assert {each.result().status_code for each in asked} == {200}
