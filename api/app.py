@@ -13,9 +13,10 @@ from api.incident_feed import IncidentFeed
 from api.middleware import HostCheck, SecurityHeaders
 from api.monitoring import Monitoring, Ready
 from api.queries.database import Database, DatabaseError, Store
-from api.routes import coverage, health, incidents, matrix, pages, stream
+from api.routes import coverage, health, incidents, matrix, pages, sql, stream
 from api.routes.monitoring_app import internal_error
 from schemas.metrics import Source
+from store.read_only import ReadOnlySql
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
@@ -26,6 +27,7 @@ def create_app(
     counters: Sequence[Source] = (),
     ready: Sequence[Ready] = (),
     allowed_hosts: Sequence[str] = LOOPBACK,
+    people_sql: ReadOnlySql | None = None,
 ) -> FastAPI:
     """The whole service over an open store.
 
@@ -34,6 +36,7 @@ def create_app(
     ready          checks, each called by /readyz: None, or why this process is not ready
     allowed_hosts  values of the Host header that are accepted ("*": any). Loopback only by default,
                    so that no foreign web page can read incidents through a browser on this machine
+    people_sql     answers /api/v1/sql, over a store of its own; None: it is switched off
 
     ``app.state.monitoring`` is for ``api.routes.monitoring_app``, the same URLs on their own port;
     ``app.state.end_streams()`` is called by the server when it shuts down.
@@ -51,6 +54,7 @@ def create_app(
     app.include_router(incidents.router(database))
     app.include_router(coverage.router(database))
     app.include_router(matrix.router(database))
+    app.include_router(sql.router(people_sql))
     feed = IncidentFeed(database)
     app.include_router(stream.router(feed))
     app.state.end_streams = feed.close

@@ -178,6 +178,12 @@ class Settings(BaseSettings):
         description="host names besides loopback under which the API answers, as a JSON array",
         json_schema_extra=_read_by("up", "api"),
     )
+    api_sql: bool = Field(
+        default=False,
+        description="whether the API answers SQL at /api/v1/sql: one SELECT at a time, read-only, "
+        "bounded; `demo` does",
+        json_schema_extra=_read_by("up", "api"),
+    )
     health_host: str = Field(
         default="127.0.0.1",
         description="address on which stream, sink, api and controller serve /healthz, /readyz and "

@@ -50,7 +50,7 @@ def diagnose(
     anomalies: list[Anomaly] = []
     if inputs.records is not None:
         done, total = 0, inputs.records.num_rows
-        for now_ns, records, heartbeats in _seconds(inputs.records, inputs.heartbeats):
+        for now_ns, records, heartbeats in seconds(inputs.records, inputs.heartbeats):
             output = replay.feed(records, heartbeats, now_ns)
             newest.update((each.incident_id, each) for each in output.incidents)
             anomalies += output.anomalies
@@ -63,7 +63,7 @@ def diagnose(
     return Diagnosis(incidents, replay.suppressed, _coverage(replay, inputs), anomalies)
 
 
-def _seconds(
+def seconds(
     records: pa.RecordBatch, heartbeats: list[Heartbeat]
 ) -> Iterator[tuple[int, pa.RecordBatch, list[Heartbeat]]]:
     """(end [ns], records, heartbeats up to the end) of each second that has records, in order.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from schemas.metrics import Source
     from skeletonhunter.services.controller.pods import FollowedPods
     from store.client import Store
+    from store.read_only import ReadOnlySql
     from streams.sink.sink import Sink
     from streams.worker import StreamWorker
 
@@ -28,6 +29,7 @@ def make_api(
     *,
     further: Sequence[Source] = (),
     host_names: Sequence[str] = (),
+    people_sql: ReadOnlySql | None = None,
 ) -> FastAPI:
     """The API over a store.
 
@@ -35,6 +37,7 @@ def make_api(
                         their counters, and /readyz asks them
     further     more sources of metrics
     host_names  names besides loopback under which the API answers
+    people_sql  answers /api/v1/sql; None: it is switched off
     """
     sources: list[Source] = [*further]
     ready: list[Callable[[], str | None]] = []
@@ -47,7 +50,10 @@ def make_api(
     if site is not None:
         sources.append(site.samples)
         ready.append(site.not_ready)
-    return create_app(store, counters=sources, ready=ready, allowed_hosts=(*LOOPBACK, *host_names))
+    return create_app(
+        store, counters=sources, ready=ready, allowed_hosts=(*LOOPBACK, *host_names),
+        people_sql=people_sql,
+    )  # fmt: skip
 
 
 def worker_monitoring(worker: StreamWorker) -> Monitoring:
