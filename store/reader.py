@@ -51,7 +51,7 @@ def make(store: Database, database: str) -> list[str]:
             if "Code: 497" not in str(why) and "ACCESS_STORAGE" not in str(why):
                 raise
             raise RolesUnsupported(
-                "this database keeps no roles for this user: the embedded engine has none, a server "
-                "needs a user with access_management = 1 for this; nothing else depends on it"
+                "this database keeps no roles for this user: the embedded engine has none, and a "
+                "server needs a user with access_management = 1; nothing else depends on it"
             ) from why
     return done

@@ -75,12 +75,19 @@ class ColumnMap:
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Columns in memory, mapped."""
-        rows = [self.row(row) for row in batch.to_pylist()]
-        names = dict.fromkeys(name for row in rows for name in row)
-        columns = {name: [row.get(name) for row in rows] for name in names}
-        return pa.RecordBatch.from_arrays(
-            [_array(values, name) for name, values in columns.items()], list(columns)
-        )
+        taken = {source.column for source in self.sources.values()}
+        columns = {
+            name: values
+            for name, values in zip(batch.schema.names, batch.columns, strict=True)
+            if name not in taken and name not in self.sources
+        }
+        for name, source in self.sources.items():
+            index = -1 if source.column is None else batch.schema.get_field_index(source.column)
+            if source.column is None:
+                columns[name] = pa.array([source.value] * batch.num_rows)
+            elif index >= 0:
+                columns[name] = _mapped(batch.column(index), name, source.times)
+        return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
     def _json_line(self, line: bytes) -> bytes:
         if not line.strip():
@@ -145,6 +152,13 @@ def _converted(value: Any, name: str, times: Decimal) -> Any:
     if not number.is_finite():
         return None if number.is_nan() else value
     return int(number) if pa.types.is_integer(TYPES[name]) else float(number)
+
+
+def _mapped(values: pa.Array, name: str, times: Decimal) -> pa.Array:
+    """A column in the record's unit; as it is where it is in that already."""
+    if times == 1 and not (name in _TIMES and pa.types.is_string(values.type)):
+        return values
+    return _array([_converted(value, name, times) for value in values.to_pylist()], name)
 
 
 def _time(value: Any) -> Any:
