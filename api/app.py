@@ -26,8 +26,9 @@ from api.monitoring import Monitoring, Ready
 from api.paths import routes as paths
 from api.paths.documents import ComponentDetail, ComponentList, PathDetail, PathList, PingList
 from api.queries.database import Database, DatabaseError, LimitableStore
-from api.routes import coverage, health, incidents, matrix, pages, site, stream
+from api.routes import coverage, health, incidents, matrix, pages, site, sql, stream
 from schemas.metrics import Source
+from store.read_only import ReadOnlySql
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 #: Documents of the parts that have a folder of their own, for the OpenAPI document.
@@ -46,6 +47,7 @@ def create_app(
     tokens: Callable[[], Tokens] | None = None,
     rate: Rate | None = None,
     keep_s: float = 0.0,
+    people_sql: ReadOnlySql | None = None,
 ) -> FastAPI:
     """The whole service over an open store.
 
@@ -58,6 +60,7 @@ def create_app(
                    incidents from this machine only
     rate           of the requests of one client; None: any
     keep_s         age up to which the answer to an equal question is given again [s]
+    people_sql     answers /api/v1/sql, over a store of its own; None: it is switched off
 
     ``app.state.monitoring`` is for ``api.routes.monitoring_app``, the same URLs on their own port;
     ``app.state.end_streams()`` is called by the server when it shuts down.
@@ -85,6 +88,7 @@ def create_app(
     app.include_router(matrix.router(database))
     app.include_router(site.router(database, counters))
     app.include_router(paths.router(database))
+    app.include_router(sql.router(people_sql))
     feed = IncidentFeed(database)
     app.include_router(stream.router(feed))
     app.state.end_streams = feed.close

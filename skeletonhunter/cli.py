@@ -31,7 +31,7 @@ COMMANDS: Final = (
     "demo", "diagnose", "up", "services", "probing.ping_lists", "probing.coverage",
     "probing.skeleton", "probing.probe", "setup.migrate", "setup.topics", "inventory.topology",
     "inventory.maintenance", "jobs.jobs", "simulate", "fabric.lifecycle", "check", "bench",
-    "setup.keys", "setup.settings", "params",
+    "store.sql", "store.load", "setup.keys", "setup.settings", "params",
 )  # fmt: skip
 
 

@@ -198,6 +198,12 @@ class Settings(BaseSettings):
         "the long run; at once four times as many; 0: any",
         json_schema_extra=_read_by("up", "api", unit="1/s"),
     )
+    api_sql: bool = Field(
+        default=False,
+        description="whether the API answers SQL at /api/v1/sql: one SELECT at a time, read-only, "
+        "bounded; `demo` does",
+        json_schema_extra=_read_by("up", "api"),
+    )
     health_host: str = Field(
         default="127.0.0.1",
         description="address on which stream, sink, api and controller serve /healthz, /readyz and "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any, TypeVar
+import time
+from typing import Any, Final, TextIO, TypeVar
 
 import msgspec
 import typer
@@ -12,6 +13,8 @@ import typer
 from schemas.printable import printable, printable_lines
 
 Document = TypeVar("Document", bound=msgspec.Struct)
+_AGAIN_S: Final = 0.2
+_WIDTH: Final = 78
 
 
 def echo(text: str, *, err: bool = False) -> None:
@@ -23,6 +26,29 @@ def shown(document: Document) -> Document:
     """A copy for display: every text in it, keys included, is one printable line."""
     fields = {name: _shown(getattr(document, name)) for name in document.__struct_fields__}
     return msgspec.structs.replace(document, **fields)
+
+
+class Progress:
+    """One line on a terminal that is written again and again; nothing where it is no terminal."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._shows = self._stream.isatty()
+        self._next_s = 0.0
+
+    def __call__(self, text: str) -> None:
+        """Show how far it is, at most five times a second."""
+        if self._shows and time.monotonic() >= self._next_s:
+            self._next_s = time.monotonic() + _AGAIN_S
+            self._stream.write(f"\r{printable(text)[:_WIDTH]:<{_WIDTH}}")
+            self._stream.flush()
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._shows and self._next_s:
+            self._stream.write(f"\r{'':<{_WIDTH}}\r")
+            self._stream.flush()
+            self._next_s = 0.0
 
 
 def complain(text: str) -> None:

@@ -84,6 +84,18 @@ class Store:
             found = self._client.query(sql, parameters=_bound(parameters), settings=limits)
             return list(found.named_results())
 
+    def raw(self, sql: str, parameters: Mapping[str, Any] | None, form: str) -> bytes:
+        """Result of a query in one of ClickHouse's formats; no other thread may use this store."""
+        with self._translated_errors():
+            try:
+                return bytes(self._client.raw_query(sql, parameters=_bound(parameters), fmt=form))
+            except driver.ClickHouseError:
+                # chDB keeps what it had written when a query failed, and puts it before the next
+                # result of this connection.
+                with suppress(driver.ClickHouseError):
+                    self._client.raw_query("SELECT 1", fmt="TabSeparated")
+                raise
+
     def execute(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
         """Run a statement without a result."""
         with self._translated_errors():

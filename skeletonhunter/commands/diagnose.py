@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -13,7 +15,12 @@ from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
+    from localizer.options import Options
     from schemas.documents.incident import Incident
+    from skeletonhunter.diagnosis.files.column_map import ColumnMap
+    from skeletonhunter.diagnosis.files.time_span import TimeSpan
+    from skeletonhunter.diagnosis.inputs import Documents
+    from skeletonhunter.diagnosis.outcome import Outcome
 
 _NOTHING_JUDGED: Final = 2
 
@@ -27,7 +34,7 @@ def register(app: typer.Typer) -> None:
             list[str],
             typer.Argument(
                 help="Ping records: CSV, NDJSON, JSON, Arrow, Parquet, or what an agent's "
-                "--publish file: writes, with its heartbeats; - is stdin."
+                "--publish file: writes, with its heartbeats; also .gz and .zst; globs; - is stdin."
             ),
         ],
         topology: Annotated[
@@ -55,7 +62,35 @@ def register(app: typer.Typer) -> None:
         ] = "table",
         explain: Annotated[
             str | None,
-            typer.Option(help="Explain the incident of this id; its first characters suffice."),
+            typer.Option(
+                help="Explain the incident of this id; its first characters suffice. What an "
+                "earlier run on the same files found is used again."
+            ),
+        ] = None,
+        report: Annotated[
+            Path | None,
+            typer.Option(help="Write the incidents as a page too, one HTML file."),
+        ] = None,
+        since: Annotated[
+            str | None, typer.Option(help="Judge records from this time on, e.g. 2026-01-31T12:00.")
+        ] = None,
+        until: Annotated[
+            str | None, typer.Option(help="Judge records before this time; UTC without a zone.")
+        ] = None,
+        pairs: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--map",
+                metavar="THEIRS=OURS",
+                help="Name of a column in the files, and what a "
+                "ping record calls it; again for each.",
+            ),
+        ] = None,
+        columns: Annotated[
+            Path | None,
+            typer.Option(
+                help="TOML of such names, with factors of units and fixed values (docs/files.md)."
+            ),
         ] = None,
     ) -> int:
         """Name the culprits in ping records.
@@ -68,37 +103,94 @@ def register(app: typer.Typer) -> None:
         """
         from localizer.options import Options
         from skeletonhunter.arguments import known_strategy
-        from skeletonhunter.diagnosis import inputs, run
-        from skeletonhunter.diagnosis.report import as_json, as_table, explained, not_enough
-        from skeletonhunter.diagnosis.summary import coverage_json, summary, why_nothing
+        from skeletonhunter.diagnosis import saved
+        from skeletonhunter.diagnosis.files import column_map, names
+        from skeletonhunter.diagnosis.files.time_span import span
+        from skeletonhunter.diagnosis.inputs import Documents
 
         options = Options(strategy=known_strategy(strategy, "--strategy"))
-        given = inputs.read(
-            files, topology=topology, heartbeats=heartbeats, placement=placement,
-            maintenance=maintenance,
+        documents = Documents(topology, heartbeats, placement, maintenance)
+        job = Job(
+            names.expanded(files), documents, options, column_map.read(columns, pairs or ()),
+            span(since, until), report,
         )  # fmt: skip
-        done = run.diagnose(given, options)
-        incidents, coverage = done.incidents, done.coverage
-        if explain is not None:
-            chosen = _chosen(incidents, explain)
-            text = as_json([chosen]) if output == "json" else explained(chosen)
-        elif output == "json":
-            text = as_json(incidents)
-        elif not coverage.seconds:
-            text = ""
-        elif not incidents and not coverage.enough:
-            text = not_enough(coverage.missing())
-        else:
-            text = as_table(incidents)
-        typer.echo(text, nl=False)
-        sys.stderr.writelines(f"{printable(line)}\n" for line in summary(given, done))
-        if not coverage.seconds:
-            terminal.complain(why_nothing(given, done))
-        if output == "json":
-            sys.stderr.write(coverage_json(done) + "\n")
-        if not coverage.seconds:
-            return _NOTHING_JUDGED
-        return int(any(each.kind not in ("agent", "pipeline") for each in incidents))
+        key = saved.key(job.files, dataclasses.astuple(documents), job.judged_by)
+        outcome = None
+        if key and explain is not None and report is None:
+            outcome = saved.load(key, saved.cache_folder())
+        if outcome is None:
+            outcome = _judge(job)
+            if key:
+                saved.save(key, outcome, saved.cache_folder())
+        return _show(outcome, explain, as_json_lines=output == "json")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a call of the command asks for."""
+
+    files: list[str]
+    documents: Documents
+    options: Options
+    columns: ColumnMap | None
+    span: TimeSpan
+    report: Path | None
+
+    @property
+    def judged_by(self) -> tuple[object, ...]:
+        """What the outcome depends on besides the files."""
+        return self.options, self.columns, self.span, self.files
+
+
+def _judge(job: Job) -> Outcome:
+    from skeletonhunter.diagnosis import inputs, run
+    from skeletonhunter.diagnosis.outcome import outcome_of
+
+    progress = terminal.Progress()
+    try:
+        given = inputs.read(
+            job.files, job.documents, columns=job.columns, span=job.span, progress=progress
+        )
+        done = run.diagnose(given, job.options, progress)
+    finally:
+        progress.clear()
+    outcome = outcome_of(given, done)
+    if job.report is not None:
+        from skeletonhunter.diagnosis.page import page
+
+        try:
+            job.report.write_text(page.html(given, done, outcome), encoding="utf-8")
+        except OSError as why:
+            raise BadInput(f"--report {job.report}: {why.strerror}") from why
+    return outcome
+
+
+def _show(outcome: Outcome, explain: str | None, *, as_json_lines: bool) -> int:
+    """Print the outcome; returns the exit code."""
+    from skeletonhunter.diagnosis.report import as_json, as_table, explained, not_enough
+    from skeletonhunter.diagnosis.summary import coverage_json
+
+    incidents = outcome.incidents
+    if explain is not None:
+        chosen = _chosen(incidents, explain)
+        text = as_json([chosen]) if as_json_lines else explained(chosen)
+    elif as_json_lines:
+        text = as_json(incidents)
+    elif outcome.nothing is not None:
+        text = ""
+    elif not incidents and not outcome.enough:
+        text = not_enough(outcome.missing)
+    else:
+        text = as_table(incidents)
+    typer.echo(text, nl=False)
+    sys.stderr.writelines(f"{printable(line)}\n" for line in outcome.summary)
+    if outcome.nothing is not None:
+        terminal.complain(outcome.nothing)
+    if as_json_lines:
+        sys.stderr.write(coverage_json(outcome.coverage) + "\n")
+    if outcome.nothing is not None:
+        return _NOTHING_JUDGED
+    return int(any(each.kind not in ("agent", "pipeline") for each in incidents))
 
 
 def _chosen(incidents: list[Incident], prefix: str) -> Incident:

@@ -71,6 +71,7 @@ def _options(
         false_per_week=config.false_per_week,
         timing=WindowTiming(lateness_s=config.lateness_s),
         host_names=tuple(config.api_names),
+        sql=config.api_sql,
         sender_keys=key_ring(config, "127.0.0.1"),
         unsigned_senders=config.unsigned_senders == "accept",
         controller=ControllerOptions(

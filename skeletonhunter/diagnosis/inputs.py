@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +15,9 @@ from schemas.documents.topology import Topology
 from schemas.wire.ping_columns import concat
 from skeletonhunter.arguments import read_topology
 from skeletonhunter.diagnosis import document_match, ping_files, site_documents
-from skeletonhunter.diagnosis.ping_files import DeadLetter
+from skeletonhunter.diagnosis.files.column_map import ColumnMap
+from skeletonhunter.diagnosis.files.time_span import TimeSpan
+from skeletonhunter.diagnosis.ping_files import Block, DeadLetter
 from streams.windowing.records import USED
 
 
@@ -27,7 +29,7 @@ class Inputs:
     heartbeats          by time, of the file of heartbeats and of agents' output
     dead_letters        invalid records
     invalid_heartbeats  why lines of the file of heartbeats are invalid, with file and line
-    notes               documents that were left out because they are of other fabrics
+    notes               records and documents that were left out, and why
     """
 
     topology: Topology | None = None
@@ -40,39 +42,76 @@ class Inputs:
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """Files of documents beside the records; None: there is none."""
+
+    topology: Path | None = None
+    heartbeats: Path | None = None
+    placement: Path | None = None
+    maintenance: Path | None = None
+
+
 def read(
     names: Iterable[str],
+    documents: Documents,
     *,
-    topology: Path | None,
-    heartbeats: Path | None,
-    placement: Path | None,
-    maintenance: Path | None,
+    columns: ColumnMap | None = None,
+    span: TimeSpan | None = None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Inputs:
-    """Read the files; raises BadInput for one that cannot be used or is of other fabrics only."""
-    fabric = read_topology(topology)
-    placements = site_documents.read_placements(placement)
-    windows = site_documents.read_maintenance(maintenance)
+    """Read the files; raises BadInput for one that cannot be used or is of other fabrics only.
+
+    columns   how the files name the columns, where they do not as ping records do
+    span      of the times of sending that are judged; None: all
+    progress  is called with what has been read so far, now and then
+    """
+    return collect(_blocks(names, columns, progress), documents, span=span)
+
+
+def collect(
+    blocks: Iterable[Block], documents: Documents, *, span: TimeSpan | None = None
+) -> Inputs:
+    """Records and documents that belong together; raises BadInput as ``read`` does."""
+    fabric = read_topology(documents.topology)
+    placements = site_documents.read_placements(documents.placement)
+    windows = site_documents.read_maintenance(documents.maintenance)
     inputs = Inputs(
         fabric, [each.document for each in placements], [each.document for each in windows]
     )
-    batches = []
-    for name in names:
-        for block in ping_files.read(name):
-            inputs.dead_letters += block.dead_letters
-            inputs.heartbeats += block.heartbeats
-            if block.batch.num_rows:
-                wanted = [n for n in block.batch.schema.names if n in USED]
-                batches.append(block.batch.select(wanted))
-    beats, inputs.invalid_heartbeats = site_documents.read_heartbeats(heartbeats)
+    span = span or TimeSpan()
+    batches, left_out = [], 0
+    for block in blocks:
+        inputs.dead_letters += block.dead_letters
+        inputs.heartbeats += block.heartbeats
+        batch = span.batch(block.batch)
+        left_out += block.batch.num_rows - batch.num_rows
+        if batch.num_rows:
+            batches.append(batch.select([n for n in batch.schema.names if n in USED]))
+    if left_out:
+        inputs.notes.append(f"{left_out:,} records outside of --since and --until are left out")
+    beats, inputs.invalid_heartbeats = site_documents.read_heartbeats(documents.heartbeats)
     if batches:
         inputs.records = concat(batches)
         batches.clear()
         known = document_match.known_of(inputs.records, fabric)
-        document_match.check_topology(fabric, topology, known)
-        document_match.check_heartbeats(beats, heartbeats, known)
+        document_match.check_topology(fabric, documents.topology, known)
+        document_match.check_heartbeats(beats, documents.heartbeats, known)
         inputs.notes += document_match.check_placements(
             placements, known, hosts_known=known.complete
         )
         inputs.notes += document_match.check_maintenance(windows, known)
-    inputs.heartbeats = sorted([*inputs.heartbeats, *beats], key=lambda beat: beat.time)
+    every = [beat for beat in (*inputs.heartbeats, *beats) if span.holds(beat.time)]
+    inputs.heartbeats = sorted(every, key=lambda beat: beat.time)
     return inputs
+
+
+def _blocks(
+    names: Iterable[str], columns: ColumnMap | None, progress: Callable[[str], None]
+) -> Iterable[Block]:
+    records = 0
+    for name in names:
+        for block in ping_files.read(name, columns):
+            records += block.batch.num_rows
+            progress(f"reading {name}: {records:,} records")
+            yield block

@@ -1,9 +1,9 @@
 """Files of ping records -> validated batches, and a dead letter for each invalid line.
 
 The format is recognized by the content: CSV (with or without a BOM), NDJSON, a JSON array, an Arrow
-stream, Parquet, or what an agent's ``--publish file:`` writes, with its heartbeats. Text is read in
-blocks of whole lines, so that neither a large file nor an endless line needs more memory than a
-block.
+stream, Parquet, or what an agent's ``--publish file:`` writes, with its heartbeats; each but
+Parquet also compressed by gzip or Zstandard. Text is read in blocks of whole lines, so that neither
+a large file nor an endless line needs more memory than a block.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final, cast
 
+import msgspec
 import pyarrow as pa
 from pyarrow import parquet
 
@@ -27,6 +28,8 @@ from schemas.wire.decoded import CodecError, Decoded
 from schemas.wire.ping_columns import no_rows
 from schemas.wire.rejects import Reject
 from skeletonhunter.diagnosis import agent_output
+from skeletonhunter.diagnosis.files import compressed
+from skeletonhunter.diagnosis.files.column_map import ColumnMap
 from skeletonhunter.errors import BadInput
 
 #: A block of text ends with the line that reaches this size [bytes].
@@ -62,21 +65,25 @@ class Block:
     heartbeats: list[Heartbeat] = field(default_factory=list)
 
 
-def read(path: str) -> Iterator[Block]:
-    """All records of a file, or of standard input when path is ``-``; raises BadInput."""
+def read(path: str, columns: ColumnMap | None = None) -> Iterator[Block]:
+    """All records of a file, or of standard input when path is ``-``; raises BadInput.
+
+    columns  how the file names them, where it does not as ping records do
+    """
     try:
         if path == "-":
-            yield from _read(cast(BufferedReader, sys.stdin.buffer), "stdin")
+            yield from _read(cast(BufferedReader, sys.stdin.buffer), "stdin", columns)
         else:
             with Path(path).open("rb") as file:
-                yield from _read(file, path)
+                yield from _read(file, path, columns)
     except OSError as why:
         raise BadInput(f"{path}: {why.strerror or why}; give a readable file") from why
     except CodecError as why:
         raise BadInput(f"{path}: {why}") from why
 
 
-def _read(file: BufferedReader, name: str) -> Iterator[Block]:
+def _read(file: BufferedReader, name: str, columns: ColumnMap | None) -> Iterator[Block]:
+    file = compressed.plain(file, name)
     start = file.peek(64)
     if start.startswith(_BOM):
         file.read(len(_BOM))
@@ -84,15 +91,15 @@ def _read(file: BufferedReader, name: str) -> Iterator[Block]:
     if not start.strip():
         raise BadInput(f"{name}: no ping records; the file is empty")
     if start[:4] == b"PAR1":
-        yield from _parquet(file, name)
+        yield from _parquet(file, name, columns)
     elif start[:4] == b"\xff\xff\xff\xff":
-        yield from _arrow(file, name)
+        yield from _arrow(file, name, columns)
     elif start.lstrip()[:1] == b"[":
-        yield from _rows(codecs.decode(_all(file, name), topics.JSON), name)
+        yield from _json_array(_all(file, name), name, columns)
     elif agent_output.begins_like(start):
         yield from _messages(file, name)
     else:
-        yield from _text(file, name, is_json=start.lstrip()[:1] == b"{")
+        yield from _text(file, name, columns, is_json=start.lstrip()[:1] == b"{")
 
 
 def _all(file: BufferedReader, name: str) -> bytes:
@@ -105,11 +112,20 @@ def _all(file: BufferedReader, name: str) -> bytes:
     return raw
 
 
-def _rows(decoded: Decoded, name: str) -> Iterator[Block]:
-    yield Block(decoded.batch, [_letter(name, 1, reject) for reject in decoded.rejects])
+def _json_array(raw: bytes, name: str, columns: ColumnMap | None) -> Iterator[Block]:
+    if columns is None:
+        yield _block(codecs.decode(raw, topics.JSON), name, 1)
+        return
+    try:
+        rows = msgspec.json.decode(raw, type=list[msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:
+        raise BadInput(f"{name}: not a JSON array: {' '.join(str(why).split())[:200]}") from why
+    for at in range(0, len(rows), LIMITS.rows):
+        lines = columns.json_lines(bytes(row) for row in rows[at : at + LIMITS.rows])
+        yield _block(codecs.decode(lines, topics.NDJSON), name, at + 1)
 
 
-def _arrow(file: BufferedReader, name: str) -> Iterator[Block]:
+def _arrow(file: BufferedReader, name: str, columns: ColumnMap | None) -> Iterator[Block]:
     """Batch by batch, each fully validated before use: a corrupt one would crash the process."""
     row = 1
     try:
@@ -118,7 +134,8 @@ def _arrow(file: BufferedReader, name: str) -> Iterator[Block]:
             for batch in reader:
                 batch.validate(full=True)
                 for at in range(0, batch.num_rows, LIMITS.rows):
-                    decoded = codecs.conform(batch.slice(at, LIMITS.rows))
+                    part = batch.slice(at, LIMITS.rows)
+                    decoded = codecs.conform(columns.batch(part) if columns else part)
                     yield Block(decoded.batch, [_letter(name, row, r) for r in decoded.rejects])
                     row += min(LIMITS.rows, batch.num_rows - at)
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, MemoryError) as why:
@@ -126,20 +143,24 @@ def _arrow(file: BufferedReader, name: str) -> Iterator[Block]:
         raise BadInput(f"{name}: corrupt Arrow stream: {reason}") from why
 
 
-def _parquet(file: BufferedReader, name: str) -> Iterator[Block]:
+def _parquet(file: BufferedReader, name: str, columns: ColumnMap | None) -> Iterator[Block]:
     if not file.seekable():
-        raise BadInput(f"{name}: Parquet cannot be read from a pipe; give the file's name")
+        raise BadInput(
+            f"{name}: Parquet cannot be read from a pipe or a compressed file; give the file itself"
+        )
     row = 1
     try:
         for batch in parquet.ParquetFile(file).iter_batches(batch_size=LIMITS.rows):
-            decoded = codecs.conform(batch)
+            decoded = codecs.conform(columns.batch(batch) if columns else batch)
             yield Block(decoded.batch, [_letter(name, row, each) for each in decoded.rejects])
             row += batch.num_rows
     except pa.ArrowException as why:
         raise BadInput(f"{name}: corrupt Parquet: {' '.join(str(why).split())[:200]}") from why
 
 
-def _text(file: BufferedReader, name: str, *, is_json: bool) -> Iterator[Block]:
+def _text(
+    file: BufferedReader, name: str, columns: ColumnMap | None, *, is_json: bool
+) -> Iterator[Block]:
     header: bytes | None = None
     for number, lines in _blocks(file):
         if lines is None:
@@ -148,12 +169,19 @@ def _text(file: BufferedReader, name: str, *, is_json: bool) -> Iterator[Block]:
                 raise BadInput(f"{name}:{number}: {reason}; it is neither CSV nor NDJSON")
             yield Block(no_rows(), [DeadLetter(name, number, None, reason, b"")])
         elif is_json:
-            yield _block(codecs.decode(b"".join(lines), topics.NDJSON), name, number)
+            mapped = columns.json_lines(lines) if columns else b"".join(lines)
+            yield _block(codecs.decode(mapped, topics.NDJSON), name, number)
         else:
             if header is None:
                 header, lines, number = lines[0], lines[1:], number + 1
-                header_names(header)
-            if lines:
+                if columns is None:
+                    header_names(header)
+            if lines and columns:
+                mapped, wrong = columns.csv_lines(header, lines)
+                found = _block(codecs.decode(mapped, topics.NDJSON), name, number)
+                letters = [DeadLetter(name, number + at, None, why, lines[at]) for at, why in wrong]
+                yield Block(found.batch, [*found.dead_letters, *letters])
+            elif lines:
                 yield _block(codecs.decode_csv(b"".join(lines), header=header), name, number)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from localizer.options import Options
 from localizer.suppression.log import Suppressed
 from schemas.documents.heartbeat import Heartbeat
-from schemas.documents.incident import Incident
+from schemas.documents.incident import Anomaly, Incident
 from skeletonhunter.diagnosis.coverage import Coverage
 from skeletonhunter.diagnosis.inputs import Inputs
 from streams.replay import Replay
@@ -27,30 +27,43 @@ class Diagnosis:
     incidents   each in its last version, by the time that it was opened
     suppressed  verdicts that maintenance or placement kept from becoming incidents
     coverage    records, seconds, hosts and components that were judged
+    anomalies   paths that were bad when something was decided
     """
 
     incidents: list[Incident]
     suppressed: list[Suppressed]
     coverage: Coverage
+    anomalies: list[Anomaly]
 
 
-def diagnose(inputs: Inputs, options: Options) -> Diagnosis:
-    """Replay the records second by second, as stream workers would have seen them."""
+def diagnose(
+    inputs: Inputs, options: Options, progress: Callable[[str], None] = lambda _: None
+) -> Diagnosis:
+    """Replay the records second by second, as stream workers would have seen them.
+
+    progress  is called with how far it is, each second
+    """
     replay = Replay(topology=inputs.topology, options=options)
     replay.place(inputs.placements)
     replay.maintain(inputs.maintenance)
     newest: dict[str, Incident] = {}
+    anomalies: list[Anomaly] = []
     if inputs.records is not None:
-        for now_ns, records, heartbeats in _seconds(inputs.records, inputs.heartbeats):
-            for found in replay.feed(records, heartbeats, now_ns).incidents:
-                newest[found.incident_id] = found
-        for found in replay.finish().incidents:
-            newest[found.incident_id] = found
+        done, total = 0, inputs.records.num_rows
+        for now_ns, records, heartbeats in seconds(inputs.records, inputs.heartbeats):
+            output = replay.feed(records, heartbeats, now_ns)
+            newest.update((each.incident_id, each) for each in output.incidents)
+            anomalies += output.anomalies
+            done += records.num_rows
+            progress(f"judging: {100 * done // total} % of {total:,} records")
+        output = replay.finish()
+        newest.update((each.incident_id, each) for each in output.incidents)
+        anomalies += output.anomalies
     incidents = sorted(newest.values(), key=lambda each: (each.opened_at, each.incident_id))
-    return Diagnosis(incidents, replay.suppressed, _coverage(replay, inputs))
+    return Diagnosis(incidents, replay.suppressed, _coverage(replay, inputs), anomalies)
 
 
-def _seconds(
+def seconds(
     records: pa.RecordBatch, heartbeats: list[Heartbeat]
 ) -> Iterator[tuple[int, pa.RecordBatch, list[Heartbeat]]]:
     """(end [ns], records, heartbeats up to the end) of each second that has records, in order.

@@ -55,6 +55,7 @@ def runtime_options(
             interval_s=_INTERVAL_S, lists=_LISTS, now_ms=lambda: state.event_ms
         ),
         tokens=lambda: tokens,
+        sql=True,  # all that is stored is simulated
     )  # fmt: skip
 
 

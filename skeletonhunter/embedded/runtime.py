@@ -31,6 +31,7 @@ from skeletonhunter.services.api_access import ApiAccess
 from skeletonhunter.services.controller.service import ControllerOptions, ControllerService
 from skeletonhunter.services.http_app import make_api
 from store import client, migrate
+from store.read_only import ReadOnlySql
 from streams.admission.admission import Admission
 from streams.admission.ownership import Ownership
 from streams.admission.sender_keys import KeyRingFile
@@ -41,6 +42,8 @@ from streams.worker import StreamConfig, StreamWorker
 
 #: Longer paths do not fit into a socket address (108 bytes with the closing zero on Linux) [bytes].
 _MAX_SOCKET_PATH: Final = 100
+#: File in ``data`` with the address of the page and API, while it runs.
+URL_FILE: Final = "api.url"
 #: The broker ends with the process, so that its clients' complaints about losing it say nothing.
 _QUIET: Final = {"log_level": 2}
 
@@ -61,6 +64,7 @@ class RuntimeOptions:
     controller      options of the controller; its port is replaced too where it is taken
     tokens          of agents and operators; None: those of a file in ``data``
     api_access      who may use the API
+    sql             whether the API answers SQL
     """
 
     data: Path
@@ -77,6 +81,7 @@ class RuntimeOptions:
     controller: ControllerOptions = field(default_factory=ControllerOptions)
     tokens: Callable[[], Tokens] | None = None
     api_access: ApiAccess = field(default_factory=ApiAccess)
+    sql: bool = False
 
 
 class EmbeddedRuntime:
@@ -146,6 +151,7 @@ class EmbeddedRuntime:
             api_store, self.sink, self.worker, self.controller.site,
             further=[self.controller.desk.samples], host_names=options.host_names,
             access=options.api_access,
+            people_sql=self._people_sql(url) if options.sql else None,
         )  # fmt: skip
         await self._start_api(api)
         relay = Relay(
@@ -154,6 +160,11 @@ class EmbeddedRuntime:
         )  # fmt: skip
         relay.start()
         self._stack.callback(relay.close)
+
+    def _people_sql(self, url: str) -> ReadOnlySql:
+        store = client.open_store(url)
+        self._stack.callback(store.close)
+        return ReadOnlySql(store)
 
     def _start_sink(self, url: str) -> None:
         sink_store = client.open_store(url)
@@ -210,6 +221,9 @@ class EmbeddedRuntime:
         listener, self.port_was_taken = serving.listen(self.options.host, self.options.port)
         host, port = listener.getsockname()[:2]
         self.url = f"http://{host}:{port}/"
+        address = self.data / URL_FILE
+        address.write_text(self.url)
+        self._stack.callback(lambda: address.unlink(missing_ok=True))
         server = serving.Server(serving.config(api))
         answering = asyncio.create_task(server.serve(sockets=[listener]))
 

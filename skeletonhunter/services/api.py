@@ -14,6 +14,7 @@ from skeletonhunter.services.http_app import make_api
 from skeletonhunter.services.lifecycle import stop_signals, until_stopped
 from skeletonhunter.settings import Settings
 from store.client import open_store
+from store.read_only import ReadOnlySql
 
 
 async def serve(config: Settings, port: int) -> int:
@@ -24,7 +25,13 @@ async def serve(config: Settings, port: int) -> int:
     """
     access = api_access(config)
     store = await asyncio.to_thread(open_store, config.require_clickhouse(), for_reads=True)
-    app = make_api(store, host_names=config.api_names, access=access)
+    sql_store = None
+    if config.api_sql:
+        sql_store = await asyncio.to_thread(open_store, config.require_clickhouse(), for_reads=True)
+    app = make_api(
+        store, host_names=config.api_names, access=access,
+        people_sql=None if sql_store is None else ReadOnlySql(sql_store),
+    )  # fmt: skip
     try:
         listener, moved = listen(config.api_host, port)
     except OSError as why:
@@ -48,6 +55,8 @@ async def serve(config: Settings, port: int) -> int:
         server.should_exit = True
         await serving
         store.close()
+        if sql_store is not None:
+            sql_store.close()
     if failure is not None:
         raise failure
     return 0

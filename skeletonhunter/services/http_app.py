@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from schemas.metrics import Source
     from skeletonhunter.services.controller.pods import FollowedPods
     from store.client import Store
+    from store.read_only import ReadOnlySql
     from streams.sink.sink import Sink
     from streams.worker import StreamWorker
 
@@ -33,6 +34,7 @@ def make_api(
     further: Sequence[Source] = (),
     host_names: Sequence[str] = (),
     access: ApiAccess | None = None,
+    people_sql: ReadOnlySql | None = None,
 ) -> FastAPI:
     """The API over a store.
 
@@ -41,6 +43,7 @@ def make_api(
     further     more sources of metrics
     host_names  names besides loopback under which the API answers
     access      who may use it; None: anyone who reaches it reads, and acts from this machine only
+    people_sql  answers /api/v1/sql; None: it is switched off
     """
     sources: list[Source] = [*further]
     ready: list[Callable[[], str | None]] = []
@@ -62,6 +65,7 @@ def make_api(
         tokens=access.tokens,
         rate=access.rate,
         keep_s=_KEEP_S,
+        people_sql=people_sql,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 from pathlib import Path
@@ -91,3 +92,30 @@ def test_errors_output_and_log_lines_are_printable(
     text = done.err + printed.out + printed.err
     assert is_printable(text)
     assert text.count(r"\x1b[2J") == 6
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_one_printable_line_that_goes_away() -> None:
+    screen = Terminal()
+    progress = terminal.Progress(screen)
+    progress(f"reading {CONTROL}")
+    progress.clear()
+    first, blank = screen.getvalue().split("\r")[1:3]
+    assert first.startswith("reading ")
+    assert is_printable(first)
+    assert blank.strip() == ""
+    assert "\n" not in screen.getvalue()
+
+
+def test_progress_is_not_shown_where_it_is_no_terminal() -> None:
+    file = io.StringIO()
+    progress = terminal.Progress(file)
+    progress("reading")
+    progress.clear()
+    assert file.getvalue() == ""

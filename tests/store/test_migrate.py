@@ -139,7 +139,13 @@ def test_every_table_view_and_column_says_what_it_is(store: Store) -> None:
         store.rows(f"SELECT name FROM system.tables WHERE {own} name != 'schema_migrations'") == []
     )
     columns = "SELECT table, name FROM system.columns WHERE"
-    assert store.rows(f"{columns} {own} table != 'schema_migrations'") == []
+    # A view that only fills a table repeats its columns, and is not read.
+    assert (
+        store.rows(
+            f"{columns} {own} table != 'schema_migrations' AND NOT endsWith(table, '_writer')"
+        )
+        == []
+    )
 
 
 def test_a_view_says_of_a_column_what_its_table_says(store: Store) -> None:

@@ -40,12 +40,18 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
         ("41 of 43 bad paths cross tor:asw-3-1; 0 of 2,310 good ones do", 41)
     ],
     "How many incidents of each severity, by day?": [("P0", 1), ("P1", 1)],
+    "How many good minutes did a job have, by day?": [(1, 11, 1 - 11 / 1440)],
     "Which tenants were affected?": [("blue", 1), ("red", 1)],
     "How much is lost?": [("underlay", 600, 30, 0.05)],
     "Which pairs of ToRs lose most?": [("t1", "t2", 600, 0.05)],
     "Which rnics lose most?": [
         ("10.0.1.2", 300, 0.1), ("10.0.0.1", 600, 0.05), ("10.0.1.1", 300, 0.0),
     ],
+    "Which components lost most probes?": [
+        ("rnic:10.0.1.2", 300, 0.1), ("rnic:10.0.0.1", 600, 0.05), ("tor:t1", 600, 0.05),
+        ("tor:t2", 600, 0.05), ("rnic:10.0.1.1", 300, 0.0),
+    ],
+    "What is the heat map between ToRs?": [("t1", "t2", 0.05, pytest.approx(20.0), 60.0)],
     "Does only one source port of a pair lose?": [
         ("10.0.0.1", "10.0.1.2", 50002, 0.1), ("10.0.0.1", "10.0.1.1", 50001, 0.0),
     ],
@@ -55,6 +61,8 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
     "How did loss between two pods develop?": [(0.05,)] * 5,
     "How did the round trips of one path develop, each 5 s?": [(10.0, 30.0)] * 3,
     "How many paths and hosts are probed?": [(2, 1)],
+    "Which way did the bad paths of an incident go?": [("h1", "h2", 3, ["t1", "s2", None])],
+    "Which hops do bad paths share?": [("s2", 1), ("t1", 1)],
     "What does no probe cross?": [("f1", 1, ["tor:t9"])],
     "Which records could not be used, and why?": [("skh.pings", "row 3: no dst_ip", 5)],
     "How large are the tables?": [("path_windows", 110)],

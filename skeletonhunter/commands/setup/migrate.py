@@ -16,9 +16,11 @@ _EXAMPLE = "Example: SKH_CLICKHOUSE_URL=http://default@localhost:8123/default sk
 
 
 def register(app: typer.Typer) -> None:
-    """Add ``migrate`` with ``plan``, ``status`` and ``apply``."""
+    """Add ``migrate`` with ``plan``, ``status``, ``apply`` and ``reader``."""
     migrations = typer.Typer(
-        no_args_is_help=True, rich_markup_mode=None, help="ClickHouse tables: plan, status, apply."
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        help="ClickHouse tables: plan, status, apply; reader: a role.",
     )
     app.add_typer(migrations, name="migrate")
 
@@ -55,6 +57,24 @@ def register(app: typer.Typer) -> None:
         for each in done:
             terminal.echo(f"applied {each.file}")
         terminal.echo(f"{len(done)} applied")
+        return 0
+
+    @migrations.command(epilog=f"{_EXAMPLE} migrate reader")
+    def reader() -> int:
+        """Make the role skh_reader for people: it can only read, within limits and a quota.
+
+        Grant it to a user of your own: CREATE USER ana IDENTIFIED ... DEFAULT ROLE skh_reader.
+        """
+        from store import reader as roles
+
+        with _Database() as store:
+            (row,) = store.rows("SELECT currentDatabase() AS name")
+            try:
+                done = roles.make(store, str(row["name"]))
+            except roles.RolesUnsupported as why:
+                raise BadInput(str(why)) from why
+        for each in done:
+            terminal.echo(each)
         return 0
 
 

@@ -1,4 +1,5 @@
-"""A store whose content is known: three incidents, five minutes of two paths, one dead letter."""
+"""A store whose content is known: three incidents, five minutes of two paths, one dead letter, one
+bad path of the first incident with two traceroutes of it."""
 
 from __future__ import annotations
 
@@ -33,6 +34,20 @@ def known_store(folder: Path) -> Iterator[Store]:
             "INSERT INTO coverage (fabric, at, paths, components, uncovered, uncovered_names)"
             f" VALUES ('f1', toDateTime64({NOON}, 6), 2, 9, 1, ['tor:t9'])"
         )
+        opened.execute(
+            "INSERT INTO anomalies (fabric, path_id, layer, symptom, src_node_sn, dst_node_sn,"
+            " src_ip, dst_ip, src_port, dst_port, window_start, window_end, sent, lost, loss_rate,"
+            " incident_id) SELECT 'f1', 2, 'underlay', 'loss', 'h1', 'h2', '10.0.0.1', '10.0.1.2',"
+            f" 50002, 65300, toDateTime64({NOON}, 6), toDateTime64({NOON + 30}, 6), 30, 3, 0.1,"
+            " 'AAAA'"
+        )
+        for after_s, spine in ((5, "s1"), (20, "s2"), (60, "s3")):
+            opened.execute(
+                "INSERT INTO pings (path_id, agent_type, task_type, dial, src_idc, src_node_sn,"
+                " dst_node_sn, src_ip, dst_ip, src_port, dst_port, ping_time, route) SELECT 3,"
+                " 'underlay', 'TRACEROUTE', 'success', 'f1', 'h1', 'h2', '10.0.0.1', '10.0.1.2',"
+                f' 50002, 65300, toDateTime64({NOON + after_s}, 9), \'["t1","{spine}",null]\''
+            )
         opened.execute(
             "INSERT INTO dead_letters (topic, partition, offset, line, reason, count)"
             " VALUES ('skh.pings', 0, 7, 3, 'row 3: no dst_ip', 5)"

@@ -1,0 +1,128 @@
+"""Where the rows are: behind an API that runs, in a ClickHouse server, or in a folder."""
+
+from __future__ import annotations
+
+import fcntl
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TextIO
+
+import msgspec
+
+from skeletonhunter.errors import BadInput, DependencyUnreachable, DirectoryInUse
+from skeletonhunter.settings import Settings
+
+if TYPE_CHECKING:
+    from store.client import Store
+
+_WAIT_S: Final = 60.0
+_MOST_BYTES: Final = 256 * 1024 * 1024
+
+
+def running_api(config: Settings, data: Path) -> str | None:
+    """Address of the API of ``up`` or ``demo`` here: of that folder, else on the usual port."""
+    from skeletonhunter.embedded.runtime import URL_FILE
+
+    if _is_used(data):
+        with suppress(OSError):
+            return (data / URL_FILE).read_text().strip()
+    usual = f"http://127.0.0.1:{config.api_port}/"
+    if config.clickhouse_url is None and not (data / "chdb").exists() and _answers(usual):
+        return usual
+    return None
+
+
+@contextmanager
+def own_store(config: Settings, data: Path, *, create: bool = False) -> Iterator[Store]:
+    """The store itself: SKH_CLICKHOUSE_URL, else the folder; raises BadInput, DirectoryInUse.
+
+    create  make the folder's store, where it is missing
+    """
+    from store.client import BadStoreUrl, StoreRefused, open_store
+    from store.migrate import MigrationError
+
+    try:
+        if config.clickhouse_url is not None:
+            with closing(open_store(config.clickhouse_url.get_secret_value())) as server:
+                yield server
+        else:
+            with _own_folder(data, create) as folder, closing(open_store(folder)) as embedded:
+                yield embedded
+    except BadStoreUrl as why:
+        raise BadInput(f"SKH_CLICKHOUSE_URL: {why}") from why
+    except (StoreRefused, MigrationError) as why:
+        raise BadInput(str(why)) from why
+
+
+@contextmanager
+def _own_folder(data: Path, create: bool) -> Iterator[str]:
+    """The URL of a folder's store, which no other process uses meanwhile."""
+    if not (data / "chdb").exists() and not create:
+        raise BadInput(
+            f"{data}: there is no store; start `skeletonhunter up`, fill one with `skeletonhunter "
+            "load`, or set SKH_CLICKHOUSE_URL"
+        )
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (data / "lock").open("a") as lock:
+        if not _locked(lock):
+            raise DirectoryInUse(data)
+        yield f"chdb:{data / 'chdb'}"
+
+
+def ask_api(url: str, sql: str, parameters: Mapping[str, str], form: str) -> bytes:
+    """Rows of a statement through an API; raises BadInput, DependencyUnreachable."""
+    given = {"default_format": form, **{f"param_{k}": v for k, v in parameters.items()}}
+    address = f"{url.rstrip('/')}/api/v1/sql?{urllib.parse.urlencode(given)}"
+    if not address.startswith(("http://", "https://")):
+        raise BadInput(f"{url} is no address of an API; write http://HOST:PORT/")
+    request = urllib.request.Request(  # noqa: S310  # the scheme was checked
+        address, sql.encode(), {"Content-Type": "text/plain; charset=utf-8"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=_WAIT_S) as answer:  # noqa: S310  # as above
+            rows: bytes = answer.read(_MOST_BYTES)
+            return rows
+    except urllib.error.HTTPError as why:
+        detail = _detail(why.read(64 * 1024)) or f"status {why.code}"
+        if why.code == 503:
+            raise DependencyUnreachable(f"{url}: {detail}") from why
+        raise BadInput(f"{url}: {detail}") from why
+    except OSError as why:
+        reason = getattr(why, "reason", None) or why
+        raise DependencyUnreachable(f"{url}: {reason}") from why
+
+
+def _is_used(data: Path) -> bool:
+    """Whether an embedded runtime holds the folder."""
+    try:
+        with (data / "lock").open("a") as lock:
+            return not _locked(lock)
+    except OSError:
+        return False
+
+
+def _locked(lock: TextIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}healthz", timeout=2) as answer:  # noqa: S310  # loopback
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _detail(body: bytes) -> str:
+    try:
+        return str(msgspec.json.decode(body, type=dict[str, object]).get("detail", ""))
+    except (msgspec.MsgspecError, UnicodeError):
+        return ""

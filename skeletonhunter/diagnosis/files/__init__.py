@@ -1,0 +1,5 @@
+"""What a user names -> files, plain bytes and columns that ``ping_files`` reads.
+
+``names`` finds the files of globs, ``compressed`` expands gzip and Zstandard within bounds,
+``column_map`` renames and scales the columns of others, ``time_span`` keeps a part of the records.
+"""

@@ -1,0 +1,123 @@
+"""Files -> rows of pings, path_windows, anomalies, incidents and dead_letters."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from localizer.options import Options
+from schemas import topics
+from schemas.documents.incident import encode
+from schemas.wire.batches import I64
+from skeletonhunter.diagnosis import inputs, ping_files, run
+from skeletonhunter.diagnosis.files.time_span import TimeSpan
+from skeletonhunter.diagnosis.inputs import Documents
+from streams.sink import rows as sink_rows
+from streams.sink.batch import Batcher, Message
+from streams.sink.dead_letters import DeadLetter, table
+from streams.sink.rows import Place
+from streams.windowing.partition import PartitionWorker
+
+if TYPE_CHECKING:
+    from store.client import Store
+
+_INSERT_ROWS: Final = 200_000
+#: Topic that dead letters of files name; its offset in it is a hash of the file's name.
+_FILES: Final = "files"
+
+
+def load(
+    store: Store,
+    names: list[str],
+    documents: Documents,
+    span: TimeSpan,
+    *,
+    judged: bool,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Counter[str]:
+    """Store the records of files, and unless not ``judged`` their windows and incidents.
+
+    returns  table -> rows that were inserted
+    Raises BadInput, StoreError. A second call with the same files adds no rows that last.
+    """
+    stored: Counter[str] = Counter()
+
+    def insert(name: str, rows: pa.Table) -> None:
+        if rows.num_rows:
+            store.insert(name, rows)
+            stored[name] += rows.num_rows
+
+    for name, rows in _records(names, span, progress):
+        insert(name, rows)
+    if judged:
+        given = inputs.read(names, documents, span=span, progress=progress)
+        for name, rows in _windows(given):
+            insert(name, rows)
+        done = run.diagnose(given, Options(), progress)
+        batcher = Batcher()
+        for at, anomaly in enumerate(done.anomalies):
+            batcher.add(_message(topics.ANOMALIES.name, at, encode(anomaly)), 0.0)
+        for at, incident in enumerate(done.incidents):
+            batcher.add(_message(topics.INCIDENTS.name, at, encode(incident)), 0.0)
+        for name, rows in batcher.collect().tables.items():
+            insert(name, rows)
+    return stored
+
+
+def _records(
+    names: list[str], span: TimeSpan, progress: Callable[[str], None]
+) -> Iterator[tuple[str, pa.Table]]:
+    """Rows of pings and dead_letters, of some blocks at a time."""
+    parts: list[tuple[pa.RecordBatch, list[Place], I64]] = []
+    waiting = read = 0
+    for name in names:
+        for block in ping_files.read(name):
+            batch = span.batch(block.batch)
+            read += batch.num_rows
+            progress(f"storing {name}: {read:,} records")
+            if block.dead_letters:
+                place = Place(_FILES, 0, zlib.crc32(name.encode()))
+                yield "dead_letters", table([
+                    DeadLetter(
+                        place, f"{name}: {each.reason}", each.raw,
+                        line=each.line, column=each.column or "",
+                    )
+                    for each in block.dead_letters
+                ])  # fmt: skip
+            if batch.num_rows:
+                at = np.zeros(batch.num_rows, np.int64)
+                parts.append((batch, [Place(topics.PINGS.name, 0, 0)], at))
+                waiting += batch.num_rows
+            if waiting >= _INSERT_ROWS:
+                yield "pings", sink_rows.pings(parts)
+                parts, waiting = [], 0
+    if parts:
+        yield "pings", sink_rows.pings(parts)
+
+
+def _windows(given: inputs.Inputs) -> Iterator[tuple[str, pa.Table]]:
+    """Rows of path_windows, as a stream worker would publish them."""
+    if given.records is None:
+        return
+    worker, batcher, offset = PartitionWorker(0, 0), Batcher(), 0
+    for at, (now_ns, records, _) in enumerate(run.seconds(given.records, [])):
+        for message in worker.feed(records, at, now_ns):
+            batcher.add(_message(message.topic, offset, message.value, dict(message.headers)), 0.0)
+            offset += 1
+        if batcher.due(0.0):
+            yield from batcher.collect().tables.items()
+    for message in worker.finish():
+        batcher.add(_message(message.topic, offset, message.value, dict(message.headers)), 0.0)
+        offset += 1
+    yield from batcher.collect().tables.items()
+
+
+def _message(
+    topic: str, offset: int, value: bytes, headers: dict[str, bytes] | None = None
+) -> Message:
+    return Message(Place(topic, 0, offset), value, headers or {})

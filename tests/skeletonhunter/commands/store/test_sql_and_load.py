@@ -1,0 +1,130 @@
+"""load puts files into a store, sql asks it: through the API where one runs, else itself."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from builders.api_service import served
+from builders.command_line import Command
+
+from skeletonhunter.embedded.runtime import URL_FILE
+from store import migrate
+from store.client import Store, open_store
+from store.read_only import ReadOnlySql
+
+
+@pytest.fixture
+def broken(command: Command, tmp_path: Path) -> Path:
+    """Files of a cluster in which an rnic dies."""
+    scenario = tmp_path / "one.toml"
+    scenario.write_text(
+        'proves = "a NIC goes down"\nduration_s = 45\n[fabric]\nname = "f"\nhosts = 8\nrails = 2\n'
+        'hosts_per_segment = 4\n[[faults]]\nkind = "rnic_down"\ncomponent = "any rnic"\nat = 20\n'
+    )
+    assert command("simulate", scenario, "--seed", "3", "--out", tmp_path / "out").code == 0
+    return tmp_path / "out"
+
+
+def test_what_was_loaded_can_be_asked_for(command: Command, broken: Path, tmp_path: Path) -> None:
+    data = ("--data", tmp_path / "store")
+    done = command("load", broken / "*.parquet", "--topology", broken / "topology.json", *data)
+    assert done.code == 0, done
+    assert [line.split()[-1] for line in done.out.splitlines()] == [
+        "pings", "path_windows", "anomalies", "incidents",
+    ]  # fmt: skip
+    blamed = json.loads((broken / "truth.json").read_text())
+    asked = command(
+        "sql", "SELECT component, state FROM incidents_latest", *data, "--format", "csv"
+    )
+    assert asked.code == 0
+    name = asked.out.splitlines()[1].split(",")[0].strip('"')
+    assert name in json.dumps(blamed)
+    probes = command("sql", "SELECT sum(sent) AS n FROM path_minutes", *data, "--format", "json")
+    assert json.loads(probes.out)["n"] not in (0, "0")
+
+
+def test_the_same_file_twice_is_stored_once(command: Command, broken: Path, tmp_path: Path) -> None:
+    data = ("--data", tmp_path / "store")
+    counts = []
+    for _ in range(2):
+        assert command("load", broken / "pings.parquet", "--records-only", *data).code == 0
+        counts.append(command("sql", "SELECT count() FROM pings_unique", *data).out)
+    assert counts[0] == counts[1]
+
+
+def test_an_invalid_record_is_stored_as_a_dead_letter(command: Command, tmp_path: Path) -> None:
+    file = Path(__file__).parents[3] / "data" / "samples-broken.csv"
+    data = ("--data", tmp_path / "store")
+    assert command("load", file, *data).code == 0
+    asked = command("sql", "SELECT line, reason FROM dead_letters", *data, "--format", "tsv")
+    assert asked.out.splitlines()[1].startswith(f"3\t{file}: ")
+
+
+def test_a_table_is_aligned_and_printable(command: Command, tmp_path: Path) -> None:
+    file = Path(__file__).parents[3] / "data" / "samples.csv"
+    command("load", file, "--records-only", "--data", tmp_path / "store")
+    done = command(
+        "sql", "SELECT {n:UInt8} AS a, 'x\\x1b' AS long_name, NULL AS c", "--param", "n=7",
+        "--data", tmp_path / "store",
+    )  # fmt: skip
+    assert done.out == "a  long_name  c\n-  ---------  -\n7  x\\x1b\n"
+
+
+def test_a_statement_that_is_refused_is_one_line(command: Command, tmp_path: Path) -> None:
+    file = Path(__file__).parents[3] / "data" / "samples.csv"
+    command("load", file, "--records-only", "--data", tmp_path / "store")
+    done = command("sql", "SELECT * FROM file('/etc/passwd')", "--data", tmp_path / "store")
+    assert (done.code, done.error_line) == (
+        2, "skeletonhunter: function file may not be used here\n",
+    )  # fmt: skip
+
+
+def test_without_a_store_it_says_how_to_get_one(command: Command, tmp_path: Path) -> None:
+    done = command("sql", "SELECT 1", "--data", tmp_path / "absent", "--url", "")
+    assert done.code == 2
+    done = command("load", tmp_path / "absent.csv", "--data", tmp_path / "store")
+    assert (done.code, "absent.csv: No such file" in done.error_line) == (2, True)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with closing(open_store(f"chdb:{tmp_path_factory.mktemp('running') / 'chdb'}")) as opened:
+        migrate.migrate(opened)
+        yield opened
+
+
+def test_while_it_runs_the_api_is_asked(command: Command, engine: Store, tmp_path: Path) -> None:
+    with (
+        closing(open_store(engine.name)) as own,
+        served(engine, people_sql=ReadOnlySql(own)) as client,
+        (tmp_path / "lock").open("a") as lock,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as the embedded runtime does
+        (tmp_path / URL_FILE).write_text(str(client.base_url))
+        data = ("--data", tmp_path)
+        assert command("sql", "SELECT 6 * 7 AS n", *data).out.splitlines()[2] == "42"
+        arrow = command("sql", "SELECT 1 FORMAT CSV", *data, "--format", "json")
+        assert arrow.out == "1\n"
+        refused = command("sql", "SELECT hostName()", *data)
+        assert refused.code == 2
+        assert "function hostName may not be used here" in refused.error_line
+        in_use = command("load", Path(__file__), *data)
+        assert "another `skeletonhunter up` uses it" in in_use.error_line
+
+
+def test_an_api_without_sql_says_which_setting_switches_it_on(
+    command: Command, engine: Store
+) -> None:
+    with served(engine) as client:
+        done = command("sql", "SELECT 1", "--url", str(client.base_url))
+    assert done.code == 2
+    assert "SKH_API_SQL=true" in done.error_line
+
+
+def test_an_api_that_does_not_answer_is_code_3(command: Command) -> None:
+    assert command("sql", "SELECT 1", "--url", "http://127.0.0.1:9/").code == 3

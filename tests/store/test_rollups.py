@@ -1,0 +1,56 @@
+"""Half minutes and ToR minutes: what is stored again, odd names, percentiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from builders.monitoring import path_windows
+from builders.monitoring.path_windows import window
+
+from store import migrate
+from store.client import Store, open_store
+
+NOON = 1_769_860_800  # 2026-01-31 12:00
+
+
+@pytest.fixture
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with closing(open_store(f"chdb:{tmp_path_factory.mktemp('rollups') / 'store'}")) as opened:
+        migrate.migrate(opened)
+        yield opened
+
+
+def test_a_window_that_is_stored_again_counts_once_by_path(store: Store) -> None:
+    rows = path_windows.table([window(NOON, 1, lost=3), window(NOON + 5, 1, lost=3)])
+    for _ in range(2):
+        store.insert("path_windows", rows)
+    (minute,) = store.rows("SELECT sent, lost FROM path_minutes")
+    assert (minute["sent"], minute["lost"]) == (30, 3), "the window that begins at 5 is another's"
+    (pair,) = store.rows("SELECT loss FROM tor_matrix")
+    assert pair["loss"] == pytest.approx(0.1), "shares stay right where counts do not"
+
+
+def test_the_version_of_a_window_with_most_records_wins(store: Store) -> None:
+    for records in (30, 12):
+        store.insert("path_windows", path_windows.table([window(NOON, 1, records=records)]))
+    (minute,) = store.rows("SELECT records FROM path_minutes")
+    assert minute["records"] == 30
+
+
+def test_components_are_named_as_in_incidents(store: Store) -> None:
+    store.insert("path_windows", path_windows.table([window(NOON, 1, src_asw="a|b%", dst_pod="")]))
+    names = {row["component"] for row in store.rows("SELECT component FROM component_health")}
+    assert names == {
+        "rnic:10.0.0.1", "rnic:10.0.1.2", "host:h1", "host:h2", "tor:a%7Cb%25", "tor:t2", "pod:p1",
+    }  # fmt: skip
+
+
+def test_percentiles_weigh_windows_by_their_answers(store: Store) -> None:
+    rows = [window(NOON, path, rtt_p50_us=10.0, rtt_count=100) for path in range(99)]
+    store.insert(
+        "path_windows", path_windows.table([*rows, window(NOON, 99, rtt_p50_us=900.0, rtt_count=1)])
+    )
+    (pair,) = store.rows("SELECT rtt_p50_us, rtt_p99_us FROM tor_matrix")
+    assert (pair["rtt_p50_us"], pair["rtt_p99_us"]) == pytest.approx((10.0, 10.0), rel=0.01)
