@@ -1,8 +1,8 @@
 """Messages of a Slack incoming webhook.
 
 https://docs.slack.dev/messaging/formatting-message-text: ``&``, ``<`` and ``>`` are escaped, so
-that no name becomes a link or a mention. The other marks of mrkdwn have no escape: names are shown as
-they are, and a mark between two of them costs only looks.
+that no name becomes a link or a mention. The other marks of mrkdwn have no escape; a name with one
+in it looks odd, no more.
 """
 
 from __future__ import annotations
