@@ -46,6 +46,8 @@ class Notifier:
     environ  where secrets are that the configuration refers to
     pauses   between attempts
     Raises SecretError.
+
+    started  set when all that was there before is known, and what comes now is notified
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Notifier:
         self._counts: Counter[str] = Counter()
         self._reports: Reports | None = None
         self._ready = False
+        self.started = asyncio.Event()
         self._log: SentLog | None = None
         self._in_flight = InFlight({})
         self._stored: Positions | None = None
@@ -107,6 +110,7 @@ class Notifier:
                 for each in live:
                     self._take(each)
                 self._ready = True
+                self.started.set()
                 while True:
                     for each in await asyncio.to_thread(reader.next):
                         self._take(each)

@@ -38,10 +38,14 @@ def reason_against(text: str, *, allow_private: bool) -> str | None:
 
 
 def check_literal(host: str, *, allow_private: bool) -> None:
-    """Raises RefusedAddress where a URL's host is an address that must not be asked."""
+    """Raises RefusedAddress where a URL's host is an address that must not be asked.
+
+    Also in the forms of old, 127.1 or 2130706433, which a proxy may understand.
+    """
     try:
-        reason = reason_against(host, allow_private=allow_private)
-    except ValueError:  # a name: the resolver checks what it stands for
+        text = host if ":" in host else socket.inet_ntoa(socket.inet_aton(host))
+        reason = reason_against(text, allow_private=allow_private)
+    except (ValueError, OSError):  # a name: the resolver checks what it stands for
         return
     if reason is not None:
         raise RefusedAddress(f"{host}: {reason}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -126,6 +127,6 @@ def _cause(why: BaseException) -> str:
     cause = getattr(why, "os_error", None) or why.__cause__ or why
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {cause.verify_message}"
-    if isinstance(cause, OSError) and cause.strerror:
-        return str(cause.strerror)
+    if isinstance(cause, OSError) and cause.errno and cause.strerror:
+        return os.strerror(cause.errno) if cause.errno > 0 else str(cause.strerror)
     return type(cause).__name__

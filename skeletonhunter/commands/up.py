@@ -58,6 +58,7 @@ def _options(
     from skeletonhunter.arguments import known_strategy, read_topology
     from skeletonhunter.embedded.runtime import RuntimeOptions
     from skeletonhunter.services.controller.service import ControllerOptions
+    from skeletonhunter.services.notifier import configuration
     from skeletonhunter.services.sender_keys import key_ring
 
     return RuntimeOptions(
@@ -78,6 +79,7 @@ def _options(
             feedback=config.controller_feedback,
         ),
         tokens=_tokens(config),
+        notify=None if config.notify is None else configuration(config.notify),
     )  # fmt: skip
 
 
