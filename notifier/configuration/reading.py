@@ -94,6 +94,8 @@ def _mistakes(why: ValidationError) -> Iterator[str]:
             message = f"is not known; {hint}"
         elif each["type"] == "missing":
             message = "is missing"
+        elif each["type"] == "too_short":
+            message = "must not be empty"
         elif each["type"].startswith("union_tag"):
             message = "kind must be slack, pagerduty, alertmanager or webhook"
         yield f"{_shown(path)}: {message[:1].lower()}{message[1:]}"

@@ -32,13 +32,17 @@ class Sender(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChannelOptions:
-    """See ``configuration.document.Delivery``; random: 0..1, of the pauses."""
+    """give_up_s, queue  see ``configuration.document.Delivery``
+    random       0..1, of the pauses
+    clock_s      time of messages [s since the epoch]; monotonic_s: of pauses and windows [s]
+    """
 
     give_up_s: float
     queue: int
     pauses: Pauses = DEFAULT
     random: Callable[[], float] = lambda: 1.0
     clock_s: Callable[[], float] = time.time
+    monotonic_s: Callable[[], float] = time.monotonic
 
 
 class Channel:
@@ -82,7 +86,7 @@ class Channel:
         try:
             while True:
                 self._queued.clear()
-                found = self._gate.take(self._queue, time.monotonic())
+                found = self._gate.take(self._queue, self._options.monotonic_s())
                 if isinstance(found, list):
                     await self._deliver(found)
                 elif self._queue:
@@ -99,7 +103,7 @@ class Channel:
         yield Sample(metrics.NOTIFIER_FAILED_ATTEMPTS, self._failed_attempts, (self.name,))
         yield Sample(metrics.NOTIFIER_WAITING, len(self._queue), (self.name,))
         since = self._failing_since_s
-        failing_s = 0.0 if since is None else time.monotonic() - since
+        failing_s = 0.0 if since is None else self._options.monotonic_s() - since
         yield Sample(metrics.NOTIFIER_FAILING, failing_s, (self.name,))
 
     async def _deliver(self, taken: Sequence[Notification]) -> None:
@@ -142,7 +146,7 @@ class Channel:
     async def _try(self, request: Callable[[float], Request]) -> str | None:
         """Until it is delivered, or for ``give_up_s``; returns why it was not, or None."""
         options = self._options
-        started_s, failures = time.monotonic(), 0
+        started_s, failures = options.monotonic_s(), 0
         while True:
             outcome = await self._attempt(request)
             if outcome.result == "delivered":
@@ -151,10 +155,10 @@ class Channel:
             self._failed_attempts += 1
             failures += 1
             if self._failing_since_s is None:
-                self._failing_since_s = time.monotonic()
+                self._failing_since_s = options.monotonic_s()
                 _log.warning("channel %s: %s", self.name, printable(outcome.reason))
             pause_s = options.pauses.pause_s(failures, options.random(), outcome.after_s)
-            late = time.monotonic() + pause_s > started_s + options.give_up_s
+            late = options.monotonic_s() + pause_s > started_s + options.give_up_s
             if outcome.result == "refused" or late:
                 return outcome.reason
             await asyncio.sleep(pause_s)

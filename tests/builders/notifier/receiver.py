@@ -63,7 +63,7 @@ class Receiver:
                 except OSError:
                     self.close_connection = True  # the client has left
 
-            do_GET = do_POST  # noqa: N815 — the library's name
+            do_GET = do_POST
 
             def log_message(self, format: str, *args: object) -> None:
                 """Say nothing."""
