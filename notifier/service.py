@@ -95,45 +95,45 @@ class Notifier:
         stored = await asyncio.to_thread(sent_log.read, self._kafka)
         wanted = [_INCIDENTS] if self._watchdog is None else [_INCIDENTS, _COVERAGE]
         reader = await asyncio.to_thread(TopicReader, self._kafka, wanted, _GROUP)
-        self._log = SentLog(self._kafka)
+        self._log = log = SentLog(self._kafka)
         try:
-            before = await asyncio.to_thread(lambda: list(reader.to_end()))
             reports = self._begin(stored, reader)
-            live = self._restore(reports, stored, before)
-            del before
-            async with asyncio.TaskGroup() as tasks:
-                for channel in self._channels.values():
-                    tasks.create_task(channel.run())
-                if self._watchdog is not None:
-                    tasks.create_task(self._watchdog.run())
-                tasks.create_task(self._store())
-                for each in live:
-                    self._take(each)
-                self._ready = True
-                self.started.set()
-                while True:
-                    for each in await asyncio.to_thread(reader.next):
-                        self._take(each)
+            known, live = await asyncio.to_thread(self._read_before, reader, stored)
+            self._restore(reports, stored, known, log)
+            await self._follow(reader, live)
+        except BaseExceptionGroup as group:
+            raise _first(group) from group
         finally:
             self._ready = False
             self._store_positions()
             await asyncio.to_thread(reader.close)
-            await asyncio.to_thread(self._log.close)
+            await asyncio.to_thread(log.close)
+
+    async def _follow(self, reader: TopicReader, live: list[Read]) -> None:
+        """For ever; what fails of it ends all of it."""
+        async with asyncio.TaskGroup() as tasks:
+            for channel in self._channels.values():
+                tasks.create_task(channel.run())
+            if self._watchdog is not None:
+                tasks.create_task(self._watchdog.run())
+            tasks.create_task(self._store())
+            for each in live:
+                self._take(each)
+            self._ready = True
+            self.started.set()
+            while True:
+                for each in await asyncio.to_thread(reader.next):
+                    self._take(each)
 
     def _begin(self, stored: Stored, reader: TopicReader) -> Reports:
         """Where reading goes on: at the first start, behind what there is already."""
-        known = stored.positions
-        ends = {partition: end for (name, partition), end in reader.ends.items()
-                if name == _INCIDENTS}  # fmt: skip
-        if known is None:
-            positions = ends
-        else:
-            # Beyond the end: the topic was made anew, and all that is in it is new.
-            positions = {
-                partition: min(known.partitions.get(partition, 0), end)
-                if known.partitions.get(partition, 0) <= end else 0
-                for partition, end in ends.items()
-            }  # fmt: skip
+        positions = {partition: end for (name, partition), end in reader.ends.items()
+                     if name == _INCIDENTS}  # fmt: skip
+        if stored.positions is not None:
+            for partition, end in positions.items():
+                reached = stored.positions.partitions.get(partition, 0)
+                # Beyond the end: the topic was made anew, and all that is in it is new.
+                positions[partition] = reached if reached <= end else 0
         self._in_flight = InFlight(positions)
         routes = [
             Route(**route.model_dump()) for route in self._configuration.routes
@@ -150,30 +150,40 @@ class Notifier:
         self._reports = reports
         return reports
 
-    def _restore(self, reports: Reports, stored: Stored, before: list[Read]) -> list[Read]:
-        """Take in what was read before; returns what was not."""
-        known = set() if stored.positions is None else set(stored.positions.channels)
-        new = [name for name in self._configuration.channels if name not in known]
+    def _read_before(
+        self, reader: TopicReader, stored: Stored
+    ) -> tuple[dict[str, Incident], list[Read]]:
+        """What is on the topics now: incidents as they were at the positions, and what follows.
+
+        Of those that were over then, only such as the log knows.
+        """
         positions = self._in_flight.positions
         newest: dict[str, Incident] = {}
         live = []
-        for each in before:
+        for each in reader.to_end():
             if each.place.topic == _COVERAGE:
-                self._take(each)
+                self._take_coverage(each)
             elif each.place.offset >= positions.get(each.place.partition, 0):
                 live.append(each)
             elif (incident := self._parsed(each)) is not None:
-                known_version = newest.get(incident.incident_id)
-                if known_version is None or incident.version >= known_version.version:
+                if incident.state != "resolved" or incident.incident_id in stored.heard:
                     newest[incident.incident_id] = incident
-        assert self._log is not None  # noqa: S101 — run has made it
-        for incident in newest.values():
+                else:
+                    newest.pop(incident.incident_id, None)
+        return newest, live
+
+    def _restore(
+        self, reports: Reports, stored: Stored, known: dict[str, Incident], log: SentLog
+    ) -> None:
+        """Nothing is notified of what was there before; new channels stay quiet about it."""
+        before = set() if stored.positions is None else set(stored.positions.channels)
+        new = [name for name in self._configuration.channels if name not in before]
+        for incident in known.values():
             if reports.restore(incident, new):
-                self._log.forget(incident.incident_id)
+                log.forget(incident.incident_id)
             elif new and incident.state != "resolved":
-                self._log.heard(incident.incident_id, reports.heard(incident.incident_id))
+                log.heard(incident.incident_id, reports.heard(incident.incident_id))
         self._store_positions()
-        return live
 
     def _take(self, read: Read) -> None:
         if read.place.topic == _COVERAGE:
@@ -237,3 +247,10 @@ class Notifier:
             return None
         progress = JudgingProgress(wanted.behind_s, wanted.fabrics)
         return Watchdog(Poster(wanted, self._environ), progress, wanted.every_s, time.time)
+
+
+def _first(why: BaseException) -> BaseException:
+    """The first error of a group of errors."""
+    while isinstance(why, BaseExceptionGroup):
+        why = why.exceptions[0]
+    return why

@@ -71,6 +71,7 @@ class Channel:
         self._outcomes: Counter[tuple[str, str]] = Counter()
         self._failed_attempts = 0
         self._failing_since_s: float | None = None
+        self._stopping = False
 
     def put(self, notification: Notification) -> None:
         """Queue a notification; without waiting. One too many is dropped."""
@@ -81,10 +82,13 @@ class Channel:
         self._queued.set()
 
     async def run(self) -> None:
-        """Send what is queued, for ever; a defect in one message costs that message."""
+        """Send what is queued, for ever; a defect in one message costs that message.
+
+        When it is cancelled, a request that is on its way is waited for: its receiver may have it.
+        """
         refreshing = asyncio.create_task(self._refresh())
         try:
-            while True:
+            while not self._stopping:
                 self._queued.clear()
                 found = self._gate.take(self._queue, self._options.monotonic_s())
                 if isinstance(found, list):
@@ -93,6 +97,7 @@ class Channel:
                     await asyncio.sleep(found)
                 else:
                     await self._queued.wait()
+            raise asyncio.CancelledError
         finally:
             refreshing.cancel()
 
@@ -153,6 +158,8 @@ class Channel:
                 self._failing_since_s = None
                 return None
             self._failed_attempts += 1
+            if self._stopping:
+                raise asyncio.CancelledError
             failures += 1
             if self._failing_since_s is None:
                 self._failing_since_s = options.monotonic_s()
@@ -165,7 +172,12 @@ class Channel:
 
     async def _attempt(self, request: Callable[[float], Request]) -> Outcome:
         try:
-            return await self._sender.send(request(self._options.clock_s()))
+            sending = asyncio.ensure_future(self._sender.send(request(self._options.clock_s())))
+            try:
+                return await asyncio.shield(sending)
+            except asyncio.CancelledError:
+                self._stopping = True
+                return await sending
         except Exception as why:  # a defect of ours in one message must not end the channel
             _log.exception("channel %s: a message could not be made or sent", self.name)
             return Outcome("refused", f"internal error: {type(why).__name__}")

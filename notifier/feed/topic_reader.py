@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -40,6 +41,7 @@ class TopicReader:
             **kafka, "group.id": group, "enable.auto.commit": False,
             "auto.offset.reset": "earliest", "enable.partition.eof": True, "log_level": 3,
         })  # fmt: skip
+        self._lock = threading.Lock()  # closing waits for a thread that still reads
         self.begins: dict[tuple[str, int], int] = {}
         self.ends: dict[tuple[str, int], int] = {}
         try:
@@ -61,7 +63,7 @@ class TopicReader:
         unread = {at for at, low in self.begins.items() if self.ends[at] > low}
         quiet_s = 0.0
         while unread:
-            found = self._consumer.consume(_BATCH, _WAIT_S)
+            found = self._consume()
             quiet_s = 0.0 if found else quiet_s + _WAIT_S
             if quiet_s > _STALLED_S:
                 raise ConnectionError(f"{self._name}: {sorted(unread)[0][0]} cannot be read")
@@ -78,7 +80,7 @@ class TopicReader:
     def next(self) -> list[Read]:
         """The next messages; empty when there are none yet."""
         out = []
-        for message in self._consumer.consume(_BATCH, _WAIT_S):
+        for message in self._consume():
             if message.error() is not None:
                 self._check(message)
             else:
@@ -86,8 +88,13 @@ class TopicReader:
         return out
 
     def close(self) -> None:
-        """Close the connection."""
-        self._consumer.close()
+        """Close the connection; a thread that reads on gets a RuntimeError."""
+        with self._lock:
+            self._consumer.close()
+
+    def _consume(self) -> list[Any]:
+        with self._lock:
+            return self._consumer.consume(_BATCH, _WAIT_S)
 
     def _look(self, topic: str) -> None:
         known = self._consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]

@@ -90,15 +90,7 @@ async def _lead(leadership: Leadership, notifier: Notifier, report: Callable[[st
         for each in (lost, started, running):
             each.cancel()
         await asyncio.wait({running})
-    _raise_first(running)
-
-
-def _raise_first(running: asyncio.Task[None]) -> None:
-    """What ended the notifier; of a group of errors the first."""
-    why = running.exception()
-    while isinstance(why, BaseExceptionGroup):
-        why = why.exceptions[0]
-    if why is not None:
+    if (why := running.exception()) is not None:
         raise why
 
 

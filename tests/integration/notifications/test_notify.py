@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +17,10 @@ from builders.schemas.incident_histories import version
 from confluent_kafka import Producer
 
 from schemas import topics
+from schemas.documents import coverage
+from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Incident, encode
+from schemas.documents.times import rfc3339
 
 from ..conftest import Broker, Command
 
@@ -164,6 +168,53 @@ def test_kills_in_mid_delivery_lose_nothing_and_repeat_only_with_the_same_key(
         changes = [change for known, change in heard(receiver.received) if known == each]
         assert changes == sorted(changes), "no end comes before its opening"
     assert command.stop() == 0
+
+
+def test_a_stop_waits_for_the_answer_to_a_request_that_is_on_its_way(
+    embedded: Broker, notifying: Notifying, receiver: Receiver
+) -> None:
+    held = threading.Event()
+    receiver.answer = lambda _: Answer(hold=held)
+    notifying.webhooks(hook=receiver)
+    command = notifying.ready()
+    publish(embedded, version(1, "a"), version(1, "b"))
+    receiver.wait(1)
+    command.process.send_signal(signal.SIGTERM)
+    held.set()
+    assert command.process.wait(300) == 0
+    command = notifying.ready()
+    receiver.wait(2)
+    publish(embedded, version(1, "last"))
+    receiver.wait(3)
+    assert sorted(heard(receiver.received)) == [
+        ("a", "opened"), ("b", "opened"), ("last", "opened")
+    ]  # fmt: skip
+    assert command.stop() == 0
+
+
+def test_the_watchdog_is_asked_while_coverage_shows_that_judging_goes_on(
+    embedded: Broker, notifying: Notifying, receiver: Receiver
+) -> None:
+    with receiving() as dead_man:
+        notifying.webhooks(hook=receiver)
+        notifying.content["watchdog"] = {
+            "url": dead_man.url, "allow_http": True, "allow_private": True, "every_s": 1
+        }  # fmt: skip
+        command = notifying.ready()
+        publish(embedded, version(1, "a"))
+        receiver.wait(1)
+        assert "skh_notifier_judging 0.0" in metrics(command)
+        assert dead_man.received == []
+        document = Coverage(
+            fabric="f1", at=rfc3339(time.time_ns()), paths=1, components=1, uncovered=0,
+            untraced=0, uncovered_names=[], untraced_names=[],
+        )  # fmt: skip
+        producer = Producer({"bootstrap.servers": embedded.bootstrap})
+        producer.produce(topics.COVERAGE.name, key="f1", value=coverage.encode(document))
+        assert producer.flush(60) == 0
+        assert dead_man.wait(2)[0].method == "GET"
+        assert "skh_notifier_judging 1.0" in metrics(command)
+        assert command.stop() == 0
 
 
 def test_a_channel_that_hangs_delays_no_other(

@@ -1,4 +1,4 @@
-"""Requests go only where they may, end in time, and follow nobody elsewhere."""
+"""Requests go only where they may, end in time, and follow no redirect."""
 
 from __future__ import annotations
 
