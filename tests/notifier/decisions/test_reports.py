@@ -55,6 +55,14 @@ def test_a_higher_severity_is_notified_and_a_lower_one_is_not() -> None:
     ) == ["opened", "severity_raised"]
 
 
+def test_a_severity_that_was_heard_once_is_not_raised_again_after_another_change() -> None:
+    assert changes(
+        version(1, severity="P0"),
+        version(2, severity="P2", component="tor:t2"),
+        version(3, severity="P0", component="tor:t2"),
+    ) == ["opened", "component_changed"]
+
+
 def test_another_component_is_notified() -> None:
     assert changes(version(1), version(2, component="tor:t2")) == ["opened", "component_changed"]
 
@@ -124,6 +132,13 @@ def test_what_is_over_on_all_channels_is_needed_no_longer() -> None:
     later = Reports(ALL, ["all"], stored)
     assert later.restore(version(2, state="resolved"))
     assert not Reports(ALL, ["all"]).restore(version(2, state="resolved"))
+
+
+def test_what_a_channel_believes_to_be_open_is_kept() -> None:
+    reports = Reports(ALL, ["all"])
+    (opened,) = reports.observe(version(1))
+    stored = {"AAAA": reports.delivered("all", opened.notification)}
+    assert not Reports(ALL, ["all"], stored).restore(version(2, state="resolved"))
 
 
 class Lost:
