@@ -13,6 +13,7 @@ COPY probers probers
 COPY streams streams
 COPY localizer localizer
 COPY api api
+COPY notifier notifier
 COPY testbed testbed
 COPY evaluation evaluation
 COPY skeletonhunter skeletonhunter

@@ -64,7 +64,7 @@ ANOMALIES: Final = Topic(
 INCIDENTS: Final = Topic(
     "skh.incidents", "incident_id", "JSON incident, whole document per state change",
     "streams.localize.stage", (SUBSCRIBERS, "streams.readers.incidents", "streams.sink.sink",
-                              "controller"), 4,
+                              "controller", "notifier.service"), 4,
     compacted=True,
 )  # fmt: skip
 #: Older documents are kept as long as somebody may judge their time again from skh.windows.
@@ -97,7 +97,14 @@ EVIDENCE: Final = Topic(
 )  # fmt: skip
 COVERAGE: Final = Topic(
     "skh.coverage", "fabric", "JSON coverage: what judged probes cross of the topology",
-    "streams.localize.stage", (SUBSCRIBERS, "streams.sink.sink"), 1, compacted=True,
+    "streams.localize.stage", (SUBSCRIBERS, "streams.sink.sink", "notifier.service"), 1,
+    compacted=True,
+)  # fmt: skip
+#: One partition: what a channel has heard is in order with where reading goes on.
+NOTIFIED: Final = Topic(
+    "skh.notified", "incident:<incident_id>, or positions",
+    "JSON, the notifier's own: what each channel has heard of an incident; where reading goes on",
+    "notifier.feed.sent_log", ("notifier.feed.sent_log",), 1, compacted=True,
 )  # fmt: skip
 DEAD_LETTER: Final = Topic(
     "skh.dead-letter", "source topic", "raw bytes; headers reason, topic, partition, offset",
@@ -106,5 +113,6 @@ DEAD_LETTER: Final = Topic(
 
 ALL: Final = (
     PINGS, HEARTBEATS, THROUGHPUT, WINDOWS, ANOMALIES, INCIDENTS, TOPOLOGY, PLACEMENT, JOBS,
-    MAINTENANCE, REQUESTS, EVIDENCE, COVERAGE, DEAD_LETTER,
+    MAINTENANCE, REQUESTS, EVIDENCE, COVERAGE, NOTIFIED,
+    DEAD_LETTER,
 )  # fmt: skip

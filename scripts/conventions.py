@@ -21,8 +21,8 @@ from typing import Final
 
 HERE: Final = Path(__file__).parent.parent
 PACKAGES: Final = (
-    "schemas", "store", "controller", "probers", "streams", "localizer", "api", "testbed",
-    "evaluation", "skeletonhunter",
+    "schemas", "store", "controller", "probers", "streams", "localizer", "api", "notifier",
+    "testbed", "evaluation", "skeletonhunter",
 )  # fmt: skip
 ROOM: Final = 12
 

@@ -28,7 +28,7 @@ from skeletonhunter.terminal import complain
 
 #: In the order of ``--help``.
 COMMANDS: Final = (
-    "demo", "diagnose", "up", "services", "probing.ping_lists", "probing.coverage",
+    "demo", "diagnose", "up", "services", "notify", "probing.ping_lists", "probing.coverage",
     "probing.skeleton", "probing.probe", "setup.migrate", "setup.topics", "inventory.topology",
     "inventory.maintenance", "jobs.jobs", "simulate", "fabric.lifecycle", "check", "bench",
     "store.sql", "store.load", "setup.keys", "setup.settings", "params",

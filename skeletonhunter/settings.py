@@ -71,6 +71,7 @@ class Settings(BaseSettings):
             "maintenance",
             "jobs",
             "controller",
+            "notify",
         ),
     )
     kafka_options: SecretStr = Field(
@@ -85,6 +86,7 @@ class Settings(BaseSettings):
             "maintenance",
             "jobs",
             "controller",
+            "notify",
             "skeletonhunter-agent",
             secret=True,
         ),
@@ -101,6 +103,7 @@ class Settings(BaseSettings):
             "maintenance",
             "jobs",
             "controller",
+            "notify",
             "skeletonhunter-agent",
         ),
     )
@@ -206,17 +209,17 @@ class Settings(BaseSettings):
     )
     health_host: str = Field(
         default="127.0.0.1",
-        description="address on which stream, sink, api and controller serve /healthz, /readyz and "
-        "/metrics",
-        json_schema_extra=_read_by("stream", "sink", "api", "controller"),
+        description="address on which stream, sink, api, controller and notify serve /healthz, "
+        "/readyz and /metrics",
+        json_schema_extra=_read_by("stream", "sink", "api", "controller", "notify"),
     )
     health_port: int | None = Field(
         default=None,
         ge=-1,
         le=65535,
-        description="their port; default 8766 api, 8767 stream, 8768 sink, 8769 controller; "
-        "0: any free, -1: none",
-        json_schema_extra=_read_by("stream", "sink", "api", "controller"),
+        description="their port; default 8766 api, 8767 stream, 8768 sink, 8769 controller, "
+        "8771 notify; 0: any free, -1: none",
+        json_schema_extra=_read_by("stream", "sink", "api", "controller", "notify"),
     )
     controller_host: str = Field(
         default="127.0.0.1",
@@ -300,11 +303,16 @@ class Settings(BaseSettings):
         "pods have one for each rnic, in that order",
         json_schema_extra=_read_by("controller"),
     )
+    notify: Path | None = Field(
+        default=None,
+        description="file that says whom to notify of incidents, and how; `up` then notifies too",
+        json_schema_extra=_read_by("up", "notify"),
+    )
     log_level: str = Field(
         default="WARNING",
         pattern="^(DEBUG|INFO|WARNING|ERROR)$",
         description="lowest level that is logged: DEBUG, INFO, WARNING or ERROR",
-        json_schema_extra=_read_by("up", "stream", "sink", "api", "controller"),
+        json_schema_extra=_read_by("up", "stream", "sink", "api", "controller", "notify"),
     )
 
     @field_validator("kafka_options")

@@ -91,3 +91,6 @@ class _NoStore:
         self, sql: str, parameters: object = None, *, settings: object = None
     ) -> list[dict[str, Any]]:
         raise NotImplementedError("statements of people go through ReadOnlySql only")
+
+    def execute(self, sql: str, parameters: object = None) -> None:
+        raise NotImplementedError("statements of people go through ReadOnlySql only")

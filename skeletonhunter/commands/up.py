@@ -59,6 +59,7 @@ def _options(
     from skeletonhunter.embedded.runtime import RuntimeOptions
     from skeletonhunter.services.api_access import api_access
     from skeletonhunter.services.controller.service import ControllerOptions
+    from skeletonhunter.services.notifier import configuration
     from skeletonhunter.services.sender_keys import key_ring
 
     return RuntimeOptions(
@@ -81,6 +82,7 @@ def _options(
         ),
         tokens=_tokens(config),
         api_access=api_access(config),
+        notify=None if config.notify is None else configuration(config.notify),
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import os
 import secrets
 import threading
 import time
@@ -20,10 +21,13 @@ from fastapi import FastAPI
 from api import serving
 from controller.service.tokens import TokenFile, Tokens
 from localizer.options import Options as LocalizerOptions
+from notifier.configuration.document import Configuration
+from notifier.service import Notifier
 from probers.publishing.relay import Relay
 from probers.publishing.relay.stamping import AGENT_TOPICS
 from schemas import topics
 from schemas.documents.topology import Topology
+from schemas.metrics import Source
 from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 from skeletonhunter.embedded import loopback_agent
 from skeletonhunter.errors import DirectoryInUse
@@ -65,6 +69,7 @@ class RuntimeOptions:
     tokens          of agents and operators; None: those of a file in ``data``
     api_access      who may use the API
     sql             whether the API answers SQL
+    notify          whom to notify of incidents; None: no channel
     """
 
     data: Path
@@ -82,6 +87,7 @@ class RuntimeOptions:
     tokens: Callable[[], Tokens] | None = None
     api_access: ApiAccess = field(default_factory=ApiAccess)
     sql: bool = False
+    notify: Configuration | None = None
 
 
 class EmbeddedRuntime:
@@ -101,6 +107,8 @@ class EmbeddedRuntime:
         self._stop_sink = threading.Event()
         self._sink_thread: threading.Thread | None = None
         self._sink_failed: asyncio.Future[BaseException | None]
+        self._notifying: asyncio.Task[None] | None = None
+        self._notified: list[Source] = []
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> EmbeddedRuntime:
@@ -143,13 +151,14 @@ class EmbeddedRuntime:
         self.broker = await asyncio.to_thread(EmbeddedBroker)
         self.bootstrap = self.broker.bootstrap
         self._start_sink(url)
+        await self._start_notifier()
         self.worker = StreamWorker(worker_config(options, self.bootstrap))
         self._stack.push_async_callback(self.worker.stop)
         await self.worker.start()
         await self._start_controller()
         api = make_api(
             api_store, self.sink, self.worker, self.controller.site,
-            further=[self.controller.desk.samples], host_names=options.host_names,
+            further=[self.controller.desk.samples, *self._notified], host_names=options.host_names,
             access=options.api_access,
             people_sql=self._people_sql(url) if options.sql else None,
         )  # fmt: skip
@@ -199,6 +208,18 @@ class EmbeddedRuntime:
         if self._sink_thread is not None:
             await asyncio.to_thread(self._sink_thread.join, 30)
 
+    async def _start_notifier(self) -> None:
+        """Before incidents can open: it is silent about those that it finds."""
+        if self.options.notify is None:
+            return
+        kafka = {"bootstrap.servers": self.bootstrap, "fetch.wait.max.ms": 50, **_QUIET}
+        notifier = Notifier(kafka, self.options.notify, os.environ)
+        self._notifying = asyncio.create_task(notifier.run())
+        self._stack.push_async_callback(_end, self._notifying)
+        started = asyncio.create_task(notifier.started.wait())
+        await asyncio.wait({self._notifying, started}, return_when=asyncio.FIRST_COMPLETED)
+        self._notified.append(notifier.samples)
+
     async def _start_controller(self) -> None:
         """Beside the topics, it knows the topology of the options and this machine's loopback."""
         options = self.options
@@ -239,9 +260,13 @@ class EmbeddedRuntime:
         worker_ended = asyncio.create_task(self.worker.wait())
         controller_ended = asyncio.create_task(self.controller.ended())
         parts: set[asyncio.Future[Any]] = {worker_ended, controller_ended, self._sink_failed}
+        if self._notifying is not None:
+            parts.add(self._notifying)
         await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
         if controller_ended.done() and (stopped := controller_ended.result()) is not None:
             return stopped
+        if self._notifying is not None and self._notifying.done():
+            return self._notifying.exception() or RuntimeError("the notifier stopped by itself")
         if self._sink_failed.done() and (why := self._sink_failed.result()) is not None:
             return why
         return self.worker.crashed or RuntimeError("the stream worker stopped by itself")
@@ -292,6 +317,11 @@ def _make_key(path: Path) -> None:
     if not path.exists():
         path.touch(mode=0o600)
         path.write_text(secrets.token_hex(32) + "\n")
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait({task})
 
 
 def _settle(future: asyncio.Future[BaseException | None], value: BaseException | None) -> None:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from skeletonhunter.settings import Settings
 
 #: Default of SKH_HEALTH_PORT, by part; the page has 8765.
-PORTS: Final = {"api": 8766, "stream": 8767, "sink": 8768, "controller": 8769}
+PORTS: Final = {
+    "api": 8766, "stream": 8767, "sink": 8768, "controller": 8769, "notify": 8771,
+}  # fmt: skip
 OFF: Final = -1
 
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from builders.monitoring.prometheus_tools import PROJECT, SHIPPED, tool
 
-from schemas.metrics import Metric, agent, api, controller, sink, stream
+from schemas.metrics import Metric, agent, api, controller, notifier, sink, stream
 
 RULES = yaml.safe_load((SHIPPED / "alerts.yml").read_text())
 ALERTS: dict[str, dict[str, Any]] = {
@@ -19,7 +19,7 @@ ALERTS: dict[str, dict[str, Any]] = {
 }
 METRICS = {
     each.name: each
-    for module in (agent, api, controller, sink, stream)
+    for module in (agent, api, controller, notifier, sink, stream)
     for each in vars(module).values()
     if isinstance(each, Metric)
 }
@@ -117,6 +117,18 @@ EXAMPLES = {
     "SkhAgentsDown": Example(
         {'up{job="skeletonhunter-agents",instance="a"}': "0x40"},
         {'up{job="skeletonhunter-agents",instance="a"}': "1x40"},
+    ),
+    "SkhNotifierFailing": Example(
+        {'skh_notifier_failing_seconds{channel="a"}': "0+15x40"},
+        {'skh_notifier_failing_seconds{channel="a"}': "60x40"},
+    ),
+    "SkhNotifierDrops": Example(
+        {'skh_notifier_notifications_total{channel="a",outcome="dropped"}': "0x30 1x10"},
+        {'skh_notifier_notifications_total{channel="a",outcome="delivered"}': "0+1x40"},
+    ),
+    "SkhNotifierNone": Example(
+        {'skh_notifier_leads{instance="a"}': "0x40"},
+        {'skh_notifier_leads{instance="a"}': "0x40", 'skh_notifier_leads{instance="b"}': "1x40"},
     ),
 }  # fmt: skip
 
