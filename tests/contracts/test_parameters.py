@@ -75,7 +75,7 @@ STRUCTURAL = {
         "localizer.verdicts.rules.loss_rise": ("PASTS",),
     },
     "numerical guards": {
-        "controller.ping_lists.host_list": ("_MODULUS",),
+        "controller.ping_lists.host_list": ("_MODULUS", "_SERVED", "_IN_JOB"),
         "controller.skeleton.shifts": ("_STEP_S",),
         "controller.skeleton.spectra": ("_ITERATIONS",),
         "localizer.detectors.lof": ("_TINY",),
