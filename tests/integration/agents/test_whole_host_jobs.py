@@ -41,7 +41,7 @@ class HostAgent:
 
     def __init__(self, url: str, service: Service, made: LabelledTraffic, number: int) -> None:
         self.node_sn = f"h{number:03}"
-        self.client = ControllerClient(url, self.node_sn, token_of(self.node_sn), Ready)
+        self.client = ControllerClient([url], self.node_sn, token_of(self.node_sn), Ready)
         self.service, self.second = service, 0
         own = np.flatnonzero(made.host == number)
         self.sent, self.received = (np.cumsum(each[own], axis=1) for each in (made.tx, made.rx))
