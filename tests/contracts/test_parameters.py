@@ -33,6 +33,7 @@ TABLE = table()
 STRUCTURAL = {
     "units": {
         "controller.feedback.feedback": ("_HOUR_MS",),
+        "controller.feedback.suspects": ("_HOUR_MS",),
         "controller.skeleton.series": ("_NS",),
         "controller.traffic.documents": ("_NS",),
         "controller.traffic.job_series": ("_NS",),
