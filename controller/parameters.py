@@ -5,6 +5,7 @@ from __future__ import annotations
 from controller.blacklist import parameters as blacklist
 from controller.coverage import parameters as coverage
 from controller.feedback import parameters as feedback
+from controller.feedback import suspects
 from controller.inventory.traced import parameters as traced
 from controller.ping_lists import parameters as ping_lists
 from controller.requests import parameters as requests
@@ -22,6 +23,7 @@ def groups() -> dict[str, object]:
         "controller.blacklist": blacklist.DEFAULT,
         "controller.coverage": coverage.DEFAULT,
         "controller.feedback": feedback.DEFAULT,
+        "controller.feedback.suspects": suspects.DEFAULT,
         "controller.inventory.traced": traced.DEFAULT,
         "controller.ping_lists": ping_lists.DEFAULT,
         "controller.requests": requests.DEFAULT,

@@ -58,13 +58,15 @@ class TierCoverage(NamedTuple):
 class Coverage(NamedTuple):
     """The report: every link of the topology, those of rnics first.
 
-    routes  of five-tuples that are known [count]
+    routes        of five-tuples of the lists, and of their replies, that are known [count]
+    other_routes  of further five-tuples, which say nothing about these lists [count]
     """
 
     links: list[LinkCoverage]
     five_tuples: int
     probes_per_s: float
     routes: int
+    other_routes: int = 0
 
     def uncovered(self) -> list[str]:
         """Links that no five-tuple crosses."""
@@ -111,7 +113,8 @@ def report(
     routes  of traced five-tuples, as in ``crossings``
     """
     own = list(lists)
-    found = crossings(topology, own, routes)
+    known_routes = _of_lists(own, routes or {})
+    found = crossings(topology, own, known_routes)
     start = np.searchsorted(found.link, np.arange(len(found.links) + 1))
     losses: dict[bytes, float | None] = {}
     out = []
@@ -137,7 +140,24 @@ def report(
         )  # fmt: skip
     count = sum(len(each.src_ports) for each in own)
     rate = sum(len(each.src_ports) / each.interval_s for each in own)
-    return Coverage(out, count, rate, len(routes or {}))
+    others = len(routes or {}) - len(known_routes)
+    return Coverage(out, count, rate, len(known_routes), others)
+
+
+def _of_lists(own: Iterable[Probed], routes: Routes) -> Routes:
+    """The routes of five-tuples of the lists, and of replies to them."""
+    if not routes:
+        return {}
+    both = (
+        key
+        for each in own
+        for port in each.src_ports
+        for key in (
+            (each.src_ip, each.dst_ip, port, each.dst_port),
+            (each.dst_ip, each.src_ip, each.dst_port, port),
+        )
+    )
+    return {key: routes[key] for key in both if key in routes}
 
 
 def seen_by_link(

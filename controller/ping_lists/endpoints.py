@@ -66,8 +66,8 @@ def underlay(topology: Topology) -> dict[str, Endpoint]:
 def overlay(rnics: dict[str, Endpoint], box: Placement) -> list[Endpoint]:
     """Endpoints of a container; those behind rnics that its host does not have are left out.
 
-    So are those that are rnics themselves, of a container on its host's own network: the underlay
-    has them already. Of two with the same address the first counts.
+    So are those that are rnics themselves (``own_rnics``). Of two with the same address the first
+    counts.
     """
     found: dict[str, Endpoint] = {}
     for own in box.endpoints:
@@ -78,6 +78,16 @@ def overlay(rnics: dict[str, Endpoint], box: Placement) -> list[Endpoint]:
             ip=own.ip, layer="overlay", node_id=box.node_id, tenant_id=box.tenant
         )
     return [*found.values()]
+
+
+def own_rnics(rnics: dict[str, Endpoint], box: Placement) -> list[Endpoint]:
+    """Rnics whose own addresses a container uses, as one on its host's network does."""
+    named = (own.ip for own in box.endpoints if own.ip == own.real_ip)
+    return [rnics[ip] for ip in dict.fromkeys(named) if _has(rnics, ip, box.node_sn)]
+
+
+def _has(rnics: dict[str, Endpoint], ip: str, node_sn: str) -> bool:
+    return ip in rnics and rnics[ip].node_sn == node_sn
 
 
 def _only_dsw(topology: Topology) -> dict[str, str]:

@@ -12,6 +12,7 @@ from controller.ping_lists.parameters import PingListParameters
 
 Key = tuple[str, str]  # address of the source, address of the target
 _MODULUS = 2**128
+_SERVED, _IN_JOB = 0, 1  # what ``_hashed`` gets in place of ports for the host's own endpoints
 
 
 class Edit(NamedTuple):
@@ -72,7 +73,11 @@ class HostList:
 
     def serve(self, own: Endpoint, *, added: bool) -> None:
         """The agent binds an endpoint more or less; ``settle`` makes it count."""
-        self._content += _hashed(own, own, 0) * (1 if added else -1)
+        self._content += _hashed(own, own, _SERVED) * (1 if added else -1)
+
+    def use(self, rnic: Endpoint, *, added: bool) -> None:
+        """A job more or less uses an rnic of the host by its own address."""
+        self._content += _hashed(rnic, rnic, _IN_JOB) * (1 if added else -1)
 
     def settle(self) -> bool:
         """End of an event: a new version if the content has changed; returns whether it has."""

@@ -115,11 +115,14 @@ class PingLists:
         self._documents[document.node_id] = document
         since_ms = milliseconds_of(document.valid_from)
         own = self._undisputed(key, endpoints.overlay(self._rnics, document), since_ms)
-        job = document.job or key
-        if key in agents and (agents[key].endpoints, agents[key].job) != (own, job):
+        agent = Agent(
+            document.node_sn, own, document.job or key,
+            rnics=endpoints.own_rnics(self._rnics, document),
+        )  # fmt: skip
+        if key in agents and not agents[key].same_as(agent):
             self.jobs.leave(key)
         if key not in agents:
-            self._graph.enter(key, Agent(document.node_sn, own, job))
+            self._graph.enter(key, agent)
             self.jobs.join(key)
         agents[key].since_ms = since_ms
         self.jobs.set_ready(key, ready=document.state == "ready")
@@ -205,11 +208,12 @@ class PingLists:
 
     def own(self, node_sn: str) -> list[Document]:
         """The part of the list that names the host's own endpoints."""
-        graph = self._graph
+        agents = [self._graph.agents[key] for key in self._graph.on_host[node_sn]]
+        in_job = {rnic.ip for agent in agents for rnic in agent.rnics}
         return [
-            each.document()
-            for key in graph.on_host[node_sn]
-            for each in graph.agents[key].endpoints
+            {**each.document(), "in_job": True} if each.ip in in_job else each.document()
+            for agent in agents
+            for each in agent.endpoints
         ]
 
     @property

@@ -5,9 +5,9 @@ The graph keeps the symmetry: a pair is in both lists or in none. No I/O.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controller.ping_lists.endpoints import Endpoint
 from controller.ping_lists.host_list import HostList
@@ -18,6 +18,8 @@ class Agent:
     """A host's agent or a container: endpoints that become ready together.
 
     job       that its endpoints are paired in; empty for a host's own agent
+    rnics     of its host that a container uses by their own addresses: they are endpoints of the
+              host's agent, and ready with it
     since_ms  when its document was stated [ms since the epoch]
     """
 
@@ -26,6 +28,13 @@ class Agent:
     job: str = ""
     since_ms: int = 0
     ready: bool = False
+    rnics: list[Endpoint] = field(default_factory=list)
+
+    def same_as(self, other: Agent) -> bool:
+        """Whether it has the same endpoints in the same job."""
+        return (self.node_sn, self.endpoints, self.rnics, self.job) == (
+            other.node_sn, other.endpoints, other.rnics, other.job
+        )  # fmt: skip
 
 
 class PairGraph:
@@ -38,6 +47,8 @@ class PairGraph:
         self.owner: dict[str, str] = {}
         self.on_host: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._peers: dict[str, dict[str, int]] = {}
+        #: Further jobs that draw a pair of rnics which the plan, or another job, has drawn already.
+        self._also_drawn: Counter[tuple[str, str]] = Counter()
         self._touched: set[str] = set()
 
     def enter(self, key: str, agent: Agent) -> None:
@@ -48,6 +59,8 @@ class PairGraph:
         for own in agent.endpoints:
             self.owner[own.ip], self.endpoint[own.ip], self._peers[own.ip] = key, own, {}
             self.lists[agent.node_sn].serve(own, added=True)
+        for rnic in agent.rnics:
+            self.lists[agent.node_sn].use(rnic, added=True)
 
     def leave(self, key: str) -> None:
         """Remove an agent with its pairs."""
@@ -59,6 +72,8 @@ class PairGraph:
                     del self._peers[peer][own.ip]
             self.lists[agent.node_sn].serve(own, added=False)
             del self.owner[own.ip], self.endpoint[own.ip]
+        for rnic in agent.rnics:
+            self.lists[agent.node_sn].use(rnic, added=False)
         self._touched.add(agent.node_sn)
         del self.on_host[agent.node_sn][key]
 
@@ -77,13 +92,23 @@ class PairGraph:
     def redraw(
         self, old: Iterable[tuple[str, str]], new: Iterable[tuple[str, str]], ports: int
     ) -> None:
-        """Exchange pairs; those that are in both stay as they are."""
+        """Exchange pairs of a job; those that are in both stay as they are.
+
+        So do pairs of rnics that the underlay's plan holds anyway, or another job on these hosts.
+        """
         before = {(min(pair), max(pair)) for pair in old}
         after = {(min(pair), max(pair)) for pair in new}
         for a, b in sorted(before - after):
-            self.disconnect(a, b)
+            if self._also_drawn[a, b]:
+                self._also_drawn[a, b] -= 1
+            else:
+                del self._also_drawn[a, b]
+                self.disconnect(a, b)
         for a, b in sorted(after - before):
-            self.connect(a, b, ports)
+            if b in self._peers[a]:
+                self._also_drawn[a, b] += 1
+            else:
+                self.connect(a, b, ports)
 
     def set_ready(self, key: str, *, ready: bool) -> bool:
         """Activate or deactivate all pairs of an agent whose other end is ready.

@@ -99,7 +99,7 @@ def _infer(given: Throughput, options: SkeletonParameters) -> Skeleton:
     if reason := rhythm.why_not(known, shown, options):
         return _none(rnics, reason)
     place = profiles.slots(given.host, given.rail)
-    found = stages.find(known, place, options)
+    found = stages.find(shown, known, place, options)
     groups = found.groups
     if groups.size < 2:
         return _none(rnics, "no two hosts hold the same positions: no replicas")

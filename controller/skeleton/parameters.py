@@ -63,6 +63,21 @@ class SkeletonParameters:
         1.5, unit="1", source="chosen: stages differ by so many times what clocks do, since shifts "
         "have errors too; skeletonhunter check skeleton"
     )  # fmt: skip
+    apart_by_ends: float = parameter(
+        1.25, unit="1", source="chosen: the same where shifts are those of the ends of rounds, "
+        "whose errors are smaller; skeletonhunter check skeleton"
+    )  # fmt: skip
+    busy: float = parameter(
+        0.97, unit="quantile", source="chosen: of a host's rate, its rate in collectives, which "
+        "take 3 % of a round or more; skeletonhunter check skeleton"
+    )  # fmt: skip
+    quiet: float = parameter(
+        0.1, unit="1", source="chosen: of that rate, below which a host is quiet: probes, control"
+    )
+    long_quiet: float = parameter(
+        0.5, unit="1", source="chosen: a round ends where as much of a host's longest quiet in a "
+        "round follows; pauses between micro-batches are shorter; skeletonhunter check skeleton"
+    )  # fmt: skip
     chance: float = parameter(
         0.005, unit="1", source="chosen: of the 1 % of runs that may miss a pair; the probability "
         "that hosts of one stage are spread in time like several"

@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.skeleton import clusters, profiles, shifts
+from controller.skeleton import clusters, profiles, round_ends, shifts
 from controller.skeleton.clusters import Grouping
 from controller.skeleton.parameters import SkeletonParameters
 from controller.skeleton.profiles import Slots
 from controller.skeleton.rhythm import Rhythm
+from controller.skeleton.series import Throughput
 from controller.skeleton.spectra import C64, F64
 
 I64 = NDArray[np.int64]
@@ -56,42 +57,41 @@ def host_shifts(rhythm: Rhythm, place: Slots, highest_hz: float) -> tuple[F64, F
     return of_host, shifts.shifts(single, reference, axis).reshape(hosts, slots)
 
 
-def find(rhythm: Rhythm, place: Slots, options: SkeletonParameters) -> Stages:
-    """Stages of a job's hosts from what their rnics did."""
-    given = rhythm.level
-    weight = profiles.weights(given, rhythm.level_drive)
-    middle = (given.start_s[-1] + given.window_s) / 2
+def find(given: Throughput, rhythm: Rhythm, place: Slots, options: SkeletonParameters) -> Stages:
+    """Stages of a job's hosts from what their rnics did, and the rhythm of that."""
+    level = rhythm.level
+    weight = profiles.weights(level, rhythm.level_drive)
+    middle = (level.start_s[-1] + level.window_s) / 2
     # frames of the two folds share no sample
-    early, late = given.start_s + given.window_s <= middle, given.start_s >= middle
+    early, late = level.start_s + level.window_s <= middle, level.start_s >= middle
     folds = (None, early, late)
     whole, one, other = profiles.compact(
         *(profiles.profiles(rhythm.responses(fold), weight, place) for fold in folds)
     )
     label = clusters.finest(whole, one, other, options)
-    of_host, of_slot = host_shifts(rhythm, place, options.highest_hz)
+    of_bursts, of_slot = host_shifts(rhythm, place, options.highest_hz)
+    of_ends = round_ends.host_shifts(given, place, rhythm.period_s, options)
+    of_host = of_bursts if of_ends is None else of_ends
     period = float(rhythm.period_s)
     main = label >= 0
-    apart_s = options.apart * options.clock_s
+    apart = options.apart if of_ends is None else options.apart_by_ends
+    apart_s = apart * options.clock_s
     label[main] = shifts.merged(label[main], of_host[main], period, apart_s)
     limits = shifts.Limits(options.separation, options.doubt, options.chance)
     by_time = shifts.blocks(of_host, period, apart_s, limits)
     if by_time.max() > label.max():
         label = by_time
-    return _ordered(
-        clusters.balanced(label, of_host, period, options), of_host, of_slot, period, options
-    )
+    inside = _inside(of_slot, of_bursts, period, options)
+    return _ordered(clusters.balanced(label, of_host, period, options), of_host, inside, period)
 
 
-def _ordered(
-    found: Grouping, of_host: F64, of_slot: F64, period_s: float, options: SkeletonParameters
-) -> Stages:
+def _ordered(found: Grouping, of_host: F64, inside: I64, period_s: float) -> Stages:
     middle = shifts.centres(of_host, found.group, period_s)
     later = shifts.unrolled(middle, period_s)
     order = np.argsort(later)
     rank = np.argsort(order)
     away = np.abs(shifts.wrapped(of_host[:, None] - middle[order], period_s))
     groups = found._replace(group=rank[found.group], places=found.places[order])
-    inside = _inside(of_slot, of_host, period_s, options)
     return Stages(groups, later[order], away.argmin(axis=1), inside)
 
 

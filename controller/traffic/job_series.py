@@ -42,7 +42,7 @@ class JobSeries:
     def last_s(self) -> int:
         """The newest second of which half of the rnics have a sample or a later one.
 
-        -1 before there is one, and for a job without rnics in the lists, as on whole hosts.
+        -1 before there is one, and for a job without rnics in the topology.
         """
         if not self.rnics:
             return _NEVER

@@ -53,18 +53,19 @@ class ListSource:
                 interval_s=interval_s, pause_s=CONTAINER_PAUSE_S,
                 deadline_s=CONTAINER_DEADLINE_S, fetch=self._host_agent,
             )  # fmt: skip
-        if not options.controller:
+        if not options.controllers:
             return PingListPoller(
                 options.ping_list, check, self._offer, unreadable, interval_s=interval_s
             )
         client = self._client = ControllerClient(
-            options.controller, options.node_sn, options.token, lambda: agent.status.ready
+            options.controllers, options.node_sn, options.token, lambda: agent.status.ready
         )
         if self._containers is not None:
             self._watch = RegistrationWatch(client.register_changes)
         return PingListPoller(
             client.location, check, self._offer, unreadable,
-            interval_s=interval_s, pause_s=PAUSE_S, deadline_s=TOTAL_DEADLINE_S, fetch=client,
+            interval_s=interval_s, pause_s=PAUSE_S,
+            deadline_s=TOTAL_DEADLINE_S * len(options.controllers), fetch=client,
         )  # fmt: skip
 
     def first(self) -> PingList | None:

@@ -88,7 +88,7 @@ def _requests(
 ) -> RequestClient | None:
     """Asks the controller for requests, where there is one and the agent may do some; agents inside
     containers do theirs."""
-    if not options.controller or not options.request_rate:
+    if not options.controllers or not options.request_rate:
         return None
 
     def offer(requests: Sequence[Request]) -> None:
@@ -97,7 +97,7 @@ def _requests(
             containers.ask(requests)
 
     return RequestClient(
-        options.controller, options.node_sn, options.token, offer, agent.requests.readings
+        options.controllers, options.node_sn, options.token, offer, agent.requests.readings
     )
 
 

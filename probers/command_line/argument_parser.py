@@ -63,8 +63,9 @@ def parser() -> argparse.ArgumentParser:
     source.add_argument(
         "--ping-list", default="", metavar="FILE|URL", help="what to probe; re-read regularly"
     )
-    source.add_argument("--controller", default="", metavar="URL",
-        help="or the controller, with which the agent registers its host")  # fmt: skip
+    source.add_argument("--controller", action="append", metavar="URL",
+        help="or the controller, with which the agent registers its host; repeatable: several, of "
+        "which one leads, are asked in turn")  # fmt: skip
     source.add_argument("--host-agent", default="", metavar="PATH",
         help="or the socket of the host's agent (its --containers-listen): this is a container's "
         "agent, in the container's network")  # fmt: skip

@@ -6,12 +6,14 @@ import argparse
 import os
 import shlex
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 
 from probers.command_line.argument_parser import THROUGHPUT_VARIABLE, parser
 from probers.net.packet import KEY_VARIABLE, MIN_KEY_BYTES, Key
 from probers.ping_list.controller import read_token
+from probers.ping_list.controllers import MAX_CONTROLLERS
 from probers.ping_list.document import Layer
 from probers.publishing.relay import ClientIdentity
 from probers.publishing.signer import KEY_FILE_VARIABLE, SenderKeyError, read_key
@@ -33,7 +35,7 @@ class Options:
     """Everything that the agent is given when it starts; secrets are not in the repr."""
 
     ping_list: str
-    controller: str
+    controllers: tuple[str, ...]
     host_agent: str
     containers_listen: str
     handover: str
@@ -79,14 +81,14 @@ class Options:
 def parse(argv: list[str] | None) -> Options:
     """Options from the command line; raises UsageError, or SystemExit from argparse."""
     args = parser().parse_args(argv)
-    sender_key = _sender_key(args)
+    sender_key, controllers = _sender_key(args), _controllers(args.controller)
     return Options(
         ping_list=args.ping_list,
-        controller=args.controller,
+        controllers=controllers,
         host_agent=args.host_agent,
         containers_listen=args.containers_listen,
         handover=args.handover,
-        token=_token(args.controller, args.token_file),
+        token=_token(controllers, args.token_file),
         publish=args.publish,
         spool=args.spool,
         spool_limits=SpoolLimits(
@@ -121,12 +123,21 @@ def parse(argv: list[str] | None) -> Options:
     )
 
 
-def _token(controller: str, path: str | None) -> str:
-    """The token for the controller; empty without one."""
-    if bool(controller) != (path is not None):
+def _controllers(given: Sequence[str] | None) -> tuple[str, ...]:
+    """URLs of controllers: the option may be repeated, and hold several with commas."""
+    urls = tuple(dict.fromkeys(url for text in given or () for url in text.split(",") if url))
+    for url in urls:
+        if not url.startswith(("http://", "https://")):
+            raise UsageError(f"--controller {url}: give an http(s) URL")
+    if len(urls) > MAX_CONTROLLERS:
+        raise UsageError(f"--controller: {len(urls)} URLs; give {MAX_CONTROLLERS} at most")
+    return urls
+
+
+def _token(controllers: Sequence[str], path: str | None) -> str:
+    """The token for the controllers; empty without one."""
+    if bool(controllers) != (path is not None):
         raise UsageError("--controller and --token-file go together; give both or none")
-    if controller and not controller.startswith(("http://", "https://")):
-        raise UsageError(f"--controller {controller}: give an http(s) URL")
     return read_token(path) if path is not None else ""
 
 

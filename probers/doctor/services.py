@@ -11,6 +11,7 @@ from probers.command_line.options import Options
 from probers.doctor.finding import Finding
 from probers.ping_list import fetch
 from probers.ping_list.controller import ControllerClient, Ready
+from probers.ping_list.controllers import Controllers
 from probers.ping_list.document import (
     PingList,
     PingListError,
@@ -36,11 +37,8 @@ def ping_list(options: Options) -> tuple[PingList | None, list[Finding]]:
         ]  # fmt: skip
     where, started = options.ping_list, monotonic()
     try:
-        if options.controller:
-            client = ControllerClient(options.controller, options.node_sn, options.token, Ready)
-            where = client.location
-            headers = {"Authorization": f"Bearer {options.token}"}
-            raw = fetch.ask(where, headers=headers).body
+        if options.controllers:
+            raw, where = Controllers(options.controllers).first(lambda url: _asked(url, options))
         else:
             raw = fetch.fetch(where)
         document = parse(raw, where)
@@ -59,6 +57,13 @@ def ping_list(options: Options) -> tuple[PingList | None, list[Finding]]:
                     f"{forbidden[0].ip} the first", "add --allow-cidr, or correct the list")
         )  # fmt: skip
     return own, found
+
+
+def _asked(controller: str, options: Options) -> tuple[bytes, str]:
+    """The list of a controller, without registering, and its place; raises PingListError."""
+    client = ControllerClient([controller], options.node_sn, options.token, Ready)
+    headers = {"Authorization": f"Bearer {options.token}"}
+    return fetch.ask(client.location, headers=headers).body, client.location
 
 
 def destination(options: Options, timeout_s: float) -> Iterator[Finding]:

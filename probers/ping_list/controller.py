@@ -1,19 +1,20 @@
 """The list of a host from the controller: registers the host, then waits for each change.
 
 ``ControllerClient`` takes the place of ``fetch`` in a ``PingListPoller``, which keeps the last list
-when the controller does not answer, and loses it after three failures in a row.
+when no controller answers, and loses it after three failures of all of them in a row.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 import msgspec
 
+from probers.ping_list.controllers import Controllers
 from probers.ping_list.document import PingListError
 from probers.ping_list.fetch import DEADLINE_S, Answer, ask
 from schemas.secret_files import SecretFileError, read_secret
@@ -24,7 +25,7 @@ _SHORT_WAIT_S: Final = 1.0
 #: Between the end of a reading and the next one [s].
 PAUSE_S: Final = 0.5
 _HEAD_BYTES: Final = 64  # of an answer: a delta begins with ``since``
-#: For a registration and a list, one after the other [s].
+#: For a registration and a list of one controller, one after the other [s].
 TOTAL_DEADLINE_S: Final = 2 * DEADLINE_S + WAIT_S
 
 
@@ -74,13 +75,13 @@ class Ask(Protocol):
 class ControllerClient:
     """Reads the list of one host; for one thread, but ``register_changes``.
 
-    url    of the controller, as http://controller:8770
+    urls   of controllers, as http://controller:8770
     ready  called before each request
     """
 
     def __init__(
         self,
-        url: str,
+        urls: Sequence[str],
         node_sn: str,
         token: str,
         ready: Callable[[], Ready],
@@ -88,8 +89,9 @@ class ControllerClient:
         ask: Ask = ask,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self.location = f"{url.rstrip('/')}/api/v1/agents/{quote(node_sn, safe='')}/ping-list"
-        self._register_at = f"{self.location.removesuffix('/ping-list')}/register"
+        self._controllers = Controllers(urls)
+        self._path = f"/api/v1/agents/{quote(node_sn, safe='')}"
+        self.location = f"{self._controllers.current}{self._path}/ping-list"
         self.use_token(token)
         self._ready, self._ask, self._clock = ready, ask, clock
         self._etag, self._list = "", b""
@@ -97,6 +99,7 @@ class ControllerClient:
         self._unknown = False
         self._registering = threading.Lock()
         self._again_s: float | None = None  # None: the controller may not know of this agent
+        self._registered_at = ""  # URL of the controller that does
 
     def use_token(self, token: str) -> None:
         """Ask with this token from now on; safe in any thread."""
@@ -104,14 +107,17 @@ class ControllerClient:
 
     def __call__(self, location: str, deadline_s: float) -> bytes:
         """The list, after a wait for a change of the one that was read last; raises
-        PingListError."""
+        PingListError where no controller gives it."""
+        return self._controllers.first(self._list_from)
+
+    def _list_from(self, url: str) -> bytes:
         try:
             with self._registering:
                 ready = self._ready()
                 due = self._again_s is None or self._clock() >= self._again_s
-                if due or self._differs(ready):
-                    self._register(ready)
-            return self._read(location, ready)
+                if due or url != self._registered_at or self._differs(ready):
+                    self._register(url, ready)
+            return self._read(f"{url}{self._path}/ping-list", ready)
         except PingListError:
             self._again_s = None
             raise
@@ -122,20 +128,22 @@ class ControllerClient:
         with self._registering:
             ready = self._ready()
             if self._again_s is not None and ready.containers != self._registered.containers:
-                self._register(ready)
+                self._register(self._registered_at, ready)
 
     def _differs(self, ready: Ready) -> bool:
         return self._unknown or ready.containers != self._registered.containers
 
-    def _register(self, ready: Ready) -> None:
+    def _register(self, url: str, ready: Ready) -> None:
+        where = f"{url}{self._path}/register"
         body = msgspec.json.encode({"containers": ready.containers})
         headers = {**self._headers, "Content-Type": "application/json"}
-        answer = self._ask(self._register_at, DEADLINE_S, headers=headers, body=body)
+        answer = self._ask(where, DEADLINE_S, headers=headers, body=body)
         try:
             found = msgspec.json.decode(answer.body, type=_Registered)
         except (msgspec.MsgspecError, UnicodeDecodeError) as why:
-            raise PingListError(f"{self._register_at}: not a controller's answer ({why})") from why
-        self._registered, self._unknown = ready, bool(found.unknown)
+            raise PingListError(f"{where}: not a controller's answer ({why})") from why
+        self._registered, self._registered_at = ready, url
+        self._unknown = bool(found.unknown)
         self._again_s = self._clock() + found.again_s
 
     def _read(self, location: str, ready: Ready) -> bytes:

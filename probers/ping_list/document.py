@@ -2,7 +2,7 @@
 
     {"version": 1, "fabric": "f1", "node_sn": "host-0", "interval_s": 1.0,
      "endpoints": [{"ip", "real_ip", "node_id", "asw", "dsw", "pod", "tenant_id", "layer",
-                    "device"}],
+                    "device", "in_job"}],
      "targets":   [{"src_ip", "ip", "port", "real_ip", "node_id", "node_sn", "asw", "dsw", "pod",
                     "tenant_id", "layer", "src_ports", "dscp"}]}
 
@@ -31,7 +31,11 @@ class PingListError(ValueError):
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """An address of this agent; ``device`` binds its sockets to one network interface."""
+    """An address of this agent.
+
+    device  binds its sockets to one network interface
+    in_job  an rnic that a job uses by the host's own address: its throughput is wanted
+    """
 
     ip: str
     real_ip: str
@@ -42,6 +46,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     pod: str = ""
     tenant_id: str = ""
     device: str = ""
+    in_job: bool = False
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -74,7 +79,7 @@ class PingList(msgspec.Struct, frozen=True):
 
 
 class JobRnics(NamedTuple):
-    """Addresses of a host's rnics that containers of jobs use, sorted, and their fabric."""
+    """Addresses of a host's rnics that jobs use, sorted, and their fabric."""
 
     fabric: str = "default"
     addresses: tuple[str, ...] = ()
@@ -124,8 +129,12 @@ def restrict(document: PingList, *, layer: Layer | None, node_id: str | None) ->
 
 
 def job_rnics(document: PingList) -> JobRnics:
-    """Those behind the containers of a host's whole document."""
-    used = {own.real_ip for own in document.endpoints if own.layer == "overlay" and own.node_id}
+    """Those behind the containers of a host's whole document, and those of jobs on whole hosts."""
+    used = {
+        own.real_ip
+        for own in document.endpoints
+        if own.in_job or (own.layer == "overlay" and own.node_id)
+    }
     return JobRnics(document.fabric, tuple(sorted(used)))
 
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from probers.ping_list.controller import Ask
+from probers.ping_list.controllers import Controllers
 from probers.ping_list.document import PingListError
 from probers.ping_list.fetch import DEADLINE_S, ask
 from probers.process.log import log_event
@@ -38,7 +39,7 @@ class RequestClient:
 
     def __init__(
         self,
-        url: str,
+        urls: Sequence[str],
         node_sn: str,
         token: str,
         on_requests: Callable[[Sequence[Request]], None],
@@ -46,7 +47,8 @@ class RequestClient:
         *,
         ask: Ask = ask,
     ) -> None:
-        self.location = f"{url.rstrip('/')}/api/v1/agents/{quote(node_sn, safe='')}/requests"
+        self._controllers = Controllers(urls)
+        self._path = f"/api/v1/agents/{quote(node_sn, safe='')}/requests"
         self.use_token(token)
         self._on_requests, self._ask = on_requests, ask
         self._etag = ""
@@ -68,12 +70,12 @@ class RequestClient:
         self._stop.set()
 
     def poll(self) -> bool:
-        """Wait for a change and report it; whether the controller has answered. Never raises.
+        """Wait for a change and report it; whether a controller has answered. Never raises.
 
-        While it does not answer, running requests go on: each ends by itself.
+        While none answers, running requests go on: each ends by itself.
         """
         try:
-            self._read()
+            self._controllers.first(self._read)
         except PingListError as why:
             self._failures += 1
             self.counts["failed"] += 1
@@ -88,19 +90,18 @@ class RequestClient:
         self.counts["read"] += 1
         return True
 
-    def _read(self) -> None:
+    def _read(self, url: str) -> None:
+        where = f"{url}{self._path}"
         headers, wait_s = dict(self._headers), 0.0
         if self._etag:
             headers["If-None-Match"], wait_s = self._etag, WAIT_S
-        answer = self._ask(
-            f"{self.location}?wait_s={wait_s:g}", DEADLINE_S + wait_s, headers=headers
-        )
+        answer = self._ask(f"{where}?wait_s={wait_s:g}", DEADLINE_S + wait_s, headers=headers)
         if answer.status == 304:
             return
         try:
             found = msgspec.json.decode(answer.body, type=_Open).requests
         except (msgspec.MsgspecError, UnicodeDecodeError) as why:
-            raise PingListError(f"{self.location}: not a controller's answer ({why})") from why
+            raise PingListError(f"{where}: not a controller's answer ({why})") from why
         self._etag = answer.etag
         self._on_requests(usable(found, self.counts))
 

@@ -99,7 +99,7 @@ class SimulatedSite:
     def _read(self, node_sn: str) -> PingList:
         """Registers the host with its containers, and reads its list at once: a new client."""
         ready = partial(Ready, tuple(sorted(self._ready[node_sn])))
-        client = ControllerClient(self.url, node_sn, self._token[node_sn], ready)
+        client = ControllerClient([self.url], node_sn, self._token[node_sn], ready)
         return document.parse(client(client.location, DEADLINE_S), client.location)
 
     def _events(self, events: Sequence[AnyEvent]) -> None:

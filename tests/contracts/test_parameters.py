@@ -33,6 +33,7 @@ TABLE = table()
 STRUCTURAL = {
     "units": {
         "controller.feedback.feedback": ("_HOUR_MS",),
+        "controller.feedback.suspects": ("_HOUR_MS",),
         "controller.skeleton.series": ("_NS",),
         "controller.traffic.documents": ("_NS",),
         "controller.traffic.job_series": ("_NS",),
@@ -75,7 +76,7 @@ STRUCTURAL = {
         "localizer.verdicts.rules.loss_rise": ("PASTS",),
     },
     "numerical guards": {
-        "controller.ping_lists.host_list": ("_MODULUS",),
+        "controller.ping_lists.host_list": ("_MODULUS", "_SERVED", "_IN_JOB"),
         "controller.skeleton.shifts": ("_STEP_S",),
         "controller.skeleton.spectra": ("_ITERATIONS",),
         "localizer.detectors.lof": ("_TINY",),

@@ -98,7 +98,7 @@ def test_an_agent_of_this_host_gets_its_list_from_the_controller_of_up(
     assert f"--token-file {data / 'this-host.token'}" in said
     assert {path.stat().st_mode & 0o077 for path in data.glob("*token*")} == {0}
     token = read_token(str(data / "this-host.token"))
-    client = ControllerClient(where[1], "this-host", token, Ready)
+    client = ControllerClient([where[1]], "this-host", token, Ready)
     up.wait_for(lambda: _answers(client), "the controller has read its topics")
     document = parse(client(client.location, 10), client.location)
     assert {target.layer for target in document.targets} == {"underlay"}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from itertools import chain
 
 from controller.ping_lists.endpoints import Endpoint
 from controller.ping_lists.jobs.rings import JobPhase, JobRings, Membership
@@ -66,13 +65,9 @@ class JobPairs:
             del self._jobs[name]
 
     def places(self, name: str) -> dict[str, int]:
-        """real_ip -> place on its ring, for each rnic of a job: the order of ``thinned``."""
-        job = self._jobs[name]
-        return {
-            own.real_ip: job.ring(own.rail).place(own.ip)
-            for key in job.containers
-            for own in self._graph.agents[key].endpoints
-        }
+        """real_ip -> place in the job, for each rnic of a job: the order of ``thinned``."""
+        places = self._places(self._jobs[name])
+        return {self._graph.endpoint[ip].real_ip: place for ip, place in places.items()}
 
     def use_skeleton(
         self,
@@ -92,10 +87,10 @@ class JobPairs:
         since, or where a pair names an rnic that the job does not use, or none joins two hosts.
         """
         job = self._job(name)
+        at, endpoint = self._places(job), self._graph.endpoint
         behind: defaultdict[str, list[str]] = defaultdict(list)
-        for key in job.containers:
-            for own in self._graph.agents[key].endpoints:
-                behind[own.real_ip].append(own.ip)
+        for ip in at:
+            behind[endpoint[ip].real_ip].append(ip)
         wanted = {(min(pair), max(pair)) for pair in pairs}
         unknown = sorted({ip for pair in wanted for ip in pair if ip not in behind})
         found = frozenset(
@@ -104,6 +99,7 @@ class JobPairs:
                 for one, other in wanted
                 for a in behind.get(one, ())
                 for b in behind.get(other, ())
+                if endpoint[a].layer == endpoint[b].layer
             )
         )
         if not job.allowed:
@@ -121,7 +117,6 @@ class JobPairs:
             return
         old = self._on_two_hosts(job.pairs())
         limit = self._parameters.skeleton_targets
-        at = {ip: job.ring(self._graph.endpoint[ip].rail).place(ip) for ip in chain(*found)}
         kept = frozenset(thinned(found, limit, at))
         job.skeleton, job.reason = kept, "inferred"
         if len(kept) < (whole := max(of, len(found))):
@@ -158,11 +153,7 @@ class JobPairs:
 
     def rnics(self, name: str) -> list[Endpoint]:
         """The rnics of a job, each once, by host and rail."""
-        used = {
-            own.real_ip
-            for key in self._jobs[name].containers
-            for own in self._graph.agents[key].endpoints
-        }
+        used = {self._graph.endpoint[ip].real_ip for ip in self._places(self._jobs[name])}
         return sorted(self._rnics[ip] for ip in used)
 
     def join(self, key: str) -> None:
@@ -203,6 +194,18 @@ class JobPairs:
         """A container answers probes, or not any more."""
         if self._graph.set_ready(key, ready=ready):
             self._jobs[self._graph.agents[key].job].ready += 1 if ready else -1
+
+    def _places(self, job: JobRings) -> dict[str, int]:
+        """Address -> place in the job: that on its ring, and of a host's own rnics, which have no
+        ring, the place of the host among those that the job has so."""
+        agents = [self._graph.agents[key] for key in job.containers]
+        whole = sorted({agent.node_sn for agent in agents if agent.rnics})
+        of_host = {node_sn: place for place, node_sn in enumerate(whole)}
+        return {
+            own.ip: of_host[own.node_sn] if own in agent.rnics else job.ring(own.rail).place(own.ip)
+            for agent in agents
+            for own in (*agent.endpoints, *agent.rnics)
+        }
 
     def _job(self, name: str) -> JobRings:
         if name not in self._jobs:

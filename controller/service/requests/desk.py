@@ -43,6 +43,7 @@ class RequestDesk:
         self.unread = ""
         self.evidence = RecentEvidence(parameters)
         self.on_evidence: list[Callable[[Request, Evidence], None]] = []
+        self.further_samples: list[Callable[[], Iterator[Sample]]] = []
         self._site = site
         self._asking = asyncio.Lock()  # the room that one finds is not given to another
         self._readers: dict[str, asyncio.Queue[Evidence]] = {}
@@ -153,6 +154,8 @@ class RequestDesk:
         yield Sample(metrics.CONTROLLER_REQUESTS_OPEN, len(self.open))
         for outcome in ("repeated", "missing", "unknown"):
             yield Sample(metrics.CONTROLLER_EVIDENCE, counts[outcome], (outcome,))
+        for more in self.further_samples:
+            yield from more()
 
     def _request_of(self, answer: Answer) -> Request | None:
         """See ``OpenRequests.answered``; of a container only what its own endpoints were asked."""

@@ -1,35 +1,50 @@
-"""Asks agents, while the service runs, for what tells the tie sets of open incidents apart."""
+"""Asks agents, while the service runs, for what tells the tie sets of open incidents apart, and for
+a closer look at suspect paths."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from controller.feedback.choice import Ground
 from controller.feedback.feedback import Feedback
+from controller.feedback.suspects import Suspects
 from controller.service.requests.desk import RequestDesk, TooMuch
 from controller.service.requests.grounds import ground_of
 from controller.service.site import NotStored, Site
 from schemas.documents.incident import Incident
 from schemas.documents.requests.request import Request
+from schemas.metrics import Metric, Sample
 
 _log = logging.getLogger(__name__)
+SUSPECTS: Final = Metric(
+    "skh_controller_suspects_total", "counter",
+    "Anomalies, by outcome: asked (agents look closer at the five-tuple), known (they have "
+    "lately), stale, unlisted (no list holds it), left_out (too many wait)", ("outcome",),
+)  # fmt: skip
 
 
 class FeedbackLoop:
-    """For one event loop; a thread plans, from copies."""
+    """For one event loop; a thread plans, from copies.
+
+    suspects  pass it the anomalies that are published
+    """
 
     def __init__(self, site: Site, desk: RequestDesk, feedback: Feedback | None = None) -> None:
         self._site, self._desk = site, desk
         self._feedback = feedback or Feedback(requests=desk.parameters)
         self._begun_ms: int | None = None
+        self.suspects = Suspects()
         desk.on_evidence.append(self._feedback.hear)
+        desk.further_samples.append(self._samples)
 
     def restore(self, requests: Iterable[Request]) -> None:
         """What was asked before counts."""
         for each in requests:
             self._feedback.take(each)
+            self.suspects.recall(each)
 
     async def run(self) -> None:
         """For ever; an error costs the look in which it occurs."""
@@ -59,6 +74,26 @@ class FeedbackLoop:
                 grounds[fabric] = ground_of(site.topologies[fabric], site.state.lists[fabric])
             await self._round(incident, grounds[fabric])
         feedback.forget(incidents, site.now_ms())
+        for fabric in self.suspects.fabrics:
+            if fabric in site.topologies and fabric in site.state.lists:
+                if fabric not in grounds:
+                    grounds[fabric] = ground_of(site.topologies[fabric], site.state.lists[fabric])
+                await self._look_closer(fabric, grounds[fabric])
+
+    async def _look_closer(self, fabric: str, ground: Ground) -> None:
+        """Ask for the suspects of a fabric that are due."""
+        made = self.suspects.plan(fabric, ground, self._desk.open.room(), self._site.now_ms())
+        for each in made:  # also where it is not stored at once: it is stored later
+            self.suspects.recall(each)
+        if made:
+            try:
+                await self._desk.ask(made)
+            except TooMuch as why:  # an operator has asked meanwhile
+                _log.info("suspects of fabric %s are left alone: %s", fabric, why)
+
+    def _samples(self) -> Iterator[Sample]:
+        for outcome, count in list(self.suspects.counts.items()):
+            yield Sample(SUSPECTS, count, (outcome,))
 
     def _too_early(self, fabric: str) -> bool:
         """Whether agents have yet to register again, as after a start: few could be asked."""

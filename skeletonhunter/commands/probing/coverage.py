@@ -42,8 +42,9 @@ def register(app: typer.Typer) -> None:
         """Tell which links no probe crosses, and what loss of the others would be named.
 
         Without traceroutes the routes are unknown, and counts are expectations over evenly hashed
-        five-tuples. Exit code 1 when a link is not crossed (by a traced five-tuple, where there
-        are traceroutes), or no loss of it could be named.
+        five-tuples; so they are where none of the lists' five-tuples was traced. Exit code 1 when
+        a link is not crossed (by a traced five-tuple, where there are traceroutes), or no loss of
+        it could be named.
         """
         from controller.coverage.crossings import entries
         from controller.coverage.report import report
@@ -78,6 +79,7 @@ def _document(topology: Topology, found: Coverage, within_s: float) -> dict[str,
         "five_tuples": found.five_tuples,
         "probes_per_s": found.probes_per_s,
         "traced_routes": found.routes,
+        "other_traced_routes": found.other_routes,
         "tiers": [each._asdict() for each in found.tiers()],
         "uncovered": found.uncovered(),
         "untraced": found.untraced(),
@@ -107,6 +109,11 @@ def _table(found: Coverage, within_s: float, *, each_link: bool) -> str:
     lines.append(f"{found.five_tuples:,} five-tuples, {found.probes_per_s:,.0f} probes/s")
     if found.routes:
         lines.append(f"{found.routes:,} routes known from traceroutes")
+    elif found.other_routes:
+        lines.append(
+            f"none of the {found.other_routes:,} traced routes is of a five-tuple of these lists: "
+            "crossings are expected ones; give traceroutes of the agents that probe these lists"
+        )
     else:
         lines.append(
             "routes are not known: where switches hash alike (no hash seed of their own), links "

@@ -33,6 +33,7 @@ from schemas.documents.requests.evidence import Answer
 from schemas.documents.tasks.job import Job
 from schemas.documents.topology import Topology
 from skeletonhunter.naming import naming
+from skeletonhunter.services.controller.anomaly_feed import AnomalyFeed
 from streams.admission.admission import Admission
 from streams.errors import LostLeadership, StreamsError
 from streams.kafka.leadership import Leadership
@@ -119,6 +120,7 @@ class ControllerService:
         self.site = Site(self._send, options.now_ms, state=state)
         self.desk = RequestDesk(self.site)
         self._feedback = FeedbackLoop(self.site, self.desk)
+        self._anomalies = AnomalyFeed(kafka)
         self._answers = None if admission is None else RequestFeed(kafka, admission)
         if admission is None:
             self.site.traffic.unread = f"throughput is not read, since {_UNREAD}"
@@ -173,6 +175,7 @@ class ControllerService:
             await asyncio.to_thread(self._throughput.close)
         if self._answers is not None:
             await asyncio.to_thread(self._answers.close)
+        await asyncio.to_thread(self._anomalies.close)
         if self._producer is not None:
             await asyncio.to_thread(self._producer.close)
 
@@ -211,6 +214,7 @@ class ControllerService:
                 tasks.create_task(self._hear(self._answers))
             if self.options.feedback and not self.desk.unread:
                 tasks.create_task(self._feedback.run())
+                tasks.create_task(self._suspect())
             if self._throughput is not None:
                 tasks.create_task(self._measure(self._throughput))
                 tasks.create_task(learn(self.site))
@@ -258,6 +262,15 @@ class ControllerService:
             for each in await feed.read():
                 if isinstance(each, Answer):
                     self.desk.take(each)
+
+    async def _suspect(self) -> None:
+        """Pass on what the localizer finds anomalous from now on."""
+        if not await self._anomalies.begin():
+            _log.warning("no skh.anomalies: suspect paths are not looked at more closely")
+            return
+        while True:
+            for each in await self._anomalies.read():
+                self._feedback.suspects.take(each, self.site.now_ms())
 
     async def _measure(self, feed: ThroughputFeed) -> None:
         """Take in the throughput of rnics, from as long ago as it is held."""

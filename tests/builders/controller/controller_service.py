@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import msgspec
+import uvicorn
 
 from controller.service.http.app import create_app
 from controller.service.messages import Message
@@ -98,6 +102,24 @@ class Service:
 
     def operator(self) -> httpx.AsyncClient:
         return self.client(OPERATOR)
+
+
+@contextmanager
+def serving(service: Service) -> Iterator[str]:
+    """The service on a port of loopback, in a thread; gives its URL."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()  # so that a request which comes before the server waits for it
+    server = uvicorn.Server(uvicorn.Config(service.app, log_level="error", lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        service.site.waiting.close()
+        server.should_exit = True
+        thread.join()
+        listener.close()
 
 
 def run(story: Callable[[], Awaitable[None]]) -> None:

@@ -91,6 +91,22 @@ def test_traced_five_tuples_cross_the_links_of_their_routes_and_no_others() -> N
     assert set(states.values()) == {"known", "uncovered"}
 
 
+def test_routes_of_other_five_tuples_than_those_of_the_lists_leave_expectations() -> None:
+    other: FiveTuple = ("10.0.0.1", "10.0.4.1", 2000, 99)
+    routes = {other: ["tor-0-0", "spine-1", "tor-1-0"]}
+    expected = report(TOPOLOGY, [probe(0, 4, 16)], RULE)
+    found = report(TOPOLOGY, [probe(0, 4, 16)], RULE, routes)
+    assert (found.routes, found.other_routes) == (0, 1)
+    assert found.links == expected.links
+    assert found.untraced() == []
+    assert found.tiers() == expected.tiers()
+    reply: FiveTuple = ("10.0.4.1", "10.0.0.1", 99, 1003)
+    routes[reply] = ["tor-1-0", "spine-1", "tor-0-0"]
+    found = report(TOPOLOGY, [probe(0, 4, 16)], RULE, routes)
+    assert (found.routes, found.other_routes) == (1, 1)
+    assert state(found, uplink(0, 1)) == "known"
+
+
 def test_hashes_that_polarize_show_as_links_that_no_probe_crosses() -> None:
     #  every five-tuple of tor-0 and tor-1, in both directions, goes by spine-0
     probes = [each for each in every_entry() if each.layer == "underlay"]

@@ -8,10 +8,13 @@ from builders.controller.controller_service import Service
 from builders.controller.incident_grounds import incident, pods
 
 from controller.feedback.parameters import FeedbackParameters
-from controller.service.requests.loop import FeedbackLoop
+from controller.ping_lists.parameters import FIRST_PORT, RESPONDER_PORT
+from controller.service.requests.loop import SUSPECTS, FeedbackLoop
 from schemas import topics
+from schemas.documents.incident import Anomaly
 from schemas.documents.requests.evidence import Answer, Evidence
 from schemas.documents.requests.request import Request
+from schemas.documents.times import rfc3339_of_ms
 
 pytestmark = pytest.mark.anyio
 
@@ -132,3 +135,33 @@ async def test_an_incident_of_a_fabric_without_a_topology_asks_nothing() -> None
     service.site.advice.take(msgspec.structs.replace(TIED, fabric="f9"))
     await loop.look()
     assert stored(service) == []
+
+
+async def test_suspect_paths_are_looked_at_more_closely_without_an_incident() -> None:
+    service, loop = await started()
+    lists = service.site.state.lists["f1"]
+    (a, b), _ = sorted(lists.entries(HOSTS[0]).items())[0]
+    known = lists.member(b)
+    assert known is not None
+    time = rfc3339_of_ms(service.now_ms)
+    loop.suspects.take(
+        Anomaly(
+            fabric="f1", path_id="0" * 16, layer="underlay", symptom="loss", src_node_sn=HOSTS[0],
+            src_real_ip=a, src_ip=a, dst_node_sn=known[0].node_sn, dst_real_ip=b, dst_ip=b,
+            src_port=FIRST_PORT, dst_port=RESPONDER_PORT, window_start=time, window_end=time,
+            sent=30, lost=3, loss_rate=0.1,
+        ),
+        service.now_ms,
+    )  # fmt: skip
+    await loop.look()
+    asked = [each for node in HOSTS for each in service.desk.requests(("f1", node))]
+    assert sorted(each.kind for each in asked) == ["probe", "traceroute", "traceroute"]
+    assert len(stored(service)) == 3
+    await loop.look()
+    assert len(service.desk.open) == 3
+    named = [each for each in service.desk.samples() if each.metric is SUSPECTS]
+    assert {each.labels[0]: each.value for each in named}["asked"] == 1
+    service.now_ms += 300_000
+    service.desk.expire()
+    await loop.look()
+    assert len(service.desk.open) == 0, "it ends by itself"

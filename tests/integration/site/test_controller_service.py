@@ -76,7 +76,7 @@ class Controller:
 
     def agent(self, number: int, ready: Callable[[], Ready]) -> ControllerClient:
         """What the agent of a host reads its list with."""
-        return ControllerClient(self.url, NAMES[number], token_of(NAMES[number]), ready)
+        return ControllerClient([self.url], NAMES[number], token_of(NAMES[number]), ready)
 
 
 def write_tokens(directory: Path) -> Path:

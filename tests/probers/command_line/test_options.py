@@ -80,6 +80,19 @@ def test_the_health_server_listens_on_loopback_only(site: Site) -> None:
         assert b"is not a loopback address" in errors
 
 
+def test_several_controllers_are_given_by_several_options_or_with_commas(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.touch(mode=0o600)
+    token.write_text("skh_abc")
+    more = ["--token-file", str(token), "--publish", "file:-", "--node-sn", "h", "--controller"]
+    found = options.parse([*more, "http://a:1,http://b:2", "--controller", "http://c:3"])
+    assert found.controllers == ("http://a:1", "http://b:2", "http://c:3")
+    with pytest.raises(options.UsageError, match="--controller b:2: give an http"):
+        options.parse([*more, "http://a:1,b:2"])
+    with pytest.raises(options.UsageError, match="5 URLs; give 4 at most"):
+        options.parse([*more, ",".join(f"http://{letter}" for letter in "abcde")])
+
+
 @pytest.fixture
 def key_file(tmp_path: Path) -> Path:
     file = tmp_path / "sender.key"

@@ -59,7 +59,7 @@ class Agent:
         self.now_s = 0.0
         self.ready = Ready()
         self.client = ControllerClient(
-            "http://controller:8770/", "host 1", "secret", lambda: self.ready,
+            ["http://controller:8770/"], "host 1", "secret", lambda: self.ready,
             ask=self.controller, clock=lambda: self.now_s,
         )  # fmt: skip
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
-import uvicorn
 from builders.command_line import Command
 from builders.controller.clusters import two_tiers
-from builders.controller.controller_service import OPERATOR, Service
+from builders.controller.controller_service import OPERATOR, Service, serving
 from builders.controller.task_events import HOSTS
 
 from schemas import topics
@@ -56,18 +53,10 @@ def token(tmp_path: Path) -> Path:
 def service(monkeypatch: pytest.MonkeyPatch, no_settings: None, token: Path) -> Iterator[Service]:
     """A controller over HTTP, without a broker; the settings name it."""
     made = Service(TOPOLOGY)
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    listener.listen()  # so that a request which comes before the server waits for it
-    server = uvicorn.Server(uvicorn.Config(made.app, log_level="error", lifespan="off"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    monkeypatch.setenv("SKH_CONTROLLER_URL", f"http://127.0.0.1:{listener.getsockname()[1]}")
-    monkeypatch.setenv("SKH_CONTROLLER_TOKEN_FILE", str(token))
-    yield made
-    server.should_exit = True
-    thread.join()
-    listener.close()
+    with serving(made) as url:
+        monkeypatch.setenv("SKH_CONTROLLER_URL", url)
+        monkeypatch.setenv("SKH_CONTROLLER_TOKEN_FILE", str(token))
+        yield made
 
 
 def test_a_file_of_jobs_is_applied_once_and_shown(

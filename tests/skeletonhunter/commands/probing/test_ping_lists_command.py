@@ -98,6 +98,12 @@ def test_traceroutes_replace_expectations(command: Command, topology: Path, tmp_
     assert done.code == 1, "all routes lead over one spine"
     assert f"{len({str(row) for row in rows}):,} routes known" in done.out
     assert "no probe crosses: link:spine:spine-1|tor:tor-0-0" in done.out
+    for row in rows:  # as of agents that probe other lists
+        row["src_port" if row["dst_port"] == 65300 else "dst_port"] = 1
+    records.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = command("coverage", topology, "--lists", lists, "--traceroutes", records)
+    assert "traced routes is of a five-tuple of these lists: crossings are expected" in done.out
+    assert "no traced five-tuple crosses" not in done.out
 
 
 def trace(a: str, b: str, port: int, to_port: int, tor: dict[str, str]) -> dict[str, object]:
