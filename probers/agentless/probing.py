@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final, Literal
 
@@ -74,7 +74,8 @@ class AgentlessProbing:
                 loop, lambda burst: on_burst(burst, TASKS["icmp"]),
                 timeout_s=timeout_s, allowed=allowed, device_of=device_of,
             )  # fmt: skip
-            self._tracers["icmp"] = Tracer(loop, EchoHops(icmp.echoes, allowed), on_trace)
+            hops = EchoHops(icmp.echoes, allowed)
+            self._tracers["icmp"] = Tracer(loop, hops, lambda trace: _both_ways(trace, on_trace))
         self._probes = Schedule(loop, self._probe, random)
         self._flows: dict[FiveTuple, Kind] = {}
 
@@ -161,3 +162,12 @@ class AgentlessProbing:
     def _probe(self, flow: FiveTuple) -> None:
         if (kind := self._flows.get(flow)) is not None:
             self._engines[kind].probe(flow, self._burst)
+
+
+def _both_ways(trace: Trace, on_trace: Callable[[Trace], None]) -> None:
+    """An echo's route, and as that of the answers to the peer's echoes: these have the same two
+    addresses and no ports either, so ECMP treats them alike."""
+    on_trace(trace)
+    (own, identifier), (peer, _) = trace.flow.src, trace.flow.dst
+    flow = FiveTuple((own, 0), (peer, identifier), trace.flow.dscp, trace.flow.columns)
+    on_trace(replace(trace, flow=flow))

@@ -18,6 +18,7 @@ from probers.publishing.signer import KEY_FILE_VARIABLE
 from probers.rdma.devices import Gid
 from probers.throughput.port_counters import KINDS
 from schemas import kafka_client
+from schemas.addresses import canonical
 from schemas.printable import printable
 
 #: What --throughput is where it is not given.
@@ -192,7 +193,7 @@ def _relay_socket(text: str) -> tuple[str, ClientIdentity | None]:
 def _source(text: str) -> tuple[str, str]:
     address, _, source = text.partition("=")
     try:
-        address = addresses.canonical(address)
+        address = canonical(address)
     except ValueError as why:
         raise argparse.ArgumentTypeError(f"{why}; give IP=SOURCE") from why
     if not re.fullmatch(r"rdma:[\w.-]+/\d+|net:[^\s/]{1,15}", source):

@@ -1,4 +1,4 @@
-"""IPv4 and IPv6 addresses as texts: one spelling each, since they are names of components. No I/O.
+"""IPv4 and IPv6 addresses as texts: networks, ports, families. No I/O.
 
 10.0.0.7   10.0.0.7:22        2001:db8::7   [2001:db8::7]:22
 """
@@ -7,26 +7,16 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final
 
 from probers.net.packet import Address
+from schemas.addresses import canonical
 
 Network = IPv4Network | IPv6Network
 
 #: What may be probed where no ``--allow-cidr`` is given.
 LOOPBACK: Final[tuple[Network, ...]] = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
-
-
-def canonical(text: str) -> str:
-    """An address in its one spelling (RFC 5952); raises ValueError when it is none."""
-    address = ip_address(text)
-    if isinstance(address, IPv6Address):
-        if address.scope_id is not None:
-            raise ValueError(f"{text!r} is an address of one link only")
-        if address.ipv4_mapped is not None:
-            raise ValueError(f"{text!r} is an IPv4 address; write {address.ipv4_mapped}")
-    return str(address)
 
 
 def network(text: str) -> Network:

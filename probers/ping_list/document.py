@@ -21,6 +21,7 @@ import msgspec
 
 from probers.net import addresses
 from probers.net.addresses import Network
+from schemas.addresses import canonical
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 MAX_FIVE_TUPLES: Final = 65_536
@@ -156,7 +157,7 @@ def _check(document: PingList, where: str) -> None:
 
     def address(text: str, what: str) -> None:
         try:
-            spelling = addresses.canonical(text)
+            spelling = canonical(text)
         except ValueError:
             fail(f"{what} {text!r} is not an IP address; name resolution is not done here")
         if text != spelling:  # it is a name of a component

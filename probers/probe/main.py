@@ -31,6 +31,7 @@ from probers.process.loop import Loop
 from probers.publishing.record import ping_record
 from probers.rdma.devices import RdmaError
 from probers.rdma.scheduled.rnic import OpenPort, open_port
+from schemas.addresses import canonical
 
 LOST: Final = 1
 MAX_RATE: Final = 1000.0  # probes a second, of all targets together
@@ -194,7 +195,7 @@ def _target(text: str, engine: str) -> Address:
     """Where a probe goes; echoes have no port: 0."""
     try:
         if engine == "icmp":
-            return addresses.canonical(text), 0
+            return canonical(text), 0
         return addresses.parse_at_port(text)
     except ValueError as why:
         example = "10.0.0.7 (icmp has no port)" if engine == "icmp" else "10.0.0.7:22 or [::1]:22"
@@ -203,7 +204,7 @@ def _target(text: str, engine: str) -> Address:
 
 def _source(text: str) -> Address:
     with suppress(ValueError):
-        return addresses.canonical(text), 0
+        return canonical(text), 0
     try:
         return addresses.parse_at_port(text)
     except ValueError as why:
