@@ -8,6 +8,7 @@ import numpy.typing as npt
 from localizer.baselines.hosts import HostActivity
 from localizer.fabric.key_index import GrowableArray, KeyIndex, pair_key
 from localizer.fabric.path_table import Paths
+from schemas.documents.ping import AGENTLESS
 
 Bool = npt.NDArray[np.bool_]
 I8 = npt.NDArray[np.int8]
@@ -26,6 +27,7 @@ class PathColumns:
         self._hosts = GrowableArray(np.int32, 2)
         self._layer = GrowableArray(np.int8)
         self._pair = GrowableArray(np.int64)
+        self._agentless = GrowableArray(np.bool_)
         self._address_pairs, self._pairs = KeyIndex(), KeyIndex()
 
     @property
@@ -45,6 +47,12 @@ class PathColumns:
         return self._pair.values
 
     @property
+    def agentless(self) -> Bool:
+        """(P,) the probes of the path are answered by the peer's kernel, whether an agent runs or
+        not."""
+        return self._agentless.values
+
+    @property
     def pairs(self) -> int:
         """Endpoint pairs [count]."""
         return len(self._pairs)
@@ -54,10 +62,11 @@ class PathColumns:
         self._hosts.append(np.vstack([_hosts(new, side, activity) for side in ("src", "dst")]))
         self._layer.append(new.mask("layer", "overlay").astype(np.int8))
         self._pair.append(self._pairs_of(new))
+        self._agentless.append(np.logical_or(*(new.mask("task_type", t) for t in AGENTLESS)))
 
     def retain(self, rows: Bool) -> None:
         """Drop all rows but those of a mask (P,)."""
-        for column in (self._hosts, self._layer, self._pair):
+        for column in (self._hosts, self._layer, self._pair, self._agentless):
             column.retain(rows)
 
     def renumber_hosts(self, code: I64) -> None:

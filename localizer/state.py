@@ -112,6 +112,28 @@ class FabricState:
         return self._columns.layer
 
     @property
+    def agentless(self) -> Bool:
+        """(P,) probes that the peer's kernel answers: TCP, ICMP."""
+        return self._columns.agentless
+
+    def kernel_answers(self, at: int, length: int) -> I64:
+        """(P,) probes of so many seconds that only the peer's kernel has answered: those of its
+        agent that it refused, and those that need no agent."""
+        sent, lost, refused = (
+            self.history.total(name, at, length) for name in ("sent", "lost", "refused")
+        )
+        return np.where(self.agentless, sent - lost, refused)
+
+    def without_agent(self, at: int) -> Bool:
+        """(H,) hosts that TCP or ICMP probes, and of which no agent was ever heard: their silence
+        means nothing."""
+        out = np.zeros(len(self.hosts), bool)
+        if self.agentless.any():
+            out[self.dst[self.agentless]] = True
+            out &= self.hosts.last_seen(at).last_s == -np.inf
+        return out
+
+    @property
     def pair(self) -> I64:
         """(P,) code of (endpoint pair, layer)."""
         return self._columns.pair

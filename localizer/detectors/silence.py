@@ -2,6 +2,7 @@
 
 heartbeat + timeouts                                    -> network or rnic: not decided here
 no heartbeat + refused                                  -> agent_down
+no heartbeat, no probe + kernel answers TCP or ICMP     -> agent_down, unless it answers others
 no heartbeat + timeouts on all rnics, both layers       -> host_down
 heartbeat that shows starvation + timeouts              -> agent_starved
 While a heartbeat is late but not yet missing, the host's timeouts are attributed to no component.

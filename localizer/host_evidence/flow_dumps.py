@@ -4,6 +4,7 @@ One text may hold several dumps, each below a line ``$ command`` as agents write
 
     ovs-ofctl dump-flows BRIDGE         rules of OpenFlow tables
     ovs-appctl dpctl/dump-flows [-m]    flows of the datapath; with type=offloaded, of the rnic
+    tc -s filter show dev DEV ingress   the same flows as filters (``tc_filters``)
 
 Fields that are not known are kept as they are, and lines that hold no flow are passed over; a text
 without one line that a dump would have is none. Ports are as printed: give ``--names``, so that
@@ -16,8 +17,10 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
+from localizer.host_evidence import tc_filters
 from localizer.host_evidence.parameters import DEFAULT, HostEvidenceParameters
 
 _COMMAND: Final = "$ "
@@ -29,13 +32,14 @@ _META: Final = frozenset({
     "hard_timeout", "importance", "send_flow_rem", "no_packet_counts", "no_byte_counts",
     "check_overlap", "reset_counts",
 })  # fmt: skip
-_NEVER_OFFLOADED: Final = ("userspace(", "recirc(", "drop", "controller(")
-_IP: Final = ("eth_type(0x0800)", "eth_type(0x86dd)")
+_NEVER_OFFLOADED: Final = ("userspace(", "recirc(", "drop", "controller(", "gact action drop")
+_IP: Final = ("eth_type(0x0800)", "eth_type(0x86dd)", "eth_type ipv4", "eth_type ipv6")
+_TC: Final = re.compile(r"(\S*/)?tc( .*)? filter ")
 _TUNNEL: Final = re.compile(r"(?<![a-z])tunnel\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 
 
 class NoDump(ValueError):
-    """A text that no known command of Open vSwitch prints."""
+    """A text that no known command prints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ class Dump:
     bridge     of rules; "" where the command does not say
     rules      of OpenFlow tables; flows: of the datapath
     from_rnic  only what is offloaded was asked for
+    of_tc      filters, each of which says whether the rnic has it
     """
 
     command: str = ""
@@ -99,11 +104,12 @@ class Dump:
     rules: list[Rule] = field(default_factory=list)
     flows: list[DatapathFlow] = field(default_factory=list)
     from_rnic: bool = False
+    of_tc: bool = False
 
     @property
     def of_datapath(self) -> bool:
         """It is about the datapath, though it may be empty."""
-        return bool(self.flows) or "dpctl" in self.command
+        return bool(self.flows) or self.of_tc or "dpctl" in self.command
 
 
 def parse(text: str, parameters: HostEvidenceParameters = DEFAULT) -> list[Dump]:
@@ -117,7 +123,8 @@ def parse(text: str, parameters: HostEvidenceParameters = DEFAULT) -> list[Dump]
         begin = " ".join(text.split())[:80]
         raise NoDump(
             f"no dump of Open vSwitch: {begin!r}; give ovs-ofctl dump-flows BRIDGE or "
-            "ovs-appctl dpctl/dump-flows as --flow-table-command"
+            "ovs-appctl dpctl/dump-flows or tc -s filter show dev DEVICE ingress as "
+            "--flow-table-command"
         )
     return found
 
@@ -136,6 +143,9 @@ def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
 
 def _dump(command: str, lines: list[str], most: int) -> Dump | None:
     words = command.split()
+    if (_TC.match(command) and not any(lines)) or any(map(tc_filters.is_head, lines)):
+        found = islice(tc_filters.filters(lines), most)
+        return Dump(command, flows=[_of_tc(each, words) for each in found], of_tc=True)
     asked = any(word.endswith(_KNOWN_PROGRAMS) for word in words)
     dump = Dump(command, _bridge(command), from_rnic="type=offloaded" in words)
     known = asked and not lines
@@ -148,6 +158,14 @@ def _dump(command: str, lines: list[str], most: int) -> Dump | None:
         elif ", packets:" in line and "actions:" in line:
             dump.flows.append(_flow(line, from_rnic=dump.from_rnic))
     return dump if known or dump.rules or dump.flows else None
+
+
+def _of_tc(found: tc_filters.Filter, words: list[str]) -> DatapathFlow:
+    """A filter as a flow; its key is Open vSwitch's id, else its place on the device."""
+    device = words[words.index("dev") + 1] if "dev" in words[:-1] else ""
+    key = f"cookie:{found.cookie}" if found.cookie else f"{device} {found.name}"
+    match, actions = ",".join(found.fields), ",".join(found.actions)
+    return DatapathFlow(key, match, actions, found.packets, found.in_hw, found.own_ip)
 
 
 def _bridge(command: str) -> str:

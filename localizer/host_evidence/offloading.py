@@ -44,11 +44,13 @@ class Tables:
 def tables(dumps: Sequence[Dump], parameters: HostEvidenceParameters = DEFAULT) -> Tables | None:
     """The two tables of one reading; None where the dumps do not show both.
 
-    The rnic's table is what ``type=offloaded`` prints, or what ``-m`` marks as offloaded.
+    The rnic's table is what ``type=offloaded`` prints, or what ``-m`` or ``tc`` marks as offloaded.
     """
     software = [each for each in dumps if each.of_datapath and not each.from_rnic]
     in_rnic = [each for each in dumps if each.of_datapath and each.from_rnic]
-    marked = [each for each in software if any(w in _MORE for w in each.command.split())]
+    marked = [
+        each for each in software if each.of_tc or any(w in _MORE for w in each.command.split())
+    ]
     marked += [each for each in software if any(flow.offloaded for flow in each.flows)]
     if not software or not (in_rnic or marked):
         return None

@@ -30,6 +30,9 @@ def second(
     """
     parameters = state.options.detectors.silence
     hosts = host_states(state.hosts, at, parameters, state.options.timing.window_s)
+    known = ~state.without_agent(at)
+    hosts.silent &= known
+    hosts.doubtful &= known
     verdicts = [skewed_clock(state, at, name, by) for name, by in skewed.items()]
     outages = scope_outages(state, at, hosts)
     verdicts += apply(state, at, outages.decision)

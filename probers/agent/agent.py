@@ -13,6 +13,7 @@ import msgspec
 
 from probers.agent.probe_control import Announced, ProbeControl
 from probers.agent.reporting import Reporting
+from probers.agentless.probing import AgentlessProbing
 from probers.command_line.options import Options
 from probers.health import counters
 from probers.health.fault_log import FaultLog, count_faults
@@ -85,9 +86,10 @@ class Agent:
         )
         self._tracer = Tracer(self.loop, self._sockets, self._on_trace)
         self._rdma = self._rdma_probing(options, random)
+        self._agentless = self._agentless_probing(options, random)
         self._control = ProbeControl(
             options, self.loop, self._sockets, self._responder, self._engine, self._tracer, random,
-            announced, self._rdma,
+            announced, self._rdma, self._agentless,
         )  # fmt: skip
         self.requests = self._executor(options)
         self._control.also_used = lambda: self.requests.addresses
@@ -116,8 +118,9 @@ class Agent:
                 self._reporting.flush()
                 self._send_heartbeat(alive=False)
                 self._sockets.close_except(())
-            if self._rdma is not None:
-                self._rdma.close()
+            for each in (self._rdma, self._agentless):
+                if each is not None:
+                    each.close()
             self._fault_log.write()
             self.loop.close()
 
@@ -139,7 +142,8 @@ class Agent:
         give_up_ns = monotonic_ns() + self._last_probe_ns
 
         def look() -> None:
-            if self._engine.in_flight and monotonic_ns() < give_up_ns:
+            others = 0 if self._agentless is None else self._agentless.in_flight
+            if self._engine.in_flight + others and monotonic_ns() < give_up_ns:
                 self.loop.call_at(monotonic_ns() + _LOOK_NS, look)
                 return
             self._reporting.end()
@@ -202,6 +206,7 @@ class Agent:
             *counters.of_loop(self.loop, self._reporting.delay_ns, self._publisher),
             *self.requests.samples(),
             *(() if self._rdma is None else counters.of_rdma(self._rdma)),
+            *(() if self._agentless is None else counters.of_agentless(self._agentless)),
         )  # fmt: skip
 
     def _on_burst(self, burst: Burst) -> None:
@@ -228,6 +233,16 @@ class Agent:
         )  # fmt: skip
         made.on_change = self._apply_again
         return made
+
+    def _agentless_probing(self, options: Options, random: Random) -> AgentlessProbing | None:
+        if options.agentless is None:
+            return None
+        return AgentlessProbing(
+            self.loop, options.agentless, random, self._reporting.burst, self._reporting.trace,
+            allowed=lambda: self._sockets.within_budget(monotonic_ns()),
+            device_of=lambda ip: self._sockets.devices.get(ip, ""),
+            identifier=options.listen_port, burst=options.burst, timeout_s=options.timeout_s,
+        )  # fmt: skip
 
     def _apply_again(self) -> None:
         """An rnic can be used now: the list has more five-tuples than before."""
@@ -261,6 +276,8 @@ class Agent:
         sent, answered = self._engine.sent, self._engine.answered
         if self._rdma is not None:
             sent, answered = sent + self._rdma.bursts.sent, answered + self._rdma.bursts.answered
+        if self._agentless is not None:
+            sent, answered = sent + self._agentless.sent, answered + self._agentless.answered
         endpoints = self._control.document.endpoints
         self._reporting.heartbeat(self._control.fabric, endpoints, sent, answered, alive=alive)
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from probers.agent import probe_plan
 from probers.agent.endpoint_binder import EndpointBinder
+from probers.agentless.probing import AgentlessProbing
 from probers.command_line.options import Options
 from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Address
@@ -57,11 +58,13 @@ class ProbeControl:
         random: Random,
         announced: Announced | None = None,
         rdma: RdmaProbing | None = None,
+        agentless: AgentlessProbing | None = None,
     ) -> None:
         """announced  which containers of the host are ready, where they have agents of their own
         rdma       also probes the list's underlay targets
+        agentless  also probes all of its targets
         """
-        self._announced, self._rdma = announced, rdma
+        self._announced, self._rdma, self._agentless = announced, rdma, agentless
         self._options, self._sockets, self._engine = options, sockets, engine
         self._tracer = tracer
         self._probes = Schedule(loop, self._probe, random)
@@ -99,8 +102,8 @@ class ProbeControl:
                       why="outside --allow-cidr")  # fmt: skip
         self.document, self.fabric = document, document.fabric
         wanted, peers = probe_plan.five_tuples(document, targets, options.node_sn)
-        if self._rdma is not None:
-            self._rdma.plan(document, targets, options.node_sn)
+        for each in self._others:
+            each.plan(document, targets, options.node_sn)
         bound = self._listening() | self._rdma_sources()
         flows = probe_plan.fit(wanted, bound, self._sockets.max_sockets)
         left_out = len(wanted) - len(flows)
@@ -116,7 +119,7 @@ class ProbeControl:
         self._sockets.devices = {own.ip: own.device for own in document.endpoints if own.device}
         self._close_unused(flows)
         self.bind()
-        if not flows:
+        if not flows and not self._other_flows():
             why = "the ping list names no target for this agent"
             log_event("warning", "probing-stopped", why=why)
             self.stop()
@@ -139,8 +142,8 @@ class ProbeControl:
         self._probes.replace([], 1.0)
         self._traces.replace([], 1.0)
         self.reply_tracer.replace({}, 0.0, 1.0)
-        if self._rdma is not None:
-            self._rdma.stop()
+        for each in self._others:
+            each.stop()
 
     def close_unused(self) -> None:
         """Close the sockets that neither the list nor requests need any more."""
@@ -167,26 +170,34 @@ class ProbeControl:
         """Probe the flows at most at --max-rate; returns the interval [s]."""
         wanted_s = self.document.interval_s or self._options.interval_s
         rate = self._options.max_rate * (1 - _TRACE_SHARE)
-        count = len(flows) + (0 if self._rdma is None else len(self._rdma.flows))
+        count = len(flows) + len(self._other_flows())
         interval_s = max(wanted_s, count * self._options.burst / rate)
         if interval_s > wanted_s:
             log_event("warning", "interval-stretched", wanted_s=wanted_s,
                       interval_s=round(interval_s, 3), why="--max-rate")  # fmt: skip
         self._probes.replace(flows, interval_s)
-        if self._rdma is not None:
-            self._rdma.start(interval_s)
+        for each in self._others:
+            each.start(interval_s)
         return interval_s
 
     def _schedule_traces(self, flows: list[FiveTuple], peers: Peers) -> None:
         """Trace the routes of probes and of replies, each at half of the rate for traces."""
         rate = self._trace_rate()
         # Inside the overlay a trace shows one hop and nothing of the fabric: it would mislead.
-        traced = [flow for flow in flows if flow.columns["agent_type"] == "underlay"]
-        traced += [] if self._rdma is None else self._rdma.flows
+        every = [*flows, *self._other_flows()]
+        traced = [flow for flow in every if flow.columns["agent_type"] == "underlay"]
         first_s = max(1.0, len(traced) / rate)
         interval_s = max(self._options.trace_interval_s, first_s)
         self._traces.replace(traced, interval_s, first_s)
         self.reply_tracer.replace(peers, interval_s, rate)
+
+    @property
+    def _others(self) -> list[RdmaProbing | AgentlessProbing]:
+        """What probes the list beside the UDP engine."""
+        return [each for each in (self._rdma, self._agentless) if each is not None]
+
+    def _other_flows(self) -> list[FiveTuple]:
+        return [flow for each in self._others for flow in each.flows]
 
     def _listening(self) -> set[Address]:
         return {(own.ip, self._options.listen_port) for own in self.document.endpoints}
@@ -210,6 +221,8 @@ class ProbeControl:
                 self._tracer.trace(flow)
 
     def _trace(self, flow: FiveTuple) -> None:
+        if self._agentless is not None and self._agentless.trace(flow):
+            return
         if self._rdma is None or self._rdma.traceable(flow):
             self._tracer.trace(flow)
 

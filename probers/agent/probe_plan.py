@@ -19,6 +19,8 @@ def five_tuples(
     flows: list[FiveTuple] = []
     peers: dict[tuple[str, str], tuple[int, Record]] = {}
     for target in targets:
+        if not target.agent:
+            continue
         columns = common_columns(document.fabric, node_sn, endpoints[target.src_ip], target)
         if target.layer == "underlay":
             peers[target.src_ip, target.ip] = (target.dscp, columns)

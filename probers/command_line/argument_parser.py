@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from ipaddress import IPv4Address, IPv4Network, ip_address
+from ipaddress import IPv4Address, ip_address
 from typing import Final, NoReturn
 
+from probers.agentless.probing import TCP_PORT
+from probers.net import addresses
+from probers.net.addresses import Network
 from probers.net.packet import KEY_VARIABLE, MIN_KEY_BYTES
 from probers.ping_list.document import RESPONDER_PORT
 from probers.publishing.relay import ClientIdentity
@@ -15,6 +18,7 @@ from probers.publishing.signer import KEY_FILE_VARIABLE
 from probers.rdma.devices import Gid
 from probers.throughput.port_counters import KINDS
 from schemas import kafka_client
+from schemas.addresses import canonical
 from schemas.printable import printable
 
 #: What --throughput is where it is not given.
@@ -109,9 +113,11 @@ def parser() -> argparse.ArgumentParser:
         help="for reaching --publish's destination at start (default %(default)s)")  # fmt: skip
     add("--layer", choices=("overlay", "underlay"), help="serve only this layer of the list")
     add("--node-id", metavar="ID", help="serve only this container's endpoints of the list")
-    add("--engine", choices=("udp", "rdma"), default="udp",
-        help="rdma: RDMA_PING of the list's underlay targets, beside UDP_PING "
-        "(default %(default)s)")  # fmt: skip
+    add("--engine", choices=("udp", "rdma", "tcp", "icmp"), action="append",
+        help="beside UDP_PING, repeatable: tcp, icmp: TCP_PING, ICMP_PING of all targets, which "
+        "hosts without an agent answer too; rdma: RDMA_PING of underlay targets")  # fmt: skip
+    add("--tcp-port", type=_port, default=TCP_PORT, metavar="PORT",
+        help="of --engine tcp; open or closed, it answers (default %(default)s)")  # fmt: skip
     add_rdma(made)
     add("--encoding", choices=("arrow", "ndjson"), default="arrow", help="of ping records")
     add("--compression", choices=("zstd", "lz4", "none"), default="zstd", help="Kafka only")
@@ -188,7 +194,7 @@ def _relay_socket(text: str) -> tuple[str, ClientIdentity | None]:
 def _source(text: str) -> tuple[str, str]:
     address, _, source = text.partition("=")
     try:
-        IPv4Address(address)
+        address = canonical(address)
     except ValueError as why:
         raise argparse.ArgumentTypeError(f"{why}; give IP=SOURCE") from why
     if not re.fullmatch(r"rdma:[\w.-]+/\d+|net:[^\s/]{1,15}", source):
@@ -235,9 +241,11 @@ def _loopback_address(text: str) -> tuple[str, int]:
     raise argparse.ArgumentTypeError(f"{text} is not a loopback address; give 127.0.0.1:PORT")
 
 
-def network(text: str) -> IPv4Network:
+def network(text: str) -> Network:
     """A network, for argparse."""
     try:
-        return IPv4Network(text)
+        return addresses.network(text)
     except ValueError as why:
-        raise argparse.ArgumentTypeError(f"{why}; give a network such as 10.0.0.0/8") from why
+        raise argparse.ArgumentTypeError(
+            f"{why}; give a network such as 10.0.0.0/8 or 2001:db8::/32"
+        ) from why

@@ -8,9 +8,11 @@ import shlex
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Network
 
+from probers.agentless.probing import KINDS as AGENTLESS_KINDS
+from probers.agentless.probing import AgentlessOptions
 from probers.command_line.argument_parser import THROUGHPUT_VARIABLE, parser
+from probers.net.addresses import LOOPBACK, Network
 from probers.net.packet import KEY_VARIABLE, MIN_KEY_BYTES, Key
 from probers.ping_list.controller import read_token
 from probers.ping_list.controllers import MAX_CONTROLLERS
@@ -51,7 +53,7 @@ class Options:
     trace_interval_s: float
     timeout_s: float
     burst: int
-    allowed: tuple[IPv4Network, ...]
+    allowed: tuple[Network, ...]
     max_rate: float
     answer_rate: float
     request_rate: float
@@ -65,6 +67,7 @@ class Options:
     relay_listen: tuple[tuple[str, ClientIdentity | None], ...]
     health_listen: tuple[str, int] | None
     rdma: RdmaOptions | None
+    agentless: AgentlessOptions | None
     throughput: Kind | None
     throughput_sources: dict[str, str]
     sender_key: HostKey | None = field(repr=False)
@@ -102,7 +105,7 @@ def parse(argv: list[str] | None) -> Options:
         trace_interval_s=args.trace_interval,
         timeout_s=args.timeout,
         burst=args.burst,
-        allowed=tuple(args.allow_cidr or [IPv4Network("127.0.0.0/8")]),
+        allowed=tuple(args.allow_cidr or LOOPBACK),
         max_rate=args.max_rate,
         answer_rate=args.answer_rate,
         request_rate=args.request_rate,
@@ -116,6 +119,7 @@ def parse(argv: list[str] | None) -> Options:
         relay_listen=tuple(args.relay_listen or ()),
         health_listen=args.health_listen,
         rdma=_rdma(args),
+        agentless=_agentless(args),
         throughput=_throughput(args),
         throughput_sources=dict(args.throughput_source or ()),
         sender_key=sender_key,
@@ -174,7 +178,7 @@ def _throughput(args: argparse.Namespace) -> Kind | None:
 
 
 def _rdma(args: argparse.Namespace) -> RdmaOptions | None:
-    if args.engine != "rdma":
+    if "rdma" not in (args.engine or ()):
         return None
     if _layer(args) == "overlay":
         raise UsageError("--engine rdma probes the underlay; this agent serves the overlay")
@@ -182,6 +186,11 @@ def _rdma(args: argparse.Namespace) -> RdmaOptions | None:
         args.rdma_queue_pairs, dict(args.rdma_gid or ()), args.rdma_service_level,
         args.rdma_traffic_class,
     )  # fmt: skip
+
+
+def _agentless(args: argparse.Namespace) -> AgentlessOptions | None:
+    kinds = frozenset(kind for kind in AGENTLESS_KINDS if kind in (args.engine or ()))
+    return AgentlessOptions(kinds, args.tcp_port) if kinds else None
 
 
 def _command(text: str) -> tuple[str, ...]:

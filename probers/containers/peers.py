@@ -14,6 +14,8 @@ import struct
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from probers.throughput.interfaces import interfaces_6
+
 _CREDENTIALS: Final = struct.Struct("=iII")  # struct ucred
 _SO_PEERPIDFD: Final = 77  # Linux 6.5
 _NS_GET_USERNS: Final = 0xB701
@@ -25,7 +27,7 @@ class UnknownPeer(Exception):
 
 
 class Namespace(NamedTuple):
-    """A network namespace: its number, and its IPv4 addresses."""
+    """A network namespace: its number, and its IP addresses."""
 
     number: int
     addresses: frozenset[str]
@@ -66,11 +68,17 @@ class Peer:
                 f"process {self.pid} is in a network of its own user namespace: it can give itself "
                 "any address"
             )
-        with open(f"/proc/{self.pid}/net/fib_trie", "rb") as file:
+        addresses = local_addresses(self._read("fib_trie"))
+        with suppress(OSError):  # a kernel without IPv6
+            addresses = addresses.union(interfaces_6(self._read("if_inet6")))
+        return Namespace(number, addresses)
+
+    def _read(self, what: str) -> str:
+        with open(f"/proc/{self.pid}/net/{what}", "rb") as file:
             raw = file.read(_MAX_BYTES + 1)
         if len(raw) > _MAX_BYTES:
-            raise UnknownPeer(f"process {self.pid} has over {_MAX_BYTES} bytes of routes")
-        return Namespace(number, local_addresses(raw.decode(errors="replace")))
+            raise UnknownPeer(f"process {self.pid} has over {_MAX_BYTES} bytes of {what}")
+        return raw.decode(errors="replace")
 
     def close(self) -> None:
         """Release the handle."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from probers.command_line import options as command_line
 from probers.command_line.options import Options
-from probers.doctor import host, network, services
+from probers.doctor import agentless, host, network, services
 from probers.doctor.finding import Finding
 from probers.rdma import devices
 from probers.throughput import interfaces
@@ -42,6 +42,8 @@ def findings(options: Options) -> Iterator[Finding]:
     if document is not None:
         yield from network.interfaces(document.endpoints, interfaces.by_address())
         yield from network.sockets(document.endpoints, options.listen_port)
+        if options.agentless is not None:
+            yield from agentless.engines(document.endpoints, options.agentless)
         if options.rdma is not None:
             yield from network.rdma_engine(document.endpoints, options.rdma, devices.SYS)
     yield from services.destination(options, options.connect_timeout_s)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from time import monotonic_ns
 
+from probers.agentless.probing import AgentlessProbing
 from probers.containers.server import ContainerServer
 from probers.health.heartbeat import AgentIdentity
 from probers.net.responder import Responder
@@ -72,6 +73,12 @@ def of_rdma(rdma: RdmaProbing) -> Iterator[Sample]:
     yield from _by_label(metrics.AGENT_RDMA_ANSWERS, rdma.responder.silent, ("bad-mac",))
     yield Sample(metrics.AGENT_RDMA_RNICS, len(rnics), ("used",))
     yield Sample(metrics.AGENT_RDMA_RNICS, len(rdma.rnics.unopened), ("unusable",))
+
+
+def of_agentless(probing: AgentlessProbing) -> Iterator[Sample]:
+    """Probes that kernels of peers answer, by engine and outcome."""
+    for engine, outcome, value in probing.counts():
+        yield Sample(metrics.AGENT_AGENTLESS_PROBES, value, (engine, outcome))
 
 
 def of_list(

@@ -23,7 +23,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from hmac import compare_digest
-from socket import inet_aton
+from socket import AF_INET6, inet_aton, inet_pton
 from typing import Final, NamedTuple
 
 MAGIC: Final = b"SKHP"
@@ -41,6 +41,7 @@ KEY_VARIABLE: Final = "SKH_PROBE_KEY"
 _MAC_BYTES: Final = 16
 _BODY: Final = struct.Struct("!4sBBBxQqqQqq")
 _ENDS: Final = struct.Struct("!4sI4sI")  # RDMA has queue pair numbers of 24 bits for ports
+_ENDS_6: Final = struct.Struct("!16sI16sI")
 SIZE: Final = _BODY.size + _MAC_BYTES
 
 Address = tuple[str, int]
@@ -142,5 +143,9 @@ def sequence_of(raw: bytes, start: int = 0) -> int | None:
 
 
 def _mac(key: Key, body: bytes, sender: Address, receiver: Address) -> bytes:
-    ends = _ENDS.pack(inet_aton(sender[0]), sender[1], inet_aton(receiver[0]), receiver[1])
+    if ":" in sender[0]:
+        own, peer = inet_pton(AF_INET6, sender[0]), inet_pton(AF_INET6, receiver[0])
+        ends = _ENDS_6.pack(own, sender[1], peer, receiver[1])
+    else:
+        ends = _ENDS.pack(inet_aton(sender[0]), sender[1], inet_aton(receiver[0]), receiver[1])
     return key.mac(body + ends)[:_MAC_BYTES]

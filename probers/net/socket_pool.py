@@ -189,6 +189,10 @@ class SocketPool:
             self._read_error(sock)  # the time stamp is mostly there already: saves a wake-up
         return True
 
+    def send_hop(self, handler: ReplyHandler, sequence: int, flow: FiveTuple, ttl: int) -> bool:
+        """Send one request of a traceroute, as ``send_request``."""
+        return self.send_request(handler, sequence, flow, packet.TRACE, ttl=ttl)
+
     def cancel(self, sequence: int) -> None:
         """Stop waiting for the reply to a request; its handler is not called any more."""
         self._pending.pop(sequence, None)

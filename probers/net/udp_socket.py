@@ -11,27 +11,35 @@ from contextlib import suppress
 from time import time_ns
 from typing import Final, NamedTuple
 
+from probers.net.addresses import family_of
 from probers.net.packet import Address
 
 # Linux constants that the socket module does not define.
-_IP_RECVERR: Final = 11
+_IP_RECVERR, _IPV6_RECVERR = 11, 25
 _SO_TIMESTAMPNS: Final = 35
 _SO_TIMESTAMPING: Final = 37
 _TX_SOFTWARE, _RX_SOFTWARE, _SOFTWARE = 1 << 1, 1 << 3, 1 << 4
-_ERROR = struct.Struct("=IBBBxII")  # sock_extended_err; the offender's sockaddr_in follows
-_ORIGIN_LOCAL, _ORIGIN_ICMP, _ORIGIN_TIMESTAMPING = 1, 2, 4
+_ERROR = struct.Struct("=IBBBxII")  # sock_extended_err; the offender's socket address follows
+_ORIGIN_LOCAL, _ORIGIN_ICMP, _ORIGIN_ICMP6, _ORIGIN_TIMESTAMPING = 1, 2, 3, 4
 _TIME = struct.Struct("@ll")
 _STAMP_NEXT_SEND: Final = (
     socket.SOL_SOCKET,
     _SO_TIMESTAMPING,
     struct.pack("=I", _TX_SOFTWARE),
 )
+_TOS, _TTL = (socket.IPPROTO_IP, socket.IP_TOS), (socket.IPPROTO_IP, socket.IP_TTL)
+_TCLASS = (socket.IPPROTO_IPV6, socket.IPV6_TCLASS)
+_HOP_LIMIT = (socket.IPPROTO_IPV6, 52)  # IPV6_HOPLIMIT
+_RECVERR: Final = ((socket.IPPROTO_IP, _IP_RECVERR), (socket.IPPROTO_IPV6, _IPV6_RECVERR))
 _LINUX: Final = sys.platform == "linux"
 _ROOM: Final = 256  # for control messages: three timespecs and one extended error
 
 UNREACHABLE: Final = 3
 PORT_UNREACHABLE: Final = 3
 TIME_EXCEEDED: Final = 11
+#: Types of ICMPv6 as those of ICMP, and the code of a closed port (RFC 4443).
+_TYPES_6: Final = {1: UNREACHABLE, 3: TIME_EXCEEDED}
+_PORT_UNREACHABLE_6: Final = 4
 
 
 class Received(NamedTuple):
@@ -55,6 +63,7 @@ class IcmpError(NamedTuple):
 
     data      what the error quotes of the datagram; empty where a router quotes headers only
     offender  address of the host or router that sent the error; "": the own kernel
+    type      and code: those of ICMP, also of ICMPv6 errors that mean the same
     """
 
     data: bytes
@@ -73,14 +82,16 @@ class UdpSocket:
         """Bind, or take the bound socket of another process by its descriptor; raises OSError when
         the address is not the host's, the port is in use, or it is no UDP socket."""
         if descriptor is None:
-            self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            self._socket = self._new(ip)
         else:
             self._socket = socket.socket(fileno=descriptor)
+        self._ipv6 = self._socket.family == socket.AF_INET6
         try:
             self._socket.setblocking(False)
-            if descriptor is not None and (self._socket.family, self._socket.type) != (
-                socket.AF_INET, socket.SOCK_DGRAM,
-            ):  # fmt: skip
+            if descriptor is not None and (
+                self._socket.family not in (socket.AF_INET, socket.AF_INET6)
+                or self._socket.type != socket.SOCK_DGRAM
+            ):
                 raise OSError(errno.EPROTOTYPE, os.strerror(errno.EPROTOTYPE))
             if device and _LINUX:
                 self._socket.setsockopt(
@@ -92,7 +103,11 @@ class UdpSocket:
         except OSError:
             self._socket.close()
             raise
-        self.address: Address = self._socket.getsockname()
+        self.address: Address = self._socket.getsockname()[:2]
+
+    def _new(self, ip: str) -> socket.socket:
+        """The socket to be bound to an address."""
+        return socket.socket(family_of(ip), socket.SOCK_DGRAM)
 
     def fileno(self) -> int:
         """The file descriptor, for the loop."""
@@ -112,9 +127,11 @@ class UdpSocket:
         """
         control: list[tuple[int, int, bytes]] = []
         if dscp:
-            control.append((socket.IPPROTO_IP, socket.IP_TOS, struct.pack("=i", dscp << 2)))
+            option = _TCLASS if self._ipv6 else _TOS
+            control.append((*option, struct.pack("=i", dscp << 2)))
         if ttl:
-            control.append((socket.IPPROTO_IP, socket.IP_TTL, struct.pack("=i", ttl)))
+            option = _HOP_LIMIT if self._ipv6 else _TTL
+            control.append((*option, struct.pack("=i", ttl)))
         if timestamp and self.has_send_timestamps:
             control.append(_STAMP_NEXT_SEND)
         for last_try in (False, False, True):
@@ -137,8 +154,8 @@ class UdpSocket:
             if level == socket.SOL_SOCKET and kind in (_SO_TIMESTAMPING, _SO_TIMESTAMPNS):
                 received_ns = _nanoseconds(body)
                 if received_ns:
-                    return Received(data, peer, received_ns, True)
-        return Received(data, peer, time_ns(), False)
+                    return Received(data, peer[:2], received_ns, True)
+        return Received(data, peer[:2], time_ns(), False)
 
     def next_error(self) -> SendTimestamp | IcmpError | None:
         """The next time stamp or ICMP error of the error queue, or None when it is empty."""
@@ -152,21 +169,18 @@ class UdpSocket:
             for level, kind, body in control:
                 if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPING:
                     sent_ns = _nanoseconds(body)
-                elif level == socket.IPPROTO_IP and kind == _IP_RECVERR:
-                    _, origin, icmp_type, code, _, _ = _ERROR.unpack_from(body)
-                    offender = socket.inet_ntoa(body[20:24]) if origin == _ORIGIN_ICMP else ""
-                    if origin == _ORIGIN_LOCAL:  # the own kernel found no neighbour
-                        icmp_type, code = UNREACHABLE, 1
-                    found = IcmpError(data, target or ("", 0), offender, icmp_type, code)
+                elif (level, kind) in _RECVERR:
+                    origin = body[4]
+                    found = icmp_error(body, data, (target or ("", 0))[:2])
             if origin == _ORIGIN_TIMESTAMPING and sent_ns:
                 return SendTimestamp(data, sent_ns)
-            if found is not None and origin in (_ORIGIN_ICMP, _ORIGIN_LOCAL):
+            if found is not None:
                 return found
         return None
 
     def _enable_kernel_timestamps(self) -> bool:
         with suppress(OSError):
-            self._socket.setsockopt(socket.IPPROTO_IP, _IP_RECVERR, 1)
+            self._socket.setsockopt(*_RECVERR[self._ipv6], 1)
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPING, _RX_SOFTWARE | _SOFTWARE)
         except OSError:
@@ -174,6 +188,21 @@ class UdpSocket:
                 self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
             return False
         return True
+
+
+def icmp_error(body: bytes, data: bytes, target: Address) -> IcmpError | None:
+    """An entry of an error queue: a ``sock_extended_err`` and the address behind it; None: it is
+    about a time stamp."""
+    _, origin, kind, code, _, _ = _ERROR.unpack_from(body)
+    if origin == _ORIGIN_ICMP:
+        return IcmpError(data, target, socket.inet_ntoa(body[20:24]), kind, code)
+    if origin == _ORIGIN_ICMP6:
+        offender = socket.inet_ntop(socket.AF_INET6, body[24:40])
+        kind, closed = _TYPES_6.get(kind, kind), kind == 1 and code == _PORT_UNREACHABLE_6
+        return IcmpError(data, target, offender, kind, PORT_UNREACHABLE if closed else code)
+    if origin == _ORIGIN_LOCAL:  # the own kernel found no neighbour
+        return IcmpError(data, target, "", UNREACHABLE, 1)
+    return None
 
 
 def _nanoseconds(body: bytes) -> int:

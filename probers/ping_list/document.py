@@ -4,19 +4,24 @@
      "endpoints": [{"ip", "real_ip", "node_id", "asw", "dsw", "pod", "tenant_id", "layer",
                     "device", "in_job"}],
      "targets":   [{"src_ip", "ip", "port", "real_ip", "node_id", "node_sn", "asw", "dsw", "pod",
-                    "tenant_id", "layer", "src_ports", "dscp"}]}
+                    "tenant_id", "layer", "src_ports", "dscp", "agent"}]}
 
-``interval_s`` is the time between two probes of one five-tuple. Only ip, real_ip, layer and the
-targets' src_ip, node_sn and src_ports are required; unknown fields are ignored.
+Addresses are of IPv4 or IPv6, in their canonical spelling. ``agent`` false: no agent answers there,
+so only engines whose probes a kernel answers (TCP, ICMP) probe the target. ``interval_s`` is the
+time between two probes of one five-tuple. Only ip, real_ip, layer and the targets' src_ip, node_sn
+and src_ports are required; unknown fields are ignored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from typing import Final, Literal, NamedTuple
 
 import msgspec
+
+from probers.net import addresses
+from probers.net.addresses import Network
+from schemas.addresses import canonical
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 MAX_FIVE_TUPLES: Final = 65_536
@@ -60,6 +65,7 @@ class Target(msgspec.Struct, frozen=True):
     src_ports: list[int]
     port: int = RESPONDER_PORT
     dscp: int = 0
+    agent: bool = True
     node_id: str = ""
     asw: str = ""
     dsw: str = ""
@@ -144,14 +150,13 @@ def containers(document: PingList) -> frozenset[str]:
 
 
 def split_by_permission(
-    targets: Iterable[Target], allowed: Sequence[IPv4Network]
+    targets: Iterable[Target], allowed: Sequence[Network]
 ) -> tuple[list[Target], list[Target]]:
     """The targets inside and outside the networks that this agent may probe."""
     inside: list[Target] = []
     outside: list[Target] = []
     for target in targets:
-        address = IPv4Address(target.ip)
-        (inside if any(address in network for network in allowed) else outside).append(target)
+        (inside if addresses.allowed(target.ip, allowed) else outside).append(target)
     return inside, outside
 
 
@@ -161,9 +166,11 @@ def _check(document: PingList, where: str) -> None:
 
     def address(text: str, what: str) -> None:
         try:
-            IPv4Address(text)
-        except AddressValueError:
-            fail(f"{what} {text!r} is not an IPv4 address; name resolution is not done here")
+            spelling = canonical(text)
+        except ValueError:
+            fail(f"{what} {text!r} is not an IP address; name resolution is not done here")
+        if text != spelling:  # it is a name of a component
+            fail(f"{what} {text!r} is {spelling} in its canonical spelling; write that")
 
     if document.version != 1:
         fail(f"version {document.version} is not known; this release reads version 1")
@@ -186,6 +193,8 @@ def _check(document: PingList, where: str) -> None:
         address(target.real_ip, f"{place}.real_ip")
         if target.src_ip not in own:
             fail(f"{place}.src_ip {target.src_ip!r} is none of endpoints; add it there")
+        if addresses.family_of(target.src_ip) != addresses.family_of(target.ip):
+            fail(f"{place}: {target.src_ip} cannot reach {target.ip}; give ends of one IP version")
         if not target.node_sn:
             fail(f"{place}.node_sn is empty; name the target's host")
         if not 0 <= target.dscp <= 63:

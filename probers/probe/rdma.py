@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from probers.net.addresses import at_port
 from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Address, Key
 from probers.net.responder import Responder
@@ -71,8 +72,7 @@ class RdmaByHand:
         if answer.target is not None:
             self.probe(flow, size)
         else:
-            ip, port = flow.dst
-            self._on_unknown(f"{ip}:{port}: {_WHY[answer.outcome]}")
+            self._on_unknown(f"{at_port(flow.dst)}: {_WHY[answer.outcome]}")
 
     def _done(self, burst: Burst) -> None:
         self._on_done(burst, self._to[burst.flow])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from probers.net.addresses import at_port
 from probers.net.packet import Address
 from probers.probing.udp import Burst
 
@@ -39,7 +40,8 @@ class Summary:
     @property
     def line(self) -> str:
         """The target, what was lost, percentiles and a sparkline."""
-        said = f"{self.target[0]}:{self.target[1]}  sent {self.sent}, lost {self.lost}"
+        name = at_port(self.target) if self.target[1] else self.target[0]
+        said = f"{name}  sent {self.sent}, lost {self.lost}"
         if self.sent:
             said += f" ({100 * self.lost / self.sent:.1f} %)"
         for count, what in ((self.refused, "refused"), (self.errors, "not sent")):

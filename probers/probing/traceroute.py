@@ -10,12 +10,10 @@ from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from time import monotonic_ns, time_ns
-from typing import Final
+from typing import Final, Protocol
 
-from probers.net import packet
 from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Address, Packet
-from probers.net.socket_pool import SocketPool
 from probers.net.udp_socket import (
     PORT_UNREACHABLE,
     TIME_EXCEEDED,
@@ -50,20 +48,44 @@ class Trace:
     hop_sent_ns: int = 0
 
 
+class HopHandler(Protocol):
+    """Gets what happened to a packet; at most one of both is called."""
+
+    def on_answer(self, sequence: int) -> None:
+        """The destination answered."""
+
+    def on_icmp_error(self, sequence: int, icmp: IcmpError) -> None:
+        """A hop answered, or the destination's kernel, or a router without a route."""
+
+
+class Hops(Protocol):
+    """Sends a traceroute's packets: the sockets of the engine whose five-tuples are traced."""
+
+    def next_sequence(self) -> int:
+        """A number for the next packet."""
+
+    def send_hop(self, handler: Tracer, sequence: int, flow: FiveTuple, ttl: int) -> bool:
+        """Send a packet with so small a TTL; False: the rate limit does not allow it. Raises
+        OSError when the kernel refuses."""
+
+    def cancel(self, sequence: int) -> None:
+        """Stop waiting for an answer; the handler is not called any more."""
+
+
 class Tracer:
     """Traces flows: at most ``max_active`` at the same time, the others wait in a queue."""
 
     def __init__(
         self,
         loop: Loop,
-        sockets: SocketPool,
+        hops: Hops,
         on_done: Callable[[Trace], None],
         *,
         hop_timeout_s: float = 0.3,
         tries: int = 3,
         max_active: int = 32,
     ) -> None:
-        self._sockets, self._on_done = sockets, on_done
+        self._hops, self._on_done = hops, on_done
         self._tries, self._max_active = tries, max_active
         self._active: dict[int, Trace] = {}
         self._queue: deque[FiveTuple] = deque()
@@ -86,7 +108,7 @@ class Tracer:
         for sequence, trace in list(self._active.items()):
             if trace.flow.src not in addresses:
                 del self._active[sequence]
-                self._sockets.cancel(sequence)
+                self._hops.cancel(sequence)
         self._start_queued()
 
     def _start_queued(self) -> None:
@@ -100,15 +122,13 @@ class Tracer:
             self._starting = False
 
     def _probe_hop(self, trace: Trace) -> None:
-        sequence = self._sockets.next_sequence()
+        sequence = self._hops.next_sequence()
         trace.tries += 1
         trace.hop_sent_ns = monotonic_ns()
         trace.sent_ns = trace.sent_ns or time_ns()
         self._active[sequence] = trace
         try:
-            self._sockets.send_request(
-                self, sequence, trace.flow, packet.TRACE, ttl=len(trace.hops) + 1
-            )
+            self._hops.send_hop(self, sequence, trace.flow, len(trace.hops) + 1)
         except OSError:
             del self._active[sequence]
             self._finish(trace, "error")
@@ -118,6 +138,10 @@ class Tracer:
 
     def on_reply(self, sequence: int, reply: Packet, received: Received) -> None:
         """The destination replied."""
+        self.on_answer(sequence)
+
+    def on_answer(self, sequence: int) -> None:
+        """The destination answered."""
         trace = self._active.pop(sequence)
         trace.rtt_us = (monotonic_ns() - trace.hop_sent_ns) / 1e3
         self._finish(trace, "success")
@@ -147,7 +171,7 @@ class Tracer:
         trace = self._active.pop(sequence, None)
         if trace is None:
             return
-        self._sockets.cancel(sequence)
+        self._hops.cancel(sequence)
         if self._deadlines.stalled:
             trace.tries -= 1  # this process did not run: the hop may well have answered
         if trace.tries < self._tries:

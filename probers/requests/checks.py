@@ -7,9 +7,10 @@ permitted targets, and within its own limits. Without a valid ping list it accep
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from typing import Final, NamedTuple
 
+from probers.net import addresses
+from probers.net.addresses import Network
 from probers.ping_list.document import PingList
 from probers.requests.limits import RequestLimits
 from schemas.documents.requests.request import SENDING, Request, Target
@@ -29,7 +30,7 @@ class Own(NamedTuple):
     node_sn: str
     document: PingList
     lost: bool
-    allowed: Sequence[IPv4Network]
+    allowed: Sequence[Network]
     listen_port: int
     part: bool = False
 
@@ -93,10 +94,10 @@ def _target_refusal(request: Request, target: Target, own: Own) -> str | None:
     if endpoints.get(target.src_ip) != target.layer:
         return f"{target.src_ip[:100]} is no {target.layer} endpoint of this agent"
     try:
-        address = IPv4Address(target.ip)
-    except AddressValueError:
-        return f"target {target.ip[:100]!r} is not an IPv4 address"
-    if not any(address in network for network in own.allowed):
+        permitted = addresses.allowed(target.ip, own.allowed)
+    except ValueError:
+        return f"target {target.ip[:100]!r} is not an IP address"
+    if not permitted:
         return f"target {target.ip} is outside --allow-cidr"
     if not 0 <= target.dscp <= 63:
         return f"dscp {target.dscp} is not 0..63"

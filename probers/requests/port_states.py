@@ -26,7 +26,7 @@ _UP: Final = 1  # IFF_UP
 class Rnics:
     """Which interface has, or had, the address of each rnic. Not thread-safe.
 
-    addresses  IPv4 address -> interface that has it now; raises OSError
+    addresses  address -> interface that has it now; raises OSError
     indexes    interface of this network namespace -> its index
     """
 

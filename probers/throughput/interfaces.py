@@ -11,6 +11,7 @@ import fcntl
 import os
 import socket
 import struct
+from pathlib import Path
 from typing import Final
 
 _SIOCGIFCONF: Final = 0x8912
@@ -29,10 +30,11 @@ _ATTRIBUTE_BYTES: Final = 4
 _ERROR: Final = struct.Struct("=i")
 _MAX_ANSWER_BYTES: Final = 4096
 _TIMEOUT_S: Final = 1.0
+_IF_INET6: Final = Path("/proc/net/if_inet6")
 
 
 def by_address() -> dict[str, str]:
-    """IPv4 address -> name of the interface that has it; raises OSError."""
+    """IPv4 or IPv6 address -> name of the interface that has it; raises OSError."""
     room = array.array("B", bytes(_MAX_ADDRESSES * _REQUEST_BYTES))
     start, _ = room.buffer_info()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
@@ -44,7 +46,22 @@ def by_address() -> dict[str, str]:
         family, address = _AF_INET_AT.unpack_from(raw, at + _NAME_BYTES)
         if family == socket.AF_INET:
             found[socket.inet_ntoa(address)] = label.partition(":")[0]  # an alias: eth0:1
-    return found
+    try:
+        listed = _IF_INET6.read_text()
+    except OSError:  # a kernel without IPv6
+        return found
+    return found | interfaces_6(listed)
+
+
+def interfaces_6(listed: str) -> dict[str, str]:
+    """IPv6 address -> interface, from the lines of /proc/net/if_inet6: address in hexadecimal,
+    index, length of the prefix, scope, flags, name."""
+    rows = (line.split() for line in listed.splitlines())
+    return {
+        socket.inet_ntop(socket.AF_INET6, bytes.fromhex(row[0])): row[-1]
+        for row in rows
+        if len(row) == 6
+    }
 
 
 def indexes() -> dict[str, int]:

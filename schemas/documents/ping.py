@@ -10,6 +10,8 @@ from typing import Final, NamedTuple
 
 DIALS: Final = ("success", "timeout", "refused", "unreachable", "error")
 TASK_TYPES: Final = ("RDMA_PING", "TCP_PING", "UDP_PING", "ICMP_PING", "TRACEROUTE")
+#: Those that the peer's kernel answers: such an answer says nothing of an agent.
+AGENTLESS: Final = ("TCP_PING", "ICMP_PING")
 LAYERS: Final = ("overlay", "underlay")
 DEFAULT_FABRIC: Final = "default"
 
@@ -58,7 +60,11 @@ _OTHERS = [
     Column("dscp", "int32", "DSCP of the probe, 0..63"),
     Column("extra_stats", "string", "JSON object of EXTRA_STATS, all keys optional"),
     Column("host_ip", "string", "management address of the source host"),
-    Column("latency", "float64", "round-trip time [us]; null unless dial = success"),
+    Column(
+        "latency",
+        "float64",
+        "round-trip time [us]; null without an answer",
+    ),
     Column("loss_rate", "float64", "share of the record's probes that were lost, 0..1"),
     Column("ping_time", "int64", "send time of the first probe [ns since the epoch]"),
     Column("ptp_ts", "int64", "PTP time stamp [ns], where the host has PTP"),

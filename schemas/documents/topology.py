@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from schemas.addresses import misspelt
 from schemas.documents.decoding import DocumentError, decode
 from schemas.documents.ping import DEFAULT_FABRIC
 from schemas.documents.times import seconds_of
@@ -144,6 +145,11 @@ def _check(topology: Topology, where: str) -> None:
         for endpoint in container.endpoints:
             if endpoint.real_ip not in rnics:
                 fail(f"container {node_id!r} names rnic {endpoint.real_ip!r}, not in hosts")
+    addresses = [each.ip for box in topology.containers for each in box.endpoints]
+    addresses += [address for switch in topology.switches for address in switch.addresses]
+    for name in [*rnics, *addresses]:
+        if spelling := misspelt(name):
+            fail(f"address {name!r} is {spelling} in its canonical spelling, as records have it")
     for name in [*switches, *hosts, *rnics, *containers]:
         if not name or "|" in name:
             fail(f"name {name!r} is empty or holds '|', which separates the ends of a link")

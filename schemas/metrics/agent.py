@@ -19,6 +19,11 @@ AGENT_PROBES: Final = Metric(
     "were in flight; recorded as an error, not as a loss), withdrawn (their socket was closed"
     " for a new ping list)", ("outcome",),
 )  # fmt: skip
+AGENT_AGENTLESS_PROBES: Final = Metric(
+    "skh_agent_agentless_probes_total", "counter",
+    "Probes that kernels of peers answer, by engine (icmp, tcp) and outcome: sent, answered, "
+    "stalled (the agent's process did not run while they were in flight)", ("engine", "outcome"),
+)  # fmt: skip
 AGENT_RDMA_PROBES: Final = Metric(
     "skh_agent_rdma_probes_total", "counter",
     "Probes between queue pairs, by outcome: sent, answered, stalled (the agent did not run or its "

@@ -162,7 +162,8 @@ def probes(batch: pa.RecordBatch) -> tuple[U32, U32, U32]:
     ``sent`` is 1 where the record does not say. ``lost`` is what the record says, else its
     loss_rate times sent, else everything that timed out or was unreachable; a time-out with a
     loss_rate of 0 is a default that was not filled in. A probe that a peer's kernel refused was
-    delivered, so it is not lost. After an error of the prober itself nothing was sent.
+    delivered, so it is not lost; over TCP and ICMP a kernel's refusal is as good an answer as any,
+    and does not count as one. After an error of the prober itself nothing was sent.
     """
     rows = batch.num_rows
     dial = batch.column("dial")
@@ -178,11 +179,17 @@ def probes(batch: pa.RecordBatch) -> tuple[U32, U32, U32]:
         lost = np.where(count >= 0, np.minimum(count, sent), lost)
     refused = np.zeros(rows, np.int64)
     if (was := _is(dial, "refused")).any():
-        refused = np.where(was, sent, 0)
+        refused = np.where(was & ~_agentless(batch), sent, 0)
         lost = np.where(was, 0, lost)
     if (broken := _is(dial, "error")).any():
         sent, lost = np.where(broken, 0, sent), np.where(broken, 0, lost)
     return sent.astype(np.uint32), lost.astype(np.uint32), refused.astype(np.uint32)
+
+
+def _agentless(batch: pa.RecordBatch) -> Bool:
+    """(rows,) records of probes that a peer's kernel answers."""
+    found = pc.is_in(batch.column("task_type"), pa.array(ping.AGENTLESS))
+    return np.asarray(found.to_numpy(zero_copy_only=False), bool)
 
 
 def _rtt_ns(batch: pa.RecordBatch) -> U32:

@@ -13,9 +13,12 @@ from testbed.netns.plan import overlay
 from testbed.netns.plan.plan import OVERLAY_MTU, Cable, Plan
 from testbed.netns.plan.routes import routes
 
+#: ECMP by the five-tuple as it is in the packet. Policy 1 takes the sending socket's own hash where
+#: a packet still has it, which is another for each TCP connection; a real switch cannot see that.
+_ECMP: Final = {"fib_multipath_hash_fields": "55", "fib_multipath_hash_policy": "3"}
 _SETTINGS: Final = {
     "net/ipv4/ip_forward": "1",
-    "net/ipv4/fib_multipath_hash_policy": "1",
+    **{f"net/ipv{version}/{name}": value for version in "46" for name, value in _ECMP.items()},
     "net/ipv4/icmp_ratelimit": "0",
     "net/ipv4/icmp_msgs_per_sec": "100000",
     "net/ipv4/icmp_errors_use_inbound_ifaddr": "1",

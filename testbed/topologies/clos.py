@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from schemas.documents.topology import Container, Endpoint, Host, Rnic, Switch, Topology
+from testbed.topologies.ipv6 import with_ipv6
 
 _UNDERLAY_BASE: Final = int(IPv4Address("10.64.0.0"))
 _OVERLAY_BASE: Final = int(IPv4Address("172.16.0.0"))
@@ -32,6 +33,7 @@ class ClosSpec(
     pods, spines       segments are dealt to pods evenly; spines join everything
     hosts_per_job      hosts of one training job, scattered over the fabric
     tenants            jobs are dealt to tenants in turn
+    ipv6               of all addresses; else IPv4
     """
 
     name: str = "sim"
@@ -43,6 +45,7 @@ class ClosSpec(
     spines: int = 4
     hosts_per_job: int = 16
     tenants: int = 2
+    ipv6: bool = False
 
     def __post_init__(self) -> None:
         at_least_one(
@@ -107,13 +110,14 @@ def build(spec: ClosSpec, seed: int) -> Topology:
     switches.sort(key=lambda switch: switch.id)
     links.sort()
     hosts.sort(key=lambda host: host.node_sn)
-    return Topology(
+    built = Topology(
         fabric=spec.name,
         hosts=hosts,
         switches=switches,
         links=links,
         containers=place_jobs(hosts, spec.hosts_per_job, spec.tenants, rng),
     )
+    return with_ipv6(built) if spec.ipv6 else built
 
 
 def place_jobs(

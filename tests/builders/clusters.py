@@ -68,12 +68,15 @@ class End(NamedTuple):
         return f"{self.box}-{self.rnic}"
 
 
-def path(src: End, dst: End, layer: str = "underlay", port: int = 50_000, number: int = 0) -> Path:
+def path(
+    src: End, dst: End, layer: str = "underlay", port: int = 50_000, number: int = 0,
+    task: str = "UDP_PING", to_port: int = 4791,
+) -> Path:  # fmt: skip
     return Path(
-        number, "f1", layer, "UDP_PING",
+        number, "f1", layer, task,
         src.box, src.ip, src.rnic, src.host, src.asw, src.dsw, "pod",
         dst.box, dst.ip, dst.rnic, dst.host, dst.asw, dst.dsw, "pod",
-        "tenant", port, 4791,
+        "tenant", port, to_port,
     )  # fmt: skip
 
 

@@ -76,14 +76,14 @@ def require_root() -> None:
 
 
 @contextmanager
-def running_site(directory: Path, plan: Plan) -> Iterator[Site]:
-    """A fabric with an agent in each host and container, and one relay."""
+def running_site(directory: Path, plan: Plan, arguments: tuple[str, ...] = ()) -> Iterator[Site]:
+    """A fabric with an agent in each host and container, with these options, and one relay."""
     require_root()
     collected, socket = Collected(), directory / "relay.sock"
     with Relay(socket, collected) as relay:
         begin = time.monotonic()
         with Fabric(plan) as fabric:
             up_after_s = time.monotonic() - begin
-            start_agents(fabric, directory, f"unix:{socket}")
+            start_agents(fabric, directory, f"unix:{socket}", arguments=arguments)
             yield Site(fabric, collected, up_after_s)
         assert relay.counts["malformed"] == relay.counts["sink-failed"] == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ipaddress import AddressValueError, IPv4Address
 from typing import Any
 
 import msgspec
@@ -23,6 +22,7 @@ from controller.tasks.events import (
     JobGrown,
     JobSubmitted,
 )
+from schemas.addresses import canonical
 from schemas.documents.ping import DEFAULT_FABRIC
 from schemas.documents.tasks.claims import State, Statement
 from schemas.documents.tasks.job import Job
@@ -194,11 +194,12 @@ def _boxes(event: AnyEvent) -> list[Box]:
 def _check_address(node_id: str, address: str) -> None:
     """Agents refuse a whole list for one address that is none."""
     try:
-        IPv4Address(address)
-    except AddressValueError:
-        raise Refused(
-            422, f"container {node_id}: {address[:100]!r} is not an IPv4 address", "bad_request"
-        ) from None
+        spelling = canonical(address)
+    except ValueError:
+        spelling = ""
+    if spelling != address:
+        why = f"is {spelling} in its canonical spelling" if spelling else "is not an IP address"
+        raise Refused(422, f"container {node_id}: {address[:100]!r} {why}", "bad_request")
 
 
 def _known(site: Site, name: str) -> Job:

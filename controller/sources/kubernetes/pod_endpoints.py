@@ -8,7 +8,7 @@ has a device of the host.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import AddressValueError, IPv4Address
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from controller.sources import whole_hosts
 from controller.sources.kubernetes.api_objects import Pod
 from controller.sources.kubernetes.parameters import DEFAULT
+from schemas.addresses import canonical
 from schemas.documents.topology import Endpoint, Rnic
 
 ENDPOINTS: Final = "skeletonhunter.io/endpoints"
@@ -89,13 +90,14 @@ def on_host(pod: Pod) -> bool:
 def _annotated(text: str, host: str, rnics: set[str]) -> list[Endpoint]:
     """The endpoints of the annotation; rnics: of the host, none where it is in no topology."""
     try:
-        found = msgspec.json.decode(text, type=list[Endpoint])
-        for each in found:
-            IPv4Address(each.ip), IPv4Address(each.real_ip)
-    except (msgspec.MsgspecError, AddressValueError) as why:
+        found = [
+            Endpoint(canonical(each.ip), canonical(each.real_ip))
+            for each in msgspec.json.decode(text, type=list[Endpoint])
+        ]
+    except (msgspec.MsgspecError, ValueError) as why:
         raise NoEndpoints(
             f"annotation {ENDPOINTS}: {why}; write a JSON array of "
-            '{"ip": "...", "real_ip": "..."}, both IPv4',
+            '{"ip": "...", "real_ip": "..."}, both IP addresses',
             wrong=True,
         ) from why
     if not found:
@@ -124,13 +126,12 @@ def _networks(pod: Pod) -> list[_Network]:
 
 
 def _address(network: _Network) -> str:
-    for text in network.ips:
-        try:
-            return str(IPv4Address(text))
-        except AddressValueError:
-            continue
+    """Of several, an IPv4 one."""
+    for text in sorted(network.ips, key=lambda each: ":" in each):
+        with suppress(ValueError):
+            return canonical(text)
     raise NoEndpoints(
-        f"interface {network.interface} of network {network.name[:_LONGEST]!r} has no IPv4 address",
+        f"interface {network.interface} of network {network.name[:_LONGEST]!r} has no IP address",
         wrong=True,
     )
 

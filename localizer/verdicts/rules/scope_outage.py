@@ -110,12 +110,13 @@ def fabric_outage(state: FabricState, at: int, known_s: int) -> Decision:
 
 
 def _seen(state: FabricState, at: int, gone: Bool) -> str:
-    """How other hosts find those that are gone: lit (they answer), dark (or refused), unseen."""
+    """How other hosts find those that are gone: lit (their agents answer), dark (or only their
+    kernels answer), unseen."""
     parameters = state.options.verdicts.scope_outage
     count = len(state.hosts)
-    sent, lost, refused = (state.history.total(n, at, 3) for n in ("sent", "lost", "refused"))
+    sent, lost = (state.history.total(n, at, 3) for n in ("sent", "lost"))
     towards = gone[state.dst] & ~gone[state.src] & (sent > 0)
-    fails = towards & ((lost >= sent) | (refused > 0))
+    fails = towards & ((lost >= sent) | (state.kernel_answers(at, 3) > 0))
     claims = observers(state.dst, state.src, towards & ~fails, count)[gone]
     denials = observers(state.dst, state.src, fails, count)[gone]
     # One host's word is not enough to call another alive when more find it dark.

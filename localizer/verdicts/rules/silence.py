@@ -33,24 +33,32 @@ def silent_hosts(state: FabricState, at: int, hosts: HostStates, covered: Bool) 
     count, parameters = len(state.hosts), state.options.verdicts.silent_hosts
     sent, lost, refused = (state.history.total(n, at, 3) for n in ("sent", "lost", "refused"))
     to_silent = hosts.silent[state.dst] & ~hosts.silent[state.src]
-    refusers = observers(state.dst, state.src, to_silent & (refused > 0), count)
+    life = state.hosts.last_seen(at)
+    # One host that claims to be answered for longer than a death takes to be seen by all vetoes
+    # nothing while the others agree.
+    lasting = at + 1.0 - life.last_s >= parameters.contradicted_s
+    allowed = np.where(lasting, 1, 0)
+    by_kernel = state.kernel_answers(at, 3)
+    # What a kernel answers anyway says that the agent is gone only if nothing shows that it is not:
+    # no answer of its own, and no probe.
+    by_agent = to_silent & ~state.agentless & (sent - lost > refused)
+    gone = (observers(state.dst, state.src, by_agent, count) <= allowed) & (life.probed_s < at - 3)
+    by_kernel[state.agentless & ~gone[state.dst]] = 0
+    refusers = observers(state.dst, state.src, to_silent & (by_kernel > 0), count)
     dark = observers(state.dst, state.src, to_silent & (sent > 0) & (lost >= sent), count)
     possible = observers(state.dst, state.src, to_silent & (sent > 0), count)
     needed = np.clip(possible, quorum.LEAST, state.options.observers)
     lit = observers(state.dst, state.src, to_silent & (lost < sent), count)
-    # One host that claims to be answered for longer than a death takes to be seen by all vetoes
-    # nothing while the others agree.
-    lasting = at + 1.0 - state.hosts.last_seen(at).last_s >= parameters.contradicted_s
-    allowed = np.where(lasting, 1, 0)
     verdicts = []
     down = np.zeros(count, bool)
     for host in np.flatnonzero(hosts.silent & ~covered):
         name = state.hosts.names[host]
-        bad = np.flatnonzero((state.dst == host) & to_silent & ((refused > 0) | (lost > 0)))
+        bad = np.flatnonzero((state.dst == host) & to_silent & ((by_kernel > 0) | (lost > 0)))
+        answers = "refuses" if refused[bad].any() else "answers"
         heard = f"no heartbeat from {name} for 3 s"
         if refusers[host] >= needed[host]:
             text = (
-                f"{heard}, and its kernel refuses the probes of {refusers[host]} hosts: "
+                f"{heard}, and its kernel {answers} the probes of {refusers[host]} hosts: "
                 "the network delivers them, the agent is gone"
             )
             who = component("agent", name)
@@ -116,8 +124,9 @@ def unanswered(state: FabricState, at: int, rows: Bool) -> float:
     """P-value of so many failures of the last 3 s on some paths, if the network were healthy.
 
     A refusal counts as a failure. Corrected for the hosts that it could have been; 1 where there
-    were no probes.
+    were no probes that an agent had to answer.
     """
+    rows = rows & ~state.agentless
     sent, lost, refused = (
         float(state.history.total(name, at, 3)[rows].sum()) for name in ("sent", "lost", "refused")
     )

@@ -84,7 +84,8 @@ class RdmaProbing:
         self.rnics.replace(list(own))
         self._aims = {}
         for target in targets:
-            rnic = self.rnics.get(target.src_ip) if target.layer == "underlay" else None
+            by_rdma = target.layer == "underlay" and target.agent
+            rnic = self.rnics.get(target.src_ip) if by_rdma else None
             if rnic is None:
                 continue
             columns = common_columns(document.fabric, node_sn, own[target.src_ip], target)

@@ -43,6 +43,32 @@ def datapath(*flows: tuple[int, str, bool], packets: int = 200) -> str:
     return "\n".join(lines) + "\n"
 
 
+def tc_filters(*flows: tuple[int, str, bool], packets: int = 200, device: str = "pf0vf0") -> str:
+    """Filters of a device: number of a flow, the rnic that it leaves by, whether the rnic has it.
+    The shape is that of iproute2's own printing; no rnic printed it."""
+    lines = [f"$ /usr/sbin/tc -s filter show dev {device} ingress",
+             "filter protocol ip pref 2 flower chain 0 "]  # fmt: skip
+    for number, rnic, in_hw in flows:
+        lines += [
+            f"filter protocol ip pref 2 flower chain 0 handle 0x{number:x} ",
+            f"  dst_mac 02:00:00:01:00:0{number}", "  src_mac 02:00:00:00:00:01",
+            "  eth_type ipv4", "  ip_flags nofrag",
+            "  in_hw in_hw_count 1" if in_hw else "  not_in_hw",
+            "\taction order 1: tunnel_key  set", f"\tsrc_ip {rnic}", "\tdst_ip 10.0.9.9",
+            "\tkey_id 100", "\tdst_port 4789", "\tcsum pipe",
+            f"\t index {number} ref 1 bind 1 installed 20 sec used 1 sec", "\tAction statistics:",
+            f"\tSent 20580 bytes {packets} pkt (dropped 0, overlimits 0 requeues 0) ",
+            f"\tSent software {0 if in_hw else 20580} bytes {0 if in_hw else packets} pkt",
+            f"\tSent hardware {20580 if in_hw else 0} bytes {packets if in_hw else 0} pkt",
+            "\tbacklog 0b 0p requeues 0", f"\tcookie 0000000{number}111122223333444444444444",
+            "\tno_percpu", "",
+            "\taction order 2: mirred (Egress Redirect to device vxlan_sys_4789) stolen",
+            f" \tindex {number} ref 1 bind 1 installed 20 sec used 1 sec", " \tAction statistics:",
+            f"\tSent 20580 bytes {packets} pkt (dropped 0, overlimits 0 requeues 0) ", "",
+        ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
 def evidence(host: str = "h1", **changes: Any) -> Evidence:
     """The last document of a request for counters about incident I1."""
     known: dict[str, Any] = {

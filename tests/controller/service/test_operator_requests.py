@@ -110,7 +110,7 @@ async def test_a_job_that_grows_and_ends_is_shown_with_its_phase() -> None:
             {"job": "j", "containers": [
                 {"node_id": "c", "endpoints": [{"ip": "host-1", "real_ip": "10.0.0.1"}]}
             ]},
-            "not an IPv4 address",
+            "is not an IP address",
         ),
     ],
 )  # fmt: skip

@@ -267,7 +267,11 @@ def test_rdma_interfaces_of_multus_are_endpoints_in_order_of_rails() -> None:
             "more than 128",
         ),
         ({"k8s.v1.cni.cncf.io/network-status": "{"}, (), "network-status: "),
-        ({"skeletonhunter.io/endpoints": '[{"ip": "a", "real_ip": "10.0.0.1"}]'}, (), "both IPv4"),
+        (
+            {"skeletonhunter.io/endpoints": '[{"ip": "a", "real_ip": "10.0.0.1"}]'},
+            (),
+            "both IP addresses",
+        ),
         ({"k8s.v1.cni.cncf.io/network-status": network_status(TWO[0])}, (), "name the networks"),
         ({"k8s.v1.cni.cncf.io/network-status": network_status(*TWO)}, ("x",), "not among"),
         (

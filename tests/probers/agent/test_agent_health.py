@@ -30,6 +30,7 @@ def test_an_agent_shows_every_declared_metric_and_is_ready_only_while_it_probes(
             "--ping-list", server.url, "--health-listen", f"127.0.0.1:{port}",
             "--relay-listen", str(site.directory / "own.sock"), "--throughput", "net",
             "--containers-listen", str(site.directory / "boxes.sock"), "--engine", "rdma",
+            "--engine", "tcp",
         )  # fmt: skip
         eventually(lambda: answered(port, "/readyz", 200))
         eventually(lambda: bool(site.pings))

@@ -52,6 +52,16 @@ def test_a_host_that_has_everything(site: Site) -> None:
     assert site.beats == site.rows == [], "nothing is published"
 
 
+def test_engines_without_agents_are_tried_at_the_own_endpoints(site: Site) -> None:
+    site.write_list([site.ips[1]])
+    code, text = doctor(site, "--engine", "tcp", "--engine", "icmp")
+    assert code == 0, text
+    found = [line.split(maxsplit=2) for line in text.splitlines()]
+    answer = f"{len(site.ips)} endpoints answer"
+    assert ["ok", "tcp", answer] in found
+    assert ["ok", "icmp", answer] in found
+
+
 def test_what_is_missing_is_named_with_its_remedy(site: Site) -> None:
     away = {"ip": "203.0.113.9", "real_ip": "203.0.113.9", "layer": "underlay"}
     site.write_list([], endpoints=[away])

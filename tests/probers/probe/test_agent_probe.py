@@ -68,8 +68,10 @@ def test_udp_to_an_agent(site: Site, eventually: Until) -> None:
     ("arguments", "why"),
     [
         (("--to", "10.0.0.1:22"), "10.0.0.1 is outside of --allow-cidr"),
-        (("--to", "10.0.0.1"), "is not IP:PORT"),
-        (("--to", "127.0.0.1:0"), "is not IP:PORT"),
+        (("--to", "10.0.0.1"), "--to 10.0.0.1: give an address as 10.0.0.7:22 or [::1]:22"),
+        (("--to", "127.0.0.1:0"), "give an address as"),
+        (("--to", "::1:22"), "give an address as"),
+        (("--to", "[::1]:9", "--from", "127.0.0.1"), "from 127.0.0.1:0 to ::1"),
         (("--to", "127.0.0.1:9", "--interval", "0.0001"), "more than 1000 probes a second"),
     ],
 )
@@ -84,6 +86,25 @@ def test_an_address_of_another_host_is_one_line() -> None:
     code, _, errors = probe("--engine", "tcp", "--to", "127.0.0.1:9", "--from", "203.0.113.9")
     assert code == 2
     assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("to", ["127.0.0.1", "::1"])
+def test_echoes_need_no_agent_and_no_port(to: str) -> None:
+    arguments = ("--engine", "icmp", "--to", to, "--count", "3", "--interval", "0.01")
+    code, text, errors = probe(*arguments)
+    assert (code, errors) == (0, "")
+    assert text.startswith(f"{to}  sent 3, lost 0 (0.0 %); P50 ")
+    code, text, errors = probe(*arguments, "--to", f"[{to}]:22")
+    assert (code, text) == (2, "")
+    assert "icmp has no port" in errors
+
+
+def test_tcp_over_ipv6() -> None:
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as server:
+        to = f"[::1]:{server.getsockname()[1]}"
+        code, text, errors = probe("--engine", "tcp", "--to", to, "--count", "1")
+    assert (code, errors) == (0, "")
+    assert text.startswith(f"{to}  sent 1, lost 0 (0.0 %); P50 ")
 
 
 def test_udp_needs_the_key() -> None:

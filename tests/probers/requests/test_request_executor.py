@@ -107,7 +107,7 @@ def test_a_running_request_ends_when_the_list_does_not_permit_it_any_more(
         ({"targets": [target(src_ip="10.0.0.2")]}, "10.0.0.2 is no underlay endpoint"),
         ({"targets": [target(src_ip="172.16.0.1")]}, "172.16.0.1 is no underlay endpoint"),
         ({"targets": [target(ip="192.0.2.1")]}, "outside --allow-cidr"),
-        ({"targets": [target(ip="a host")]}, "not an IPv4 address"),
+        ({"targets": [target(ip="a host")]}, "not an IP address"),
         ({"targets": [target(src_ports=[80])]}, "source port 80"),
         ({"targets": [target(src_ports=[PORT])]}, f"source port {PORT}"),
         ({"targets": [target(dscp=64)]}, "dscp 64"),

@@ -34,6 +34,9 @@ def taken_apart(*rows: dict[str, Any]) -> records.Records:
         ({"dial": "unreachable"}, (1, 1, 0)),
         ({"dial": "refused", "loss_rate": 1.0}, (1, 0, 1)),
         ({"dial": "refused", "sent": 4, "lost": 4}, (4, 0, 4)),
+        ({"dial": "refused", "sent": 4, "task_type": "TCP_PING"}, (4, 0, 0)),
+        ({"dial": "refused", "sent": 4, "task_type": "ICMP_PING"}, (4, 0, 0)),
+        ({"dial": "timeout", "sent": 4, "task_type": "TCP_PING"}, (4, 4, 0)),
         ({"dial": "error", "sent": 4, "lost": 4}, (0, 0, 0)),
     ],
 )

@@ -8,8 +8,8 @@ from time import monotonic, sleep
 
 import pytest
 
+from probers.agentless.tcp import TcpEngine
 from probers.net.five_tuple import FiveTuple
-from probers.probing.tcp import TcpEngine
 from probers.probing.udp import Burst
 from probers.process.loop import Loop
 from probers.publishing.record import ping_record
