@@ -23,12 +23,12 @@ from api.documents import Problem, answer
 #: The cookie in which a browser keeps its token; see ``api.access.session``.
 COOKIE: Final = "skh_token"
 SESSION_PATH: Final = "/api/v1/session"
+#: Reads, whatever the method, and checks its own bodies; its statements see all tenants.
+SQL_PATH: Final = "/api/v1/sql"
 #: Largest body of a request [B]: a note of 4,000 characters, each in UTF-8 or escaped. Routes have
 #: the same limit, for bodies that do not say their length.
 BODY_BYTES: Final = 64 * 1024
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-#: Where a body asks and changes nothing; its route refuses foreign pages and long bodies itself.
-_READS: Final = frozenset({("POST", "/api/v1/sql")})
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _BEARER: Final = "bearer "
 
@@ -80,7 +80,7 @@ class Guard:
     def _admitted(self, scope: Scope) -> Caller | None:
         """The caller, None while a session begins; raises Refused."""
         headers = Headers(scope=scope)
-        changes = scope["method"] not in _SAFE and (scope["method"], scope["path"]) not in _READS
+        changes = scope["method"] not in _SAFE and scope["path"] != SQL_PATH
         caller = self._caller(scope, headers)
         # A wrong token is counted too, by its address: tokens are not guessed at full speed.
         self._within_rate(caller, scope)
@@ -91,13 +91,11 @@ class Guard:
         if scope["path"] == SESSION_PATH:
             return caller
         if caller is None:
-            raise Refused(
-                401,
-                "a token is needed: Authorization: Bearer TOKEN",
-                {"WWW-Authenticate": "Bearer"},
-            )
+            raise Refused(401, _UNKNOWN, {"WWW-Authenticate": "Bearer"})
         if changes and not caller.may("operator"):
             raise Refused(403, _MAY_NOT if self._tokens else _NOT_LOCAL)
+        if scope["path"] == SQL_PATH and caller.tenants:
+            raise Refused(403, "a token of some tenants has no SQL")
         return caller
 
     def _caller(self, scope: Scope, headers: Headers) -> Caller | None:

@@ -18,10 +18,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.access.callers import CALLER
+from api.access.guard import SESSION_PATH, SQL_PATH
 from api.documents import HEADERS
 
 #: Answers of a client's own, or without an end.
-_OWN: Final = frozenset({"/api/v1/session", "/api/v1/stream"})
+_OWN: Final = frozenset({SESSION_PATH, SQL_PATH, "/api/v1/stream"})
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 #: What is kept at most [B], [count].
 _MOST_BYTES: Final = 32 * 1024 * 1024
@@ -60,7 +61,7 @@ class SharedAnswers:
             try:
                 await self._app(scope, receive, send)
             finally:
-                if shares and scope["method"] not in _SAFE:
+                if shares and scope["path"] not in _OWN and scope["method"] not in _SAFE:
                     self._changed()
             return
         caller = CALLER.get()

@@ -41,14 +41,10 @@ _UNSEEN: Final = (
 )
 _INCIDENTS: Final = (
     "SELECT document FROM incidents FINAL WHERE (incident_id, version) IN ("
-    "SELECT incident_id, version FROM incidents_latest WHERE fabric = {fabric:String}"
-    " AND (component = {id:String} OR has(tie_set, {id:String}))"
-    " ORDER BY opened_at DESC, incident_id LIMIT {most:UInt32})"
+    "SELECT incident_id, version FROM incidents_latest"
+    " WHERE component = {id:String} OR has(tie_set, {id:String})"
+    " ORDER BY opened_at DESC, incident_id LIMIT {most:UInt32} BY fabric)"
     " ORDER BY opened_at DESC, incident_id"
-)
-_FABRICS: Final = (
-    "SELECT DISTINCT fabric FROM incidents_latest"
-    " WHERE component = {id:String} OR has(tie_set, {id:String}) ORDER BY fabric"
 )
 
 Key = tuple[str, str]  # fabric, component id
@@ -88,8 +84,9 @@ def detail(store: Store, name: str, wanted: ComponentQuestion) -> ComponentDetai
     if kind in _NAMES:
         probed = _probed(store, kind, name, wanted.bounds_s())
     unseen = {key: how for key, how in _unseen(store).items() if key[1] == name}
-    past = {str(row["fabric"]) for row in store.rows(_FABRICS, {"id": name})}
-    fabrics = past | {fabric for fabric, _ in (*active, *probed, *unseen)}
+    rows = store.rows(_INCIDENTS, {"id": name, "most": _MOST_INCIDENTS})
+    past = [decode_incident(row["document"].encode()) for row in rows]
+    fabrics = {each.fabric for each in past} | {fabric for fabric, _ in (*active, *probed, *unseen)}
     if wanted.fabric is not None:
         fabrics &= {wanted.fabric}
     if len(fabrics) > 1:
@@ -97,8 +94,6 @@ def detail(store: Store, name: str, wanted: ComponentQuestion) -> ComponentDetai
     if not fabrics:
         return None
     (fabric,) = fabrics
-    rows = store.rows(_INCIDENTS, {"fabric": fabric, "id": name, "most": _MOST_INCIDENTS})
-    found = [decode_incident(row["document"].encode()) for row in rows]
     return ComponentDetail(
         component=_component((fabric, name), active, probed, unseen),
         incidents=[
@@ -107,7 +102,8 @@ def detail(store: Store, name: str, wanted: ComponentQuestion) -> ComponentDetai
                 component=each.component, symptom=each.symptom, severity=each.severity,
                 state=each.state, opened_at=each.opened_at, closed_at=each.closed_at,
             )
-            for each in found
+            for each in past
+            if each.fabric == fabric
         ],
     )  # fmt: skip
 

@@ -6,14 +6,12 @@ from typing import Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
-from api.access.callers import CALLER
 from api.documents import HEADERS, Problem, answer, described
 from api.queries.database import Database
 from store.client import StoreError, StoreUnavailable
 from store.read_only import FORMATS, LONGEST, ReadOnlySql, SqlRefused
 
 _OFF: Final = Problem("SQL is switched off here; SKH_API_SQL=true switches it on")
-_OF_TENANTS: Final = Problem("this token sees some tenants only; SQL is for those that see all")
 _FOREIGN: Final = Problem("SQL is not answered to web pages of others")
 _PARAMETER: Final = "param_"
 #: Statements at once, and that may wait [count].
@@ -38,9 +36,6 @@ def router(sql: ReadOnlySql | None) -> APIRouter:
             return answer(_OFF, 403)
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return answer(_FOREIGN, 403)
-        caller = CALLER.get()
-        if caller is not None and caller.tenants:
-            return answer(_OF_TENANTS, 403)  # rows of the tables are not filtered here
         given = {
             name.removeprefix(_PARAMETER): value
             for name, value in request.query_params.items()

@@ -18,7 +18,6 @@ import tempfile
 import time
 from typing import Any, Final
 
-import httpx
 import numpy as np
 import pyarrow as pa
 
@@ -59,7 +58,7 @@ def api_requests() -> dict[str, Any]:
         filled_s = time.perf_counter() - began
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[0]})
-        answers, busy = asyncio.run(_served(store, cores[-1]))
+        answers, cpu_s = asyncio.run(_served(store, cores[-1]))
     times = np.array([each["ms"] for each in answers])
     failed = sum(each["status"] != 200 for each in answers)
     worst: dict[str, list[float]] = {}
@@ -69,9 +68,10 @@ def api_requests() -> dict[str, Any]:
     p50, p99 = np.percentile(times, [50, 99])
     return {
         "figure": f"P50 {p50:.0f} ms, P99 {p99:.0f} ms at {_RATE} requests/s, {failed} failed,"
-        f" {1000 * busy * _MEASURED_S / len(times):.1f} ms of CPU each; the slowest kind"
-        f" ({slowest}) P99 {np.percentile(worst[slowest], 99):.0f} ms; {_WINDOWS:,} windows of"
-        f" {_PATHS:,} paths, stored in {filled_s:.0f} s",
+        f" {1000 * cpu_s / len(times):.1f} ms of CPU each, load"
+        f" {os.getloadavg()[0]:.0f}; the slowest kind ({slowest}) P99"
+        f" {np.percentile(worst[slowest], 99):.0f} ms; {_WINDOWS:,} windows of {_PATHS:,} paths,"
+        f" stored in {filled_s:.0f} s",
         "goal": f"P99 <= {_GOAL_MS:.0f} ms",
         "missed": bool(p99 > _GOAL_MS or failed),
         "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
@@ -122,7 +122,7 @@ def _incident(number: int, version: int, now_ns: int) -> Incident:
 
 
 async def _served(store: Store, core: int) -> tuple[list[dict[str, Any]], float]:
-    """Answers of the clients, and the CPU time that the service took [s per s of _MEASURED_S]."""
+    """Answers of the clients, and the CPU time that the service took for them [s]."""
     app = create_app(store, keep_s=1.0)
     listener, _ = serving.listen("127.0.0.1", 0)
     server = serving.Server(serving.config(app))
@@ -133,42 +133,51 @@ async def _served(store: Store, core: int) -> tuple[list[dict[str, Any]], float]
     )  # fmt: skip
     assert asking.stdout is not None  # noqa: S101 — asked for above
     await asking.stdout.readline()  # it is ready
-    cpu_s = time.process_time()
+    before_s = time.process_time()
     raw = await asking.stdout.read()
-    busy = (time.process_time() - cpu_s) / _MEASURED_S
+    cpu_s = time.process_time() - before_s
     await asking.wait()
     server.should_exit = True
     await serving_task
-    return json.loads(raw), busy
+    return json.loads(raw), cpu_s
 
 
 async def _ask(port: int) -> list[dict[str, Any]]:
-    """The clients: every question at its time."""
+    """The clients: every question at its time, by the first connection that is free."""
     rng = random.Random(1)  # noqa: S311 — which questions, not a secret
     kinds = [path for share, path in _MIX for _ in range(share)]
     out: list[dict[str, Any]] = []
-    limits = httpx.Limits(max_connections=_CLIENTS, max_keepalive_connections=_CLIENTS)
-    async with httpx.AsyncClient(
-        base_url=f"http://127.0.0.1:{port}", limits=limits, timeout=60
-    ) as client:
+    questions: asyncio.Queue[tuple[str, float] | None] = asyncio.Queue()
+    warm = asyncio.Event()
 
-        async def one(kind: str, due: float) -> None:
+    async def client() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        while (question := await questions.get()) is not None:
+            kind, due = question
             url = kind.format(incident=rng.randrange(_INCIDENTS), path=rng.randrange(_PATHS))
-            response = await client.get(url)
+            writer.write(f"GET {url} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            await reader.readexactly(int(head.partition("content-length: ")[2].split()[0]))
             late_ms = 1000 * (time.perf_counter() - due)
-            out.append({"kind": kind, "ms": late_ms, "status": response.status_code})
+            out.append({"kind": kind, "ms": late_ms, "status": int(head.split()[1])})
+            if len(out) == len(_MIX):
+                warm.set()
+        writer.close()
 
-        for kind in dict.fromkeys(kinds):  # connections, caches of the operating system
-            await one(kind, time.perf_counter())
-        out.clear()
-        print("ready", flush=True)
-        began = time.perf_counter()
-        tasks = []
-        for number in range(_RATE * _MEASURED_S):
-            due = began + number / _RATE
-            await asyncio.sleep(max(0.0, due - time.perf_counter()))
-            tasks.append(asyncio.create_task(one(rng.choice(kinds), due)))
-        await asyncio.gather(*tasks)
+    clients = [asyncio.create_task(client()) for _ in range(_CLIENTS)]
+    for kind in dict.fromkeys(kinds):  # caches of the operating system
+        questions.put_nowait((kind, time.perf_counter()))
+    await warm.wait()
+    out.clear()
+    print("ready", flush=True)
+    began = time.perf_counter()
+    for number in range(_RATE * _MEASURED_S):
+        due = began + number / _RATE
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        questions.put_nowait((rng.choice(kinds), due))
+    for _ in clients:
+        questions.put_nowait(None)
+    await asyncio.gather(*clients)
     return out
 
 
