@@ -233,6 +233,27 @@ def test_a_channel_that_hangs_delays_no_other(
         assert command.stop() == 0
 
 
+def test_what_waits_for_a_dead_receiver_at_a_stop_is_sent_after_the_restart(
+    embedded: Broker, notifying: Notifying, receiver: Receiver
+) -> None:
+    with receiving() as dead:
+        dead.answer = lambda _: Answer(503)
+        notifying.webhooks(dead=dead, hook=receiver)
+        command = notifying.ready()
+        publish(embedded, *(version(1, f"incident-{number}") for number in range(9)))
+        receiver.wait(9)
+        dead.wait(1)
+        assert command.stop() == 0, command.log.read_text()
+        dead.received.clear()
+        dead.answer = lambda _: Answer()
+        command = notifying.ready()
+        publish(embedded, version(1, "last"))
+        receiver.wait(10)
+        dead.wait(10)
+        assert sorted(heard(dead.received)) == sorted(heard(receiver.received))
+        assert command.stop() == 0
+
+
 def test_a_receiver_that_fails_for_a_while_hears_everything_later(
     embedded: Broker, notifying: Notifying, receiver: Receiver
 ) -> None:
