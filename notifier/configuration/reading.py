@@ -94,6 +94,8 @@ def _mistakes(why: ValidationError) -> Iterator[str]:
             message = f"is not known; {hint}"
         elif each["type"] == "missing":
             message = "is missing"
+        elif each["type"] in ("tuple_type", "dict_type", "model_type"):
+            message = f"must be a {'list' if each['type'] == 'tuple_type' else 'table'}"
         elif each["type"] == "too_short":
             message = "must not be empty"
         elif each["type"].startswith("union_tag"):

@@ -78,6 +78,12 @@ def notifying(embedded: Broker, run: RunCommand, tmp_path: Path) -> Notifying:
     return Notifying(embedded, run, tmp_path)
 
 
+@pytest.fixture
+def notifying_anywhere(broker: Broker, run: RunCommand, tmp_path: Path) -> Notifying:
+    """Against either broker."""
+    return Notifying(broker, run, tmp_path)
+
+
 def heard(found: list[Received]) -> list[tuple[str, str]]:
     return [(each.json["incident_id"], each.json["type"]) for each in found]
 
@@ -113,18 +119,18 @@ def test_what_is_old_at_the_first_start_is_quiet_and_what_follows_is_notified_on
 
 
 def test_a_restart_repeats_nothing_and_finds_what_came_meanwhile(
-    embedded: Broker, notifying: Notifying, receiver: Receiver
+    broker: Broker, notifying_anywhere: Notifying, receiver: Receiver
 ) -> None:
-    notifying.webhooks(hook=receiver)
-    command = notifying.ready()
-    publish(embedded, version(1, "a"), version(1, "b"))
+    notifying_anywhere.webhooks(hook=receiver)
+    command = notifying_anywhere.ready()
+    publish(broker, version(1, "a"), version(1, "b"))
     receiver.wait(2)
     assert command.stop() == 0, command.log.read_text()
-    publish(embedded, version(2, "a", state="resolved"), version(1, "c"),
+    publish(broker, version(2, "a", state="resolved"), version(1, "c"),
             version(2, "c", state="resolved"))  # fmt: skip
-    command = notifying.ready()
+    command = notifying_anywhere.ready()
     receiver.wait(5)
-    publish(embedded, version(1, "last"))
+    publish(broker, version(1, "last"))
     receiver.wait(6)
     assert sorted(heard(receiver.received)) == [
         ("a", "opened"), ("a", "resolved"), ("b", "opened"), ("c", "opened"), ("c", "resolved"),
@@ -230,6 +236,27 @@ def test_a_channel_that_hangs_delays_no_other(
         assert len(dead.received) == 1
         held.set()
         dead.wait(20)
+        assert command.stop() == 0
+
+
+def test_what_waits_for_a_dead_receiver_at_a_stop_is_sent_after_the_restart(
+    embedded: Broker, notifying: Notifying, receiver: Receiver
+) -> None:
+    with receiving() as dead:
+        dead.answer = lambda _: Answer(503)
+        notifying.webhooks(dead=dead, hook=receiver)
+        command = notifying.ready()
+        publish(embedded, *(version(1, f"incident-{number}") for number in range(9)))
+        receiver.wait(9)
+        dead.wait(1)
+        assert command.stop() == 0, command.log.read_text()
+        dead.received.clear()
+        dead.answer = lambda _: Answer()
+        command = notifying.ready()
+        publish(embedded, version(1, "last"))
+        receiver.wait(10)
+        dead.wait(10)
+        assert sorted(heard(dead.received)) == sorted(heard(receiver.received))
         assert command.stop() == 0
 
 

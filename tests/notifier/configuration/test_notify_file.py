@@ -67,6 +67,8 @@ def test_a_file_in_toml_is_read(tmp_path: Path) -> None:
         ("[calls, team]", "[call, team]",
          "routes[0].to: no channel 'call'; there are team, calls"),
         ("[calls, team]", "[]", "routes[0].to: must not be empty"),
+        ("[calls, team]", "team", "routes[0].to: must be a list"),
+        ("routes:", "storm: 3\nroutes:", "storm: must be a table"),
         ("[calls, team]", "[team]", "channels.calls: no route leads to it"),
         ("[P0]", "[P9]", "routes[0].severity[0]: input should be 'P0', 'P1' or 'P2'"),
         ('job: ["llm-*"]', "kind: [switch]", "routes[1].kind[0]: is not one of host, rnic, vswitch,"
