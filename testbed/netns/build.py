@@ -15,10 +15,14 @@ from testbed.netns.plan.routes import routes
 
 #: ECMP by the five-tuple as it is in the packet. Policy 1 takes the sending socket's own hash where
 #: a packet still has it, which is another for each TCP connection; a real switch cannot see that.
-_ECMP: Final = {"fib_multipath_hash_fields": "55", "fib_multipath_hash_policy": "3"}
+#: Linux before 5.14 has no policy 3 and stays at 1.
+_ECMP: Final = (
+    ("fib_multipath_hash_policy", "1"),
+    ("fib_multipath_hash_fields", "55"),
+    ("fib_multipath_hash_policy", "3"),
+)
 _SETTINGS: Final = {
     "net/ipv4/ip_forward": "1",
-    **{f"net/ipv{version}/{name}": value for version in "46" for name, value in _ECMP.items()},
     "net/ipv4/icmp_ratelimit": "0",
     "net/ipv4/icmp_msgs_per_sec": "100000",
     "net/ipv4/icmp_errors_use_inbound_ifaddr": "1",
@@ -63,7 +67,10 @@ def build(plan: Plan, space_of: Callable[[str], str]) -> None:
     machine.ip(None, [f"netns add {space}" for space in spaces.values()])
     # One shell for all settings of a namespace; settings that this kernel lacks are skipped.
     settings = _SETTINGS | (_IPV6 if plan.ipv6 else _NO_IPV6)
-    script = "; ".join(f"echo {value} > /proc/sys/{name}" for name, value in settings.items())
+    ecmp = [(f"net/ipv{version}/{name}", value) for version in "46" for name, value in _ECMP]
+    script = "; ".join(
+        f"echo {value} > /proc/sys/{name}" for name, value in (*settings.items(), *ecmp)
+    )
     for node, space in spaces.items():
         own = f"{script}; echo {hash_seed(node)} > /proc/sys/{_HASH_SEED}"
         machine.call(machine.inside(space, ["sh", "-c", f"{{ {own}; }} 2>/dev/null; true"]))
