@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from localizer.host_evidence.finding import HostFinding, Question
-from localizer.host_evidence.flow_dumps import NoDump, parse
 from localizer.host_evidence.flow_rules import Reading, about_forwarding, about_offloading
 from localizer.host_evidence.parameters import DEFAULT, HostEvidenceParameters
 from localizer.host_evidence.port_rules import about_port
 from localizer.host_evidence.port_signs import signs
+from localizer.host_evidence.printed.flow_dumps import NoDump, parse
 from schemas.documents.requests.evidence import Evidence
 from schemas.documents.times import seconds_of
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from localizer.host_evidence.flow_dumps import Rule
+from localizer.host_evidence.printed.flow_dumps import Rule
 
 _TUNNEL_PORT: Final = re.compile(
     r"(vx|gnv|genev|gre|erspan|tun|stt|gtpu|ovn-|br-tun|patch-tun)", re.IGNORECASE

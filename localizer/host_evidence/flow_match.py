@@ -12,7 +12,7 @@ from enum import Enum
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
 from typing import Final
 
-from localizer.host_evidence.flow_dumps import Rule
+from localizer.host_evidence.printed.flow_dumps import Rule
 
 #: Field -> value; see ``ovs-fields(7)``.
 Packet = Mapping[str, str]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from localizer.host_evidence.finding import HostFinding, Question
-from localizer.host_evidence.flow_dumps import DatapathFlow, Dump, Rule
 from localizer.host_evidence.forwarding import Overlay, VSwitch
 from localizer.host_evidence.offloading import Tables, of_rnics, tables, vanished
 from localizer.host_evidence.parameters import DEFAULT, HostEvidenceParameters
+from localizer.host_evidence.printed.flow_dumps import DatapathFlow, Dump, Rule
 from schemas.component_ids import component
 
 #: Dumps of one reading of a host, and whether they are whole: a cut one lacks rules that are there.

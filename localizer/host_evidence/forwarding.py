@@ -24,9 +24,9 @@ from localizer.host_evidence.flow_actions import (
     tables_of,
     tunnel_to,
 )
-from localizer.host_evidence.flow_dumps import Rule
 from localizer.host_evidence.flow_match import Lookup, destination, lookup
 from localizer.host_evidence.parameters import DEFAULT, HostEvidenceParameters
+from localizer.host_evidence.printed.flow_dumps import Rule
 
 Outcome = Literal["delivered", "missing", "dropped", "loop", "unknown"]
 #: Field and value: ("dl_dst", "02:00:00:00:00:01"), or ("nw_dst", "172.16.0.1").

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from localizer.host_evidence.flow_dumps import DatapathFlow, Dump
 from localizer.host_evidence.parameters import DEFAULT, HostEvidenceParameters
+from localizer.host_evidence.printed.flow_dumps import DatapathFlow, Dump
 
 _MORE: Final = ("-m", "--more")
 

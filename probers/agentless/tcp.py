@@ -85,29 +85,33 @@ class TcpEngine:
 
     def _next(self, burst: Burst) -> None:
         """Go on with a burst, or report it; one that the rate limit allows no probe is not."""
-        while len(burst.dials) < burst.size and not self._allowed():
-            burst.size -= 1
-        if len(burst.dials) < burst.size:
-            self._connect(burst)
-        elif burst.dials:
+        while len(burst.dials) < burst.size:
+            if not self._allowed():
+                burst.size -= 1
+            elif self._connect(burst):
+                return
+        if burst.dials:
             self._on_done(burst)
 
-    def _connect(self, burst: Burst) -> None:
+    def _connect(self, burst: Burst) -> bool:
+        """Begin a handshake; False: it has ended already, and is recorded."""
         burst.sent_ns = burst.sent_ns or time_ns()
         connecting = Connecting(burst.flow, self._device_of(burst.flow.src[0]))
         handshake = _Handshake(burst, connecting)
         if not connecting.begun:
             self._end(handshake, connecting.code, own=connecting.code not in _NO_ROUTE)
-            return
+            return False
         number = next(self._number)
         self._open[number] = handshake
         self._loop.add_writer(connecting.fileno(), lambda: self._on_ready(number))
         self._deadlines.add(number, connecting.mono_ns)
+        return True
 
     def _on_ready(self, number: int) -> None:
         handshake = self._take(number, close=False)
         code, icmp = handshake.connecting.outcome()
         self._end(handshake, code, icmp)
+        self._next(handshake.burst)
 
     def _on_expiry(self, number: int) -> None:
         if number not in self._open:
@@ -115,6 +119,7 @@ class TcpEngine:
         stalled = self._deadlines.stalled
         handshake = self._take(number)
         self._count(handshake.burst, "error" if stalled else "timeout", stalled=stalled)
+        self._next(handshake.burst)
 
     def _take(self, number: int, *, close: bool = True) -> _Handshake:
         handshake = self._open.pop(number)
@@ -147,14 +152,13 @@ class TcpEngine:
         self._count(burst, dial)
 
     def _count(self, burst: Burst, dial: str, *, stalled: bool = False) -> None:
-        """Record one outcome, and go on with the burst."""
+        """Record one outcome."""
         self.stalled += stalled
         burst.dials.append(dial)
         if dial != "error":
             burst.sent += 1
             self.sent[burst.flow.src[0]] += 1
             self.answered[burst.flow.src[0]] += dial in ("success", "refused")
-        self._next(burst)
 
 
 def _dial(code: int, icmp: IcmpError | None, flow: FiveTuple) -> str:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from localizer.host_evidence.flow_dumps import NoDump, parse
+from localizer.host_evidence.printed.flow_dumps import NoDump, parse
 from schemas.documents.requests.evidence import Answer, Evidence
 from schemas.documents.requests.request import Request
 from schemas.documents.times import seconds_of

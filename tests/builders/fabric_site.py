@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -67,6 +71,26 @@ class Site(NamedTuple):
     fabric: Fabric
     collected: Collected
     up_after_s: float
+
+
+def diagnosed(
+    site: Site, directory: Path, which: Callable[[Row], bool] = lambda _: True
+) -> list[Row]:
+    """Incidents without a parent that ``diagnose`` finds in some of the records so far."""
+    files = [directory / name for name in ("pings.ndjson", "beats.ndjson", "topology.json")]
+    rows = sorted(filter(which, site.collected.records()), key=lambda row: int(row["ping_time"]))
+    files[0].write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    beats = site.collected.beats()
+    files[1].write_bytes(b"".join(heartbeat.encode(beat) + b"\n" for beat in beats))
+    files[2].write_bytes(msgspec.json.encode(site.fabric.topology))
+    done = subprocess.run(
+        [sys.executable, "-m", "skeletonhunter.cli", "diagnose", str(files[0]), "--topology",
+         str(files[2]), "--heartbeats", str(files[1]), "--format", "json"],
+        capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    return [each for each in found if "component" in each and each["parent"] is None]
 
 
 def require_root() -> None:

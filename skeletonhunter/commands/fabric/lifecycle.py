@@ -57,6 +57,7 @@ def up(
         Literal["bridge", "ovs"],
         typer.Option(help="A Linux bridge, or Open vSwitch (user space) with flow tables to read."),
     ] = "bridge",
+    ipv6: Annotated[bool, typer.Option("--ipv6", help="IPv6 addresses instead of IPv4.")] = False,
     name: Annotated[str, typer.Option(help="What to call it.")] = DEFAULT_NAME,
     topology: Annotated[
         Path | None, typer.Option(help="Write the topology document to this file.")
@@ -86,7 +87,7 @@ def up(
         plan = Plan(
             hosts=hosts, nics=nics, hosts_per_tor=hosts_per_tor, spines=spines, aggs=aggs,
             pods=pods, containers=containers, tenants=tenants, fabric=name,
-            vswitch=vswitch,
+            vswitch=vswitch, ipv6=ipv6,
         )  # fmt: skip
     except ValueError as why:
         raise BadInput(str(why).partition(": ")[2]) from why

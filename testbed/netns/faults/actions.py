@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from ipaddress import AddressValueError, IPv4Address
+from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from schemas.component_ids import kind_of
@@ -124,6 +124,10 @@ _ALONE: Final = {
     ("vswitch", "missing-flow"), ("vswitch", "loop"), ("process", "kill"), ("cpu", "load"),
     ("cpu", "quota"),
 }  # fmt: skip
+#: Packet shapers and changes of addresses know the headers of IPv4 only.
+_ONLY_IPV4: Final = {
+    *(("network", each) for each in ("corrupt", "duplicate", "reorder", "delay", "address"))
+}  # fmt: skip
 _OPTIONS: Final = ("percent", "time_us", "offset_us", "share", "period_s", "mtu", "destination",
                    "address")  # fmt: skip
 _SPELT: Final = {"time_us": "--time or --time-us", "offset_us": "--offset", "period_s": "--period"}
@@ -147,7 +151,9 @@ def check(fabric: Namespaces, fault: Fault) -> Action:
             raise FaultError(f"{name}: say how much by {spelt}")
         if given and option not in (*action.needs, *action.takes):
             raise FaultError(f"{name}: takes no {spelt}")
-    _check_amounts(name, fault)
+    if fabric.plan.ipv6 and (fault.target, fault.action) in _ONLY_IPV4:
+        raise FaultError(f"{name}: only in a fabric of IPv4")
+    _check_amounts(fabric, name, fault)
     if fault.direction != "both":
         if "direction" not in action.takes or kind_of(fault.at) != "link":
             raise FaultError(f"{name} at {fault.at}: only packets on a link have a direction")
@@ -156,7 +162,7 @@ def check(fabric: Namespaces, fault: Fault) -> Action:
     return action
 
 
-def _check_amounts(name: str, fault: Fault) -> None:
+def _check_amounts(fabric: Namespaces, name: str, fault: Fault) -> None:
     if fault.percent is not None and not 0 < fault.percent <= 100:
         raise FaultError(f"{name} of {fault.percent:g} %: give more than 0 and at most 100")
     if fault.target == "cpu" and fault.percent == 100:
@@ -174,9 +180,11 @@ def _check_amounts(name: str, fault: Fault) -> None:
     for address in (fault.destination, fault.address):
         if address is not None:
             try:
-                IPv4Address(address)
-            except AddressValueError:
-                raise FaultError(f"{name}: {address!r} is not an IPv4 address") from None
+                version = ip_address(address).version
+            except ValueError:
+                raise FaultError(f"{name}: {address!r} is not an IP address") from None
+            if (version == 6) != fabric.plan.ipv6:
+                raise FaultError(f"{name}: the fabric has no IPv{version} addresses")
 
 
 def _check_alone(fabric: Namespaces, fault: Fault) -> None:

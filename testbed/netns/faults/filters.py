@@ -17,16 +17,24 @@ _CHAIN = """\
   }}"""
 
 
+#: IPv4's neighbours are found by ARP, which no rule hits; with IPv6 they are found by IPv6.
+_NEIGHBOURS = "    icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept"
+
+
 def make(fabric: Namespaces, fault: Fault) -> None:
     """Load the rules."""
     left, entered = component_ports.exits_and_entries(fabric.plan, fault.at, fault.direction)
     ports, hook = entered, "ingress"
     if fabric.plan.vswitch == "ovs" and kind_of(fault.at) in ("vswitch", "container"):
         ports, hook = left, "egress"  # Open vSwitch receives frames before ingress rules do
-    matches = [f"{matching(fault)} "]
+    version, hit = "ip6" if fabric.plan.ipv6 else "ip", matching(fault, fabric.plan.ipv6)
+    matches = [f"{hit} "]
     if fault.destination:
-        matches = [f"ip {way} {fault.destination} {matching(fault)} " for way in ("saddr", "daddr")]
-    rules = [f"    meta protocol ip {match}counter drop" for match in matches]
+        ways = ("saddr", "daddr")
+        matches = [f"{version} {way} {fault.destination} {hit} " for way in ways]
+    rules = [f"    meta protocol {version} {match}counter drop" for match in matches]
+    if fabric.plan.ipv6:
+        rules.insert(0, _NEIGHBOURS)
     for node, devices in component_ports.by_node(ports).items():
         load(fabric, fault, node, hook, [(device, rules) for device in devices])
 
@@ -43,12 +51,13 @@ def load(
     machine.nft(fabric.namespace(node), f"table netdev {fault.table} {{\n{text}\n}}")
 
 
-def matching(fault: Fault) -> str:
+def matching(fault: Fault, ipv6: bool = False) -> str:
     """The nft expression for the packets that are hit."""
     parts = []
     if fault.share is not None and fault.share < 1:
         seed = int.from_bytes(fault.fault_id.encode()[-4:].rjust(4, b"\0"))
-        five_tuple = "ip saddr . ip daddr . th sport . th dport"
+        version = "ip6" if ipv6 else "ip"
+        five_tuple = f"{version} saddr . {version} daddr . th sport . th dport"
         parts.append("meta l4proto { tcp, udp }")
         parts.append(f"jhash {five_tuple} mod 10000 seed {seed:#x} {_below(fault.share)}")
     if fault.percent is not None and fault.percent < 100:

@@ -84,8 +84,11 @@ def missing_links(fabric: Namespaces, fault: Fault) -> list[str]:
 
 def missing_routes(fabric: Namespaces, node: str) -> list[str]:
     """Next hops of the plan that the kernel does not have."""
+    version = ["-6"] if fabric.plan.ipv6 else []
     shown = json.loads(
-        machine.call(["ip", "-n", fabric.namespace(node), "-j", "route", "show", "table", "all"])
+        machine.call(
+            ["ip", "-n", fabric.namespace(node), *version, "-j", "route", "show", "table", "all"]
+        )
     )
     have = set()
     for route in shown:

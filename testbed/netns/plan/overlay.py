@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from testbed.netns.plan.plan import OVERLAY_MTU, Plan
+from testbed.netns.plan.plan import Plan
 
 _FIRST_VNI: Final = 100
 _MOST_RAILS: Final = 16
@@ -60,7 +60,7 @@ def links(plan: Plan, host: int) -> list[str]:
             f"link add {here.tunnel} type vxlan id {here.vni} dstport 4789 nolearning "
             f"local {plan.nic_address(host, here.nic)}",
             *([f"link add {here.bridge} type bridge", f"link set {here.bridge} up"] * linux),
-            f"link set {here.tunnel} mtu {OVERLAY_MTU} {master}up",
+            f"link set {here.tunnel} mtu {plan.overlay_mtu} {master}up",
             *(f"link set {port} {master}up" for port in ports),
         ]
         if linux:

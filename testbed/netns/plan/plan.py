@@ -10,8 +10,8 @@
      |        |
     cont-0-0 … cont-7-0          172.<16 + r>.<h>.<c + 1> on rail r
 
-``build`` builds it; routes are in ``routes``, vSwitches in ``overlay``, the topology document in
-``document``.
+With ``ipv6`` other addresses (``addresses``). ``build`` builds it; routes are in ``routes``,
+vSwitches in ``overlay``, the topology document in ``document``.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from schemas.component_ids import component, link
+from testbed.netns.plan import addresses
 
-OVERLAY_MTU = 1450
 _MOST_SWITCHES = 120  # of a tier below the spines: addresses of their cables end in 2 x number
 
 
@@ -45,6 +45,7 @@ class Plan:
     pods        of a three-tier fabric; the groups of hosts are dealt to them evenly
     containers  per host; container c belongs to tenant c % tenants
     vswitch     a Linux bridge, or Open vSwitch with its user-space datapath
+    ipv6        of all addresses, VXLAN's too; else IPv4
     """
 
     hosts: int = 8
@@ -57,6 +58,7 @@ class Plan:
     pods: int = 1
     tenants: int = 2
     vswitch: Literal["bridge", "ovs"] = "bridge"
+    ipv6: bool = False
 
     def __post_init__(self) -> None:
         if min(self.hosts, self.nics, self.hosts_per_tor, self.spines, self.tenants) < 1:
@@ -72,6 +74,13 @@ class Plan:
             )
         if self.containers < 0 or (self.containers and (self.hosts > 250 or self.nics > 15)):
             raise ValueError(f"{self}: with containers at most 250 hosts and 15 NICs")
+        if self.ipv6 and self.vswitch != "bridge":
+            raise ValueError(f"{self}: with IPv6 the vSwitches are Linux bridges")
+
+    @property
+    def overlay_mtu(self) -> int:
+        """Of containers' interfaces: the cables' less VXLAN's headers."""
+        return 1430 if self.ipv6 else 1450
 
     @property
     def groups(self) -> int:
@@ -114,7 +123,7 @@ class Plan:
 
     def container_address(self, host: int, container: int, nic: int) -> str:
         """A container's address on a rail."""
-        return f"172.{16 + nic}.{host}.{container + 1}"
+        return addresses.overlay(self.ipv6, nic, host, container + 1)
 
     def container_mac(self, host: int, container: int, nic: int) -> str:
         """A container's hardware address on a rail; vSwitches are configured with it."""
@@ -149,27 +158,32 @@ class Plan:
 
     def nic_address(self, host: int, nic: int) -> str:
         """The NIC's address: its real_ip."""
-        return f"10.1.{self.tor_of(host, nic)}.{host % self.hosts_per_tor * 2 + 1}"
+        place = host % self.hosts_per_tor
+        return self._address(addresses.RNICS, self.tor_of(host, nic), place * 2 + 1)
 
     def nic_cable(self, host: int, nic: int) -> Cable:
         """ToR to NIC."""
         tor, place = self.tor_of(host, nic), host % self.hosts_per_tor
         return Cable(
-            (f"tor-{tor}", f"h{host}n{nic}", f"10.1.{tor}.{place * 2}"),
+            (
+                f"tor-{tor}",
+                f"h{host}n{nic}",
+                self._address(addresses.RNICS, tor, place * 2),
+            ),
             (f"host-{host}", f"nic{nic}", self.nic_address(host, nic)),
         )
 
     def switch_cable(self, spine: int, tor: int) -> Cable:
         """Spine to ToR, in two tiers."""
-        return _between("spine", spine, "tor", tor, f"10.2.{spine}")
+        return self._between("spine", spine, "tor", tor, 2)
 
     def agg_cable(self, agg: int, tor: int) -> Cable:
         """Agg to ToR of its pod, in three tiers."""
-        return _between("agg", agg, "tor", tor, f"10.3.{agg}")
+        return self._between("agg", agg, "tor", tor, 3)
 
     def spine_cable(self, spine: int, agg: int) -> Cable:
         """Spine to agg, in three tiers."""
-        return _between("spine", spine, "agg", agg, f"10.2.{spine}")
+        return self._between("spine", spine, "agg", agg, 2)
 
     def switch_cables(self) -> list[Cable]:
         """All cables between switches."""
@@ -209,9 +223,11 @@ class Plan:
         lower = component("rnic", address) if kind == "host" else component(kind, node)
         return link(component(upper.partition("-")[0], upper), lower)
 
+    def _address(self, kind: int, group: int, number: int) -> str:
+        return addresses.underlay(self.ipv6, kind, group, number)
 
-def _between(above: str, upper: int, below: str, lower: int, net: str) -> Cable:
-    return Cable(
-        (f"{above}-{upper}", f"{below}{lower}", f"{net}.{lower * 2}"),
-        (f"{below}-{lower}", f"{above}{upper}", f"{net}.{lower * 2 + 1}"),
-    )
+    def _between(self, above: str, upper: int, below: str, lower: int, kind: int) -> Cable:
+        return Cable(
+            (f"{above}-{upper}", f"{below}{lower}", self._address(kind, upper, lower * 2)),
+            (f"{below}-{lower}", f"{above}{upper}", self._address(kind, upper, lower * 2 + 1)),
+        )

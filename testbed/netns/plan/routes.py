@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from testbed.netns.plan import addresses
 from testbed.netns.plan.plan import Plan
 
 _LOCAL_PREFERENCE: Final = 100
@@ -44,16 +45,18 @@ def _spine(plan: Plan, spine: int) -> list[str]:
             ]
         else:
             gateways = [plan.switch_cable(spine, tor).lower[2]]
-        lines.append(f"route add 10.1.{tor}.0/24 {_via(gateways)}")
-    return [*lines, f"route add blackhole 10.0.0.0/8 metric {_LAST_RESORT}"]
+        lines.append(f"route add {_rnics(plan, tor)} {_via(gateways)}")
+    return [*lines, f"route add blackhole {_all(plan)} metric {_LAST_RESORT}"]
 
 
 def _agg(plan: Plan, agg: int) -> list[str]:
     own = plan.tors_of(agg // plan.aggs)
-    down = [f"route add 10.1.{tor}.0/24 {_via([plan.agg_cable(agg, tor).lower[2]])}" for tor in own]
+    down = [
+        f"route add {_rnics(plan, tor)} {_via([plan.agg_cable(agg, tor).lower[2]])}" for tor in own
+    ]
     up = _via([plan.spine_cable(spine, agg).upper[2] for spine in range(plan.spines)])
-    holes = [f"route add blackhole 10.1.{tor}.0/24 metric {_LAST_RESORT}" for tor in own]
-    return [*down, f"route add 10.0.0.0/8 {up}", *holes]
+    holes = [f"route add blackhole {_rnics(plan, tor)} metric {_LAST_RESORT}" for tor in own]
+    return [*down, f"route add {_all(plan)} {up}", *holes]
 
 
 def _tor(plan: Plan, tor: int) -> list[str]:
@@ -61,7 +64,10 @@ def _tor(plan: Plan, tor: int) -> list[str]:
         gateways = [plan.agg_cable(agg, tor).upper[2] for agg in plan.aggs_of(plan.pod_of(tor))]
     else:
         gateways = [plan.switch_cable(spine, tor).upper[2] for spine in range(plan.spines)]
-    return [f"route add 10.0.0.0/8 {_via(gateways)}", f"route add blackhole 10.1.{tor}.0/24"]
+    return [
+        f"route add {_all(plan)} {_via(gateways)}",
+        f"route add blackhole {_rnics(plan, tor)}",
+    ]
 
 
 def _host(plan: Plan, host: int) -> list[str]:
@@ -71,7 +77,7 @@ def _host(plan: Plan, host: int) -> list[str]:
         f"rule add pref {_LOCAL_PREFERENCE} lookup local",
         "rule del pref 0",
         # For senders that bind to no NIC, such as a plain ping.
-        f"route add 10.0.0.0/8 via {plan.nic_cable(host, 0).upper[2]}",
+        f"route add {_all(plan)} via {plan.nic_cable(host, 0).upper[2]}",
     ]
     for nic in range(plan.nics):
         cable, table = plan.nic_cable(host, nic), _NIC_TABLE + nic
@@ -81,6 +87,14 @@ def _host(plan: Plan, host: int) -> list[str]:
             f"rule add pref {pref} from {own} iif lo lookup {table}",
         ]
     return lines
+
+
+def _rnics(plan: Plan, tor: int) -> str:
+    return addresses.rnics_of(plan.ipv6, tor)
+
+
+def _all(plan: Plan) -> str:
+    return addresses.everything(plan.ipv6)
 
 
 def _via(gategateways: list[str]) -> str:

@@ -17,7 +17,8 @@ from testbed.netns.namespaces import Namespaces
 from testbed.netns.probes.agent import Agent
 
 #: Networks of a fabric that agents may probe: underlay, overlay.
-ALLOWED: Final = ("--allow-cidr", "10.1.0.0/16", "--allow-cidr", "172.16.0.0/12")
+_NETWORKS: Final = ("10.1.0.0/16", "172.16.0.0/12", "fd00:1::/32", "fd01::/16")
+ALLOWED: Final = tuple(word for network in _NETWORKS for word in ("--allow-cidr", network))
 
 
 def start(fabric: Namespaces, agent: Agent, **popen: Any) -> tuple[Agent, subprocess.Popen[bytes]]:

@@ -112,6 +112,12 @@ async def test_a_job_that_grows_and_ends_is_shown_with_its_phase() -> None:
             ]},
             "is not an IP address",
         ),
+        (
+            {"job": "j", "containers": [
+                {"node_id": "c", "endpoints": [{"ip": "2001:DB8::1", "real_ip": "2001:db8::2"}]}
+            ]},
+            "'2001:DB8::1' is 2001:db8::1 in its canonical spelling",
+        ),
     ],
 )  # fmt: skip
 async def test_a_body_that_cannot_be_used_is_refused_in_one_line(

@@ -7,8 +7,8 @@ import pytest
 from builders.agents.host_evidence import datapath, dump
 
 from localizer.host_evidence.finding import Question
-from localizer.host_evidence.flow_dumps import parse
 from localizer.host_evidence.flow_rules import Reading, about_forwarding, about_offloading
+from localizer.host_evidence.printed.flow_dumps import parse
 
 VSWITCH, BOX = "vswitch:h1", "container:c1"
 SLOW = Question(VSWITCH, (VSWITCH, BOX), "high_latency")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from builders.agents.host_evidence import HOSTS, dump
 
-from localizer.host_evidence.flow_dumps import Rule, parse
 from localizer.host_evidence.flow_match import Lookup, lookup
 from localizer.host_evidence.forwarding import Overlay, VSwitch
+from localizer.host_evidence.printed.flow_dumps import Rule, parse
 
 M0, M1, M2 = (f"02:00:00:0{n}:00:00" for n in range(3))
 

@@ -128,6 +128,22 @@ def test_what_the_own_kernel_does_not_send_is_no_loss(prober: Prober) -> None:
     assert ping_record(burst, 0.0, "TCP_PING")["loss_rate"] is None
 
 
+def test_a_long_burst_of_which_nothing_can_be_sent_ends(prober: Prober) -> None:
+    burst = prober.probe(closed_port(), burst=1000, src=("203.0.113.1", 0))
+    assert (len(burst.dials), burst.sent, burst.lost) == (1000, 0, 0)
+
+
+def test_the_rate_limit_bounds_a_burst() -> None:
+    left = iter([True, True, False, False, True])
+    done: list[Burst] = []
+    loop = Loop()
+    engine = TcpEngine(loop, lambda b: (done.append(b), loop.stop())[0], allowed=lambda: next(left))
+    engine.probe(FiveTuple((HERE, 0), (HERE, closed_port())), 5)
+    loop.run()
+    loop.close()
+    assert (done[0].size, done[0].dials) == (3, ["refused"] * 3)
+
+
 def test_nothing_is_reported_of_what_is_given_up(listening: socket.socket) -> None:
     prober = Prober()
     prober.engine.probe(FiveTuple((HERE, 0), (HERE, port_of(listening))))

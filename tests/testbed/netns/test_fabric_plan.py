@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from ipaddress import IPv6Address
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,7 +19,10 @@ from testbed.netns.plan.routes import routes
 
 TWO_TIERS = Plan(hosts=8, nics=2, hosts_per_tor=4, spines=2, containers=2)
 THREE_TIERS = Plan(hosts=8, nics=2, hosts_per_tor=2, spines=2, aggs=2, pods=2, containers=1)
-BOTH = pytest.mark.parametrize("plan", [TWO_TIERS, THREE_TIERS], ids=["two tiers", "three tiers"])
+IPV6 = Plan(hosts=8, nics=2, hosts_per_tor=2, spines=2, aggs=2, pods=2, containers=1, ipv6=True)
+BOTH = pytest.mark.parametrize(
+    "plan", [TWO_TIERS, THREE_TIERS, IPV6], ids=["two tiers", "three tiers", "IPv6"]
+)
 
 
 @BOTH
@@ -40,6 +45,19 @@ def test_the_topology_document_is_one_that_the_localizer_reads(plan: Plan) -> No
     assert {switch.id for switch in document.switches} == set(plan.routers())
 
 
+def test_an_ipv6_fabric_has_ipv6_addresses_only_in_their_one_spelling() -> None:
+    found = [address for cable in IPV6.cables() for _, _, address in cable.ends()]
+    found += [IPV6.container_address(7, 0, 1)]
+    assert all(str(IPv6Address(each)) == each for each in found)
+    for cable in IPV6.cables():
+        lower, upper = (int(IPv6Address(end[2])) for end in (cable.lower, cable.upper))
+        assert lower == upper + 1, "both ends of a /127"
+        assert upper % 2 == 0
+    lines = [line for node in IPV6.nodes() for line in routes(IPV6, node)]
+    assert not any("10." in line for line in lines)
+    assert "link:rnic:fd00:1:4::11|tor:tor-4" in {IPV6.link_id(each) for each in IPV6.cables()}
+
+
 def test_a_tor_of_three_tiers_is_linked_to_the_aggs_of_its_pod_and_no_spine() -> None:
     links = [link for link in plan_document.topology(THREE_TIERS).links if "tor-5" in link]
     assert sorted(links) == [("tor-5", "agg-2"), ("tor-5", "agg-3")]
@@ -58,11 +76,12 @@ def test_a_spine_of_three_tiers_reaches_a_tor_by_every_agg_of_its_pod() -> None:
         ({"hosts": 12, "aggs": 1, "pods": 2}, "share evenly"),
         ({"hosts": 1000, "hosts_per_tor": 4}, "at most 120 ToRs"),
         ({"containers": -1}, "with containers"),
+        ({"ipv6": True, "vswitch": "ovs"}, "vSwitches are Linux bridges"),
     ],
 )
-def test_a_shape_that_cannot_be_built_is_refused(shape: dict[str, int], complaint: str) -> None:
+def test_a_shape_that_cannot_be_built_is_refused(shape: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        Plan(**shape)  # type: ignore[arg-type]  # counts only
+        Plan(**shape)
 
 
 def test_tenants_have_network_numbers_of_their_own_on_every_rail() -> None:

@@ -32,7 +32,11 @@ def fabric() -> Fabric:
         (Fault(target="network", action="flap", at=LINK, period_s=0.01), "0.2 up to 3600"),
         (Fault(target="network", action="loss", at="agent:host-0", percent=5), "can be put on"),
         (Fault(target="vswitch", action="loop", at="tor:tor-0"), "can be put on vswitch: only"),
-        (Fault(target="network", action="drop", at=LINK, destination="x"), "not an IPv4 address"),
+        (Fault(target="network", action="drop", at=LINK, destination="x"), "not an IP address"),
+        (
+            Fault(target="network", action="drop", at=LINK, destination="2001:db8::1"),
+            "the fabric has no IPv6 addresses",
+        ),
         (
             Fault(target="network", action="drop", at="tor:tor-0", direction="a>b"),
             "only packets on a link have a direction",

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from localizer.host_evidence import tc_filters
 from localizer.host_evidence.parameters import DEFAULT, HostEvidenceParameters
+from localizer.host_evidence.printed import tc_filters
 
 _COMMAND: Final = "$ "
 #: What a dump may say besides its flows: one of them makes an empty dump a dump.

@@ -6,22 +6,17 @@ killed, and a firewall hides from UDP that it is gone.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import pytest
-from builders.fabric_site import Row, Site, running_site
+from builders.fabric_site import Row, Site, diagnosed, running_site
 
 from probers.agentless.probing import TCP_PORT
 from probers.ping_list.document import RESPONDER_PORT
 from schemas.component_ids import component, link
-from schemas.documents import heartbeat
 from testbed.netns import Plan, machine
 from testbed.netns.faults.fault import Fault
 
@@ -34,13 +29,11 @@ HANG_S = 300.0
 
 
 class Played(NamedTuple):
-    """What agents published; at which times [ns] the link was lossy and the agent died."""
+    """What agents published until the end, and at which time [ns] the link became lossy."""
 
     site: Site
     rows: list[Row]
-    beats: list[heartbeat.Heartbeat]
     lossy_ns: int
-    dead_ns: int
 
 
 def passed(site: Site, begin_ns: int, seconds: float) -> None:
@@ -69,7 +62,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
             machine.call(machine.inside(fabric.namespace(DEAD), ["nft", line]))
         fabric.create(Fault(target="process", action="kill", at=component("agent", DEAD)))
         passed(site, dead_ns, DEAD_S)
-        yield Played(site, collected.records(), collected.beats(), lossy_ns, dead_ns)
+        yield Played(site, collected.records(), lossy_ns)
 
 
 def traced(rows: list[Row], port: int) -> set[tuple[Any, ...]]:
@@ -79,23 +72,6 @@ def traced(rows: list[Row], port: int) -> set[tuple[Any, ...]]:
         if row["task_type"] == "TRACEROUTE" and row["dst_port"] == port
         and row["dial"] in ("success", "refused")
     }  # fmt: skip
-
-
-def diagnosed(played: Played, directory: Path, which: Callable[[Row], bool]) -> list[Any]:
-    """Incidents of some records, by the command."""
-    files = [directory / name for name in ("pings.ndjson", "beats.ndjson", "topology.json")]
-    rows = sorted(filter(which, played.rows), key=lambda row: int(row["ping_time"]))
-    files[0].write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
-    files[1].write_bytes(b"".join(heartbeat.encode(beat) + b"\n" for beat in played.beats))
-    files[2].write_bytes(msgspec.json.encode(played.site.fabric.topology))
-    done = subprocess.run(
-        [sys.executable, "-m", "skeletonhunter.cli", "diagnose", str(files[0]), "--topology",
-         str(files[2]), "--heartbeats", str(files[1]), "--format", "json"],
-        capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
-    assert done.returncode in (0, 1), done.stderr
-    found = [json.loads(line) for line in done.stdout.splitlines()]
-    return [each for each in found if "component" in each and each["parent"] is None]
 
 
 def of_port(port: int) -> Callable[[Row], bool]:
@@ -119,7 +95,7 @@ def test_kernels_answer_every_pair_and_nothing_is_lost_while_all_is_well(played:
 def test_a_lossy_link_is_named_from_records_of_one_engine_alone(
     played: Played, tmp_path: Path, task: str, port: int
 ) -> None:
-    found = diagnosed(played, tmp_path, of_port(port))
+    found = diagnosed(played.site, tmp_path, of_port(port))
     lossy = link(*(component(name.partition("-")[0], name) for name in LOSSY))
     # Agents of a busy machine may be starved; of the network nothing but the link is named.
     names = [each["component"] for each in found if each["layer"] in ("underlay", "overlay")]
@@ -129,7 +105,7 @@ def test_a_lossy_link_is_named_from_records_of_one_engine_alone(
 def test_an_agent_is_dead_whose_kernel_answers_behind_a_firewall(
     played: Played, tmp_path: Path
 ) -> None:
-    found = diagnosed(played, tmp_path, lambda row: row["ping_time"] > played.lossy_ns)
+    found = diagnosed(played.site, tmp_path, lambda row: bool(row["ping_time"] > played.lossy_ns))
     dead = [each for each in found if each["component"] == component("agent", DEAD)]
     assert [each["symptom"] for each in dead] == ["agent_down"], found
     assert "its kernel answers the probes of" in dead[0]["evidence"]["text"]

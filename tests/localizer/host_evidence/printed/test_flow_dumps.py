@@ -7,7 +7,7 @@ from builders.agents.host_evidence import HOSTS, datapath, dump
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localizer.host_evidence.flow_dumps import NoDump, parse
+from localizer.host_evidence.printed.flow_dumps import NoDump, parse
 
 
 @pytest.mark.parametrize("kind", ["healthy", "missing_flow", "loop"])

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localizer.host_evidence.finding import Question
-from localizer.host_evidence.flow_dumps import NoDump, parse
 from localizer.host_evidence.flow_rules import about_forwarding, about_offloading
+from localizer.host_evidence.printed.flow_dumps import NoDump, parse
 
 VSWITCH = "vswitch:h1"
 R1, R2 = "10.0.0.1", "10.0.0.2"
