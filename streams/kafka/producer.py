@@ -60,7 +60,7 @@ class KafkaProducer:
                         message.topic,
                         value=message.value,
                         key=message.key,
-                        headers=described(message.topic, message.headers),
+                        headers=[*described(message.topic, message.headers)],
                         on_delivery=batch.delivered,
                     )
                 except BufferError:  # the queue is full: what is in it must leave first

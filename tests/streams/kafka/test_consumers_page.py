@@ -46,8 +46,8 @@ def test_the_consumer_of_the_page_acts_once_on_each_version(broker: EmbeddedBrok
     assert len(body) <= 26
     tombstone = OutMessage(topics.INCIDENTS.name, b"AAAA", b"", [])
     future = OutMessage(topics.INCIDENTS.name, b"AAAA", b"\xff", [("schema-version", b"2")])
-    send(broker, [tombstone, future, incident_message(INCIDENT), incident_message(RESOLVED), incident_message(INCIDENT),
-                  incident_message(NIC)])  # fmt: skip
+    versions = [incident_message(each) for each in (INCIDENT, RESOLVED, INCIDENT, NIC)]
+    send(broker, [tombstone, future, *versions])
     seen: list[tuple[str, int]] = []
 
     def act(incident: dict[str, Any]) -> None:
