@@ -29,6 +29,9 @@ MEASURES: Final = {
     "api": "API: 200 requests/s on one core, 10 M windows stored",
     "probes-in-a-round": "ping lists: probes in a round by plan",
     "scale-100k": "localizer: a second of 100,000 paths x 20,000 components, one core",
+    "store-pings": "store: ping records inserted, and stored",
+    "store-windows": "store: windows inserted, with what is added up from them",
+    "store-queries": "store: a job's windows of an hour, the heat map of a day",
     "simulate-parquet": "simulator to Parquet, 32,768 rnics x 16 targets, both layers",
     "simulate-arrow": "simulator to an Arrow stream, the same",
 }
@@ -61,7 +64,7 @@ def register(app: typer.Typer) -> None:
         for name in wanted:
             terminal.echo(f"{name} ...", err=True)
             run = subprocess.run(  # noqa: S603 — our own module, in a fresh process
-                [sys.executable, "-m", "evaluation.bench.stages", name],
+                [sys.executable, "-m", _module(name), name],
                 capture_output=True, text=True, check=False, env=_environment(name),
             )  # fmt: skip
             if run.returncode:
@@ -84,6 +87,13 @@ def register(app: typer.Typer) -> None:
 
 
 _HEAD: Final = ["| stage | measured | goal | peak RSS |", "|---|---|---|---|"]
+
+
+def _module(name: str) -> str:
+    """What measures it; ``evaluation`` may not import the store."""
+    return (
+        "skeletonhunter.measures.store" if name.startswith("store-") else "evaluation.bench.stages"
+    )
 
 
 def _environment(name: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from confluent_kafka import KafkaException, Producer
 
+from schemas.message_headers import described
 from streams.errors import PublishError
 from streams.kafka.messages import OutMessage
 
@@ -59,7 +60,7 @@ class KafkaProducer:
                         message.topic,
                         value=message.value,
                         key=message.key,
-                        headers=list(message.headers),
+                        headers=[*described(message.topic, message.headers)],
                         on_delivery=batch.delivered,
                     )
                 except BufferError:  # the queue is full: what is in it must leave first

@@ -9,6 +9,7 @@ from typing import Any
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, Producer
 
 from schemas import topics
+from schemas.message_headers import described
 from streams import dead_letters
 from streams.sink.batch import Message
 from streams.sink.dead_letters import DeadLetter
@@ -46,7 +47,7 @@ def publish_dead_letters(producer: Producer, letters: Sequence[DeadLetter]) -> N
 
     for letter in letters:
         out = dead_letters.message(*letter.place, letter.raw, letter.reason)
-        headers: list[tuple[str, str | bytes | None]] = [*out.headers]
+        headers: list[tuple[str, str | bytes | None]] = [*described(out.topic, out.headers)]
         producer.produce(out.topic, out.value, key=out.key, headers=headers, on_delivery=delivered)
         producer.poll(0)
     if letters and (producer.flush(_FLUSH_S) or failed):

@@ -35,3 +35,22 @@ def test_the_schema_in_the_folder_is_the_one_of_the_struct(name: str) -> None:
 @pytest.mark.parametrize("name", json_schemas.DOCUMENTS)
 def test_a_schema_is_a_valid_schema(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(json_schemas.schema(name))
+
+
+@pytest.mark.parametrize("name", json_schemas.DOCUMENTS)
+def test_the_example_in_a_schema_meets_it_and_is_read(name: str) -> None:
+    schema = json_schemas.schema(name)
+    (example,) = schema["examples"]
+    jsonschema.validate(example, schema)
+    kind = json_schemas.DOCUMENTS[name]
+    assert msgspec.json.decode(json.dumps(example).encode(), type=kind)
+    assert schema["$id"].endswith(f":{json_schemas.VERSION}")
+
+
+def test_fields_have_descriptions_and_times_their_format() -> None:
+    incident = json_schemas.schema("incident")["$defs"]["Incident"]["properties"]
+    assert incident["opened_at"]["format"] == "date-time"
+    assert {"type": "string", "format": "date-time"} in incident["closed_at"]["anyOf"]
+    assert incident["issue_type"]["description"].startswith("null unless one type")
+    assert incident["issue_type"]["description"].endswith("has all probabilities")
+    assert "format" not in incident["fabric"]

@@ -1,0 +1,164 @@
+"""The store on this machine: inserts per core, bytes of a stored ping, queries on many rows.
+
+    python -m skeletonhunter.measures.store store-pings
+
+Prints one line of JSON, as ``evaluation.bench.stages`` does. A rate per core is rows by the CPU
+time of the whole process, the engine's threads included. Times of queries are the best of five.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from evaluation.bench.input import busy
+from store import migrate
+from store.client import Store, open_store
+from streams.sink import rows as sink_rows
+from streams.sink.rows import Place
+from testbed.simulator.records import plain
+
+_SECONDS: Final = 40
+_BATCH_ROWS: Final = 200_000
+_HOURS: Final = 4
+_PATHS: Final = 4096
+_TORS: Final = 64
+_GOALS: Final = {"bytes": 8.0, "pings": 400_000.0, "job_ms": 200.0, "day_ms": 300.0}
+_STATEMENTS: Final = Path(__file__).with_name("statements")
+
+
+@contextmanager
+def _store() -> Iterator[Store]:
+    with (
+        tempfile.TemporaryDirectory(prefix="skh-bench-") as folder,
+        closing(open_store(f"chdb:{Path(folder) / 'store'}")) as opened,
+    ):
+        migrate.migrate(opened)
+        yield opened
+
+
+def pings() -> dict[str, Any]:
+    """Inserts of ping records as the sink makes them, and their bytes after merges."""
+    with _store() as store:
+        parts: list[Any] = []
+        tables, waiting, total = [], 0, 0
+        for number, second in enumerate(busy().seconds(_SECONDS)):
+            batch = plain(second.pings)
+            parts.append(
+                (batch, [Place("skh.pings", 0, number)], np.zeros(batch.num_rows, np.int64))
+            )
+            waiting += batch.num_rows
+            if waiting >= _BATCH_ROWS or number == _SECONDS - 1:
+                tables.append(parts)
+                parts, waiting = [], 0
+        began = time.process_time()
+        for each in tables:
+            rows = sink_rows.pings(each)
+            store.insert("pings", rows)
+            total += rows.num_rows
+        rate = total / (time.process_time() - began)
+        store.execute("OPTIMIZE TABLE pings FINAL")
+        size = _bytes(store, "pings")
+        return {
+            "figure": f"{rate:,.0f} pings/s/core; {size:.1f} B a stored ping ({total:,} rows)",
+            "goal": f">= {_GOALS['pings']:,.0f}, <= {_GOALS['bytes']:g} B",
+            "missed": rate < _GOALS["pings"] or size > _GOALS["bytes"],
+        }
+
+
+def queries() -> dict[str, Any]:
+    """Windows of a job in the last hour, and a heat map of a day, on stored rows."""
+    with _store() as store:
+        an_hour = 720 * _PATHS
+        newest = 1_790_000_000 // 3600 * 3600
+        start = newest - 3600 * (_HOURS - 1)
+        for hour in range(_HOURS):
+            store.execute(_statement("fill_windows"), {
+                "start": start, "paths": _PATHS, "first": hour * an_hour, "rows": an_hour,
+            })  # fmt: skip
+        for table in ("path_windows", "path_half_minutes"):
+            store.execute(f"OPTIMIZE TABLE {table} FINAL")
+        job_ms = _best_ms(lambda: store.rows(_statement("job_of_an_hour"), {"since": newest}))
+        day, pairs = 1440 * _TORS * _TORS, _TORS * _TORS
+        for first in range(0, day, day // 12):
+            store.execute(_statement("fill_tor_minutes"), {
+                "start": newest - 86_400, "pairs": pairs, "tors": _TORS, "first": first,
+                "rows": day // 12,
+            })  # fmt: skip
+        store.execute("OPTIMIZE TABLE tor_minutes FINAL")
+        day_ms = _best_ms(
+            lambda: store.rows(_statement("heat_map_of_a_day"), {"since": newest - 86_400})
+        )
+        minutes_ms = _best_ms(
+            lambda: store.rows(_statement("heat_map_of_an_hour"), {"since": newest})
+        )
+        size = _bytes(store, "path_windows")
+        return {
+            "figure": f"{job_ms:.0f} ms for a job's windows of an hour "
+            f"({_HOURS * an_hour / 1e6:.1f} M windows stored, {an_hour / 1e6:.1f} M in the hour, "
+            f"{size:.1f} B each); {day_ms:.0f} ms for the heat map of a day ({_TORS} ToRs, "
+            f"{day / 1e6:.1f} M minutes of pairs); {minutes_ms:.0f} ms for one of an hour from "
+            "path_minutes",
+            "goal": f"<= {_GOALS['job_ms']:.0f} ms, <= {_GOALS['day_ms']:.0f} ms",
+            "missed": job_ms > _GOALS["job_ms"] or day_ms > _GOALS["day_ms"],
+        }
+
+
+def windows() -> dict[str, Any]:
+    """Inserts of windows with and without the tables that are filled from them."""
+    rates = []
+    for without in (True, False):
+        with _store() as store:
+            if without:
+                for view in ("path_half_minutes_writer", "tor_minutes_writer"):
+                    store.execute(f"DROP VIEW {view}")
+            began, rows = time.process_time(), 360 * _PATHS
+            for first in range(0, rows, rows // 6):
+                store.execute(_statement("fill_windows"), {
+                    "start": 1_790_000_000, "paths": _PATHS, "first": first, "rows": rows // 6,
+                })  # fmt: skip
+            rates.append(rows / (time.process_time() - began))
+    return {
+        "figure": f"{rates[1]:,.0f} windows/s/core, {rates[0]:,.0f} without half minutes and ToR "
+        "minutes (making the rows included)",
+        "goal": "",
+        "missed": False,
+    }
+
+
+def _statement(name: str) -> str:
+    return (_STATEMENTS / f"{name}.sql").read_text()
+
+
+def _bytes(store: Store, table: str) -> float:
+    (row,) = store.rows(
+        "SELECT sum(bytes_on_disk) / sum(rows) AS size FROM system.parts"
+        " WHERE active AND table = {table:String}", {"table": table},
+    )  # fmt: skip
+    return float(row["size"])
+
+
+def _best_ms(run: Callable[[], object]) -> float:
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        run()
+        times.append(1e3 * (time.perf_counter() - began))
+    return min(times)
+
+
+_ALL: Final = {"store-pings": pings, "store-windows": windows, "store-queries": queries}
+
+if __name__ == "__main__":
+    result = _ALL[sys.argv[1]]()
+    result["rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps(result))
