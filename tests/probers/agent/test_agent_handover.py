@@ -24,11 +24,17 @@ EACH_NS = 2_000_000
 
 @contextmanager
 def probing(site: Site) -> Iterator[list[Burst]]:
-    """Another host that probes the agent's first address every 2 ms."""
+    """Another host that probes the agent's first address every 2 ms, from its first answer on: an
+    agent that has started listens when it has applied its list."""
     bursts: list[Burst] = []
+
+    def measured(burst: Burst) -> None:
+        if bursts or burst.dial == "success":
+            bursts.append(burst)
+
     loop, key = Loop(), Key(SECRET.encode())
     sockets = SocketPool(loop, key, Responder(key), max_rate=1e6)
-    engine = UdpEngine(loop, sockets, bursts.append, timeout_s=HANG_S)
+    engine = UdpEngine(loop, sockets, measured, timeout_s=HANG_S)
     source = sockets.open((f"{site.network}.3", 0)).address
     flow = FiveTuple(source, (site.ips[0], LISTEN_PORT))
     loop.call_every(EACH_NS, lambda: engine.probe(flow))
