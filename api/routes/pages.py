@@ -19,11 +19,12 @@ _TYPES: Final = {
 _PAGES: Final = {
     "/": "index.html", "/docs": "docs.html", "/incidents/{incident_id}": "incident.html",
     "/matrix": "matrix.html", "/topology": "topology.html", "/jobs": "jobs.html",
-    "/jobs/{job}": "job.html", "/fleet": "fleet.html", "/pipeline": "pipeline.html",
+    "/jobs/{job:path}": "job.html", "/fleet": "fleet.html", "/pipeline": "pipeline.html",
 }  # fmt: skip
 _FILES: Final = (
     "page.css", "views.css", "site.css", "shell.js", "overview.js", "clos.js", "topology.js",
-    "jobs.js", "job.js", "fleet.js", "pipeline.js", "lines.js", "ask.js", "page.js", "view.js", "coverage.js", "detail.js",
+    "jobs.js", "job.js", "fleet.js", "pipeline.js", "lines.js", "ask.js",
+    "page.js", "view.js", "coverage.js", "detail.js",
     "incident.js", "charts.js", "matrix.js", "docs.js", "icon.svg", "vendor/uplot.js",
     "vendor/uplot.css",
 )  # fmt: skip
