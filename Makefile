@@ -1,7 +1,7 @@
 # Targets for people; each one makes the environment that it needs.
 .DEFAULT_GOAL := help
 .PHONY: help env demo test check golden bench scorecard scorecard-full \
-	fabric-test rdma-test kubernetes-tools clean
+	fabric-test rdma-test kubernetes-tools screenshots page-bench clean
 
 ARGS ?=
 
@@ -48,6 +48,14 @@ rdma-test: env  ## As root: probe between RDMA devices of an emulated machine, a
 
 kubernetes-tools: env  ## Build a Kubernetes API server for the tests marked kubernetes (once, minutes)
 	@scripts/kubernetes-tools.sh
+
+screenshots: env  ## Play a demo and take pictures of all views of the page -> docs/screenshots/
+	@scripts/packages.sh chromium
+	@.venv/bin/python scripts/screenshots.py $(ARGS)
+
+page-bench: env  ## Measure the topology view with 2,048 rnics in Chromium
+	@scripts/packages.sh chromium
+	@PYTHONPATH=. .venv/bin/python scripts/page_bench.py $(ARGS)
 
 clean:  ## Remove what was made: .venv, caches, var
 	rm -rf .venv .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis var

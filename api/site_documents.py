@@ -118,7 +118,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     last       newest heartbeat (RFC 3339, the agent's clock)
     cpu_steal, scheduling_delay_us  largest of its newest minute
     clock_ms   how far its clock is behind those of the fabric's other agents (their median), by
-               when its heartbeats arrive [ms]; negative: ahead
+               when its heartbeats arrive [ms]; negative: ahead; null while it sends none
     """
 
     fabric: str
@@ -131,7 +131,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     started: str | None
     cpu_steal: float
     scheduling_delay_us: float
-    clock_ms: int
+    clock_ms: int | None
     rnics: int
     sent: int
     answered: int
@@ -143,7 +143,7 @@ class FleetView(msgspec.Struct, frozen=True, kw_only=True):
     total       agents that match
     states, versions  agents by state and by version, of all that match but the state [count]
     arrival_s   from the agents' clocks to the broker's on arrival, median [s]; null without any
-    newest_age_s  time since the newest heartbeat [s], by the database's clock; null without any
+    newest_age_s  time since the newest heartbeat arrived [s], by the database's clock; null without
     hosts       hosts of the newest topology documents [count]; null without a document
     silent_hosts  the first of those hosts without any agent; silent_total: how many
     """

@@ -28,9 +28,9 @@ FOLDER: Final = HERE.parent / "docs" / "screenshots"
 CHROMIUM: Final = shutil.which("chromium") or "/usr/bin/chromium"
 #: Of all pictures together [bytes].
 MOST_BYTES: Final = 1_500_000
-_COLORS: Final = 64
+_COLORS: Final = 128
 #: A picture ends here: the beginning of a long list shows what the rest is like [pixels].
-_HIGHEST: Final = {1440: 1100, 390: 1500}
+_HIGHEST: Final = {1440: 950, 390: 1300}
 #: View -> its address, and what is there once it is drawn.
 VIEWS: Final = {
     "fleet": ("/fleet", "#rows tr"),
@@ -68,7 +68,7 @@ def demo() -> Iterator[str]:
     """A demo whose faults last, as the address of its page once all has been played."""
     command = [
         str(Path(sys.executable).parent / "skeletonhunter"), "demo", "--headless", "--stay",
-        "--port", "0", "--duration", "60", "--scenario", str(HERE / "screenshots.toml"),
+        "--port", "0", "--duration", "145", "--scenario", str(HERE / "screenshots.toml"),
     ]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603  # fixed
         try:

@@ -30,7 +30,7 @@ function draw(found, coverage) {
   const old = found.newest_age_s !== null && found.newest_age_s > OLD_S;
   at("summary").textContent = !all ? "No heartbeat was stored in the last day: no agent runs, or none reaches the store."
     : `${plural(all, "agent")}: ${trouble.length ? [...trouble.map(([name, count]) => `${number(count)} ${words(name)}`), `${number(found.states.active || 0)} active`].join(", ") : "all active"}.` +
-      (old ? ` The newest heartbeat of all is ${lasting(found.newest_age_s)} old: states are as of then. Agents, Kafka or the sink have stopped.` : "");
+      (old ? ` No heartbeat has arrived for ${lasting(found.newest_age_s)}: states are as of then. Agents, Kafka or the sink have stopped.` : "");
   const late = found.arrival_s !== null && Math.abs(found.arrival_s) * 1000 > CLOCK_MS;
   if (late) at("summary").textContent += ` Heartbeats arrive ${lasting(Math.abs(found.arrival_s))} ${found.arrival_s > 0 ? "after" : "before"} the time that agents wrote into them: a backlog, or the broker's clock.`;
   at("summary").classList.toggle("note", old);
@@ -71,7 +71,7 @@ function rowOf(each) {
     element("td", { "data-label": "last heartbeat" }, moment(each.last), element("small", { class: "quiet" }, ` ${age(each.last)}`)),
     element("td", { class: "number", "data-label": "CPU stolen" }, marked(each.cpu_steal >= STEAL, percent(each.cpu_steal))),
     element("td", { class: "number", "data-label": "late by" }, marked(each.scheduling_delay_us >= LATE_US, delay(each.scheduling_delay_us))),
-    element("td", { class: "number", "data-label": "clock off" }, marked(Math.abs(each.clock_ms) > CLOCK_MS, `${Number((each.clock_ms / 1000).toPrecision(2))} s`)),
+    element("td", { class: "number", "data-label": "clock off" }, each.clock_ms === null ? "–" : marked(Math.abs(each.clock_ms) > CLOCK_MS, `${Number((each.clock_ms / 1000).toFixed(2))} s`)),
     element("td", { class: "number", "data-label": "answered" }, each.sent ? percent(each.answered / each.sent) : "–"));
 }
 

@@ -8,7 +8,7 @@ const PERIOD_MS = 10_000;
 const SLOW = 1.5; // times the median of the job
 const LEAST_LOSS = 0.01; // as the matrix
 const at = (id) => document.getElementById(id);
-const name = decodeURIComponent(location.pathname.split("/").pop());
+const name = decodeURIComponent(location.pathname.slice("/jobs/".length));
 const url = `/api/v1/jobs/${encodeURIComponent(name)}`;
 let drawn = "";
 let charts = null;

@@ -98,7 +98,7 @@ function lostOf({ process, dead_letters: letters }) {
     const some = metric(process, name).filter(([, , count]) => count);
     return [title, some.map(([, labels, count]) => label ? `${number(count)} ${words(labels[label])}` : number(count)).join(", ") || "none"];
   });
-  const table = letters.length ? element("div", { class: "scroll" }, element("table", {},
+  const table = letters.length ? element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Dead letters" }, element("table", {},
     element("caption", { class: "unseen" }, "Dead letters of the last day, by topic and reason"),
     element("thead", {}, element("tr", {}, ...["Topic", "Reason", "Records", "Newest (UTC)"].map((text, index) =>
       element("th", index === 2 ? { scope: "col", class: "number" } : { scope: "col" }, text)))),

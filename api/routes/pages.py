@@ -19,7 +19,7 @@ _TYPES: Final = {
 _PAGES: Final = {
     "/": "index.html", "/docs": "docs.html", "/incidents/{incident_id}": "incident.html",
     "/matrix": "matrix.html", "/topology": "topology.html", "/jobs": "jobs.html",
-    "/jobs/{job}": "job.html", "/fleet": "fleet.html", "/pipeline": "pipeline.html",
+    "/jobs/{job:path}": "job.html", "/fleet": "fleet.html", "/pipeline": "pipeline.html",
     "/login": "login.html",
 }  # fmt: skip
 _FILES: Final = (

@@ -74,7 +74,7 @@ def router(database: Database, counters: Sequence[Source] = ()) -> APIRouter:
         return answer(await database.run(job_queries.jobs))
 
     @routes.get(
-        "/jobs/{job}",
+        "/jobs/{job:path}",  # names of schedulers may contain a slash
         response_model=None,
         responses={**described(200, JobView), **described(404, Problem), **_BUSY},
         summary="One job: whether it is the network, where it runs, who is slow",

@@ -69,6 +69,10 @@ def test_records_sent_to_the_socket_become_an_incident_of_the_api(
         up.wait_for(lambda: {e[1] for e in expected} <= components(), "the API names the culprit")
         up.wait_for(lambda: client.get("/readyz").status_code == 200, "it is ready")
         metrics = client.get("/metrics").text
+        assert client.get("/api/v1/topology").json()["source"] == "document"
+        up.wait_for(lambda: client.get("/api/v1/fleet").json()["agents"], "it shows the agents")
+        process = {name for name, _, _ in client.get("/api/v1/pipeline").json()["process"]}
+        assert {"skh_stream_records_total", "skh_sink_rows_total"} <= process
     assert 'skh_stream_records_total{outcome="judged"}' in metrics
     assert up.stop() == 0, up.log.read_text()
     assert up.log.read_text().rstrip().endswith("stopped")

@@ -92,7 +92,8 @@ def fleet(store: Store, wanted: FleetFilters) -> FleetView:
     hosts = [(row["fabric"], row["name"]) for row in store.rows(_HOSTS, {"most": _MOST_AGENTS})]
     without = sorted({*hosts} - {(each.fabric, each.node_sn) for each in agents})
     (now,) = store.rows(_NOW)
-    age_ms = int(now["now_ms"]) - max(newest_ms.values(), default=0)
+    arrived_ms = max((last + usual_ms[fabric] for fabric, last in newest_ms.items()), default=0)
+    age_ms = int(now["now_ms"]) - arrived_ms
     return FleetView(
         agents=matching[: wanted.limit], total=len(matching),
         states=_count(each.state for each in found),
@@ -126,7 +127,7 @@ def _agent(
         started=rfc3339_of_ms(1000 * started_s) if started_s else None,
         cpu_steal=round(float(row["steal"]), 4),
         scheduling_delay_us=round(float(row["delay"]), 1),
-        clock_ms=round(int(row["behind"]) - usual_ms),
+        clock_ms=None if silent else round(int(row["behind"]) - usual_ms),
         rnics=int(row["ports"]), sent=int(row["all_sent"]), answered=int(row["all_answered"]),
     )  # fmt: skip
 

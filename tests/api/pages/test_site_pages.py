@@ -11,7 +11,7 @@ import httpx
 import msgspec
 import pyarrow as pa
 import pytest
-from builders.api_service import Put
+from builders.api_service import Put, served
 from builders.monitoring.path_windows import window
 from builders.monitoring.small_site import (
     SITE,
@@ -27,6 +27,7 @@ from builders.streams.sink_messages import COVERAGE
 from schemas.documents.coverage import encode as encode_coverage
 from schemas.documents.times import seconds_of
 from schemas.documents.topology import Host, Rnic, Switch, Topology
+from schemas.metrics import Sample, sink, stream
 from store.client import Store
 from streams.sink import rows as sink_rows
 
@@ -106,8 +107,8 @@ def loaded(page: Any) -> None:
 @pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("path", VIEWS)
 def test_axe_finds_nothing_in_light_and_dark(opened: Open, path: str) -> None:
-    for scheme in ("light", "dark"):
-        page = opened(path, scheme=scheme)
+    for width, scheme in ((1440, "light"), (390, "dark")):
+        page = opened(path, width, scheme)
         loaded(page)
         page.evaluate(AXE.read_text() + "; undefined")
         options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]}
@@ -158,6 +159,9 @@ def test_the_list_has_the_site_at_a_glance(opened: Open) -> None:
 @pytest.mark.usefixtures("site")
 def test_the_topology_follows_incidents_without_a_reload(opened: Open, put: Put) -> None:
     page = opened("/topology")
+    with page.expect_response("**/api/v1/stream") as listening:
+        page.reload()
+    assert listening.value.status == 200
     page.locator("#out", has_text="tor:t1: loss").wait_for()
     put(msgspec.structs.replace(NIC, fabric="f1", incident_id="BBBB", state="open"))
     page.locator("#out", has_text="rnic:10.0.0.1: unconnectivity").wait_for()
@@ -291,6 +295,24 @@ def test_the_pipeline_says_what_came_in_what_was_lost_and_what_is_not_known(open
     page.locator("#lost td", has_text="bad").wait_for()
     page.get_by_text("2 figures not known here").click()
     page.get_by_text("this process has no stream worker").wait_for()
+
+
+@pytest.mark.usefixtures("site")
+def test_counters_of_the_process_fit_a_phone(browser: Any, store: Store) -> None:
+    samples = [
+        Sample(stream.STREAM_RECORDS, 1_452_092, ("judged",)), Sample(sink.SINK_WAITING, 1),
+        Sample(stream.STREAM_MISSING, 97, ("skh.windows",)), Sample(stream.STREAM_LAG, 42),
+        Sample(sink.SINK_MISSING, 0, ("skh.pings",)),
+    ]  # fmt: skip
+    with served(store, counters=[lambda: samples]) as client:
+        page = browser.new_page(viewport={"width": 390, "height": 900})
+        page.goto(f"{str(client.base_url).rstrip('/')}/pipeline")
+        page.locator("#summary", has_text="Verdicts are 42 s behind; the sink waits").wait_for()
+        page.locator("#lost dd", has_text="97 skh.windows").wait_for()
+        page.locator("#counts dd", has_text="1,452,092 judged").wait_for()
+        for part in page.locator("dl").all():
+            assert part.evaluate("node => node.scrollWidth <= node.clientWidth")
+        page.close()
 
 
 @pytest.mark.parametrize(

@@ -135,5 +135,11 @@ def test_placement_outweighs_the_topology_document(client: httpx.Client, store: 
     assert container["node_sn"] == "h2"
 
 
+def test_the_name_of_a_job_may_contain_a_slash(client: httpx.Client, store: Store) -> None:
+    put_placement(store, "c1", "h2", job="team-a/llm")
+    assert asked(client, "team-a%2Fllm")["job"] == "team-a/llm"
+    assert client.get("/jobs/team-a%2Fllm").status_code == 200
+
+
 def test_an_unknown_job_is_a_404(client: httpx.Client) -> None:
     assert client.get("/api/v1/jobs/none").status_code == 404

@@ -11,17 +11,24 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
+from builders.monitoring.small_site import SITE, beat, encoded
 from builders.streams.sink_messages import ANOMALY, INCIDENT, RECORD, Message, ndjson, window
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from schemas import topics
+from schemas.documents import heartbeat
 from schemas.documents.incident import encode
+from schemas.documents.placement import Placement
 from store import migrate
 from store.client import Store, StoreRefused, StoreUnavailable, open_store
 from streams.sink.batch import TOPICS
 from streams.sink.parameters import Limits
 from streams.sink.rows import Place
 from streams.sink.sink import Sink
+
+PLACED = Placement(
+    node_id="c1", node_sn="h1", state="ready", valid_from="2026-01-31T11:00:00Z", fabric="f1"
+)
 
 
 @pytest.fixture
@@ -109,6 +116,20 @@ def running(store: Any, servers: str) -> Iterator[Running]:
 
 def total(store: Store, table: str) -> int:
     return int(store.rows(f"SELECT count() AS n FROM {table}")[0]["n"])
+
+
+def test_topology_placement_and_heartbeats_reach_their_tables(
+    store: Store, cluster: tuple[Producer, str]
+) -> None:
+    producer, servers = cluster
+    send(producer, on("skh.topology", encoded(SITE)), on("skh.placement", encoded(PLACED)),
+         on("skh.heartbeats", heartbeat.encode(beat("h1", time.time()))),
+         on("skh.heartbeats", b"no heartbeat"))  # fmt: skip
+    with running(store, servers) as run:
+        for table in ("topology_components", "placement", "heartbeats", "dead_letters"):
+            eventually(lambda table=table: total(store, table) > 0)  # type: ignore[misc]
+        eventually(lambda: run.values().get(("skh_sink_lag_messages", "skh.heartbeats")) == 0)
+    assert total(store, "heartbeats") == 1
 
 
 class Faulty:
