@@ -25,7 +25,10 @@ _LOG_AGAIN_S: Final = 60.0
 _TABLES: Final = (
     "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine != 'View'"
 )
-_READY: Final = "SELECT incident_id FROM incidents_latest LIMIT 0"
+_READY: Final = (
+    "SELECT incident_id FROM incidents_latest LIMIT 0"
+    " UNION ALL SELECT incident_id FROM incident_handling LIMIT 0"
+)
 
 
 class Store(Protocol):

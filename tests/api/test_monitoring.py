@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from builders.api_service import Put, Unavailable, served
 from builders.schemas.incidents import CHILD, INCIDENT, NIC, RESOLVED
 from msgspec import structs
@@ -33,10 +34,11 @@ def test_a_process_is_ready_when_tables_and_all_checks_are(store: Store) -> None
     assert (status, "no partitions yet" in text) == (503, True)
 
 
-def test_a_process_is_not_ready_before_the_migrations(store: Store) -> None:
-    store.execute("RENAME TABLE incidents_latest TO elsewhere")
+@pytest.mark.parametrize("view", ["incidents_latest", "incident_handling"])
+def test_a_process_is_not_ready_before_the_migrations(store: Store, view: str) -> None:
+    store.execute(f"RENAME TABLE {view} TO elsewhere")
     status, text = get("/readyz", store)
-    store.execute("RENAME TABLE elsewhere TO incidents_latest")
+    store.execute(f"RENAME TABLE elsewhere TO {view}")
     assert (status, "skeletonhunter migrate" in text) == (503, True)
 
 
