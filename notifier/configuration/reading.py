@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import ssl
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -142,7 +143,12 @@ def _unusable(configuration: Configuration, environ: Mapping[str, str]) -> Itera
                     check_url(value, allow_http=True)
             except (SecretError, ValueError) as why:
                 yield f"{where}.{field}: {why}"
-        if target.ca_file is not None and not target.ca_file.is_file():
-            yield f"{where}.ca_file: {target.ca_file} is not a file"
+        if target.ca_file is not None:
+            try:
+                ssl.create_default_context(cafile=str(target.ca_file))
+            except ssl.SSLError:
+                yield f"{where}.ca_file: {target.ca_file} holds no certificate"
+            except OSError as why:
+                yield f"{where}.ca_file: {target.ca_file}: {why.strerror}"
         if isinstance(target, Watchdog) and target.every_s > target.behind_s:
             yield f"{where}.every_s: is longer than behind_s, {target.behind_s:g} s"

@@ -75,6 +75,8 @@ class Poster:
             return Outcome("again", _cause(why))
         except TimeoutError:
             return Outcome("again", f"no answer within {self._target.timeout_s:g} s")
+        except ValueError:  # a host name that cannot be one
+            return Outcome("refused", "the URL cannot be asked")
         except (aiohttp.ClientError, OSError) as why:
             return Outcome("again", _cause(why))
 

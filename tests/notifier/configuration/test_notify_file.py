@@ -63,7 +63,7 @@ def test_a_file_in_toml_is_read(tmp_path: Path) -> None:
         ("url: env:SLACK", "url: env:SLACK, timeout_s: 0",
          "channels.team.timeout_s: input should be greater than or equal to 0.1"),
         ("url: env:SLACK", "url: env:SLACK, ca_file: /nonexistent/x",
-         "channels.team.ca_file: /nonexistent/x is not a file"),
+         "channels.team.ca_file: /nonexistent/x: No such file or directory"),
         ("[calls, team]", "[call, team]",
          "routes[0].to: no channel 'call'; there are team, calls"),
         ("[calls, team]", "[]", "routes[0].to: must not be empty"),
@@ -86,6 +86,14 @@ def test_a_mistake_is_one_line_that_says_where_and_what(
 ) -> None:
     assert before in GOOD
     assert mistake in mistakes(tmp_path, GOOD.replace(before, after, 1))
+
+
+def test_a_file_without_a_certificate_is_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("no certificate\n")
+    text = GOOD.replace("url: env:SLACK", f"url: env:SLACK, ca_file: {tmp_path / 'ca.pem'}")
+    assert mistakes(tmp_path, text) == [
+        f"channels.team.ca_file: {tmp_path / 'ca.pem'} holds no certificate"
+    ]
 
 
 def test_all_mistakes_are_found_at_once(tmp_path: Path) -> None:

@@ -205,6 +205,11 @@ def test_a_receiver_that_is_not_there_is_asked_again_later() -> None:
     assert send(f"http://127.0.0.1:{port}/secret") == Outcome("again", "Connection refused")
 
 
+@pytest.mark.parametrize("host", ["a" * 100, "a..b", "x" * 300 + ".example"])
+def test_a_host_that_cannot_be_one_is_an_outcome_and_no_error(host: str) -> None:
+    assert send(f"http://{host}/").result != "delivered"
+
+
 def test_no_reason_shows_the_path_of_a_url(receiver: Receiver) -> None:
     receiver.answer = lambda _: Answer(404)
     assert "hook" not in send(receiver.url).reason
