@@ -81,8 +81,10 @@ def find(given: Throughput, rhythm: Rhythm, place: Slots, options: SkeletonParam
         label = by_time
     of_ends = round_ends.host_shifts(given, place, rhythm.period_s, options)
     if of_ends is not None:
-        by_ends = shifts.blocks(of_ends, period, options.apart_by_ends * options.clock_s, limits)
-        if by_ends.max() > label.max():
+        apart_s = options.apart_by_ends * options.clock_s
+        by_ends = shifts.blocks(of_ends, period, apart_s, limits)
+        clear = shifts.least_gap(by_ends, of_ends, period) >= apart_s
+        if by_ends.max() > label.max() and clear:
             label, of_host = by_ends, of_ends
     return _ordered(clusters.balanced(label, of_host, period, options), of_host, inside, period)
 
