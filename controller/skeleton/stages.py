@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.skeleton import clusters, profiles, round_ends, shifts
+from controller.skeleton import clusters, profiles
 from controller.skeleton.clusters import Grouping
 from controller.skeleton.parameters import SkeletonParameters
 from controller.skeleton.profiles import Slots
 from controller.skeleton.rhythm import Rhythm
 from controller.skeleton.series import Throughput
 from controller.skeleton.spectra import C64, F64
+from controller.skeleton.timing import round_ends, shifts
 
 I64 = NDArray[np.int64]
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.skeleton import clusters, series, shifts, spectra
+from controller.skeleton import clusters, series, spectra
 from controller.skeleton.parameters import DEFAULT
+from controller.skeleton.timing import shifts
 
 
 @given(st.integers(2, 8), st.integers(2, 8))
