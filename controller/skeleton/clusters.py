@@ -17,8 +17,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import chi2
 
 from controller.skeleton.parameters import SkeletonParameters
-from controller.skeleton.shifts import centres, wrapped
 from controller.skeleton.spectra import F32, F64
+from controller.skeleton.timing.shifts import centres, wrapped
 
 I64 = NDArray[np.int64]
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.skeleton import profiles, residuals, rhythm, series, shifts, stages
+from controller.skeleton import profiles, residuals, rhythm, series, stages
 from controller.skeleton.pairs import pairs
 from controller.skeleton.parameters import DEFAULT, SkeletonParameters
 from controller.skeleton.profiles import Slots
 from controller.skeleton.rhythm import Rhythm
 from controller.skeleton.series import Throughput
+from controller.skeleton.timing import shifts
 
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]

@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.skeleton import clusters, profiles, round_ends, shifts
+from controller.skeleton import clusters, profiles
 from controller.skeleton.clusters import Grouping
 from controller.skeleton.parameters import SkeletonParameters
 from controller.skeleton.profiles import Slots
 from controller.skeleton.rhythm import Rhythm
 from controller.skeleton.series import Throughput
 from controller.skeleton.spectra import C64, F64
+from controller.skeleton.timing import round_ends, shifts
 
 I64 = NDArray[np.int64]
 
@@ -69,19 +70,23 @@ def find(given: Throughput, rhythm: Rhythm, place: Slots, options: SkeletonParam
         *(profiles.profiles(rhythm.responses(fold), weight, place) for fold in folds)
     )
     label = clusters.finest(whole, one, other, options)
-    of_bursts, of_slot = host_shifts(rhythm, place, options.highest_hz)
-    of_ends = round_ends.host_shifts(given, place, rhythm.period_s, options)
-    of_host = of_bursts if of_ends is None else of_ends
+    of_host, of_slot = host_shifts(rhythm, place, options.highest_hz)
     period = float(rhythm.period_s)
+    inside = _inside(of_slot, of_host, period, options)
     main = label >= 0
-    apart = options.apart if of_ends is None else options.apart_by_ends
-    apart_s = apart * options.clock_s
+    apart_s = options.apart * options.clock_s
     label[main] = shifts.merged(label[main], of_host[main], period, apart_s)
     limits = shifts.Limits(options.separation, options.doubt, options.chance)
     by_time = shifts.blocks(of_host, period, apart_s, limits)
     if by_time.max() > label.max():
         label = by_time
-    inside = _inside(of_slot, of_bursts, period, options)
+    of_ends = round_ends.host_shifts(given, place, rhythm.period_s, options)
+    if of_ends is not None:
+        apart_s = options.apart_by_ends * options.clock_s
+        by_ends = shifts.blocks(of_ends, period, apart_s, limits)
+        clear = shifts.least_gap(by_ends, of_ends, period) >= apart_s
+        if by_ends.max() > label.max() and clear:
+            label, of_host = by_ends, of_ends
     return _ordered(clusters.balanced(label, of_host, period, options), of_host, inside, period)
 
 

@@ -68,7 +68,7 @@ STRUCTURAL = {
     },
     "facts of mathematics and of the fabric's shape": {
         "localizer.baselines.cadence": ("_SCRAMBLE",),
-        "controller.skeleton.shifts": ("_MAD_TO_SIGMA",),
+        "controller.skeleton.timing.shifts": ("_MAD_TO_SIGMA",),
         "localizer.baselines.robust": ("MAD_TO_SIGMA",),
         "localizer.detectors.drift": ("_MEDIAN_CHI2",),
         "localizer.fabric.incidence.incidence": ("_ECMP_SEGMENTS",),
@@ -77,7 +77,7 @@ STRUCTURAL = {
     },
     "numerical guards": {
         "controller.ping_lists.host_list": ("_MODULUS", "_SERVED", "_IN_JOB"),
-        "controller.skeleton.shifts": ("_STEP_S",),
+        "controller.skeleton.timing.shifts": ("_STEP_S",),
         "controller.skeleton.spectra": ("_ITERATIONS",),
         "localizer.detectors.lof": ("_TINY",),
         "localizer.strategies.crossing": ("_SURE",),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controller.skeleton import profiles, round_ends
+from controller.skeleton import profiles
 from controller.skeleton.inference import infer
 from controller.skeleton.parameters import DEFAULT
 from controller.skeleton.series import Throughput
+from controller.skeleton.timing import round_ends
 from testbed.training.cases import training
 
 PERIOD_S, SECONDS = 20, 400

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.skeleton import clusters, series, shifts, spectra
+from controller.skeleton import clusters, series, spectra
 from controller.skeleton.parameters import DEFAULT
+from controller.skeleton.timing import shifts
 
 
 @given(st.integers(2, 8), st.integers(2, 8))
@@ -128,3 +129,10 @@ def test_the_p_value_of_spacings_is_their_frequency(hosts: int, size: int) -> No
     p = np.array([shifts.spacing_p_value(g[~between], g[between]) for g in gap])
     for level in (0.01, 0.05, 0.3):
         assert (p < level).mean() == pytest.approx(level, rel=0.15)
+
+
+def test_the_least_gap_is_between_members_and_not_between_means_of_groups() -> None:
+    shift = np.array([0.0, 0.1, 0.9, 1.0, 2.0, 2.1]) + 29.5  # over the end of a round of 30 s
+    label = np.array([0, 0, 1, 1, 2, 2])
+    assert shifts.least_gap(label, shift, 30.0) == pytest.approx(0.8)
+    assert shifts.least_gap(np.zeros(6, np.int64), shift, 30.0) == np.inf

@@ -163,6 +163,14 @@ def blocks(shift_s: F64, period_s: float, apart_s: float, limits: Limits) -> I64
     return np.zeros(hosts, np.int64)
 
 
+def least_gap(label: I64, shift_s: F64, period_s: float) -> float:
+    """Least time from a member of a group to one of the next group, from the widest gap on [s]."""
+    time = unrolled(shift_s, period_s)
+    order = np.argsort(time, kind="stable")
+    between = np.diff(time[order])[label[order][1:] != label[order][:-1]]
+    return float(between.min(initial=np.inf))
+
+
 def spacing_p_value(within: F64, between: F64) -> float:
     """P(so wide gaps between groups) if hosts are spread in time without any groups.
 

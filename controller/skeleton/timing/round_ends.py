@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from controller.skeleton import shifts
 from controller.skeleton.parameters import SkeletonParameters
 from controller.skeleton.profiles import Slots
 from controller.skeleton.series import Throughput
 from controller.skeleton.spectra import F64
+from controller.skeleton.timing import shifts
 
 
 def host_shifts(
