@@ -9,9 +9,12 @@ import struct
 import sys
 from contextlib import suppress
 from time import time_ns
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from probers.net.packet import Address
+
+if TYPE_CHECKING:
+    import skeletonhunter_native
 
 # Linux constants that the socket module does not define.
 _IP_RECVERR: Final = 11
@@ -35,12 +38,16 @@ TIME_EXCEEDED: Final = 11
 
 
 class Received(NamedTuple):
-    """A datagram; ``received_ns`` on the wall clock, stamped by the kernel when ``kernel``."""
+    """A datagram; ``received_ns`` on the wall clock, stamped by the kernel when ``kernel``.
+
+    read_ns  when it was read, on the monotonic clock; 0: just now
+    """
 
     data: bytes
     peer: Address
     received_ns: int
     kernel: bool
+    read_ns: int = 0
 
 
 class SendTimestamp(NamedTuple):
@@ -93,6 +100,8 @@ class UdpSocket:
             self._socket.close()
             raise
         self.address: Address = self._socket.getsockname()
+        #: The compiled helper's part of it, where that serves it (``probers.net.native_sockets``).
+        self.served: skeletonhunter_native.Socket | None = None
 
     def fileno(self) -> int:
         """The file descriptor, for the loop."""

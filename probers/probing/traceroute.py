@@ -119,7 +119,7 @@ class Tracer:
     def on_reply(self, sequence: int, reply: Packet, received: Received) -> None:
         """The destination replied."""
         trace = self._active.pop(sequence)
-        trace.rtt_us = (monotonic_ns() - trace.hop_sent_ns) / 1e3
+        trace.rtt_us = ((received.read_ns or monotonic_ns()) - trace.hop_sent_ns) / 1e3
         self._finish(trace, "success")
 
     def on_icmp_error(self, sequence: int, icmp: IcmpError) -> None:
