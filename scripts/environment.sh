@@ -4,7 +4,9 @@ set -eu
 cd "$(dirname "$0")/.."
 stamp=.venv/.synced
 wanted=$(cat pyproject.toml uv.lock scripts/requirements-uv.txt | cksum)
-[ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && exit 0
+if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then
+  exec scripts/native.sh
+fi
 
 usable() {
   command -v "$1" >/dev/null 2>&1 &&
@@ -45,3 +47,4 @@ fill 2>.venv/.uv.log || fill --system-certs || {
   exit 2
 }
 echo "$wanted" > "$stamp"
+exec scripts/native.sh

@@ -40,7 +40,7 @@ from schemas.metrics import Sample
 _SECOND_NS: Final = 1_000_000_000
 _MAX_PLACES: Final = 64  # places in the code whose defects are logged
 _LOOK_NS: Final = 10_000_000  # between two looks whether all probes have ended
-_GRACE_S: Final = 0.1  # time-outs share a timer that may be so much late
+_GRACE_S: Final = 0.2  # time-outs share a timer that may be so much late
 
 
 class Agent:
@@ -98,6 +98,7 @@ class Agent:
         ))  # fmt: skip
         self._faulty_places: set[str] = set()
         self._retiring = False
+        self._has_pages = options.health_listen is not None
         self._last_probe_ns = int((options.timeout_s + _GRACE_S) * _SECOND_NS)
         self._offered: list[PingList | None] = []
         self._offer_lock = threading.Lock()
@@ -190,7 +191,8 @@ class Agent:
         self._send_heartbeat(alive=True)
         self._on_tick()
         self.status.ready = self._control.ready()
-        self.status.samples = self._samples()
+        if self._has_pages:
+            self.status.samples = self._samples()
         self.status.tick_ns = monotonic_ns()
 
     def _samples(self) -> tuple[Sample, ...]:

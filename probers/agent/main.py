@@ -21,6 +21,7 @@ from probers.command_line.options import Options, UsageError
 from probers.containers.server import MAX_CONNECTIONS, ContainerServer
 from probers.net.handover import HandoverError, Successor
 from probers.ping_list.document import PingListError
+from probers.process import native
 from probers.process.descriptor_limits import raise_file_limit, shares
 from probers.process.log import log_event
 from probers.process.loop import LoopError
@@ -128,7 +129,8 @@ def _serve(
         agent.offer(first)
     threads.start()
     gc.freeze()  # everything loaded so far stays: later collections need not visit it
-    log_event("info", "started", node_sn=options.node_sn, publish=options.publish)
+    log_event("info", "started", node_sn=options.node_sn, publish=options.publish,
+              helper=native.why_not() or "compiled")  # fmt: skip
     failure: str | None = None
     try:
         agent.run()

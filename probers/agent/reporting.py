@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from time import monotonic_ns, time_ns
 
 from probers.health.cpu_withheld import CpuWithheld
@@ -33,11 +35,11 @@ class Reporting:
 
     def burst(self, burst: Burst, task: str = "UDP_PING") -> None:
         """Publish probes of one five-tuple, soon."""
-        self._add(ping_record(burst, self._cpu_withheld, task))
+        self._add(partial(ping_record, burst, self._cpu_withheld, task))
 
     def trace(self, trace: Trace) -> None:
         """Publish a route, soon."""
-        self._add(trace_record(trace))
+        self._add(partial(trace_record, trace))
 
     def measure(self) -> None:
         """Read how much CPU time was withheld in the last second, and serve the publisher."""
@@ -72,6 +74,6 @@ class Reporting:
         self.flush()
         self.ended = True
 
-    def _add(self, record: Record) -> None:
+    def _add(self, record: Callable[[], Record]) -> None:
         if not self.ended:
             self._batcher.add(record)

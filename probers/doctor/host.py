@@ -11,6 +11,7 @@ from time import monotonic_ns, sleep
 from typing import Final
 
 from probers.doctor.finding import Finding
+from probers.process import native
 
 #: The analyzer takes records of a clock more than this off the others' for late ones.
 SKEW_S: Final = 5.0
@@ -93,6 +94,15 @@ def cpu_limit(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/
         yield Finding("warning", "cpu", text, "raise the limit: probes of such moments are lost")
     else:
         yield Finding("ok", "cpu", text)
+
+
+def helper() -> Iterator[Finding]:
+    """Whether the compiled helper serves the sockets, or Python."""
+    if why := native.why_not():
+        text = f"sockets are served in Python, without the compiled helper ({why})"
+        yield Finding("ok", "helper", text)
+    else:
+        yield Finding("ok", "helper", "sockets are served by the compiled helper")
 
 
 def descriptors() -> Iterator[Finding]:

@@ -35,6 +35,7 @@ def findings(options: Options) -> Iterator[Finding]:
     yield from host.clock()
     yield from host.scheduling()
     yield from host.cpu_limit()
+    yield from host.helper()
     yield from host.descriptors()
     yield from network.rdma()
     document, said = services.ping_list(options)

@@ -17,7 +17,7 @@ class AgentStatus:
     stopped_why  why the agent does not probe at present; None: it does
     ready        what the agent serves, as it registers with the controller
     job_rnics    whose throughput is measured
-    samples      the loop's counters at its last tick
+    samples      the loop's counters at its last tick, where there is a health server
     tick_ns      when that was [monotonic ns]
     """
 

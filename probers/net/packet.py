@@ -26,6 +26,8 @@ from hmac import compare_digest
 from socket import AF_INET6, inet_aton, inet_pton
 from typing import Final, NamedTuple
 
+from probers.process import native
+
 MAGIC: Final = b"SKHP"
 VERSION: Final = 1
 PROBE: Final = 1  # a request whose round trip is measured
@@ -59,7 +61,7 @@ class Key:
     with the first, and accepted with either.
     """
 
-    __slots__ = ("_inner", "_outer", "second")
+    __slots__ = ("_inner", "_outer", "native", "second")
 
     def __init__(self, secret: bytes, second: bytes | None = None) -> None:
         """Raises ValueError when a secret is shorter than MIN_KEY_BYTES."""
@@ -71,10 +73,14 @@ class Key:
         block = block.ljust(64, b"\0")
         self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
         self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
+        #: The same key for the compiled helper; None: it is not installed.
+        self.native = None if native.module is None else native.module.Key(secret, second)
 
     def replace(self, newer: Key) -> None:
         """Become a copy of another key, for all that hold this one."""
         self._inner, self._outer, self.second = newer._inner, newer._outer, newer.second
+        if self.native is not None:
+            self.native.replace(newer.native)
 
     def mac(self, message: bytes) -> bytes:
         """HMAC-SHA256 of the message with the first key, in full."""

@@ -18,6 +18,27 @@ ReplyFlow = tuple[str, int, str, int]  # own ip, own port, peer ip, peer port
 MAX_SOURCES: Final = 4096
 
 
+class TokenBucket:
+    """``rate`` a second, ``burst`` at once."""
+
+    __slots__ = ("_burst", "_last_ns", "_rate_per_ns", "_tokens")
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self._rate_per_ns, self._burst, self._tokens = rate / 1e9, burst, burst
+        self._last_ns: int | None = None
+
+    def allows(self, now_ns: int) -> bool:
+        """Spend one token at monotonic time ``now_ns``; False when there is none."""
+        if self._last_ns is not None:
+            passed_ns = max(0, now_ns - self._last_ns)
+            self._tokens = min(self._burst, self._tokens + passed_ns * self._rate_per_ns)
+        self._last_ns = now_ns
+        if self._tokens < 1.0:
+            return False
+        self._tokens -= 1.0
+        return True
+
+
 class RateLimit:
     """A token bucket per source address: ``rate`` a second, ``burst`` at once, bounded memory.
 
@@ -26,19 +47,18 @@ class RateLimit:
     """
 
     def __init__(self, rate: float, burst: float, sources: int = MAX_SOURCES) -> None:
-        self._rate_per_ns, self._burst, self._sources = rate / 1e9, burst, sources
-        self._buckets: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._rate, self._burst, self._sources = rate, burst, sources
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def allows(self, source: str, now_ns: int) -> bool:
         """Spend one token of ``source`` at monotonic time ``now_ns``; False when it has none."""
-        tokens, last_ns = self._buckets.get(source, (self._burst, now_ns))
-        tokens = min(self._burst, tokens + max(0, now_ns - last_ns) * self._rate_per_ns)
-        allowed = tokens >= 1.0
-        self._buckets[source] = (tokens - 1.0 if allowed else tokens, now_ns)
+        bucket = self._buckets.get(source)
+        if bucket is None:
+            bucket = self._buckets[source] = TokenBucket(self._rate, self._burst)
         self._buckets.move_to_end(source)
         if len(self._buckets) > self._sources:
             self._buckets.popitem(last=False)
-        return allowed
+        return bucket.allows(now_ns)
 
     def __len__(self) -> int:
         return len(self._buckets)
@@ -59,7 +79,8 @@ class Responder:
         """rate, burst  replies per source address: a second, at once
         max_sources  source addresses whose rate is known, and flows in ``recent_flows``
         """
-        self._key, self._fresh_ns, self._max_sources = key, fresh_ns, max_sources
+        self._key = key
+        self.rate, self.burst, self.fresh_ns, self.max_sources = rate, burst, fresh_ns, max_sources
         self._limit = RateLimit(rate, burst, max_sources)
         self.answered = 0
         #: Own address, which of its queue pairs -> the queue pair's number; 0: it has none.
@@ -101,10 +122,10 @@ class Responder:
         if made_with is None:
             self.silent["bad-mac"] += 1
             return None
-        if now_ns - received_ns > self._fresh_ns:
+        if now_ns - received_ns > self.fresh_ns:
             self.silent["late"] += 1
             return None
-        if not packet.fresh(request, now_ns, self._fresh_ns):
+        if not packet.fresh(request, now_ns, self.fresh_ns):
             self.last_skew_ns = request.wall_ns - now_ns
             self.silent["stale"] += 1
             return None
@@ -113,7 +134,7 @@ class Responder:
             return None
         self.answered += 1
         if request.kind == packet.PROBE:
-            self._record_flow((*own, *peer), mono_ns)
+            self.record_flow((*own, *peer), mono_ns)
         if request.kind == packet.QUEUE_PAIR:
             which = request.received_ns
             reply = packet.reply_to(request, which, self.queue_pair(own[0], which))
@@ -121,8 +142,9 @@ class Responder:
             reply = packet.reply_to(request, received_ns, now_ns + send_delay_ns)
         return packet.pack(made_with, reply, own, peer), request.dscp & 0x3F
 
-    def _record_flow(self, flow: ReplyFlow, mono_ns: int) -> None:
+    def record_flow(self, flow: ReplyFlow, mono_ns: int) -> None:
+        """A probe of this flow was answered at monotonic time ``mono_ns``."""
         self.recent_flows[flow] = mono_ns
         self.recent_flows.move_to_end(flow)
-        if len(self.recent_flows) > self._max_sources:
+        if len(self.recent_flows) > self.max_sources:
             self.recent_flows.popitem(last=False)

@@ -11,12 +11,14 @@ from typing import Final, NamedTuple, Protocol
 
 from probers.net import packet
 from probers.net.five_tuple import FiveTuple
+from probers.net.native_sockets import NativeSockets
 from probers.net.packet import Address, Key, Packet
-from probers.net.responder import RateLimit, Responder
+from probers.net.responder import Responder, TokenBucket
 from probers.net.send_delay import SendDelay
 from probers.net.udp_socket import IcmpError, Received, SendTimestamp, UdpSocket
 from probers.process.log import log_event
 from probers.process.loop import Loop
+from probers.process.poller import NativePoller
 
 #: Most sockets of an agent, whatever the system allows: eight NICs with 512 source ports each.
 MAX_SOCKETS: Final = 4096
@@ -67,7 +69,7 @@ class SocketPool:
         self._newest: dict[tuple[Address, Address], int] = {}
         self._unstamped: set[int] = set()
         self._send_delay = SendDelay()
-        self._budget = RateLimit(max_rate, max(32.0, max_rate / 10), sources=1)
+        self._budget = TokenBucket(max_rate, max(32.0, max_rate / 10))
         self._sequence = int.from_bytes(os.urandom(4), "big") << 32
         #: Network interface to bind to, by own address; without an entry the routing tables decide.
         self.devices: dict[str, str] = {}
@@ -76,6 +78,7 @@ class SocketPool:
         self.counts: Counter[str] = Counter()
         #: Addresses whose socket could not be opened at the last attempt -> name of the errno.
         self.unopened: dict[Address, str] = {}
+        self._native = self._native_sockets()
 
     def __len__(self) -> int:
         return len(self._sockets)
@@ -114,7 +117,8 @@ class SocketPool:
 
     def _watch(self, sock: UdpSocket) -> UdpSocket:
         try:
-            self._loop.add_reader(sock.fileno(), lambda: self._on_readable(sock))
+            if self._native is None or not self._native.serve(sock):
+                self._loop.add_reader(sock.fileno(), lambda: self._on_readable(sock))
         except OSError:  # every reply to an unwatched socket would look like a loss
             sock.close()
             raise
@@ -134,7 +138,8 @@ class SocketPool:
                 request.handler.on_withdrawn(sequence)
         for address in closing:
             sock = self._sockets.pop(address)
-            self._loop.remove_reader(sock.fileno())
+            if self._native is None or not self._native.release(sock):
+                self._loop.remove_reader(sock.fileno())
             sock.close()
         self._newest.clear()
         for address in self.unopened.keys() - remaining:
@@ -148,7 +153,7 @@ class SocketPool:
     def within_budget(self, mono_ns: int) -> bool:
         """Spend one request of ``max_rate`` at monotonic time ``mono_ns``; False, which is counted:
         none is left. For requests that are not sent from these sockets."""
-        allowed = self._budget.allows("", mono_ns)
+        allowed = self._budget.allows(mono_ns)
         if not allowed:
             self.counts["over-budget"] += 1
         return allowed
@@ -172,19 +177,26 @@ class SocketPool:
         mono_ns = monotonic_ns()
         if not self.within_budget(mono_ns):
             return False
-        nonce = int.from_bytes(os.urandom(8), "big")
-        request = Packet(kind, sequence, mono_ns, time_ns(), nonce, flow.dscp, which)
-        raw = packet.pack(self._key, request, flow.src, flow.dst)
-        self._pending[sequence] = _Request(handler, flow, nonce)
-        self._newest[flow.src, flow.dst] = sequence
+        sent_ns = 0
         try:
             sock = self.open(flow.src)
-            sock.send(raw, flow.dst, dscp=flow.dscp, ttl=ttl, timestamp=timestamp)
+            if sock.served is not None:
+                nonce, sent_ns = sock.served.request(
+                    kind, sequence, *flow.dst, flow.dscp, ttl, timestamp, which
+                )
+            else:
+                nonce = int.from_bytes(os.urandom(8), "big")
+                request = Packet(kind, sequence, mono_ns, time_ns(), nonce, flow.dscp, which)
+                raw = packet.pack(self._key, request, flow.src, flow.dst)
+                sock.send(raw, flow.dst, dscp=flow.dscp, ttl=ttl, timestamp=timestamp)
         except OSError as why:
-            del self._pending[sequence]
             self.counts[f"send-{errno.errorcode.get(why.errno or 0, 'failed')}"] += 1
             raise
-        if timestamp and sock.has_send_timestamps:
+        self._pending[sequence] = _Request(handler, flow, nonce)
+        self._newest[flow.src, flow.dst] = sequence
+        if sent_ns:
+            handler.on_send_timestamp(sequence, sent_ns)
+        elif timestamp and sock.has_send_timestamps and sock.served is None:
             self._unstamped.add(sequence)
             self._read_error(sock)  # the time stamp is mostly there already: saves a wake-up
         return True
@@ -236,22 +248,40 @@ class SocketPool:
             self._handle_error(sock, error)
 
     def _on_reply(self, sock: UdpSocket, received: Received) -> None:
-        reply = packet.unpack(received.data)
-        request = self._pending.get(reply.sequence)
-        if (
-            request is None
-            or request.nonce != reply.nonce
-            or request.flow.dst != received.peer
-            or request.flow.src != sock.address
-            or not packet.verify(self._key, received.data, received.peer, sock.address)
+        try:
+            reply = packet.unpack(received.data)
+        except packet.PacketError:
+            self.counts["strange"] += 1
+            return
+        if self._matching(sock, reply, received) is None or not packet.verify(
+            self._key, received.data, received.peer, sock.address
         ):
             self.counts["strange"] += 1
             return
         while reply.sequence in self._unstamped and self._read_error(sock):
             pass
         self._unstamped.discard(reply.sequence)
-        if self._pending.pop(reply.sequence, None) is not None:
-            request.handler.on_reply(reply.sequence, reply, received)
+        self._on_authentic_reply(sock, reply, received)
+
+    def _on_authentic_reply(self, sock: UdpSocket, reply: Packet, received: Received) -> None:
+        request = self._matching(sock, reply, received)
+        if request is None:
+            self.counts["strange"] += 1
+            return
+        del self._pending[reply.sequence]
+        request.handler.on_reply(reply.sequence, reply, received)
+
+    def _matching(self, sock: UdpSocket, reply: Packet, received: Received) -> _Request | None:
+        """The pending request that this is the reply to, if it is authentic."""
+        request = self._pending.get(reply.sequence)
+        if (
+            request is None
+            or request.nonce != reply.nonce
+            or request.flow.dst != received.peer
+            or request.flow.src != sock.address
+        ):
+            return None
+        return request
 
     def _read_error(self, sock: UdpSocket) -> bool:
         """Handle one entry of the socket's error queue; False when it is empty."""
@@ -272,7 +302,20 @@ class SocketPool:
                 request.handler.on_icmp_error(sequence, error)
         else:
             sequence = packet.sequence_of(error.data, len(error.data) - packet.SIZE)
-            request = self._pending.get(sequence) if sequence is not None else None
-            if request is not None and sequence is not None:
-                self._unstamped.discard(sequence)
-                request.handler.on_send_timestamp(sequence, error.sent_ns)
+            if sequence is not None:
+                self._on_stamp(sequence, error.sent_ns)
+
+    def _on_stamp(self, sequence: int, sent_ns: int) -> None:
+        if (request := self._pending.get(sequence)) is not None:
+            self._unstamped.discard(sequence)
+            request.handler.on_send_timestamp(sequence, sent_ns)
+
+    def _native_sockets(self) -> NativeSockets | None:
+        """Where the loop waits with the compiled helper."""
+        if not isinstance(self._loop.poller, NativePoller):
+            return None
+        return NativeSockets(
+            self._loop.poller, self._key, self._responder, self.counts,
+            on_reply=self._on_authentic_reply, on_stamp=self._on_stamp,
+            on_icmp_error=self._handle_error,
+        )  # fmt: skip

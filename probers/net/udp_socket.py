@@ -9,10 +9,13 @@ import struct
 import sys
 from contextlib import suppress
 from time import time_ns
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from probers.net.addresses import family_of
 from probers.net.packet import Address
+
+if TYPE_CHECKING:
+    import skeletonhunter_native
 
 # Linux constants that the socket module does not define.
 _IP_RECVERR, _IPV6_RECVERR = 11, 25
@@ -43,12 +46,16 @@ _PORT_UNREACHABLE_6: Final = 4
 
 
 class Received(NamedTuple):
-    """A datagram; ``received_ns`` on the wall clock, stamped by the kernel when ``kernel``."""
+    """A datagram; ``received_ns`` on the wall clock, stamped by the kernel when ``kernel``.
+
+    read_ns  when it was read, on the monotonic clock; 0: just now
+    """
 
     data: bytes
     peer: Address
     received_ns: int
     kernel: bool
+    read_ns: int = 0
 
 
 class SendTimestamp(NamedTuple):
@@ -104,6 +111,8 @@ class UdpSocket:
             self._socket.close()
             raise
         self.address: Address = self._socket.getsockname()[:2]
+        #: The compiled helper's part of it, where that serves it (``probers.net.native_sockets``).
+        self.served: skeletonhunter_native.Socket | None = None
 
     def _new(self, ip: str) -> socket.socket:
         """The socket to be bound to an address."""

@@ -29,10 +29,15 @@ class ReplyTracer:
         responder: Responder,
         trace: Callable[[FiveTuple], None],
         random: Random,
+        now: Callable[[], int] = monotonic_ns,
     ) -> None:
-        self._responder, self._trace, self._random = responder, trace, random
+        """``now``: the responder's clock [monotonic ns]."""
+        self._responder, self._trace, self._random, self._now = responder, trace, random, now
         self._peers: Peers = {}
         self._due_ns: dict[ReplyFlow, int] = {}
+        #: Flows that are due, in the order in which that was seen.
+        self._waiting: dict[ReplyFlow, None] = {}
+        self._looked_ns = self._pruned_ns = 0
         self._interval_ns = 0
         self._max_per_second = 1
 
@@ -41,23 +46,45 @@ class ReplyTracer:
         traces a second."""
         self._peers, self._interval_ns = peers, int(interval_s * 1e9)
         self._max_per_second = max(1, int(rate))
+        self._looked_ns = 0  # all flows are looked at again: their peers may be listed now
 
     def trace_due(self) -> None:
         """Start the traces that are due; must be called once a second."""
         if not self._interval_ns:
             return
-        now_ns, started = monotonic_ns(), 0
-        active: set[ReplyFlow] = set()
-        for flow, last_ns in list(self._responder.recent_flows.items()):
-            peer = self._peers.get((flow[0], flow[2]))
-            if peer is None or now_ns - last_ns > self._interval_ns:
-                continue
-            active.add(flow)
-            if started < self._max_per_second and self._due_ns.get(flow, 0) <= now_ns:
+        now_ns = self._now()
+        self._look(now_ns)
+        started = 0
+        while self._waiting and started < self._max_per_second:
+            flow = next(iter(self._waiting))
+            del self._waiting[flow]
+            if self._is_active(flow, now_ns) and (peer := self._peer(flow)) is not None:
                 started += 1
                 jitter = self._random.uniform(0.0, 0.1) * self._interval_ns
                 self._due_ns[flow] = now_ns + self._interval_ns + int(jitter)
                 dscp, columns = peer
                 self._trace(FiveTuple((flow[0], flow[1]), (flow[2], flow[3]), dscp, columns))
-        for gone in self._due_ns.keys() - active:
-            del self._due_ns[gone]
+        if now_ns - self._pruned_ns > self._interval_ns:
+            self._pruned_ns = now_ns
+            self._due_ns = {
+                flow: due for flow, due in self._due_ns.items() if self._is_active(flow, now_ns)
+            }
+
+    def _look(self, now_ns: int) -> None:
+        """Find what is due among the flows that were probed since the last look: a flow that is
+        probed no more needs no trace, and few of all flows are probed in a second."""
+        found = []
+        for flow, last_ns in reversed(self._responder.recent_flows.items()):
+            if last_ns < self._looked_ns or now_ns - last_ns > self._interval_ns:
+                break  # this one and all before it
+            if self._due_ns.get(flow, 0) <= now_ns and self._peer(flow) is not None:
+                found.append(flow)
+        self._looked_ns = now_ns
+        self._waiting.update(dict.fromkeys(reversed(found)))
+
+    def _is_active(self, flow: ReplyFlow, now_ns: int) -> bool:
+        last_ns = self._responder.recent_flows.get(flow)
+        return last_ns is not None and now_ns - last_ns <= self._interval_ns
+
+    def _peer(self, flow: ReplyFlow) -> tuple[int, dict[str, Value]] | None:
+        return self._peers.get((flow[0], flow[2]))

@@ -11,12 +11,10 @@ from time import monotonic_ns
 from typing import Final
 
 from probers.net.five_tuple import FiveTuple
-from probers.process.loop import Loop
+from probers.process.loop import COARSE_NS, GRID_NS, Loop, on_grid
 
-#: Turns are rounded up to this grid, so that probes due at about the same time share a wake-up: at
-#: 128 probes a second that halves the agent's CPU time. Round trips are stamped by the kernel.
-GRID_NS: Final = 50_000_000
 JITTER: Final = 0.1  # of the interval
+_LONG_INTERVAL_NS: Final = 20 * COARSE_NS
 
 
 @dataclass(slots=True)
@@ -48,7 +46,7 @@ class Schedule:
         self._loop, self._fire, self._random, self._now = loop, fire, random, now
         self._heap: list[tuple[int, int, _Turn]] = []
         self._order = count()
-        self._interval_ns = 0
+        self._interval_ns, self._grid_ns = 0, GRID_NS
         self._armed_ns: int | None = None
         self._timer = 0  # number of the one valid timer; those armed before it do nothing
 
@@ -69,6 +67,7 @@ class Schedule:
         known = {turn.flow: turn for *_, turn in self._heap} if same_interval else {}
         self._heap.clear()
         self._interval_ns = interval_ns
+        self._grid_ns = COARSE_NS if interval_ns >= _LONG_INTERVAL_NS else GRID_NS
         fresh = []
         for flow in flows:
             if (turn := known.pop(flow, None)) is None:
@@ -87,7 +86,7 @@ class Schedule:
     def _arm(self) -> None:
         if not self._heap:
             return
-        due_ns = _on_grid(self._heap[0][0])
+        due_ns = on_grid(self._heap[0][0], self._grid_ns)
         if self._armed_ns is not None and self._armed_ns <= due_ns:
             return
         self._armed_ns = due_ns
@@ -101,7 +100,7 @@ class Schedule:
         self._armed_ns = None
         now_ns = self._now()
         try:
-            while self._heap and _on_grid(self._heap[0][0]) <= now_ns:
+            while self._heap and on_grid(self._heap[0][0], self._grid_ns) <= now_ns:
                 turn = heapq.heappop(self._heap)[2]
                 passed = (self._now() - turn.base_ns) // self._interval_ns
                 jitter = self._random.uniform(0, JITTER * self._interval_ns)
@@ -110,7 +109,3 @@ class Schedule:
                 self._fire(turn.flow)
         finally:
             self._arm()
-
-
-def _on_grid(due_ns: int) -> int:
-    return -(-due_ns // GRID_NS) * GRID_NS

@@ -138,12 +138,15 @@ class Tracer:
 
     def on_reply(self, sequence: int, reply: Packet, received: Received) -> None:
         """The destination replied."""
-        self.on_answer(sequence)
+        self.on_answer(sequence, received.read_ns)
 
-    def on_answer(self, sequence: int) -> None:
-        """The destination answered."""
+    def on_answer(self, sequence: int, read_ns: int = 0) -> None:
+        """The destination answered.
+
+        read_ns  when the answer was read, monotonic; 0: now
+        """
         trace = self._active.pop(sequence)
-        trace.rtt_us = (monotonic_ns() - trace.hop_sent_ns) / 1e3
+        trace.rtt_us = ((read_ns or monotonic_ns()) - trace.hop_sent_ns) / 1e3
         self._finish(trace, "success")
 
     def on_icmp_error(self, sequence: int, icmp: IcmpError) -> None:

@@ -145,7 +145,7 @@ class UdpEngine:
     def on_reply(self, sequence: int, reply: Packet, received: Received) -> None:
         """An authenticated reply arrived."""
         probe = self._probes.pop(sequence)
-        now_ns = monotonic_ns()
+        now_ns = received.read_ns or monotonic_ns()
         round_trip = _round_trip(probe, reply, received, now_ns)
         self.answered[probe.burst.flow.src[0]] += 1
         if not round_trip.kernel and now_ns - probe.mono_ns > 2 * self._timeout_ns:

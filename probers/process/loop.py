@@ -6,7 +6,6 @@ The method names are those of asyncio, which is not used: the agent stays small.
 from __future__ import annotations
 
 import heapq
-import selectors
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -16,7 +15,9 @@ from queue import Empty, SimpleQueue
 from time import monotonic_ns
 from typing import Final
 
-Callback = Callable[[], None]
+from probers.process import poller
+
+Callback = poller.Callback
 
 #: ``run`` raises when this many callbacks fail within ERROR_WINDOW_NS: faults are not isolated.
 MAX_ERRORS: Final = 100
@@ -24,6 +25,17 @@ ERROR_WINDOW_NS: Final = 10_000_000_000
 #: Before a timer that is later than this, sockets are read: their datagrams arrived in time.
 _LATE_NS: Final = 20_000_000
 _MAX_DRAINED: Final = 10_000  # datagrams read before a late timer
+#: What need not be exact happens at multiples of this time, so that it shares wake-ups: most of the
+#: cost of a wake-up is that the processor's caches hold other programs.
+GRID_NS: Final = 50_000_000
+#: The same for what takes long anyway: turns of seconds, time-outs of a third of one.
+COARSE_NS: Final = 2 * GRID_NS
+_LONG_TIMEOUT_NS: Final = 3 * COARSE_NS
+
+
+def on_grid(due_ns: int, grid_ns: int = COARSE_NS) -> int:
+    """The first multiple of ``grid_ns`` from ``due_ns`` on [monotonic ns]."""
+    return -(-due_ns // grid_ns) * grid_ns
 
 
 class LoopError(RuntimeError):
@@ -38,14 +50,15 @@ class Loop:
 
     def __init__(self, on_error: Callable[[Exception], None] = lambda _: None) -> None:
         """``on_error(error)`` is called for every exception that a callback raises."""
-        self._selector = selectors.DefaultSelector()
+        #: What it waits with; the compiled helper serves UDP sockets too.
+        self.poller = poller.make()
         self._timers: list[tuple[int, int, Callback]] = []
         self._order = count()
         self._posted: SimpleQueue[Callback] = SimpleQueue()
         self._wake_receiver, self._wake_sender = socket.socketpair()
         self._wake_receiver.setblocking(False)
         self._wake_sender.setblocking(False)
-        self._selector.register(self._wake_receiver, selectors.EVENT_READ, self._call_posted)
+        self.poller.watch(self._wake_receiver.fileno(), self._call_posted)
         self._stopping = False
         self._worst_delay_ns = 0
         self._on_error = on_error
@@ -60,19 +73,19 @@ class Loop:
 
     def add_reader(self, fileno: int, callback: Callback) -> None:
         """Call back whenever the socket has something to read or an error to report."""
-        self._selector.register(fileno, selectors.EVENT_READ, callback)
+        self.poller.watch(fileno, callback)
 
     def add_writer(self, fileno: int, callback: Callback) -> None:
         """Call back when the socket can be written to: it is connected, or that has failed."""
-        self._selector.register(fileno, selectors.EVENT_WRITE, callback)
+        self.poller.watch(fileno, callback, write=True)
 
     def remove_writer(self, fileno: int) -> None:
         """Undo ``add_writer``; must be called before the socket is closed."""
-        self._selector.unregister(fileno)
+        self.poller.unwatch(fileno)
 
     def remove_reader(self, fileno: int) -> None:
         """Undo ``add_reader``; must be called before the socket is closed."""
-        self._selector.unregister(fileno)
+        self.poller.unwatch(fileno)
 
     def call_at(self, due_ns: int, callback: Callback) -> None:
         """Call back once at monotonic time ``due_ns``."""
@@ -89,6 +102,8 @@ class Loop:
             finally:
                 missed = max(0, monotonic_ns() - due_ns) // interval_ns
                 due_ns += (missed + 1) * interval_ns
+                if interval_ns % COARSE_NS == 0:  # from the second call on
+                    due_ns = on_grid(due_ns)
                 self.call_at(due_ns, fire)
 
         self.call_at(due_ns, fire)
@@ -112,8 +127,8 @@ class Loop:
         sockets do not count for that: others decide how many datagrams arrive.
         """
         while not self._stopping:
-            for key, _ in self._selector.select(self._timeout_s()):
-                self._call(key.data, fatal=False)
+            for callback in self.poller.wait(self._timeout_s()):
+                self._call(callback, fatal=False)
             now_ns = monotonic_ns()
             if self._timers and now_ns - self._timers[0][0] > _LATE_NS:
                 self._drain()
@@ -130,7 +145,7 @@ class Loop:
 
     def close(self) -> None:
         """Release the loop's own file descriptors."""
-        self._selector.close()
+        self.poller.close()
         self._wake_receiver.close()
         self._wake_sender.close()
 
@@ -159,10 +174,10 @@ class Loop:
     def _drain(self) -> None:
         """Read what arrived while the process did not run, before any late timer fires."""
         left = _MAX_DRAINED
-        while left > 0 and (ready := self._selector.select(0)):
+        while left > 0 and (ready := self.poller.wait(0)):
             left -= len(ready)
-            for key, _ in ready:
-                self._call(key.data, fatal=False)
+            for callback in ready:
+                self._call(callback, fatal=False)
 
     def _timeout_s(self) -> float | None:
         if not self._timers:
@@ -206,8 +221,11 @@ class Deadlines:
             self._arm(self._pending[0][0])
 
     def _arm(self, due_ns: int) -> None:
-        self._armed, self._due_ns = True, due_ns
-        self._loop.call_at(due_ns, self._expire)
+        # One wake-up for all that expire at about the same time, and for the turns of
+        # probing.schedule: a time-out need not be exact.
+        grid_ns = COARSE_NS if self._timeout_ns >= _LONG_TIMEOUT_NS else GRID_NS
+        self._armed, self._due_ns = True, on_grid(due_ns, grid_ns)
+        self._loop.call_at(self._due_ns, self._expire)
 
     def _expire(self) -> None:
         now_ns = monotonic_ns()
@@ -218,5 +236,4 @@ class Deadlines:
                 self._on_expiry(self._pending.popleft()[1])
         finally:
             if self._pending and not self._armed:
-                # One wake-up for all that expire within 20 ms: a time-out need not be exact.
-                self._arm(max(self._pending[0][0], now_ns + 20_000_000))
+                self._arm(self._pending[0][0])

@@ -41,6 +41,14 @@ def ping_record(burst: Burst, cpu_steal: float, task: str = "UDP_PING") -> Recor
     record["loss_rate"] = burst.lost / burst.sent if burst.sent else None
     record["sent"], record["lost"] = burst.sent, burst.lost
     record["cpu_steal"] = round(cpu_steal, 4)
+    if len(rtts) == burst.size == 1:  # as most are: nothing to sort, a fifth of the time
+        (only,) = burst.round_trips
+        record["latency"] = round(only.rtt_us, 3)
+        record["prober_delay_us"] = round(only.prober_us, 3)
+        if only.responder_us is not None:
+            record["responder_delay_us"] = round(only.responder_us, 3)
+        record["timestamp"] = "kernel" if only.kernel else "user"
+        return record
     if not rtts:
         return record
     record["latency"] = round(median(rtts), 3)

@@ -13,6 +13,7 @@ from builders.agents.waiting import HANG_S, Condition, Until, wait_until
 from probers.net.packet import Key
 from probers.net.responder import Responder
 from probers.net.socket_pool import SocketPool
+from probers.process import native
 from probers.process.loop import Loop
 from probers.publishing.relay import Relay
 
@@ -22,8 +23,19 @@ def key() -> Key:
     return Key(b"a key for the tests only")
 
 
+@pytest.fixture(params=["native", "python"])
+def helper(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Loops made from now on, also of other processes, serve their sockets by the compiled helper,
+    or in Python."""
+    if request.param == "python":
+        monkeypatch.setenv(native.VARIABLE, "off")
+    elif missing := native.why_not():
+        pytest.skip(f"the compiled helper (scripts/native.sh): {missing}")
+    return str(request.param)
+
+
 @pytest.fixture
-def loop() -> Iterator[Loop]:
+def loop(helper: str) -> Iterator[Loop]:
     made = Loop()
     yield made
     made.close()

@@ -9,6 +9,7 @@ encoding are not in it.
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -89,6 +90,7 @@ def flat_out(seconds: int = 10) -> dict[str, Any]:
             if peer.stdout.readline() != "ready\n":
                 raise RuntimeError("the peers do not run; does another measurement?")
             driver = _Driver(str(key))
+            gc.freeze()  # as the agent does
             used_s = time.process_time()
             driver.loop.call_at(0, driver.fill)
             driver.loop.call_at(time.monotonic_ns() + seconds * 10**9, driver.finish)

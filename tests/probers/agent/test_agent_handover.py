@@ -21,6 +21,8 @@ from streams.kafka.embedded_broker import EmbeddedBroker
 
 EACH_NS = 2_000_000
 
+pytestmark = pytest.mark.usefixtures("helper")
+
 
 @contextmanager
 def probing(site: Site) -> Iterator[list[Burst]]:
@@ -139,7 +141,7 @@ def test_the_spool_passes_to_the_successor(site: Site, eventually: Until) -> Non
     broker, spool = EmbeddedBroker(), site.directory / "spool"
     options = ("--publish", f"kafka:{broker.bootstrap}", "--spool", str(spool))
     old = start(site, *options)
-    logged(old, "started")
+    logged(old, "probing")  # its sockets are open
     with probing(site) as bursts:
         eventually(lambda: len(bursts) > 100)
         fresh = start(site, *options)

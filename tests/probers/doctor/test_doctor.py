@@ -113,6 +113,13 @@ def test_the_clock_of_this_kernel_can_be_read() -> None:
     assert isinstance(synchronized, bool)
 
 
+def test_who_serves_the_sockets_is_said(helper: str) -> None:
+    (finding,) = host.helper()
+    expected = {"native": "by the compiled helper", "python": "in Python, without"}
+    assert (finding.level, finding.part) == ("ok", "helper")
+    assert expected[helper] in finding.text
+
+
 @pytest.mark.parametrize(("late_ns", "level"), [(50_000, "ok"), (20_000_000, "warning")])
 def test_scheduling(late_ns: int, level: str) -> None:
     now = 0

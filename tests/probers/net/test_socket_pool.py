@@ -107,6 +107,18 @@ def test_probes_and_traces_without_descriptors_are_errors_and_recover(
     assert (bursts[1].dial, traces[-1].dial) == ("success", "success")
 
 
+def test_a_destination_that_the_kernel_refuses_is_counted_by_its_reason(
+    sockets: SocketPool, loop: Loop
+) -> None:
+    bursts: list[Burst] = []
+    engine = UdpEngine(loop, sockets, bursts.append)
+    source = sockets.open(("127.0.0.1", 0)).address
+    engine.probe(FiveTuple(source, ("255.255.255.255", 9)))  # broadcasts need a socket option
+    assert [(burst.dial, burst.sent, burst.lost) for burst in bursts] == [("error", 0, 0)]
+    assert sockets.counts == {"send-EACCES": 1}
+
+
+@pytest.mark.parametrize("helper", ["python"], indirect=True)  # where a refusal can be made
 @pytest.mark.parametrize("number", [errno.ENOBUFS, errno.ENOMEM, errno.EPERM])
 def test_a_kernel_that_refuses_to_send_is_counted_by_its_reason(
     sockets: SocketPool, loop: Loop, monkeypatch: pytest.MonkeyPatch, number: int
@@ -124,6 +136,7 @@ def test_a_kernel_that_refuses_to_send_is_counted_by_its_reason(
     assert sockets.counts == {f"send-{errno.errorcode[number]}": 1}
 
 
+@pytest.mark.parametrize("helper", ["python"], indirect=True)
 def test_a_socket_that_the_loop_cannot_watch_is_closed_and_not_used(
     sockets: SocketPool, loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ def errors() -> list[Exception]:
 
 
 @pytest.fixture
-def loop(errors: list[Exception]) -> Iterator[Loop]:
+def loop(errors: list[Exception], helper: str) -> Iterator[Loop]:
     made = Loop(errors.append)
     yield made
     made.close()

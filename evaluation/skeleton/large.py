@@ -1,6 +1,6 @@
 """Inference of one very large job: CPU time and memory, and what it finds.
 
-``python -m evaluation.bench.large_skeleton --rnics 16384``: a job on all rnics, 900 s, clocks
+``python -m evaluation.skeleton.large --rnics 16384``: a job on all rnics, 900 s, clocks
 200 ms apart, as the service infers it.
 """
 
