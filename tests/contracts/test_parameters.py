@@ -89,6 +89,7 @@ STRUCTURAL = {
         "controller.inventory.assembly.selection": ("_SHOWN",),
         "controller.inventory.formats.ibnetdiscover": ("_LINK_LOCAL",),
         "controller.inventory.formats.sonic": ("_ROUTER_BITS",),
+        "streams.sink.site_rows": ("_LAST_S", "_MOST_RAIL", "_MOST"),
     },
     "sizes of blocks, caches and tables, which change the time and memory but no result": {
         "controller.skeleton.spectra": ("_BLOCK",),
@@ -120,6 +121,7 @@ STRUCTURAL = {
         "controller.inventory.assembly.selection": ("_SHOWN",),
         "controller.inventory.formats.ibnetdiscover": ("_LINK_LOCAL",),
         "controller.inventory.formats.sonic": ("_ROUTER_BITS",),
+        "streams.sink.site_rows": ("_LAST_S", "_MOST_RAIL", "_MOST"),
     },
     "ports that agents and lists agree on": {
         "controller.ping_lists.parameters": ("FIRST_PORT", "RESPONDER_PORT"),

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from evidence_samples import column_of, empty, fabric, lossy
-from evidence_samples import late as _late
-from evidence_samples import permuted as _permuted
+from builders.evidence.samples import column_of, empty, fabric, lossy
+from builders.evidence.samples import late as _late
+from builders.evidence.samples import permuted as _permuted
 from scipy import sparse
 
 from localizer import strategies

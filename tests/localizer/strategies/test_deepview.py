@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from builders.evidence.small import evidence
 from scipy import optimize, sparse, stats
-from small_evidence import evidence
 
 from localizer import strategies
 from localizer.strategies.deepview import lasso, refit

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from small_evidence import evidence, late, matrix
+from builders.evidence.small import evidence, late, matrix
 
 from localizer import strategies
 from localizer.strategies.flock import DEFAULT, FlockParameters, Search, log_odds, search

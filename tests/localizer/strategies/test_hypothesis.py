@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from builders.evidence.samples import column_of, fabric, late, lossy
+from builders.evidence.small import evidence
 
 from localizer.evidence import Evidence, Matrices
 from localizer.strategies.hypothesis.candidates import TUNNELLED, candidates
 from localizer.strategies.hypothesis.strategy import hypothesis
 from testbed.scenarios import published
-from tests.contracts.evidence_samples import column_of, fabric, late, lossy
-from tests.localizer.strategies.small_evidence import evidence
 
 
 def test_a_queue_that_is_not_equally_long_for_all_is_one_culprit() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from small_evidence import evidence, late
+from builders.evidence.small import evidence, late
 
 from localizer import strategies
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from builders.evidence.small import evidence, matrix
 from scipy import optimize
-from small_evidence import evidence, matrix
 
 from localizer import strategies
 from localizer.strategies.netbouncer import KNOWN, NetbouncerParameters, attribute, fit, step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from small_evidence import evidence, late, matrix
+from builders.evidence.small import evidence, late, matrix
 
 from localizer import strategies
 from localizer.strategies.pll import hit_ratio

@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from builders.clusters import reply, request
-from builders.incidences import classes_of, incidence_of, routes_chunk
 from scipy import sparse
 
+from builders.clusters import reply, request
+from builders.incidences import classes_of, incidence_of, routes_chunk
 from localizer.detectors.loss import excess_p_values
 from localizer.evidence import Evidence, Matrices
 from localizer.fabric.observability import Classes
