@@ -62,7 +62,7 @@ class OperatorFeed:
         self._kafka = dict(kafka)
         self._on_document = on_document
         self._consumer: Consumer | None = None
-        self._known: dict[tuple[str, bytes], deque[OperatorDocument]] = {}
+        self._known: dict[tuple[str, bytes], deque[tuple[int, OperatorDocument]]] = {}
         self._letters: list[OutMessage] = []
         self._lettered: set[tuple[str, int, int]] = set()
         self.refused: Counter[str] = Counter()
@@ -73,8 +73,12 @@ class OperatorFeed:
 
     @property
     def known(self) -> list[OperatorDocument]:
-        """The current document of each key and the last ones before it, in order of arrival."""
-        return [each for versions in self._known.values() for each in versions]
+        """The current document of each key and the last ones before it, in order of arrival.
+
+        Partitions are read in any order, so it is the brokers' time that decides.
+        """
+        found = [each for versions in self._known.values() for each in versions]
+        return [document for _, document in sorted(found, key=lambda each: each[0])]
 
     def __len__(self) -> int:
         """Keys with a document [count]."""
@@ -109,7 +113,7 @@ class OperatorFeed:
             return
         self._evicted_s = second
         for key, versions in list(self._known.items()):
-            last = versions[-1]
+            _, last = versions[-1]
             if isinstance(last, Maintenance):
                 over_s = seconds_of(last.until)
             elif isinstance(last, Placement) and last.state == "gone":
@@ -162,9 +166,10 @@ class OperatorFeed:
             if message.error() is None and (message.offset() or 0) + 1 >= unread.get(place, 0):
                 unread.pop(place, None)
 
-    def add(self, topic: str, key: bytes, document: OperatorDocument) -> None:
+    def add(self, topic: str, key: bytes, document: OperatorDocument, arrival_ms: int = 0) -> None:
         """Retain a document of a key, as if it had been read."""
-        self._known.setdefault((topic, key), deque(maxlen=OPERATOR_FEED.versions)).append(document)
+        versions = self._known.setdefault((topic, key), deque(maxlen=OPERATOR_FEED.versions))
+        versions.append((arrival_ms, document))
         self._on_document(document)
 
     def _receive(self, message: Any) -> OperatorDocument | None:
@@ -182,10 +187,10 @@ class OperatorFeed:
         except Exception as why:  # whatever a decoder raises costs its document
             self._refuse((topic, message.partition(), message.offset()), raw or b"", str(why))
             return None
+        time_ms = message.timestamp()[1]
         if isinstance(document, Topology) and not document.valid_from:
-            time_ms = message.timestamp()[1]
             document = msgspec.structs.replace(document, valid_from=rfc3339(time_ms * 1_000_000))
-        self.add(topic, key, document)
+        self.add(topic, key, document, time_ms)
         return document
 
     def _refuse(self, place: tuple[str, int, int], raw: bytes, why: str) -> None:

@@ -142,16 +142,3 @@ def test_a_client_beyond_its_rate_is_asked_to_come_again(store: Store) -> None:
     assert int(refused.headers["retry-after"]) > 1
     assert (other, pages) == (200, 200)
     assert guesses == [401, 401, 401, 429], "guessing is limited too"
-
-
-def test_sql_is_read_by_a_viewer_and_by_no_token_of_some_tenants(store: Store) -> None:
-    """Its statements are text, and see all tenants; whether it is served is another setting."""
-    both = parse(
-        line(Caller("all", "viewer"), "skh_all") + line(Caller("red", "admin", ("red",)), "skh_red")
-    )
-    with served(store, tokens=lambda: both) as client:
-        codes = [
-            client.post("/api/v1/sql", content="SELECT 1", headers=bearer(name)).status_code
-            for name in ("all", "red", "guess")
-        ]
-    assert codes == [404, 403, 401]

@@ -55,8 +55,9 @@ def test_an_agent_without_a_vital_part_ends_with_70_and_the_reason(
 
 @pytest.mark.parametrize("function", ["probe_plan.five_tuples", "responder.Responder.reply"])
 def test_an_agent_with_a_defect_in_a_minor_part_goes_on_sending_heartbeats(
-    site: Site, eventually: Until, function: str
+    site: Site, eventually: Until, function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("SKH_NATIVE", "off")  # the compiled helper has a responder of its own
     site.write_list([site.ips[1]], port=LISTEN_PORT, interval_s=0.02)
     site.command = [sys.executable, "-c", INJECTED.format(patch=function)]
     process = site.start()
