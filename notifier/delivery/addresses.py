@@ -1,7 +1,7 @@
 """Addresses that may be asked: a configured name must not lead into the own network.
 
-Whoever may write a URL (or its DNS entry) could else have the notifier, which stands inside, ask
-services that trust their network: server-side request forgery.
+Otherwise anyone who may write a URL (or its DNS entry) could make the notifier, which runs inside,
+ask services that trust their network: server-side request forgery.
 """
 
 from __future__ import annotations
