@@ -242,8 +242,8 @@ class Settings(BaseSettings):
     )
     controller_url: str = Field(
         default="http://127.0.0.1:8770",
-        pattern="^https?://[^/]",
-        description="where commands reach the controller",
+        pattern="^https?://[^/, ]+/?(,https?://[^/, ]+/?)*$",
+        description="where commands reach the controller; of several controllers all, with commas",
         json_schema_extra=_read_by("jobs", "probe"),
     )
     controller_token_file: Path | None = Field(

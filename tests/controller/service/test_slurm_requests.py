@@ -8,6 +8,8 @@ import os
 import shutil
 import subprocess
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -128,15 +130,19 @@ def run_hook(tmp_path: Path, url: str, what: str, **job: str) -> subprocess.Comp
     )  # fmt: skip
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="the hook needs curl")
-def test_the_hook_sends_what_slurmctld_says(tmp_path: Path) -> None:
-    received: list[tuple[str, str, bytes]] = []
+Received = list[tuple[str, str, bytes]]
+
+
+@contextmanager
+def listening(status: int = 200) -> Iterator[tuple[str, Received]]:
+    """URL of a server that answers so, and path, token and body of each request to it."""
+    received: Received = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             received.append((self.path, self.headers["Authorization"], body))
-            self.send_response(200)
+            self.send_response(status)
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
@@ -145,17 +151,22 @@ def test_the_hook_sends_what_slurmctld_says(tmp_path: Path) -> None:
     server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    job = {
-        "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "h[000-001]", "SLURM_JOB_ACCOUNT": "a&b=\"'",
-        "SLURM_JOB_START_TIME": "1790000000",
-    }  # fmt: skip
     try:
-        url = f"http://127.0.0.1:{server.server_address[1]}"
-        done = [run_hook(tmp_path, url, what, **job) for what in ("prolog", "epilog")]
+        yield f"http://127.0.0.1:{server.server_address[1]}", received
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the hook needs curl")
+def test_the_hook_sends_what_slurmctld_says(tmp_path: Path) -> None:
+    job = {
+        "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "h[000-001]", "SLURM_JOB_ACCOUNT": "a&b=\"'",
+        "SLURM_JOB_START_TIME": "1790000000",
+    }  # fmt: skip
+    with listening() as (url, received):
+        done = [run_hook(tmp_path, url, what, **job) for what in ("prolog", "epilog")]
     assert {(each.returncode, each.stdout) for each in done} == {(0, "")}
     assert [each[0] for each in received] == ["/api/v1/slurm/start", "/api/v1/slurm/end"]
     assert {each[1] for each in received} == {f"Bearer {OPERATOR}"}
@@ -169,6 +180,16 @@ def test_the_hook_sends_what_slurmctld_says(tmp_path: Path) -> None:
     assert known.submitted is not None
     assert known.submitted.tenant == "a&b=\"'"
     assert known.submitted.valid_from == "2026-09-21T14:13:20.000Z"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the hook needs curl")
+def test_the_hook_reports_to_the_controller_that_leads(tmp_path: Path) -> None:
+    with listening(503) as (standby, refused), listening() as (leader, received):
+        urls = f"http://127.0.0.1:9,{standby},{leader}"
+        done = run_hook(tmp_path, urls, "prolog", SLURM_JOB_ID="7")
+    assert done.returncode == 0
+    assert refused, "it was asked first"
+    assert [path for path, *_ in received] == ["/api/v1/slurm/start"]
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the hook needs curl")

@@ -7,7 +7,7 @@
 # slurmctld runs it on its own host, as SlurmUser, once per job. /etc/skeletonhunter/slurm.env
 # (or $SKH_SLURM_ENV) says where the controller is:
 #
-#     SKH_CONTROLLER_URL=https://controller:8770
+#     SKH_CONTROLLER_URL=https://controller:8770     # of several controllers all, with commas
 #     SKH_CONTROLLER_TOKEN_FILE=/etc/skeletonhunter/slurm.token    # an operator's, for SlurmUser only
 #     SKH_FABRIC=default
 #
@@ -32,14 +32,23 @@ esac
 [ -r "${SKH_CONTROLLER_TOKEN_FILE:-}" ] || failed "no token in ${SKH_CONTROLLER_TOKEN_FILE:-$env_file}"
 
 # The token goes through a pipe, so that the list of processes does not show it.
-answer=$(printf 'Authorization: Bearer %s\n' "$(cat "$SKH_CONTROLLER_TOKEN_FILE")" |
-  curl --silent --show-error --fail --max-time 5 --retry 1 --retry-connrefused \
-    --header @- \
-    --data-urlencode "job_id=${SLURM_JOB_ID:-}" \
-    --data-urlencode "nodes=${SLURM_JOB_NODELIST:-}" \
-    --data-urlencode "account=${SLURM_JOB_ACCOUNT:-}" \
-    --data-urlencode "start_s=${SLURM_JOB_START_TIME:-0}" \
-    --data-urlencode "cluster=${SKH_SLURM_CLUSTER:-}" \
-    --data-urlencode "fabric=${SKH_FABRIC:-default}" \
-    "${SKH_CONTROLLER_URL:-http://127.0.0.1:8770}/api/v1/slurm/$what" 2>&1) || failed "$answer"
-exit 0
+report() {
+  printf 'Authorization: Bearer %s\n' "$(cat "$SKH_CONTROLLER_TOKEN_FILE")" |
+    curl --silent --show-error --fail --max-time 5 --retry 1 --retry-connrefused \
+      --header @- \
+      --data-urlencode "job_id=${SLURM_JOB_ID:-}" \
+      --data-urlencode "nodes=${SLURM_JOB_NODELIST:-}" \
+      --data-urlencode "account=${SLURM_JOB_ACCOUNT:-}" \
+      --data-urlencode "start_s=${SLURM_JOB_START_TIME:-0}" \
+      --data-urlencode "cluster=${SKH_SLURM_CLUSTER:-}" \
+      --data-urlencode "fabric=${SKH_FABRIC:-default}" \
+      "$1/api/v1/slurm/$what" 2>&1
+}
+
+# One of several controllers leads; the others refuse the report.
+answers=
+for url in $(printf '%s' "${SKH_CONTROLLER_URL:-http://127.0.0.1:8770}" | tr ',' ' '); do
+  answer=$(report "$url") && exit 0
+  answers="$answers${answers:+; }$url: $answer"
+done
+failed "$answers"
