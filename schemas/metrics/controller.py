@@ -79,6 +79,11 @@ CONTROLLER_EVIDENCE: Final = Metric(
     "Documents of evidence that were of no use, by reason: repeated, unknown (of no open request); "
     "and missing, documents that have not come", ("reason",),
 )  # fmt: skip
+CONTROLLER_SUSPECTS: Final = Metric(
+    "skh_controller_suspects_total", "counter",
+    "Anomalies, by outcome: asked (agents look closer at the five-tuple), known (they have "
+    "lately), stale, unlisted (no list holds it), left_out (too many wait)", ("outcome",),
+)  # fmt: skip
 CONTROLLER_REFUSED: Final = Metric(
     "skh_controller_refused_total", "counter",
     "Requests that were refused, by reason: no_token, wrong_token, too_long, bad_request",

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from controller.feedback.choice import Ground
 from controller.feedback.feedback import Feedback
@@ -16,14 +15,10 @@ from controller.service.requests.grounds import ground_of
 from controller.service.site import NotStored, Site
 from schemas.documents.incident import Incident
 from schemas.documents.requests.request import Request
-from schemas.metrics import Metric, Sample
+from schemas.metrics import Sample
+from schemas.metrics import controller as metrics
 
 _log = logging.getLogger(__name__)
-SUSPECTS: Final = Metric(
-    "skh_controller_suspects_total", "counter",
-    "Anomalies, by outcome: asked (agents look closer at the five-tuple), known (they have "
-    "lately), stale, unlisted (no list holds it), left_out (too many wait)", ("outcome",),
-)  # fmt: skip
 
 
 class FeedbackLoop:
@@ -93,7 +88,7 @@ class FeedbackLoop:
 
     def _samples(self) -> Iterator[Sample]:
         for outcome, count in list(self.suspects.counts.items()):
-            yield Sample(SUSPECTS, count, (outcome,))
+            yield Sample(metrics.CONTROLLER_SUSPECTS, count, (outcome,))
 
     def _too_early(self, fabric: str) -> bool:
         """Whether agents have yet to register again, as after a start: few could be asked."""

@@ -9,12 +9,13 @@ from builders.controller.incident_grounds import incident, pods
 
 from controller.feedback.parameters import FeedbackParameters
 from controller.ping_lists.parameters import FIRST_PORT, RESPONDER_PORT
-from controller.service.requests.loop import SUSPECTS, FeedbackLoop
+from controller.service.requests.loop import FeedbackLoop
 from schemas import topics
 from schemas.documents.incident import Anomaly
 from schemas.documents.requests.evidence import Answer, Evidence
 from schemas.documents.requests.request import Request
 from schemas.documents.times import rfc3339_of_ms
+from schemas.metrics import controller as metrics
 
 pytestmark = pytest.mark.anyio
 
@@ -159,7 +160,7 @@ async def test_suspect_paths_are_looked_at_more_closely_without_an_incident() ->
     assert len(stored(service)) == 3
     await loop.look()
     assert len(service.desk.open) == 3
-    named = [each for each in service.desk.samples() if each.metric is SUSPECTS]
+    named = [each for each in service.desk.samples() if each.metric is metrics.CONTROLLER_SUSPECTS]
     assert {each.labels[0]: each.value for each in named}["asked"] == 1
     service.now_ms += 300_000
     service.desk.expire()
