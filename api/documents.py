@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from api import site_documents
+from api import site_documents, skeleton_documents
 from api.actions.documents import Action, Handling, Timeline
 from api.runbook.steps import Entry
 from schemas.documents.coverage import Coverage
@@ -208,7 +208,7 @@ class Health(msgspec.Struct, frozen=True):
 
 _ALL: Final = (
     IncidentPage, IncidentDetail, IncidentAdvice, Series, Summary, CoverageList, Matrix, Problem,
-    Health, Timeline, *site_documents.ALL,
+    Health, Timeline, *site_documents.ALL, *skeleton_documents.ALL,
 )  # fmt: skip
 _PROBLEM: Final = "application/problem+json"
 

@@ -61,7 +61,7 @@ function whereOf(incident, place) {
   ].filter(([, names]) => names.length);
   const list = element("dl");
   for (const [kind, names] of rows) {
-    const count = place.counts[kind.toLowerCase()] ?? names.length;
+    const count = kind === "switch" ? names.length : place.counts[kind.toLowerCase()] ?? names.length;
     list.append(element("dt", {}, count > 1 ? plural(kind) : kind), element("dd", {}, folded(names, count)));
   }
   const ties = incident.tie_set.filter((one) => one !== incident.component);
