@@ -87,6 +87,8 @@ def put_route(store: Store, window: dict[str, Any], time_s: int, route: str = RO
     }
     path_id = identity.path_ids(pa.RecordBatch.from_pydict({**traced, **ports}))
     store.insert("pings", pa.table({
-        "path_id": pa.array(path_id), "task_type": ["TRACEROUTE"], "route": [route],
+        **traced,
+        **{name: column.cast(pa.uint16()) for name, column in ports.items()},
+        "path_id": pa.array(path_id), "route": [route], "dial": ["success"],
         "ping_time": pa.array([time_s * 1_000_000_000], pa.timestamp("ns", "UTC")),
     }))  # fmt: skip
