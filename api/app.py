@@ -92,7 +92,7 @@ def create_app(
     feed = IncidentFeed(database)
     app.include_router(stream.router(feed))
     app.state.end_streams = feed.close
-    app.state.monitoring = monitoring = Monitoring(counters, ready, database)
+    app.state.monitoring = monitoring = Monitoring([*counters, feed.samples], ready, database)
     app.include_router(health.router(monitoring))
     app.include_router(pages.router())
     app.add_exception_handler(DatabaseError, unavailable)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from api import site_documents
+from api import site_documents, skeleton_documents
 from api.actions.documents import Action, Handling, Timeline
 from api.runbook.steps import Entry
 from schemas.documents.coverage import Coverage
@@ -47,9 +47,12 @@ class IncidentPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a component is: names at it, 50 of each kind at most, by the paths that were probed.
+    """Where a component is: names at it, 50 of each kind at most, by the paths that were probed and
+    by the topology document.
 
-    counts  how many there are of each kind that has any: host, rnic, tor, pod, container [count]
+    switches  that the component is or joins
+    counts    how many there are of each kind that has any: host, rnic, tor, pod, container, switch
+              [count]
     """
 
     hosts: list[str] = []
@@ -57,6 +60,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     tors: list[str] = []
     pods: list[str] = []
     containers: list[str] = []
+    switches: list[str] = []
     counts: dict[str, int] = {}
 
     @property
@@ -204,7 +208,7 @@ class Health(msgspec.Struct, frozen=True):
 
 _ALL: Final = (
     IncidentPage, IncidentDetail, IncidentAdvice, Series, Summary, CoverageList, Matrix, Problem,
-    Health, Timeline, *site_documents.ALL,
+    Health, Timeline, *site_documents.ALL, *skeleton_documents.ALL,
 )  # fmt: skip
 _PROBLEM: Final = "application/problem+json"
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from api.access.callers import CALLER
 from api.queries.database import Database, DatabaseError, Store
+from schemas.metrics import Sample
+from schemas.metrics import api as metrics
 
 _log: Final = logging.getLogger(__name__)
 POLL_S: Final = 1.0
@@ -73,6 +75,10 @@ class IncidentFeed:
     def streams(self) -> int:
         """Open streams [count]."""
         return len(self._waiting)
+
+    def samples(self) -> Iterator[Sample]:
+        """Metrics of the streams."""
+        yield Sample(metrics.API_STREAMS, self.streams)
 
     def close(self) -> None:
         """End all streams, so that the server need not wait for their clients."""

@@ -8,11 +8,18 @@ import msgspec
 
 
 class SwitchNode(msgspec.Struct, frozen=True, array_like=True):
-    """[component, name, pod]: a switch; the kind in its id is its tier."""
+    """[component, name, pod, sent, lost, rtt_us]: a switch; the kind in its id is its tier. Probes
+    whose paths cross it in the time that is added up, by their traced routes (of a ToR all of its
+    rnics'), without those of rnics that lose by themselves; 0 where none is known to; and the
+    median of their round trips [us] or null.
+    """
 
     component: str
     name: str
     pod: str
+    sent: int = 0
+    lost: int = 0
+    rtt_us: float | None = None
 
 
 class HostNode(msgspec.Struct, frozen=True, array_like=True):

@@ -50,6 +50,12 @@ def kind_of(component_id: str) -> str:
     return component_id.partition(":")[0]
 
 
+def name_of(component_id: str) -> str:
+    """The name in an id that is no link's, as records have it (see ``escaped``)."""
+    name = component_id.partition(":")[2]
+    return "" if name == _EMPTY else name.replace("%7C", "|").replace("%25", "%")
+
+
 def device(component_id: str) -> str:
     """An id without the switch tier: equal for all ids of one device, whatever tier was assumed.
 

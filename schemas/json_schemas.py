@@ -18,6 +18,7 @@ from schemas.documents.placement import Placement
 from schemas.documents.requests.evidence import Evidence
 from schemas.documents.requests.request import Request
 from schemas.documents.tasks.job import Job
+from schemas.documents.tasks.skeleton import Skeleton
 from schemas.documents.topology import Topology
 
 #: Version of all documents; see ``schemas.message_headers``.
@@ -25,7 +26,7 @@ VERSION: Final = 1
 #: Fields that hold RFC 3339 times.
 _TIMES: Final = frozenset({
     "opened_at", "detected_at", "updated_at", "closed_at", "window_start", "window_end", "at",
-    "valid_from", "from", "until", "asked_at", "expires_at", "since",
+    "valid_from", "from", "until", "asked_at", "expires_at", "since", "start", "end",
 })  # fmt: skip
 _FIELD: Final = re.compile(r" {4}(\w+(?:, \w+)*) {2,}(\S.*)")
 FOLDER: Final = Path(__file__).parent / "json"
@@ -39,6 +40,7 @@ DOCUMENTS: Final[dict[str, type[msgspec.Struct]]] = {
     "maintenance": Maintenance,
     "placement": Placement,
     "request": Request,
+    "skeleton": Skeleton,
     "topology": Topology,
 }
 

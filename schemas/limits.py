@@ -49,7 +49,7 @@ class Limits:
     heartbeat_bytes    a heartbeat
     document_bytes     a placement, maintenance, request or evidence document
     topology_bytes     a topology document
-    incident_bytes     an incident
+    incident_bytes     an incident, or the skeleton of a job
     chunk_rows         rows of a chunk of skh.windows
     chunks             chunks of a pane
     punctuation_bytes  body of a punctuation

@@ -78,7 +78,14 @@ PLACEMENT: Final = Topic(
     "controller", ("streams.readers.operator_feed", "controller", "streams.sink.sink"), 4,
     compacted=True,
 )  # fmt: skip
-JOBS: Final = Topic("skh.jobs", "job", "JSON job", "controller", ("controller",), 1, compacted=True)
+JOBS: Final = Topic(
+    "skh.jobs", "job", "JSON job",
+    "controller", ("controller", "streams.sink.sink"), 1, compacted=True,
+)  # fmt: skip
+SKELETONS: Final = Topic(
+    "skh.skeletons", "fabric and job", "JSON skeleton: the last inference, used or declined",
+    "controller", (SUBSCRIBERS, "streams.sink.sink"), 1, compacted=True,
+)  # fmt: skip
 MAINTENANCE: Final = Topic(
     "skh.maintenance", "fabric, component and from", "JSON maintenance",
     OPERATORS, ("streams.readers.operator_feed", "controller"), 1, compacted=True,
@@ -113,6 +120,6 @@ DEAD_LETTER: Final = Topic(
 
 ALL: Final = (
     PINGS, HEARTBEATS, THROUGHPUT, WINDOWS, ANOMALIES, INCIDENTS, TOPOLOGY, PLACEMENT, JOBS,
-    MAINTENANCE, REQUESTS, EVIDENCE, COVERAGE, NOTIFIED,
+    SKELETONS, MAINTENANCE, REQUESTS, EVIDENCE, COVERAGE, NOTIFIED,
     DEAD_LETTER,
 )  # fmt: skip

@@ -10,23 +10,32 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from api.runbook.steps import Entry, table
+from api.runbook.steps import PARTS, TableEntry, table
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "runbook.md"
-_HEAD: Final = """# Runbook
+_HEAD: Final = (
+    """# Runbook
 
 Written from `api/runbook/steps.toml` by `python scripts/runbook.py --write`; a test holds this
 page to it. The incident page shows the same steps with the names of the incident filled in, and
 `GET /api/v1/incidents/{id}/advice` returns them.
 
 SkeletonHunter changes nothing on hosts or switches: these steps are for people. Commands run on
-the host of the incident. `{rnic}`, `{host}` and so on stand for names of the incident, `{dev}` for
+the host of the incident, or on the switch where the step says so. `{rnic}` and `{host}` stand for
+names of the incident; where there are several, the page fills in the first one and names the
+others; where none is known, it says so and gives no command. `{end_a}` and `{end_b}` are the ends
+of a link between switches.
 
-    DEV=$(ip -br addr | awk -v a={rnic} 'index($0, " " a "/") {print $1; exit}')
+"""
+    + "".join(f"`{{{name}}}` is\n\n    {text}\n\n" for name, text in PARTS.items())
+    + """\
+Some steps are for some places only: what is at a host (*host*, also the link of an rnic), a link
+between two switches (*fabric_link*), or a switch.
 
 An incident whose [issue type](issue-types.md) is undecided has the steps of its most probable
 types, or else those of its kind and symptom.
 """
+)
 
 
 def page() -> str:
@@ -34,10 +43,11 @@ def page() -> str:
     return _HEAD + "".join(_section(entry) for entry in table().values())
 
 
-def _section(entry: Entry) -> str:
+def _section(entry: TableEntry) -> str:
     lines = [f"\n## {entry.key}\n\n{entry.means}\n\n"]
     for number, step in enumerate(entry.steps, 1):
-        lines.append(f"{number}. {step.do}\n")
+        only = f"*{', '.join(step.at)}:* " if step.at else ""
+        lines.append(f"{number}. {only}{step.do}\n")
         if step.run is not None:
             lines.append(f"\n   ```\n   {step.run}\n   ```\n\n")
     return "".join(lines).rstrip() + "\n"

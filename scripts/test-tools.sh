@@ -5,5 +5,6 @@ set -eu
 cd "$(dirname "$0")/.."
 scripts/packages.sh iproute2 nftables iputils-ping traceroute ethtool openvswitch-switch chromium systemd
 scripts/prometheus-tools.sh
+scripts/openapi-tools.sh
 scripts/guest-tools.sh
 scripts/fetch-kafka.sh

@@ -38,6 +38,7 @@ _OF_TENANTS: Final = {
     "path_windows": "has({names}, src_tenant_id)",
     "pings": "has({names}, src_tenant_id) AND has({names}, dst_tenant_id)",
     "placement": "has({names}, tenant)",
+    "jobs": "has({names}, tenant)",
 }
 
 

@@ -45,7 +45,9 @@ def document(app: FastAPI, further: Sequence[type[msgspec.Struct]]) -> dict[str,
     parts = made.setdefault("components", {})
     parts["securitySchemes"] = _SECURITY
     schemas = parts.setdefault("schemas", {})
-    schemas.update({name: _timed(schema) for name, schema in json_schemas(further).items()})
+    schemas.update(
+        {name: _open_ended(_timed(schema)) for name, schema in json_schemas(further).items()}
+    )
     for name in _UNUSED:
         schemas.pop(name, None)
     for path, operations in made["paths"].items():
@@ -58,6 +60,21 @@ def document(app: FastAPI, further: Sequence[type[msgspec.Struct]]) -> dict[str,
                     (problem,) = described(status, Problem).values()
                     answers.setdefault(str(status), {**problem, "description": text})
     return made
+
+
+def _open_ended(schema: Any) -> Any:
+    """A schema without ``items: false`` behind ``prefixItems``, which generators of clients cannot
+    read; ``maxItems`` says the same."""
+    if isinstance(schema, list):
+        return [_open_ended(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = schema.get("items") is False and "maxItems" in schema
+    return {
+        name: _open_ended(value)
+        for name, value in schema.items()
+        if not (closed and name == "items")
+    }
 
 
 def _timed(schema: dict[str, Any]) -> dict[str, Any]:

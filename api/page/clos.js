@@ -8,6 +8,7 @@ const TIER_SPACE = 64; // for links between two tiers
 const POD_GAP = 14;
 const CELL = { height: 9, narrowest: 3, widest: 16 };
 const MOST_LINES = 4000; // more would be one gray area: drawn for the component in focus only
+const CORNER = 12; // pixels, of a switch
 const LEAST_TEXT = 34; // pixels that a name needs at least
 const FONT = "11px system-ui, sans-serif";
 
@@ -90,7 +91,7 @@ function podsOf({ switches, hosts, rnics }) {
 function row(switches, x, width, y, add) {
   const step = width / Math.max(1, switches.length);
   const w = Math.max(SWITCH.narrowest, Math.min(SWITCH.widest, step - SWITCH.gap));
-  switches.forEach(([id, name, pod], index) => add({ key: key(id), id, kind: kindOf(id), name, pod,
+  switches.forEach(([id, name, pod, sent, lost, rtt], index) => add({ key: key(id), id, kind: kindOf(id), name, pod, sent, lost, rtt,
     x: x + index * step + (step - w) / 2, y, w, h: SWITCH.height }));
 }
 
@@ -98,8 +99,7 @@ function row(switches, x, width, y, add) {
 export function healthOf(item, marks) {
   const mark = marks.get(item.key);
   if (mark) return mark;
-  if (item.kind !== "rnic") return { look: item.uncovered ? "unknown" : "none" };
-  if (!item.sent) return { look: "unknown" };
+  if (item.uncovered || !item.sent) return { look: "unknown" };
   return { look: LOSS.find(([least]) => item.lost / item.sent >= least)[1] };
 }
 
@@ -171,6 +171,7 @@ function paintSwitch(brush, item, { look }, colors) {
   brush.fill();
   brush.stroke();
   brush.setLineDash([]);
+  if (look === "some" || look === "much" || look === "all") paintCorner(brush, item, look, colors);
   if (item.w < LEAST_TEXT) return;
   brush.fillStyle = colors.ink;
   brush.textAlign = "center";
@@ -188,12 +189,16 @@ function paintRnic(brush, item, { look }, colors) {
   }
   brush.fillStyle = look === "bad" ? colors.much : look === "tie" ? colors.some : colors[look];
   brush.fillRect(x, y, w, h);
-  if (look === "none" || look === "tie") return;
-  brush.fillStyle = look === "all" ? colors.card : colors.ink; // a corner: some is lost; a cross: by the mark
+  if (look !== "none" && look !== "tie") paintCorner(brush, { x, y, w, h }, look, colors);
+}
+
+// Some is lost; what an incident names has a cross, by its mark.
+function paintCorner(brush, { x, y, w, h }, look, colors) {
+  brush.fillStyle = look === "all" ? colors.card : colors.ink;
   brush.beginPath();
   brush.moveTo(x, y + h);
-  brush.lineTo(x + Math.min(w, h), y + h);
-  brush.lineTo(x, look === "some" ? y + h / 2 : y);
+  brush.lineTo(x + Math.min(w, h, CORNER), y + h);
+  brush.lineTo(x, Math.max(y + (look === "some" ? h / 2 : 0), y + h - CORNER));
   brush.fill();
 }
 

@@ -56,19 +56,21 @@ const pill = (state) => element("span", { class: "pill", "data-state": state }, 
 // Names of each kind; many of a kind are counted and folded.
 function whereOf(incident, place) {
   const rows = [
-    ["fabric", [incident.fabric]], ["pod", place.pods], ["ToR", place.tors], ["host", place.hosts],
+    ["fabric", [incident.fabric]], ["pod", place.pods], ["switch", place.switches.filter((name) => !place.tors.includes(name))], ["ToR", place.tors], ["host", place.hosts],
     ["rnic", place.rnics], ["container", place.containers], ["job", incident.jobs], ["tenant", incident.tenants],
   ].filter(([, names]) => names.length);
   const list = element("dl");
   for (const [kind, names] of rows) {
-    const count = place.counts[kind.toLowerCase()] ?? names.length;
-    list.append(element("dt", {}, count > 1 ? `${kind}s` : kind), element("dd", {}, folded(names, count)));
+    const count = kind === "switch" ? names.length : place.counts[kind.toLowerCase()] ?? names.length;
+    list.append(element("dt", {}, count > 1 ? plural(kind) : kind), element("dd", {}, folded(names, count)));
   }
   const ties = incident.tie_set.filter((one) => one !== incident.component);
   return ties.length
     ? [list, element("p", {}, `Probes cannot tell it from ${ties.join(", ")}.`)]
     : [list];
 }
+
+const plural = (kind) => kind === "switch" ? "switches" : `${kind}s`;
 
 function folded(names, count) {
   if (names.length <= 4) return names.join(", ");

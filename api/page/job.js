@@ -1,6 +1,7 @@
 // One job: is it the network, where it runs, who is slow. Text only, never markup.
 import { ask } from "/page/ask.js";
 import { age, element, moment } from "/page/detail.js";
+import { showSkeleton } from "/page/job_skeleton.js";
 import { linesOf } from "/page/lines.js";
 import { follow, micros, number, percent, pill, plural, words } from "/page/shell.js";
 
@@ -16,12 +17,14 @@ let charts = null;
 async function refresh() {
   if (!drawn) at("headline").textContent = name;
   const found = await ask(url);
+  showSkeleton(await ask(`${url}/skeleton`));
   const now = JSON.stringify(found);
   if (now === drawn) return;
   drawn = now;
   at("headline").textContent = `${name}${found.tenants.length ? ` of ${found.tenants.join(", ")}` : ""}`;
   document.title = `${name} · SkeletonHunter`;
   at("json").href = url;
+  at("skeleton-json").href = `${url}/skeleton`;
   at("verdict").dataset.answer = found.verdict.answer;
   at("verdict").textContent = found.verdict.text;
   drawCharts(found.series);

@@ -120,7 +120,7 @@ function options(select, values, chosen) {
 function legend() {
   const box = (name, shape) => element("i", { class: `key ${shape}`, "data-color": name });
   const keys = [["none", "", "well"], ["some", "corner", "0.1 % lost or more"], ["much", "corner", "1 % or more"], ["all", "corner", "all lost"],
-    ["unknown", "hollow", "no probes"], ["bad", "cross", "incident"], ["warn", "hollow", "not told from it"]];
+    ["unknown", "hollow", "no probes known"], ["bad", "cross", "incident"], ["warn", "hollow", "not told from it"]];
   if (data.paths) keys.push(["bad", "stroke", "bad path"], ["good", "stroke dash", "good path"]);
   return keys.map(([name, shape, text]) => element("li", {}, box(name, shape), text));
 }
@@ -136,10 +136,13 @@ function outstanding() {
     .sort((a, b) => b[5] / b[4] - a[5] / a[4]);
   const rnics = worst.slice(0, WORST).map(([name, host, , , sent, lost, rtt]) => element("li", {},
     finder(`rnic:${name}`, name), ` of ${data.hosts[host]?.[0] ?? "an unknown host"}: ${percent(lost / sent)} of ${number(sent)} probes lost, median ${micros(rtt)}`));
+  const over = data.switches.filter(([, , , sent, lost]) => sent && lost / sent >= LEAST_LOSS).sort((a, b) => b[4] / b[3] - a[4] / a[3]);
+  rnics.unshift(...over.slice(0, WORST).map(([id, , , sent, lost, rtt]) => element("li", {},
+    finder(id, id), `: ${percent(lost / sent)} of ${number(sent)} probes over it lost, median ${micros(rtt)}`)));
   const more = worst.length > WORST ? [element("li", { class: "quiet" }, `and ${plural(worst.length - WORST, "rnic")} more that lose 1 %`)] : [];
   return incidents.length || rnics.length
     ? [element("ul", { class: "out" }, ...incidents, ...rnics, ...more)]
-    : [element("p", { class: "quiet" }, data.until_s === null ? "No incident is active." : "Nothing: no incident is active, and no rnic loses 1 % or more.")];
+    : [element("p", { class: "quiet" }, data.until_s === null ? "No incident is active." : "Nothing: no incident is active, and no rnic or switch loses 1 % or more.")];
 }
 
 function finder(id, text) {
@@ -173,8 +176,8 @@ function drawPaths() {
 function drawComponent(item) {
   if (!item) return say("component", data.rnics.length ? "Point at a component, or move with the arrow keys." : "");
   const { look, incident } = healthOf(item, marks);
-  const loss = item.sent ? `, ${percent(item.lost / item.sent)} of ${number(item.sent)} probes lost, median ${micros(item.rtt)}` : item.kind === "rnic" ? ", no probes" : "";
-  const state = incident ? `: ${look === "tie" ? "not told from" : "incident"} ${incident.component}, ${words(incident.symptom)}` : look === "unknown" && item.kind !== "rnic" ? ": crossed by no probe" : "";
+  const loss = item.sent ? `, ${percent(item.lost / item.sent)} of ${number(item.sent)} probes${item.kind === "rnic" ? "" : " over it"} lost, median ${micros(item.rtt)}` : item.kind === "rnic" ? ", no probes" : "";
+  const state = incident ? `: ${look === "tie" ? "not told from" : "incident"} ${incident.component}, ${words(incident.symptom)}` : item.kind === "rnic" || item.kind === "host" ? "" : item.uncovered ? ": crossed by no probe" : item.sent ? "" : ": no route over it was traced";
   say("component", `${item.id}${state}${loss}`);
   const links = linksOf(drawing, item).map(([a, b]) => (a === item ? b : a).name);
   const rows = [["pod", item.pod], ["host", item.host], ["rail", item.kind === "rnic" ? String(item.rail) : ""], ["ToR", item.tor],

@@ -15,8 +15,7 @@ from api.paths.documents import (
 from api.paths.filters import ComponentFilters, ComponentQuestion
 from api.paths.queries import MEASURED, ONCE, WITHIN, measured
 from api.queries.database import Store
-from api.queries.places import name_of
-from schemas.component_ids import KINDS, component, kind_of
+from schemas.component_ids import KINDS, component, kind_of, name_of
 from schemas.documents.incident import decode_incident
 
 #: Kind of component -> its name at an end of a path. In the underlay a host's own endpoint has the

@@ -1,4 +1,4 @@
-"""GET /api/v1/topology, /fleet, /pipeline, /jobs and /jobs/{job}."""
+"""GET /api/v1/topology, /fleet, /pipeline, /jobs, /jobs/{job} and /jobs/{job}/skeleton."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from api.queries.database import Database
 from api.queries.site import jobs as job_queries
 from api.queries.site.fleet import FleetFilters, fleet
 from api.queries.site.pipeline import pipeline
+from api.queries.site.skeleton import skeleton
 from api.queries.site.topology import TooManyRnics, topology
 from api.site_documents import FleetView, JobList, JobView, PipelineView, TopologyView
+from api.skeleton_documents import JobSkeleton
 from schemas.metrics import Source
 
 _BUSY = described(503, Problem)
@@ -72,6 +74,18 @@ def router(database: Database, counters: Sequence[Source] = ()) -> APIRouter:
     )
     async def job_list() -> Response:
         return answer(await database.run(job_queries.jobs))
+
+    @routes.get(
+        "/jobs/{job:path}/skeleton",
+        response_model=None,
+        responses={**described(200, JobSkeleton), **described(404, Problem), **_BUSY},
+        summary="Who exchanges traffic in a job, and how the probes between its rnics fare",
+    )
+    async def job_skeleton(job: Annotated[str, Path(max_length=500)]) -> Response:
+        found = await database.run(lambda store: skeleton(store, job))
+        if found is None:
+            return answer(Problem(f"no container and no incident names a job {job!r}"), 404)
+        return answer(found)
 
     @routes.get(
         "/jobs/{job:path}",  # names of schedulers may contain a slash

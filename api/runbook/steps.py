@@ -3,6 +3,7 @@ table, which is read once."""
 
 from __future__ import annotations
 
+import re
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -12,13 +13,25 @@ from typing import Final
 
 import msgspec
 
+from schemas.component_ids import TIER_KIND, kind_of, link_ends, name_of
 from schemas.documents.incident import Incident
 
 _TABLE: Final = Path(__file__).with_name("steps.toml")
 #: Issue types that are less probable are not advised on, nor more than so many at once.
 LEAST_PROBABLE: Final = 0.15
 MOST_ENTRIES: Final = 3
-_DEV: Final = 'DEV=$(ip -br addr | awk -v a={rnic} \'index($0, " " a "/") {{print $1; exit}}\')'
+#: What a command is made of, besides names.
+PARTS: Final = {
+    "dev": 'DEV=$(ip -br addr | awk -v a={rnic} \'index($0, " " a "/") {print $1; exit}\')',
+    "pci": 'PCI=$(basename "$(readlink -f "/sys/class/net/$DEV/device")")',
+    "port": "PORT=$(lldpctl -f keyvalue | awk -F= -v a={end_a} -v b={end_b}"
+    " '$1 ~ /chassis[.]name$/ && ($2 == a || $2 == b)"
+    ' {split($1, part, "."); print part[2]; exit}\')',
+}
+_SWITCHES: Final = frozenset(TIER_KIND.values())
+_NAMED: Final = re.compile(r"\{(\w+)\}")
+#: Other names of a kind that are listed beside the one that a command is for.
+_MOST_OTHERS: Final = 4
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -29,8 +42,8 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True, rename={"key": "for"}):
-    """One entry of the table. key: issue type, ``kind/symptom`` or symptom; means: what is broken;
-    steps: in this order.
+    """What is done about an incident. key: issue type, ``kind/symptom`` or symptom; means: what is
+    broken; steps: in this order.
     """
 
     key: str
@@ -38,12 +51,27 @@ class Entry(msgspec.Struct, frozen=True, rename={"key": "for"}):
     steps: list[Step]
 
 
+class TableStep(Step, frozen=True):
+    """A step of the table. at: kinds of components, or of where they are, that it is for; empty:
+    all."""
+
+    at: list[str] = []
+
+
+class TableEntry(msgspec.Struct, frozen=True, rename={"key": "for"}):
+    """One entry of the table, as ``Entry``."""
+
+    key: str
+    means: str
+    steps: list[TableStep]
+
+
 class _Table(msgspec.Struct, frozen=True):
-    entry: list[Entry]
+    entry: list[TableEntry]
 
 
 @cache
-def table() -> dict[str, Entry]:
+def table() -> dict[str, TableEntry]:
     """All entries by their keys."""
     known = msgspec.convert(tomllib.loads(_TABLE.read_text()), _Table)
     return {entry.key: entry for entry in known.entry}
@@ -67,29 +95,64 @@ def keys(incident: Incident) -> list[str]:
 
 
 def next_steps(incident: Incident, place: Mapping[str, Sequence[str]]) -> list[Entry]:
-    """Entries about an incident with their commands filled in.
+    """Entries about an incident, the steps that are for its component, with their commands.
 
-    place  names of the hosts, rnics, tors and containers at the component, by kind; where there is
-           not exactly one, a command says <host> and so on
-    Names are quoted for the shell, since any sender of records may choose them.
+    place  names of the hosts, rnics and so on at the component, by kind
+    Of several names a command has the first, and the text says which the others are; where none is
+    known there is no command, and the text says what is not known. Names are quoted for the shell,
+    since any sender of records may choose them.
     """
-    filled = {
-        "component": shlex.quote(incident.component), "fabric": shlex.quote(incident.fabric),
+    names: dict[str, Sequence[str]] = {
+        "component": [incident.component], "fabric": [incident.fabric],
+        **{kind: place.get(kind, ()) for kind in ("host", "rnic")},
     }  # fmt: skip
-    for kind in ("host", "rnic", "tor", "container"):
-        found = place.get(kind, ())
-        filled[kind] = shlex.quote(found[0]) if len(found) == 1 else f"<{kind}>"
-    filled["dev"] = _DEV.format(**filled)
+    where = _where(incident.component)
+    if where == "fabric_link":
+        for name, end in zip(("end_a", "end_b"), link_ends(incident.component), strict=True):
+            names[name] = [name_of(end)]
+    here = {where, kind_of(incident.component)}
     return [
-        msgspec.structs.replace(entry, steps=[_filled(step, filled) for step in entry.steps])
+        Entry(
+            entry.key, entry.means,
+            [_filled(step, names) for step in entry.steps if not step.at or here & {*step.at}],
+        )
         for entry in (table()[key] for key in keys(incident))
-    ]
+    ]  # fmt: skip
 
 
-def _filled(step: Step, values: Mapping[str, str]) -> Step:
+def _where(component: str) -> str:
+    """fabric_link, switch or host, as in the field ``at`` of the table."""
+    kind = kind_of(component)
+    if kind == "link":
+        ends = {kind_of(end) for end in link_ends(component)}
+        return "fabric_link" if ends <= _SWITCHES else "host"
+    return "switch" if kind in _SWITCHES else "host"
+
+
+def _filled(step: TableStep, names: Mapping[str, Sequence[str]]) -> Step:
     if step.run is None:
-        return step
-    run = step.run
-    for name, value in values.items():
-        run = run.replace(f"{{{name}}}", value)
-    return msgspec.structs.replace(step, run=run)
+        return Step(step.do)
+    run = _NAMED.sub(lambda found: PARTS.get(found[1], found[0]), step.run)
+    needed = [name for name in dict.fromkeys(_NAMED.findall(run)) if name in names]
+    said = step.do
+    for name in needed:
+        if not names[name]:
+            unknown = "end" if name.startswith("end") else name
+            return Step(f"{said} Neither records nor the topology tell the {unknown}: no command.")
+        said += _others(name, names[name])
+    # In one pass: a name may look like the place of another one.
+    return Step(
+        said,
+        _NAMED.sub(
+            lambda found: shlex.quote(names[found[1]][0]) if found[1] in names else found[0], run
+        ),
+    )
+
+
+def _others(kind: str, names: Sequence[str]) -> str:
+    """Which names a command is not for, in a sentence; empty where there is one name only."""
+    first, *others = names
+    if not others:
+        return ""
+    listed = ", ".join(others[:_MOST_OTHERS]) + (" …" if len(others) > _MOST_OTHERS else "")
+    return f" Shown for {first}; the same for each other {kind} of the place: {listed}."

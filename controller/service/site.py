@@ -15,7 +15,12 @@ from controller.blacklist.blacklist import Blacklist, Hosts
 from controller.ping_lists.jobs.rings import JobPhase
 from controller.ping_lists.lists import Delta, PingLists
 from controller.service.live_coverage import LiveCoverage
-from controller.service.messages import of_changes, of_forgotten
+from controller.service.messages import (
+    of_changes,
+    of_forgotten,
+    of_forgotten_skeletons,
+    of_skeleton,
+)
 from controller.service.parameters import DEFAULT, ServiceParameters
 from controller.service.publisher import Publisher, Send
 from controller.service.registrations import Registrations
@@ -61,6 +66,8 @@ class Site:
     send    stores messages in the broker
     now_ms  present time [ms since the epoch]
     leads   no other controller of the same topics answers
+
+    skeletons  documents for those who watch jobs: nothing here waits for them to be stored
     """
 
     def __init__(
@@ -74,6 +81,7 @@ class Site:
         self.state = ControllerState() if state is None else state
         self.parameters = parameters
         self.publisher = Publisher(send)
+        self.skeletons = Publisher(send)
         self.waiting = Waiting()
         self.now_ms = now_ms
         self.refused: Counter[str] = Counter()
@@ -180,6 +188,8 @@ class Site:
         if isinstance(found, Exception):
             self._wake(self.traffic.failed(attempt, str(found)))
         else:
+            if self.traffic.holds(attempt):
+                self.skeletons.add(of_skeleton(found.inferred))
             self._wake(self.traffic.found(attempt, found))
 
     def published(self, document: Placement | Job) -> None:
@@ -191,6 +201,7 @@ class Site:
         works = dict(self.state.tasks.maintenance)
         gone = self.state.forget(self.now_ms())
         self.publisher.add(of_forgotten(gone, works))
+        self.skeletons.add(of_forgotten_skeletons(gone.jobs, self.state.lists))
         await self.flush()
 
     def etag(self, host: Host) -> str | None:

@@ -181,12 +181,18 @@ class JobSkeletons:
         limit = self._state.parameters.skeleton_targets
         return Conclusion(made, thinned(between, limit, attempt.place))
 
+    def holds(self, attempt: Attempt) -> bool:
+        """Whether the job of an attempt is what it was: else it has ended or changed, and its lists
+        with it."""
+        known = self._watched.get(attempt.key)
+        return known is not None and known.generation == attempt.generation
+
     def found(self, attempt: Attempt, what: Conclusion) -> Outcome:
         """The result of an attempt: the lists of the job use it, or its rails with the reason."""
         key = attempt.key
-        known = self._watched.get(key)
-        if known is None or known.generation != attempt.generation:
-            return Outcome()  # the job has ended or changed, and its lists with it
+        if not self.holds(attempt):
+            return Outcome()
+        known = self._watched[key]
         known.last = what.inferred
         if what.inferred.declined:
             self.outcomes["declined"] += 1
@@ -197,8 +203,7 @@ class JobSkeletons:
 
     def failed(self, attempt: Attempt, why: str) -> Outcome:
         """An attempt has ended with an error."""
-        known = self._watched.get(attempt.key)
-        if known is None or known.generation != attempt.generation:
+        if not self.holds(attempt):
             return Outcome()
         self.outcomes["declined"] += 1
         return self._state.no_skeleton(*attempt.key, f"inference failed: {why}")

@@ -31,6 +31,7 @@ API_STORED_AGE: Final = Metric(
 API_PATHS: Final = Metric(
     "skh_paths_watched", "gauge", "Five-tuple paths with a window stored in the last five minutes"
 )
+API_STREAMS: Final = Metric("skh_api_streams", "gauge", "Open streams of incidents")
 API_FEEDBACK: Final = Metric(
     "skh_feedback_incidents", "gauge",
     "Incidents by the last verdict of people: right, wrong_component or false_alarm", ("verdict",),

@@ -16,8 +16,8 @@ from streams import dead_letters
 from streams.admission.admission import Admission
 from streams.kafka.messages import InMessage
 from streams.sink import dead_letters as sink_letters
+from streams.sink import job_rows, site_rows
 from streams.sink import rows as sink_rows
-from streams.sink import site_rows
 from streams.sink.dead_letters import DeadLetter
 from streams.sink.parameters import DEFAULT, Limits
 from streams.sink.rows import BadMessage, Place
@@ -25,7 +25,8 @@ from streams.sink.rows import BadMessage, Place
 #: Topics that the sink reads. Gaps in the offsets of a compacted topic are not counted.
 TOPICS: Final = (
     topics.PINGS, topics.WINDOWS, topics.ANOMALIES, topics.INCIDENTS, topics.COVERAGE,
-    topics.TOPOLOGY, topics.PLACEMENT, topics.HEARTBEATS, topics.DEAD_LETTER,
+    topics.TOPOLOGY, topics.PLACEMENT, topics.JOBS, topics.SKELETONS, topics.HEARTBEATS,
+    topics.DEAD_LETTER,
 )  # fmt: skip
 #: Stream workers read these too, and publish the dead letters.
 _READ_BY_WORKERS: Final = frozenset(
@@ -91,6 +92,8 @@ class Batcher:
             topics.COVERAGE.name: self._read_coverage,
             topics.TOPOLOGY.name: self._read_topology,
             topics.PLACEMENT.name: self._read_placement,
+            topics.JOBS.name: self._read_job,
+            topics.SKELETONS.name: self._read_skeleton,
             topics.HEARTBEATS.name: self._read_heartbeat,
             topics.DEAD_LETTER.name: self._read_dead_letter,
         }
@@ -228,6 +231,14 @@ class Batcher:
     def _read_placement(self, message: Message) -> None:
         if message.value:  # as of incidents
             self._put("placement", site_rows.placement(message.value))
+
+    def _read_job(self, message: Message) -> None:
+        if message.value:  # as of incidents; what was known of a job stays
+            self._put("jobs", job_rows.job(message.value, message.time_ms))
+
+    def _read_skeleton(self, message: Message) -> None:
+        if message.value:
+            self._put("job_skeletons", job_rows.skeleton(message.value))
 
     def _read_heartbeat(self, message: Message) -> None:
         try:

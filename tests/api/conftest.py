@@ -56,7 +56,7 @@ def store(engine: Store) -> Store:
     """Migrated and empty."""
     for table in (
         "incidents", "incident_actions", "path_windows", "coverage", "anomalies",
-        "topology_components", "placement",
+        "topology_components", "placement", "jobs", "job_skeletons",
         "heartbeats", "pings", "dead_letters",
     ):  # fmt: skip
         engine.execute(f"TRUNCATE TABLE {table}")

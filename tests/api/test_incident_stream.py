@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -104,6 +108,20 @@ def test_a_server_that_stops_ends_its_streams(store: Store) -> None:
         stopped_s = time.monotonic() - began
         assert [line for line in lines if line] == []
     assert stopped_s < serving.GRACE_S, "the server waits so long for what does not end"
+
+
+@pytest.mark.slow
+def test_clients_that_come_and_go_leave_nothing_behind_and_miss_nothing() -> None:
+    script = Path(__file__).parents[2] / "scripts/stream_soak.py"
+    done = subprocess.run(
+        [sys.executable, script, "--reconnects", "300"], capture_output=True, text=True,
+        check=False, timeout=800, env={**os.environ, "PYTHONPATH": str(script.parents[1])},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert found["reconnects"] >= 280
+    assert found["events"] >= 5000
+    assert found["streams_meanwhile"] > 0, "the server counts them"
 
 
 # --- the feed, with a store whose rows the test sets -------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from schemas.component_ids import KINDS, component, kind_of, link, link_ends
+from schemas.component_ids import KINDS, component, kind_of, link, link_ends, name_of
 
 NAMES = st.text() | st.sampled_from(["", "|", "%", "%00", "%7C", "%25", "%257C", "a|b", ":", "a:b"])
 
@@ -18,6 +18,11 @@ def test_every_text_is_a_name_and_never_splits_a_link(kind: str, name: str) -> N
     assert "|" not in made
     other = component("tor", "t1")
     assert set(link_ends(link(made, other))) == {made, other}
+
+
+@given(NAMES)
+def test_the_name_in_an_id_is_read_as_it_was(name: str) -> None:
+    assert name_of(component("tor", name)) == name
 
 
 @given(NAMES, NAMES)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from builders.monitoring.known_site import known_site
 from builders.monitoring.known_store import known_store
 from builders.monitoring.prometheus_tools import PROJECT
 
@@ -19,6 +20,8 @@ QUERIES: dict[str, str] = dict(
 PARAMETERS = {
     "since": "2026-01-31 11:00:00", "at": "2026-01-31 12:05:30", "job": "llm-70b",
     "incident": "AAAA", "host": "h1", "from": "p1", "to": "p2", "path": 1,
+    "fabric": "f1", "tor": "t1", "switch": "agg:a1", "now": "2026-01-31 12:06:00",
+    "before": "2026-01-30 00:00:00.000", "after": "2026-01-31 00:00:00.000",
 }  # fmt: skip
 NIC, TOR = "rnic:10.0.0.1", "tor:asw-3-1"
 #: Question -> values of the rows' columns without those of time; a question about time has some.
@@ -63,6 +66,34 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
     "How many paths and hosts are probed?": [(2, 1)],
     "Which way did the bad paths of an incident go?": [("h1", "h2", 3, ["t1", "s2", None])],
     "Which hops do bad paths share?": [("s2", 1), ("t1", 1)],
+    "How many switches, hosts and rnics does a fabric have?": [
+        ("agg", 2), ("container", 1), ("host", 3), ("link", 6), ("rnic", 2), ("spine", 1),
+        ("tor", 2),
+    ],
+    "Which rnics are below a ToR?": [("10.0.0.1", "h1", 0)],
+    "Which links does a switch have?": [("spine:s1",), ("tor:t1",)],
+    "What changed between two topology documents?": [
+        ("added", "host:h3"), ("added", "link:agg:a1|spine:s1"), ("added", "link:agg:a2|spine:s1"),
+        ("added", "spine:s1"), ("removed", "spine:s9"),
+    ],
+    "How much does each rail lose?": [(0, 900, pytest.approx(60 / 900))],
+    "Where does a job run?": [("c1", "h1", "ready"), ("c2", "h2", "starting")],
+    "Which jobs ran on a host at a time?": [("llm-70b", ["c1"])],
+    "How long did a job's containers take to become ready?": [("c1", 90)],
+    "Which jobs have not ended, and how large are they?": [("llm-70b", "blue", 2)],
+    "Which skeletons are in use?": [("f1", "llm-70b", 2, 1, 20, 0.9)],
+    "Why was a skeleton declined?": [("no rhythm",)],
+    "Which rnics are in which stage and DP group?": [(0, 0, ["10.0.0.1"]), (1, 1, ["10.0.1.2"])],
+    "What did people do about an incident?": [
+        ("acknowledge", "ana", ""), ("assign", "ana", "bob"), ("feedback", "bob", "right"),
+    ],
+    "Which active incidents are neither assigned nor acknowledged?": [("P0", NIC, "unconnectivity")],
+    "How long does it take until somebody acknowledges?": [("P1", 1, 55.0)],
+    "How often were verdicts right?": [("tor", 1, 0)],
+    "Which agents are silent?": [("f1", "h2", 60)],
+    "Which releases do agents run?": [("1.1", 1), ("1.2", 1)],
+    "Which hosts starve their agents?": [("h2", 0.5, 900.0)],
+    "Which hosts of the topology have no agent?": [("h3",)],
     "What does no probe cross?": [("f1", 1, ["tor:t9"])],
     "Which records could not be used, and why?": [("skh.pings", "row 3: no dst_ip", 5)],
     "How large are the tables?": [("path_windows", 110)],
@@ -75,6 +106,7 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     with known_store(tmp_path_factory.mktemp("sql") / "store") as opened:
+        known_site(opened)
         yield opened
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -56,8 +57,13 @@ _ROUTES: Final = (
 )
 
 
-def incident_paths(store: Store, incident: Incident) -> IncidentPaths:
-    """Paths of the two minutes after the first bad second, traced ones first."""
+def incident_paths(
+    store: Store, incident: Incident, names: Mapping[str, str] | None = None
+) -> IncidentPaths:
+    """Paths of the two minutes after the first bad second, traced ones first.
+
+    names  address of a switch, as traceroutes show it -> its name
+    """
     at = int(seconds_of(incident.opened_at))
     values = {
         "id": incident.incident_id, "fabric": incident.fabric, "most": _CHOSEN,
@@ -66,7 +72,10 @@ def incident_paths(store: Store, incident: Incident) -> IncidentPaths:
     bad = store.rows(_BAD, values)
     good = store.rows(_GOOD, values) if bad else []
     (count,) = store.rows(_BAD_COUNT, {"id": incident.incident_id})
-    routes = _routes(store, incident.fabric, [*bad, *good], at)
+    routes = {
+        path: [(names or {}).get(hop, hop) for hop in hops]
+        for path, hops in _routes(store, incident.fabric, [*bad, *good], at).items()
+    }
     return IncidentPaths(
         incident=marks.one(store, incident), bad=_drawn(bad, routes), good=_drawn(good, routes),
         bad_total=int(count["n"]),

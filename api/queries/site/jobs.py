@@ -9,6 +9,7 @@ from api.documents import finite
 from api.queries.database import Store
 from api.queries.filters import LISTED
 from api.queries.orders import ORDERS
+from api.queries.site.job_paths import CONTAINERS, PATHS, RECENT_S, SERIES_S, newest
 from api.queries.site.job_verdict import verdict
 from api.site_documents import JobContainer, JobIncident, JobLine, JobList, JobSeries, JobView
 from schemas.documents.incident import decode_incident
@@ -16,27 +17,10 @@ from schemas.documents.times import rfc3339_of_ms
 
 _MOST_JOBS: Final = 500
 _MOST_CONTAINERS: Final = 2000
-_RECENT_S: Final = 300
-_SERIES_S: Final = 3600
-#: The newest word on each container: of skh.placement, else of the topology document.
-_PLACED: Final = (
-    "SELECT fabric, node_id, argMax(p.node_sn, valid_from) AS host,"
-    " argMax(p.state, valid_from) AS phase, argMax(p.job, valid_from) AS work,"
-    " argMax(p.tenant, valid_from) AS owner, argMax(p.rnics, valid_from) AS ports"
-    " FROM placement AS p GROUP BY fabric, node_id"
-)
-_DRAWN: Final = (
-    "SELECT fabric, name AS node_id, host, 'ready' AS phase, job AS work, tenant AS owner,"
-    " rnics AS ports FROM topology_components FINAL WHERE kind = 'container'"
-    " AND (fabric, valid_from) IN (SELECT fabric, max(valid_from) FROM topology_components"
-    " WHERE valid_from <= now64(3) GROUP BY fabric)"
-    " AND (fabric, node_id) NOT IN (SELECT fabric, node_id FROM placement)"
-)
-_CONTAINERS: Final = f"({_PLACED} UNION ALL {_DRAWN})"
 _LIST: Final = (
     "SELECT work, fabric, groupUniqArray(10)(owner) AS owners, countIf(phase = 'ready') AS ready,"  # noqa: S608  # fixed
     " countIf(phase != 'gone') AS present, uniqExactIf(host, phase != 'gone') AS hosts"
-    f" FROM {_CONTAINERS} WHERE work != '' GROUP BY work, fabric ORDER BY work, fabric"
+    f" FROM {CONTAINERS} WHERE work != '' GROUP BY work, fabric ORDER BY work, fabric"
     " LIMIT 10000"
 )
 _ACTIVE: Final = (
@@ -44,33 +28,22 @@ _ACTIVE: Final = (
     f" WHERE state != 'resolved' AND {LISTED} GROUP BY work, fabric, severity ORDER BY severity"
 )
 _OF_JOB: Final = (
-    f"SELECT * FROM {_CONTAINERS} WHERE work = {{job:String}}"  # noqa: S608  # fixed
+    f"SELECT * FROM {CONTAINERS} WHERE work = {{job:String}}"  # noqa: S608  # fixed
     " ORDER BY phase = 'gone', fabric, node_id LIMIT {most:UInt32}"
 )
-_COUNT: Final = f"SELECT count() AS n FROM {_CONTAINERS} WHERE work = {{job:String}}"  # noqa: S608  # fixed
-_IDS: Final = f"SELECT fabric, node_id FROM {_CONTAINERS} WHERE work = {{job:String}}"  # noqa: S608  # fixed
-#: Windows that were written twice count twice: shares and medians are the same.
-_PATHS: Final = (
-    f"FROM path_windows AS w WHERE ((fabric, src_node_id) IN ({_IDS})"
-    f" OR (fabric, dst_node_id) IN ({_IDS})) AND toUnixTimestamp(window_start) % 30 = 0"
-    " AND window_start >= toDateTime({since:Int64}) AND window_start < toDateTime({until:Int64})"
-)
-_NEWEST: Final = (
-    "SELECT toUnixTimestamp(max(window_end)) AS newest, count() AS n FROM path_windows"  # noqa: S608  # fixed
-    f" WHERE ingested_at > now() - {_SERIES_S} AND (fabric, src_node_id) IN ({_IDS})"
-)
+_COUNT: Final = f"SELECT count() AS n FROM {CONTAINERS} WHERE work = {{job:String}}"  # noqa: S608  # fixed
 _SERIES: Final = (
     "SELECT toUnixTimestamp(window_start) AS at, sum(w.sent) AS all_sent,"
-    f" sum(w.lost) AS all_lost, quantile(0.5)(w.rtt_p50_us) AS p50 {_PATHS}"
+    f" sum(w.lost) AS all_lost, quantile(0.5)(w.rtt_p50_us) AS p50 {PATHS}"
     " GROUP BY at ORDER BY at"
 )
 _ENDS: Final = (
     "SELECT arrayJoin([src_node_id, dst_node_id]) AS node_id, sum(w.sent) AS all_sent,"
-    f" sum(w.lost) AS all_lost, quantile(0.5)(w.rtt_p50_us) AS p50 {_PATHS} GROUP BY node_id"
+    f" sum(w.lost) AS all_lost, quantile(0.5)(w.rtt_p50_us) AS p50 {PATHS} GROUP BY node_id"
 )
 _TOTAL: Final = (
     f"SELECT uniqExact(path_id) AS paths, sum(w.sent) AS all_sent, sum(w.lost) AS all_lost,"
-    f" quantile(0.5)(w.rtt_p50_us) AS p50 {_PATHS}"
+    f" quantile(0.5)(w.rtt_p50_us) AS p50 {PATHS}"
 )
 _INCIDENTS: Final = (
     "SELECT document FROM incidents_latest WHERE has(jobs, {job:String})"  # noqa: S608  # fixed
@@ -106,8 +79,7 @@ def job(store: Store, name: str) -> JobView | None:
     if not rows and not incidents:
         return None
     (count,) = store.rows(_COUNT, {"job": name})
-    (newest,) = store.rows(_NEWEST, {"job": name})
-    until = int(newest["newest"]) // 30 * 30 if int(newest["n"]) else None
+    until = newest(store, name)
     ends, total, series = _probed(store, name, until)
     as_of = None if until is None else rfc3339_of_ms(1000 * until)
     containers = _containers(rows, ends)
@@ -128,10 +100,10 @@ def _probed(
     """By container and in sum over the last minutes; over time in the last hour."""
     if until is None:
         return {}, {}, JobSeries([], [], [], [])
-    values = {"job": name, "since": until - _RECENT_S, "until": until}
+    values = {"job": name, "since": until - RECENT_S, "until": until}
     ends = {row["node_id"]: row for row in store.rows(_ENDS, values)}
     (total,) = store.rows(_TOTAL, values)
-    points = store.rows(_SERIES, {**values, "since": until - _SERIES_S})
+    points = store.rows(_SERIES, {**values, "since": until - SERIES_S})
     series = JobSeries(
         [int(row["at"]) for row in points],
         [int(row["all_sent"]) for row in points],

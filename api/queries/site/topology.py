@@ -10,6 +10,7 @@ from api.queries import incidents
 from api.queries.database import Store
 from api.queries.site import marks
 from api.queries.site.incident_paths import incident_paths
+from api.queries.site.switch_health import UNKNOWN, switch_health
 from api.site_documents import HostNode, RnicNode, SwitchNode, TopologyView
 from schemas.component_ids import component
 from schemas.documents.incident import Incident
@@ -26,7 +27,7 @@ _WINDOW_FABRICS: Final = (
     "SELECT DISTINCT fabric FROM path_windows WHERE ingested_at > now() - 3600 ORDER BY fabric"
 )
 _DOCUMENT: Final = (
-    "SELECT component, kind, name, pod, host, rail, tor, ends,"
+    "SELECT component, kind, name, pod, host, rail, tor, ends, addresses,"
     " toUnixTimestamp64Milli(valid_from) AS valid_ms FROM topology_components FINAL"
     " WHERE fabric = {fabric:String} AND kind != 'container'"
     " AND NOT (kind = 'link' AND arrayExists(each -> startsWith(each, 'rnic:'), ends))"
@@ -75,6 +76,7 @@ class _Fabric(NamedTuple):
     hosts: list[HostNode]
     rnics: list[tuple[str, int, int, int]]  # name, host, rail, tor
     valid_from: str | None
+    addresses: dict[str, str]  # of a switch as traceroutes show it -> its name
 
 
 def topology(store: Store, fabric: str | None, incident_id: str | None) -> TopologyView | None:
@@ -98,12 +100,27 @@ def topology(store: Store, fabric: str | None, incident_id: str | None) -> Topol
     return TopologyView(
         fabric=fabric, fabrics=fabrics, source=source, missing=missing,
         valid_from=found.valid_from, since_s=since_s, until_s=until_s,
-        switches=found.switches, links=found.links, hosts=found.hosts,
+        switches=_healthy(store, fabric, found, since_s, until_s), links=found.links,
+        hosts=found.hosts,
         rnics=[RnicNode(*each, *health.get(each[0], (0, 0, None))) for each in found.rnics],
         incidents=marks.active(store, fabric, shown),
         uncovered=list(uncovered[0]["uncovered_names"]) if uncovered else [],
-        paths=incident_paths(store, shown) if shown and shown.fabric == fabric else None,
+        paths=incident_paths(store, shown, found.addresses)
+        if shown and shown.fabric == fabric else None,
     )  # fmt: skip
+
+
+def _healthy(
+    store: Store, fabric: str, found: _Fabric, since: int | None, until: int | None
+) -> list[SwitchNode]:
+    """The switches with the probes over them."""
+    if since is None or until is None:
+        return found.switches
+    health = switch_health(store, fabric, since, until, found.addresses)
+    return [
+        SwitchNode(each.component, each.name, each.pod, *health.get(each.name, UNKNOWN))
+        for each in found.switches
+    ]
 
 
 def _of_document(store: Store, fabric: str) -> _Fabric:
@@ -133,6 +150,7 @@ def _of_document(store: Store, fabric: str) -> _Fabric:
              at.get(component("tor", row["tor"]), -1)) for row in rnics
         ],
         rfc3339_of_ms(int(rows[0]["valid_ms"])) if rows else None,
+        {address: row["name"] for row in switches for address in row["addresses"]},
     )  # fmt: skip
 
 
@@ -151,7 +169,7 @@ def _of_windows(store: Store, fabric: str) -> _Fabric:
         switches, sorted((a, b) for a, b in links if a != b),
         [HostNode(name, pod) for pod, name in hosts],
         [(row["rnic"], host_at[row["host"]], 0, at.get(row["tor"], -1)) for row in rows],
-        None,
+        None, {},
     )  # fmt: skip
 
 

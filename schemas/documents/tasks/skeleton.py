@@ -1,4 +1,5 @@
-"""The traffic skeleton of a job, as ``skeletonhunter skeleton --json`` prints it.
+"""The traffic skeleton of a job: ``skh.skeletons``, and what ``skeletonhunter skeleton --json``
+prints.
 
 It says which pairs of rnics may carry traffic of the job, a superset of those that do, and in which
 position of the job each rnic is. It must not be used where ``declined`` gives a reason.
@@ -7,6 +8,9 @@ position of the job each rnic is. It must not be used where ``declined`` gives a
 from __future__ import annotations
 
 import msgspec
+
+from schemas.documents.decoding import decode
+from schemas.documents.times import seconds_of
 
 
 class Position(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +42,8 @@ class Skeleton(msgspec.Struct, frozen=True, kw_only=True):
     later_s     how much later than the first each group of hosts bursts [s]
     confidence, fidelity  0..1
     targets     mean number of other rnics that an rnic may exchange traffic with
-    pairs       [real_ip, real_ip], either direction
+    pairs       [real_ip, real_ip], either direction; on the topic left out where they are too many
+                for a message
     """
 
     fabric: str
@@ -57,6 +62,25 @@ class Skeleton(msgspec.Struct, frozen=True, kw_only=True):
     targets: float
     rnics: list[Position]
     pairs: list[tuple[str, str]]
+
+    def __post_init__(self) -> None:
+        seconds_of(self.start)
+        seconds_of(self.end)
+
+    @property
+    def key(self) -> str:
+        """Key of its message on the topic."""
+        return key(self.fabric, self.job)
+
+
+def key(fabric: str, job: str) -> str:
+    """Key on the topic of a job's skeleton."""
+    return f"{fabric} {job}"
+
+
+def parse(raw: bytes) -> Skeleton:
+    """Decode one document; raises DocumentError (a ValueError) of one line."""
+    return decode(raw, Skeleton)
 
 
 def encode(document: Skeleton) -> bytes:

@@ -36,6 +36,7 @@ from skeletonhunter.naming import naming
 from skeletonhunter.services.controller.anomaly_feed import AnomalyFeed
 from streams.admission.admission import Admission
 from streams.errors import LostLeadership, StreamsError
+from streams.kafka import admin
 from streams.kafka.leadership import Leadership
 from streams.kafka.messages import OutMessage
 from streams.kafka.producer import KafkaProducer
@@ -116,6 +117,7 @@ class ControllerService:
         self._feed = OperatorFeed(kafka, more=_MORE)
         self._throughput = None if admission is None else ThroughputFeed(kafka, admission)
         self._producer: KafkaProducer | None = None
+        self._skeletons_stored = False
         state = ControllerState(options.lists, interval_s=options.interval_s, dscp=options.dscp)
         self.site = Site(self._send, options.now_ms, state=state)
         self.desk = RequestDesk(self.site)
@@ -202,6 +204,7 @@ class ControllerService:
                 self.desk.unread = f"no {missing}; `skeletonhunter topics --create` makes it"
         if self.desk.unread:
             _log.warning("no requests to agents: %s", self.desk.unread)
+        await self._find_topic_of_skeletons()
         self.restored.set()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow())
@@ -230,6 +233,7 @@ class ControllerService:
             self.desk.expire()
             for line in site.advice.audit(site.blacklist()).lines():
                 _log.warning("%s", line)
+            await self._store_skeletons()
             try:
                 await site.flush()
                 if time.monotonic() > forget_s:
@@ -239,6 +243,28 @@ class ControllerService:
                 _log.error("documents are not stored: %s", why)
             except StreamsError as why:
                 _log.error("%s", why)
+
+    async def _find_topic_of_skeletons(self) -> None:
+        name = topics.SKELETONS.name
+        try:
+            known = await asyncio.to_thread(admin.state, self._kafka)
+        except StreamsError as why:
+            _log.warning("skeletons are not stored: whether there is a %s: %s", name, why)
+            return
+        self._skeletons_stored = any(each.partitions for each in known if each.topic.name == name)
+        if not self._skeletons_stored:
+            _log.warning(
+                "skeletons are not stored: no %s; `skeletonhunter topics --create` makes it", name
+            )
+
+    async def _store_skeletons(self) -> None:
+        """Publish what was inferred. What cannot be stored is tried again, and nothing waits."""
+        if not self._skeletons_stored:
+            return
+        try:
+            await self.site.skeletons.flush()
+        except (StreamsError, ConnectionError) as why:
+            _log.error("skeletons are not stored: %s", why)
 
     async def _stand_down(self, leadership: Leadership) -> None:
         """End when another controller may lead: what it publishes must not be overwritten."""

@@ -15,18 +15,21 @@ from builders.api_service import Put, served
 from builders.monitoring.path_windows import window
 from builders.monitoring.small_site import (
     SITE,
+    SKELETON,
     beat,
     put_heartbeats,
     put_placement,
     put_route,
+    put_skeleton,
     put_topology,
 )
 from builders.schemas.incidents import INCIDENT, NIC, RESOLVED
 from builders.streams.sink_messages import COVERAGE
 
 from schemas.documents.coverage import encode as encode_coverage
+from schemas.documents.tasks.skeleton import Position
 from schemas.documents.times import seconds_of
-from schemas.documents.topology import Host, Rnic, Switch, Topology
+from schemas.documents.topology import Endpoint, Host, Rnic, Switch, Topology
 from schemas.metrics import Sample, sink, stream
 from store.client import Store
 from streams.sink import rows as sink_rows
@@ -80,8 +83,9 @@ def site(store: Store, put: Put, put_windows: PutWindows) -> None:
     now = int(time.time()) // 30 * 30
     put_topology(store)
     put(TOR)
-    put_placement(store, "c1", "h1")
-    put_placement(store, "c2", "h2")
+    put_placement(store, "c1", "h1", endpoints=[Endpoint("172.16.0.1", "10.0.0.1")])
+    put_placement(store, "c2", "h2", endpoints=[Endpoint("172.16.0.2", "10.0.1.2")])
+    put_skeleton(store)
     put_heartbeats(store, beat("h1", time.time()), beat("h2", time.time() - 60))
     store.insert("coverage", sink_rows.coverage(encode_coverage(COVERAGE)))
     store.execute("INSERT INTO dead_letters (topic, offset, reason) VALUES ('skh.pings', 1, 'bad')")
@@ -274,6 +278,59 @@ def test_a_job_is_found_and_says_whether_it_is_the_network(opened: Open, put: Pu
     assert page.locator("#rows tr").count() == 2
     put(msgspec.structs.replace(RESOLVED, component="tor:t1", jobs=["llm"]))
     page.get_by_text("Unknown: no incident names a culprit, but probes were lost").wait_for()
+
+
+@pytest.mark.usefixtures("site")
+def test_the_skeleton_of_a_job_is_drawn_and_said(opened: Open) -> None:
+    page = opened("/jobs/llm")
+    page.get_by_text("2 pipeline stages, 2 DP groups of 1 rnics each").wait_for()
+    page.get_by_text("Probed: 1 of its 1 pair.").wait_for()
+    page.get_by_text("1 pair lost 0.1 % or more; worst 10.0.0.1 and 10.0.1.2: 10 %.").wait_for()
+    pixels = page.evaluate("""() => {
+      const canvas = document.getElementById("graph");
+      const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+      return data.some((value) => value);
+    }""")
+    assert pixels
+    page.get_by_text("The same as tables").click()
+    page.locator("#groups tr", has_text="DP group 0").wait_for()
+    row = page.locator("#pairs tr").inner_text()
+    assert "10.0.0.1" in row
+    assert "! 10 %" in row
+    page.get_by_label("Color by").select_option("rtt")
+    page.locator("#skeleton-legend", has_text="1.5 times the median").wait_for()
+
+
+@pytest.mark.usefixtures("site")
+def test_arrow_keys_move_between_the_rnics_of_a_skeleton(opened: Open) -> None:
+    page = opened("/jobs/llm")
+    page.locator("#skeleton-text", has_text="DP group").wait_for()
+    page.get_by_role("application", name="Skeleton").focus()
+    said = page.locator("#rnic")
+    page.keyboard.press("ArrowRight")
+    said.get_by_text("10.0.0.1 of h1, container c1: stage 0, DP group 0. 10 % of 180").wait_for()
+    page.keyboard.press("ArrowRight")
+    said.get_by_text("10.0.1.2 of h2, container c2: stage 1, DP group 1.").wait_for()
+
+
+def test_a_job_of_1024_rnics_is_drawn_and_wider_than_a_phone_only_inside_its_frame(
+    opened: Open, store: Store
+) -> None:
+    names = [(f"h{n // 8}", f"10.{n // 128}.{n % 128}.1") for n in range(1024)]
+    rnics = [
+        Position(node_sn=host, real_ip=name, cluster=n // 64, stage=n // 128)
+        for n, (host, name) in enumerate(names)
+    ]
+    put_placement(store, "c1", "h0", job="big", endpoints=[Endpoint(n, n) for _, n in names])
+    put_skeleton(store, msgspec.structs.replace(
+        SKELETON, job="big", rnics=rnics, dp=64, tp_pp=16, stages=8, pairs=[],
+    ))  # fmt: skip
+    page = opened("/jobs/big", 390)
+    page.get_by_text("8 pipeline stages, 16 DP groups of 64 rnics each").wait_for()
+    frame = page.locator("#graph-frame")
+    assert frame.evaluate("node => node.scrollWidth > node.clientWidth")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("performance.getEntriesByName('skeleton-draw')[0].duration") < 1000
 
 
 @pytest.mark.usefixtures("site")

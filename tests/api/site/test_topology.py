@@ -15,6 +15,7 @@ from builders.monitoring.small_site import SITE, put_placement, put_route, put_t
 from builders.schemas.incidents import CHILD, INCIDENT, RESOLVED
 
 from schemas.documents.times import seconds_of
+from schemas.documents.topology import Switch
 from store.client import Store
 
 PutWindows = Callable[..., None]
@@ -32,7 +33,7 @@ def test_the_newest_document_that_holds_is_drawn(client: httpx.Client, store: St
     put_topology(store)
     put_topology(store, msgspec.structs.replace(SITE, links=[]), int(time.time()) + 3600)
     found = asked(client)
-    names = [name for _, name, _ in found["switches"]]
+    names = [each[1] for each in found["switches"]]
     assert sorted(names) == ["a1", "a2", "s1", "t1", "t2"]
     assert len(found["links"]) == 4
     assert found["hosts"] == [["h1", "p1"], ["h2", "p2"]]
@@ -107,6 +108,67 @@ def test_the_paths_of_an_incident_cross_what_a_traceroute_of_their_five_tuple_sh
     (other,) = paths["good"]
     assert (other["hops"], other["traced"]) == (["t1", "t2"], False)
     assert paths["bad_total"] == 1
+
+
+ENDS = {"src_ip": "10.0.0.1", "dst_ip": "10.0.1.2", "dst_port": 4791}
+
+
+def over(client: httpx.Client) -> dict[str, list[Any]]:
+    """Switch -> probes over it, lost ones, round trip."""
+    return {each[1]: each[3:] for each in asked(client)["switches"]}
+
+
+def test_a_switch_has_the_losses_of_the_paths_whose_routes_cross_it(
+    client: httpx.Client, store: Store, put_windows: PutWindows
+) -> None:
+    now = int(time.time()) // 30 * 30
+    put_topology(store, msgspec.structs.replace(
+        SITE, switches=[*SITE.switches, Switch("s2", "dsw")],
+        links=[*SITE.links, ("a1", "s2"), ("a2", "s2")],
+    ))  # fmt: skip
+    first = window(now - 30, 1, lost=6, src_port=50001, rtt_p50_us=12.0, **ENDS)
+    second = window(now - 30, 2, src_port=50002, **ENDS)
+    untraced = window(now - 30, 3, src_port=50003, **ENDS)
+    put_windows(first, second, untraced)
+    put_route(store, first, now - 100)
+    put_route(store, second, now - 100, '["t1", "a1", null, "a2", "t2"]')
+    put_route(store, second, now - 90, '["t1", "a1", "s2", "a2", "t2"]')
+    assert over(client) == {
+        "t1": [90, 6, 10.0], "t2": [90, 6, 10.0], "a1": [60, 6, 11.0], "a2": [60, 6, 11.0],
+        "s1": [30, 6, 12.0], "s2": [30, 0, 10.0],
+    }  # fmt: skip
+
+
+def test_hops_that_are_addresses_are_the_switches_that_have_them(
+    client: httpx.Client, store: Store, put: Put, put_windows: PutWindows
+) -> None:
+    now = int(time.time()) // 30 * 30
+    put_topology(store, msgspec.structs.replace(
+        SITE, switches=[*SITE.switches[:4], Switch("s1", "dsw", "", ["10.9.9.1", "10.9.9.2"])],
+    ))  # fmt: skip
+    paths = [window(now - 30, n, lost=1, src_port=50000 + n, **ENDS) for n in (1, 2)]
+    put_windows(*paths)
+    for n, path in enumerate(paths, 1):
+        put_route(store, path, now - 100, f'["t1", "a1", "10.9.9.{n}", "a2", "t2"]')
+    assert over(client)["s1"][:2] == [60, 2]
+
+
+def test_losses_that_an_rnic_explains_are_not_those_of_switches(
+    client: httpx.Client, store: Store, put_windows: PutWindows
+) -> None:
+    now = int(time.time()) // 30 * 30
+    put_topology(store)
+    for n in range(4):  # four rnics below t1, of which one is dead
+        address = f"10.0.0.{n}"
+        path = window(
+            now - 30, n, lost=30 * (n == 3), src_real_ip=address, src_port=50000 + n,
+            **ENDS | {"src_ip": address, "dst_ip": f"10.0.1.{n}"}, dst_real_ip=f"10.0.1.{n}",
+            dst_asw="", src_asw="t1",
+        )  # fmt: skip
+        put_windows(path)
+        put_route(store, path, now - 100)
+    assert over(client)["s1"][:2] == [90, 0]
+    assert over(client)["t1"][:2] == [90, 0]
 
 
 def test_an_unknown_incident_is_a_404(client: httpx.Client) -> None:

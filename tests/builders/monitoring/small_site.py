@@ -10,9 +10,10 @@ import pyarrow as pa
 from schemas import identity
 from schemas.documents.heartbeat import Heartbeat, RnicCounts
 from schemas.documents.placement import Placement
+from schemas.documents.tasks.skeleton import Position, Skeleton
 from schemas.documents.topology import Container, Endpoint, Host, Rnic, Switch, Topology
 from store.client import Store
-from streams.sink import site_rows
+from streams.sink import job_rows, site_rows
 
 SITE: Final = Topology(
     fabric="f1",
@@ -22,6 +23,15 @@ SITE: Final = Topology(
               Switch("a1", "psw", "p1"), Switch("a2", "psw", "p2"), Switch("s1", "dsw")],
     links=[("t1", "a1"), ("t2", "a2"), ("a1", "s1"), ("a2", "s1")],
     containers=[Container("c1", "h1", "llm", "blue", [Endpoint("172.16.0.1", "10.0.0.1")])],
+)  # fmt: skip
+#: Two rnics, one behind the other in a pipeline.
+SKELETON: Final = Skeleton(
+    fabric="f1", job="llm", declined=None, start="2026-01-31T11:00:00Z",
+    end="2026-01-31T11:04:00Z", period_s=20, dp=1, tp_pp=2, stages=2, unresolved=0,
+    later_s=[0.0, 1.5], confidence=0.9, fidelity=0.95, targets=1.0,
+    rnics=[Position(node_sn="h1", real_ip="10.0.0.1", cluster=0, stage=0),
+           Position(node_sn="h2", real_ip="10.0.1.2", cluster=1, stage=1)],
+    pairs=[("10.0.0.1", "10.0.1.2")],
 )  # fmt: skip
 ROUTE: Final = '["t1", "a1", "s1", "a2", "t2"]'
 
@@ -54,6 +64,11 @@ def put_placement(store: Store, node_id: str, node_sn: str, **fields: Any) -> No
     store.insert("placement", site_rows.placement(encoded(Placement(**document))))
 
 
+def put_skeleton(store: Store, skeleton: Skeleton = SKELETON) -> None:
+    """Stores what was inferred about a job."""
+    store.insert("job_skeletons", job_rows.skeleton(encoded(skeleton)))
+
+
 def encoded(document: Any) -> bytes:
     """A document as JSON."""
     return msgspec.json.encode(document)
@@ -72,6 +87,8 @@ def put_route(store: Store, window: dict[str, Any], time_s: int, route: str = RO
     }
     path_id = identity.path_ids(pa.RecordBatch.from_pydict({**traced, **ports}))
     store.insert("pings", pa.table({
-        "path_id": pa.array(path_id), "task_type": ["TRACEROUTE"], "route": [route],
+        **traced,
+        **{name: column.cast(pa.uint16()) for name, column in ports.items()},
+        "path_id": pa.array(path_id), "route": [route], "dial": ["success"],
         "ping_time": pa.array([time_s * 1_000_000_000], pa.timestamp("ns", "UTC")),
     }))  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -10,8 +11,12 @@ import pytest
 from builders.controller.clusters import two_tiers
 from builders.controller.controller_service import T0_MS, Service, token_of
 from builders.controller.task_events import box
+from builders.monitoring.small_site import SKELETON
 
 from controller.service.learning import learn_next
+from controller.service.messages import of_forgotten_skeletons, of_skeleton
+from schemas import topics
+from schemas.documents.tasks import skeleton
 from testbed.training.cases import training, without_collectives
 
 pytestmark = pytest.mark.anyio
@@ -50,6 +55,25 @@ async def trained(kind: str) -> tuple[Service, dict[str, Any]]:
     assert answer.status_code == 200
     (status,) = answer.json()["fabrics"]
     return service, status
+
+
+async def test_what_was_inferred_is_published_and_a_job_that_is_forgotten_deletes_it() -> None:
+    service, status = await trained("training")
+    await service.site.skeletons.flush()
+    place = topics.SKELETONS.name, "f1 job-a"
+    found = skeleton.parse(service.topics.held[place])
+    assert json.loads(skeleton.encode(found)) == status["inferred"]
+    service.site.skeletons.add(of_forgotten_skeletons(["job-a"], ["f1", "f2"]))
+    await service.site.skeletons.flush()
+    assert place not in service.topics.held
+
+
+async def test_a_skeleton_that_no_message_holds_is_published_without_its_pairs() -> None:
+    whole = len(skeleton.encode(SKELETON))
+    (message,) = of_skeleton(SKELETON, most_bytes=whole - 1)
+    assert message.value is not None
+    assert skeleton.parse(message.value) == msgspec.structs.replace(SKELETON, pairs=[])
+    assert [*of_skeleton(SKELETON, most_bytes=whole // 2)] == []
 
 
 async def test_the_answer_has_confidence_groups_and_pairs_and_the_lists_use_them() -> None:

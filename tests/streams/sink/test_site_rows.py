@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from builders.monitoring.small_site import SITE, beat, encoded
+from builders.monitoring.small_site import SITE, SKELETON, beat, encoded
 from builders.streams.sink_messages import message
 
 from schemas.documents import heartbeat
 from schemas.documents.placement import Placement
+from schemas.documents.tasks.job import Job, Size, Submission
 from schemas.documents.topology import Endpoint
 from streams.sink.batch import Batcher, Message
 
@@ -47,6 +48,33 @@ def test_a_placement_becomes_a_row_and_a_tombstone_none() -> None:
     batcher.add(message("skh.placement", b"", offset=1), 0.0)
     (row,) = batcher.collect().tables["placement"].to_pylist()
     assert (row["node_id"], row["job"], row["rnics"]) == ("c1", "llm", ["10.0.0.1"])
+
+
+def test_a_job_becomes_a_row_with_what_its_sources_said() -> None:
+    known = Job(
+        job="llm", submitted=Submission(source="slurm", valid_from="2026-01-31T11:00:00Z",
+                                        fabric="f1", tenant="blue"),
+        size=Size(source="rest", valid_from="2026-01-31T11:00:00Z", containers=8),
+    )  # fmt: skip
+    batcher = Batcher()
+    batcher.add(message("skh.jobs", encoded(known))._replace(time_ms=1_700_000_000_123), 0.0)
+    batcher.add(message("skh.jobs", b"", offset=1), 0.0)
+    (row,) = batcher.collect().tables["jobs"].to_pylist()
+    assert (row["job"], row["fabric"], row["tenant"], row["containers"]) == ("llm", "f1", "blue", 8)
+    assert (row["submitted_by"], row["ended"], row["skeleton"]) == ("slurm", None, True)
+    assert row["updated"].timestamp() == 1_700_000_000.123
+
+
+def test_a_skeleton_becomes_a_row_whose_lists_belong_together() -> None:
+    batcher = Batcher()
+    batcher.add(message("skh.skeletons", encoded(SKELETON)), 0.0)
+    batcher.add(message("skh.skeletons", b"", offset=1), 0.0)
+    (row,) = batcher.collect().tables["job_skeletons"].to_pylist()
+    assert row["rnics"] == ["10.0.0.1", "10.0.1.2"]
+    assert (row["hosts"], row["clusters"], row["stage_of"]) == (["h1", "h2"], [0, 1], [0, 1])
+    assert row["experts"] == [-1, -1], "none was seen"
+    assert (row["pairs_a"], row["pairs_b"]) == (["10.0.0.1"], ["10.0.1.2"])
+    assert row["declined"] == ""
 
 
 def test_a_heartbeat_becomes_a_row_that_says_how_late_it_came() -> None:

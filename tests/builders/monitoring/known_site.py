@@ -1,0 +1,80 @@
+"""Of the store whose content is known: what there is, who runs where, what people did."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from builders.monitoring.small_site import (
+    SITE,
+    SKELETON,
+    beat,
+    encoded,
+    put_heartbeats,
+    put_placement,
+    put_skeleton,
+    put_topology,
+)
+from schemas.documents.tasks.claims import Statement
+from schemas.documents.tasks.job import Job, Size, Submission
+from schemas.documents.topology import Host, Switch
+from store.client import Store
+from streams.sink import job_rows
+
+JOB: Final = "llm-70b"
+_NOON: Final = int(datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp())
+_DAY_S: Final = 24 * 3600
+
+
+def known_site(store: Store) -> None:
+    """Two topology documents, two agents of which one is silent, two jobs of which one has ended,
+    two inferences, and three actions on the first incident."""
+    _topology(store)
+    put_heartbeats(store, beat("h1", _NOON + 359))
+    put_heartbeats(
+        store,
+        beat("h2", _NOON + 300, version="1.1", cpu_steal=0.5, scheduling_delay_us=900.0),
+    )
+    _jobs(store)
+    for at_s, kind, actor, assignee, verdict in (
+        (60, "acknowledge", "ana", "", ""), (90, "assign", "ana", "bob", ""),
+        (900, "feedback", "bob", "", "right"),
+    ):  # fmt: skip
+        store.execute(
+            "INSERT INTO incident_actions (incident_id, key, kind, actor, assignee, verdict, at)"
+            f" VALUES ('AAAA', '{kind}', '{kind}', '{actor}', '{assignee}', '{verdict}',"
+            f" toDateTime64({_NOON + at_s}.0, 6) - toIntervalMillisecond(500))"
+        )
+
+
+def _topology(store: Store) -> None:
+    old = msgspec.structs.replace(
+        SITE, switches=[*SITE.switches[:4], Switch("s9", "dsw")], links=SITE.links[:2]
+    )
+    put_topology(store, old, _NOON - _NOON % _DAY_S - _DAY_S)
+    new = msgspec.structs.replace(SITE, hosts=[*SITE.hosts, Host("h3", [], "p2")])
+    put_topology(store, new, _NOON - _NOON % _DAY_S)
+
+
+def _jobs(store: Store) -> None:
+    began = {"source": "slurm", "valid_from": "2026-01-31T11:00:00Z"}
+    for job in (
+        Job(job=JOB, submitted=Submission(**began, fabric="f1", tenant="blue"),
+            size=Size(**began, containers=2)),
+        Job(job="bert", submitted=Submission(**began, fabric="f1", tenant="red"),
+            ended=Statement(source="slurm", valid_from="2026-01-31T11:30:00Z")),
+    ):  # fmt: skip
+        store.insert("jobs", job_rows.job(encoded(job), 1000 * _NOON))
+    for node_id, node_sn, state, time in (
+        ("c1", "h1", "starting", "11:00:00"), ("c1", "h1", "ready", "11:01:30"),
+        ("c2", "h2", "starting", "11:00:00"),
+    ):  # fmt: skip
+        put_placement(
+            store, node_id, node_sn, job=JOB, state=state, valid_from=f"2026-01-31T{time}Z"
+        )
+    put_skeleton(store, msgspec.structs.replace(
+        SKELETON, job=JOB, declined="no rhythm", end="2026-01-31T11:02:00Z"
+    ))  # fmt: skip
+    put_skeleton(store, msgspec.structs.replace(SKELETON, job=JOB))
