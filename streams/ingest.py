@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any, Final
 
 import faust
@@ -208,10 +208,9 @@ def attach(
     stage = Ingest(merger, timing, progress=progress, admission=admission)
 
     @app.agent(inbox, name="streams.ingest")
-    async def ingest(stream: Any) -> AsyncIterator[None]:
+    async def ingest(stream: Any) -> None:  # no generator: Faust logs each value of one
         async for event in stream.noack().events():
             await stage.consume(event)
-            yield None
 
     @app.task  # type: ignore[untyped-decorator]  # Faust ships no types
     async def flush() -> None:
