@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -151,10 +150,9 @@ def attach(
     stage = Heartbeats(merger, progress=progress, admission=admission)
 
     @app.agent(inbox, name="streams.heartbeats")
-    async def heartbeats(stream: Any) -> AsyncIterator[None]:
+    async def heartbeats(stream: Any) -> None:  # no generator: Faust logs each value of one
         async for event in stream.noack().events():
             await stage.consume(event)
-            yield None
 
     @app.task  # type: ignore[untyped-decorator]  # Faust ships no types
     async def flush() -> None:

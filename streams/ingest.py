@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import faust
+import numpy as np
 
 from schemas import topics
 from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 from streams.admission.admission import Admission
+from streams.admission.replays import Replays
 from streams.kafka.messages import OutMessage
 from streams.merge.consumer_progress import ConsumerProgress
 from streams.merge.output_merger import MergeInput, OutputMerger
 from streams.merge.parameters import INGEST
 from streams.merge.pending_acks import PendingAck, acknowledge, to_message
 from streams.partition_state import PartitionState
+from streams.windowing.decoded import Decoded, decode
 from streams.windowing.partition import PartitionWorker
 from streams.windowing.record_counts import RecordCounts
 from streams.windowing.windower import SECOND
+
+_log = logging.getLogger(__name__)
 
 _LOG_APPEND_TIME: Final = 1  # of Kafka's time stamp types: the broker's clock, not the sender's
 
@@ -49,14 +56,15 @@ class Ingest:
         admission: Admission | None = None,
         make_worker: MakeWorker | None = None,
     ) -> None:
-        """make_worker  None: windowers with this timing and admission"""
+        """make_worker  None: windowers with this timing; each with this admission"""
+        self._admission = admission or Admission()
         self._merger = merger
         self._timing = timing
         self._clock_ns = clock_ns
         self._progress = progress or ConsumerProgress()
         self._make_worker = make_worker or (
             lambda partition, epoch: PartitionWorker(
-                partition, epoch, self._timing, admission=admission
+                partition, epoch, self._timing, admission=self._admission
             )
         )
         self._partitions: dict[int, PartitionState] = {}
@@ -118,10 +126,25 @@ class Ingest:
         async with self._lock:
             if self._partitions:
                 await self._progress.begin()
-            for partition, state in list(self._partitions.items()):
-                if state.inbox:
-                    self._add(partition, state, state.step())
+            ready = {p: state for p, state in self._partitions.items() if state.inbox}
+            for (partition, state), decoded in zip(ready.items(), self._decode(ready), strict=True):
+                self._add(partition, state, state.step(decoded))
             await self._merger.publish()
+
+    def _decode(self, ready: dict[int, PartitionState]) -> Sequence[Decoded | None]:
+        """The messages of each inbox; None: the partition is to decode them by itself."""
+        messages = [message for state in ready.values() for message in state.inbox]
+        where = [partition for partition, state in ready.items() for _ in state.inbox]
+        replays = {partition: state.worker.replays for partition, state in ready.items()}
+        try:
+            together = decode(self._admission, messages, where, replays)
+        except Exception:  # a defect of ours: each partition finds out whether it is affected
+            _log.exception("%s: messages could not be decoded together", topics.PINGS.name)
+            for state in ready.values():
+                state.worker.replays = Replays()  # the attempt has been recorded there
+            return [None] * len(ready)
+        ends = np.cumsum([0, *(len(state.inbox) for state in ready.values())]).tolist()
+        return [together.of(first, end) for first, end in pairwise(ends)]
 
     async def tick(self) -> None:
         """Once a second: close the panes of silent partitions by wall clock.
@@ -208,10 +231,9 @@ def attach(
     stage = Ingest(merger, timing, progress=progress, admission=admission)
 
     @app.agent(inbox, name="streams.ingest")
-    async def ingest(stream: Any) -> AsyncIterator[None]:
+    async def ingest(stream: Any) -> None:  # no generator: Faust logs each value of one
         async for event in stream.noack().events():
             await stage.consume(event)
-            yield None
 
     @app.task  # type: ignore[untyped-decorator]  # Faust ships no types
     async def flush() -> None:

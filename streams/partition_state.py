@@ -11,6 +11,7 @@ from schemas import topics
 from streams import dead_letters
 from streams.kafka.messages import InMessage, OutMessage
 from streams.merge.pending_acks import PendingAck
+from streams.windowing.decoded import Decoded
 from streams.windowing.partition import PartitionWorker
 from streams.windowing.record_counts import RecordCounts
 
@@ -51,11 +52,14 @@ class PartitionState:
         counts = self.counts
         return replace(counts, records=counts.records - counts.held, held=0)
 
-    def step(self) -> list[OutMessage]:
-        """Window the messages of the inbox; one that windowing fails on becomes a dead letter."""
+    def step(self, decoded: Decoded | None = None) -> list[OutMessage]:
+        """Window the messages of the inbox; one that windowing fails on becomes a dead letter.
+
+        decoded  the same messages, where they have been decoded
+        """
         messages, self.inbox, self.inbox_bytes = self.inbox, [], 0
         try:
-            return self.worker.step(messages)
+            return self.worker.step(messages, decoded)
         except Exception:  # a defect of ours: it must cost a message, not all partitions for ever
             _log.exception(
                 "%s: windowing of partition %d failed between offsets %d and %d; it starts anew",

@@ -18,6 +18,9 @@ import pyarrow as pa
 from schemas import topics
 from schemas.limits import LIMITS, Limits
 from schemas.wire import codecs, rejects
+from schemas.wire.arrow.alike import join
+from schemas.wire.arrow.layouts import Group, Layouts
+from schemas.wire.arrow.stream import LAYOUTS
 from schemas.wire.cardinality import beyond_limits
 from schemas.wire.decoded import CodecError, Parsed, one_line
 from schemas.wire.ping_columns import concat, no_rows, row_as_json
@@ -109,18 +112,32 @@ class _Found:
 
 
 def decode_all(
-    messages: Sequence[tuple[bytes, str]], limits: Limits = LIMITS, *, check: Check = codecs.check
+    messages: Sequence[tuple[bytes, str]],
+    limits: Limits = LIMITS,
+    *,
+    check: Check = codecs.check,
+    layouts: Layouts | None = LAYOUTS,
 ) -> Joined:
     """Read messages, each (payload, content-type); no content of a message raises.
 
     check  rows of several messages of one schema -> the rows in the record's types, and the bad
            ones; an error that it raises becomes the error of the message that causes it
+    layouts  known layouts of Arrow streams, which are read together; None: each stream is opened by
+           itself, which takes longer and gives the same
     """
     found = _Found()
+    done: set[int] = set()
+    if layouts is not None:
+        arrow = [(i, raw) for i, (raw, kind) in enumerate(messages) if kind == topics.ARROW]
+        for group in layouts.groups(arrow, limits):
+            for part in group.parts(_TOGETHER_BYTES):
+                done.update(_check_alike(part, found, limits, check))
     same_schema: list[tuple[int, Parsed]] = []  # Arrow batches, not yet checked
     group_bytes = 0
 
     for index, (raw, content_type) in enumerate(messages):
+        if index in done:
+            continue
         try:
             parsed = codecs.parse(raw, content_type, limits)
         except CodecError as why:
@@ -148,20 +165,49 @@ def decode_all(
 
 
 def _joined(found: _Found) -> Joined:
-    bad = [each for part in found.parts for each in part.rejects]
-    parts = [part for part in found.parts if part.batch.num_rows]
+    bad = sorted((each for part in found.parts for each in part.rejects), key=lambda each: each[0])
+    parts = sorted(
+        (part for part in found.parts if part.batch.num_rows), key=lambda part: int(part.message[0])
+    )
     errors = sorted(found.errors, key=lambda error: error[0])
     if not parts:
         return Joined(no_rows(), np.empty(0, np.int64), np.empty(0, np.int64), bad, errors)
     batch = concat([part.batch for part in parts])
     message = np.concatenate([part.message for part in parts])
-    return Joined(batch, message, np.concatenate([part.row for part in parts]), bad, errors)
+    row = np.concatenate([part.row for part in parts])
+    if (message[1:] < message[:-1]).any():  # messages of several layouts in turn
+        order = np.argsort(message, kind="stable")
+        batch, message, row = batch.take(pa.array(order)), message[order], row[order]
+    return Joined(batch, message, row, bad, errors)
+
+
+def _check_alike(alike: Group, found: _Found, limits: Limits, check: Check) -> list[int]:
+    """Read and check messages together; when that fails, halve them until one is left.
+
+    Returns the indices of those that were read; the others are to be read by themselves.
+    """
+    count = len(alike.indices)
+    try:
+        parsed, rows = Parsed(join(alike)), alike.numbers.rows
+        part = _check_together(parsed, alike.indices, rows, [None] * count, limits, check)
+    except Exception:  # of any type: reading a message by itself says what is wrong with it
+        if count == 1:
+            return []
+    else:
+        found.parts.append(part)
+        return alike.indices
+    halves = slice(count // 2), slice(count // 2, None)
+    return [i for half in halves for i in _check_alike(alike.part(half), found, limits, check)]
 
 
 def _check(group: list[tuple[int, Parsed]], found: _Found, limits: Limits, check: Check) -> None:
     """Check messages of one schema together; when that fails, halve them until one is left."""
     try:
-        found.parts.append(_check_together(group, limits, check))
+        batches = [each.batch for _, each in group]
+        whole = group[0][1] if len(group) == 1 else Parsed(concat(batches))
+        indices, own = [index for index, _ in group], [each for _, each in group]
+        rows = np.array([batch.num_rows for batch in batches])
+        found.parts.append(_check_together(whole, indices, rows, own, limits, check))
         return
     except Exception as why:  # of any type: the other messages are still to be checked
         if len(group) == 1:
@@ -179,38 +225,44 @@ def _unexpected(why: Exception) -> CodecError:
     return error
 
 
-def _check_together(group: list[tuple[int, Parsed]], limits: Limits, check: Check) -> _Part:
-    parsed = group[0][1]
-    if len(group) > 1:
-        parsed = Parsed(concat([each.batch for _, each in group]))
-    size = np.array([each.batch.num_rows for _, each in group])
+def _check_together(
+    parsed: Parsed, indices: list[int], size: I64, own: Sequence[Parsed | None], limits: Limits,
+    check: Check,
+) -> _Part:  # fmt: skip
+    """parsed: rows of all messages, size (messages,) of each; own: each as it was parsed, if so."""
     start = np.cumsum(size) - size
     typed, row_errors = check(parsed, limits)
     beyond_limits(typed, row_errors, start, size, limits)
     bad: list[tuple[int, Reject]] = []
-    for position, (index, each) in enumerate(group):
+    wrong = row_errors.any()
+    for position, (index, each) in enumerate(zip(indices, own, strict=True)):
+        if not wrong and (each is None or not each.rejects):
+            continue
         first = int(start[position])
         rows = np.flatnonzero(row_errors.bad[first : first + int(size[position])]) + first
-        if len(rows) or each.rejects:
+        if len(rows) or (each is not None and each.rejects):
             bad += [(index, r) for r in _rejects(parsed, each, row_errors, rows, first, limits)]
-    message = np.repeat(np.array([index for index, _ in group], np.int64), size)
+    message = np.repeat(np.array(indices, np.int64), size)
     row = np.arange(len(message)) - np.repeat(start, size)
     if parsed.origin is not None:
         row = parsed.origin
-    if row_errors.any():
+    if wrong:
         good = ~row_errors.bad
         typed, message, row = typed.filter(pa.array(good)), message[good], row[good]
     return _Part(typed, message, row, bad)
 
 
 def _rejects(
-    parsed: Parsed, own: Parsed, row_errors: RowErrors, rows: I64, first: int, limits: Limits
+    parsed: Parsed, own: Parsed | None, row_errors: RowErrors, rows: I64, first: int, limits: Limits
 ) -> list[Reject]:
     """Rejects of one message: its first bad rows in full, one reject for the others.
 
-    own    the message as it was parsed; ``rows`` of ``parsed`` are its bad rows, from ``first`` on
+    own    the message as it was parsed, if that was done by itself; ``rows`` of ``parsed`` are its
+           bad rows, from ``first`` on
     """
-    if own.rejects or own.origin is not None:  # text: both kinds of rejects, in order of lines
+    if own is not None and (
+        own.rejects or own.origin is not None
+    ):  # text: both kinds of rejects, in order of lines
         every = [*own.rejects, *(codecs.reject_of(parsed, row_errors, int(row)) for row in rows)]
         return rejects.capped(every, limits)
     shown = [

@@ -9,7 +9,7 @@ messages are the exception: the stream worker drops them; for the sink they are 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -78,12 +78,12 @@ class Admission:
         self,
         messages: Sequence[InMessage],
         partitions: Sequence[int],
-        replays: Replays | None = None,
+        replays: Mapping[int, Replays] | None = None,
     ) -> Joined:
         """``schemas.wire.batches.decode_all`` of messages of skh.pings, without what is refused.
 
         partitions  where each message lies
-        replays     of the partition: repeated messages are dropped, and counted as replayed
+        replays     of each partition: repeated messages are dropped, and counted as replayed
         A refused message is among ``errors``, a record of another sender among ``rejects``.
         """
         claims: list[Claim | None] = []
@@ -95,7 +95,7 @@ class Admission:
                 if (
                     claim is not None
                     and replays is not None
-                    and replays.repeated(
+                    and replays[partitions[index]].repeated(
                         claim, message.headers[SIGNATURE], message.time_ms * 1_000_000
                     )
                 ):

@@ -1,11 +1,15 @@
-"""Faust's Kafka transport, with fetch limits and a livelock check of our own."""
+"""Faust's Kafka transport, with fetch limits, a livelock check and a delivery of our own."""
 
 from __future__ import annotations
 
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from inspect import iscoroutine
 from typing import Any, NamedTuple
 
 import faust
 from faust.transport.drivers import aiokafka as driver
+from mode.services import WaitResults
 
 from schemas.limits import LIMITS
 from streams.kafka import header_names
@@ -58,6 +62,11 @@ def use(app: faust.App, fetch_wait_ms: int) -> None:
         def _new_consumer_thread(self) -> Any:
             return Thread(self, loop=self.loop, beacon=self.beacon)
 
+        async def wait_first(self, *waits: Any, **options: Any) -> Any:
+            if len(waits) == 2 and not options and iscoroutine(waits[0]):
+                return await deliver(*waits, super().wait_first)
+            return await super().wait_first(*waits, **options)
+
         def check_commit(self, now: float, tp: Any) -> None:
             """Record whether acknowledged messages have been uncommitted for too long.
 
@@ -80,6 +89,46 @@ def use(app: faust.App, fetch_wait_ms: int) -> None:
 
     Transport.Consumer = Consumer
     app.transport = Transport(app.conf.broker_consumer, app)
+
+
+async def deliver(
+    delivery: Coroutine[Any, Any, Any],
+    suspended: Coroutine[Any, Any, Any],
+    wait_first: Callable[..., Awaitable[Any]],
+) -> Any:
+    """Deliver a message to its queue; when that is full, as long as nothing is suspended.
+
+    wait_first  Faust's: it makes four tasks, which costs more than the delivery, so it is called
+                only when the delivery has to wait
+    """
+    try:
+        pending = delivery.send(None)
+    except StopIteration as done:
+        suspended.close()
+        return WaitResults([delivery], [done.value], False)
+    except BaseException:
+        suspended.close()
+        raise
+    return await wait_first(_finish(delivery, pending), suspended)
+
+
+async def _finish(begun: Coroutine[Any, Any, Any], pending: Any) -> Any:
+    """Run a coroutine to its end that waits for ``pending``."""
+    return await _rest(begun, pending)
+
+
+@types.coroutine
+def _rest(begun: Coroutine[Any, Any, Any], pending: Any) -> Generator[Any, Any, Any]:
+    try:
+        while True:
+            try:
+                sent = yield pending
+            except BaseException as why:  # also a cancellation: it is the coroutine's to handle
+                pending = begun.throw(why)
+            else:
+                pending = begun.send(sent)
+    except StopIteration as done:
+        return done.value
 
 
 def commit_stalled(app: faust.App) -> set[Any]:

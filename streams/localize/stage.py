@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import faust
@@ -282,10 +282,9 @@ def attach(
     )  # fmt: skip
 
     @app.agent(inbox, name="streams.localize.stage")
-    async def localize(stream: Any) -> AsyncIterator[None]:
+    async def localize(stream: Any) -> None:  # no generator: Faust logs each value of one
         async for event in stream.noack().events():
             await stage.consume(event)
-            yield None
 
     @app.task  # type: ignore[untyped-decorator]  # Faust ships no types
     async def tick() -> None:

@@ -25,6 +25,7 @@ from streams.admission.replays import Replays
 from streams.kafka.messages import InMessage, OutMessage
 from streams.windowing import records
 from streams.windowing.chunk_writer import Punctuation, Writer
+from streams.windowing.decoded import Decoded, decode
 from streams.windowing.panes import I64, Pings
 from streams.windowing.path_memory import PathMemory
 from streams.windowing.path_quota import Quota
@@ -74,7 +75,7 @@ class PartitionWorker:
         """admission  decides which messages and records are accepted; None: all of them"""
         self.partition = partition
         self._admission = admission or Admission()
-        self._replays = Replays()
+        self.replays = Replays()
         self.next_offset: int | None = None
         self._timing = timing
         self._windower = Windower(timing)
@@ -89,21 +90,30 @@ class PartitionWorker:
 
     # --- input and time -------------------------------------------------------------------------
 
-    def step(self, messages: Sequence[InMessage]) -> list[OutMessage]:
-        """Ingest messages in the order of the partition; returns what to publish, in order."""
+    def step(
+        self, messages: Sequence[InMessage], decoded: Decoded | None = None
+    ) -> list[OutMessage]:
+        """Ingest messages in the order of the partition; returns what to publish, in order.
+
+        decoded  the same messages, where they have been decoded
+        """
+        if decoded is None:
+            where = [self.partition] * len(messages)
+            decoded = decode(self._admission, messages, where, {self.partition: self.replays})
         out: list[OutMessage] = []
-        waiting: list[InMessage] = []
-        for message in messages:
+        first = 0
+        for at, message in enumerate(messages):
             self._count_gap(message.offset)
-            if waiting and (
+            if at > first and (
                 not self._windower.watermark_ns
-                or message.time_ms // 1000 != waiting[0].time_ms // 1000
+                or message.time_ms // 1000 != messages[first].time_ms // 1000
             ):
-                out += self._ingest(waiting)
-                waiting = []
-            waiting.append(message)
-        if waiting:
-            out += self._ingest(waiting)
+                out += self._ingest(messages[first:at], decoded.of(first, at))
+                first = at
+        if first == 0 and messages:
+            out += self._ingest(messages, decoded)
+        elif messages:
+            out += self._ingest(messages[first:], decoded.of(first, len(messages)))
         return out
 
     def feed(self, batch: pa.RecordBatch, offset: int, arrival_ns: int) -> list[OutMessage]:
@@ -111,8 +121,10 @@ class PartitionWorker:
         self._messages += 1
         self._count_gap(offset)
         rows = np.arange(batch.num_rows)
+        batch = records.used(batch)
         joined = Joined(batch, np.zeros(batch.num_rows, np.int64), rows, [], [])
-        return self._judge(joined, np.array([offset]), arrival_ns)
+        decoded = Decoded(joined, records.columns(batch))
+        return self._judge(decoded, np.array([offset]), arrival_ns)
 
     def tick(self, now_ns: int) -> list[OutMessage]:
         """Close by wall clock: time has passed though nothing has arrived [ns since the epoch]."""
@@ -178,9 +190,8 @@ class PartitionWorker:
             self._gaps += max(0, offset - self.next_offset)
         self.next_offset = max(offset + 1, self.next_offset or 0)
 
-    def _ingest(self, messages: list[InMessage]) -> list[OutMessage]:
-        where = [self.partition] * len(messages)
-        joined = self._admission.pings(messages, where, self._replays)
+    def _ingest(self, messages: Sequence[InMessage], decoded: Decoded) -> list[OutMessage]:
+        joined = decoded.joined
         topic, partition = topics.PINGS.name, self.partition
         offsets = np.array([message.offset for message in messages], np.int64)
         self._messages += len(messages)
@@ -203,12 +214,12 @@ class PartitionWorker:
             signed = np.array([*map(self._admission.signed, senders_of)], bool)
             senders = records.SentBy(codes[of_row], signed[of_row], self._memory.quota)
             kept = [message.offset for message in messages if topics.SPOOLED in message.headers]
-            out += self._judge(joined, offsets, arrival_ns, senders, np.array(kept, np.int64))
+            out += self._judge(decoded, offsets, arrival_ns, senders, np.array(kept, np.int64))
         return out
 
     def _judge(
         self,
-        joined: Joined,
+        decoded: Decoded,
         offsets: I64,
         arrival_ns: int,
         senders: records.SentBy | None = None,
@@ -216,13 +227,14 @@ class PartitionWorker:
     ) -> list[OutMessage]:
         """Window the rows of a batch; offsets (messages,) of the messages they came in, and
         ``spooled`` (n,) of those that their sender had kept on disk."""
-        batch = _used(joined.batch)
+        joined, memory = decoded.joined, self._memory
         found = records.split(
-            batch, offsets[joined.message], self._memory.table, self._memory.sources, senders
-        )
+            joined.batch, offsets[joined.message], memory.table, memory.sources, senders,
+            decoded.columns,
+        )  # fmt: skip
         out = [
             dead_letters.row(topics.PINGS.name, self.partition, int(offsets[index]), reject)
-            for index, reject in refused(batch, joined.message, joined.row, found.bad)
+            for index, reject in refused(joined.batch, joined.message, joined.row, found.bad)
         ]
         self._dead_lettered += len(found.bad)
         if found.routes:
@@ -305,10 +317,6 @@ class PartitionWorker:
     def sizes(self) -> dict[str, int]:
         """Entries in memory, by kind [count]."""
         return {**self._memory.sizes(), "fabrics": self._writer.fabrics}
-
-
-def _used(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return batch.select([name for name in batch.schema.names if name in records.USED])
 
 
 def _by_second(time_ns: I64) -> Iterator[I64 | slice]:

@@ -76,6 +76,43 @@ class Records:
     sender: I32 | None = None  # (pings,) code of each ping's sender
 
 
+class Columns(NamedTuple):
+    """What is counted of each record of a batch, one row a record.
+
+    traced   (rows,) whether it is a traceroute
+    ids      (rows,) path_id
+    time_ns  (rows,) when it was sent; rtt_ns (rows,): NO_RTT where nothing answered
+    sent, lost, refused  (rows,) probes
+    """
+
+    traced: Bool
+    ids: U64
+    time_ns: I64
+    rtt_ns: U32
+    sent: U32
+    lost: U32
+    refused: U32
+
+    def of(self, rows: slice) -> Columns:
+        """Those of some rows."""
+        return Columns(
+            self.traced[rows], self.ids[rows], self.time_ns[rows], self.rtt_ns[rows],
+            self.sent[rows], self.lost[rows], self.refused[rows],
+        )  # fmt: skip
+
+
+def used(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The columns that windowing reads."""
+    return batch.select([name for name in batch.schema.names if name in USED])
+
+
+def columns(batch: pa.RecordBatch) -> Columns:
+    """Columns of a batch that ``schemas.wire.codecs`` accepted."""
+    traced = pc.equal(batch.column("task_type"), _TRACEROUTE).to_numpy(zero_copy_only=False)
+    time_ns = batch.column("ping_time").to_numpy(zero_copy_only=False)
+    return Columns(traced, identity.path_ids(batch), time_ns, _rtt_ns(batch), *probes(batch))
+
+
 class SentBy(NamedTuple):
     """Who sent the rows of a batch.
 
@@ -95,15 +132,17 @@ def split(
     table: PathTable,
     sources: Sources,
     senders: SentBy | None = None,
+    read: Columns | None = None,
 ) -> Records:
     """Split a validated batch into pings and routes; new paths are added to ``table``.
 
     batch    ping records that ``schemas.wire.codecs`` accepted
     offset   (rows,) offset of the message that each row came in
     senders  of the rows; None: everything is added
+    read     the batch's columns, where they have been read
     """
-    traced = pc.equal(batch.column("task_type"), _TRACEROUTE).to_numpy(zero_copy_only=False)
-    ids = identity.path_ids(batch)
+    read = columns(batch) if read is None else read
+    traced, ids = read.traced, read.ids
     routes: list[Route] = []
     bad: list[BadRow] = []
     if traced.any():
@@ -111,17 +150,17 @@ def split(
     rows = np.flatnonzero(~traced)
     if senders is None:
         path = table.index(batch, ids, rows)
-        return Records(_pings(batch, rows, path, offset, table, sources), routes, bad)
+        return Records(_pings(read, rows, path, offset, table, sources), routes, bad)
     path = table.index(batch, ids, rows, lambda new: _admitted(batch, senders, new))
     rows, path = _without(path < 0, rows, path, _OVER_QUOTA, bad)
     if (signed := senders.signed[rows]).any():
-        second = batch.column("ping_time").to_numpy(zero_copy_only=False)[rows] // SECOND
+        second = read.time_ns[rows] // SECOND
         other = np.zeros(len(rows), bool)
         other[signed] = senders.quota.others(
             path[signed], senders.code[rows[signed]], second[signed], table.last_seen_s
         )
         rows, path = _without(other, rows, path, _OF_ANOTHER, bad)
-    pings = _pings(batch, rows, path, offset, table, sources)
+    pings = _pings(read, rows, path, offset, table, sources)
     return Records(pings, routes, bad, senders.code[rows])
 
 
@@ -140,17 +179,16 @@ def _without(mask: Bool, rows: I64, path: I32, reason: str, bad: list[BadRow]) -
 
 
 def _pings(
-    batch: pa.RecordBatch, rows: I64, path: I32, offset: I64, table: PathTable, sources: Sources
+    read: Columns, rows: I64, path: I32, offset: I64, table: PathTable, sources: Sources
 ) -> Pings:
     """rows  records to take; path (rows,) their indices in the table"""
-    sent, lost, refused = probes(batch)
     return Pings(
         path=path,
-        time_ns=batch.column("ping_time").to_numpy(zero_copy_only=False)[rows],
-        rtt_ns=_rtt_ns(batch)[rows],
-        sent=sent[rows],
-        lost=lost[rows],
-        refused=refused[rows],
+        time_ns=read.time_ns[rows],
+        rtt_ns=read.rtt_ns[rows],
+        sent=read.sent[rows],
+        lost=read.lost[rows],
+        refused=read.refused[rows],
         source=sources.of(table, path),
         offset=offset[rows],
     )

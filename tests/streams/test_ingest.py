@@ -15,6 +15,7 @@ from streams.ingest import Ingest
 from streams.kafka.messages import InMessage, OutMessage
 from streams.merge.consumer_progress import ConsumerProgress, OffsetRange
 from streams.merge.output_merger import OutputMerger
+from streams.windowing.decoded import Decoded
 from streams.windowing.partition import PartitionWorker
 
 pytestmark = pytest.mark.anyio
@@ -95,10 +96,12 @@ async def test_the_brokers_time_stamp_counts_whatever_the_workers_clock_is() -> 
 class Failing(PartitionWorker):
     """Windowing with a defect that one destination triggers."""
 
-    def step(self, messages: Sequence[InMessage]) -> list[OutMessage]:
+    def step(
+        self, messages: Sequence[InMessage], decoded: Decoded | None = None
+    ) -> list[OutMessage]:
         if any(b"10.6.6.6" in each.value for each in messages):
             raise IndexError("a defect of ours")
-        return super().step(messages)
+        return super().step(messages, decoded)
 
 
 async def test_a_message_that_windowing_fails_on_is_a_dead_letter_and_the_next_is_judged() -> None:

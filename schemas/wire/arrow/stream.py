@@ -8,10 +8,13 @@ import pyarrow as pa
 
 from schemas.limits import LIMITS, Limits
 from schemas.wire.arrow import columns, frames
+from schemas.wire.arrow.layouts import Layouts
 from schemas.wire.decoded import CodecError, Parsed, one_line
 from schemas.wire.ping_columns import KNOWN
 
 _plans: Final = columns.Plans(KNOWN)
+#: Layouts of streams of ping records.
+LAYOUTS: Final = Layouts(_plans)
 
 
 def parse_arrow(raw: bytes, limits: Limits = LIMITS, plans: columns.Plans = _plans) -> Parsed:

@@ -97,7 +97,7 @@ def test_an_agent_signs_its_own_records_and_limits_its_relays_client_to_one_cont
         if topic == BEATS:
             assert admission.heartbeat(message, 0).node_sn == "host-a"
             continue
-        joined = admission.pings([message], [0], replays)
+        joined = admission.pings([message], [0], {0: replays})
         rows += joined.batch.to_pylist()
         refused += [reject.reason for _, reject in joined.rejects]
     assert [row["src_node_id"] for row in rows if row["agent_type"] == "overlay"] == ["box-1"]

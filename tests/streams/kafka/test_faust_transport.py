@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from time import monotonic
 from typing import Any
 
+import mode
 import pyarrow as pa
 import pytest
 
 from schemas import topics
 from schemas.wire import window_chunks
 from streams.kafka.embedded_broker import EmbeddedBroker
+from streams.kafka.faust_transport import deliver
 from streams.worker import StreamConfig, StreamWorker
 
 START_S = 1_780_000_000
@@ -90,3 +93,69 @@ def test_pending_acks_are_no_livelock_and_a_missing_commit_is_one(
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(story())
+
+
+class Consumer(mode.Service):
+    """Delivers messages to a queue of one place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue: asyncio.Queue[int] = asyncio.Queue(1)
+        self.suspended = asyncio.Event()
+
+    def put(self, number: int) -> Coroutine[Any, Any, Any]:
+        return deliver(self.queue.put(number), self.suspended.wait(), self.wait_first)
+
+
+def test_a_message_is_delivered_without_a_task_when_its_queue_has_room() -> None:
+    async def story() -> None:
+        consumer, before = Consumer(), asyncio.all_tasks()
+        with pytest.raises(StopIteration) as done:
+            consumer.put(7).send(None)  # it does not wait
+        assert done.value.value.results == [None]
+        assert asyncio.all_tasks() == before
+        assert consumer.queue.get_nowait() == 7
+
+    asyncio.run(story())
+
+
+def test_a_message_waits_for_a_full_queue_and_is_delivered_once() -> None:
+    async def story() -> None:
+        consumer = Consumer()
+        await consumer.put(1)
+        waiting = asyncio.create_task(consumer.put(2))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        assert await consumer.queue.get() == 1
+        await waiting
+        assert consumer.queue.get_nowait() == 2
+        assert consumer.queue.empty()
+
+    asyncio.run(story())
+
+
+def test_a_suspension_gives_up_the_delivery_to_a_full_queue() -> None:
+    async def story() -> None:
+        consumer = Consumer()
+        await consumer.put(1)
+        waiting = asyncio.create_task(consumer.put(2))
+        await asyncio.sleep(0)
+        consumer.suspended.set()
+        await waiting
+        assert consumer.queue.get_nowait() == 1
+        await asyncio.sleep(0)
+        assert consumer.queue.empty()
+
+    asyncio.run(story())
+
+
+def test_an_error_of_a_delivery_is_raised() -> None:
+    async def failing() -> None:
+        raise ValueError("its callback fails")
+
+    async def story() -> None:
+        consumer = Consumer()
+        with pytest.raises(ValueError, match="its callback fails"):
+            await deliver(failing(), consumer.suspended.wait(), consumer.wait_first)
+
+    asyncio.run(story())
