@@ -116,7 +116,7 @@ def starved_agents(state: FabricState, at: int, hosts: HostStates) -> Decision:
 
 
 def _late_timers(state: FabricState, at: int, name: str, who: str) -> Verdict:
-    """agent_starved by the agent's own clock alone: no path is bad, and nobody else can see it."""
+    """agent_starved by the agent's own clock alone: no path is bad, and no other host sees it."""
     parameters, bound_us = state.options.detectors.silence, state.hosts.parameters.starved_delay_us
     text = (
         f"of {parameters.late_of} heartbeats of {name} in a row {parameters.late_begins} or more "
