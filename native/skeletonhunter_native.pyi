@@ -16,17 +16,12 @@ class Key:
 class Socket:
     token: int
     def request(
-        self,
-        kind: int,
-        sequence: int,
-        ip: str,
-        port: int,
-        dscp: int,
-        ttl: int,
-        stamp: bool,
-        which: int,
-        /,
-    ) -> tuple[int, int]: ...
+        self, kind: int, sequence: int, ip: str, port: int, dscp: int, ttl: int, which: int, /
+    ) -> int: ...
+    def probe(
+        self, tag: int, ip: str, port: int, dscp: int, timeout_ns: int, grid_ns: int, /
+    ) -> None: ...
+    def forget(self, tag: int, /) -> None: ...
     def close(self) -> None: ...
 
 class Answers:

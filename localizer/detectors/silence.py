@@ -5,6 +5,7 @@ no heartbeat + refused                                  -> agent_down
 no heartbeat, no probe + kernel answers TCP or ICMP     -> agent_down, unless it answers others
 no heartbeat + timeouts on all rnics, both layers       -> host_down
 heartbeat that shows starvation + timeouts              -> agent_starved
+heartbeats that show late timers for ten seconds        -> agent_starved, without any timeout
 While a heartbeat is late but not yet missing, the host's timeouts are attributed to no component.
 """
 
@@ -34,6 +35,9 @@ class SilenceParameters:
     silent_s          and after so long its agent is taken to be gone
     starved_before_s  a report of starvation covers the seconds up to so long after it,
     starved_after_s   and so long before it
+    late_of           newest heartbeats of a host that are looked at for late timers,
+    late_begins       so many of them with late timers: its agent is starved, whatever it measures
+    late_ends         until only so many of them are
     back_s            for so long after its return a host's measurements are ignored
     """
 
@@ -49,6 +53,15 @@ class SilenceParameters:
     starved_after_s: float = parameter(
         2.0, unit="s", source="chosen: make fabric-test (a starved agent)"
     )
+    late_of: int = parameter(
+        10, unit="count", source="chosen: as many seconds, longer than any pause of a busy host"
+    )
+    late_begins: int = parameter(
+        8, unit="count", source="chosen: pytest tests/localizer (late timers)"
+    )
+    late_ends: int = parameter(
+        4, unit="count", source="chosen: pytest tests/localizer (late timers)"
+    )
     back_s: int = parameter(2, unit="s", source="chosen: make fabric-test (a restarted agent)")
 
 
@@ -62,6 +75,7 @@ class HostStates:
     silent    not seen for ``silent_s``, or said goodbye
     doubtful  not seen for ``doubtful_s``
     starved   its heartbeats show that its CPU is withheld
+    late      most of its newest heartbeats show late timers
     back      silent until ``back_s`` ago: its return says nothing about the network
     short     silent within the length of a window: its windows are shorter than those before
     """
@@ -69,6 +83,7 @@ class HostStates:
     silent: Bool
     doubtful: Bool
     starved: Bool
+    late: Bool
     back: Bool
     short: Bool
 
@@ -83,7 +98,7 @@ def host_states(
 
     Heartbeats arrive ahead of the watermark, so later ones are known already: they must not make a
     host look alive that was silent then, but a report of starvation covers the second before it was
-    written. Updates ``hosts.last_silent``.
+    written. Updates ``hosts.last_silent`` and ``hosts.late``.
     """
     now, count = second + 1.0, len(hosts)
     age = _age(hosts, now)
@@ -97,6 +112,9 @@ def host_states(
     first, last = now - parameters.starved_before_s, now + parameters.starved_after_s
     for code, times in hosts.starvation.items():
         starved[code] = any(first <= t <= last for t in times)
+    _update_late(hosts, now, silent, parameters)
+    late = np.zeros(count, bool)
+    late[list(hosts.late)] = True
     for code in np.flatnonzero(silent).tolist():
         hosts.last_silent[code] = second
     back, short = np.zeros(count, bool), np.zeros(count, bool)
@@ -105,7 +123,7 @@ def host_states(
         short[code] = second - last_s <= window_s
         if second - last_s > window_s:
             del hosts.last_silent[code]
-    return HostStates(silent, doubtful, starved, back, short)
+    return HostStates(silent, doubtful, starved, late, back, short)
 
 
 def _age(hosts: HostActivity, now: float) -> npt.NDArray[np.float64]:
@@ -122,6 +140,26 @@ def _age(hosts: HostActivity, now: float) -> npt.NDArray[np.float64]:
         elif len(times) == hosts.parameters.heartbeats:
             age[code] = 0.0  # heartbeats are far ahead of the panes: this second's was dropped
     return age
+
+
+def _update_late(
+    hosts: HostActivity, now: float, silent: Bool, parameters: SilenceParameters
+) -> None:
+    """Update which hosts' timers are late, by their newest heartbeats before ``now``.
+
+    It takes more of them to begin than to go on, so that a host at the bound does not flicker. A
+    host whose heartbeats are missing is another matter, and so is one with too few heartbeats.
+    """
+    latest = now + hosts.parameters.clock_s
+    for code, late_at in hosts.late_timers.items():
+        times = hosts.heartbeats[code]
+        newest = times[: bisect.bisect_right(times, latest)][-parameters.late_of :]
+        count = len(set(newest).intersection(late_at))
+        enough = parameters.late_ends + 1 if code in hosts.late else parameters.late_begins
+        if not silent[code] and len(newest) == parameters.late_of and count >= enough:
+            hosts.late.add(code)
+        else:
+            hosts.late.discard(code)
 
 
 def observers(of: I32, by: I32, mask: Bool, hosts: int) -> I64:

@@ -8,6 +8,7 @@
 
 #define TTL_MAX 255
 #define DSCP_MAX 63
+#define TIMEOUT_MAX_NS 3600000000000
 
 bool read_address(PyObject *text, struct address *address) {
   Py_ssize_t length;
@@ -75,7 +76,8 @@ static PyObject *answers_serve(PyObject *self, PyObject *args) {
   if (made == NULL) return NULL;
   made->socket = (struct udp_socket){.fd = fd, .token = ++answers->poller->last_token,
                                      .own = {.port = port}, .stamps = stamps != 0,
-                                     .answers = &answers->answers};
+                                     .answers = &answers->answers,
+                                     .probes = &answers->poller->poller->probes};
   PyObject *token = NULL;
   if (!read_address(ip, &made->socket.own)) goto failed;
   token = PyLong_FromUnsignedLongLong(made->socket.token);
@@ -134,45 +136,80 @@ static bool number(PyObject *from, long long low, long long high, long long *val
   return false;
 }
 
-/* request(kind, sequence, ip, port, dscp, ttl, stamp, which) -> (nonce, sent_ns) */
-static PyObject *socket_send(PyObject *self, PyObject *const *args, Py_ssize_t count) {
-  SocketObject *own = (SocketObject *)self;
-  long long kind, port, dscp, ttl, stamp, which;
-  struct address to;
-  if (count != 8) {
-    PyErr_SetString(PyExc_TypeError, "request() takes 8 arguments");
-    return NULL;
-  }
+/* What request() and probe() begin with; false: an exception is set. */
+static bool sendable(SocketObject *own, PyObject *ip, struct address *to) {
   if (own->answers == NULL) {
     PyErr_SetString(PyExc_ValueError, "the socket is closed");
-    return NULL;
+    return false;
   }
-  PollerObject *poller = own->answers->poller;
-  if (!poller_usable(poller)) return NULL;
+  if (!poller_usable(own->answers->poller)) return false;
+  own->answers->answers.keys = own->answers->key->keys;
+  if (read_address(ip, to)) return true;
+  if (PyErr_ExceptionMatches(PyExc_ValueError)) {
+    errno = EINVAL; /* as any destination to which the kernel does not send */
+    PyErr_SetFromErrno(PyExc_OSError);
+  }
+  return false;
+}
+
+static PyObject *arguments(const char *message) {
+  PyErr_SetString(PyExc_TypeError, message);
+  return NULL;
+}
+
+/* request(kind, sequence, ip, port, dscp, ttl, which) -> nonce */
+static PyObject *socket_send(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+  SocketObject *own = (SocketObject *)self;
+  long long kind, port, dscp, ttl, which;
+  struct address to;
+  if (count != 7) return arguments("request() takes 7 arguments");
   unsigned long long sequence = PyLong_AsUnsignedLongLong(args[1]);
   if (sequence == (unsigned long long)-1 && PyErr_Occurred()) return NULL;
-  if (!read_address(args[2], &to)) {
-    if (!PyErr_ExceptionMatches(PyExc_ValueError)) return NULL;
-    errno = EINVAL; /* as any destination to which the kernel does not send */
-    return PyErr_SetFromErrno(PyExc_OSError);
-  }
-  if (!number(args[0], KIND_PROBE, KIND_QUEUE_PAIR, &kind) ||
+  if (!sendable(own, args[2], &to) || !number(args[0], KIND_PROBE, KIND_QUEUE_PAIR, &kind) ||
       !number(args[3], 0, UINT16_MAX, &port) || !number(args[4], 0, DSCP_MAX, &dscp) ||
-      !number(args[5], 0, TTL_MAX, &ttl) || !number(args[6], 0, 1, &stamp) ||
-      !number(args[7], INT64_MIN, INT64_MAX, &which))
+      !number(args[5], 0, TTL_MAX, &ttl) || !number(args[6], INT64_MIN, INT64_MAX, &which))
     return NULL;
   struct packet fields = {.kind = (uint8_t)kind, .dscp = (uint8_t)dscp, .sequence = sequence,
+                          .monotonic_ns = monotonic_ns(), .wall_ns = wall_ns(),
                           .received_ns = which};
-  if (!nonce(poller, &fields.nonce)) return PyErr_SetFromErrno(PyExc_OSError);
+  if (!nonce(own->answers->poller, &fields.nonce)) return PyErr_SetFromErrno(PyExc_OSError);
   to.port = (uint16_t)port;
-  own->answers->answers.keys = own->answers->key->keys;
-  fields.monotonic_ns = monotonic_ns();
-  fields.wall_ns = wall_ns();
-  int64_t sent_ns;
-  errno = socket_request(&own->socket, &poller->poller->results, &fields, to, (int)ttl, stamp != 0,
-                         &sent_ns);
+  errno = socket_request(&own->socket, &fields, to, (int)ttl);
   if (errno) return PyErr_SetFromErrno(PyExc_OSError);
-  return Py_BuildValue("KL", (unsigned long long)fields.nonce, (long long)sent_ns);
+  return PyLong_FromUnsignedLongLong(fields.nonce);
+}
+
+/* probe(tag, ip, port, dscp, timeout_ns, grid_ns) */
+static PyObject *socket_send_probe(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+  SocketObject *own = (SocketObject *)self;
+  struct probe wanted = {0};
+  long long port, dscp, timeout_ns, grid_ns;
+  if (count != 6) return arguments("probe() takes 6 arguments");
+  wanted.tag = PyLong_AsUnsignedLongLong(args[0]);
+  if (wanted.tag == (uint64_t)-1 && PyErr_Occurred()) return NULL;
+  if (!sendable(own, args[1], &wanted.to) || !number(args[2], 0, UINT16_MAX, &port) ||
+      !number(args[3], 0, DSCP_MAX, &dscp) || !number(args[4], 1, TIMEOUT_MAX_NS, &timeout_ns) ||
+      !number(args[5], 1, TIMEOUT_MAX_NS, &grid_ns))
+    return NULL;
+  PollerObject *poller = own->answers->poller;
+  if (!nonce(poller, &wanted.nonce)) return PyErr_SetFromErrno(PyExc_OSError);
+  wanted.to.port = (uint16_t)port;
+  wanted.timeout_ns = timeout_ns;
+  errno = socket_probe(&own->socket, &poller->poller->results, &wanted, (int)dscp, grid_ns);
+  if (errno) return PyErr_SetFromErrno(PyExc_OSError);
+  Py_RETURN_NONE;
+}
+
+/* forget(tag) */
+static PyObject *socket_forget(PyObject *self, PyObject *number_of) {
+  SocketObject *own = (SocketObject *)self;
+  unsigned long long tag = PyLong_AsUnsignedLongLong(number_of);
+  if (tag == (unsigned long long)-1 && PyErr_Occurred()) return NULL;
+  if (own->answers != NULL) {
+    if (!poller_usable(own->answers->poller)) return NULL;
+    if (tag != 0) probes_forget(own->socket.probes, &own->socket, tag);
+  }
+  Py_RETURN_NONE;
 }
 
 static PyObject *socket_close(PyObject *self, PyObject *none) {
@@ -183,6 +220,7 @@ static PyObject *socket_close(PyObject *self, PyObject *none) {
   if (poller->poller != NULL) {
     if (!poller_usable(poller)) return NULL;
     poller_remove(poller->poller, own->socket.fd);
+    probes_forget(own->socket.probes, &own->socket, 0);
     PyObject *token = PyLong_FromUnsignedLongLong(own->socket.token);
     if (token == NULL || PyDict_DelItem(poller->sockets, token) < 0) PyErr_Clear();
     Py_XDECREF(token);
@@ -221,7 +259,10 @@ PyType_Spec answers_spec = {"skeletonhunter_native.Answers", sizeof(AnswersObjec
 
 static PyMethodDef socket_methods[] = {
     {"request", (PyCFunction)(void (*)(void))socket_send, METH_FASTCALL,
-     "request(kind, sequence, ip, port, dscp, ttl, stamp, which): (nonce, sent_ns or 0)."},
+     "request(kind, sequence, ip, port, dscp, ttl, which): the nonce. No probe."},
+    {"probe", (PyCFunction)(void (*)(void))socket_send_probe, METH_FASTCALL,
+     "probe(tag, ip, port, dscp, timeout_ns, grid_ns): becomes one result."},
+    {"forget", socket_forget, METH_O, "forget(tag): that probe becomes no result any more."},
     {"close", socket_close, METH_NOARGS, "Serve it no more; the descriptor stays open."},
     {NULL, NULL, 0, NULL},
 };

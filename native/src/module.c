@@ -3,11 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "module.h"
 
-#define INTERFACE 1 /* raise it with every change that the Python side has to know of */
+#define INTERFACE 2 /* raise it with every change that the Python side has to know of */
 
 PyTypeObject *key_type, *answers_type, *socket_type;
 
@@ -34,16 +35,19 @@ static PyObject *poller_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     return PyErr_NoMemory();
   }
   self->poller->epoll = epoll_create1(EPOLL_CLOEXEC);
-  if (self->poller->epoll < 0) {
+  uint32_t base; /* sequences cannot be guessed from outside */
+  if (self->poller->epoll < 0 || getrandom(&base, sizeof base, 0) != sizeof base) {
     PyErr_SetFromErrno(PyExc_OSError);
     Py_DECREF((PyObject *)self);
     return NULL;
   }
+  self->poller->probes.next_sequence = (uint64_t)base << 32;
   return (PyObject *)self;
 }
 
 static void release(PollerObject *self) {
   if (self->poller != NULL && self->poller->epoll >= 0) close(self->poller->epoll);
+  if (self->poller != NULL) probes_free(&self->poller->probes);
   free(self->poller);
   self->poller = NULL;
   Py_CLEAR(self->sockets);
@@ -101,7 +105,7 @@ static PyObject *as_python(const struct result *from) {
   char peer[INET_ADDRSTRLEN], offender[INET_ADDRSTRLEN];
   const struct packet *fields = &from->fields;
   unsigned long long token = from->token, sequence = fields->sequence, nonce = fields->nonce;
-  text(from->peer.ip, peer);
+  if (from->kind < RESULT_ROUND_TRIP || from->kind == RESULT_FAILED) text(from->peer.ip, peer);
   switch (from->kind) {
     case RESULT_REPLY:
       return Py_BuildValue("Ki(iKLLKiLL)(y#(si)LOL)", token, from->kind, (int)fields->kind, sequence,
@@ -110,8 +114,6 @@ static PyObject *as_python(const struct result *from) {
                            (long long)fields->sent_ns, "", (Py_ssize_t)0, peer,
                            (int)from->peer.port, (long long)from->received_ns,
                            from->kernel ? Py_True : Py_False, (long long)from->read_ns);
-    case RESULT_STAMP:
-      return Py_BuildValue("KiKL", token, from->kind, sequence, (long long)from->received_ns);
     case RESULT_ICMP:
       return Py_BuildValue("Kiy#(si)sii", token, from->kind, (const char *)from->quoted,
                            (Py_ssize_t)from->quoted_length, peer, (int)from->peer.port,
@@ -124,6 +126,20 @@ static PyObject *as_python(const struct result *from) {
       return Py_BuildValue("Ki(si)iiKLLKL", token, from->kind, peer, (int)from->peer.port, from->key,
                            (int)fields->dscp, sequence, (long long)fields->monotonic_ns,
                            (long long)fields->wall_ns, nonce, (long long)fields->received_ns);
+    case RESULT_ROUND_TRIP:
+      return Py_BuildValue("KiKLLLOLLL", token, from->kind, (unsigned long long)from->tag,
+                           (long long)from->mono_ns, (long long)from->stamped_ns,
+                           (long long)from->received_ns, from->kernel ? Py_True : Py_False,
+                           (long long)from->read_ns, (long long)fields->received_ns,
+                           (long long)fields->sent_ns);
+    case RESULT_FAILED:
+      return Py_BuildValue("KiK(si)sii", token, from->kind, (unsigned long long)from->tag, peer,
+                           (int)from->peer.port,
+                           from->offender ? text(from->offender, offender) : "", (int)from->type,
+                           (int)from->code);
+    case RESULT_UNANSWERED:
+      return Py_BuildValue("KiKO", token, from->kind, (unsigned long long)from->tag,
+                           from->stalled ? Py_True : Py_False);
   }
   PyErr_SetString(PyExc_SystemError, "a result of no kind");
   return NULL;

@@ -27,10 +27,12 @@ int poller_serve(struct poller *poller, struct udp_socket *own) {
 int poller_remove(struct poller *poller, int fd) { return control(poller, EPOLL_CTL_DEL, fd, 0, 0); }
 
 /* When Python has to be called at the latest [monotonic ns]. */
-static int64_t due_ns(const struct poller *poller, int64_t until_ns) {
-  if (poller->results.count == 0) return until_ns;
+static int64_t due_ns(struct poller *poller, int64_t until_ns) {
+  const struct probe *oldest = probes_oldest(&poller->probes);
+  int64_t due = oldest != NULL && oldest->expires_ns < until_ns ? oldest->expires_ns : until_ns;
+  if (poller->results.count == 0) return due;
   int64_t rested_ns = (poller->results.first_ns / GRID_NS + 1) * GRID_NS;
-  return rested_ns < until_ns ? rested_ns : until_ns;
+  return rested_ns < due ? rested_ns : due;
 }
 
 static bool urgent(const struct results *results) {
@@ -60,8 +62,9 @@ int poller_wait(struct poller *poller, int64_t timeout_ns) {
                      (events[i].events & EPOLLERR) != 0);
     }
     now = monotonic_ns();
-    last = poller->ready_count > 0 || urgent(&poller->results) ||
-           (now >= due_ns(poller, until_ns) && (count == 0 || ++late > LATE_ROUNDS));
+    bool due = now >= due_ns(poller, until_ns) && (count == 0 || ++late > LATE_ROUNDS);
+    if (due) sockets_expire(&poller->probes, &poller->results, now); /* what arrived was read */
+    last = due || poller->ready_count > 0 || urgent(&poller->results);
   }
   return 0;
 }

@@ -10,7 +10,7 @@
 
 /* Results rest so long, up to a multiple of it: COARSE_NS of probers/process/loop.py, where turns
    and time-outs are. One wake-up for all. */
-#define GRID_NS 100000000
+#define GRID_NS 250000000
 #define READY_MAX 64
 
 struct poller {
@@ -18,6 +18,7 @@ struct poller {
   int ready[READY_MAX]; /* descriptors that Python watches */
   int ready_count;
   struct results results;
+  struct probes probes;
 };
 
 /* 0, or an errno. Watch a descriptor for Python, or serve a socket, which must stay where it is. */

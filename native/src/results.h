@@ -8,11 +8,13 @@
 #include "packet.h"
 
 enum result_kind {
-  RESULT_REPLY = 1,  /* an authenticated reply */
-  RESULT_STAMP,      /* the kernel sent a request of ours at received_ns */
-  RESULT_ICMP,       /* an ICMP error about a request of ours */
+  RESULT_REPLY = 1,  /* an authenticated reply, to none of the probes that are kept here */
+  RESULT_ICMP,       /* an ICMP error about a request of ours, likewise */
   RESULT_PROBED,     /* a probe was answered at read_ns */
   RESULT_QUEUE_PAIR, /* a request that Python answers */
+  RESULT_ROUND_TRIP, /* a reply to a probe, */
+  RESULT_FAILED,     /* an ICMP error about it, */
+  RESULT_UNANSWERED, /* or its time-out has passed */
 };
 
 #define QUOTED 16 /* bytes: as far as a packet's sequence */
@@ -25,6 +27,9 @@ struct result {
   int64_t received_ns, read_ns; /* wall clock, and the monotonic one when it was read */
   bool kernel;                  /* received_ns is the kernel's */
   int key;                      /* which one made the request */
+  uint64_t tag;                 /* of the probe, and when it was sent: */
+  int64_t mono_ns, stamped_ns;
+  bool stalled; /* this process did not run for as long as the time-out */
   uint32_t offender;
   uint8_t type, code, quoted[QUOTED], quoted_length;
 };

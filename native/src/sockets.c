@@ -61,8 +61,8 @@ struct awaited {
   int64_t sent_ns; /* 0: not found */
 };
 
-static void on_stamp(struct udp_socket *own, struct results *results, const uint8_t *data,
-                     size_t length, int64_t sent_ns, struct awaited *awaited) {
+static void on_stamp(struct udp_socket *own, const uint8_t *data, size_t length, int64_t sent_ns,
+                     struct awaited *awaited) {
   if (length < PACKET_SIZE) return;
   const uint8_t *raw = data + length - PACKET_SIZE; /* headers are before it */
   if (awaited && memcmp(raw, awaited->raw, PACKET_SIZE) == 0) {
@@ -72,10 +72,16 @@ static void on_stamp(struct udp_socket *own, struct results *results, const uint
   struct packet fields;
   if (!packet_read(&fields, raw, PACKET_SIZE) || fields.kind == KIND_REPLY) return;
   if (own->unstamped > 0) own->unstamped--;
-  struct result *found = add(results, RESULT_STAMP, own);
-  if (found == NULL) return;
-  found->fields = fields;
-  found->received_ns = sent_ns;
+  struct probe *probe = probes_find(own->probes, own, fields.sequence);
+  if (probe != NULL) probe->stamped_ns = sent_ns;
+}
+
+/* Which probe a result is about; it has ended. */
+static void ended(struct udp_socket *own, struct result *result, struct probe *probe) {
+  result->tag = probe->tag;
+  result->mono_ns = probe->mono_ns;
+  result->stamped_ns = probe->stamped_ns;
+  probes_end(own->probes, probe);
 }
 
 static void on_error(struct udp_socket *own, struct results *results, const uint8_t *data,
@@ -83,6 +89,13 @@ static void on_error(struct udp_socket *own, struct results *results, const uint
                      const struct sockaddr_in *target) {
   struct result *found = add(results, RESULT_ICMP, own);
   if (found == NULL) return;
+  uint64_t sequence;
+  struct probe *probe = NULL;
+  if (packet_sequence(data, length, &sequence)) probe = probes_find(own->probes, own, sequence);
+  if (probe != NULL) {
+    found->kind = RESULT_FAILED;
+    ended(own, found, probe);
+  }
   bool local = control->origin == SO_EE_ORIGIN_LOCAL; /* the own kernel found no neighbour */
   found->type = local ? UNREACHABLE : control->type;
   found->code = local ? 1 : control->code;
@@ -107,7 +120,7 @@ static void read_errors(struct udp_socket *own, struct results *results, struct 
     struct control control = control_read(&message);
     if (!control.error) continue;
     if (control.origin == SO_EE_ORIGIN_TIMESTAMPING && control.stamped_ns) {
-      on_stamp(own, results, data, (size_t)length, control.stamped_ns, awaited);
+      on_stamp(own, data, (size_t)length, control.stamped_ns, awaited);
       if (awaited && awaited->sent_ns) return;
     } else if (control.origin == SO_EE_ORIGIN_ICMP || control.origin == SO_EE_ORIGIN_LOCAL) {
       on_error(own, results, data, (size_t)length, &control, &target);
@@ -195,6 +208,12 @@ void socket_datagram(struct udp_socket *own, struct results *results, const uint
     found->received_ns = received_ns;
     found->read_ns = read_ns;
     found->kernel = kernel;
+    struct probe *probe = probes_find(own->probes, own, fields.sequence);
+    if (probe != NULL && probe->nonce == fields.nonce && probe->to.ip == peer.ip &&
+        probe->to.port == peer.port) {
+      found->kind = RESULT_ROUND_TRIP;
+      ended(own, found, probe);
+    }
   }
 }
 
@@ -224,16 +243,50 @@ void socket_serve(struct udp_socket *own, struct results *results, bool errors) 
   }
 }
 
-int socket_request(struct udp_socket *own, struct results *results, const struct packet *request,
-                   struct address to, int ttl, bool stamp, int64_t *sent_ns) {
+int socket_request(struct udp_socket *own, const struct packet *request, struct address to,
+                   int ttl) {
   uint8_t raw[PACKET_SIZE];
-  *sent_ns = 0;
   packet_write(raw, request, &own->answers->keys.key[0], own->own, to);
-  int refused = send_packet(own, raw, to, request->dscp, ttl, stamp);
-  if (refused || !stamp || !own->stamps) return refused;
+  return send_packet(own, raw, to, request->dscp, ttl, false);
+}
+
+int socket_probe(struct udp_socket *own, struct results *results, const struct probe *wanted,
+                 int dscp, int64_t grid_ns) {
+  struct probe *probe = probes_add(own->probes);
+  if (probe == NULL) return ENOBUFS;
+  uint64_t sequence = probe->sequence;
+  *probe = *wanted;
+  probe->own = own;
+  probe->sequence = sequence;
+  probe->mono_ns = monotonic_ns();
+  probe->expires_ns = (probe->mono_ns + probe->timeout_ns + grid_ns - 1) / grid_ns * grid_ns;
+  struct packet fields = {.kind = KIND_PROBE, .dscp = (uint8_t)dscp, .sequence = sequence,
+                          .monotonic_ns = probe->mono_ns, .wall_ns = wall_ns(),
+                          .nonce = probe->nonce};
+  uint8_t raw[PACKET_SIZE];
+  packet_write(raw, &fields, &own->answers->keys.key[0], own->own, probe->to);
+  int refused = send_packet(own, raw, probe->to, dscp, 0, true);
+  if (refused) {
+    probes_end(own->probes, probe);
+    return refused;
+  }
+  if (!own->stamps) return 0;
   struct awaited awaited = {.raw = raw};
   read_errors(own, results, &awaited); /* it is mostly there already: saves a wake-up */
-  *sent_ns = awaited.sent_ns;
+  if (probes_find(own->probes, own, sequence) != NULL) probe->stamped_ns = awaited.sent_ns;
   if (!awaited.sent_ns) own->unstamped++;
   return 0;
+}
+
+void sockets_expire(struct probes *probes, struct results *results, int64_t now) {
+  for (;;) {
+    struct probe *oldest = probes_oldest(probes);
+    if (oldest == NULL || oldest->expires_ns > now || results->count >= RESULTS_HIGH) return;
+    const struct udp_socket *own = oldest->own;
+    struct result *found = add(results, RESULT_UNANSWERED, own);
+    if (found == NULL) return;
+    found->tag = oldest->tag;
+    found->stalled = now - oldest->expires_ns >= oldest->timeout_ns;
+    probes_end(probes, oldest);
+  }
 }

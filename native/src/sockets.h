@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "packet.h"
+#include "probes.h"
 #include "rate_limit.h"
 #include "results.h"
 #include "send_delay.h"
@@ -33,6 +34,7 @@ struct udp_socket {
   bool stamps;   /* the kernel reports times of sending */
   int unstamped; /* requests whose time of sending is not known yet */
   struct answers *answers;
+  struct probes *probes; /* common to all sockets of a poller */
 };
 
 int64_t wall_ns(void);
@@ -42,10 +44,16 @@ int64_t monotonic_ns(void);
    the results are below RESULTS_HIGH. */
 void socket_serve(struct udp_socket *own, struct results *results, bool errors);
 
-/* Send one request. 0, or the errno with which the kernel refused it. `stamp`: ask for the time of
-   sending; *sent_ns is that, or 0 where it is not known yet. */
-int socket_request(struct udp_socket *own, struct results *results, const struct packet *request,
-                   struct address to, int ttl, bool stamp, int64_t *sent_ns);
+/* Send one request that is no probe. 0, or the errno with which the kernel refused it. */
+int socket_request(struct udp_socket *own, const struct packet *request, struct address to, int ttl);
+
+/* Send one probe, and wait for its reply until `timeout_ns` have passed, on a multiple of `grid_ns`.
+   0, or an errno: there are too many, or the kernel refused it. */
+int socket_probe(struct udp_socket *own, struct results *results, const struct probe *wanted,
+                 int dscp, int64_t grid_ns);
+
+/* Turn the probes whose time-out has passed into results, as many as there is room for. */
+void sockets_expire(struct probes *probes, struct results *results, int64_t now);
 
 /* One datagram, as socket_serve does: for tests of the parser. */
 void socket_datagram(struct udp_socket *own, struct results *results, const uint8_t *data,

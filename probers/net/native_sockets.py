@@ -1,26 +1,55 @@
 """Sockets that the compiled helper serves: it answers requests, and reads what comes, by itself.
 
-Authentic replies, times of sending and ICMP errors come as results, some at once, up to 100 ms
-later; their stamps are of the kernel, and ``read_ns`` is when the helper read them. Requests for a
-queue pair are checked by the helper and answered here. The helper's counts are added to those of
-the responder and the pool.
+Each probe becomes one result: its reply, an ICMP error, or that its time-out has passed. The helper
+matches what comes to the probe by sequence, nonce, socket and peer. Replies to other requests and
+ICMP errors about them are results too. Results come some at once, up to 250 ms later; their stamps
+are of the kernel, and ``read_ns`` is when the helper read them. Requests for a queue pair are
+checked by the helper and answered here. The helper's counts are added to those of the responder and
+the pool.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from probers.net import packet
+from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Address, Key, Packet
 from probers.net.responder import Responder
 from probers.net.udp_socket import IcmpError, Received, UdpSocket
+from probers.process.loop import grid_of
 from probers.process.poller import NativePoller, Result
 
-_COUNTS, _REPLY, _STAMP, _ICMP, _PROBED, _QUEUE_PAIR = range(6)
+_COUNTS, _REPLY, _ICMP, _PROBED, _QUEUE_PAIR, _ROUND_TRIP, _FAILED, _UNANSWERED = range(8)
 _SILENT: Final = ("not-ours", "bad-mac", "late", "stale", "rate")
+
+
+class ProbeHandler(Protocol):
+    """Gets what became of a probe: one of these is called, once."""
+
+    def on_round_trip(
+        self, sequence: int, mono_ns: int, stamped_ns: int, received_ns: int, kernel: bool,
+        read_ns: int, responder_received_ns: int, responder_sent_ns: int,
+    ) -> None:  # fmt: skip
+        """An authenticated reply arrived.
+
+        mono_ns, read_ns     when it was sent, and its reply read: monotonic
+        stamped_ns           the kernel's time of sending, on the wall clock; 0: not known
+        received_ns, kernel  when the reply arrived, on the wall clock; whether the kernel says so
+        The responder's stamps are of its wall clock.
+        """
+
+    def on_icmp_error(self, sequence: int, icmp: IcmpError) -> None:
+        """A hop, or a kernel at one end, reported that the probe was not delivered."""
+
+    def on_unanswered(self, sequence: int, stalled: bool) -> None:
+        """Its time-out has passed; ``stalled`` as of ``probers.process.loop.Deadlines``."""
+
+    def on_withdrawn(self, sequence: int) -> None:
+        """Its socket was closed: its outcome stays unknown."""
 
 
 class NativeSockets:
@@ -34,14 +63,14 @@ class NativeSockets:
         counts: Counter[str],
         *,
         on_reply: Callable[[UdpSocket, Packet, Received], None],
-        on_stamp: Callable[[int, int], None],
         on_icmp_error: Callable[[UdpSocket, IcmpError], None],
     ) -> None:
-        """counts    of the pool: strange, unsendable
-        on_stamp  sequence, wall ns
+        """counts                   of the pool: strange, unsendable
+        on_reply, on_icmp_error  about requests that are no probes
         """
         self._poller, self._key, self._responder, self._counts = poller, key, responder, counts
-        self._on_reply, self._on_stamp, self._on_icmp_error = on_reply, on_stamp, on_icmp_error
+        self._on_reply, self._on_icmp_error = on_reply, on_icmp_error
+        self._probes: dict[int, tuple[ProbeHandler, FiveTuple]] = {}
         self._answers = poller.native.answers(
             key.native, responder.rate, responder.burst, responder.fresh_ns, responder.max_sources
         )
@@ -65,16 +94,53 @@ class NativeSockets:
         sock.served = None
         return True
 
+    def probe(
+        self, sock: UdpSocket, handler: ProbeHandler, sequence: int, flow: FiveTuple,
+        timeout_ns: int,
+    ) -> None:  # fmt: skip
+        """Send a probe from a served socket; ``sequence`` is its name here, not in the packet.
+        Raises OSError when the kernel refuses."""
+        assert sock.served is not None  # noqa: S101  # as said
+        sock.served.probe(sequence, *flow.dst, flow.dscp, timeout_ns, grid_of(timeout_ns))
+        self._probes[sequence] = (handler, flow)
+
+    def withdraw(self, sources: Collection[Address]) -> None:
+        """The sockets of these addresses are about to be closed."""
+        for sequence, (handler, flow) in list(self._probes.items()):
+            if flow.src in sources:
+                del self._probes[sequence]
+                handler.on_withdrawn(sequence)
+
+    def newest(self, source: Address, target: Address) -> int:
+        """The newest waiting probe between two addresses; 0: none."""
+        between = (n for n, (_, flow) in reversed(self._probes.items())
+                   if flow.src == source and flow.dst == target)  # fmt: skip
+        return next(between, 0)
+
+    def fail(self, sock: UdpSocket, sequence: int, icmp: IcmpError) -> None:
+        """An ICMP error that quotes headers only is about this probe."""
+        if sock.served is not None:
+            sock.served.forget(sequence)
+        self._probes.pop(sequence)[0].on_icmp_error(sequence, icmp)
+
     def _handle(self, sock: UdpSocket, result: Result) -> None:
         if sock.served is None:  # an earlier callback has closed it
             return
         kind = result[1]
-        if kind == _REPLY:  # in the order of the fields
-            self._on_reply(sock, Packet._make(result[2]), Received._make(result[3]))
+        if kind >= _ROUND_TRIP:
+            if (waiting := self._probes.pop(result[2], None)) is None:
+                return
+            handler = waiting[0]
+            if kind == _ROUND_TRIP:
+                handler.on_round_trip(*result[2:])
+            elif kind == _UNANSWERED:
+                handler.on_unanswered(*result[2:])
+            else:
+                handler.on_icmp_error(result[2], IcmpError(b"", *result[3:]))
         elif kind == _PROBED:
             self._responder.record_flow((*sock.address, *result[2]), result[3])
-        elif kind == _STAMP:
-            self._on_stamp(result[2], result[3])
+        elif kind == _REPLY:  # in the order of the fields
+            self._on_reply(sock, Packet._make(result[2]), Received._make(result[3]))
         elif kind == _ICMP:
             self._on_icmp_error(sock, IcmpError(*result[2:]))
         elif kind == _QUEUE_PAIR:

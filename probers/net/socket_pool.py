@@ -6,12 +6,13 @@ import errno
 import os
 from collections import Counter
 from collections.abc import Iterable
+from enum import Enum
 from time import monotonic_ns, time_ns
 from typing import Final, NamedTuple, Protocol
 
 from probers.net import packet
 from probers.net.five_tuple import FiveTuple
-from probers.net.native_sockets import NativeSockets
+from probers.net.native_sockets import NativeSockets, ProbeHandler
 from probers.net.packet import Address, Key, Packet
 from probers.net.responder import Responder, TokenBucket
 from probers.net.send_delay import SendDelay
@@ -39,6 +40,18 @@ class ReplyHandler(Protocol):
 
     def on_send_timestamp(self, sequence: int, sent_ns: int) -> None:
         """The kernel sent the request at wall-clock time ``sent_ns``."""
+
+
+class ProbeSender(ReplyHandler, ProbeHandler, Protocol):
+    """What a sender of probes implements, whoever serves the socket."""
+
+
+class Sending(Enum):
+    """What ``SocketPool.send_probe`` did."""
+
+    OVER_BUDGET = "nothing: the agent's rate limit does not allow it"
+    SENT = "sent it; its time-out is the sender's to watch"
+    WATCHED = "sent it; the compiled helper watches its time-out"
 
 
 class _Request(NamedTuple):
@@ -132,6 +145,8 @@ class SocketPool:
         """
         remaining = set(addresses)
         closing = self._sockets.keys() - remaining
+        if self._native is not None:
+            self._native.withdraw(closing)
         for sequence, request in list(self._pending.items()):
             if request.flow.src in closing:
                 self.cancel(sequence)
@@ -158,6 +173,25 @@ class SocketPool:
             self.counts["over-budget"] += 1
         return allowed
 
+    def send_probe(
+        self, sender: ProbeSender, sequence: int, flow: FiveTuple, timeout_ns: int
+    ) -> Sending:
+        """Send one probe of ``flow``, for which the kernel's time of sending is wanted.
+
+        Raises OSError when the socket cannot be opened or the kernel refuses to send.
+        """
+        if self._native is None or ":" in flow.src[0]:
+            sent = self.send_request(sender, sequence, flow, packet.PROBE, timestamp=True)
+            return Sending.SENT if sent else Sending.OVER_BUDGET
+        if not self.within_budget(monotonic_ns()):
+            return Sending.OVER_BUDGET
+        try:
+            self._native.probe(self.open(flow.src), sender, sequence, flow, timeout_ns)
+        except OSError as why:
+            self._count_refusal(why)
+            raise
+        return Sending.WATCHED
+
     def send_request(
         self,
         handler: ReplyHandler,
@@ -177,26 +211,21 @@ class SocketPool:
         mono_ns = monotonic_ns()
         if not self.within_budget(mono_ns):
             return False
-        sent_ns = 0
         try:
             sock = self.open(flow.src)
             if sock.served is not None:
-                nonce, sent_ns = sock.served.request(
-                    kind, sequence, *flow.dst, flow.dscp, ttl, timestamp, which
-                )
+                nonce = sock.served.request(kind, sequence, *flow.dst, flow.dscp, ttl, which)
             else:
                 nonce = int.from_bytes(os.urandom(8), "big")
                 request = Packet(kind, sequence, mono_ns, time_ns(), nonce, flow.dscp, which)
                 raw = packet.pack(self._key, request, flow.src, flow.dst)
                 sock.send(raw, flow.dst, dscp=flow.dscp, ttl=ttl, timestamp=timestamp)
         except OSError as why:
-            self.counts[f"send-{errno.errorcode.get(why.errno or 0, 'failed')}"] += 1
+            self._count_refusal(why)
             raise
         self._pending[sequence] = _Request(handler, flow, nonce)
         self._newest[flow.src, flow.dst] = sequence
-        if sent_ns:
-            handler.on_send_timestamp(sequence, sent_ns)
-        elif timestamp and sock.has_send_timestamps and sock.served is None:
+        if timestamp and sock.has_send_timestamps and sock.served is None:
             self._unstamped.add(sequence)
             self._read_error(sock)  # the time stamp is mostly there already: saves a wake-up
         return True
@@ -204,6 +233,9 @@ class SocketPool:
     def send_hop(self, handler: ReplyHandler, sequence: int, flow: FiveTuple, ttl: int) -> bool:
         """Send one request of a traceroute, as ``send_request``."""
         return self.send_request(handler, sequence, flow, packet.TRACE, ttl=ttl)
+
+    def _count_refusal(self, why: OSError) -> None:
+        self.counts[f"send-{errno.errorcode.get(why.errno or 0, 'failed')}"] += 1
 
     def cancel(self, sequence: int) -> None:
         """Stop waiting for the reply to a request; its handler is not called any more."""
@@ -296,6 +328,10 @@ class SocketPool:
             sequence = packet.sequence_of(error.data)
             if sequence is None and not error.data:  # the router quoted headers only
                 sequence = self._newest.get((sock.address, error.target))
+                probe = self._native.newest(sock.address, error.target) if self._native else 0
+                if self._native is not None and probe > (sequence or 0):
+                    self._native.fail(sock, probe, error)
+                    return
             request = self._pending.pop(sequence, None) if sequence is not None else None
             if request is not None and sequence is not None:
                 self._unstamped.discard(sequence)
@@ -316,6 +352,5 @@ class SocketPool:
             return None
         return NativeSockets(
             self._loop.poller, self._key, self._responder, self.counts,
-            on_reply=self._on_authentic_reply, on_stamp=self._on_stamp,
-            on_icmp_error=self._handle_error,
+            on_reply=self._on_authentic_reply, on_icmp_error=self._handle_error,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from probers.net.five_tuple import FiveTuple
 from probers.process.loop import COARSE_NS, GRID_NS, Loop, on_grid
 
 JITTER: Final = 0.1  # of the interval
-_LONG_INTERVAL_NS: Final = 20 * COARSE_NS
+_LONG_INTERVAL_NS: Final = 16 * COARSE_NS
 
 
 @dataclass(slots=True)

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from time import monotonic_ns, time_ns
 from typing import NamedTuple
 
-from probers.net import packet
 from probers.net.five_tuple import FiveTuple
 from probers.net.packet import Packet
-from probers.net.socket_pool import SocketPool
+from probers.net.socket_pool import Sending, SocketPool
 from probers.net.udp_socket import PORT_UNREACHABLE, UNREACHABLE, IcmpError, Received
 from probers.process.loop import Deadlines, Loop
 
@@ -63,7 +62,7 @@ class Burst:
     @property
     def lost(self) -> int:
         """Probes that the network did not deliver. A refused one reached the peer's kernel."""
-        return sum(dial in ("timeout", "unreachable") for dial in self.dials)
+        return self.dials.count("timeout") + self.dials.count("unreachable")
 
     @property
     def dial(self) -> str:
@@ -122,9 +121,7 @@ class UdpEngine:
         self._probes[sequence] = _Probe(burst, mono_ns)
         burst.sent_ns = burst.sent_ns or wall_ns
         try:
-            allowed = self._sockets.send_request(
-                self, sequence, burst.flow, packet.PROBE, timestamp=True
-            )
+            sending = self._sockets.send_probe(self, sequence, burst.flow, self._timeout_ns)
         except OSError as why:
             del self._probes[sequence]
             if why.errno in _NO_ROUTE:
@@ -134,21 +131,36 @@ class UdpEngine:
             else:
                 burst.dials.append("error")
             return
-        if not allowed:
+        if sending is Sending.OVER_BUDGET:
             del self._probes[sequence]
             burst.size -= 1
             return
         burst.sent += 1
         self.sent[burst.flow.src[0]] += 1
-        self._deadlines.add(sequence, mono_ns)
+        if sending is Sending.SENT:
+            self._deadlines.add(sequence, mono_ns)
 
     def on_reply(self, sequence: int, reply: Packet, received: Received) -> None:
         """An authenticated reply arrived."""
+        probe = self._probes[sequence]
+        self.on_round_trip(
+            sequence, probe.mono_ns, probe.stamped_ns, received.received_ns, received.kernel,
+            received.read_ns or monotonic_ns(), reply.received_ns, reply.sent_ns,
+        )  # fmt: skip
+
+    def on_round_trip(
+        self, sequence: int, mono_ns: int, stamped_ns: int, received_ns: int, kernel: bool,
+        read_ns: int, responder_received_ns: int, responder_sent_ns: int,
+    ) -> None:  # fmt: skip
+        """An authenticated reply arrived; see ``probers.net.native_sockets.ProbeHandler``."""
         probe = self._probes.pop(sequence)
-        now_ns = received.read_ns or monotonic_ns()
-        round_trip = _round_trip(probe, reply, received, now_ns)
+        elapsed_ns = read_ns - mono_ns
+        stamped_rtt_ns = received_ns - stamped_ns if kernel and stamped_ns else 0
+        round_trip = _round_trip(
+            elapsed_ns, stamped_rtt_ns, responder_sent_ns - responder_received_ns
+        )
         self.answered[probe.burst.flow.src[0]] += 1
-        if not round_trip.kernel and now_ns - probe.mono_ns > 2 * self._timeout_ns:
+        if not round_trip.kernel and elapsed_ns > 2 * self._timeout_ns:
             self._end_stalled(probe)  # this process read it late; the network may have been fast
             return
         probe.burst.round_trips.append(round_trip)
@@ -174,13 +186,18 @@ class UdpEngine:
         if (probe := self._probes.get(sequence)) is not None:
             probe.stamped_ns = sent_ns
 
-    def _on_expiry(self, sequence: int) -> None:
+    def on_unanswered(self, sequence: int, stalled: bool) -> None:
+        """The time-out has passed."""
         if (probe := self._probes.pop(sequence, None)) is not None:
-            self._sockets.cancel(sequence)
-            if self._deadlines.stalled:
+            if stalled:
                 self._end_stalled(probe)
             else:
                 self._end(probe, "timeout")
+
+    def _on_expiry(self, sequence: int) -> None:
+        if sequence in self._probes:
+            self._sockets.cancel(sequence)
+            self.on_unanswered(sequence, self._deadlines.stalled)
 
     def _end_stalled(self, probe: _Probe) -> None:
         """This process did not run while the probe was in flight: no evidence of the network."""
@@ -198,15 +215,16 @@ class UdpEngine:
             self._on_done(burst)
 
 
-def _round_trip(probe: _Probe, reply: Packet, received: Received, now_ns: int) -> RoundTrip:
-    """Round trip of one probe; the monotonic clock guards against steps of the wall clock."""
-    elapsed_ns = now_ns - probe.mono_ns
-    rtt_ns = received.received_ns - probe.stamped_ns
-    kernel = bool(probe.stamped_ns) and received.kernel and 0 < rtt_ns <= elapsed_ns + _SLACK_NS
-    if not kernel:
-        rtt_ns = elapsed_ns
+def _round_trip(elapsed_ns: int, stamped_ns: int, responder_ns: int) -> RoundTrip:
+    """Round trip of one probe; the monotonic clock guards against steps of the wall clock.
+
+    elapsed_ns    by this process's monotonic clock
+    stamped_ns    by the kernel's stamps; 0: it gave none
+    responder_ns  by the responder's stamps
+    """
+    kernel = 0 < stamped_ns <= elapsed_ns + _SLACK_NS
+    rtt_ns = stamped_ns if kernel else elapsed_ns
     prober_us = max(0, elapsed_ns - rtt_ns) / 1e3
-    responder_ns = reply.sent_ns - reply.received_ns
     if 0 <= responder_ns < rtt_ns + (_ESTIMATE_ERROR_NS if kernel else 0):
         network_ns = max(_SHORTEST_NS, rtt_ns - responder_ns)
         return RoundTrip(network_ns / 1e3, prober_us, (rtt_ns - network_ns) / 1e3, kernel)

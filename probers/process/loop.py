@@ -28,14 +28,20 @@ _MAX_DRAINED: Final = 10_000  # datagrams read before a late timer
 #: What need not be exact happens at multiples of this time, so that it shares wake-ups: most of the
 #: cost of a wake-up is that the processor's caches hold other programs.
 GRID_NS: Final = 50_000_000
-#: The same for what takes long anyway: turns of seconds, time-outs of a third of one.
-COARSE_NS: Final = 2 * GRID_NS
-_LONG_TIMEOUT_NS: Final = 3 * COARSE_NS
+#: The same for what takes long anyway: turns of seconds, time-outs of a third of one. Also
+#: GRID_NS of native/src/poller.h.
+COARSE_NS: Final = 5 * GRID_NS
+_LONG_TIMEOUT_NS: Final = 6 * GRID_NS
 
 
 def on_grid(due_ns: int, grid_ns: int = COARSE_NS) -> int:
     """The first multiple of ``grid_ns`` from ``due_ns`` on [monotonic ns]."""
     return -(-due_ns // grid_ns) * grid_ns
+
+
+def grid_of(timeout_ns: int) -> int:
+    """On which grid time-outs of that length pass: they need not be exact."""
+    return COARSE_NS if timeout_ns >= _LONG_TIMEOUT_NS else GRID_NS
 
 
 class LoopError(RuntimeError):
@@ -222,9 +228,8 @@ class Deadlines:
 
     def _arm(self, due_ns: int) -> None:
         # One wake-up for all that expire at about the same time, and for the turns of
-        # probing.schedule: a time-out need not be exact.
-        grid_ns = COARSE_NS if self._timeout_ns >= _LONG_TIMEOUT_NS else GRID_NS
-        self._armed, self._due_ns = True, on_grid(due_ns, grid_ns)
+        # probing.schedule.
+        self._armed, self._due_ns = True, on_grid(due_ns, grid_of(self._timeout_ns))
         self._loop.call_at(self._due_ns, self._expire)
 
     def _expire(self) -> None:

@@ -56,7 +56,7 @@ class NativePoller:
     """The compiled helper.
 
     It answers requests while it waits, without Python. What Python has to know of served sockets
-    rests up to 100 ms, until a timer or a descriptor is due anyway.
+    rests up to 250 ms, until a timer or a descriptor is due anyway.
     """
 
     def __init__(self) -> None:

@@ -7,13 +7,13 @@ from time import monotonic_ns
 from typing import Final
 
 from probers.process.loop import Loop, on_grid
-from probers.publishing.encode import ENCODINGS
+from probers.publishing.encoding.encode import ENCODINGS
 from probers.publishing.publisher import Publisher
 from probers.publishing.record import Record
 from schemas import topics
 
 MAX_RECORDS: Final = 512
-FLUSH_NS: Final = 400_000_000  # after the first record of a message
+FLUSH_NS: Final = 250_000_000  # after the first record of a message, on the loop's grid
 
 
 class Batcher:

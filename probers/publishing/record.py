@@ -36,19 +36,19 @@ def ping_record(burst: Burst, cpu_steal: float, task: str = "UDP_PING") -> Recor
     ``latency`` is the median of the burst [us]. ``loss_rate`` is null when no probe was sent (the
     own kernel refused, or the process did not run): there is no evidence of the network.
     """
-    rtts = sorted(each.rtt_us for each in burst.round_trips)
     record = _start(burst.flow, task, burst.dial, burst.sent_ns, burst.started_ns)
     record["loss_rate"] = burst.lost / burst.sent if burst.sent else None
     record["sent"], record["lost"] = burst.sent, burst.lost
     record["cpu_steal"] = round(cpu_steal, 4)
-    if len(rtts) == burst.size == 1:  # as most are: nothing to sort, a fifth of the time
-        (only,) = burst.round_trips
-        record["latency"] = round(only.rtt_us, 3)
-        record["prober_delay_us"] = round(only.prober_us, 3)
-        if only.responder_us is not None:
-            record["responder_delay_us"] = round(only.responder_us, 3)
-        record["timestamp"] = "kernel" if only.kernel else "user"
+    if len(burst.round_trips) == burst.size == 1:  # as most are: nothing to sort
+        rtt_us, prober_us, responder_us, kernel = burst.round_trips[0]
+        record["latency"] = round(rtt_us, 3)
+        record["prober_delay_us"] = round(prober_us, 3)
+        if responder_us is not None:
+            record["responder_delay_us"] = round(responder_us, 3)
+        record["timestamp"] = "kernel" if kernel else "user"
         return record
+    rtts = sorted(each.rtt_us for each in burst.round_trips)
     if not rtts:
         return record
     record["latency"] = round(median(rtts), 3)
@@ -75,11 +75,15 @@ def trace_record(trace: Trace) -> Record:
 
 
 def _start(flow: FiveTuple, task: str, dial: str, sent_ns: int, started_ns: int) -> Record:
-    record = dict(flow.columns)
-    record["src_port"], record["dst_port"] = flow.src[1], flow.dst[1]
-    record["task_type"], record["dial"] = task, dial
-    record["ping_time"], record["task_start_time"] = sent_ns, started_ns
-    return record
+    return {
+        **flow.columns,
+        "src_port": flow.src[1],
+        "dst_port": flow.dst[1],
+        "task_type": task,
+        "dial": dial,
+        "ping_time": sent_ns,
+        "task_start_time": started_ns,
+    }
 
 
 def _jitter_us(rtts: list[float]) -> float | None:

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 from probers.ping_list.document import JobRnics
 from probers.process.log import log_event
 from probers.process.thread_failures import describe_error
-from probers.publishing.encode import Encode, to_arrow, to_ndjson
+from probers.publishing.encoding.encode import Encode, to_arrow, to_ndjson
 from probers.publishing.publisher import Publisher
 from probers.publishing.record import Record
 from probers.throughput.port_counters import RETRY_S, Unreadable

@@ -1,4 +1,4 @@
-"""An agent in a cgroup whose quota is used up says so, and nothing of the network is blamed."""
+"""An agent in a cgroup whose quota is used up is starved, and nothing of the network is blamed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def diagnosed(site: Site, folder: Path, capsys: pytest.CaptureFixture[str]) -> l
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_an_agent_that_is_throttled_blames_nothing_but_itself(
+def test_an_agent_that_is_throttled_is_starved_and_blames_nothing_of_the_network(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Eight busy threads and the agent share a fifth of a CPU; its timers are 0.2 s late."""
@@ -69,7 +69,9 @@ def test_an_agent_that_is_throttled_blames_nothing_but_itself(
         incidents = diagnosed(site, tmp_path / "published", capsys)
     # On a busy machine the group cannot even use up its quota, so that less of it is withheld.
     assert median(beat.cpu_steal for beat in beats) > WITHHELD
-    assert {each["component"] for each in incidents} <= {"agent:host-0"}
+    assert {(each["component"], each["symptom"]) for each in incidents} == {
+        ("agent:host-0", "agent_starved")
+    }
     throttled = [
         row for row in collected.records("UDP_PING", begin_ns)
         if row["src_node_sn"] == "host-0" and row["ping_time"] < healed_ns

@@ -82,33 +82,49 @@ def silent_hosts(state: FabricState, at: int, hosts: HostStates, covered: Bool) 
 
 
 def starved_agents(state: FabricState, at: int, hosts: HostStates) -> Decision:
-    """agent_starved: several rnics of one host time out together while its CPU is withheld.
+    """agent_starved: several rnics of one host time out together while its CPU is withheld, or its
+    own timers have been late for long, whether a probe is lost or not.
 
     Whatever a starved agent measures is about itself, and does not count.
     """
-    if not hosts.starved.any():
+    if not (hosts.starved | hosts.late).any():
         return Decision()
     verdicts, at_once = [], state.options.verdicts.silent_hosts.rnics_at_once
     lost = state.history.total("lost", at, 3)
-    for host in np.flatnonzero(hosts.starved):
+    for host in np.flatnonzero(hosts.starved | hosts.late):
         rows = np.flatnonzero(((state.src == host) | (state.dst == host)) & (lost > 0))
         rnics = {
             p.src_real_ip if state.src[row] == host else p.dst_real_ip
             for row in rows.tolist()
             for p in (state.index.paths[row],)
         }
-        if len(rnics) >= min(at_once, state.hosts.rnics(int(host))) and len(rows) >= 3:
-            name = state.hosts.names[host]
+        name = state.hosts.names[host]
+        who = component("agent", name)
+        together = len(rnics) >= min(at_once, state.hosts.rnics(int(host))) and len(rows) >= 3
+        if hosts.starved[host] and together:
             text = (
                 f"{len(rnics)} rnics of {name} time out together while its heartbeat reports "
                 "a starved CPU: the prober is late, not the network"
             )
-            who = component("agent", name)
             p = unanswered(state, at, (state.src == host) | (state.dst == host))
             verdicts.append(
                 _about_host(who, "agent", "agent_starved", rows, at, text, p, len(rows))
             )
+        elif hosts.late[host]:
+            verdicts.append(_late_timers(state, at, name, who))
     return Decision(verdicts, ignore=state.touches(hosts.starved))
+
+
+def _late_timers(state: FabricState, at: int, name: str, who: str) -> Verdict:
+    """agent_starved by the agent's own clock alone: no path is bad, and no other host sees it."""
+    parameters, bound_us = state.options.detectors.silence, state.hosts.parameters.starved_delay_us
+    text = (
+        f"of {parameters.late_of} heartbeats of {name} in a row {parameters.late_begins} or more "
+        f"report timers that are late by {bound_us / 1e3:.0f} ms or more: the agent gets too "
+        "little CPU, and what it measures meanwhile is not judged"
+    )
+    none = np.empty(0, np.int64)
+    return _about_host(who, "agent", "agent_starved", none, at, text, 1.0, parameters.late_begins)
 
 
 def skewed_clock(state: FabricState, at: int, name: str, by: float) -> Verdict:

@@ -11,9 +11,8 @@ from builders.agents.waiting import Until
 INJECTED = """
 import socket, sys
 from probers.agent import main, probe_plan
-from probers.net import responder
+from probers.net import responder, socket_pool
 from probers.ping_list import poller
-from probers.process import loop
 def broken(*_):
     raise RuntimeError("injected")
 {patch} = broken
@@ -37,7 +36,7 @@ raise SystemExit(main.main())
     [
         ("socket.socket.sendall", "thread publish"),
         ("poller.PingListPoller.poll", "thread ping-list"),
-        ("loop.Deadlines.add", "callbacks failed within"),
+        ("socket_pool.SocketPool.next_sequence", "callbacks failed within"),
     ],
 )
 def test_an_agent_without_a_vital_part_ends_with_70_and_the_reason(

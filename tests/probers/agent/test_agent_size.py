@@ -46,7 +46,7 @@ def test_the_agent_imports_no_large_library_and_needs_little_memory(
 def test_an_agent_loads_none_of_the_analyzers_libraries() -> None:
     script = (
         "import sys, probers.agent.main\n"
-        "from probers.publishing.encode import to_arrow\n"
+        "from probers.publishing.encoding.encode import to_arrow\n"
         "to_arrow([{'dial': 'success', 'ping_time': 1}])\n"
         "heavy = {'numpy', 'pyarrow', 'pandas', 'scipy', 'pydantic', 'typer', 'rich'}\n"
         "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"

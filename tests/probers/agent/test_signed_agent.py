@@ -11,7 +11,7 @@ from pathlib import Path
 
 from builders.agents.waiting import Until
 
-from probers.publishing.encode import to_arrow
+from probers.publishing.encoding.encode import to_arrow
 from probers.publishing.relay import Headers, Relay
 from probers.publishing.unix import UnixPublisher
 from schemas import topics

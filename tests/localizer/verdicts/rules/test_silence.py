@@ -22,6 +22,7 @@ DEAD_AGENT = {f"h{n}": {} for n in range(1, 7) if f"h{n}" != HOST}
 ALIVE: dict[str, dict[str, Any]] = {f"h{n}": {} for n in range(1, 7)}
 STARVED = {**ALIVE, HOST: {"cpu_steal": 0.6}}
 LATE_TIMERS = {**ALIVE, HOST: {"scheduling_delay_us": 250_000.0}}
+BUSY = {**ALIVE, HOST: {"scheduling_delay_us": 60_000.0, "cpu_steal": 0.2}}
 SAYS_GOODBYE = {**ALIVE, HOST: {"alive": False}}
 NO_BEATS: dict[str, dict[str, Any]] = {}
 
@@ -92,13 +93,51 @@ BOX_DOWN = {(f"container:{HOST.replace('h', 'c')}", "unconnectivity")}
         (DEAD_AGENT, gone(HOST, FINE), set()),  # only the heartbeats are lost
         (STARVED, both_ways(HOST, Second(lost=2), lambda p: True), STARVING),
         (LATE_TIMERS, both_ways(HOST, Second(lost=2), lambda p: True), STARVING),
-        (STARVED, towards(HOST, FINE), set()),  # starved, yet no probe is lost
+        (STARVED, towards(HOST, FINE), set()),  # its threads wait, its timers do not
+        (LATE_TIMERS, towards(HOST, FINE), STARVING),  # no probe is lost
+        (BUSY, towards(HOST, FINE), set()),
     ],
 )
 def test_the_decision_table_of_silence_names_the_culprit(
     beats: dict[str, dict[str, Any]], weather: Weather, verdict: set[tuple[str, str]]
 ) -> None:
     assert names(reported(weather, beats)) == verdict
+
+
+def late_in(seconds: set[int], until: int) -> list[Incident]:
+    """What is said where no probe is lost and the timers of one host are late in these seconds."""
+    localizer, found = Localizer(topology=CLUSTER.topology), []
+    for at in range(until):
+        beats = LATE_TIMERS if at in seconds else ALIVE
+        said = [{"node_sn": n, **more} for n, more in beats.items()]
+        found += observe(localizer, CLUSTER.second(at, beats=said)).incidents
+    return newest(found)
+
+
+@pytest.mark.parametrize(
+    ("late", "verdict"),
+    [
+        ({20}, set()),
+        (set(range(20, 27)), set()),
+        (set(range(10, 60, 2)), set()),
+        (set(range(20, 28)), STARVING),
+        (set(range(20, 31)) - {23, 27}, STARVING),
+    ],
+)
+def test_timers_must_be_late_for_long_before_an_agent_is_starved(
+    late: set[int], verdict: set[tuple[str, str]]
+) -> None:
+    assert names(late_in(late, 60)) == verdict
+
+
+def test_an_agent_whose_timers_are_late_half_of_the_time_stays_starved() -> None:
+    """It takes eight of ten heartbeats to begin, and five to go on."""
+    late = {*range(20, 30), *range(30, 60, 2)}
+    (incident,) = late_in(late, 60)
+    assert (incident.closed_at, incident.severity) == (None, "P2")
+    (incident,) = late_in(set(range(20, 30)), 60)
+    assert incident.closed_at is not None
+    assert not incident.evidence.get("bad_paths")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probers.net.five_tuple import Value
-from probers.publishing import encode
+from probers.publishing.encoding import encode
 from schemas import topics
 from schemas.documents.ping import COLUMNS, EXTRA_STATS
 
