@@ -58,16 +58,16 @@ def controllers(*answers: tuple[int, Any]) -> Iterator[tuple[list[str], list[int
 
 
 @pytest.fixture
-def nobody() -> Iterator[str]:
-    """A URL at which nothing listens: the port is bound, so that nobody else takes it."""
+def unreachable() -> Iterator[str]:
+    """A URL at which nothing listens: the port is bound, so that no other server takes it."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
-def test_the_controller_that_leads_is_found(nobody: str) -> None:
+def test_the_controller_that_leads_is_found(unreachable: str) -> None:
     with controllers(STANDBY, LEADER) as (urls, asked):
-        client = ControllerClient([nobody, *urls], "secret")
+        client = ControllerClient([unreachable, *urls], "secret")
         assert client.get("jobs") == LEADER[1]
         assert client.put({}, "jobs", "j") == LEADER[1]
         assert list(client.stream({}, "probes")) == [LEADER[1]]
@@ -84,10 +84,10 @@ def test_a_refusal_is_not_asked_of_another_controller() -> None:
     assert asked == [0]
 
 
-def test_without_a_leader_the_answer_of_a_controller_is_the_reason(nobody: str) -> None:
+def test_without_a_leader_the_answer_of_a_controller_is_the_reason(unreachable: str) -> None:
     with controllers(STANDBY) as (urls, _):
-        for where in ([nobody, *urls], [*urls, nobody]):
+        for where in ([unreachable, *urls], [*urls, unreachable]):
             with pytest.raises(DependencyUnreachable, match="another controller leads"):
                 ControllerClient(where, "secret").get("jobs")
     with pytest.raises(DependencyUnreachable, match="does not answer"):
-        ControllerClient([nobody], "secret").get("jobs")
+        ControllerClient([unreachable], "secret").get("jobs")

@@ -87,7 +87,9 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
     "What did people do about an incident?": [
         ("acknowledge", "ana", ""), ("assign", "ana", "bob"), ("feedback", "bob", "right"),
     ],
-    "Which active incidents are neither assigned nor acknowledged?": [("P0", NIC, "unconnectivity")],
+    "Which active incidents are neither assigned nor acknowledged?": [
+        ("P0", NIC, "unconnectivity"),
+    ],
     "How long does it take until somebody acknowledges?": [("P1", 1, 55.0)],
     "How often were verdicts right?": [("tor", 1, 0)],
     "Which agents are silent?": [("f1", "h2", 60)],

@@ -12,7 +12,7 @@ from builders.streams.hostile_bytes import fuzzed, mutated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probers.publishing.encode import to_arrow
+from probers.publishing.encoding.encode import to_arrow
 from schemas import topics
 from schemas.wire import codecs
 from schemas.wire.arrow.columns import Plans
