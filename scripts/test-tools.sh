@@ -7,3 +7,4 @@ scripts/packages.sh iproute2 nftables iputils-ping traceroute ethtool openvswitc
 scripts/prometheus-tools.sh
 scripts/guest-tools.sh
 scripts/fetch-kafka.sh
+scripts/compose-tools.sh

@@ -32,6 +32,7 @@ COMMANDS: Final = (
     "probing.skeleton", "probing.probe", "setup.migrate", "setup.topics", "inventory.topology",
     "inventory.maintenance", "jobs.jobs", "simulate", "fabric.lifecycle", "check", "bench",
     "store.sql", "store.load", "setup.keys", "setup.settings", "setup.config",
+    "setup.compose_secrets",
     "params",
 )  # fmt: skip
 

@@ -440,7 +440,8 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
 def examine(environ: Mapping[str, str] | None = None) -> Examined:
     """Read the environment, with all of its mistakes; nothing is printed."""
     env = os.environ if environ is None else environ
-    mine = {name: value for name, value in env.items() if name.startswith(PREFIX)}
+    # An empty one is as good as none: compose files pass `${NAME:-}`.
+    mine = {name: value for name, value in env.items() if name.startswith(PREFIX) and value}
     injected = sorted(name for name, value in mine.items() if kubernetes.injected(name, value))
     fields = known()
     values: dict[str, Any] = {}
