@@ -1,7 +1,7 @@
 # Targets for people; each one makes the environment that it needs.
 .DEFAULT_GOAL := help
 .PHONY: help env demo test check golden bench scorecard scorecard-full \
-	fabric-test rdma-test kubernetes-tools screenshots page-bench clean
+	fabric-test rdma-test kubernetes-tools screenshots page-bench image-sizes sbom clean
 
 ARGS ?=
 
@@ -56,6 +56,13 @@ screenshots: env  ## Play a demo and take pictures of all views of the page -> d
 page-bench: env  ## Measure the topology view with 2,048 rnics in Chromium
 	@scripts/packages.sh chromium
 	@PYTHONPATH=. .venv/bin/python scripts/page_bench.py $(ARGS)
+
+image-sizes: env  ## Measure the images of the Dockerfile without an engine (minutes; Debian)
+	@rm -rf var/images
+	@.venv/bin/python scripts/image_sizes.py var/images $(ARGS)
+
+sbom: env  ## Write what the images hold, in CycloneDX -> var/sbom-*.json
+	@scripts/sbom.sh
 
 clean:  ## Remove what was made: .venv, caches, var
 	rm -rf .venv .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis var

@@ -25,10 +25,11 @@ server)
   # chdb is the embedded database of `up` and `demo`; the services have a ClickHouse.
   "${UV:-uv}" sync --quiet --frozen --no-dev --no-editable --python "$python" \
     --extra server --extra kubernetes --no-install-package chdb --no-install-package chdb-core
-  # Tests, headers, and parts of Arrow that are loaded only by who asks for them.
+  # Tests, headers, symbols, and parts of Arrow that are loaded only by who asks for them.
   (cd "$place/.venv/lib/"python3.*/site-packages &&
-    rm -rf pyarrow/include pyarrow/src pyarrow/*flight* pyarrow/*substrait* pyarrow/*_s3*.so* &&
-    find . -type d -name tests -prune -exec rm -rf {} +)
+    rm -rf pyarrow/include pyarrow/src pyarrow/*flight* pyarrow/*_s3*.so* &&
+    find . -type d -name tests -prune -exec rm -rf {} + &&
+    find . -name '*.so' -not -path '*.libs/*' -exec strip --strip-unneeded {} +)
   ;;
 *)
   echo "usage: scripts/image-root.sh agent|server FOLDER" >&2
