@@ -145,6 +145,8 @@ def _open_chdb(path: str) -> Store:
     try:
         Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
         client = clickhouse_connect.get_client(interface="chdb", path=path)
+    except ImportError:  # as in the image of the services
+        raise BadStoreUrl("the embedded database is not installed: pip install chdb") from None
     except driver.ClickHouseError as why:
         raise _store_error(why, name) from why
     except OSError as why:
