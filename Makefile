@@ -1,7 +1,7 @@
 # Targets for people; each one makes the environment that it needs.
 .DEFAULT_GOAL := help
 .PHONY: help env demo test check golden bench scorecard scorecard-full \
-	fabric-test rdma-test kubernetes-tools screenshots page-bench stream-soak clean
+	fabric-test rdma-test kubernetes-tools screenshots page-bench stream-soak image-sizes sbom clean
 
 ARGS ?=
 
@@ -59,6 +59,13 @@ page-bench: env  ## Measure the topology view with 2,048 rnics in Chromium
 
 stream-soak: env  ## Clients come and go on the stream of incidents for an hour; nothing may stay behind
 	@PYTHONPATH=. .venv/bin/python scripts/stream_soak.py $(ARGS)
+
+image-sizes: env  ## Measure the images of the Dockerfile without an engine (minutes; Debian)
+	@rm -rf var/images
+	@.venv/bin/python scripts/image_sizes.py var/images $(ARGS)
+
+sbom: env  ## Write what the images hold, in CycloneDX -> var/sbom-*.json
+	@scripts/sbom.sh
 
 clean:  ## Remove what was made: .venv, caches, var
 	rm -rf .venv .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis var

@@ -49,6 +49,7 @@ def config(
         ws="none",
         lifespan="off",
         log_level="error",
+        log_config=None,  # its lines go where those of the process go
         access_log=False,
         server_header=False,
         proxy_headers=False,

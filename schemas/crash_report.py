@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 import traceback
+from collections.abc import Callable
 from typing import Final
 
 from schemas.printable import printable
@@ -15,15 +16,20 @@ INTERNAL_ERROR: Final = 70
 _MAX_CHARS: Final = 300  # of the error's own text on the line
 
 
-def report(program: str, error: BaseException) -> int:
+def report(program: str, error: BaseException, write: Callable[[str], None] | None = None) -> int:
     """Write the traceback to a new file that only its owner can read, and its path to stderr.
 
+    write  gets the line instead of stderr, without the name of the program
     Where no file can be written, the line on stderr has the source line of the error instead.
     Returns the exit code.
     """
     named = [type(error).__name__, *([str(error)] if str(error) else [])]
     what = printable(" ".join(": ".join(named).split()))[:_MAX_CHARS]
-    print(f"{program}: internal error: {what}; {_save(error)}", file=sys.stderr, flush=True)
+    line = f"internal error: {what}; {_save(error)}"
+    if write is not None:
+        write(line)
+    else:
+        print(f"{program}: {line}", file=sys.stderr, flush=True)
     return INTERNAL_ERROR
 
 

@@ -8,3 +8,4 @@ scripts/prometheus-tools.sh
 scripts/openapi-tools.sh
 scripts/guest-tools.sh
 scripts/fetch-kafka.sh
+scripts/compose-tools.sh

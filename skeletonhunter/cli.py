@@ -31,7 +31,9 @@ COMMANDS: Final = (
     "demo", "diagnose", "up", "services", "notify", "probing.ping_lists", "probing.coverage",
     "probing.skeleton", "probing.probe", "setup.migrate", "setup.topics", "inventory.topology",
     "inventory.maintenance", "jobs.jobs", "simulate", "fabric.lifecycle", "check", "bench",
-    "store.sql", "store.load", "setup.keys", "setup.settings", "params",
+    "store.sql", "store.load", "setup.keys", "setup.settings", "setup.config",
+    "setup.compose_secrets",
+    "params",
 )  # fmt: skip
 
 
@@ -98,7 +100,7 @@ def main(arguments: list[str] | None = None, *, build: Callable[[], typer.Typer]
         sys.exit(_INTERRUPTED)
     except ModuleNotFoundError as why:
         if not missing_extra(why):
-            sys.exit(crash_report.report("skeletonhunter", why))
+            sys.exit(crash_report.report("skeletonhunter", why, complain))
         complain(f"{why.name} is not installed; {INSTALL_SERVER}")
         sys.exit(2)
     except SystemExit as left:
@@ -115,7 +117,7 @@ def main(arguments: list[str] | None = None, *, build: Callable[[], typer.Typer]
         complain(str(why))
         sys.exit(DependencyUnreachable.code)
     except Exception as why:  # a defect of ours must not exit with 1
-        sys.exit(crash_report.report("skeletonhunter", why))
+        sys.exit(crash_report.report("skeletonhunter", why, complain))
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -9,7 +9,8 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
+from urllib.parse import quote
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -17,6 +18,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from schemas import kafka_client
 from schemas.documents.ping import DEFAULT_FABRIC
 from schemas.parameters.window_timing import DEFAULT_TIMING
+from schemas.secret_files import SecretFileError, read_secret
 from skeletonhunter import kubernetes
 from skeletonhunter.errors import BadSettings, MissingSettings
 from skeletonhunter.terminal import complain
@@ -64,7 +66,6 @@ class Settings(BaseSettings):
         json_schema_extra=_read_by(
             "stream",
             "sink",
-            "api",
             "topics --create",
             "fabric up",
             "topology publish",
@@ -122,7 +123,13 @@ class Settings(BaseSettings):
     clickhouse_url: SecretStr | None = Field(
         default=None,
         description="http(s)://user:password@host:8123/database of ClickHouse",
-        json_schema_extra=_read_by("stream", "sink", "api", "migrate", secret=True),
+        json_schema_extra=_read_by("sink", "api", "migrate", "sql", "load", secret=True),
+    )
+    clickhouse_password_file: Path | None = Field(
+        default=None,
+        description="file with the password of the URL's user, readable by its owner only; the URL "
+        "then has none",
+        json_schema_extra=_read_by("sink", "api", "migrate", "sql", "load"),
     )
     data: Path = Field(
         default=Path("var"),
@@ -137,7 +144,7 @@ class Settings(BaseSettings):
     topology: Path | None = Field(
         default=None,
         description="topology.json of the fabric; without it topology is learnt from records",
-        json_schema_extra=_read_by("up", "stream"),
+        json_schema_extra=_read_by("up", "stream", "sink"),
     )
     strategy: str = Field(
         default="hypothesis",
@@ -314,6 +321,14 @@ class Settings(BaseSettings):
         description="lowest level that is logged: DEBUG, INFO, WARNING or ERROR",
         json_schema_extra=_read_by("up", "stream", "sink", "api", "controller", "notify"),
     )
+    log_format: Literal["text", "json"] = Field(
+        default="text",
+        description="text, or json: each line on stderr is an object with time, level, logger and "
+        "message (the agent: time, level, event and its fields)",
+        json_schema_extra=_read_by(
+            "up", "stream", "sink", "api", "controller", "notify", "skeletonhunter-agent"
+        ),
+    )
 
     @field_validator("kafka_options")
     @classmethod
@@ -328,10 +343,24 @@ class Settings(BaseSettings):
         return self.kafka
 
     def require_clickhouse(self) -> str:
-        """The database's URL; raises MissingSettings."""
+        """The database's URL with its password; raises MissingSettings and BadSettings."""
         if self.clickhouse_url is None:
             raise MissingSettings(["SKH_CLICKHOUSE_URL"])
-        return self.clickhouse_url.get_secret_value()
+        url = self.clickhouse_url.get_secret_value()
+        if self.clickhouse_password_file is None:
+            return url
+        name = "SKH_CLICKHOUSE_PASSWORD_FILE"
+        scheme, _, rest = url.partition("://")
+        user, at, host = rest.partition("@")
+        if not at or ":" in user:
+            raise BadSettings(f"{name}: SKH_CLICKHOUSE_URL must have a user and no password")
+        try:
+            password = read_secret(self.clickhouse_password_file).decode().strip()
+        except SecretFileError as why:
+            raise BadSettings(f"{name}: {why}") from why
+        except UnicodeDecodeError:
+            raise BadSettings(f"{name}: the password is not UTF-8") from None
+        return f"{scheme}://{user}:{quote(password, safe='')}@{host}"
 
     def require_tokens(self) -> Path:
         """The controller's file of tokens; raises BadSettings."""
@@ -377,6 +406,21 @@ def is_secret(field: str) -> bool:
     return isinstance(extra, dict) and bool(extra.get("secret"))
 
 
+class Examined(NamedTuple):
+    """The environment as settings.
+
+    settings  what can be used; defaults where a value cannot
+    given     fields that the environment sets
+    mistakes  one line each: variable, reason, remedy
+    injected  variables that Kubernetes sets for a Service, which are ignored
+    """
+
+    settings: Settings
+    given: frozenset[str]
+    mistakes: list[str]
+    injected: list[str]
+
+
 def read(environ: Mapping[str, str] | None = None) -> Settings:
     """Read the environment; raises BadSettings with variable, reason and remedy in one line.
 
@@ -385,28 +429,44 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
 
     environ  None: that of the process
     """
+    found = examine(environ)
+    if found.injected:
+        note_injected(tuple(found.injected))
+    if found.mistakes:
+        raise BadSettings(found.mistakes[0])
+    return found.settings
+
+
+def examine(environ: Mapping[str, str] | None = None) -> Examined:
+    """Read the environment, with all of its mistakes; nothing is printed."""
     env = os.environ if environ is None else environ
-    mine = {name: value for name, value in env.items() if name.startswith(PREFIX)}
+    # An empty one is as good as none: compose files pass `${NAME:-}`.
+    mine = {name: value for name, value in env.items() if name.startswith(PREFIX) and value}
     injected = sorted(name for name, value in mine.items() if kubernetes.injected(name, value))
-    if injected:
-        note_injected(tuple(injected))
     fields = known()
     values: dict[str, Any] = {}
+    mistakes = []
     for name in sorted(mine.keys() - set(injected)):
-        if name in AGENT_VARIABLES:
-            continue
-        if name not in fields:
+        if name in fields:
+            try:
+                values[fields[name]] = _parsed(name, fields[name], mine[name])
+            except BadSettings as why:
+                mistakes.append(str(why))
+        elif name not in AGENT_VARIABLES:
             near = difflib.get_close_matches(name, fields, 1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(fields))}"
-            raise BadSettings(f"{name} is not a setting; {hint}")
-        values[fields[name]] = _parsed(name, fields[name], mine[name])
+            mistakes.append(f"{name} is not a setting; {hint}")
+    given = frozenset(values)
     try:
-        return Settings.model_validate(values)
+        settings = Settings.model_validate(values)
     except ValidationError as why:
-        first = why.errors(include_url=False, include_context=False)[0]
-        field = str(first["loc"][0])
-        name = PREFIX + field.upper()
-        raise BadSettings(f"{name}{_shown(field, mine.get(name, ''))}: {first['msg']}") from None
+        for each in why.errors(include_url=False, include_context=False):
+            field = str(each["loc"][0])
+            name = PREFIX + field.upper()
+            mistakes.append(f"{name}{_shown(field, mine.get(name, ''))}: {each['msg']}")
+            values.pop(field, None)
+        settings = Settings.model_validate(values)
+    return Examined(settings, given, mistakes, injected)
 
 
 def _parsed(name: str, field: str, text: str) -> Any:

@@ -11,6 +11,7 @@ import msgspec
 import typer
 
 from schemas.printable import printable, printable_lines
+from skeletonhunter import log_lines
 
 Document = TypeVar("Document", bound=msgspec.Struct)
 _AGAIN_S: Final = 0.2
@@ -20,6 +21,12 @@ _WIDTH: Final = 78
 def echo(text: str, *, err: bool = False) -> None:
     """Print lines, names from data made printable; not for JSON, which stays exact."""
     typer.echo(printable_lines(text), err=err)
+
+
+def announce(text: str) -> None:
+    """Print what a part does now; as a line of its log where the log is JSON."""
+    if not log_lines.emit(logging.INFO, text):
+        echo(text)
 
 
 def shown(document: Document) -> Document:
@@ -52,18 +59,11 @@ class Progress:
 
 
 def complain(text: str) -> None:
-    """Print one line on stderr that begins with the command's name."""
-    print(f"skeletonhunter: {printable(' '.join(text.split()))}", file=sys.stderr)
-
-
-class OneLine(logging.Formatter):
-    """Formats a log record as one printable line, followed by its traceback if it has one."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:
-        return printable(super().formatMessage(record))
-
-    def formatException(self, ei: Any) -> str:
-        return printable_lines(super().formatException(ei))
+    """Print one line on stderr that begins with the command's name, or is JSON as the log is."""
+    line = " ".join(text.split())
+    level = logging.INFO if line.startswith("info: ") else logging.ERROR
+    if not log_lines.emit(level, line):
+        print(f"skeletonhunter: {printable(line)}", file=sys.stderr)
 
 
 def _shown(value: Any) -> Any:

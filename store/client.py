@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 import clickhouse_connect
 from clickhouse_connect.driver import exceptions as driver
@@ -38,6 +38,7 @@ WRITE_S: Final = 60
 READ_S: Final = 10
 # The driver logs what it also raises; StoreError is one line, without the password.
 logging.getLogger("clickhouse_connect").setLevel(logging.ERROR)
+_NO_DIRECTORY: Final = "chdb: needs a directory, as in chdb:./data"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
@@ -139,11 +140,13 @@ def open_store(url: str, *, create_database: bool = False, for_reads: bool = Fal
 
 def _open_chdb(path: str) -> Store:
     if not path:
-        raise BadStoreUrl("chdb: needs a directory, as in chdb:./data")
+        raise BadStoreUrl(_NO_DIRECTORY)
     name = f"chdb:{path}"
     try:
         Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
         client = clickhouse_connect.get_client(interface="chdb", path=path)
+    except ImportError:  # as in the image of the services
+        raise BadStoreUrl("the embedded database is not installed: pip install chdb") from None
     except driver.ClickHouseError as why:
         raise _store_error(why, name) from why
     except OSError as why:
@@ -151,7 +154,16 @@ def _open_chdb(path: str) -> Store:
     return Store(client, name)
 
 
-def _open_http(url: str, create_database: bool, for_reads: bool) -> Store:
+def check_url(url: str) -> None:
+    """Raises BadStoreUrl for a URL that ``open_store`` refuses; nothing is opened."""
+    if not url.startswith("chdb:"):
+        _parts(url)
+    elif url == "chdb:":
+        raise BadStoreUrl(_NO_DIRECTORY)
+
+
+def _parts(url: str) -> tuple[SplitResult, int | None, str]:
+    """A http(s) URL in its parts, its port if it has one, its database; raises BadStoreUrl."""
     form = "write chdb:PATH or http(s)://user:password@host:8123/database"
     try:
         parts = urlsplit(url)
@@ -163,6 +175,11 @@ def _open_http(url: str, create_database: bool, for_reads: bool) -> Store:
         raise BadStoreUrl(f"a ClickHouse URL cannot start like this; {form}")
     if not _NAME.fullmatch(database) or parse_qsl(parts.query):
         raise BadStoreUrl(f"the database {database!r} of this ClickHouse URL is no name; {form}")
+    return parts, port, database
+
+
+def _open_http(url: str, create_database: bool, for_reads: bool) -> Store:
+    parts, port, database = _parts(url)
     name = f"{parts.scheme}://{parts.hostname}{f':{port}' if port else ''}/{database}"
     try:
         client = clickhouse_connect.get_client(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from probers.net.handover import HandoverError, Successor
 from probers.ping_list.document import PingListError
 from probers.process import native
 from probers.process.descriptor_limits import raise_file_limit, shares
-from probers.process.log import log_event
+from probers.process.log import choose_form, log_event, writes_json
 from probers.process.loop import LoopError
 from probers.process.thread_failures import ThreadFailures
 from probers.publishing.destination import publish_to
@@ -38,6 +39,7 @@ _CLOSE_S: Final = 5.0  # for delivering what is queued when the agent is stopped
 _INTERRUPTED: Final = 130
 DOCTOR: Final = "doctor"
 PROBE: Final = "probe"
+_FORMAT: Final = "SKH_LOG_FORMAT"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -47,6 +49,10 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:  # before the agent's own handler of SIGINT is installed
         return _INTERRUPTED
     except Exception as why:  # a defect of the agent: supervisors must distinguish it from usage
+        if writes_json():
+            return crash_report.report(
+                "skeletonhunter-agent", why, lambda line: log_event("error", "failed", why=line)
+            )
         return crash_report.report("skeletonhunter-agent", why)
 
 
@@ -61,6 +67,8 @@ def _main(argv: list[str] | None) -> int:
             from probers.probe import main as probe
 
             return probe.main(arguments[1:])
+        if not choose_form(os.environ.get(_FORMAT) or "text"):
+            raise UsageError(f"{_FORMAT} must be text or json")
         options = command_line.parse(arguments)
         # Before the spool is opened, which two agents cannot have at once.
         successor = Successor.ask(Path(options.handover)) if options.handover else None
@@ -155,7 +163,10 @@ def _serve(
 
 
 def _fail(code: int, why: str) -> int:
-    print(f"skeletonhunter-agent: {printable(' '.join(why.split()))}", file=sys.stderr)
+    if writes_json():
+        log_event("error", "failed", why=" ".join(why.split()))
+    else:
+        print(f"skeletonhunter-agent: {printable(' '.join(why.split()))}", file=sys.stderr)
     return code
 
 

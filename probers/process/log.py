@@ -1,10 +1,11 @@
-"""The agent's log: one logfmt line per event on stderr, no secrets, at most 30 a minute per event.
+"""The agent's log: a line per event on stderr, logfmt or JSON, no secrets, 30 a minute per event.
 
 ``log_event`` never raises and never blocks: an unread log must not stop the probing.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import sys
@@ -29,6 +30,12 @@ class _Lost:
     count = 0
 
 
+class _Form:
+    """How lines are written: logfmt, or JSON where SKH_LOG_FORMAT asks for it."""
+
+    json = False
+
+
 class _EventRate:
     """Lines of one event in the minute that began at ``since`` [monotonic s]."""
 
@@ -41,8 +48,19 @@ class _EventRate:
 _rates: dict[str, _EventRate] = {}
 
 
+def choose_form(name: str) -> bool:
+    """Write lines as ``text`` (logfmt, the default) or as ``json``; False for another name."""
+    _Form.json = name == "json"
+    return name in ("text", "json")
+
+
+def writes_json() -> bool:
+    """Whether lines are JSON."""
+    return _Form.json
+
+
 def log_event(level: str, event: str, **fields: object) -> None:
-    """Write ``time=… level=… event=… key=value …``.
+    """Write ``time=… level=… event=… key=value …``, or the same as a JSON object of texts.
 
     At most 30 lines of one event are written per minute; the first line after that minute has
     ``lines_left_out``, the number of the suppressed ones. A line that stderr does not accept at
@@ -54,11 +72,10 @@ def log_event(level: str, event: str, **fields: object) -> None:
     if left_out:
         fields["lines_left_out"] = left_out
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    parts = [f"time={now}", f"level={level}", f"event={printable(event)}"]
-    parts += [f"{name}={_quoted(str(value))}" for name, value in fields.items()]
+    line = (_as_json if _Form.json else _as_text)(now, level, event, fields)
     with _lock:
         try:
-            _write(" ".join(parts))
+            _write(line)
         except (OSError, ValueError):  # closed, broken or full
             _Lost.count += 1
 
@@ -66,6 +83,22 @@ def log_event(level: str, event: str, **fields: object) -> None:
 def lines_lost() -> int:
     """Log lines that could not be written since the process started."""
     return _Lost.count
+
+
+def _as_text(now: str, level: str, event: str, fields: dict[str, object]) -> str:
+    parts = [f"time={now}", f"level={level}", f"event={printable(event)}"]
+    parts += [f"{name}={_quoted(str(value))}" for name, value in fields.items()]
+    return " ".join(parts)
+
+
+def _as_json(now: str, level: str, event: str, fields: dict[str, object]) -> str:
+    """At most ``_MAX_BYTES``: a line that is cut would be no JSON."""
+    head = {"time": now, "level": level, "event": event}
+    line = json.dumps(head | {name: str(value) for name, value in fields.items()})
+    if len(line) < _MAX_BYTES:
+        return line
+    short = _MAX_BYTES // (14 * max(1, len(fields)))  # a character is up to 12 as \\u escapes
+    return json.dumps(head | {name: str(value)[:short] for name, value in fields.items()})
 
 
 def _suppressed_before(event: str) -> int | None:

@@ -48,11 +48,11 @@ def register(app: typer.Typer) -> None:
         rnics send; probes follow them. Exit code 1 if a fault is missed or a component is blamed
         falsely.
         """
+        from skeletonhunter import log_lines
         from skeletonhunter.arguments import known_strategy
         from skeletonhunter.embedded.demo import play, runtime_options
         from skeletonhunter.embedded.demo_state import DemoState
         from skeletonhunter.embedded.simulated_site import SimulatedSite
-        from skeletonhunter.services.lifecycle import log_to_stderr
         from streams import event_loop
         from testbed.scenarios.scenario import ScenarioError, load
 
@@ -66,7 +66,7 @@ def register(app: typer.Typer) -> None:
         if plan.duration_s > duration * _FASTEST:
             least = math.ceil(plan.duration_s / _FASTEST)
             raise BadInput(f"--duration {duration:g}: {scenario} needs at least {least} s")
-        log_to_stderr("ERROR")
+        log_lines.start("ERROR")
         with tempfile.TemporaryDirectory(prefix="skeletonhunter-") as data:
             state = DemoState(simulation, plan.duration_s, duration)
             site = SimulatedSite(simulation.topology)

@@ -47,12 +47,12 @@ def _notify(
         return None
     import asyncio
 
-    from skeletonhunter import settings
+    from skeletonhunter import log_lines, settings
     from skeletonhunter.services.broker import check_broker
-    from skeletonhunter.services.lifecycle import log_to_stderr
     from skeletonhunter.services.notifier import configuration, send_test, serve
 
     found = settings.read()
+    log_lines.start(found.log_level, found.log_format)
     file = config or found.notify
     if file is None:
         raise BadSettings("give --config FILE, or set SKH_NOTIFY; docs/notify.md has an example")
@@ -62,7 +62,6 @@ def _notify(
         return 0
     found.require("kafka")
     check_broker(found)
-    log_to_stderr(found.log_level)
     return asyncio.run(serve(found, wanted))
 
 

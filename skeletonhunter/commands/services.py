@@ -80,21 +80,33 @@ def register(app: typer.Typer) -> None:
         return event_loop.run(serve(config, config.controller_port if port is None else port))
 
 
+def usable_url(config: Settings) -> None:
+    """Raises BadInput for a URL of ClickHouse that no client could use; nothing is asked."""
+    from skeletonhunter.errors import BadInput
+    from store.client import BadStoreUrl, check_url
+
+    try:
+        check_url(config.require_clickhouse())
+    except BadStoreUrl as why:
+        raise BadInput(f"SKH_CLICKHOUSE_URL: {why}") from why
+
+
 def _settings(*needs: Literal["kafka", "clickhouse"], signed: bool = True) -> Settings:
     """The settings of a part; where it needs Kafka, the brokers have answered once.
 
     Raises MissingSettings, BadSettings, and ConnectionError when no broker answers.
     """
-    from skeletonhunter import settings
+    from skeletonhunter import log_lines, settings
     from skeletonhunter.services.broker import check_broker
-    from skeletonhunter.services.lifecycle import log_to_stderr
     from skeletonhunter.services.sender_keys import require_keys
 
     config = settings.read()
+    log_lines.start(config.log_level, config.log_format)
     config.require(*needs)
+    if "clickhouse" in needs:
+        usable_url(config)
     if "kafka" in needs:
         if signed:  # the part reads what agents send
             require_keys(config, config.require_kafka())
         check_broker(config)
-    log_to_stderr(config.log_level)
     return config

@@ -37,12 +37,11 @@ def register(app: typer.Typer) -> None:
         ] = None,
     ) -> int:
         """Run everything in one process. Needs no Kafka, no ClickHouse and no settings."""
-        from skeletonhunter import settings
-        from skeletonhunter.services.lifecycle import log_to_stderr
+        from skeletonhunter import log_lines, settings
         from streams import event_loop
 
         config = settings.read()
-        log_to_stderr(config.log_level)
+        log_lines.start(config.log_level, config.log_format)
         return event_loop.run(_serve(_options(config, relay, port, data, topology)))
 
 
@@ -118,7 +117,7 @@ async def _serve(options: RuntimeOptions) -> int:
         _announce(runtime)
         worker = runtime.worker
         lag = asyncio.create_task(
-            watch_lag(lambda: worker.lag_s, lambda: worker.catching_up, terminal.echo)
+            watch_lag(lambda: worker.lag_s, lambda: worker.catching_up, terminal.announce)
         )
         try:
             failure = await until_stopped(runtime.wait)
@@ -128,7 +127,7 @@ async def _serve(options: RuntimeOptions) -> int:
         await runtime.stop()
     if failure is not None:
         raise command_error(failure) from failure
-    terminal.echo("stopped")
+    terminal.announce("stopped")
     return 0
 
 
@@ -136,10 +135,10 @@ def _announce(runtime: EmbeddedRuntime) -> None:
     """Print the addresses, and how an agent is started."""
     options, controller = runtime.options, runtime.controller
     if runtime.port_was_taken:
-        terminal.echo(f"port {options.port} is taken; another one was chosen")
+        terminal.announce(f"port {options.port} is taken; another one was chosen")
     if controller.port_was_taken:
-        terminal.echo(f"port {options.controller.port} is taken; another one was chosen")
-    terminal.echo(
+        terminal.announce(f"port {options.controller.port} is taken; another one was chosen")
+    terminal.announce(
         f"page       {runtime.url}   (API: {runtime.url}docs)\n"
         f"controller {controller.url}   (ping lists, jobs)\n"
         f"kafka      {runtime.bootstrap}   (this machine only)\n"

@@ -37,12 +37,12 @@ async def serve(config: Settings, port: int) -> int:
     except OSError as why:
         raise BadInput(f"SKH_API_HOST: {config.api_host}:{port}: {why.strerror}") from why
     if moved and port:
-        terminal.echo(f"port {port} is taken; another one was chosen")
+        terminal.announce(f"port {port} is taken; another one was chosen")
     stop = stop_signals()
     server = Server(server_config(app))
     host, bound = listener.getsockname()[:2]
     serving = asyncio.create_task(server.serve(sockets=[listener]))
-    terminal.echo(f"page http://{host}:{bound}/ from {store.name}")
+    terminal.announce(f"page http://{host}:{bound}/ from {store.name}")
 
     async def ended() -> BaseException | None:
         await asyncio.wait({serving})

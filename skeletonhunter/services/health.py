@@ -6,8 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-import typer
-
+from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def served(config: Settings, part: str, monitoring: Monitoring) -> Iterator[str 
     server = ThreadServer(monitoring_app(monitoring), listener)
     server.start()
     moving = f" (port {port} is taken)" if moved and port else ""
-    typer.echo(f"health and metrics {server.url}{moving}")
+    terminal.announce(f"health and metrics {server.url}{moving}")
     try:
         yield server.url
     finally:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
-import sys
 from collections.abc import Awaitable, Callable
 
 from skeletonhunter.errors import CommandError, DependencyUnreachable
-from skeletonhunter.terminal import OneLine
 
 
 def stop_signals() -> asyncio.Event:
@@ -37,13 +34,6 @@ async def until_stopped(
         if not failed.done():
             failed.cancel()
     return failed.result() if failed.done() and not failed.cancelled() else None
-
-
-def log_to_stderr(level: str) -> None:
-    """Log to stderr, one line per event, from ``level`` upwards."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=level, handlers=[handler])
 
 
 def command_error(why: BaseException) -> BaseException:

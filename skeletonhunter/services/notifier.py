@@ -21,6 +21,7 @@ from schemas import topics
 from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput, DependencyUnreachable
 from skeletonhunter.services import health
+from skeletonhunter.services.broker import client_settings
 from skeletonhunter.services.lifecycle import command_error, stop_signals, until_stopped
 from skeletonhunter.settings import Settings
 from streams.errors import LostLeadership
@@ -50,12 +51,12 @@ def configuration(file: Path, page_url: str | None = None) -> Configuration:
 
 async def serve(config: Settings, wanted: Configuration) -> int:
     """Notify until stopped; raises what ended it."""
-    leadership = Leadership(config.librdkafka(), topics.INCIDENTS.name, _GROUP)
-    notifier = Notifier(config.librdkafka(), wanted, os.environ)
+    leadership = Leadership(client_settings(config), topics.INCIDENTS.name, _GROUP)
+    notifier = Notifier(client_settings(config), wanted, os.environ)
     stop = stop_signals()
     monitoring = Monitoring([notifier.samples], [notifier.not_ready])
     with health.served(config, "notify", monitoring):
-        working = asyncio.create_task(_lead(leadership, notifier, terminal.echo))
+        working = asyncio.create_task(_lead(leadership, notifier, terminal.announce))
 
         async def ended() -> BaseException | None:
             await asyncio.wait({working})

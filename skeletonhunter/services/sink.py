@@ -13,6 +13,7 @@ from skeletonhunter import terminal
 from skeletonhunter.arguments import read_topology
 from skeletonhunter.errors import DependencyUnreachable
 from skeletonhunter.services import health
+from skeletonhunter.services.broker import client_settings
 from skeletonhunter.services.http_app import sink_monitoring
 from skeletonhunter.services.sender_keys import key_ring
 from skeletonhunter.settings import Settings
@@ -37,8 +38,8 @@ def serve(config: Settings, topology: Path | None) -> int:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    terminal.echo(f"storing the messages of {config.kafka} in {store.name}")
-    sink = Sink(store, config.librdkafka(), admission=admission, ownership=ownership)
+    terminal.announce(f"storing the messages of {config.kafka} in {store.name}")
+    sink = Sink(store, client_settings(config), admission=admission, ownership=ownership)
     try:
         if given is not None:  # it is on no topic
             rows = site_rows.topology(given, time.time_ns() // 1_000_000)

@@ -10,6 +10,7 @@ from schemas.parameters.window_timing import WindowTiming
 from skeletonhunter import terminal
 from skeletonhunter.arguments import known_strategy, read_topology
 from skeletonhunter.services import health
+from skeletonhunter.services.broker import client_settings
 from skeletonhunter.services.http_app import worker_monitoring
 from skeletonhunter.services.lag_notice import watch_lag
 from skeletonhunter.services.lifecycle import command_error, stop_signals, until_stopped
@@ -33,7 +34,7 @@ def stream_config(config: Settings, topology: Path | None = None) -> StreamConfi
             timing=WindowTiming(lateness_s=config.lateness_s),
         ),
         session_s=config.session_s,
-        kafka=config.kafka_settings(),
+        kafka=client_settings(config, brokers=False),
         sender_keys=key_ring(config, config.require_kafka()),
         unsigned_senders=config.unsigned_senders == "accept",
     )
@@ -45,9 +46,9 @@ async def serve(settings: Settings, config: StreamConfig) -> int:
     with health.served(settings, "stream", worker_monitoring(worker)):
         await worker.start()
         stop = stop_signals()
-        terminal.echo(f"judging {config.bootstrap} as a member of {config.group}")
+        terminal.announce(f"judging {config.bootstrap} as a member of {config.group}")
         lag = asyncio.create_task(
-            watch_lag(lambda: worker.lag_s, lambda: worker.catching_up, terminal.echo)
+            watch_lag(lambda: worker.lag_s, lambda: worker.catching_up, terminal.announce)
         )
         try:
             failure = await until_stopped(lambda: _failed(worker), stop)

@@ -9,7 +9,14 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its __init__ has no __all__
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 from confluent_kafka.cimpl import NewTopic
 
 from schemas import topics
@@ -121,6 +128,29 @@ def create(kafka: Mapping[str, Any]) -> list[Topic]:
             else:
                 made.append(topic)
     return made
+
+
+def allow_agents(kafka: Mapping[str, Any], user: str) -> list[str]:
+    """Let a user of Kafka write what agents write, and nothing else; returns the topics' names.
+
+    Raises BrokerRefused where the brokers have no authorizer, or the own user may not do that.
+    """
+    names = [topic.name for topic in topics.ALL if topic.producer.startswith("probers.")]
+    wanted = [
+        AclBinding(
+            ResourceType.TOPIC, name, ResourcePatternType.LITERAL, f"User:{user}", "*",
+            operation, AclPermissionType.ALLOW,
+        )
+        for name in names
+        for operation in (AclOperation.WRITE, AclOperation.DESCRIBE)
+    ]  # fmt: skip
+    admin = _admin(kafka)
+    try:
+        for done in admin.create_acls(wanted, request_timeout=_TIMEOUT_S).values():
+            done.result()
+    except KafkaException as why:
+        raise BrokerRefused(str(kafka["bootstrap.servers"]), why.args[0].str()) from None
+    return names
 
 
 def configuration(topic: Topic) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import resource
 import socket
@@ -53,6 +54,22 @@ def test_a_stream_worker_needs_only_kafka_and_serves_its_health(
     assert 'skh_stream_records_total{outcome="judged"} 0.0' in text.splitlines()
     assert "skh_stream_lag_seconds" in text
     assert worker.stop() == 0, worker.log.read_text()
+
+
+def test_every_line_of_a_worker_is_json_where_that_is_asked_for(
+    embedded: Broker, run: Callable[..., Command]
+) -> None:
+    """Those of its start, of Faust, and of librdkafka when the broker goes away."""
+    environment = {"SKH_LOG_FORMAT": "json", "SKH_KAFKA": embedded.bootstrap, **ANY}
+    worker = run("stream", **environment)
+    with health(worker) as client:
+        wait_until_ready(worker, client)
+        embedded.owner = None  # type: ignore[attr-defined]  # which ends the broker
+        worker.wait_for(lambda: "librdkafka" in worker.log.read_text(), "it says so", LONG_S)
+    worker.stop()
+    lines = [json.loads(line) for line in worker.log.read_text().splitlines()]
+    assert {"skeletonhunter", "librdkafka"} <= {line["logger"] for line in lines}
+    assert all(line["message"] for line in lines)
 
 
 def test_a_sink_serves_its_health(

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -61,3 +64,46 @@ def test_a_pipe_of_the_shell_is_read(tmp_path: Path) -> None:
         assert read_secret(f"/dev/fd/{reader}") == SECRET
     finally:
         os.close(reader)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to others")
+@pytest.mark.parametrize(
+    ("owner", "group", "mode", "accepted"),
+    [
+        (0, 10001, 0o440, True),  # as Kubernetes mounts a secret for a pod with that fsGroup
+        (0, 10001, 0o640, True),
+        (0, 10001, 0o660, False),
+        (0, 10001, 0o444, False),
+        (0, 10002, 0o440, False),
+        (10003, 10001, 0o440, False),
+        (10001, 10001, 0o440, False),
+    ],
+)
+def test_a_secret_that_is_mounted_for_a_pods_group_is_read(
+    owner: int, group: int, mode: int, accepted: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:  # every user may go through it
+        Path(folder).chmod(0o755)
+        path = _file(Path(folder), mode)
+        os.chown(path, owner, group)
+        with another_user(10001, 10001):
+            if accepted:
+                assert read_secret(path) == SECRET
+            else:
+                with pytest.raises(SecretFileError):
+                    read_secret(path)
+
+
+@contextlib.contextmanager
+def another_user(user: int, group: int) -> Iterator[None]:
+    """This process is of another user, and of one group, meanwhile."""
+    groups = os.getgroups()
+    os.setgroups([])
+    os.setegid(group)
+    os.seteuid(user)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)

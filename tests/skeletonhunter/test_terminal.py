@@ -21,7 +21,7 @@ from builders.control_characters import (
 from probers.process import log
 from schemas.documents.incident import encode
 from schemas.printable import printable, printable_lines
-from skeletonhunter import terminal
+from skeletonhunter import log_lines, terminal
 from skeletonhunter.diagnosis import report
 from skeletonhunter.errors import BadInput
 from testbed.simulator.files import Written
@@ -87,7 +87,7 @@ def test_errors_output_and_log_lines_are_printable(
     terminal.echo(f"{CONTROL}\n{CONTROL}")
     log.log_event("info", CONTROL, name=CONTROL)
     record = logging.makeLogRecord({"name": "x", "msg": "%s\n", "args": (CONTROL,)})
-    print(terminal.OneLine("%(message)s").format(record))
+    print(log_lines.OneLine("%(message)s").format(record))
     printed = capsys.readouterr()
     text = done.err + printed.out + printed.err
     assert is_printable(text)

@@ -16,9 +16,12 @@ _HEAD: Final = """\
 
 Written by `skeletonhunter settings --format markdown`; do not edit.
 
-Environment variables, read once when a command starts. An unknown `SKH_*` variable is an error,
-except for those that Kubernetes sets for a Service (`SKH_API_PORT=tcp://...`): these are ignored,
-with a line on stderr. An option of the command overrides its setting. Messages show no secret.
+Environment variables, read once when a command starts; an empty one is none. An unknown `SKH_*`
+variable is an error, except for those that Kubernetes sets for a Service
+(`SKH_API_PORT=tcp://...`): these are ignored, with a line on stderr. An option of the command
+overrides its setting. Messages show no secret.
+`skeletonhunter config check --part stream` prints what is in effect, where it is from, and a line
+for each mistake in values and in named files (exit code 2). It connects to nothing.
 """
 _AGENT: Final = """\
 ## The agent

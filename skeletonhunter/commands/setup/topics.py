@@ -16,6 +16,13 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog="Example: SKH_KAFKA=localhost:9092 skeletonhunter topics --create")
     def topics(
         create: Annotated[bool, typer.Option(help="Create the topics that are missing.")] = False,
+        agents: Annotated[
+            str,
+            typer.Option(
+                help="With --create: the agents' user of Kafka, who gets the right to "
+                "write what agents write (the brokers need an authorizer)."
+            ),
+        ] = "",
         json_schemas: Annotated[
             Path | None, typer.Option(help="Write the documents' JSON Schemas into this folder.")
         ] = None,
@@ -24,7 +31,7 @@ def register(app: typer.Typer) -> None:
         if json_schemas is not None:
             _write_schemas(json_schemas)
         elif create:
-            _create_topics()
+            _create_topics(agents)
         else:
             _list_topics()
         return 0
@@ -50,7 +57,7 @@ def _list_topics() -> None:
         terminal.echo("  ".join([*cells, row[4]]).rstrip())
 
 
-def _create_topics() -> None:
+def _create_topics(agents: str) -> None:
     from skeletonhunter import settings
     from skeletonhunter.services.broker import check_broker
     from streams.kafka import admin
@@ -66,3 +73,6 @@ def _create_topics() -> None:
                 f"this release expects {each.topic.partitions}",
                 err=True,
             )
+    if agents:
+        names = admin.allow_agents(config.librdkafka(), agents)
+        terminal.echo(f"{agents} may write {', '.join(names)}")

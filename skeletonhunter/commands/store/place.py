@@ -47,7 +47,7 @@ def own_store(config: Settings, data: Path, *, create: bool = False) -> Iterator
 
     try:
         if config.clickhouse_url is not None:
-            with closing(open_store(config.clickhouse_url.get_secret_value())) as server:
+            with closing(open_store(config.require_clickhouse())) as server:
                 yield server
         else:
             with _own_folder(data, create) as folder, closing(open_store(folder)) as embedded:

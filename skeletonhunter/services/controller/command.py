@@ -12,6 +12,7 @@ from schemas import topics
 from skeletonhunter import terminal
 from skeletonhunter.errors import BadInput, BadSettings
 from skeletonhunter.services import health
+from skeletonhunter.services.broker import client_settings
 from skeletonhunter.services.controller.garbage import freeze, freeze_survivors
 from skeletonhunter.services.controller.pods import FollowedPods, cluster_of, options_of
 from skeletonhunter.services.controller.service import (
@@ -46,7 +47,7 @@ async def serve(config: Settings, port: int) -> int:
         config.controller_host, port, interval_s=config.controller_interval_s,
         dscp=config.controller_dscp, feedback=config.controller_feedback,
     )  # fmt: skip
-    kafka = config.librdkafka()
+    kafka = client_settings(config)
     leadership = Leadership(kafka, topics.JOBS.name, _GROUP)
     service = ControllerService(kafka, tokens, options, _admission(config), leadership)
     pods = FollowedPods(service.site, cluster, options_of(config)) if cluster is not None else None
@@ -65,7 +66,7 @@ async def serve(config: Settings, port: int) -> int:
         with health.served(
             config, "controller", controller_monitoring(service.site, pods, [service.desk.samples])
         ):
-            terminal.echo(f"controller {service.url}")
+            terminal.announce(f"controller {service.url}")
             failure = await until_stopped(service.ended, stop)
     finally:
         for each in beside:
@@ -80,7 +81,7 @@ async def _say_restored(service: ControllerService) -> None:
     await service.restored.wait()
     freeze(whole=True)
     state = service.site.state
-    terminal.echo(
+    terminal.announce(
         f"restored {len(state.tasks.jobs)} jobs, {len(state.tasks.placements)} containers, "
         f"{len(state.lists)} fabrics"
     )

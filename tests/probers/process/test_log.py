@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -60,3 +61,41 @@ def test_a_log_line_stays_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     line = capsys.readouterr().err
     assert line.count("\n") == 1
     assert line.endswith("level=error event=thing why=\"two lines 'quoted'\" count=3\n")
+
+
+def test_lines_are_json_where_the_environment_asks_for_it() -> None:
+    """Also the line of an agent that cannot start, and texts that need escapes."""
+    done = subprocess.run(
+        [sys.executable, "-m", "probers.agent", "--node-sn", "h", "--publish",
+         "file:/nonexistent/\n\x1b[2J", "--ping-list", "/nonexistent"],
+        env={**os.environ, "SKH_LOG_FORMAT": "json"}, capture_output=True, text=True, timeout=600,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert json.loads(line)["event"] == "failed"
+
+
+def test_a_line_of_json_is_never_cut() -> None:
+    code = (
+        "from probers.process import log\n"
+        "assert log.choose_form('json')\n"
+        "log.log_event('info', 'long', text='\\u2028' * 9000, more='x' * 9000)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True
+    )
+    found = json.loads(done.stderr)
+    assert len(done.stderr) <= 4096
+    assert found["text"].startswith("\u2028")
+    assert found["more"].startswith("x")
+
+
+def test_an_unknown_form_of_lines_is_named() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "probers.agent"], env={**os.environ, "SKH_LOG_FORMAT": "xml"},
+        capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (
+        2, "skeletonhunter-agent: SKH_LOG_FORMAT must be text or json\n",
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Installations: files that start all parts, executed without their engine."""

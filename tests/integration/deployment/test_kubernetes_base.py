@@ -1,0 +1,154 @@
+"""k8s/base against a real API server: every object is taken, and admission takes the pods.
+
+There are no nodes and no controllers, so no pod runs; commands, variables and health checks of the
+same services run as processes in ``test_compose``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kubernetes import dynamic
+from kubernetes.client.exceptions import ApiException
+
+from schemas.kafka_client import parse_json
+from skeletonhunter.services.health import PORTS
+from skeletonhunter.settings import PREFIX, Settings, examine
+
+from ..site import kubernetes_server
+from ..site.kubernetes_server import KubernetesServer
+
+ROOT = Path(__file__).parents[3]
+BASE = ROOT / "k8s" / "base"
+WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
+
+
+def objects() -> list[dict[str, Any]]:
+    """What kustomization.yaml names, in its order."""
+    files = yaml.safe_load((BASE / "kustomization.yaml").read_text())["resources"]
+    assert {path.name for path in BASE.iterdir()} - {"kustomization.yaml"} == set(files)
+    return [each for name in files for each in yaml.safe_load_all((BASE / name).read_text())]
+
+
+def of_kind(*kinds: str) -> list[dict[str, Any]]:
+    return [each for each in objects() if each["kind"] in kinds]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesServer]:
+    if why := kubernetes_server.missing():
+        pytest.skip(why)
+    server = KubernetesServer(tmp_path_factory.mktemp("kubernetes"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def cluster(server: KubernetesServer) -> dynamic.DynamicClient:
+    return dynamic.DynamicClient(server.client())
+
+
+def apply(cluster: dynamic.DynamicClient, each: dict[str, Any], **more: str) -> None:
+    resource = cluster.resources.get(api_version=each["apiVersion"], kind=each["kind"])
+    resource.server_side_apply(
+        body=each, name=each["metadata"]["name"], namespace=each["metadata"].get("namespace"),
+        field_manager="test", **more,
+    )  # fmt: skip
+
+
+@pytest.mark.kubernetes
+def test_every_object_is_applied_twice_without_an_unknown_field(
+    cluster: dynamic.DynamicClient,
+) -> None:
+    for _ in range(2):
+        for each in objects():
+            apply(cluster, each, field_validation="Strict")
+    wrong = {**of_kind("ConfigMap")[0], "dta": {}}
+    with pytest.raises(ApiException, match="field not declared in schema"):
+        apply(cluster, wrong, field_validation="Strict")
+
+
+@pytest.mark.kubernetes
+def test_admission_takes_every_pod_and_restricted_refuses_the_agent(
+    cluster: dynamic.DynamicClient,
+) -> None:
+    for each in of_kind("Namespace", "ServiceAccount"):
+        apply(cluster, each)
+    pods = cluster.resources.get(api_version="v1", kind="Pod")
+
+    def create(workload: dict[str, Any], namespace: str) -> None:
+        spec = dict(workload["spec"]["template"]["spec"])
+        if namespace != workload["metadata"]["namespace"]:
+            spec["serviceAccountName"] = "parts"
+        spec.pop("priorityClassName", None)  # controllers of the cluster make its classes
+        name = workload["metadata"]["name"]
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+        pods.create(body=pod, namespace=namespace, dry_run="All")
+
+    for workload in of_kind(*WORKLOADS):
+        create(workload, workload["metadata"]["namespace"])
+    (agent,) = of_kind("DaemonSet")
+    with pytest.raises(ApiException, match="violates PodSecurity"):
+        create(agent, "skeletonhunter")
+
+
+def test_no_object_is_named_twice() -> None:
+    """The second would take away what only the first has, as a namespace's labels."""
+    names = [
+        (each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"])
+        for each in objects()
+    ]
+    assert len(set(names)) == len(names)
+
+
+def test_the_controllers_rights_are_those_of_the_file_for_it_alone() -> None:
+    alone = list(yaml.safe_load_all((ROOT / "k8s" / "controller-rbac.yaml").read_text()))
+    for kind in ("ClusterRole", "ClusterRoleBinding"):
+        assert of_kind(kind) == [each for each in alone if each["kind"] == kind]
+
+
+def test_each_part_has_settings_that_it_reads_and_a_port_that_is_asked() -> None:
+    maps = {each["metadata"]["name"]: each["data"] for each in of_kind("ConfigMap")}
+    for workload in of_kind("Deployment", "StatefulSet"):
+        (container,) = workload["spec"]["template"]["spec"]["containers"]
+        (part,) = container["args"]
+        values = {each["name"]: each["value"] for each in container["env"]}
+        for source in container["envFrom"]:
+            values |= maps[source["configMapRef"]["name"]]
+        assert examine(values).mistakes == []
+        for name in values:
+            extra = Settings.model_fields[name.removeprefix(PREFIX).lower()].json_schema_extra
+            assert isinstance(extra, dict)
+            assert part in extra["read_by"], f"{part} does not read {name}"  # type: ignore[operator]
+        ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+        assert ports["health"] == PORTS[part]
+        assert container["readinessProbe"]["httpGet"]["port"] == "health"
+    parse_json(maps["settings"]["SKH_KAFKA_OPTIONS"])
+
+
+def test_what_runs_twice_has_a_disruption_budget_and_every_namespace_denies_by_default() -> None:
+    twice = {w["metadata"]["name"] for w in of_kind(*WORKLOADS) if w["spec"].get("replicas", 0) > 1}
+    budgets = {each["metadata"]["name"] for each in of_kind("PodDisruptionBudget")}
+    assert budgets == twice
+    denied = {
+        each["metadata"]["namespace"]
+        for each in of_kind("NetworkPolicy")
+        if each["metadata"]["name"] == "default-deny"
+    }
+    assert {"skeletonhunter", "skeletonhunter-agents"} == denied
+
+
+def test_only_the_controller_has_a_token_of_the_api_server() -> None:
+    accounts = {each["metadata"]["name"]: each for each in of_kind("ServiceAccount")}
+    assert {n for n, a in accounts.items() if a.get("automountServiceAccountToken", True)} == {
+        "controller"
+    }
+    used = {
+        w["metadata"]["name"]: w["spec"]["template"]["spec"]["serviceAccountName"]
+        for w in of_kind(*WORKLOADS)
+    }
+    assert {name for name, account in used.items() if account == "controller"} == {"controller"}

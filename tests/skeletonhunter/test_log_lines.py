@@ -1,0 +1,64 @@
+"""Lines of the log as JSON: one object each, whatever they hold and whoever writes them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+
+from builders.control_characters import CONTROL
+
+from skeletonhunter.log_lines import JsonLine
+
+PROGRAM = """
+import logging, threading, time, warnings
+from confluent_kafka import Producer
+from skeletonhunter import log_lines, terminal
+from skeletonhunter.services.broker import client_settings
+from skeletonhunter.settings import Settings
+
+log_lines.start("WARNING", "json")
+terminal.announce("started")
+terminal.complain("broken")
+logging.getLogger("faust").warning("rebalanced")
+logging.getLogger("x").info("not shown")
+warnings.warn("old")
+thread = threading.Thread(target=lambda: 1 / 0, name="worker")
+thread.start()
+thread.join()
+producer = Producer(client_settings(Settings(kafka="127.0.0.1:1")))
+seen = []
+handler = logging.Handler()
+handler.emit = seen.append
+logging.getLogger(log_lines.KAFKA_LOGGER).addHandler(handler)
+end = time.monotonic() + 60
+while not seen and time.monotonic() < end:
+    producer.poll(0.1)
+"""
+
+
+def test_every_line_is_an_object_with_time_level_logger_and_message() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300, check=True
+    )
+    assert done.stdout == ""
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert all(line.keys() >= {"time", "level", "logger", "message"} for line in lines)
+    found = {(line["logger"], line["level"]): line for line in lines}
+    assert found["skeletonhunter", "info"]["message"] == "started"
+    assert found["faust", "warning"]["message"] == "rebalanced"
+    assert "old" in found["py.warnings", "warning"]["message"]
+    assert "Connection refused" in found["librdkafka", "error"]["message"]
+    errors = [line for line in lines if line["logger"] == "skeletonhunter"]
+    assert [line["message"] for line in errors] == ["started", "broken", "worker failed"]
+    assert "ZeroDivisionError" in errors[-1]["traceback"]
+    assert all("not shown" not in line["message"] for line in lines)
+
+
+def test_a_line_holds_any_text_without_control_characters() -> None:
+    record = logging.makeLogRecord({"name": "x", "levelname": "ERROR", "msg": f"{CONTROL}\n\u2028"})
+    line = JsonLine().format(record)
+    assert line.isascii()
+    assert line.isprintable()
+    assert json.loads(line)["message"] == f"{CONTROL}\n\u2028"
