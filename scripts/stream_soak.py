@@ -119,7 +119,10 @@ class Server:
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(  # noqa: S603  # this file
-            [sys.executable, __file__, "--serve"], stdout=subprocess.PIPE, text=True
+            [sys.executable, __file__, "--serve"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert self.process.stdout is not None  # noqa: S101  # as asked for
         self.url = self.process.stdout.readline().strip()
@@ -204,7 +207,7 @@ def serve() -> None:
     server = ThreadServer(create_app(NewestMinute()), listener)
     server.start()
     print(server.url, flush=True)
-    threading.Event().wait()
+    sys.stdin.read()  # until the process that asks has gone
 
 
 def main() -> int:

@@ -71,7 +71,7 @@ export function layout(data, room) {
   let bottom = 0;
   [...columns].forEach(([column, rows], index) => {
     const top = MARGIN + (data.state === "used" ? TITLE : 0);
-    const width = Math.max(cells[index] * step, 64);
+    const width = Math.max(cells[index] * step, 84); // room for the names of groups
     if (data.state === "used") titles.push({ x, y: MARGIN + 6, w: width + GAP.column - 8, text: column < 0 ? "no stage" : `stage ${column}`, strong: true });
     rows.forEach((row, at) => {
       const y = top + at * height;
