@@ -16,6 +16,7 @@ import numpy as np
 from schemas import topics
 from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 from streams.admission.admission import Admission
+from streams.admission.decoded import Decoded, decode
 from streams.admission.replays import Replays
 from streams.kafka.messages import OutMessage
 from streams.merge.consumer_progress import ConsumerProgress
@@ -23,7 +24,6 @@ from streams.merge.output_merger import MergeInput, OutputMerger
 from streams.merge.parameters import INGEST
 from streams.merge.pending_acks import PendingAck, acknowledge, to_message
 from streams.partition_state import PartitionState
-from streams.windowing.decoded import Decoded, decode
 from streams.windowing.partition import PartitionWorker
 from streams.windowing.record_counts import RecordCounts
 from streams.windowing.windower import SECOND

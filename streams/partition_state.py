@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from schemas import topics
 from streams import dead_letters
+from streams.admission.decoded import Decoded
 from streams.kafka.messages import InMessage, OutMessage
 from streams.merge.pending_acks import PendingAck
-from streams.windowing.decoded import Decoded
 from streams.windowing.partition import PartitionWorker
 from streams.windowing.record_counts import RecordCounts
 

@@ -21,11 +21,11 @@ from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 from schemas.wire.batches import Joined, refused
 from streams import dead_letters
 from streams.admission.admission import Admission
+from streams.admission.decoded import Decoded, decode
 from streams.admission.replays import Replays
 from streams.kafka.messages import InMessage, OutMessage
 from streams.windowing import records
 from streams.windowing.chunk_writer import Punctuation, Writer
-from streams.windowing.decoded import Decoded, decode
 from streams.windowing.panes import I64, Pings
 from streams.windowing.path_memory import PathMemory
 from streams.windowing.path_quota import Quota

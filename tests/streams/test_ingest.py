@@ -10,12 +10,12 @@ from builders.streams.stages import Event, RecordingProducer, minute
 
 from schemas.documents import heartbeat
 from schemas.documents.heartbeat import Heartbeat
+from streams.admission.decoded import Decoded
 from streams.heartbeats import Heartbeats
 from streams.ingest import Ingest
 from streams.kafka.messages import InMessage, OutMessage
 from streams.merge.consumer_progress import ConsumerProgress, OffsetRange
 from streams.merge.output_merger import OutputMerger
-from streams.windowing.decoded import Decoded
 from streams.windowing.partition import PartitionWorker
 
 pytestmark = pytest.mark.anyio

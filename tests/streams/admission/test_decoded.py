@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from schemas import topics
 from streams.admission.admission import Admission
+from streams.admission.decoded import decode
 from streams.kafka.messages import InMessage, OutMessage
-from streams.windowing.decoded import decode
 from streams.windowing.partition import PartitionWorker
 
 PARTITIONS = 3
