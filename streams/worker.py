@@ -25,7 +25,7 @@ from streams.kafka.offset_ranges import unread_ranges
 from streams.kafka.producer import KafkaProducer
 from streams.localize import stage
 from streams.localize.services import MakeLocalizer
-from streams.merge.consumer_progress import ConsumerProgress, OffsetRange
+from streams.merge.consumer_progress import ConsumerProgress, UnreadRange
 from streams.merge.end_offsets import EndOffsets
 from streams.merge.output_merger import OutputMerger
 from streams.merge.parameters import MERGE
@@ -145,7 +145,7 @@ class StreamWorker:
         return await read_incidents(self._kafka(), self.refused)
 
     def _progress(self, topic: Topic) -> ConsumerProgress:
-        async def ranges() -> dict[int, OffsetRange]:
+        async def ranges() -> dict[int, UnreadRange]:
             assigned = {tp.partition for tp in self.app.consumer.assignment()
                         if tp.topic == topic.name}  # fmt: skip
             return await unread_ranges(self._kafka(), self.config.group, topic.name, assigned)

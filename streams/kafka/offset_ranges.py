@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import Consumer, TopicPartition
 
-from streams.merge.consumer_progress import OffsetRange
+from streams.merge.consumer_progress import UnreadRange
 
 _TIMEOUT_S: Final = 10.0
 
 
+class OffsetRange(NamedTuple):
+    """What the broker has of a partition: offsets in [start, end)."""
+
+    start: int
+    end: int
+
+
 async def unread_ranges(
     kafka: Mapping[str, Any], group: str, topic: str, partitions: set[int]
-) -> dict[int, OffsetRange]:
+) -> dict[int, UnreadRange]:
     """Partition -> from a group's committed offset to the present end."""
     return await asyncio.to_thread(_unread_ranges, dict(kafka), group, topic, partitions)
 
 
 def _unread_ranges(
     kafka: dict[str, Any], group: str, topic: str, partitions: set[int]
-) -> dict[int, OffsetRange]:
+) -> dict[int, UnreadRange]:
     consumer = Consumer({**kafka, "group.id": group, "log_level": 4})
     out = {}
     try:
         asked = [TopicPartition(topic, partition) for partition in sorted(partitions)]
         for committed in consumer.committed(asked, timeout=_TIMEOUT_S) if asked else ():
             low, high = consumer.get_watermark_offsets(committed, timeout=_TIMEOUT_S)
-            out[committed.partition] = OffsetRange(max(committed.offset, low, 0), max(high, 0))
+            low, end = max(low, 0), max(high, 0)
+            deleted = low - committed.offset if 0 <= committed.offset < low else 0
+            out[committed.partition] = UnreadRange(max(committed.offset, low), end, deleted)
     finally:
         consumer.close()
     return out

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from streams.merge.consumer_progress import ConsumerProgress, OffsetRange
+from streams.merge.consumer_progress import ConsumerProgress, UnreadRange
 
 pytestmark = pytest.mark.anyio
 
@@ -25,8 +25,8 @@ class Broker:
 
 
 def progress_of(broker: Broker) -> ConsumerProgress:
-    async def extents() -> dict[int, OffsetRange]:
-        return {partition: OffsetRange(0, 1) for partition in broker.ends}
+    async def extents() -> dict[int, UnreadRange]:
+        return {partition: UnreadRange(0, 1) for partition in broker.ends}
 
     return ConsumerProgress(extents, query_end_offsets=broker.query)
 
@@ -130,3 +130,16 @@ async def test_a_backlog_is_caught_up_with_once_in_an_assignment() -> None:
     progress.reset()
     progress.record(0, 1)
     assert progress.catching_up, "a rebalance"
+
+
+async def test_messages_deleted_before_they_were_read_are_missing_also_at_the_beginning() -> None:
+    async def ranges() -> dict[int, UnreadRange]:
+        return {0: UnreadRange(30, 40, deleted=20), 1: UnreadRange(0, 5)}
+
+    progress = ConsumerProgress(ranges)
+    await progress.begin()
+    await progress.begin()
+    progress.record(0, 30)
+    assert progress.missing == 20
+    progress.record(0, 33)
+    assert progress.missing == 22
