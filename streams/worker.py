@@ -43,6 +43,9 @@ class StreamConfig:
 
     bootstrap   host:port,... of the brokers; kafka: further librdkafka settings, of all clients
     group       consumer group; workers of one group share the partitions
+    instance    this worker's name in the group: started again under it, a worker has its partitions
+                back at once, however it ended; of two with one name the older one ends. None: the
+                group waits ``session_s`` for a worker that was killed
     topology    of one fabric; other fabrics are learnt from their records
     fetch_wait_ms  see ``faust_transport.use``: small for the embedded broker [ms]
     sender_keys  returns the current key ring: senders must sign; None: they need not
@@ -53,6 +56,7 @@ class StreamConfig:
 
     bootstrap: str
     group: str = "skh-stream"
+    instance: str | None = None
     topology: Topology | None = None
     options: Options = field(default_factory=Options)
     session_s: float = 10.0
@@ -77,7 +81,7 @@ class StreamWorker:
         self.config = config
         self.producer = KafkaProducer(config.bootstrap, config.kafka)
         self.app = faust_app.make(
-            config.bootstrap, config.group, config.kafka,
+            config.bootstrap, config.group, config.instance, config.kafka,
             session_s=config.session_s, commit_s=config.commit_s,
             fetch_wait_ms=config.fetch_wait_ms,
         )  # fmt: skip

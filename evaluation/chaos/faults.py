@@ -31,7 +31,7 @@ class Fault:
     """A fault and its end, which is the last step.
 
     text       for the table
-    workers    that share the partitions
+    workers    that share the partitions; named: with a name in the group (SKH_INSTANCE)
     disturb    what agents publish instead
     late       records may be late, and are counted
     duplicate  records arrive twice, and are counted
@@ -43,6 +43,7 @@ class Fault:
     text: str
     steps: tuple[Step, ...]
     workers: int = 1
+    named: bool = False
     disturb: load.Disturb | None = None
     late: bool = False
     duplicate: bool = False
@@ -170,5 +171,9 @@ FAULTS: Final = (
     Fault(
         "fail-over", "the only worker killed 1 s into the network fault, started at once",
         (_at(41, Pipeline.replace_worker),),
+    ),
+    Fault(
+        "fail-over-named", "the same, and the worker has a name in its group",
+        (_at(41, Pipeline.replace_worker),), named=True,
     ),
 )  # fmt: skip

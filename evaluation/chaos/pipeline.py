@@ -28,6 +28,7 @@ COMMAND: Final = "skeletonhunter.cli"
 #: Time-outs bound hangs, not slowness.
 LONG_S: Final = 300.0
 _LOOK_S: Final = 0.2
+_INSTANCE: Final = "SKH_INSTANCE"
 _QUERY: Final = """
 import json, sys
 from store.client import open_store
@@ -54,14 +55,12 @@ class Pipeline:
 
     folder    for logs and data, empty
     topology  of the fabric
-    session_s  see the setting SKH_SESSION_S [s]; None: the default
     """
 
-    def __init__(self, folder: Path, topology: Topology, session_s: float | None = None) -> None:
+    def __init__(self, folder: Path, topology: Topology) -> None:
         self._folder = folder
         self._topology = folder / "topology.json"
         self._topology.write_bytes(msgspec.json.encode(topology))
-        self._session_s = session_s
         self._started = 0
         self.workers: list[Process] = []
         self.all: list[Process] = []
@@ -110,20 +109,27 @@ class Pipeline:
         self.sink = self._run("sink", COMMAND, "sink", **self._environment())
         return self.sink
 
-    def start_worker(self, module: str = COMMAND, *before: str) -> Process:
-        """One more stream worker; ``before``: arguments of another module than the command."""
-        session = {} if self._session_s is None else {"SKH_SESSION_S": str(self._session_s)}
+    def start_worker(
+        self, module: str = COMMAND, *before: str, instance: str | None = None
+    ) -> Process:
+        """One more stream worker.
+
+        before    arguments of another module than the command
+        instance  its name in the group, see the setting SKH_INSTANCE; None: it has none
+        """
+        named = {} if instance is None else {_INSTANCE: instance}
         worker = self._run(
             "worker", module, *before, "stream", "--topology", str(self._topology),
-            **self._environment(), **session,
+            **self._environment(), **named,
         )  # fmt: skip
         self.workers.append(worker)
         return worker
 
     def replace_worker(self, index: int = 0) -> None:
         """Kill a worker (SIGKILL); a supervisor would start the next one at once, so do we."""
-        self.workers.pop(index).kill()
-        self.start_worker()
+        killed = self.workers.pop(index)
+        killed.kill()
+        self.start_worker(instance=killed.environment.get(_INSTANCE))
 
     def replace_sink(self) -> None:
         """Kill the sink and start the next one."""
@@ -135,7 +141,7 @@ class Pipeline:
         ended = [each for each in self.workers if not each.running]
         for each in ended:
             self.workers.remove(each)
-            self.start_worker()
+            self.start_worker(instance=each.environment.get(_INSTANCE))
         if not self.sink.running:
             self.start_sink()
             return len(ended) + 1

@@ -26,6 +26,7 @@ class Process:
         self, module: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path
     ) -> None:
         self.log = log
+        self.environment = environment
         with log.open("ab") as out:
             self.process = subprocess.Popen(  # noqa: S603 — our own modules
                 [sys.executable, "-m", module, *arguments],

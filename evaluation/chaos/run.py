@@ -13,6 +13,8 @@ from evaluation.chaos.faults import Fault
 from evaluation.chaos.observer import Identity, Observer, identities
 from evaluation.chaos.pipeline import LONG_S, Pipeline, Unfinished, wait_for
 from schemas import topics
+from schemas.documents.incident import Incident
+from schemas.documents.times import rfc3339
 from testbed.scenarios import scenario
 
 #: The network fault of the scenario begins so many seconds after the simulation [s].
@@ -96,8 +98,8 @@ def play(fault: Fault, folder: Path, report: Callable[[str], None] = lambda _: N
     pipeline = Pipeline(folder, topology)
     observer = Observer(pipeline.kafka.bootstrap)
     try:
-        for _ in range(fault.workers):
-            pipeline.start_worker()
+        for number in range(fault.workers):
+            pipeline.start_worker(instance=f"worker-{number}" if fault.named else None)
         wait_for(lambda: all(each.ready() for each in pipeline.workers), "workers are ready")
         start_ns = (time.time_ns() // load.SECOND_NS - _LEAD_S) * load.SECOND_NS
         simulation = plan.simulation(seed=_SEED, start_ns=start_ns)
@@ -109,16 +111,18 @@ def play(fault: Fault, folder: Path, report: Callable[[str], None] = lambda _: N
             outcome.repeated = (load.records(messages) - plain) * fault.duplicate
             pings = [each for each in messages if each.topic == topics.PINGS.name]
             outcome.poison = sum(not each.records for each in pings)
+        ended = rfc3339(seconds[-1].start_ns)
         report("the cluster is simulated")
         publisher = load.Publisher(pipeline.kafka.bootstrap, messages)
         try:
             _disturb(pipeline, publisher, start_ns, outcome, report)
             report("everything is published")
             outcome.expected = identities(reference.judge(topology, seconds))
-            wait_for(lambda: _quiet(observer, publisher, outcome), "everything is judged", 90)
+            wait_for(lambda: _quiet(observer, publisher, ended, outcome), "everything is judged")
         finally:
             publisher.cancel()
             _measure(pipeline, observer, publisher, start_ns, outcome)
+            outcome.found = identities(_during(observer.incidents, ended))
     except Unfinished as why:
         outcome.problems.append(str(why))
     finally:
@@ -159,9 +163,14 @@ def _disturb(
         time.sleep(_LOOK_S)  # between two looks
 
 
-def _quiet(observer: Observer, publisher: load.Publisher, outcome: Outcome) -> bool:
+def _during(incidents: list[Incident], ended: str) -> list[Incident]:
+    """Incidents from before the load ended: to the pipeline that is the death of all agents."""
+    return [each for each in [*incidents] if each.opened_at < ended]
+
+
+def _quiet(observer: Observer, publisher: load.Publisher, ended: str, outcome: Outcome) -> bool:
     """Whether every record is in a closed pane or counted, and every incident is over."""
-    last = {each.incident_id: each.state for each in observer.incidents}
+    last = {each.incident_id: each.state for each in _during(observer.incidents, ended)}
     over = set(last.values()) == {"resolved"} and len(last) >= len(outcome.expected)
     published = publisher.published
     gaps = observer.counted("late") + observer.counted("duplicate")
@@ -194,7 +203,6 @@ def _measure(
         outcome.overtaken_messages += len(offsets)
         places = ((topics.PINGS.name, partition, offset) for offset in offsets)
         outcome.overtaken += sum(publisher.published.by_place.get(at, 0) for at in places)
-    outcome.found = identities(observer.incidents)
     if observer.first_ms:
         began_ms = start_ns / 1e6 + NETWORK_FAULT_S * 1000
         outcome.named_s = (min(observer.first_ms.values()) - began_ms) / 1000
