@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import faust
+from faust.exceptions import ConsumerNotStarted
 
 from localizer.localizer import Localizer
 from localizer.options import Options
@@ -183,11 +184,17 @@ class StreamWorker:
         """Why the worker is not judging just now; None when it is."""
         if self.app.crashed:
             return "the stream worker has crashed"
-        if not self.app.started or self.app.rebalancing or not self.app.consumer.assignment():
+        if not self.app.started or self.app.rebalancing or not self._assignment():
             return "the stream worker has no partitions yet"
         if failing := self.localize.failing():
             return "; ".join(f"fabric {name}: {why}" for name, why in sorted(failing.items()))
         return None
+
+    def _assignment(self) -> set[Any]:
+        try:
+            return set(self.app.consumer.assignment())
+        except ConsumerNotStarted:  # the app has started, its consumer's thread has not
+            return set()
 
     async def stop(self) -> None:
         """Stop consuming and close all connections."""

@@ -59,6 +59,7 @@ def make(
         broker_commit_livelock_soft_timeout=commit_s,
         consumer_group_instance_id=instance,
         broker_session_timeout=session_s,
+        broker_request_timeout=max(session_s, 90.0),  # 90 s is Faust's; it must not be shorter
         broker_heartbeat_interval=session_s / 5,
         broker_rebalance_timeout=max(session_s, 10.0),
         agent_supervisor=mode.CrashingSupervisor,  # the default restarts an agent in silence
