@@ -98,15 +98,18 @@ FAULTS: Final = (
     ),
     Fault(
         "broker-killed", "the broker killed (SIGKILL) and started again",
-        (_at(BEGIN_S, Pipeline.kill_broker), _at(BEGIN_S, lambda p: p.kafka.start())), fast=True,
+        (_at(BEGIN_S, Pipeline.kill_broker), _at(BEGIN_S, lambda p: p.kafka.start())),
+        late=True, fast=True,
     ),
     Fault(
         "broker-away", "the broker away for 75 s; agents hold what they measure",
         (_at(BEGIN_S, lambda p: p.kafka.stop()), _at(BEGIN_S + 75, lambda p: p.kafka.start())),
+        late=True,
     ),
     Fault(
         "broker-stopped", "the broker hangs (SIGSTOP) for 20 s",
         (_at(BEGIN_S, lambda p: p.kafka.pause()), _at(BEGIN_S + 20, lambda p: p.kafka.resume())),
+        late=True,
     ),
     Fault(
         "store-away", "ClickHouse killed in mid-batch, away for 20 s",

@@ -58,14 +58,18 @@ class ConsumerProgress:
         self._unanswered: set[int] = set()  # the broker did not answer where they end
         self._advanced: set[int] = set()  # since the last refresh
         self._caught_up = self._refreshed = False
+        self._assignments = 0
         self.missing = 0
         self.refreshes = 0
 
     async def begin(self) -> None:
         """Read the offset ranges, once in an assignment."""
-        if self._ranges is None:
-            self._ranges = await self._read_offset_ranges()
-            self.missing += sum(each.deleted for each in self._ranges.values())
+        while self._ranges is None:
+            assignment = self._assignments
+            ranges = await self._read_offset_ranges()
+            if self._ranges is None and assignment == self._assignments:
+                self._ranges = ranges
+                self.missing += sum(each.deleted for each in ranges.values())
 
     def record(self, partition: int, offset: int) -> bool:
         """Record a message; True when a reading begins: its first message, or an earlier offset."""
@@ -140,6 +144,7 @@ class ConsumerProgress:
     def reset(self) -> None:
         """A rebalance has begun: the assignment is over."""
         self._ranges = None
+        self._assignments += 1
         self._caught_up = self._refreshed = False
         self._positions.clear()
         self._ends.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 
 import pytest
@@ -143,3 +144,27 @@ async def test_messages_deleted_before_they_were_read_are_missing_also_at_the_be
     assert progress.missing == 20
     progress.record(0, 33)
     assert progress.missing == 22
+
+
+async def test_ranges_of_an_assignment_that_is_over_are_read_again() -> None:
+    answers = [{0: UnreadRange(0, 9, deleted=7)}, {1: UnreadRange(5, 6, deleted=5)}]
+
+    async def ranges() -> dict[int, UnreadRange]:
+        if len(answers) == 2:
+            progress.reset()  # a rebalance during the query
+        return answers.pop(0)
+
+    progress = ConsumerProgress(ranges)
+    await progress.begin()
+    assert progress.partitions() == {1}
+    assert progress.missing == 5
+
+
+async def test_two_that_ask_at_once_count_a_gap_once() -> None:
+    async def ranges() -> dict[int, UnreadRange]:
+        await asyncio.sleep(0)
+        return {0: UnreadRange(7, 9, deleted=7)}
+
+    progress = ConsumerProgress(ranges)
+    await asyncio.gather(progress.begin(), progress.begin())
+    assert progress.missing == 7
