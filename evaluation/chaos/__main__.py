@@ -36,7 +36,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluation.chaos", description=__doc__)
     parser.add_argument("faults", nargs="*", help="names of faults; none: all of them")
     parser.add_argument("--list", action="store_true", help="print the faults and exit")
-    parser.add_argument("--write", action="store_true", help=f"write the table into {_PAGE}")
+    parser.add_argument("--write", action="store_true", help=f"write each row into {_PAGE}")
     parser.add_argument("--keep", type=Path, help="folder for logs and data, which stay")
     given = parser.parse_args()
     if given.list:
@@ -45,8 +45,6 @@ def main() -> int:
     known = {each.name: each for each in FAULTS}
     if unknown := [name for name in given.faults if name not in known]:
         parser.error(f"{unknown[0]}: choose of {', '.join(known)}")
-    if given.write and given.faults:
-        parser.error("--write: the page holds all faults; name none")
     if why := kafka_server.missing():
         print(why, file=sys.stderr)
         return 2
@@ -58,12 +56,14 @@ def main() -> int:
         with _folder(given.keep, fault.name) as folder:
             outcome = play(fault, Path(folder))
         outcomes.append(outcome)
-        print(table.row(outcome), flush=True)
+        timed = not table.busy()
+        print(table.row(outcome, timed=timed), flush=True)
+        if given.write:
+            rows = {fault.text: table.row(outcome, timed=timed)}
+            _PAGE.write_text(table.into(_PAGE.read_text(), rows))
         for problem in outcome.problems:
             print(f"  {fault.name}: {problem}", file=sys.stderr, flush=True)
         print(f"  {fault.name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    if given.write:
-        _PAGE.write_text(table.into(_PAGE.read_text(), outcomes))
     return 1 if any(each.problems for each in outcomes) else 0
 
 

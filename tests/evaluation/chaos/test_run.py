@@ -71,15 +71,25 @@ def test_of_a_second_that_is_closed_twice_the_first_complete_version_counts() ->
 
 
 def test_the_table_stands_between_its_marks_and_nothing_else_changes() -> None:
-    page = "before\n<!-- chaos: written by make chaos-test -->\nold\n<!-- end of chaos -->\nafter\n"
-    found = table.into(page, [outcome(), outcome(problems=["lost"])])
+    first, second = FAULTS[:2]
+    page = (
+        "before\n<!-- chaos: written by make chaos-test -->\n"
+        f"| {first.text} | old |\n| {second.text} | stays |\n<!-- end of chaos -->\nafter\n"
+    )
+    row = table.row(outcome(first, problems=["lost"]), timed=True)
+    found = table.into(page, {first.text: row})
     assert found.startswith("before\n")
     assert found.endswith("\nafter\n")
-    assert "\nold\n" not in found
-    assert "| something | 100 | 100 | 100 |" in found
-    assert found.count("| yes |") == found.count("| **no** |") == 1
+    assert "old" not in found.partition("|---|")[2]
+    assert f"{row}\n| {second.text} | stays |\n" in found
     with pytest.raises(ValueError, match="lacks"):
-        table.into("a page without marks", [])
+        table.into("a page without marks", {})
+
+
+def test_a_row_has_no_times_of_a_busy_machine() -> None:
+    timed, untimed = (table.row(outcome(), timed=timed) for timed in (True, False))
+    assert timed == "| something | 100 | 100 | 100 | 0 | 0 | 0 | 0 | 1 of 1 | 5.0 s | 3.0 s | yes |"
+    assert untimed == timed.replace("5.0 s | 3.0 s", "- | -")
 
 
 def test_faults_have_names_of_their_own_and_steps_in_order() -> None:
