@@ -1,7 +1,8 @@
 # Targets for people; each one makes the environment that it needs.
 .DEFAULT_GOAL := help
 .PHONY: help env demo test check golden bench scorecard scorecard-full \
-	fabric-test rdma-test kubernetes-tools screenshots page-bench stream-soak image-sizes sbom clean
+	fabric-test rdma-test kubernetes-tools chaos-test soak screenshots page-bench stream-soak \
+	image-sizes sbom clean
 
 ARGS ?=
 
@@ -48,6 +49,14 @@ rdma-test: env  ## As root: probe between RDMA devices of an emulated machine, a
 
 kubernetes-tools: env  ## Build a Kubernetes API server for the tests marked kubernetes (once, minutes)
 	@scripts/kubernetes-tools.sh
+
+chaos-test: env  ## Break the pipeline itself (Kafka, worker, sink, store) in all ways; ARGS="--list", names, --write
+	@scripts/fetch-kafka.sh
+	@.venv/bin/python -m evaluation.chaos $(ARGS)
+
+soak: env  ## An hour of load with jobs that come and go: memory, files, lag; ARGS="--minutes 10 --rate 2000"
+	@scripts/fetch-kafka.sh
+	@.venv/bin/python -m evaluation.chaos.soak $(ARGS)
 
 screenshots: env  ## Play a demo and take pictures of all views of the page -> docs/screenshots/
 	@scripts/packages.sh chromium

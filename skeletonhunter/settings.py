@@ -141,6 +141,15 @@ class Settings(BaseSettings):
         description="consumer group of the stream workers",
         json_schema_extra=_read_by("stream"),
     )
+    instance: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="name of this stream worker in its group, the same after a restart and no "
+        "other's, e.g. of its pod: a worker that was killed goes on as soon as it is started; "
+        "without it its group waits `SKH_SESSION_S` for it, and with it also when it was stopped",
+        json_schema_extra=_read_by("stream"),
+    )
     topology: Path | None = Field(
         default=None,
         description="topology.json of the fabric; without it topology is learnt from records",

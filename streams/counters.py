@@ -27,7 +27,7 @@ def samples(worker: StreamWorker) -> Iterator[Sample]:
         yield Sample(metrics.STREAM_WINDOWER_SIZE, size, (what,))
     yield Sample(metrics.STREAM_HELD, records.held)
     for topic, missing in (
-        (topics.PINGS, records.gaps),
+        (topics.PINGS, worker.ingest.missing),
         (topics.HEARTBEATS, worker.heartbeats.missing),
         (topics.WINDOWS, worker.localize.missing),
     ):

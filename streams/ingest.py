@@ -90,6 +90,11 @@ class Ingest:
         return self._revoked_failures + sum(each.failures for each in self._partitions.values())
 
     @property
+    def missing(self) -> int:
+        """Messages that the broker no longer had [count]."""
+        return self._progress.missing
+
+    @property
     def sizes(self) -> Counter[str]:
         """Entries in the memory of all windowers, by kind [count]."""
         total: Counter[str] = Counter()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import faust
+from faust.exceptions import ConsumerNotStarted
 
 from localizer.localizer import Localizer
 from localizer.options import Options
@@ -25,7 +26,7 @@ from streams.kafka.offset_ranges import unread_ranges
 from streams.kafka.producer import KafkaProducer
 from streams.localize import stage
 from streams.localize.services import MakeLocalizer
-from streams.merge.consumer_progress import ConsumerProgress, OffsetRange
+from streams.merge.consumer_progress import ConsumerProgress, UnreadRange
 from streams.merge.end_offsets import EndOffsets
 from streams.merge.output_merger import OutputMerger
 from streams.merge.parameters import MERGE
@@ -43,6 +44,9 @@ class StreamConfig:
 
     bootstrap   host:port,... of the brokers; kafka: further librdkafka settings, of all clients
     group       consumer group; workers of one group share the partitions
+    instance    this worker's name in the group: started again under it, a worker has its partitions
+                back at once, however it ended; of two with one name the older one ends. None: the
+                group waits ``session_s`` for a worker that was killed
     topology    of one fabric; other fabrics are learnt from their records
     fetch_wait_ms  see ``faust_transport.use``: small for the embedded broker [ms]
     sender_keys  returns the current key ring: senders must sign; None: they need not
@@ -53,6 +57,7 @@ class StreamConfig:
 
     bootstrap: str
     group: str = "skh-stream"
+    instance: str | None = None
     topology: Topology | None = None
     options: Options = field(default_factory=Options)
     session_s: float = 10.0
@@ -77,7 +82,7 @@ class StreamWorker:
         self.config = config
         self.producer = KafkaProducer(config.bootstrap, config.kafka)
         self.app = faust_app.make(
-            config.bootstrap, config.group, config.kafka,
+            config.bootstrap, config.group, config.instance, config.kafka,
             session_s=config.session_s, commit_s=config.commit_s,
             fetch_wait_ms=config.fetch_wait_ms,
         )  # fmt: skip
@@ -145,7 +150,7 @@ class StreamWorker:
         return await read_incidents(self._kafka(), self.refused)
 
     def _progress(self, topic: Topic) -> ConsumerProgress:
-        async def ranges() -> dict[int, OffsetRange]:
+        async def ranges() -> dict[int, UnreadRange]:
             assigned = {tp.partition for tp in self.app.consumer.assignment()
                         if tp.topic == topic.name}  # fmt: skip
             return await unread_ranges(self._kafka(), self.config.group, topic.name, assigned)
@@ -179,11 +184,17 @@ class StreamWorker:
         """Why the worker is not judging just now; None when it is."""
         if self.app.crashed:
             return "the stream worker has crashed"
-        if not self.app.started or self.app.rebalancing or not self.app.consumer.assignment():
+        if not self.app.started or self.app.rebalancing or not self._assignment():
             return "the stream worker has no partitions yet"
         if failing := self.localize.failing():
             return "; ".join(f"fabric {name}: {why}" for name, why in sorted(failing.items()))
         return None
+
+    def _assignment(self) -> set[Any]:
+        try:
+            return set(self.app.consumer.assignment())
+        except ConsumerNotStarted:  # the app has started, its consumer's thread has not
+            return set()
 
     async def stop(self) -> None:
         """Stop consuming and close all connections."""

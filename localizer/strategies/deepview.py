@@ -20,7 +20,6 @@ from typing import Final
 
 import numpy as np
 from scipy import linalg, sparse, stats
-from statsmodels.stats.multitest import multipletests
 
 from localizer.evidence import F64, I64, Attribution, Bool, Evidence
 from localizer.strategies.crossing import clipped, crossing, merged
@@ -97,6 +96,9 @@ def attribute(evidence: Evidence, parameters: DeepviewParameters) -> list[Attrib
     )  # fmt: skip
     penalty = parameters.penalty * np.sqrt(share.power(2).T @ (weight**2 * spread**2))
     magnitude = lasso(share, response, weight, np.asarray(penalty), parameters)
+    # Here, since it imports pandas, a fifth of the CPU time in which a stream worker starts.
+    from statsmodels.stats.multitest import multipletests
+
     support = _independent(share, weight, magnitude)
     while len(support):
         size, p = refit(share[:, support], response, weight, everyone)

@@ -195,7 +195,7 @@ def _summary(state: DemoState, runtime: EmbeddedRuntime) -> str:
     if state.waited_s >= 1:
         text += f"; the demo waited {state.waited_s:.0f} s for the stream worker"
     worker = runtime.worker
-    missing = worker.ingest.counts.gaps + worker.heartbeats.missing + worker.localize.missing
+    missing = worker.ingest.missing + worker.heartbeats.missing + worker.localize.missing
     if missing:
         text += f"; the broker dropped {missing:,} messages before they were read"
     return text

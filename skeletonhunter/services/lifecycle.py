@@ -42,8 +42,12 @@ def command_error(why: BaseException) -> BaseException:
     A dependency that went away becomes DependencyUnreachable (exit code 3); any other error stays,
     so that it ends as an internal error with its traceback.
     """
+    from confluent_kafka import KafkaException
+
     from streams.errors import StreamsError
 
+    if isinstance(why, KafkaException):
+        return DependencyUnreachable(f"Kafka: {why.args[0]}")
     if isinstance(why, StreamsError | ConnectionError):
         return DependencyUnreachable(str(why))
     return why if isinstance(why, CommandError | Exception) else RuntimeError(repr(why))

@@ -27,6 +27,7 @@ def stream_config(config: Settings, topology: Path | None = None) -> StreamConfi
     return StreamConfig(
         config.require_kafka(),
         group=config.group,
+        instance=config.instance,
         topology=read_topology(topology or config.topology),
         options=Options(
             strategy=known_strategy(config.strategy, "SKH_STRATEGY"),

@@ -18,6 +18,7 @@ from streams.kafka.fetch import PARTITION_BYTES
 def make(
     bootstrap: str,
     group: str,
+    instance: str | None,
     kafka: Mapping[str, Any],
     *,
     session_s: float,
@@ -28,6 +29,7 @@ def make(
 
     bootstrap      host:port,... of the brokers; kafka: further librdkafka settings
     group          consumer group
+    instance       see ``StreamConfig``
     session_s      a worker without a sign of life for this time loses its partitions [s]
     commit_s       acknowledged messages that stay uncommitted for this time are reported [s]
     fetch_wait_ms  see ``faust_transport.use``
@@ -55,7 +57,9 @@ def make(
         broker_commit_interval=1.0,
         consumer_max_fetch_size=PARTITION_BYTES,
         broker_commit_livelock_soft_timeout=commit_s,
+        consumer_group_instance_id=instance,
         broker_session_timeout=session_s,
+        broker_request_timeout=max(session_s, 90.0),  # 90 s is Faust's; it must not be shorter
         broker_heartbeat_interval=session_s / 5,
         broker_rebalance_timeout=max(session_s, 10.0),
         agent_supervisor=mode.CrashingSupervisor,  # the default restarts an agent in silence

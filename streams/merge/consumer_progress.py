@@ -6,22 +6,26 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import NamedTuple
 
 
-class OffsetRange(NamedTuple):
-    """What a partition holds for its consumer when it is assigned: offsets in [start, end)."""
+class UnreadRange(NamedTuple):
+    """What a partition holds for its consumer when it is assigned: offsets in [start, end).
+
+    deleted  messages after the committed offset that the broker no longer had [count]
+    """
 
     start: int
     end: int
+    deleted: int = 0
 
 
 #: Offset ranges of the assigned partitions, read once after each assignment.
-ReadOffsetRanges = Callable[[], Awaitable[dict[int, OffsetRange]]]
+ReadUnreadRanges = Callable[[], Awaitable[dict[int, UnreadRange]]]
 #: Where a partition ended at the consumer's last fetch.
 HighWatermark = Callable[[int], "int | None"]
 #: Where partitions end now, by the broker; those for which it does not answer are absent.
 QueryEndOffsets = Callable[[Collection[int]], Awaitable[dict[int, int]]]
 
 
-async def no_offset_ranges() -> dict[int, OffsetRange]:
+async def no_offset_ranges() -> dict[int, UnreadRange]:
     """Without a broker: unknown messages count as read."""
     return {}
 
@@ -34,32 +38,38 @@ async def no_end_offsets(partitions: Collection[int]) -> dict[int, int]:
 class ConsumerProgress:
     """Offsets of one topic in one assignment.
 
-    missing    messages that the broker no longer had: gaps in the offsets; only rises [count]
+    missing    messages that the broker no longer had: gaps in the offsets, and between the
+               committed offset and the first one; only rises [count]
     refreshes  times that ``refresh`` was answered; only rises [count]
     """
 
     def __init__(
         self,
-        read_offset_ranges: ReadOffsetRanges = no_offset_ranges,
+        read_offset_ranges: ReadUnreadRanges = no_offset_ranges,
         high_watermark: HighWatermark = lambda partition: None,
         query_end_offsets: QueryEndOffsets = no_end_offsets,
     ) -> None:
         self._read_offset_ranges = read_offset_ranges
         self._high_watermark = high_watermark
         self._query_end_offsets = query_end_offsets
-        self._ranges: dict[int, OffsetRange] | None = None
+        self._ranges: dict[int, UnreadRange] | None = None
         self._positions: dict[int, int] = {}
         self._ends: dict[int, int] = {}
         self._unanswered: set[int] = set()  # the broker did not answer where they end
         self._advanced: set[int] = set()  # since the last refresh
         self._caught_up = self._refreshed = False
+        self._assignments = 0
         self.missing = 0
         self.refreshes = 0
 
     async def begin(self) -> None:
         """Read the offset ranges, once in an assignment."""
-        if self._ranges is None:
-            self._ranges = await self._read_offset_ranges()
+        while self._ranges is None:
+            assignment = self._assignments
+            ranges = await self._read_offset_ranges()
+            if self._ranges is None and assignment == self._assignments:
+                self._ranges = ranges
+                self.missing += sum(each.deleted for each in ranges.values())
 
     def record(self, partition: int, offset: int) -> bool:
         """Record a message; True when a reading begins: its first message, or an earlier offset."""
@@ -134,11 +144,12 @@ class ConsumerProgress:
     def reset(self) -> None:
         """A rebalance has begun: the assignment is over."""
         self._ranges = None
+        self._assignments += 1
         self._caught_up = self._refreshed = False
         self._positions.clear()
         self._ends.clear()
         self._unanswered.clear()
         self._advanced.clear()
 
-    def _range(self, partition: int) -> OffsetRange:
-        return (self._ranges or {}).get(partition, OffsetRange(0, 0))
+    def _range(self, partition: int) -> UnreadRange:
+        return (self._ranges or {}).get(partition, UnreadRange(0, 0))

@@ -131,7 +131,7 @@ STRUCTURAL = {
         "streams.kafka.embedded_broker": ("_TIMEOUT_S",),
         "streams.kafka.fetch": ("PARTITION_BYTES",),
         "streams.kafka.leadership": ("_SESSION_MS", "_HEARTBEAT_MS", "_POLL_S"),
-        "streams.kafka.offset_ranges": ("_TIMEOUT_S",),
+        "streams.kafka.offset_ranges": ("_TIMEOUT_S", "_PAUSE_S"),
         "streams.merge.end_offsets": ("_TIMEOUT_S",),
         "streams.readers.incidents": ("_TIMEOUT_S",),
         "streams.readers.operator_feed": ("_TIMEOUT_S", "_BATCH"),

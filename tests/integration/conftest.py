@@ -23,10 +23,9 @@ from streams.kafka import admin as kafka_topics
 from streams.kafka.embedded_broker import EmbeddedBroker
 from streams.sink import batch
 from testbed.scenarios import scenario
+from testbed.services import kafka_server
 from testbed.simulator import publish
 from testbed.simulator.simulator import Second, Simulation
-
-from . import kafka_server
 
 START_NS = 1_780_000_000 * 10**9
 SECONDS = 90
@@ -238,7 +237,7 @@ def topology_file(simulation: Simulation, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="session")
 def expected(simulation: Simulation, seconds: list[Second]) -> set[tuple[Any, ...]]:
     """Identity, component and opening of the incidents, without any broker."""
-    from .reference import judge
+    from evaluation.chaos.reference import judge
 
     found = judge(simulation.topology, seconds)
     assert found, "the reference run found nothing; the test would prove nothing"

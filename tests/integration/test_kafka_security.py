@@ -19,12 +19,12 @@ from probers.publishing.signer import Signer
 from schemas import topics
 from schemas.documents import heartbeat
 from schemas.signing.keys import KeyRing
+from testbed.services import kafka_server
+from testbed.services.kafka_server import PASSWORD, USER, KafkaServer
 from testbed.simulator import publish
 from testbed.simulator.simulator import Second
 
-from . import kafka_server
 from .conftest import Broker, Command, IncidentReader, all_resolved, identities, query
-from .kafka_server import PASSWORD, USER, KafkaServer
 
 pytestmark = pytest.mark.kafka
 Run = Callable[..., Command]

@@ -21,11 +21,9 @@ Run = Callable[..., Command]
 Expected = set[tuple[Any, ...]]
 
 
-def stream(run: Run, broker: Broker, topology: Path) -> Command:
-    return run(
-        "stream", "--topology", str(topology),
-        SKH_KAFKA=broker.bootstrap, SKH_CLICKHOUSE_URL="http://127.0.0.1:1/", SKH_SESSION_S="6",
-    )  # fmt: skip
+def stream(run: Run, broker: Broker, topology: Path, **settings: str) -> Command:
+    given = {"SKH_CLICKHOUSE_URL": "http://127.0.0.1:1/", "SKH_SESSION_S": "6", **settings}
+    return run("stream", "--topology", str(topology), SKH_KAFKA=broker.bootstrap, **given)
 
 
 def an_incident_is_open(documents: list[Any]) -> bool:
@@ -48,6 +46,30 @@ def test_a_worker_killed_in_mid_window_leaves_no_trace_in_the_incidents(
     broker.publish_seconds(seconds[52:])
     second = stream(run, broker, topology_file)
     read_incidents.wait(all_resolved(len(expected)), "every incident over, after the restart")
+
+    assert identities(read_incidents.documents) == expected
+    assert second.stop() == 0
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("broker", ["apache"], indirect=True)
+def test_a_worker_with_a_name_goes_on_before_the_session_of_the_killed_one_is_over(
+    broker: Broker,
+    run: Run,
+    read_incidents: IncidentReader,
+    seconds: list[Second],
+    topology_file: Path,
+    expected: Expected,
+) -> None:
+    named = {"SKH_INSTANCE": "worker-0", "SKH_SESSION_S": "300"}
+    first = stream(run, broker, topology_file, **named)
+    broker.publish_seconds(seconds[:52])
+    read_incidents.wait(an_incident_is_open, "an incident of the first part")
+
+    first.stop(signal.SIGKILL)
+    broker.publish_seconds(seconds[52:])
+    second = stream(run, broker, topology_file, **named)
+    read_incidents.wait(all_resolved(len(expected)), "every incident over, in time", 290)
 
     assert identities(read_incidents.documents) == expected
     assert second.stop() == 0

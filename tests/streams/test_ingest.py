@@ -14,7 +14,7 @@ from streams.admission.decoded import Decoded
 from streams.heartbeats import Heartbeats
 from streams.ingest import Ingest
 from streams.kafka.messages import InMessage, OutMessage
-from streams.merge.consumer_progress import ConsumerProgress, OffsetRange
+from streams.merge.consumer_progress import ConsumerProgress, UnreadRange
 from streams.merge.output_merger import OutputMerger
 from streams.windowing.partition import PartitionWorker
 
@@ -123,9 +123,9 @@ async def test_a_message_that_windowing_fails_on_is_a_dead_letter_and_the_next_i
 
 async def test_pings_and_heartbeats_wait_for_partitions_with_unread_messages() -> None:
     producer, acked = RecordingProducer(), list[tuple[int, int]]()
-    ends = {0: OffsetRange(0, 60), 1: OffsetRange(0, 60)}
+    ends = {0: UnreadRange(0, 60), 1: UnreadRange(0, 60)}
 
-    async def extents() -> dict[int, OffsetRange]:
+    async def extents() -> dict[int, UnreadRange]:
         return ends
 
     merger = OutputMerger(producer)

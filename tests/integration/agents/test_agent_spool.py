@@ -14,8 +14,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from schemas import topics
 from streams.kafka import admin as kafka_topics
-
-from .. import kafka_server
+from testbed.services import kafka_server
 
 #: Publishes the numbers of each line that it reads, and says how many messages are left on disk.
 _AGENT = """

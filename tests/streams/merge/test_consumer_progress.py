@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 
 import pytest
 
-from streams.merge.consumer_progress import ConsumerProgress, OffsetRange
+from streams.merge.consumer_progress import ConsumerProgress, UnreadRange
 
 pytestmark = pytest.mark.anyio
 
@@ -25,8 +26,8 @@ class Broker:
 
 
 def progress_of(broker: Broker) -> ConsumerProgress:
-    async def extents() -> dict[int, OffsetRange]:
-        return {partition: OffsetRange(0, 1) for partition in broker.ends}
+    async def extents() -> dict[int, UnreadRange]:
+        return {partition: UnreadRange(0, 1) for partition in broker.ends}
 
     return ConsumerProgress(extents, query_end_offsets=broker.query)
 
@@ -130,3 +131,40 @@ async def test_a_backlog_is_caught_up_with_once_in_an_assignment() -> None:
     progress.reset()
     progress.record(0, 1)
     assert progress.catching_up, "a rebalance"
+
+
+async def test_messages_deleted_before_they_were_read_are_missing_also_at_the_beginning() -> None:
+    async def ranges() -> dict[int, UnreadRange]:
+        return {0: UnreadRange(30, 40, deleted=20), 1: UnreadRange(0, 5)}
+
+    progress = ConsumerProgress(ranges)
+    await progress.begin()
+    await progress.begin()
+    progress.record(0, 30)
+    assert progress.missing == 20
+    progress.record(0, 33)
+    assert progress.missing == 22
+
+
+async def test_ranges_of_an_assignment_that_is_over_are_read_again() -> None:
+    answers = [{0: UnreadRange(0, 9, deleted=7)}, {1: UnreadRange(5, 6, deleted=5)}]
+
+    async def ranges() -> dict[int, UnreadRange]:
+        if len(answers) == 2:
+            progress.reset()  # a rebalance during the query
+        return answers.pop(0)
+
+    progress = ConsumerProgress(ranges)
+    await progress.begin()
+    assert progress.partitions() == {1}
+    assert progress.missing == 5
+
+
+async def test_two_that_ask_at_once_count_a_gap_once() -> None:
+    async def ranges() -> dict[int, UnreadRange]:
+        await asyncio.sleep(0)
+        return {0: UnreadRange(7, 9, deleted=7)}
+
+    progress = ConsumerProgress(ranges)
+    await asyncio.gather(progress.begin(), progress.begin())
+    assert progress.missing == 7

@@ -9,7 +9,7 @@ from builders.streams.chunk_messages import end_seconds, nothing, panes
 
 from schemas import topics
 from streams.kafka.messages import OutMessage
-from streams.merge.consumer_progress import ConsumerProgress, OffsetRange
+from streams.merge.consumer_progress import ConsumerProgress, UnreadRange
 from streams.merge.output_merger import MergeInput, OutputMerger
 from streams.merge.parameters import MERGE
 
@@ -107,8 +107,8 @@ class Catching:
             MergeInput(NAME, self.progress, self.event_time_s.__getitem__, lambda _: None)
         )
 
-    async def _ranges(self) -> dict[int, OffsetRange]:
-        return {0: OffsetRange(0, 1), 1: OffsetRange(0, 0)}
+    async def _ranges(self) -> dict[int, UnreadRange]:
+        return {0: UnreadRange(0, 1), 1: UnreadRange(0, 0)}
 
     async def _query(self, partitions: Collection[int]) -> dict[int, int]:
         self.asked.append(set(partitions))

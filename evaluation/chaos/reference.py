@@ -48,7 +48,8 @@ def judge(topology: Topology, seconds: Sequence[Second]) -> list[Incident]:
 
 
 def _observe(localizer: Localizer, out: OutMessage) -> list[Incident]:
-    assert out.topic == topics.WINDOWS.name, "a good record became a dead letter"
+    if out.topic != topics.WINDOWS.name:
+        raise ValueError("a good record became a dead letter")
     header = window_chunks.Header.from_kafka(dict(out.headers))
     if header.kind == "punctuation":
         return localizer.observe(header, None, out.value).incidents

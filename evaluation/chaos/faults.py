@@ -1,0 +1,182 @@
+"""The faults, as data: what happens to the pipeline, when, and what may be lost by it.
+
+Times are seconds of the simulated cluster, as they pass on the clock; its network fault begins at
+40 and ends at 70. A step that names no process is about the broker or the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from evaluation.chaos import load
+from evaluation.chaos.pipeline import Pipeline
+from schemas import topics
+
+BEGIN_S: Final = 46
+_SKEWED_CLOCK: Final = "evaluation.chaos.skewed_clock"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that happens at a second; it returns when it has happened."""
+
+    at_s: int
+    act: Callable[[Pipeline], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault and its end, which is the last step.
+
+    text       for the table
+    workers    that share the partitions; named: with a name in the group (SKH_INSTANCE)
+    disturb    what agents publish instead
+    late       records may be late, and are counted
+    duplicate  records arrive twice, and are counted
+    overtaken  retention deletes messages that were not read; incidents may differ
+    fast       part of the tests
+    """
+
+    name: str
+    text: str
+    steps: tuple[Step, ...]
+    workers: int = 1
+    named: bool = False
+    disturb: load.Disturb | None = None
+    late: bool = False
+    duplicate: bool = False
+    overtaken: bool = False
+    fast: bool = False
+
+    @property
+    def ends_s(self) -> int:
+        """When the last step happens [s]."""
+        return self.steps[-1].at_s
+
+
+def _at(at_s: int, act: Callable[[Pipeline], object]) -> Step:
+    return Step(at_s, act)
+
+
+def _nothing(_: Pipeline) -> None:
+    """The end of what ``disturb`` does."""
+
+
+def _step_of_the_clock(pipeline: Pipeline, offset_s: int) -> None:
+    pipeline.workers.pop().kill()
+    pipeline.start_worker(_SKEWED_CLOCK, str(offset_s))
+
+
+def _clean_store(pipeline: Pipeline) -> None:
+    pipeline.store_faults()
+
+
+def _restart_store(pipeline: Pipeline) -> None:
+    if pipeline.store.running:
+        pipeline.store.kill()
+    pipeline.start_store()
+
+
+FAULTS: Final = (
+    Fault(
+        "none", "nothing: the comparison with the reference", (_at(BEGIN_S, _nothing),),
+    ),
+    Fault(
+        "worker-killed", "the only worker killed (SIGKILL) 4 times in mid-window, started at once",
+        tuple(_at(at, Pipeline.replace_worker) for at in (43, 51, 59, 67)), fast=True,
+    ),
+    Fault(
+        "worker-stopped", "the only worker stopped (SIGSTOP) for 30 s",
+        (_at(BEGIN_S, lambda p: p.workers[0].pause()),
+         _at(BEGIN_S + 30, lambda p: p.workers[0].resume())),
+    ),
+    Fault(
+        "rebalances", "4 workers; one killed and replaced each 6 s, 5 times",
+        tuple(_at(at, Pipeline.replace_worker) for at in range(43, 73, 6)), workers=4,
+    ),
+    Fault(
+        "broker-killed", "the broker killed (SIGKILL) and started again",
+        (_at(BEGIN_S, Pipeline.kill_broker), _at(BEGIN_S, lambda p: p.kafka.start())),
+        late=True, fast=True,
+    ),
+    Fault(
+        "broker-away", "the broker away for 75 s; agents hold what they measure",
+        (_at(BEGIN_S, lambda p: p.kafka.stop()), _at(BEGIN_S + 75, lambda p: p.kafka.start())),
+        late=True,
+    ),
+    Fault(
+        "broker-stopped", "the broker hangs (SIGSTOP) for 20 s",
+        (_at(BEGIN_S, lambda p: p.kafka.pause()), _at(BEGIN_S + 20, lambda p: p.kafka.resume())),
+        late=True,
+    ),
+    Fault(
+        "store-away", "ClickHouse killed in mid-batch, away for 20 s",
+        (_at(BEGIN_S, lambda p: p.store_faults(die_after=2)), _at(BEGIN_S + 20, _restart_store)),
+        fast=True,
+    ),
+    Fault(
+        "store-slow", "ClickHouse needs 5 s for an insert, for 30 s",
+        (_at(BEGIN_S, lambda p: p.store_faults(slow_s=5)), _at(BEGIN_S + 30, _clean_store)),
+    ),
+    Fault(
+        "store-read-only", "ClickHouse read-only for 20 s",
+        (_at(BEGIN_S, lambda p: p.store_faults(read_only=True)), _at(BEGIN_S + 20, _clean_store)),
+    ),
+    Fault(
+        "store-stopped", "ClickHouse hangs (SIGSTOP) for 20 s",
+        (_at(BEGIN_S, lambda p: p.store.pause()), _at(BEGIN_S + 20, lambda p: p.store.resume())),
+    ),
+    Fault(
+        "sink-killed", "the sink killed (SIGKILL) 3 times, started at once",
+        tuple(_at(at, Pipeline.replace_sink) for at in (43, 50, 57)),
+    ),
+    Fault(
+        "retention", "the worker away for 15 s; retention deletes what it has not read",
+        (_at(BEGIN_S, lambda p: p.workers.pop().kill()),
+         _at(BEGIN_S + 15, lambda p: p.delete_unread(topics.PINGS)),
+         _at(BEGIN_S + 15, Pipeline.start_worker)),
+        overtaken=True,
+    ),
+    Fault(
+        "poison", "half of all messages unreadable, for 20 s",
+        (_at(BEGIN_S + 20, _nothing),), disturb=load.poison(0.5, BEGIN_S, 20), fast=True,
+    ),
+    Fault(
+        "burst", "10 times as many records for 15 s, of nine more fabrics",
+        (_at(BEGIN_S + 15, _nothing),), disturb=load.burst(9, BEGIN_S, 15),
+    ),
+    Fault(
+        "backlog", "agents cannot publish for 20 s, then all at once",
+        (_at(BEGIN_S + 20, _nothing),), disturb=load.backlog(BEGIN_S, 20),
+    ),
+    Fault(
+        "clock-of-a-host-ahead", "the clock of one host steps by +1 h",
+        (_at(BEGIN_S, _nothing),), disturb=load.wrong_clock(3600, BEGIN_S), late=True,
+    ),
+    Fault(
+        "clock-of-a-host-behind", "the clock of one host steps by -1 h",
+        (_at(BEGIN_S, _nothing),), disturb=load.wrong_clock(-3600, BEGIN_S), late=True,
+    ),
+    Fault(
+        "clock-of-the-worker-ahead", "a worker whose clock is 1 h ahead takes over",
+        (_at(BEGIN_S, lambda p: _step_of_the_clock(p, 3600)),),
+    ),
+    Fault(
+        "clock-of-the-worker-behind", "a worker whose clock is 1 h behind takes over",
+        (_at(BEGIN_S, lambda p: _step_of_the_clock(p, -3600)),),
+    ),
+    Fault(
+        "twin", "two agents with one identity for 20 s, with the same measurements",
+        (_at(BEGIN_S + 20, _nothing),), disturb=load.twin(BEGIN_S, 20), duplicate=True,
+    ),
+    Fault(
+        "fail-over", "the only worker killed 1 s into the network fault, started at once",
+        (_at(41, Pipeline.replace_worker),),
+    ),
+    Fault(
+        "fail-over-named", "the same, and the worker has a name in its group",
+        (_at(41, Pipeline.replace_worker),), named=True,
+    ),
+)  # fmt: skip

@@ -1,0 +1,243 @@
+"""The pipeline of a site as processes on loopback, and what can happen to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from evaluation.chaos.processes import Process
+from schemas.documents.topology import Topology
+from schemas.topics import Topic
+from streams.kafka import admin as kafka_topics
+from streams.sink import batch
+from testbed.services.kafka_server import KafkaServer, free_port
+
+COMMAND: Final = "skeletonhunter.cli"
+#: Time-outs bound hangs, not slowness.
+LONG_S: Final = 300.0
+_LOOK_S: Final = 0.2
+_INSTANCE: Final = "SKH_INSTANCE"
+_QUERY: Final = """
+import json, sys
+from store.client import open_store
+store = open_store(sys.argv[1])
+print(json.dumps([store.rows(sql) for sql in sys.argv[2:]], default=str))
+"""
+
+
+class Unfinished(RuntimeError):
+    """A condition did not come true in time, or a process ended by itself."""
+
+
+def wait_for(condition: Callable[[], bool], what: str, within_s: float = LONG_S) -> None:
+    """Look again and again until it holds; raises Unfinished when the time is over."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise Unfinished(f"not within {within_s:.0f} s: {what}")
+        time.sleep(_LOOK_S)  # between two looks at a condition with a deadline
+
+
+class Pipeline:
+    """Broker, store, sink and workers; ``close`` ends all of them.
+
+    folder    for logs and data, empty
+    topology  of the fabric
+    """
+
+    def __init__(self, folder: Path, topology: Topology) -> None:
+        self._folder = folder
+        self._topology = folder / "topology.json"
+        self._topology.write_bytes(msgspec.json.encode(topology))
+        self._started = 0
+        self.workers: list[Process] = []
+        self.all: list[Process] = []
+        self._url = f"chdb:{folder / 'chdb'}"
+        self._port = free_port()
+        self.overtaken: list[range] = []  # by partition, offsets deleted before they were read
+        (folder / "kafka").mkdir()
+        self.kafka = KafkaServer(folder / "kafka")
+        try:
+            kafka_topics.create({"bootstrap.servers": self.kafka.bootstrap})
+            migrate = self._run(
+                "migrate", COMMAND, "migrate", "apply", SKH_CLICKHOUSE_URL=self._url
+            )
+            if migrate.process.wait(LONG_S):
+                raise Unfinished(migrate.log.read_text()[-1000:])
+            self.store = self.start_store()
+            self.sink = self.start_sink()
+        except BaseException:
+            self.close()
+            raise
+
+    # --- processes ------------------------------------------------------------------------------
+
+    def _run(self, name: str, module: str, *arguments: str, **environment: str) -> Process:
+        self._started += 1
+        log = self._folder / f"{self._started:02d}-{name}.log"
+        found = Process(module, arguments, {"SKH_HEALTH_PORT": "0", **environment}, log)
+        self.all.append(found)
+        return found
+
+    def start_store(self) -> Process:
+        """The store's engine behind HTTP, at the same address; returns when it listens."""
+        self.store = self._run("store", "testbed.services.store_server", self._url, str(self._port))
+        wait_for(self._store_listens, "the store listens")
+        return self.store
+
+    def _store_listens(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self._port), 1).close()
+        except OSError:
+            return False
+        return True
+
+    def start_sink(self) -> Process:
+        """A sink of the broker's topics."""
+        self.sink = self._run("sink", COMMAND, "sink", **self._environment())
+        return self.sink
+
+    def start_worker(
+        self, module: str = COMMAND, *before: str, instance: str | None = None
+    ) -> Process:
+        """One more stream worker.
+
+        before    arguments of another module than the command
+        instance  its name in the group, see the setting SKH_INSTANCE; None: it has none
+        """
+        named = {} if instance is None else {_INSTANCE: instance}
+        worker = self._run(
+            "worker", module, *before, "stream", "--topology", str(self._topology),
+            **self._environment(), **named,
+        )  # fmt: skip
+        self.workers.append(worker)
+        return worker
+
+    def replace_worker(self, index: int = 0) -> None:
+        """Kill a worker (SIGKILL); a supervisor would start the next one at once, so do we."""
+        killed = self.workers.pop(index)
+        killed.kill()
+        self.start_worker(instance=killed.environment.get(_INSTANCE))
+
+    def replace_sink(self) -> None:
+        """Kill the sink and start the next one."""
+        self.sink.kill()
+        self.start_sink()
+
+    def supervise(self) -> int:
+        """Start again what has ended by itself, as systemd or Kubernetes does; returns how many."""
+        ended = [each for each in self.workers if not each.running]
+        for each in ended:
+            self.workers.remove(each)
+            self.start_worker(instance=each.environment.get(_INSTANCE))
+        if not self.sink.running:
+            self.start_sink()
+            return len(ended) + 1
+        return len(ended)
+
+    def last_words(self) -> str:
+        """The last line of what ended by itself most recently."""
+        ended = [each for each in self.all if (each.process.poll() or 0) > 0]
+        lines = ended[-1].log.read_text().splitlines() if ended else []
+        return lines[-1] if lines else "-"
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "SKH_KAFKA": self.kafka.bootstrap,
+            "SKH_CLICKHOUSE_URL": f"http://127.0.0.1:{self._port}/default",
+        }
+
+    # --- what can happen to them ----------------------------------------------------------------
+
+    def kill_broker(self) -> None:
+        """End the broker at once; its files stay."""
+        self.kafka.process.kill()
+        self.kafka.process.wait(30)
+
+    def store_faults(self, **faults: float | bool) -> None:
+        """Set faults of the store, see ``testbed.services.store_server.Faults``; none: heal."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self._port}/fault", json.dumps(faults).encode(), method="POST"
+        )
+        urllib.request.urlopen(request, timeout=LONG_S).close()  # noqa: S310 — loopback
+
+    def delete_unread(self, topic: Topic) -> None:
+        """Let the broker forget all of a topic, as retention does; ``overtaken`` counts the gap."""
+        admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap, "log_level": 3})
+        partitions = [TopicPartition(topic.name, p) for p in range(topic.partitions)]
+        consumer = self._consumer("skh-stream")
+        try:
+            committed = consumer.committed(partitions, timeout=60)
+            ends = [consumer.get_watermark_offsets(at, timeout=60)[1] for at in partitions]
+        finally:
+            consumer.close()
+        wanted = [TopicPartition(topic.name, p, end) for p, end in enumerate(ends)]
+        for future in admin.delete_records(wanted).values():
+            future.result(60)
+        self.overtaken = [
+            range(max(at.offset, 0), end) for at, end in zip(committed, ends, strict=True)
+        ]
+
+    # --- questions ------------------------------------------------------------------------------
+
+    def judging(self, caught_up_s: float = 5.0) -> bool:
+        """Whether every worker is ready, some have read, and none is behind the present."""
+        read = 0.0
+        for worker in self.workers:
+            found = worker.metrics() if worker.ready() else None
+            if found is None or found["skh_stream_lag_seconds"] >= caught_up_s:
+                return False
+            read += found['skh_stream_messages_total{topic="skh.windows"}']
+        return read > 0
+
+    def workers_metric(self, name: str) -> float:
+        """Sum over the workers that answer."""
+        found = [worker.metrics() for worker in self.workers]
+        return sum(each[name] for each in found if each is not None)
+
+    def sink_lag(self) -> int:
+        """Messages that the sink has not stored and committed [count]."""
+        consumer = self._consumer("skh-sink")
+        behind = 0
+        try:
+            for topic in batch.TOPICS:
+                partitions = [TopicPartition(topic.name, p) for p in range(topic.partitions)]
+                for at in consumer.committed(partitions, timeout=60):
+                    low, high = consumer.get_watermark_offsets(at, timeout=60)
+                    behind += max(0, high - max(at.offset, low))
+        finally:
+            consumer.close()
+        return behind
+
+    def _consumer(self, group: str) -> Consumer:
+        return Consumer(
+            {"bootstrap.servers": self.kafka.bootstrap, "group.id": group, "log_level": 3}
+        )
+
+    def query(self, *statements: str) -> list[list[dict[str, Any]]]:
+        """Results of statements; the store must have ended, for its files are one process's."""
+        done = subprocess.run(  # noqa: S603 — our own interpreter
+            [sys.executable, "-c", _QUERY, self._url, *statements],
+            check=True, capture_output=True, text=True, env=os.environ,
+        )  # fmt: skip
+        found: list[list[dict[str, Any]]] = json.loads(done.stdout)
+        return found
+
+    def close(self) -> None:
+        """End every process."""
+        for each in self.all:
+            if each.running:
+                each.kill()
+        self.kafka.stop()

@@ -1,0 +1,208 @@
+"""One fault, from the start of all processes to what came out; and what has to hold then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from evaluation.chaos import load, reference
+from evaluation.chaos.faults import Fault
+from evaluation.chaos.observer import Identity, Observer, identities
+from evaluation.chaos.pipeline import LONG_S, Pipeline, Unfinished, wait_for
+from schemas import topics
+from schemas.documents.incident import Incident
+from schemas.documents.times import rfc3339
+from testbed.scenarios import scenario
+
+#: The network fault of the scenario begins so many seconds after the simulation [s].
+NETWORK_FAULT_S: Final = 40
+#: The first seconds are published at once: detectors need a past.
+_LEAD_S: Final = 34
+_AFTER_S: Final = 15
+_SHORTEST_S: Final = 90
+_LOOK_S: Final = 0.25
+_SEED: Final = 3
+_MOST_RESTARTS: Final = 20
+_MISSING: Final = 'skh_stream_missing_messages_total{topic="skh.pings"}'
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of the records [count], and of the incidents, under one fault.
+
+    published   records that the broker has stored; repeated: of those, exact copies
+    stored      rows of the store, each once
+    judged      records in panes, each once; late, duplicate: as counted by all workers
+    overtaken   records that the broker deleted before they were read
+    missing     messages that workers report as deleted; overtaken_messages: as many were
+    letters     dead letters by place; poison: messages published that cannot be read
+    named_s     from the network fault to the first version of its incident in the broker [s]
+    again_s     from the end of the fault until every worker judges the present [s]; 0: always did
+    restarts    processes that ended by themselves and were started again
+    problems    what does not hold, a line each
+    """
+
+    fault: Fault
+    published: int = 0
+    repeated: int = 0
+    stored: int = 0
+    judged: int = 0
+    late: int = 0
+    duplicate: int = 0
+    overtaken: int = 0
+    overtaken_messages: int = 0
+    missing: int = 0
+    letters: int = 0
+    poison: int = 0
+    named_s: float | None = None
+    again_s: float | None = None
+    restarts: int = 0
+    found: set[Identity] = field(default_factory=set)
+    expected: set[Identity] = field(default_factory=set)
+    problems: list[str] = field(default_factory=list)
+
+
+def check(outcome: Outcome) -> Iterator[str]:
+    """What does not hold: records that are not accounted for, incidents that differ."""
+    o, fault = outcome, outcome.fault
+    if o.stored != o.published - o.repeated:
+        yield f"{o.published - o.repeated} records were published, {o.stored} are stored"
+    if o.letters != o.poison:
+        yield f"{o.poison} messages cannot be read, {o.letters} are dead letters"
+    explained = o.late * fault.late + o.duplicate * fault.duplicate + o.overtaken
+    if o.judged > o.published or o.judged + explained < o.published:
+        yield (
+            f"of {o.published} records {o.judged} were judged, {o.late} late, {o.duplicate} "
+            f"duplicate, {o.overtaken} deleted unread"
+        )
+    if o.missing != o.overtaken_messages:
+        yield f"{o.overtaken_messages} messages were deleted unread, {o.missing} are reported"
+    if fault.overtaken:
+        invented = {i.component for i in o.found} - {i.component for i in o.expected}
+        if invented:
+            yield f"incidents on {sorted(invented)}"
+    elif o.found != o.expected:
+        yield f"incidents differ: {sorted(o.found ^ o.expected)}"
+    if o.again_s is None:
+        yield "judging did not go on"
+
+
+def play(fault: Fault, folder: Path, report: Callable[[str], None] = lambda _: None) -> Outcome:
+    """Run the pipeline in a folder, disturb it, wait until it is quiet, and check."""
+    outcome = Outcome(fault)
+    plan = scenario.load("small")
+    topology = plan.simulation(seed=_SEED, start_ns=0).topology
+    pipeline = Pipeline(folder, topology)
+    observer = Observer(pipeline.kafka.bootstrap)
+    try:
+        for number in range(fault.workers):
+            pipeline.start_worker(instance=f"worker-{number}" if fault.named else None)
+        wait_for(lambda: all(each.ready() for each in pipeline.workers), "workers are ready")
+        start_ns = (time.time_ns() // load.SECOND_NS - _LEAD_S) * load.SECOND_NS
+        simulation = plan.simulation(seed=_SEED, start_ns=start_ns)
+        seconds = [*simulation.seconds(max(_SHORTEST_S, fault.ends_s + _AFTER_S))]
+        messages = load.load(seconds)
+        if fault.disturb is not None:
+            plain = load.records(messages)
+            messages = fault.disturb(messages, start_ns)
+            outcome.repeated = (load.records(messages) - plain) * fault.duplicate
+            pings = [each for each in messages if each.topic == topics.PINGS.name]
+            outcome.poison = sum(not each.records for each in pings)
+        ended = rfc3339(seconds[-1].start_ns)
+        report("the cluster is simulated")
+        publisher = load.Publisher(pipeline.kafka.bootstrap, messages)
+        try:
+            _disturb(pipeline, publisher, start_ns, outcome, report)
+            report("everything is published")
+            outcome.expected = identities(reference.judge(topology, seconds))
+            wait_for(lambda: _quiet(observer, publisher, ended, outcome), "everything is judged")
+        finally:
+            publisher.cancel()
+            _measure(pipeline, observer, publisher, start_ns, outcome)
+            outcome.found = identities(_during(observer.incidents, ended))
+    except Unfinished as why:
+        outcome.problems.append(str(why))
+    finally:
+        observer.close()
+        pipeline.close()
+    outcome.problems += check(outcome)
+    return outcome
+
+
+def _disturb(
+    pipeline: Pipeline,
+    publisher: load.Publisher,
+    start_ns: int,
+    outcome: Outcome,
+    report: Callable[[str], None],
+) -> None:
+    """Take each step at its time, until everything is published and judging goes on."""
+    steps = [*outcome.fault.steps]
+    healed_s: float | None = None
+    deadline_s = time.monotonic() + LONG_S
+    while publisher.is_alive() or outcome.again_s is None:
+        if time.monotonic() > deadline_s:
+            return
+        if steps and time.time_ns() >= start_ns + steps[0].at_s * load.SECOND_NS:
+            steps.pop(0).act(pipeline)
+            if not steps:
+                healed_s = time.monotonic()
+                report("the fault is over")
+            continue
+        outcome.restarts += pipeline.supervise()
+        if outcome.restarts > _MOST_RESTARTS:
+            raise Unfinished(f"processes end again and again: {pipeline.last_words()}")
+        if healed_s is not None:
+            if not pipeline.judging():
+                outcome.again_s = None
+            elif outcome.again_s is None:
+                outcome.again_s = time.monotonic() - healed_s
+        time.sleep(_LOOK_S)  # between two looks
+
+
+def _during(incidents: list[Incident], ended: str) -> list[Incident]:
+    """Incidents from before the load ended: to the pipeline that is the death of all agents."""
+    return [each for each in [*incidents] if each.opened_at < ended]
+
+
+def _quiet(observer: Observer, publisher: load.Publisher, ended: str, outcome: Outcome) -> bool:
+    """Whether every record is in a closed pane or counted, and every incident is over."""
+    last = {each.incident_id: each.state for each in _during(observer.incidents, ended)}
+    over = set(last.values()) == {"resolved"} and len(last) >= len(outcome.expected)
+    published = publisher.published
+    gaps = observer.counted("late") + observer.counted("duplicate")
+    accounted = observer.judged.records + gaps >= published.records
+    return over and (accounted or outcome.fault.overtaken)
+
+
+def _measure(
+    pipeline: Pipeline,
+    observer: Observer,
+    publisher: load.Publisher,
+    start_ns: int,
+    outcome: Outcome,
+) -> None:
+    """Stop everything in the order of the data, and count."""
+    outcome.missing = int(pipeline.workers_metric(_MISSING))
+    for worker in pipeline.workers:
+        if worker.stop():
+            outcome.problems.append(f"a worker ended with {worker.process.returncode}")
+    wait_for(lambda: pipeline.sink_lag() == 0, "everything is stored", 90)
+    pipeline.sink.stop()
+    pipeline.store.kill()
+    stored, *_ = pipeline.query("SELECT count() AS n FROM pings_unique")
+    outcome.stored = stored[0]["n"]
+    outcome.published = publisher.published.records
+    outcome.judged = observer.judged.records
+    outcome.late, outcome.duplicate = observer.counted("late"), observer.counted("duplicate")
+    outcome.letters = len(observer.dead_letters)
+    for partition, offsets in enumerate(pipeline.overtaken):
+        outcome.overtaken_messages += len(offsets)
+        places = ((topics.PINGS.name, partition, offset) for offset in offsets)
+        outcome.overtaken += sum(publisher.published.by_place.get(at, 0) for at in places)
+    if observer.first_ms:
+        began_ms = start_ns / 1e6 + NETWORK_FAULT_S * 1000
+        outcome.named_s = (min(observer.first_ms.values()) - began_ms) / 1000

@@ -1,0 +1,202 @@
+"""``python -m evaluation.chaos.soak``: hours of load, jobs that come and go; nothing may grow.
+
+The pipeline carries the scenario ``churn`` with more five-tuples a pair. From the samples after the
+warm-up: slope of resident memory, number of open files, lag.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+from confluent_kafka import Producer
+
+from evaluation.chaos.load import SECOND_NS, load
+from evaluation.chaos.pipeline import Pipeline, wait_for
+from evaluation.chaos.processes import Process
+from evaluation.machine import machine
+from schemas import topics
+from testbed.scenarios import scenario
+from testbed.services import kafka_server
+from testbed.simulator.simulator import Simulation
+
+#: Resident memory may rise so much [MB/h], and judging may be so late [s].
+SLOPE_MB_H: Final = 1.0
+LAG_S: Final = 10.0
+#: The first part of the samples is warm-up: caches fill, pages are touched for the first time.
+_WARM_UP: Final = 0.25
+_SAMPLES: Final = 360
+_SHORTEST_S: Final = 1.0
+
+
+@dataclass(slots=True)
+class Samples:
+    """Of one process: time [s], resident memory [MB], open files, lag [s]."""
+
+    at_s: list[float] = field(default_factory=list)
+    rss_mb: list[float] = field(default_factory=list)
+    files: list[int] = field(default_factory=list)
+    lag_s: list[float] = field(default_factory=list)
+
+    def add(self, at_s: float, process: Process) -> None:
+        """Look at a process that runs."""
+        where = Path("/proc", str(process.process.pid))
+        resident = where.joinpath("status").read_text().partition("VmRSS:")[2].split()[0]
+        self.at_s.append(at_s)
+        self.rss_mb.append(int(resident) / 1024)
+        self.files.append(len(list(where.joinpath("fd").iterdir())))
+        metrics = process.metrics()
+        self.lag_s.append(metrics["skh_stream_lag_seconds"] if metrics is not None else np.nan)
+
+    def warm(self) -> Samples:
+        """Those after the warm-up."""
+        first = int(len(self.at_s) * _WARM_UP)
+        return Samples(
+            self.at_s[first:], self.rss_mb[first:], self.files[first:], self.lag_s[first:]
+        )
+
+
+def slope(at_s: Sequence[float], value: Sequence[float]) -> tuple[float, float]:
+    """Rise of a value per hour by least squares, and twice its standard error; nan: too few."""
+    if len(at_s) < 3:
+        return np.nan, np.nan
+    x = (np.asarray(at_s) - np.mean(at_s)) / 3600
+    y = np.asarray(value) - np.mean(value)
+    rise = float(x @ y / (x @ x))
+    rest = y - rise * x
+    return rise, 2 * float(np.sqrt(rest @ rest / (len(x) - 2) / (x @ x)))
+
+
+def problems(name: str, samples: Samples) -> list[str]:
+    """What grows, a line each: only what is beyond the error of its measurement."""
+    warm = samples.warm()
+    rise, error = slope(warm.at_s, warm.rss_mb)
+    found = []
+    if rise - error > SLOPE_MB_H:
+        found.append(f"{name}: resident memory rises by {rise:.1f} ± {error:.1f} MB/h")
+    third, half = len(warm.files) // 3, len(warm.files) // 2
+    if third and min(warm.files[-third:]) > max(warm.files[:third]):
+        found.append(f"{name}: open files rose from {warm.files[0]} to {warm.files[-1]}")
+    if half and np.nanmin([*warm.lag_s[half:], np.inf]) > LAG_S:
+        found.append(f"{name}: judging stays {warm.lag_s[-1]:.0f} s behind")
+    return found
+
+
+class Load(threading.Thread):
+    """Simulates and publishes second after second until it is stopped.
+
+    records, behind_s  published so far [count]; how late it was at the most [s]
+    """
+
+    def __init__(self, bootstrap: str, simulation: Simulation) -> None:
+        super().__init__(name="load", daemon=True)
+        self.records, self.behind_s = 0, 0.0
+        self._simulation = simulation
+        self._ended = threading.Event()
+        self._producer = Producer({
+            "bootstrap.servers": bootstrap, "compression.type": "lz4", "linger.ms": 20,
+            "log_level": 3,
+        })  # fmt: skip
+        self.start()
+
+    def run(self) -> None:
+        headers: list[tuple[str, str | bytes | None]] = [
+            (topics.CONTENT_TYPE, topics.ARROW.encode())
+        ]
+        index = 0
+        while not self._ended.is_set():
+            second = self._simulation.second(index)
+            late_s = time.time() - second.start_ns / SECOND_NS
+            self.behind_s = max(self.behind_s, late_s)
+            if late_s < 0 and self._ended.wait(-late_s):
+                return
+            for placed in self._simulation.placements(index):
+                value = msgspec.json.encode(placed)
+                self._producer.produce(topics.PLACEMENT.name, key=placed.node_id, value=value)
+            for each in load([second]):
+                self._producer.produce(
+                    each.topic, key=each.node_sn, value=each.value, headers=headers
+                )
+                self.records += each.records
+            self._producer.flush(30)
+            index += 1
+
+    def end(self) -> None:
+        """Publish nothing more."""
+        self._ended.set()
+        self.join(60)
+
+
+def soak(
+    folder: Path, *, duration_s: float, rate: int, report: Callable[[str], None] = print
+) -> list[str]:
+    """Run the pipeline so long under load; reports a line per process, returns the problems.
+
+    rate  records a second, about
+    """
+    plan = scenario.load("churn")
+    plan = msgspec.structs.replace(plan, duration_s=int(duration_s) + 60)
+    one = msgspec.structs.replace(plan.probing, ports_per_pair=1)
+    alone = msgspec.structs.replace(plan, probing=one).simulation(seed=1, start_ns=0)
+    ports = max(1, round(rate / max(alone.second(0).pings.num_rows, 1)))
+    probing = msgspec.structs.replace(plan.probing, ports_per_pair=ports)
+    plan = msgspec.structs.replace(plan, probing=probing)
+    pipeline = Pipeline(folder, alone.topology)
+    try:
+        worker = pipeline.start_worker()
+        wait_for(lambda: worker.ready() and pipeline.sink.ready(), "worker and sink are ready")
+        source = Load(
+            pipeline.kafka.bootstrap, plan.simulation(seed=1, start_ns=time.time_ns() + SECOND_NS)
+        )
+        found = {"stream": (worker, Samples()), "sink": (pipeline.sink, Samples())}
+        began_s = time.monotonic()
+        every_s = max(_SHORTEST_S, duration_s / _SAMPLES)
+        while (at_s := time.monotonic() - began_s) < duration_s and source.is_alive():
+            for process, samples in found.values():
+                samples.add(at_s, process)
+            source.join(every_s)
+        if not source.is_alive():
+            return ["the load ended by itself"]
+        source.end()
+        report(
+            f"{source.records / at_s:,.0f} records/s for {at_s / 60:.1f} min; "
+            f"load at most {source.behind_s:.1f} s late; {machine()}"
+        )
+    finally:
+        pipeline.close()
+    for name, (_, samples) in found.items():
+        warm = samples.warm()
+        rise, error = slope(warm.at_s, warm.rss_mb)
+        report(
+            f"{name}: {warm.rss_mb[-1]:.0f} MB, {rise:+.1f} ± {error:.1f} MB/h; files "
+            f"{warm.files[0]} to {warm.files[-1]}; lag at most {np.nanmax([0, *warm.lag_s]):.1f} s"
+        )
+    return [line for name, (_, samples) in found.items() for line in problems(name, samples)]
+
+
+def main() -> int:
+    """Exit code 1 when something grows, 2 when nothing can be tried here."""
+    parser = argparse.ArgumentParser(prog="python -m evaluation.chaos.soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--rate", type=int, default=20_000, help="records a second, about")
+    given = parser.parse_args()
+    if why := kafka_server.missing():
+        print(why, file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        found = soak(Path(folder), duration_s=60 * given.minutes, rate=given.rate)
+    print("\n".join(found) or "nothing grows")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

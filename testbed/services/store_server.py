@@ -1,0 +1,132 @@
+"""ClickHouse's engine (chDB) behind ClickHouse's HTTP interface, with faults on demand.
+
+    python -m testbed.services.store_server chdb:DIRECTORY PORT
+
+Serves what the sink asks: queries without parameters and ``INSERT ... FORMAT Arrow``. ``POST
+/fault`` with a JSON object sets the faults of ``Faults``, the absent ones to their defaults.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+import pyarrow as pa
+
+from store.client import Store, StoreError, open_store
+
+_FORMAT: Final = re.compile(r"\s+FORMAT\s+(\w+)\s*$", re.IGNORECASE)
+_INSERT: Final = re.compile(r"INSERT\s+INTO\s+`?(\w+)`?", re.IGNORECASE)
+#: TABLE_IS_READ_ONLY of ClickHouse's error codes; and what stands for all others.
+_READ_ONLY: Final = 242
+_REFUSED: Final = 62
+
+
+class Faults(msgspec.Struct, forbid_unknown_fields=True):
+    """How inserts fail.
+
+    slow_s     an insert waits so long before it begins [s]
+    read_only  inserts are refused as a read-only replica refuses them
+    die_after  the process ends after so many further inserts, each stored but the last not
+               answered; 0: never [count]
+    """
+
+    slow_s: float = 0.0
+    read_only: bool = False
+    die_after: int = 0
+
+
+class Served:
+    """A store, one statement at a time, and its faults."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self.faults = Faults()
+
+    def query(self, sql: str) -> bytes:
+        """Result of a query, in the format that it names."""
+        found = _FORMAT.search(sql)
+        with self._lock:
+            return self._store.raw(
+                _FORMAT.sub("", sql), None, found[1] if found else "TabSeparated"
+            )
+
+    def insert(self, table: str, body: bytes) -> None:
+        """Store the rows of an Arrow file; may end the process."""
+        time.sleep(self.faults.slow_s)
+        with self._lock:
+            self._store.insert(table, pa.ipc.open_file(pa.py_buffer(body)).read_all())
+            self.faults.die_after -= 1
+            if self.faults.die_after == 0:
+                os._exit(1)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    served: Served
+
+    def do_GET(self) -> None:
+        self._answer(200, b"Ok.\n")
+
+    def do_POST(self) -> None:
+        url = urlsplit(self.path)
+        body = self._body()
+        if url.path == "/fault":
+            self.served.faults = msgspec.json.decode(body, type=Faults)
+            self._answer(200, b"")
+            return
+        sql = parse_qs(url.query).get("query", [""])[0]
+        insert = _INSERT.match(sql)
+        try:
+            if insert is None:
+                self._answer(200, self.served.query(sql or body.decode()))
+            elif self.served.faults.read_only:
+                self._answer(500, b"Code: 242. Table is in readonly mode", _READ_ONLY)
+            else:
+                self.served.insert(insert[1], body)
+                self._answer(200, b"")
+        except (StoreError, pa.ArrowInvalid) as why:
+            self._answer(500, str(why).encode(), _REFUSED)
+
+    def _body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        parts = []
+        while size := int(self.rfile.readline(), 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(parts)
+
+    def _answer(self, status: int, body: bytes, code: int = 0) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-ClickHouse-Summary", json.dumps({}))
+        if code:
+            self.send_header("X-ClickHouse-Exception-Code", str(code))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """The standard log is of no use here."""
+
+
+def main(url: str, port: int) -> None:
+    """Serve until the process is ended."""
+    Handler.served = Served(open_store(url))
+    ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
