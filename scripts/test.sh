@@ -1,7 +1,8 @@
 #!/bin/sh
-# Every test, in two stages. First real packets, one test after another, and beside them Kafka
+# Every test, in three stages. First real packets, one test after another, and beside them Kafka
 # servers and the emulated machine (tests/conftest.py, FirstStage). Then all others, three at a
-# time on two cores, since many wait for something. Arguments go to pytest.
+# time on two cores, since many wait for something. At last those that take all cores for minutes.
+# Arguments go to pytest.
 set -u
 cd "$(dirname "$0")/.."
 PYTEST_GAPS_FILE=$(mktemp)
@@ -13,12 +14,16 @@ if [ ! -x "$(scripts/kubernetes-tools.sh --where)" ]; then
   echo "tests marked kubernetes are left out: make kubernetes-tools builds what they need"
   runs="($first_stage) and not kubernetes"
 fi
-.venv/bin/pytest -n 2 --dist loadgroup -m "$runs" "$@"
+.venv/bin/pytest -n 2 --dist loadgroup -m "($runs) and not heavy" "$@"
 first=$?
 [ "$first" = 5 ] && first=0 # none selected
 # A process computes in one thread: with two, OpenBLAS's threads would compete for the cores.
-OPENBLAS_NUM_THREADS=1 .venv/bin/pytest -n 3 --dist worksteal -m "not ($first_stage)" "$@"
+OPENBLAS_NUM_THREADS=1 .venv/bin/pytest -n 3 --dist worksteal -m "not ($first_stage or heavy)" "$@"
 second=$?
 [ "$second" = 5 ] && second=0
+.venv/bin/pytest -n 2 -m heavy "$@"
+third=$?
+[ "$third" = 5 ] && third=0
 [ "$first" = 0 ] || exit "$first"
-exit "$second"
+[ "$second" = 0 ] || exit "$second"
+exit "$third"

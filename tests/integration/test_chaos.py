@@ -10,7 +10,7 @@ from evaluation.chaos.faults import FAULTS, Fault
 from evaluation.chaos.run import play
 from testbed.services import kafka_server
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.heavy]
 
 
 @pytest.mark.parametrize("fault", [each for each in FAULTS if each.fast], ids=lambda f: f.name)

@@ -69,9 +69,9 @@ def test_an_agent_that_is_throttled_is_starved_and_blames_nothing_of_the_network
         incidents = diagnosed(site, tmp_path / "published", capsys)
     # On a busy machine the group cannot even use up its quota, so that less of it is withheld.
     assert median(beat.cpu_steal for beat in beats) > WITHHELD
-    assert {(each["component"], each["symptom"]) for each in incidents} == {
-        ("agent:host-0", "agent_starved")
-    }
+    # Nor do the other agents get all of their time there: their timers say so too.
+    assert "agent:host-0" in {each["component"] for each in incidents}
+    assert {each["symptom"] for each in incidents} == {"agent_starved"}, incidents
     throttled = [
         row for row in collected.records("UDP_PING", begin_ns)
         if row["src_node_sn"] == "host-0" and row["ping_time"] < healed_ns

@@ -25,9 +25,8 @@ from confluent_kafka.admin import AdminClient
 from schemas.secret_files import read_secret
 from skeletonhunter.deployment.secrets import OWNERS
 from skeletonhunter.services.health import PORTS
-
-from .. import kafka_server
-from ..kafka_server import JARS, free_port
+from testbed.services import kafka_server
+from testbed.services.kafka_server import JARS, free_port
 
 ROOT = Path(__file__).parents[3]
 LONG_S = 300.0
@@ -35,7 +34,7 @@ JAVA = "java -Xms128m -Xmx384m -XX:+UseSerialGC -Dorg.slf4j.simpleLogger.default
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 — what is replaced
 PARTS = {"worker": "stream", "sink": "sink", "controller": "controller", "api": "api"}
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.heavy]
 
 
 class Site:

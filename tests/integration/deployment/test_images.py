@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 #: Unpacked, with the base [B].
 LIMITS = {"agent": 80e6, "server": 700e6}
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.heavy]
 
 
 @pytest.fixture(scope="module")
