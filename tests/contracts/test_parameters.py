@@ -89,6 +89,7 @@ STRUCTURAL = {
         "controller.inventory.assembly.selection": ("_SHOWN",),
         "controller.inventory.formats.ibnetdiscover": ("_LINK_LOCAL",),
         "controller.inventory.formats.sonic": ("_ROUTER_BITS",),
+        "streams.sink.job_rows": ("_LAST_MS", "_MOST"),
         "streams.sink.site_rows": ("_LAST_S", "_MOST_RAIL", "_MOST"),
     },
     "sizes of blocks, caches and tables, which change the time and memory but no result": {

@@ -157,6 +157,8 @@ def test_every_question_of_the_page_may_be_asked(sql: ReadOnlySql) -> None:
     values = {
         "since": "2026-01-31 11:00:00", "at": "2026-01-31 12:05:30", "job": "llm-70b",
         "incident": "AAAA", "host": "h1", "from": "p1", "to": "p2", "path": "1",
+        "fabric": "f1", "tor": "t1", "switch": "agg:a1", "now": "2026-01-31 12:06:00",
+        "before": "2026-01-30 00:00:00.000", "after": "2026-01-31 00:00:00.000",
     }  # fmt: skip
     for query in re.findall(r"```sql\n(.*?)```", page, re.DOTALL):
         sql.query(query, {name: v for name, v in values.items() if f"{{{name}:" in query})

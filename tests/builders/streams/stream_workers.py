@@ -19,7 +19,7 @@ def worker_of(stage: LocalizeStage, operator_feed: OperatorFeed) -> Any:
         localize=stage,
         operator_feed=operator_feed,
         admission=Admission(),
-        ingest=SimpleNamespace(counts=RecordCounts(), failures=0, sizes=Counter()),
+        ingest=SimpleNamespace(counts=RecordCounts(), failures=0, sizes=Counter(), missing=0),
         heartbeats=SimpleNamespace(received=0, missing=0, dead_lettered=0, twins=Twins()),
         merger=SimpleNamespace(buffered_bytes=0, stalled=0, early=0),
         refused=Counter(),
