@@ -23,6 +23,7 @@ VERSION = os.environ.get("KUBERNETES_VERSION", "1.34.4")
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 BINARY = _CACHE / "skeletonhunter" / f"kube-{VERSION}" / "kube-apiserver"
 _ADMIN = "an-administrator-of-this-test"
+_USER = "a-user-of-this-test"  # without any right of its own
 _START_S = 300.0
 
 
@@ -48,7 +49,7 @@ class KubernetesServer:
             ("rsa", "-in", key, "-pubout", "-out", public),
         ):
             subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
-        (folder / "tokens.csv").write_text(f'{_ADMIN},admin,1,"system:masters"\n')
+        (folder / "tokens.csv").write_text(f'{_ADMIN},admin,1,"system:masters"\n{_USER},user,2\n')
         self._etcd = self._start(
             "etcd", "--data-dir", str(folder / "etcd"),
             "--listen-client-urls", self._etcd_url, "--advertise-client-urls", self._etcd_url,
@@ -117,8 +118,12 @@ class KubernetesServer:
         return token
 
     def _is_ready(self) -> bool:
-        """Whether the namespace exists that the server makes for itself after its start."""
+        """Whether the server has made what it makes after its start: the namespace, and the rights
+        of every user, of which its authorizer learns later; without them, raises ApiException."""
         names = client.CoreV1Api(self.client()).list_namespace().items
+        client.AuthorizationV1Api(self.client(_USER)).create_self_subject_rules_review(
+            {"spec": {"namespace": "default"}}
+        )
         return any(each.metadata.name == "default" for each in names)
 
     def _config(self, token: str) -> dict[str, Any]:
