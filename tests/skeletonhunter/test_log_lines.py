@@ -1,4 +1,4 @@
-"""Lines of the log as JSON: one object each, whatever they hold and whoever writes them."""
+"""Lines of the log as JSON: one object each, whatever text they hold and whichever library writes them."""
 
 from __future__ import annotations
 
