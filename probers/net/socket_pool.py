@@ -43,7 +43,7 @@ class ReplyHandler(Protocol):
 
 
 class ProbeSender(ReplyHandler, ProbeHandler, Protocol):
-    """What a sender of probes implements, whether the loop or the compiled helper reads its socket."""
+    """What a sender of probes implements, with the compiled helper or without."""
 
 
 class Sending(Enum):

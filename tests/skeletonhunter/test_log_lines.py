@@ -1,4 +1,4 @@
-"""Lines of the log as JSON: one object each, whatever text they hold and whichever library writes them."""
+"""Lines of the log as JSON: one object each, of every library and with any text."""
 
 from __future__ import annotations
 
