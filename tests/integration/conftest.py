@@ -205,6 +205,7 @@ def run(tmp_path: Path) -> Iterator[Callable[..., Command]]:
         if command.process.poll() is None:
             command.process.kill()
             command.process.wait(10)
+        print(command.log.read_text(errors="replace")[-8000:])  # shown when the test has failed
 
 
 @pytest.fixture

@@ -150,6 +150,8 @@ def test_another_namespace_cannot_speak_for_a_container(host: Host, eventually: 
     stranger = host.client()
     assert read(stranger).endpoints == []
     assert ready_of(host) == ()
+    stranger.close()
+    eventually(lambda: host.server.connections == 0)
     host.be(1, 2)
     with closing(host.connect()) as both:
         assert both.recv(1) == b"", "two containers at once"
