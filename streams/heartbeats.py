@@ -32,7 +32,7 @@ class _PartitionState:
     )  # second, fabric
     letters: list[OutMessage] = field(default_factory=list)
     pending_acks: list[PendingAck] = field(default_factory=list)
-    event_time_s: int = 0
+    event_time_s: int = 0  # newest second that has been handed to the merger
 
 
 class Heartbeats:
@@ -57,9 +57,10 @@ class Heartbeats:
         self.twins = Twins()
         merger.register(
             MergeInput(
-                topics.HEARTBEATS.name, self._progress, self._event_time_s, lambda partition: None
+                topics.HEARTBEATS.name, self._progress, self._event_time_s, self._unprocessed,
+                lambda partition: None,
             )
-        )
+        )  # fmt: skip
 
     async def consume(self, event: Any) -> None:
         """Take in one message of skh.heartbeats."""
@@ -91,7 +92,6 @@ class Heartbeats:
         if message.time_ms > 0:  # else the arrival time is unknown
             second = min(second, message.time_ms // 1000 + HEARTBEATS.ahead_s)
         state.beats[second, beat.fabric].append(beat)
-        state.event_time_s = max(state.event_time_s, second)
 
     async def flush(self) -> None:
         """Publish the heartbeats that have come since the last flush, then acknowledge them."""
@@ -108,6 +108,7 @@ class Heartbeats:
         out, state.letters = state.letters, []
         for second, fabric in sorted(state.beats):
             out += heartbeat_chunks(partition, fabric, state.beats[second, fabric], second)
+            state.event_time_s = max(state.event_time_s, second)
         state.beats.clear()
 
         def on_published() -> None:
@@ -127,8 +128,16 @@ class Heartbeats:
         return self._progress.missing
 
     def _event_time_s(self, partition: int) -> int:
+        """Event time up to which everything has been handed to the merger [s]."""
         state = self._partitions.get(partition)
-        return state.event_time_s if state else 0
+        if state is None:
+            return 0
+        oldest_s = min((second for second, _ in state.beats), default=0)
+        return max(state.event_time_s, oldest_s)
+
+    def _unprocessed(self, partition: int) -> bool:
+        state = self._partitions.get(partition)
+        return state is not None and bool(state.beats)
 
     def revoke(self) -> None:
         """A rebalance has begun: the next owners read again from the committed offsets."""

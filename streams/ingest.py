@@ -74,8 +74,11 @@ class Ingest:
         self.lag_s = 0.0
         self._lock = asyncio.Lock()
         merger.register(
-            MergeInput(topics.PINGS.name, self._progress, self._event_time_s, self._mark_idle)
-        )
+            MergeInput(
+                topics.PINGS.name, self._progress, self._event_time_s, self._unprocessed,
+                self._mark_idle,
+            )
+        )  # fmt: skip
 
     @property
     def counts(self) -> RecordCounts:
@@ -157,7 +160,8 @@ class Ingest:
         Closing by wall clock is irreversible, so a late worker must not take its own lag for
         silence. A partition is silent when the broker confirms, at as many ticks in a row as make
         ``idle_s``, that all of its messages have been read and windowed. A worker without CPU has
-        few ticks.
+        few ticks. A broker that was away is back for this worker before it is for the agents, so
+        silence counts ``reconnect_s`` later then, or from the partition's next message on.
         """
         now_ns = self._clock_ns()  # before the query: its answer covers what had arrived by then
         states = dict(self._partitions)
@@ -168,6 +172,8 @@ class Ingest:
                     continue  # revoked during the query
                 quiet = partition in at_end and not state.inbox
                 state.quiet_ticks = state.quiet_ticks + 1 if quiet else 0
+                if partition in self._progress.unanswered:
+                    state.quiet_ticks = -round(INGEST.reconnect_s / INGEST.tick_s)
                 if state.quiet_ticks * INGEST.tick_s >= self._timing.idle_s:
                     self._add(partition, state, state.worker.tick(now_ns))
             await self._merger.publish()
@@ -217,6 +223,10 @@ class Ingest:
     def _event_time_s(self, partition: int) -> int:
         state = self._partitions.get(partition)
         return state.worker.watermark_ns // SECOND if state else 0
+
+    def _unprocessed(self, partition: int) -> bool:
+        state = self._partitions.get(partition)
+        return state is not None and bool(state.inbox)
 
     def _mark_idle(self, partition: int) -> None:
         if (state := self._partitions.get(partition)) is not None:

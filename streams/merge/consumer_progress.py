@@ -117,6 +117,11 @@ class ConsumerProgress:
         """Messages that were there when the assignment began are still being read."""
         return bool(self._positions) and not self._caught_up
 
+    @property
+    def unanswered(self) -> frozenset[int]:
+        """Partitions of which the broker did not say where they end when it was last asked."""
+        return frozenset(self._unanswered)
+
     def mark_caught_up(self) -> None:
         """The lag is small: the stage has caught up, although new messages keep coming."""
         self._caught_up = self._caught_up or self._refreshed

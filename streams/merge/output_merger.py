@@ -3,7 +3,8 @@
 When a worker catches up, one partition may be read to its end before another has begun, and
 heartbeats, which are small, long before pings. A localizer would judge the first partition alone.
 So outputs are buffered until every partition with unread messages has reached the same event time.
-A worker that keeps up has no unread messages, and buffers nothing.
+A worker that keeps up has no unread messages, and buffers nothing. A message that a stage has read
+but not yet processed counts as unread: another stage may publish at that moment.
 
 Where a quiet partition ends is asked once a second, and a worker that catches up reads minutes in
 that time. So the broker is asked again before event time moves by more than ``unasked_s``.
@@ -39,12 +40,14 @@ class MergeInput(NamedTuple):
     """A stage whose partitions are merged.
 
     event_time_s  event time that a partition has reached [s]; 0 before its first message
+    unprocessed   messages of a partition have been read, but their output has not been added yet
     on_stalled    called with a partition that is not waited for until it advances again
     """
 
     topic: str
     progress: ConsumerProgress
     event_time_s: Callable[[int], int]
+    unprocessed: Callable[[int], bool]
     on_stalled: Callable[[int], None]
 
 
@@ -130,7 +133,7 @@ class OutputMerger:
             (each.topic, partition): PartitionProgress(
                 each.progress.position(partition),
                 each.progress.end(partition),
-                each.progress.has_more(partition),
+                each.progress.has_more(partition) or each.unprocessed(partition),
                 each.event_time_s(partition),
             )
             for each in self._inputs.values()

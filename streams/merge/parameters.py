@@ -42,6 +42,7 @@ class IngestParameters:
     batch_bytes     and so much payload
     flush_s         from the end of one flush to the next
     tick_s          from one closing by wall clock to the next
+    reconnect_s     after an absence of the broker, until a silent partition counts as silent
     """
 
     batch_messages: int = parameter(
@@ -52,6 +53,10 @@ class IngestParameters:
     )
     flush_s: float = parameter(0.1, unit="s", source="chosen: below the lateness of 2 s")
     tick_s: float = parameter(1.0, unit="s", source="chosen: a pane spans 1 s")
+    reconnect_s: float = parameter(
+        15.0, unit="s",
+        source="chosen: clients of agents try again every 10 s (reconnect.backoff.max.ms)",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,3 +155,36 @@ async def test_pings_and_heartbeats_wait_for_partitions_with_unread_messages() -
     at = next(i for i, h in enumerate(headers) if h.kind == "heartbeats")
     assert headers[at - 1].end_s <= START_S + 51 <= headers[at + 1].end_s
     assert acked
+
+
+async def test_what_a_stage_has_read_but_not_processed_is_waited_for_by_the_other() -> None:
+    producer, acked = RecordingProducer(), list[tuple[int, int]]()
+
+    async def extents() -> dict[int, UnreadRange]:
+        return {0: UnreadRange(0, 60), 1: UnreadRange(0, 60)}
+
+    async def beats_extents() -> dict[int, UnreadRange]:
+        return {0: UnreadRange(0, 2)}
+
+    merger = OutputMerger(producer)
+    stage = Ingest(merger, progress=ConsumerProgress(extents))
+    beats = Heartbeats(merger, progress=ConsumerProgress(beats_extents))
+    for each in minute():
+        await stage.consume(Event(each, 0, acked))
+    await stage.flush()
+    for each in minute():  # to the end of partition 1, and then the other stage publishes first
+        await stage.consume(Event(each, 1, acked))
+    for offset in range(2):
+        beat = heartbeat.encode(Heartbeat("h1", (START_S + 20 + offset) * 10**9))
+        await beats.consume(Event(InMessage(offset, 0, beat, {}), 0, acked))
+    await beats.flush()
+    assert producer.panes() == [], "partition 1 has been read, but no pane of it has closed"
+
+    beat = heartbeat.encode(Heartbeat("h1", (START_S + 50) * 10**9))
+    await beats.consume(Event(InMessage(2, 0, beat, {}), 0, acked))
+    await stage.flush()
+    assert max(producer.panes()) < 51, "the heartbeats of that second are yet to be handed over"
+    await beats.flush()
+    panes = producer.panes()
+    assert panes == sorted(panes)
+    assert len(panes) == 2 * 57

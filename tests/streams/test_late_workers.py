@@ -143,6 +143,32 @@ async def test_a_partition_whose_leader_is_down_is_idle_until_it_returns() -> No
     assert (counts.late, counts.records) == (0, counts.judged + counts.held)
 
 
+async def test_records_that_agents_hold_while_the_broker_is_away_are_not_late_when_it_returns() -> (
+    None
+):
+    worker = Worker()
+    await worker.consume(0, minute(last=30))
+    worker.ends[0] = None
+    await worker.ticks(20)
+    worker.ends[0] = 30  # the broker is back for the worker, and not yet for the agents
+    await worker.ticks(IDLE_TICKS + 5)
+    assert worker.producer.panes() == list(range(27))
+    await worker.consume(0, minute(first=30))
+    assert worker.stage.counts.late == 0
+    await worker.ticks(IDLE_TICKS + 1)
+    assert worker.producer.panes() == list(range(60)), "from then on silence counts as before"
+
+
+async def test_a_partition_that_stays_silent_when_the_broker_returns_is_closed_at_last() -> None:
+    worker = Worker()
+    await worker.consume(0, minute(last=30))
+    worker.ends[0] = None
+    await worker.ticks(20)
+    worker.ends[0] = 30
+    await worker.ticks(IDLE_TICKS + 15)
+    assert worker.producer.panes() == list(range(30))
+
+
 async def test_pings_do_not_wait_for_ever_for_a_stalled_heartbeat_partition() -> None:
     worker = Worker()
     reading = ConsumerProgress(high_watermark=lambda p: 100)

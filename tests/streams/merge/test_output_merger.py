@@ -28,9 +28,13 @@ class TwoPartitions:
         self.progress = ConsumerProgress(high_watermark=self.ends.get)
         self.event_time_s = {0: 10, 1: 10}
         self.merger = OutputMerger(self, lambda: self.now_s, max_bytes)
+        self.unprocessed = set[int]()
         self.merger.register(
-            MergeInput(NAME, self.progress, self.event_time_s.__getitem__, self.stalled.append)
-        )
+            MergeInput(
+                NAME, self.progress, self.event_time_s.__getitem__, self.unprocessed.__contains__,
+                self.stalled.append,
+            )
+        )  # fmt: skip
         self.progress.record(0, 4)
 
     async def send(self, messages: Sequence[OutMessage]) -> None:
@@ -51,6 +55,17 @@ async def test_a_slow_worker_waits_for_all_partitions() -> None:
         await two.advance_1(after_s=120)
     assert two.sent == []
     assert two.merger.buffered_bytes == 5
+
+
+async def test_messages_that_were_read_but_not_processed_are_waited_for() -> None:
+    two = TwoPartitions()
+    two.ends[0] = 5  # partition 0 is read to its end
+    two.unprocessed.add(0)
+    await two.advance_1(after_s=1)
+    assert two.sent == []
+    two.unprocessed.clear()
+    await two.advance_1(after_s=1)
+    assert len(two.sent) == 2
 
 
 async def test_only_a_stalled_partition_is_not_waited_for_and_the_order_stays() -> None:
@@ -104,7 +119,9 @@ class Catching:
         self.progress = ConsumerProgress(self._ranges, query_end_offsets=self._query)
         self.merger = OutputMerger(self, lambda: 0.0)
         self.merger.register(
-            MergeInput(NAME, self.progress, self.event_time_s.__getitem__, lambda _: None)
+            MergeInput(
+                NAME, self.progress, self.event_time_s.__getitem__, lambda _: False, lambda _: None
+            )
         )
 
     async def _ranges(self) -> dict[int, UnreadRange]:
