@@ -39,7 +39,7 @@ from schemas.metrics import Sample
 from schemas.metrics import controller as metrics
 
 NOT_RESTORED = "the documents of the topics are being read"
-NOT_LEADING = "another controller leads; this one stands by"
+NOT_LEADING = "this controller does not lead (yet): another one does, or will in seconds"
 NOT_STORED = "the broker does not store documents"
 
 

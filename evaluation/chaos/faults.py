@@ -33,6 +33,7 @@ class Fault:
     text       for the table
     workers    that share the partitions; named: with a name in the group (SKH_INSTANCE)
     disturb    what agents publish instead
+    usable     what the run without any broker is given; None: what they would have published
     late       records may be late, and are counted
     duplicate  records arrive twice, and are counted
     overtaken  retention deletes messages that were not read; incidents may differ
@@ -45,6 +46,7 @@ class Fault:
     workers: int = 1
     named: bool = False
     disturb: load.Disturb | None = None
+    usable: load.Disturb | None = None
     late: bool = False
     duplicate: bool = False
     overtaken: bool = False
@@ -153,11 +155,13 @@ FAULTS: Final = (
     ),
     Fault(
         "clock-of-a-host-ahead", "the clock of one host steps by +1 h",
-        (_at(BEGIN_S, _nothing),), disturb=load.wrong_clock(3600, BEGIN_S), late=True,
+        (_at(BEGIN_S, _nothing),), disturb=load.wrong_clock(3600, BEGIN_S),
+        usable=load.wrong_clock(3600, BEGIN_S), late=True,
     ),
     Fault(
         "clock-of-a-host-behind", "the clock of one host steps by -1 h",
-        (_at(BEGIN_S, _nothing),), disturb=load.wrong_clock(-3600, BEGIN_S), late=True,
+        (_at(BEGIN_S, _nothing),), disturb=load.wrong_clock(-3600, BEGIN_S),
+        usable=load.wrong_clock(-3600, BEGIN_S), late=True,
     ),
     Fault(
         "clock-of-the-worker-ahead", "a worker whose clock is 1 h ahead takes over",

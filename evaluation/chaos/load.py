@@ -184,6 +184,7 @@ class Publisher(threading.Thread):
         self._cancelled = threading.Event()
         self._producer = Producer({
             "bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 3,
+            "partitioner": "murmur2_random",  # as agents do
             "delivery.timeout.ms": 600_000, "compression.type": "lz4", "linger.ms": 5,
         })  # fmt: skip
         self.start()

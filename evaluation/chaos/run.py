@@ -104,7 +104,9 @@ def play(fault: Fault, folder: Path, report: Callable[[str], None] = lambda _: N
         start_ns = (time.time_ns() // load.SECOND_NS - _LEAD_S) * load.SECOND_NS
         simulation = plan.simulation(seed=_SEED, start_ns=start_ns)
         seconds = [*simulation.seconds(max(_SHORTEST_S, fault.ends_s + _AFTER_S))]
-        messages = load.load(seconds)
+        usable = messages = load.load(seconds)
+        if fault.usable is not None:
+            usable = fault.usable(messages, start_ns)
         if fault.disturb is not None:
             plain = load.records(messages)
             messages = fault.disturb(messages, start_ns)
@@ -117,7 +119,7 @@ def play(fault: Fault, folder: Path, report: Callable[[str], None] = lambda _: N
         try:
             _disturb(pipeline, publisher, start_ns, outcome, report)
             report("everything is published")
-            outcome.expected = identities(reference.judge(topology, seconds))
+            outcome.expected = identities(reference.judge(topology, usable))
             wait_for(lambda: _quiet(observer, publisher, ended, outcome), "everything is judged")
         finally:
             publisher.cancel()

@@ -2,7 +2,8 @@
 
 The watermark follows their median, so that one wrong clock cannot blind its neighbours. Two bounds
 keep a hostile sender from moving it: a time beyond the broker's time + skew has no vote, and a
-sender has one vote, however many hosts it claims to be.
+sender has one vote, however many hosts it claims to be. A source all of whose newest times are
+beyond that has no vote until they are not: its last valid one would hold the others.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ class SourceClocks:
         if not fit.all():
             vote = np.maximum.reduceat(np.where(fit, time_ns, _NONE), starts)
         voting = vote != _NONE
+        self._vote[of[~voting]] = _NONE
         self._vote[of[voting]] = self._advanced(self._vote[of[voting]], vote[voting])
         self._first[of[voting]] = np.minimum(self._first[of[voting]], oldest[voting])
         self._arrival[of] = self.arrival_ns
@@ -104,10 +106,17 @@ class SourceClocks:
 
     @property
     def median_ns(self) -> int:
-        """Lower median of the live senders' clocks, never ahead of half of them; 0: no sender."""
+        """Median of the live senders' clocks, never ahead of half of them; 0: no sender.
+
+        Of an even number it is the lower one; but where the middle two differ by more than the
+        skew, a clock is wrong, and the broker's time tells that it is the one behind.
+        """
         if self._median is None:
             rows = np.flatnonzero(self._live() & (self._vote != _NONE))
-            self._median = self._of_senders(self._vote, rows)
+            lower = self._of_senders(self._vote, rows)
+            upper = self._of_senders(self._vote, rows, upper=True)
+            apart = upper - lower > self._skew_ns
+            self._median = max(lower, min(upper, self.arrival_ns)) if apart else lower
         return self._median
 
     @property
@@ -123,8 +132,8 @@ class SourceClocks:
 
     @property
     def idle(self) -> bool:
-        """No source has sent anything for the idle time."""
-        return not self._live().any()
+        """No source that has a vote has sent anything for the idle time."""
+        return not (self._live() & (self._vote != _NONE)).any()
 
     @property
     def future_ns(self) -> int:
@@ -147,8 +156,8 @@ class SourceClocks:
     def _live(self) -> Bool:
         return self._arrival >= max(self.arrival_ns - self._idle_ns, 0)
 
-    def _of_senders(self, values: I64, rows: I64) -> int:
-        """Lower median over senders of the lower median over each one's sources."""
+    def _of_senders(self, values: I64, rows: I64, *, upper: bool = False) -> int:
+        """Lower (or upper) median over senders of the lower median over each one's sources."""
         values = values[rows]
         if not len(values):
             return 0
@@ -159,7 +168,7 @@ class SourceClocks:
             starts = np.flatnonzero(np.concatenate([[True], sender[1:] != sender[:-1]]))
             count = np.diff(starts, append=len(sender))
             values = values[starts + (count - 1) // 2]
-        middle = (len(values) - 1) // 2
+        middle = (len(values) - (0 if upper else 1)) // 2
         return int(np.partition(values, middle)[middle])
 
     # --- renumbering ------------------------------------------------------------------------------

@@ -238,9 +238,10 @@ def topology_file(simulation: Simulation, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="session")
 def expected(simulation: Simulation, seconds: list[Second]) -> set[tuple[Any, ...]]:
     """Identity, component and opening of the incidents, without any broker."""
+    from evaluation.chaos.load import load
     from evaluation.chaos.reference import judge
 
-    found = judge(simulation.topology, seconds)
+    found = judge(simulation.topology, load(seconds))
     assert found, "the reference run found nothing; the test would prove nothing"
     return identities(found)
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from controller.service.site import NOT_LEADING
 from skeletonhunter.controller_client import ControllerClient
 from skeletonhunter.errors import BadInput, DependencyUnreachable
 
-STANDBY = (503, {"detail": "another controller leads; this one stands by"})
+STANDBY = (503, {"detail": NOT_LEADING})
 LEADER: tuple[int, dict[str, Any]] = (200, {"jobs": []})
 
 

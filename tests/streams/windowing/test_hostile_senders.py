@@ -120,6 +120,29 @@ def test_a_clock_ahead_of_the_broker_is_reported_and_not_judged() -> None:
     assert worker.counts.ahead == 20
 
 
+@pytest.mark.parametrize("step_s", [3600, 30, 7, -7, -30, -3600])
+def test_one_of_two_clocks_that_steps_does_not_hold_the_other_host_up(step_s: int) -> None:
+    messages = [
+        sent(0, [ping(s + 0.5 + (step_s if host == "h2" and s >= 20 else 0), src=host)], s + 0.8,
+             host)
+        for s in range(60)
+        for host in ("h1", "h2")
+    ]  # fmt: skip
+    worker = run(messages)
+    assert worker.watermark_ns >= (START_S + 55) * SECOND, "judging is a few seconds behind"
+    assert worker.counts.late == 40, "those of the wrong clock, from the step on"
+    skewed = json.loads(published(worker)[-1].value)["skewed"]
+    assert skewed == {"h2": pytest.approx(step_s, abs=2)}
+
+
+def test_a_partition_whose_only_clock_is_ahead_of_the_broker_is_not_waited_for() -> None:
+    right = [sent(0, [ping(s + 0.5, src="h1")], s + 0.8, "h1") for s in range(20)]
+    wrong = [sent(0, [ping(s + 3600, src="h1")], s + 0.8, "h1") for s in range(20, 40)]
+    worker = run([*right, *wrong])
+    assert window_chunks.Header.from_kafka(dict(published(worker)[-1].headers)).idle
+    assert worker.counts.judged == 20
+
+
 def test_paths_of_one_sender_are_limited_and_the_rest_is_dead_lettered() -> None:
     worker = PartitionWorker(0, epoch=1, quota=Quota(paths=100))
     flood = [ping(9.5, src="h1", dst_ip=f"10.1.{n // 250}.{n % 250}") for n in range(500)]
