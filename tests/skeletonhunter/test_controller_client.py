@@ -88,7 +88,7 @@ def test_a_refusal_is_not_asked_of_another_controller() -> None:
 def test_without_a_leader_the_answer_of_a_controller_is_the_reason(unreachable: str) -> None:
     with controllers(STANDBY) as (urls, _):
         for where in ([unreachable, *urls], [*urls, unreachable]):
-            with pytest.raises(DependencyUnreachable, match="another controller leads"):
+            with pytest.raises(DependencyUnreachable, match="this controller does not lead"):
                 ControllerClient(where, "secret").get("jobs")
     with pytest.raises(DependencyUnreachable, match="does not answer"):
         ControllerClient([unreachable], "secret").get("jobs")

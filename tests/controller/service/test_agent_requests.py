@@ -308,4 +308,4 @@ async def test_a_controller_that_leads_no_longer_gives_no_lists() -> None:
         service.site.leads = False
         refused = await agent.get("/api/v1/agents/h000/ping-list")
     assert refused.status_code == 503
-    assert "another controller leads" in refused.json()["detail"]
+    assert "this controller does not lead" in refused.json()["detail"]

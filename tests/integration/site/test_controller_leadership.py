@@ -68,7 +68,7 @@ def test_when_the_leader_dies_the_other_goes_on_with_its_jobs(
     second = Running(run, apache, tokens)
     answer = second.operator.get("/api/v1/jobs")
     assert answer.status_code == 503
-    assert "another controller leads" in answer.json()["detail"]
+    assert "this controller does not lead" in answer.json()["detail"]
     assert first.operator.post("/api/v1/jobs", json=JOB).status_code == 201
     first.close()
     first.command.stop(signal.SIGKILL)
