@@ -119,8 +119,13 @@ def play(fault: Fault, folder: Path, report: Callable[[str], None] = lambda _: N
         try:
             _disturb(pipeline, publisher, start_ns, outcome, report)
             report("everything is published")
-            outcome.expected = identities(reference.judge(topology, usable))
-            wait_for(lambda: _quiet(observer, publisher, ended, outcome), "everything is judged")
+            judged = reference.judge(topology, usable)
+            outcome.expected = identities(judged)
+            last = {each.incident_id: each.state for each in judged}
+            lasting = {known for known, state in last.items() if state != "resolved"}
+            wait_for(
+                lambda: _quiet(observer, publisher, ended, outcome, lasting), "everything is judged"
+            )
         finally:
             publisher.cancel()
             _measure(pipeline, observer, publisher, start_ns, outcome)
@@ -170,10 +175,16 @@ def _during(incidents: list[Incident], ended: str) -> list[Incident]:
     return [each for each in [*incidents] if each.opened_at < ended]
 
 
-def _quiet(observer: Observer, publisher: load.Publisher, ended: str, outcome: Outcome) -> bool:
-    """Whether every record is in a closed pane or counted, and every incident is over."""
+def _quiet(
+    observer: Observer, publisher: load.Publisher, ended: str, outcome: Outcome, lasting: set[str]
+) -> bool:
+    """Whether every record is in a closed pane or counted, and every incident is over.
+
+    lasting  ids of incidents that are not over when the load ends
+    """
     last = {each.incident_id: each.state for each in _during(observer.incidents, ended)}
-    over = set(last.values()) == {"resolved"} and len(last) >= len(outcome.expected)
+    open_now = {known for known, state in last.items() if state != "resolved"}
+    over = open_now <= lasting and len(last) >= len(outcome.expected)
     published = publisher.published
     gaps = observer.counted("late") + observer.counted("duplicate")
     accounted = observer.judged.records + gaps >= published.records
