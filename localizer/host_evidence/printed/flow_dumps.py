@@ -34,9 +34,10 @@ _META: Final = frozenset({
     "check_overlap", "reset_counts",
 })  # fmt: skip
 _NEVER_OFFLOADED: Final = ("userspace(", "recirc(", "drop", "controller(", "gact action drop")
-#: Neighbor discovery: IPv6 to a group, which no rnic forwards, as ARP is in IPv4.
+#: Neighbor discovery and other IPv6 to a group: no rnic forwards it, as it forwards no ARP.
 _NEIGHBORS: Final = re.compile(
     r"\bnd\(|icmpv6\(type=13[3-7]\b|ip_proto icmpv6,.*icmp_type 13[3-7]\b"
+    r"|\b(?:dst=|dst_mac )33:33:"
 )
 _IP: Final = ("eth_type(0x0800)", "eth_type(0x86dd)", "eth_type ipv4", "eth_type ipv6")
 _TC: Final = re.compile(r"(\S*/)?tc( .*)? filter ")

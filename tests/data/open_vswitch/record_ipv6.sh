@@ -59,7 +59,7 @@ table=20,priority=6,ipv6,ipv6_src=fd02::/16,actions=drop
 table=10,priority=5,ip,nw_dst=172.16.0.0/255.255.0.255,actions=drop
 END
 record host-1 fd00:1::2 fd00:1::1 fd01:0:1 <<'END'
-table=0,priority=20,icmp6,icmp_type=135,actions=FLOOD
+table=0,priority=5,dl_dst=33:33:00:00:00:00/ff:ff:00:00:00:00,actions=FLOOD
 table=0,priority=10,eth_type=0x86dd,ip_proto=17,actions=resubmit(,10)
 table=10,priority=20,ipv6,ipv6_dst=fd01:0:1::1,actions=output:c0
 table=10,priority=20,ipv6,ipv6_dst=fd01:0:1::2,actions=output:c1
