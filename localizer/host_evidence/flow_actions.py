@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
-from localizer.host_evidence.printed.flow_dumps import Rule
+from localizer.host_evidence.printed.flow_dumps import Rule, spelled
 
 _TUNNEL_PORT: Final = re.compile(
     r"(vx|gnv|genev|gre|erspan|tun|stt|gtpu|ovn-|br-tun|patch-tun)", re.IGNORECASE
@@ -20,7 +21,11 @@ _OPAQUE: Final = re.compile(
 )
 _TO_TABLE: Final = re.compile(r"(?:goto_table:|resubmit\([^,()]*,)(\d+)")
 _TUN_DST: Final = re.compile(
-    r"set_field:([0-9.]+)->tun_dst|load:(0x[0-9a-f]+)->NXM_NX_TUN_IPV4_DST"
+    r"set_field:([0-9A-Fa-f.:]+)->tun_(?:ipv6_)?dst|load:(0x[0-9a-f]+)->NXM_NX_TUN_IPV4_DST"
+)
+#: An IPv6 address is loaded in two halves.
+_TUN_IPV6_PART: Final = re.compile(
+    r"load:(0x[0-9a-f]{1,16}|0)->NXM_NX_TUN_IPV6_DST\[(0|64)\.\.\d+\]"
 )
 _OUTPUT: Final = re.compile(r'(?:output:)?"?([A-Za-z0-9_.@-]+)"?')
 _BARE: Final = ("IN_PORT", "LOCAL")  # ports that are printed without "output:"
@@ -52,11 +57,13 @@ def tables_of(rule: Rule) -> list[int]:
 
 
 def tunnel_to(rule: Rule) -> str:
-    """Address of the tunnel's end that a rule names; empty: none."""
+    """Address of the tunnel's end that a rule names, in its canonical spelling; empty: none."""
+    ipv6: int | None = None
     for action in rule.actions:
         if (found := _TUN_DST.search(action)) is not None:
             if found[1]:
-                return found[1]
-            number = int(found[2], 16)
-            return ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0))
-    return ""
+                return spelled(found[1])
+            return str(IPv4Address(int(found[2], 16) & 0xFFFFFFFF))
+        if (part := _TUN_IPV6_PART.search(action)) is not None:
+            ipv6 = (ipv6 or 0) | int(part[1], 16) << int(part[2])
+    return "" if ipv6 is None else str(IPv6Address(ipv6))

@@ -1,6 +1,7 @@
 """Which rule of a table a packet meets, as far as the packet is known. Pure.
 
-Probes are UDP over IPv4, so rules about ARP or TCP are none of theirs. A field that nothing is
+Probes are UDP over IPv4 or IPv6 (``dl_type`` of the packet, else IPv4), so rules about ARP, TCP or
+the other version are none of theirs. A field that nothing is
 known of (a register, a connection's state) may match or not: where that matters, the answer is
 ``UNKNOWN``, never a guess.
 """
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
 from typing import Final
 
+from localizer.host_evidence import flow_addresses
+from localizer.host_evidence.flow_addresses import FIELDS, FLAGS, IPV4
 from localizer.host_evidence.printed.flow_dumps import Rule
 
 #: Field -> value; see ``ovs-fields(7)``.
@@ -25,13 +27,15 @@ class Lookup(Enum):
     UNKNOWN = "it depends on what is not known of the packet"
 
 
-_OURS: Final = frozenset({"ip", "udp"})
-_OTHERS: Final = frozenset({"arp", "rarp", "icmp", "tcp", "sctp", "ipv6", "icmp6", "tcp6", "udp6"})
+_OTHERS: Final = frozenset({
+    "arp", "rarp", "icmp", "tcp", "sctp", "icmp6", "tcp6", "sctp6", *FLAGS[IPV4],
+    *FLAGS[flow_addresses.IPV6],
+})  # fmt: skip
 _ALIAS: Final = {
     "eth_dst": "dl_dst", "eth_src": "dl_src", "ip_dst": "nw_dst", "ip_src": "nw_src",
     "eth_type": "dl_type", "ip_proto": "nw_proto", "tunnel_id": "tun_id",
 }  # fmt: skip
-_FIXED: Final = {"dl_type": 0x0800, "nw_proto": 17}
+_UDP: Final = 17
 
 
 def lookup(rules: Sequence[Rule], packet: Packet) -> Rule | Lookup:
@@ -74,35 +78,33 @@ def destination(rule: Rule) -> tuple[str, str] | None:
         name = canonical(field)
         if name == "dl_dst" and "/" not in value and not _is_group(value):
             return name, value
-        if name == "nw_dst" and "/" not in value.removesuffix("/32"):
-            return name, value.removesuffix("/32")
+        if name in ("nw_dst", "ipv6_dst") and (address := flow_addresses.one_address(value)):
+            return name, address
     return None
 
 
 def _agrees(field: str, value: str, packet: Packet) -> bool | None:
+    version = packet.get("dl_type", IPV4)
     if not value:
-        if field in _OURS:
+        if field in FLAGS[version]:
             return True
         return False if field in _OTHERS else None
-    if field in _FIXED:
+    if field in ("dl_type", "nw_proto"):
         try:
-            return int(value, 0) == _FIXED[field]
+            return int(value, 0) == (_UDP if field == "nw_proto" else int(version, 16))
         except ValueError:
             return None
+    if FIELDS.get(field, version) != version:
+        return False
     if field not in packet:
         return None
+    if field in FIELDS:
+        return flow_addresses.agrees(value, packet[field])
     if value == packet[field]:
         return True
     if "/" not in value:
         return False
-    if field.startswith("dl_"):
-        return _masked_mac(value, packet[field])
-    if field.startswith("nw_"):
-        try:
-            return IPv4Address(packet[field]) in IPv4Network(value, strict=False)
-        except (AddressValueError, NetmaskValueError, ValueError):
-            return None
-    return None
+    return _masked_mac(value, packet[field]) if field.startswith("dl_") else None
 
 
 def _masked_mac(value: str, mac: str) -> bool | None:

@@ -8,6 +8,9 @@ rule matches, and it is a loop where a rule sends the packet to a vSwitch where 
 Which pairs must be able to talk follows from the tables: a vSwitch that knows the way to an address
 has answers to send there, so the vSwitch of that address must know the way back.
 
+Between hardware addresses the IP version of probes is not known. Where rules tell versions apart,
+a packet of each is followed, and the chain is broken where it is for all of them.
+
 Source  SkeletonHunter (SIGCOMM 2025), localization in the overlay.
 """
 
@@ -24,12 +27,13 @@ from localizer.host_evidence.flow_actions import (
     tables_of,
     tunnel_to,
 )
-from localizer.host_evidence.flow_match import Lookup, destination, lookup
+from localizer.host_evidence.flow_addresses import FIELDS, versions
+from localizer.host_evidence.flow_match import Lookup, Packet, destination, lookup
 from localizer.host_evidence.parameters import DEFAULT, HostEvidenceParameters
 from localizer.host_evidence.printed.flow_dumps import Rule
 
 Outcome = Literal["delivered", "missing", "dropped", "loop", "unknown"]
-#: Field and value: ("dl_dst", "02:00:00:00:00:01"), or ("nw_dst", "172.16.0.1").
+#: Field and value, as ("dl_dst", "02:00:00:00:00:01"), ("nw_dst", "172.16.0.1") or ipv6_dst.
 Address = tuple[str, str]
 
 
@@ -106,15 +110,27 @@ class Overlay:
         hosts: Mapping[str, str] | None = None,
         parameters: HostEvidenceParameters = DEFAULT,
     ) -> None:
-        self._all, self._hosts, self._parameters = list(vswitches), hosts or {}, parameters
+        self.vswitches, self._hosts, self._parameters = list(vswitches), hosts or {}, parameters
         self._homes: dict[Address, list[tuple[VSwitch, str]]] = {}
         self._away: dict[int, set[Address]] = {}
-        for number, each in enumerate(self._all):
+        self._versions = versions(rule for each in self.vswitches for rule in each.rules)
+        for number, each in enumerate(self.vswitches):
             self._learn(number, each)
 
-    def walk(self, start: VSwitch, in_port: str, address: Address) -> Walk:
-        """Follow a packet for an address from a port of a vSwitch."""
-        return self._walk(start, in_port, address)
+    def walk(
+        self, start: VSwitch, in_port: str, address: Address, *, arrived: bool = False
+    ) -> Walk:
+        """Follow a packet for an address from a port of a vSwitch.
+
+        arrived  it came out of the tunnel ``in_port``, from a vSwitch that it had visited
+        """
+        field = address[0]
+        ends = [
+            self._walk(start, in_port, {"dl_type": version}, address, arrived)
+            for version in ([FIELDS[field]] if field in FIELDS else self._versions)
+        ]
+        same = {(end.outcome, id(end.hops[-1].vswitch) if end.hops else 0) for end in ends}
+        return ends[0] if len(same) == 1 else Walk("unknown", ends[0].hops)
 
     def broken(self, host: str) -> list[Broken]:
         """What is wrong in the tables of one host, as walks between all addresses show.
@@ -130,7 +146,7 @@ class Overlay:
             left -= 1
             end = self.walk(start, port, address)
             self._note(found, host, address, end)
-        for start in self._all:
+        for start in self.vswitches:
             if start.host == host:
                 for address in self._returned(start):
                     self._note(found, host, address, self._from_tunnel(start, address))
@@ -165,7 +181,7 @@ class Overlay:
 
     def _expected(self) -> Iterator[tuple[VSwitch, str, Address]]:
         """VSwitch, port and destination of packets that must arrive."""
-        at_home = {id(vswitch): number for number, vswitch in enumerate(self._all)}
+        at_home = {id(vswitch): number for number, vswitch in enumerate(self.vswitches)}
         for source in sorted(self._homes):
             if (here := self._home(source)) is None:
                 continue
@@ -187,15 +203,16 @@ class Overlay:
         """Follow a packet that comes out of the tunnel, from another vSwitch."""
         if not vswitch.tunnel:
             return Walk("unknown")
-        return self._walk(vswitch, vswitch.tunnel, address, arrived=True)
+        return self.walk(vswitch, vswitch.tunnel, address, arrived=True)
 
-    def _walk(self, at: VSwitch, in_port: str, address: Address, *, arrived: bool = False) -> Walk:
-        """arrived: it came out of the tunnel ``in_port``, from a vSwitch that it had visited."""
+    def _walk(
+        self, at: VSwitch, in_port: str, packet: Packet, address: Address, arrived: bool
+    ) -> Walk:
         visited, tables, table = {id(at)}, set[int](), 0
         hops: list[Hop] = []
         while len(hops) < self._parameters.hops:
             known = {"in_port": in_port} if in_port else {}
-            rule = lookup(at.tables.get(table, ()), {**known, address[0]: address[1]})
+            rule = lookup(at.tables.get(table, ()), {**packet, **known, address[0]: address[1]})
             if rule is Lookup.UNKNOWN:
                 return Walk("unknown", hops)
             hops.append(Hop(at, table, rule if isinstance(rule, Rule) else None))
@@ -244,6 +261,6 @@ class Overlay:
         if not to:
             home = self._home(address)
             return None if home is None or home[0] is at else home[0]
-        there = [each for each in self._all if each.host == self._hosts.get(to)]
+        there = [each for each in self.vswitches if each.host == self._hosts.get(to)]
         same = [each for each in there if each.bridge == at.bridge] or there
         return same[0] if len(same) == 1 else None

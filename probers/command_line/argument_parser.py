@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from ipaddress import IPv4Address, ip_address
+from ipaddress import ip_address
 from typing import Final, NoReturn
 
 from probers.agentless.probing import TCP_PORT
@@ -162,8 +162,8 @@ def add_rdma(made: argparse.ArgumentParser) -> None:
         help="of each rnic, with --engine rdma; each probes each target from a source port of its "
         "own (default %(default)s)")  # fmt: skip
     add("--rdma-gid", type=_gid, action="append", metavar="IP=DEVICE/PORT/INDEX",
-        help="GID of the rnic with this address, repeatable (default: the RoCEv2 one that maps "
-        "it)")  # fmt: skip
+        help="GID of the rnic with this address, repeatable (default: the first RoCEv2 one with "
+        "it; link-local ones have to be named)")  # fmt: skip
     add("--rdma-service-level", type=int, choices=range(16), default=0, metavar="N",
         help="of RDMA probes and answers (default %(default)s)")  # fmt: skip
     add("--rdma-traffic-class", type=int, choices=range(256), metavar="N",
@@ -178,7 +178,7 @@ def _gid(text: str) -> tuple[str, Gid]:
             f"{text!r} is not IP=DEVICE/PORT/INDEX, as 10.0.0.1=mlx5_0/1/3"
         )
     try:
-        return str(IPv4Address(address)), Gid(found[1], int(found[2]), int(found[3]))
+        return canonical(address), Gid(found[1], int(found[2]), int(found[3]))
     except ValueError as why:
         raise argparse.ArgumentTypeError(f"{why}; give IP=DEVICE/PORT/INDEX") from why
 

@@ -130,12 +130,11 @@ def rdma_engine(endpoints: list[Endpoint], options: RdmaOptions, root: Path) -> 
         return
     for ip in dict.fromkeys(each.ip for each in endpoints if each.layer == "underlay"):
         try:
-            gid = options.gids.get(ip) or devices.gid_of(ip, root)
+            gid = devices.own_gid(ip, options.gids.get(ip), root)
         except RdmaError as why:
             yield Finding("error", "rdma", str(why))
         else:
-            place = f"{gid.device}/{gid.port}, GID {gid.entry}"
-            yield Finding("ok", "rdma", f"{ip} on {place}: {options.queue_pairs} queue pairs")
+            yield Finding("ok", "rdma", f"{ip} on {gid}: {options.queue_pairs} queue pairs")
 
 
 def _read(file: Path) -> str:

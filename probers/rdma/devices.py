@@ -28,11 +28,14 @@ class Gid(NamedTuple):
     port: int
     entry: int
 
+    def __str__(self) -> str:
+        return f"{self.device}/{self.port}, GID {self.entry}"
 
-def gid_of(ip: str, root: Path = SYS) -> Gid:
-    """The RoCEv2 entry that maps an IPv4 address; raises RdmaError."""
+
+def gid_of(ip: str, root: Path = SYS, device: str = "*") -> Gid:
+    """The RoCEv2 entry of an IPv4 or IPv6 address, of one device or of any; raises RdmaError."""
     seen = set()
-    for gid, found in _entries(root):
+    for gid, found in _entries(root, device):
         if found == ip:
             return gid
         seen.add(found)
@@ -44,13 +47,60 @@ def gid_of(ip: str, root: Path = SYS) -> Gid:
     )
 
 
-def _entries(root: Path) -> Iterator[tuple[Gid, str]]:
-    for table in sorted(root.glob("*/ports/*/gids")):
-        for entry in sorted(table.iterdir(), key=lambda each: int(each.name)):
-            kind = _read(table.parent / "gid_attrs" / "types" / entry.name)
-            ip = ip_of_gid(_read(entry) or "::")
+def own_gid(ip: str, named: Gid | None, root: Path = SYS) -> Gid:
+    """The GID of an own address: the named one, or the RoCEv2 one that has the address.
+
+    Raises RdmaError, also where the named one has another address: peers send to that of their
+    lists, and would authenticate their probes for another one.
+    """
+    if named is None:
+        return gid_of(ip, root)
+    if (found := address_of(named, root)) != ip:
+        raise RdmaError(f"{named} has address {found}, and the list has {ip}; name a GID of {ip}")
+    return named
+
+
+def address_of(gid: Gid, root: Path = SYS) -> str:
+    """The address of an entry, which may be link-local: it was named; raises RdmaError."""
+    table = root / gid.device / "ports" / str(gid.port) / "gids"
+    kind, ip = _entry(table / str(gid.entry), link_local=True)
+    if ip is None or kind != _ROCE_V2:
+        raise RdmaError(
+            f"{gid} is {kind or 'empty'}, and not of {_ROCE_V2}; {table} shows the entries"
+        )
+    return ip
+
+
+def first_gid(device: str, ipv6: bool | None = None, root: Path = SYS) -> Gid:
+    """The first RoCEv2 entry of a device; raises RdmaError.
+
+    ipv6  its IP version; None: IPv4 before IPv6
+    """
+    found = [(":" in ip, gid) for gid, ip in _entries(root, device)]
+    for wanted in (False, True) if ipv6 is None else (ipv6,):
+        for of_ipv6, gid in found:
+            if of_ipv6 == wanted:
+                return gid
+    version = {None: "", False: " of IPv4", True: " of IPv6"}[ipv6]
+    raise RdmaError(
+        f"RDMA device {device} has no RoCEv2 GID{version} that is not link-local; give its network "
+        "interface an address, or name the GID"
+    )
+
+
+def _entries(root: Path, device: str) -> Iterator[tuple[Gid, str]]:
+    """RoCEv2 entries with their addresses, without link-local ones."""
+    for table in sorted(root.glob(f"{device}/ports/*/gids")):
+        for file in sorted(table.iterdir(), key=lambda each: int(each.name)):
+            kind, ip = _entry(file)
             if ip is not None and kind == _ROCE_V2:
-                yield Gid(table.parts[-4], int(table.parts[-2]), int(entry.name)), ip
+                yield Gid(table.parts[-4], int(table.parts[-2]), int(file.name)), ip
+
+
+def _entry(file: Path, *, link_local: bool = False) -> tuple[str, str | None]:
+    """Type and address of an entry."""
+    kind = _read(file.parents[1] / "gid_attrs" / "types" / file.name)
+    return kind, ip_of_gid(_read(file) or "::", link_local=link_local)
 
 
 def _read(file: Path) -> str:

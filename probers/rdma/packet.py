@@ -18,15 +18,19 @@ system calls for posting and their polling intervals.
 
 from __future__ import annotations
 
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from ipaddress import IPv6Address
 from socket import inet_ntoa
 from typing import Final, NamedTuple
 
-#: A UD receive buffer begins with space for the Global Route Header; with RoCEv2 over IPv4 its last
-#: 20 bytes are the IP header (InfiniBand annex A17).
+from schemas.addresses import canonical
+
+#: A UD receive buffer begins with space for the Global Route Header. With RoCEv2 over IPv6 the IP
+#: header fills it; over IPv4 it is the last 20 bytes, and the first 20 are undefined (InfiniBand
+#: annex A17).
 GRH_BYTES: Final = 40
-_IP_SOURCE: Final = slice(32, 36)
-_IP_VERSION: Final = 20
+_IPV4_HEADER: Final = 20
+_IPV4_SOURCE: Final = slice(32, 36)
+_IPV6_SOURCE: Final = slice(8, 24)
 _MAX_QPN: Final = 0xFFFFFF
 #: The UDP destination port of RoCEv2 (InfiniBand annex A17).
 ROCE_PORT: Final = 4791
@@ -36,7 +40,7 @@ _GOLDEN_RATIO: Final = 0x61C88647
 
 
 class QpAddress(NamedTuple):
-    """A queue pair in the network: the IPv4 address that its GID maps, and its number.
+    """A queue pair in the network: the IP address of its GID, and its number.
 
     It has the shape of ``probers.net.packet.Address``, so the packet's MAC covers both ends.
     """
@@ -46,8 +50,13 @@ class QpAddress(NamedTuple):
 
     @property
     def gid(self) -> str:
-        """The GID of RoCEv2 over IPv4 with all its digits, as pyverbs expects it."""
-        return IPv6Address(f"::ffff:{self.ip}").exploded
+        """The RoCEv2 GID with all its digits, as pyverbs expects it."""
+        return IPv6Address(self.ip if self.ipv6 else f"::ffff:{self.ip}").exploded
+
+    @property
+    def ipv6(self) -> bool:
+        """Whether its packets are of IPv6; else of IPv4."""
+        return ":" in self.ip
 
     def __str__(self) -> str:
         return f"{self.ip}/{self.qpn}"
@@ -74,28 +83,45 @@ def flow_label(port: int) -> int:
 
 
 def parse_address(text: str) -> QpAddress:
-    """``10.0.0.2/17`` -> queue pair 17 behind 10.0.0.2; raises ValueError with one line."""
+    """``10.0.0.2/17`` -> queue pair 17 behind 10.0.0.2, ``2001:db8::2/17`` likewise; raises
+    ValueError with one line."""
     ip, _, number = text.partition("/")
     try:
-        known = str(IPv4Address(ip))
-    except AddressValueError as why:
+        known = canonical(ip)
+    except ValueError as why:
         raise ValueError(f"{text!r}: {why}; give ADDRESS/QPN such as 10.0.0.2/17") from why
     if not number.isdecimal() or not 0 < int(number) <= _MAX_QPN:
         raise ValueError(f"{text!r} has no queue pair number; give ADDRESS/QPN such as 10.0.0.2/17")
     return QpAddress(known, int(number))
 
 
-def ip_of_gid(gid: str) -> str | None:
-    """The IPv4 address that a GID maps; None for link-local and other IPv6 ones."""
-    mapped = IPv6Address(gid).ipv4_mapped
-    return None if mapped is None else str(mapped)
+def ip_of_gid(gid: str, *, link_local: bool = False) -> str | None:
+    """The IP address of a RoCEv2 GID: of IPv4 where it maps one, else of IPv6.
 
-
-def source_ip(buffer: bytes) -> str | None:
-    """The sender of the message in a receive buffer; None when it did not arrive over IPv4."""
-    if len(buffer) < GRH_BYTES or buffer[_IP_VERSION] >> 4 != 4:
+    None for an empty entry and for what no host has, and for an address of one link, which another
+    host may have too, unless ``link_local``.
+    """
+    address = IPv6Address(gid)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    if address.is_unspecified or address.is_loopback or address.is_multicast:
         return None
-    return inet_ntoa(buffer[_IP_SOURCE])
+    return None if address.is_link_local and not link_local else str(address)
+
+
+def source_ip(buffer: bytes, *, ipv6: bool = False) -> str | None:
+    """The sender of the message in a receive buffer; None when it did not arrive over this version
+    of IP.
+
+    ipv6  of the receiving queue pair's GID; else IPv4. A message of the other version is not for
+          that GID, and the undefined bytes before a header of IPv4 may look like one of IPv6.
+    """
+    begin, version = (0, 6) if ipv6 else (_IPV4_HEADER, 4)
+    if len(buffer) < GRH_BYTES or buffer[begin] >> 4 != version:
+        return None
+    if ipv6:
+        return str(IPv6Address(buffer[_IPV6_SOURCE]))
+    return inet_ntoa(buffer[_IPV4_SOURCE])
 
 
 class Stamps(NamedTuple):

@@ -3,6 +3,10 @@
     respond --device rxe1                      prints its queue pairs, replies until it is stopped
     ping --device rxe0 10.0.0.2/17             uses one own queue pair per target
 
+Both take ``--gid``: an entry of the GID table of port 1, or its address; without it the first one
+of the targets' IP version, of a responder the first one of IPv4, else of IPv6. A link-local GID has
+to be named by its entry.
+
 The key is read from SKH_PROBE_KEY. Exit codes: 0 done; 2 wrong usage; 3 no device, or it failed.
 """
 
@@ -17,16 +21,17 @@ import time
 from collections.abc import Callable, Sequence
 from statistics import median
 from time import monotonic_ns, time_ns
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from probers.net.packet import KEY_VARIABLE, Key
 from probers.net.responder import Responder
-from probers.rdma.devices import RdmaError
+from probers.rdma.devices import Gid, RdmaError, gid_of
 from probers.rdma.engine import ProbeCounts, RdmaProber
 from probers.rdma.packet import QpAddress, parse_address
 from probers.rdma.port import Port
 from probers.rdma.responder import RdmaResponder
 from probers.rdma.verbs import VerbsPort
+from schemas.addresses import canonical
 from schemas.printable import printable
 
 #: A responder polls without a pause for this long after a completion, then with pauses.
@@ -34,8 +39,12 @@ _BUSY_POLL_NS: Final = 20_000_000
 _PAUSE_S: Final = 0.0005
 
 
-#: Opens the device of that name with so many queue pairs.
-OpenPort = Callable[[str, int], Port]
+class OpenPort(Protocol):
+    """Opens the device of that name with so many queue pairs; see ``VerbsPort``."""
+
+    def __call__(
+        self, device: str, queue_pairs: int, *, gid: Gid | None, ipv6: bool | None
+    ) -> Port: ...
 
 
 def main(
@@ -52,11 +61,15 @@ def main(
     except ValueError as why:
         return _fail(2, f"variable {KEY_VARIABLE}: {why}")
     try:
+        gid = _own_gid(args.device, args.gid)
         if args.command == "respond":
-            port = open_port(args.device, args.queue_pairs)
+            port = open_port(args.device, args.queue_pairs, gid=gid, ipv6=None)
             _respond(key, port, args.device, args.rate)
         else:
-            port = open_port(args.device, len(args.targets))
+            ipv6 = args.targets[0].ipv6
+            if any(target.ipv6 != ipv6 for target in args.targets):
+                return _fail(2, "targets are of both IP versions; give those of one")
+            port = open_port(args.device, len(args.targets), gid=gid, ipv6=ipv6)
             prober = RdmaProber(key, port, timeout_s=args.timeout, now=now, wall=wall)
             for own, target in enumerate(
                 args.targets
@@ -69,6 +82,12 @@ def main(
     except RdmaError as why:
         return _fail(3, str(why))
     return 0
+
+
+def _own_gid(device: str, text: str | None) -> Gid | None:
+    if text is None:
+        return None
+    return Gid(device, 1, int(text)) if text.isdecimal() else gid_of(text, device=device)
 
 
 def _respond(key: Key, port: Port, device: str, rate: float) -> None:
@@ -129,6 +148,8 @@ def _parser() -> argparse.ArgumentParser:
     ping = commands.add_parser("ping", help="probe responders' queue pairs")
     for command in (respond, ping):
         command.add_argument("--device", required=True, metavar="NAME", help="such as rxe0")
+        command.add_argument("--gid", type=_gid, metavar="ENTRY|ADDRESS",
+            help="own one (default: the first RoCEv2 one that is not link-local)")  # fmt: skip
     respond.add_argument("--queue-pairs", type=_count, default=1, metavar="N")
     respond.add_argument("--rate", type=_positive, default=1000.0, metavar="N",
         help="replies a second to one address (default %(default)g)")  # fmt: skip
@@ -146,6 +167,13 @@ def _address(text: str) -> QpAddress:
         return parse_address(text)
     except ValueError as why:
         raise argparse.ArgumentTypeError(str(why)) from why
+
+
+def _gid(text: str) -> str:
+    try:
+        return text if text.isdecimal() else canonical(text)
+    except ValueError as why:
+        raise argparse.ArgumentTypeError(f"{why}; give a GID's entry or its address") from why
 
 
 def _count(text: str) -> int:

@@ -15,12 +15,19 @@ from time import monotonic_ns
 from typing import Any, Final
 
 from probers.net import packet
-from probers.rdma.devices import Gid, RdmaError, device_names, error, pyverbs
+from probers.rdma.devices import (
+    Gid,
+    RdmaError,
+    address_of,
+    device_names,
+    error,
+    first_gid,
+    pyverbs,
+)
 from probers.rdma.packet import (
     GRH_BYTES,
     QpAddress,
     flow_label,
-    ip_of_gid,
     source_ip,
     source_port,
 )
@@ -48,24 +55,28 @@ class VerbsPort:
         queue_pairs: int = 1,
         *,
         gid: Gid | None = None,
+        ipv6: bool | None = None,
         service_level: int = 0,
         traffic_class: int | None = None,
     ) -> None:
-        """gid            whose address is the own one; None: the first RoCEv2 one over IPv4
+        """gid            whose address is the own one; None: the device's first RoCEv2 one
+        ipv6           its IP version where there is no ``gid``; None: IPv4's, else IPv6's
         traffic_class  None: of the DSCP of each message
 
-        Raises RdmaError when the device does not exist or has no RoCEv2 address over IPv4.
+        Messages of the other IP version are neither sent nor received. Raises RdmaError when the
+        device does not exist or has no such RoCEv2 GID.
         """
         if device not in (known := device_names()):
             raise RdmaError(f"no RDMA device {device!r}; there is {', '.join(known)}")
         enums, addr, wr = pyverbs("enums"), pyverbs("addr"), pyverbs("wr")
         self._enums, self._addr, self._wr = enums, addr, wr
-        self._port = 1 if gid is None else gid.port
+        self._gid = first_gid(device, ipv6) if gid is None else gid
+        ip = address_of(self._gid)
+        self._ipv6 = ":" in ip
         self._service_level, self._traffic_class = service_level, traffic_class
         depth = queue_pairs * (_RECEIVES + _SENDS)
         try:
             self._context = pyverbs("device").Context(name=device)
-            self._gid_index, ip = self._own_gid(device, gid)
             self._open(queue_pairs, depth)
         except error() as why:
             raise RdmaError(f"RDMA device {device}: {why}") from why
@@ -99,7 +110,7 @@ class VerbsPort:
         room = qp.QPCap(max_send_wr=_SENDS, max_recv_wr=_RECEIVES, max_send_sge=1,
                         max_recv_sge=1)  # fmt: skip
         init = qp.QPInitAttr(qp_type=self._enums.IBV_QPT_UD, scq=self._cq, rcq=self._cq, cap=room)
-        attributes = qp.QPAttr(port_num=self._port)
+        attributes = qp.QPAttr(port_num=self._gid.port)
         attributes.qkey = _QKEY
         # A UD queue pair that is made with attributes is ready to send at once.
         self._qps = [qp.QP(self._pd, init, attributes) for _ in range(queue_pairs)]
@@ -117,6 +128,8 @@ class VerbsPort:
     def _handle(self, own: int, to: QpAddress, dscp: int, hop_limit: int) -> Any:
         wanted = self._traffic_class
         traffic_class = dscp << _DSCP_SHIFT if wanted is None else wanted
+        if to.ipv6 != self._ipv6:
+            raise RdmaError(f"cannot send to {to} from {self.addresses[own]}: another IP version")
         key = to.ip, own, traffic_class, hop_limit
         if (known := self._handles.get(key)) is not None:
             self._handles.move_to_end(key)
@@ -124,10 +137,10 @@ class VerbsPort:
         try:
             route = self._addr.GlobalRoute(
                 dgid=self._addr.GID(to.gid), flow_label=self._labels[own],
-                sgid_index=self._gid_index, hop_limit=hop_limit, traffic_class=traffic_class,
+                sgid_index=self._gid.entry, hop_limit=hop_limit, traffic_class=traffic_class,
             )  # fmt: skip
             attributes = self._addr.AHAttr(
-                port_num=self._port, is_global=1, gr=route, sl=self._service_level
+                port_num=self._gid.port, is_global=1, gr=route, sl=self._service_level
             )
             made = self._handles[key] = self._addr.AH(self._pd, attr=attributes)
         except error() as why:
@@ -181,7 +194,7 @@ class VerbsPort:
                 return Sent(done.wr_id, sent_ns)
             raw: bytes = self._memory.read(done.byte_len, done.wr_id * _SLOT)
             self._post_receive(done.wr_id)
-            if (ip := source_ip(raw)) is not None:
+            if (ip := source_ip(raw, ipv6=self._ipv6)) is not None:
                 peer = QpAddress(ip, done.src_qp)
                 return Arrived(peer, self._index[done.qp_num], raw[GRH_BYTES:], polled_ns)
 
@@ -214,23 +227,6 @@ class VerbsPort:
 
     def _entry(self, slot: int, size: int) -> Any:
         return self._wr.SGE(self._memory.buf + slot * _SLOT, size, self._memory.lkey)
-
-    def _own_gid(self, device: str, wanted: Gid | None) -> tuple[int, str]:
-        """Index and IPv4 address of a GID: the wanted one, or the port's first RoCEv2 one."""
-        last = self._context.query_port(self._port).gid_tbl_len
-        for index in range(last) if wanted is None else (wanted.entry,):
-            try:
-                gid = self._context.query_gid(self._port, index).gid
-                kind = self._context.query_gid_type(self._port, index)
-            except error():
-                continue  # an empty entry
-            ip = ip_of_gid(gid)
-            if ip is not None and kind == self._enums.IBV_GID_TYPE_SYSFS_ROCE_V2:
-                return index, ip
-        what = "" if wanted is None else f" at index {wanted.entry} of port {wanted.port}"
-        raise RdmaError(
-            f"RDMA device {device} has no IPv4 address{what}; give its network interface one"
-        )
 
 
 def _descriptors() -> set[int]:

@@ -21,7 +21,9 @@ from testbed.netns.plan.overlay import FLOOD, Segment
 from testbed.netns.plan.plan import Plan
 
 _SCHEMA: Final = Path("/usr/share/openvswitch/vswitch.ovsschema")
+#: ARP, and neighbor discovery: IPv6 asks a group of hosts.
 _BROADCAST: Final = "priority=5,dl_dst=ff:ff:ff:ff:ff:ff,actions=FLOOD"
+_MULTICAST: Final = "priority=5,dl_dst=33:33:00:00:00:00/ff:ff:00:00:00:00,actions=FLOOD"
 _START: Final = """\
 set -e
 export OVS_RUNDIR={at} OVS_LOGDIR={at} OVS_DBDIR={at}
@@ -55,7 +57,8 @@ def flows(plan: Plan, here: Segment) -> list[str]:
         (plan.container_mac(here.host, c, here.nic), f"c{c}n{here.nic}")
         for c in overlay.containers(plan, here.tenant)
     ]
-    return [_BROADCAST] + [_flow(mac, port) for mac, port in local + _remote(plan, here)]
+    flooded = [_BROADCAST, *([_MULTICAST] if plan.ipv6 else [])]
+    return flooded + [_flow(mac, port) for mac, port in local + _remote(plan, here)]
 
 
 def looped(plan: Plan, here: Segment) -> list[str]:
@@ -68,7 +71,7 @@ def looped(plan: Plan, here: Segment) -> list[str]:
 
 def local_only(plan: Plan, here: Segment) -> list[str]:
     """The flow table without the flows that leave the host."""
-    away = {_flow(mac, port) for mac, port in _remote(plan, here)} | {_BROADCAST}
+    away = {_flow(mac, port) for mac, port in _remote(plan, here)} | {_BROADCAST, _MULTICAST}
     return [flow for flow in flows(plan, here) if flow not in away]
 
 

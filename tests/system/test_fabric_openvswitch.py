@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from builders.agents.host_evidence import flow_tables
@@ -21,11 +22,11 @@ pytestmark = [pytest.mark.netns, pytest.mark.slow]
 PLAN = Plan(hosts=3, nics=1, hosts_per_tor=1, spines=1, containers=2, tenants=2, vswitch="ovs")
 
 
-@pytest.fixture(scope="module")
-def fabric() -> Iterator[Fabric]:
+@pytest.fixture(scope="module", params=[False, True], ids=["ipv4", "ipv6"])
+def fabric(request: pytest.FixtureRequest) -> Iterator[Fabric]:
     if lacks := missing() + openvswitch.missing():
         pytest.skip(f"a fabric with Open vSwitch needs {', '.join(lacks)}")
-    with Fabric(PLAN) as built:
+    with Fabric(replace(PLAN, ipv6=request.param)) as built:
         yield built
         directories = [openvswitch.run_directory(built.namespace(f"host-{h}")) for h in range(3)]
     assert not any(each.exists() for each in directories)
@@ -40,7 +41,7 @@ def lost_and_mean(fabric: Fabric, target: str) -> tuple[float, float]:
 
 
 def over(fabric: Fabric) -> float:
-    return lost_and_mean(fabric, PLAN.container_address(2, 0, 0))[0]
+    return lost_and_mean(fabric, fabric.plan.container_address(2, 0, 0))[0]
 
 
 def passed(fabric: Fabric) -> int:
@@ -52,8 +53,8 @@ def passed(fabric: Fabric) -> int:
 
 def test_containers_reach_the_containers_of_their_tenant_only(fabric: Fabric) -> None:
     assert over(fabric) == 0
-    assert lost_and_mean(fabric, PLAN.container_address(2, 1, 0))[0] == 100
-    assert lost_and_mean(fabric, PLAN.container_address(0, 1, 0))[0] == 100
+    assert lost_and_mean(fabric, fabric.plan.container_address(2, 1, 0))[0] == 100
+    assert lost_and_mean(fabric, fabric.plan.container_address(0, 1, 0))[0] == 100
 
 
 def test_flow_tables_can_be_read(fabric: Fabric) -> None:
@@ -132,8 +133,10 @@ def test_loss_and_delay_at_the_vswitch_hit_its_packets(fabric: Fabric) -> None:
         lossy = fabric.create(Fault(target="network", action="loss", at=where, percent=100.0))
         assert over(fabric) == 100, where
         fabric.destroy(lossy)
+        if fabric.plan.ipv6:  # the packet shaper knows IPv4 only
+            continue
         slow = fabric.create(Fault(target="network", action="delay", at=where, time_us=10_000.0))
-        _, mean_ms = lost_and_mean(fabric, PLAN.container_address(2, 0, 0))
+        _, mean_ms = lost_and_mean(fabric, fabric.plan.container_address(2, 0, 0))
         fabric.destroy(slow)
         assert mean_ms > 20, where
     assert over(fabric) == 0

@@ -30,11 +30,12 @@ class Responder(NamedTuple):
 
     guest: Guest
     queue_pairs: list[str]
+    gid: str = ""
 
     def ping(self, *, key: str = RIGHT, count: int = 100, timeout_s: float = 1.0) -> list[Any]:
         """Probe all its queue pairs from rxe0; one result per pair."""
         done = self.guest.run(
-            f"{key} {PROBER} ping --device rxe0 --count {count} --timeout {timeout_s} "
+            f"{key} {PROBER} ping --device rxe0 {self.gid} --count {count} --timeout {timeout_s} "
             + " ".join(self.queue_pairs),
             within_s=300,
         )
@@ -49,16 +50,16 @@ class Responder(NamedTuple):
         return json.loads(done.lines[-1])
 
 
-def respond(guest: Guest, queue_pairs: int) -> Responder:
-    """Start a responder on rxe1."""
+def respond(guest: Guest, queue_pairs: int, gid: str = "", asked_with: str = "") -> Responder:
+    """Start a responder on rxe1; ``gid`` and ``asked_with`` are options of both ends."""
     done = guest.run(
         "rm -f /tmp/out; "  # of the last run: the shell below could read it before it is replaced
-        f"{KEY} {PROBER} respond --device rxe1 --queue-pairs {queue_pairs} >/tmp/out 2>&1 & "
+        f"{KEY} {PROBER} respond --device rxe1 {gid} --queue-pairs {queue_pairs} >/tmp/out 2>&1 & "
         "echo $! >/tmp/pid; until [ -s /tmp/out ]; do usleep 50000; done; cat /tmp/out",
         within_s=300,
     )
     assert done.lines[0].startswith("{"), done.lines
-    return Responder(guest, json.loads(done.lines[0])["queue_pairs"])
+    return Responder(guest, json.loads(done.lines[0])["queue_pairs"], asked_with)
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +114,38 @@ def test_keyed_probes_are_answered_over_the_wire_and_wrongly_keyed_ones_get_sile
     (silence,) = responder.ping(key=WRONG, count=20, timeout_s=0.2)
     assert (silence["sent"], silence["lost"]) == (20, 20)
     assert responder.stop() == {"answered": 200, "silent": {"bad-mac": 20}}
+
+
+def test_rocev2_over_ipv6_is_answered_over_the_wire(guest: Guest) -> None:
+    """Both ends read the other's address from the IPv6 header that arrives before the message."""
+    responder, before = respond(guest, 1, "--gid fd00::2"), sent_frames(guest)
+    assert responder.queue_pairs[0].startswith("fd00::2/")
+    responder.ping(count=5)  # the responder's kernel may look for its neighbour for a second
+    (result,) = responder.ping(count=100)
+    assert result["src"].startswith("fd00::1/"), "without --gid: the target's IP version"
+    assert (result["sent"], result["lost"]) == (100, 0)
+    assert result["whole"] > 90
+    assert sent_frames(guest) - before >= 100, "the frames crossed the cable"
+    (silence,) = responder.ping(key=WRONG, count=10, timeout_s=0.2)
+    assert (silence["sent"], silence["lost"]) == (10, 10)
+    assert responder.stop()["silent"] == {"bad-mac": 10}
+
+
+def test_link_local_gids_are_used_when_both_are_named_by_their_entries(guest: Guest) -> None:
+    responder = respond(guest, 1, "--gid 0", "--gid 0")
+    assert responder.queue_pairs[0].startswith("fe80::")
+    (result,) = responder.ping(count=20)
+    assert result["src"].startswith("fe80::")
+    assert (result["sent"], result["lost"]) == (20, 0)
+    responder.stop()
+
+
+def test_a_target_of_the_other_ip_version_is_one_line(guest: Guest) -> None:
+    done = guest.run(f"{KEY} {PROBER} ping --device rxe0 --gid 10.0.0.1 fd00::2/17")
+    assert done.code == 3
+    (line,) = done.lines
+    assert line.startswith("rdma_ping: cannot send to fd00::2/17 from 10.0.0.1/")
+    assert line.endswith(": another IP version")
 
 
 def test_the_six_stamps_of_every_trip_make_sense_together(guest: Guest) -> None:

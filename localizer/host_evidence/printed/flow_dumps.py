@@ -22,6 +22,7 @@ from typing import Final
 
 from localizer.host_evidence.parameters import DEFAULT, HostEvidenceParameters
 from localizer.host_evidence.printed import tc_filters
+from schemas.addresses import canonical
 
 _COMMAND: Final = "$ "
 #: What a dump may say besides its flows: one of them makes an empty dump a dump.
@@ -33,6 +34,11 @@ _META: Final = frozenset({
     "check_overlap", "reset_counts",
 })  # fmt: skip
 _NEVER_OFFLOADED: Final = ("userspace(", "recirc(", "drop", "controller(", "gact action drop")
+#: Neighbor discovery and other IPv6 to a group: no rnic forwards it, as it forwards no ARP.
+_NEIGHBORS: Final = re.compile(
+    r"\bnd\(|icmpv6\(type=13[3-7]\b|ip_proto icmpv6,.*icmp_type 13[3-7]\b"
+    r"|\b(?:dst=|dst_mac )33:33:"
+)
 _IP: Final = ("eth_type(0x0800)", "eth_type(0x86dd)", "eth_type ipv4", "eth_type ipv6")
 _TC: Final = re.compile(r"(\S*/)?tc( .*)? filter ")
 _TUNNEL: Final = re.compile(r"(?<![a-z])tunnel\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
@@ -83,6 +89,8 @@ class DatapathFlow:
     def may_be_offloaded(self) -> bool:
         """An rnic could forward it: IP to one place, and not by way of a program."""
         if not any(kind in self.match for kind in _IP):
+            return False
+        if _NEIGHBORS.search(self.match):
             return False
         actions = self.actions.strip()
         return bool(actions) and not actions.startswith(_NEVER_OFFLOADED)
@@ -165,7 +173,7 @@ def _of_tc(found: tc_filters.Filter, words: list[str]) -> DatapathFlow:
     device = words[words.index("dev") + 1] if "dev" in words[:-1] else ""
     key = f"cookie:{found.cookie}" if found.cookie else f"{device} {found.name}"
     match, actions = ",".join(found.fields), ",".join(found.actions)
-    return DatapathFlow(key, match, actions, found.packets, found.in_hw, found.own_ip)
+    return DatapathFlow(key, match, actions, found.packets, found.in_hw, spelled(found.own_ip))
 
 
 def _bridge(command: str) -> str:
@@ -231,12 +239,21 @@ def _unmasked(part: str) -> str:
 
 def _own_ip(match: str, actions: str) -> str:
     """This host's end of the tunnel: destination of what comes, source of what goes."""
-    for text, name in ((match, "dst="), (actions, "src=")):
+    for text, names in ((match, ("dst", "ipv6_dst")), (actions, ("src", "ipv6_src"))):
         for inside in _TUNNEL.findall(text):
             for each in split(inside):
-                if each.strip().startswith(name):
-                    return each.strip().removeprefix(name).partition("/")[0]
+                name, _, value = each.strip().partition("=")
+                if name in names:
+                    return spelled(value.partition("/")[0])
     return ""
+
+
+def spelled(address: str) -> str:
+    """An IP address in its canonical spelling, by which rnics are named; other text as it is."""
+    try:
+        return canonical(address)
+    except ValueError:
+        return address
 
 
 def split(text: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from probers.net.packet import Key
 from probers.net.responder import Responder
 from probers.process.log import log_event
 from probers.process.loop import Deadlines, Loop
-from probers.rdma.devices import Gid, RdmaError, gid_of
+from probers.rdma.devices import Gid, RdmaError, own_gid
 from probers.rdma.engine import RdmaProber
 from probers.rdma.packet import QpAddress, RdmaRoundTrip, source_port
 from probers.rdma.port import HOP_LIMIT, Arrived, Port
@@ -31,7 +31,7 @@ class RdmaOptions:
     """How rnics are used.
 
     queue_pairs    of each rnic: each has a UDP source port, so ECMP may give it another path
-    gids           own address -> its GID, where that is not the one that maps the address
+    gids           own address -> its GID, where that is not the first one with the address
     service_level  of InfiniBand, 0..15
     traffic_class  of all probes; None: the list's DSCP
     """
@@ -48,7 +48,7 @@ OpenPort = Callable[[str, RdmaOptions], Port]
 
 def open_port(ip: str, options: RdmaOptions) -> Port:
     """The port of the device that has the address; raises RdmaError."""
-    gid = options.gids.get(ip) or gid_of(ip)
+    gid = own_gid(ip, options.gids.get(ip))
     return VerbsPort(
         gid.device, options.queue_pairs, gid=gid,
         service_level=options.service_level, traffic_class=options.traffic_class,

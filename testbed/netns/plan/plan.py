@@ -74,8 +74,6 @@ class Plan:
             )
         if self.containers < 0 or (self.containers and (self.hosts > 250 or self.nics > 15)):
             raise ValueError(f"{self}: with containers at most 250 hosts and 15 NICs")
-        if self.ipv6 and self.vswitch != "bridge":
-            raise ValueError(f"{self}: with IPv6 the vSwitches are Linux bridges")
 
     @property
     def overlay_mtu(self) -> int:

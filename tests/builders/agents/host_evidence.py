@@ -2,7 +2,8 @@
 
 ``tests/data/open_vswitch`` holds what a real Open vSwitch 3.1.0 printed in three hosts of the
 namespace fabric: healthy, with the flows that leave host-0 removed (missing_flow), and with flows
-in host-0 that send packets back into the tunnel (loop). No flow is offloaded there: what
+in host-0 that send packets back into the tunnel (loop); in ``ipv6`` what it printed of IPv6 rules
+and flows, made by ``record_ipv6.sh``. No flow is offloaded there: what
 ``datapath`` makes has the shape that the documents of Open vSwitch give, and no rnic printed it.
 """
 
@@ -23,7 +24,7 @@ _OFFLOADED_PART = "offloaded:yes, dp:tc, actions:"
 
 
 def dump(kind: str, host: str) -> str:
-    """What the commands of a host printed: kind is healthy, missing_flow or loop."""
+    """What the commands of a host printed: kind is healthy, missing_flow, loop or ipv6."""
     return (DATA / kind / f"{host}.txt").read_text()
 
 
@@ -43,7 +44,12 @@ def datapath(*flows: tuple[int, str, bool], packets: int = 200) -> str:
     return "\n".join(lines) + "\n"
 
 
-def tc_filters(*flows: tuple[int, str, bool], packets: int = 200, device: str = "pf0vf0") -> str:
+def tc_filters(
+    *flows: tuple[int, str, bool],
+    packets: int = 200,
+    device: str = "pf0vf0",
+    peer: str = "10.0.9.9",
+) -> str:
     """Filters of a device: number of a flow, the rnic that it leaves by, whether the rnic has it.
     The shape is that of iproute2's own printing; no rnic printed it."""
     lines = [f"$ /usr/sbin/tc -s filter show dev {device} ingress",
@@ -54,7 +60,7 @@ def tc_filters(*flows: tuple[int, str, bool], packets: int = 200, device: str = 
             f"  dst_mac 02:00:00:01:00:0{number}", "  src_mac 02:00:00:00:00:01",
             "  eth_type ipv4", "  ip_flags nofrag",
             "  in_hw in_hw_count 1" if in_hw else "  not_in_hw",
-            "\taction order 1: tunnel_key  set", f"\tsrc_ip {rnic}", "\tdst_ip 10.0.9.9",
+            "\taction order 1: tunnel_key  set", f"\tsrc_ip {rnic}", f"\tdst_ip {peer}",
             "\tkey_id 100", "\tdst_port 4789", "\tcsum pipe",
             f"\t index {number} ref 1 bind 1 installed 20 sec used 1 sec", "\tAction statistics:",
             f"\tSent 20580 bytes {packets} pkt (dropped 0, overlimits 0 requeues 0) ",

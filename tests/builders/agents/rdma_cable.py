@@ -93,11 +93,16 @@ class Cable:
 class Pair:
     """A prober and a responder whose clocks are an hour apart, joined by a cable."""
 
-    def __init__(self, asked_with: Key, answered_with: Key) -> None:
+    def __init__(
+        self,
+        asked_with: Key,
+        answered_with: Key,
+        ips: tuple[str, str] = ("10.0.0.1", "10.0.0.2"),
+    ) -> None:
         time = Time()
         here, there = Clock(time, 0), Clock(time, 3600 * 10**9)
-        self.near = Cable(here, [QpAddress("10.0.0.1", 17), QpAddress("10.0.0.1", 18)])
-        self.far = Cable(there, [QpAddress("10.0.0.2", 2**24 - 1)])
+        self.near = Cable(here, [QpAddress(ips[0], 17), QpAddress(ips[0], 18)])
+        self.far = Cable(there, [QpAddress(ips[1], 2**24 - 1)])
         self.near.other, self.far.other = self.far, self.near
         self.admission = Responder(answered_with)
         self.prober = RdmaProber(asked_with, self.near, now=here.mono, wall=here.wall)

@@ -101,7 +101,9 @@ class RdmaHost:
     def __init__(
         self, loop: Loop, key: Key, fabric: Fabric, ip: str, *, queue_pairs: int = 2,
         timeout_s: float = 5.0, max_rate: float = 10_000, retry_s: float = 0.01,
+        listen_port: int = LISTEN_PORT,
     ) -> None:  # fmt: skip
+        self.listen_port = listen_port
         self.ip, self.fabric, self._loop, self._key = ip, fabric, loop, key
         self.queue_pairs, self._timeout_s, self._retry_s = queue_pairs, timeout_s, retry_s
         self._max_rate = max_rate
@@ -115,11 +117,11 @@ class RdmaHost:
         """As when the agent starts: new queue pairs."""
         self.responder = Responder(self._key, rate=10_000, burst=10_000)
         self.sockets = SocketPool(self._loop, self._key, self.responder, self._max_rate)
-        self.sockets.open((self.ip, LISTEN_PORT))
+        self.sockets.open((self.ip, self.listen_port))
         self.rdma = RdmaProbing(
             self._loop, self._key, self.sockets, self.responder, RdmaOptions(self.queue_pairs),
-            Random(7), self.bursts.append, now=monotonic_ns, listen_port=LISTEN_PORT, burst=1,
-            timeout_s=self._timeout_s, answer_rate=10_000, open_port=self._open,
+            Random(7), self.bursts.append, now=monotonic_ns, listen_port=self.listen_port,
+            burst=1,            timeout_s=self._timeout_s, answer_rate=10_000, open_port=self._open,
             retry_s=self._retry_s,
         )  # fmt: skip
 
@@ -133,7 +135,7 @@ class RdmaHost:
         """Apply a list that names these peers."""
         own = Endpoint(self.ip, self.ip, "underlay", asw=f"tor-of-{self.ip}")
         targets = [
-            Target(self.ip, peer.ip, peer.ip, peer.ip, "underlay", [50_000], LISTEN_PORT, dscp)
+            Target(self.ip, peer.ip, peer.ip, peer.ip, "underlay", [50_000], peer.listen_port, dscp)
             for peer in peers
         ]
         document = PingList(self.ip, fabric="f1", endpoints=[own], targets=targets)

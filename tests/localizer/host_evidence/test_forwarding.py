@@ -143,3 +143,92 @@ def test_the_first_rule_by_priority_counts_unless_it_depends_on_what_is_not_know
     masked = parse(rules("table=0, dl_dst=02:00:00:00:00:00/ff:00:00:00:00:00 actions=output:d"))
     assert isinstance(lookup(masked[0].rules, packet), Rule)
     assert lookup(masked[0].rules, {"dl_dst": "04:00:00:00:00:01"}) is Lookup.MISS
+
+
+# --- IPv6 ----------------------------------------------------------------------------------------
+
+ENDS = {"fd00:1::1": "host-0", "fd00:1::2": "host-1"}
+
+
+def ipv6(replaced: str = "", by: str = "") -> Overlay:
+    """Two vSwitches with IPv6 in container and tunnel addresses, recorded (``record_ipv6.sh``)."""
+    made = []
+    for host in ("host-0", "host-1"):
+        text = dump("ipv6", host)
+        made.append(vswitch(host, text.replace(replaced, by) if replaced else text))
+    return Overlay(made, ENDS)
+
+
+def test_ipv6_rules_with_a_prefix_and_tunnels_between_ipv6_addresses_are_followed() -> None:
+    found = ipv6()
+    start, far = found.vswitches
+    walk = found.walk(start, "c0", ("ipv6_dst", "fd01:0:1::1"))
+    assert walk.outcome == "delivered"
+    assert [(hop.vswitch.host, hop.table) for hop in walk.hops] == [
+        ("host-0", 0), ("host-0", 10), ("host-1", 0), ("host-1", 10)
+    ]  # fmt: skip
+    assert found.walk(far, "c1", ("ipv6_dst", "fd01::1")).outcome == "delivered"
+    assert found.broken("host-0") == []
+
+
+def test_an_ipv6_rule_with_a_mask_that_drops_what_must_arrive_is_named() -> None:
+    """It is for one address of every /64 of the site, and has the higher priority."""
+    (found,) = ipv6().broken("host-1")
+    assert found.address == ("ipv6_dst", "fd01::2")
+    assert str(found) == (
+        "vswitch host-1, bridge br0, table 10: the rule 'table=10,priority=14,ipv6,"
+        "ipv6_dst=fd01::2/ffff:ffff:ffff::ffff actions=drop' drops packets"
+    )
+
+
+def test_an_ipv6_prefix_that_is_not_the_peer_s_is_a_missing_rule() -> None:
+    wrong = ipv6("ipv6_dst=fd01:0:1::/48", "ipv6_dst=fd01:0:2::/48")
+    assert [str(each) for each in wrong.broken("host-0")] == [
+        "vswitch host-0, bridge br0, table 10: no rule for ipv6_dst=fd01:0:1::1"
+    ]
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "set_field:fd00:1::2->tun_ipv6_dst",
+        "set_field:FD00:1:0::2->tun_ipv6_dst",
+        "load:0x2->NXM_NX_TUN_IPV6_DST[0..63],load:0xfd00000100000000->NXM_NX_TUN_IPV6_DST[64..127]",
+    ],
+)
+def test_a_tunnel_to_an_ipv6_address_ends_at_the_host_that_has_it(action: str) -> None:
+    m = "table=0, priority=10,ipv6,ipv6_dst=fd01:0:1::1 actions="
+    a = vswitch("host-0", rules(f"{m}{action},output:vx0"))
+    b = vswitch("host-1", rules(f"{m}output:c0"))
+    c = vswitch("host-2", rules(f"{m}output:c7"))
+    walk = Overlay([a, b, c], ENDS).walk(a, "c0", ("ipv6_dst", "fd01:0:1::1"))
+    assert [hop.vswitch.host for hop in walk.hops] == ["host-0", "host-1"]
+    elsewhere = Overlay([a, b, c], {"fd00:1::3": "host-1"})
+    assert elsewhere.walk(a, "c0", ("ipv6_dst", "fd01:0:1::1")).outcome == "unknown"
+
+
+def flagged(*flags: str) -> str:
+    """A table that sends each IP version to the container of M0 by a rule of its own."""
+    return rules(*(f"table=0, priority=10,{flag}dl_dst={M0} actions=output:c0" for flag in flags))
+
+
+@pytest.mark.parametrize(
+    ("lines", "outcome"),
+    [
+        ((f"ipv6,dl_dst={M1} actions=output:vx0",), "delivered"),
+        ((f"udp6,dl_dst={M1} actions=output:vx0",), "delivered"),
+        ((f"ipv6,dl_dst={M1} actions=drop",), "dropped"),
+        ((f"ip,dl_dst={M1} actions=output:vx0", f"ipv6,dl_dst={M1} actions=drop"), "unknown"),
+        ((f"ip,dl_dst={M1} actions=drop", f"ipv6,dl_dst={M1} actions=drop"), "dropped"),
+        ((f"ip,dl_dst={M1} actions=output:vx0", f"ipv6,dl_dst={M1} actions=output:vx0"),
+         "delivered"),
+    ],
+)  # fmt: skip
+def test_between_hardware_addresses_what_holds_for_every_ip_version_of_the_tables_is_found(
+    lines: tuple[str, ...], outcome: str
+) -> None:
+    a = vswitch("a", flagged("") + rules(*(f"table=0, priority=9,{line}" for line in lines)))
+    b = vswitch("b", rules(to(M1, "c1"), to(M0, "vxlan0")))
+    found = Overlay([a, b])
+    assert found.walk(a, "c0", ("dl_dst", M1)).outcome == outcome
+    assert len(found.broken("a")) == (outcome == "dropped")

@@ -44,6 +44,23 @@ def test_a_keyed_probe_is_answered_and_measured(pair: Pair) -> None:
     assert 20 <= measured.responder_us <= 30, "the follow-up tells when the answer really left"
 
 
+def test_a_keyed_probe_is_answered_and_measured_over_ipv6(key: Key) -> None:
+    """It is authenticated for the addresses of both ends."""
+    pair = Pair(key, key, ("fd00::1", "2001:db8::2"))
+    pair.prober.probe(0, pair.target)
+    pair.settle()
+    (counts,) = pair.prober.counts_by_pair.values()
+    assert (counts.sent, counts.lost, str(counts.target)) == (1, 0, f"2001:db8::2/{2**24 - 1}")
+    assert counts.round_trips[0].consistent
+    pair.near.addresses = [QpAddress("fd00::9", 17)]
+    pair.prober.probe(0, pair.target)
+    pair.near.addresses = [QpAddress("fd00::1", 17)]
+    event = pair.far.poll()
+    assert isinstance(event, Arrived)
+    pair.responder.handle(event._replace(peer=QpAddress("fd00::1", 17)))
+    assert pair.admission.silent == {"bad-mac": 1}, "sent as fd00::9"
+
+
 def test_resolving_a_new_host_is_not_part_of_the_round_trip(pair: Pair) -> None:
     """It is more than the probe's own."""
     pair.prober.probe(0, pair.target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from ipaddress import IPv6Address
 
 import pytest
 from hypothesis import given
@@ -68,24 +69,71 @@ def test_an_address_is_parsed_printed_and_mapped_to_its_gid_and_back() -> None:
     assert ip_of_gid(address.gid) == "10.0.0.2"
 
 
-def test_a_link_local_gid_maps_no_ipv4_address() -> None:
-    assert ip_of_gid("fe80:0000:0000:0000:5054:00ff:fe12:3456") is None
+@pytest.mark.parametrize(
+    ("text", "gid"),
+    [
+        ("2001:db8::7", "2001:0db8:0000:0000:0000:0000:0000:0007"),
+        ("fd00:1:2::a00:5", "fd00:0001:0002:0000:0000:0000:0a00:0005"),
+    ],
+)
+def test_a_global_or_unique_local_ipv6_address_is_its_own_gid(text: str, gid: str) -> None:
+    address = parse_address(f"{text}/17")
+    assert (address, str(address), address.ipv6) == (QpAddress(text, 17), f"{text}/17", True)
+    assert address.gid == gid
+    assert ip_of_gid(gid) == text
+    assert parse_address(f"{gid}/17") == address, "one spelling: packets are authenticated for it"
+
+
+def test_a_link_local_gid_has_no_address_unless_it_is_asked_for() -> None:
+    gid = "fe80:0000:0000:0000:5054:00ff:fe12:3456"
+    assert ip_of_gid(gid) is None
+    assert ip_of_gid(gid, link_local=True) == "fe80::5054:ff:fe12:3456"
+
+
+@pytest.mark.parametrize("gid", ["::", "::1", "ff02::1"])
+def test_a_gid_that_no_host_has_is_no_address(gid: str) -> None:
+    assert ip_of_gid(gid, link_local=True) is None
 
 
 @pytest.mark.parametrize("text", ["10.0.0.2", "10.0.0.2/", "10.0.0.2/0", "host/17", "10.0.0.2/1x",
-                                  f"10.0.0.2/{2**24}"])  # fmt: skip
+                                  f"10.0.0.2/{2**24}", "fd00::2", "fe80::2%eth0/17",
+                                  "::ffff:10.0.0.2/17"])  # fmt: skip
 def test_an_invalid_address_is_an_error_that_shows_a_valid_one(text: str) -> None:
     with pytest.raises(ValueError, match=r"give ADDRESS/QPN such as 10\.0\.0\.2/17") as caught:
         parse_address(text)
     assert repr(text) in str(caught.value)
 
 
-def test_the_sender_is_read_from_the_ip_header_before_the_message() -> None:
-    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 132, 0, 0, 64, 17, 0,
-                         bytes([10, 1, 0, 1]), bytes([10, 1, 1, 1]))  # fmt: skip
-    assert source_ip(bytes(20) + header + b"payload") == "10.1.0.1"
+IPV4_HEADER = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 132, 0, 0, 64, 17, 0,
+                          bytes([10, 1, 0, 1]), bytes([10, 1, 1, 1]))  # fmt: skip
+
+
+def ipv6_header(source: str) -> bytes:
+    words = 6 << 28 | 104 << 20 | 0x12345, 112, 17, 64
+    ends = IPv6Address(source).packed, IPv6Address("fd00::2").packed
+    return struct.pack("!IHBB16s16s", *words, *ends)
+
+
+def test_the_sender_is_read_from_the_ipv4_header_in_the_last_20_bytes() -> None:
+    assert source_ip(bytes(20) + IPV4_HEADER + b"payload") == "10.1.0.1"
     assert source_ip(bytes([0x60]) + bytes(GRH_BYTES - 1)) is None, "an IPv6 header fills all 40"
     assert source_ip(b"") is None
+
+
+@pytest.mark.parametrize("source", ["2001:db8::7", "fd00:0:1::1", "fe80::5054:ff:fe12:3456"])
+def test_the_sender_is_read_from_the_ipv6_header_in_all_40_bytes(source: str) -> None:
+    header = ipv6_header(source)
+    assert len(header) == GRH_BYTES
+    assert source_ip(header + b"payload", ipv6=True) == source
+    assert source_ip(header[:-1], ipv6=True) is None
+
+
+def test_a_message_of_the_other_ip_version_has_no_sender() -> None:
+    """What is before a header of IPv4 is undefined: it may be the rest of one of IPv6."""
+    assert source_ip(ipv6_header("fd00::1") + b"payload") is None
+    assert source_ip(bytes(20) + IPV4_HEADER + b"payload", ipv6=True) is None
+    rest = ipv6_header("fd00::1")[:20]
+    assert source_ip(rest + IPV4_HEADER + b"payload") == "10.1.0.1"
 
 
 def test_every_queue_pair_has_a_source_port_of_its_own_above_49151() -> None:

@@ -14,11 +14,11 @@ from builders.agents.rdma_cable import Pair
 
 from probers.net.packet import KEY_VARIABLE, Key
 from probers.rdma import ping
-from probers.rdma.devices import RdmaError
+from probers.rdma.devices import Gid, RdmaError
 from probers.rdma.packet import (
     QpAddress,
 )
-from probers.rdma.port import HOP_LIMIT, Arrived, Sent
+from probers.rdma.port import HOP_LIMIT, Arrived, Port, Sent
 from probers.rdma.verbs import VerbsPort
 
 
@@ -85,6 +85,7 @@ def test_without_a_device_there_is_one_line_that_says_so(
         (["ping", "--device", "rxe0", "10.0.0.2"], "has no queue pair number"),
         (["ping", "--device", "rxe0", "--count", "0", "10.0.0.2/17"], "not between 1 and"),
         (["respond"], "--device"),
+        (["respond", "--device", "rxe0", "--gid", "eth0"], "give a GID's entry or its address"),
     ],
 )
 def test_invalid_usage_of_the_command_is_reported(
@@ -137,8 +138,8 @@ def test_the_command_prints_one_json_line_per_target_with_loss_and_round_trips(
         def close(self) -> None:
             calls.append("close")
 
-    def open_port(name: str, queue_pairs: int) -> Device:
-        assert (name, queue_pairs) == ("rxe0", 2)
+    def open_port(device: str, queue_pairs: int, *, gid: Gid | None, ipv6: bool | None) -> Device:
+        assert (device, queue_pairs, gid, ipv6) == ("rxe0", 2, None, False)
         return Device()
 
     monkeypatch.setenv(KEY_VARIABLE, "a key for the tests only")
@@ -153,6 +154,38 @@ def test_the_command_prints_one_json_line_per_target_with_loss_and_round_trips(
     assert first["dst"] == second["dst"] == target
     assert (first["sent"], first["lost"], first["whole"]) == (3, 0, 3)
     assert 100 <= first["rtt_us"]["min"] <= first["rtt_us"]["median"] <= first["rtt_us"]["max"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["respond"], (None, None)),
+        (["respond", "--gid", "3"], (Gid("rxe0", 1, 3), None)),
+        (["ping", "fd00::2/17"], (None, True)),
+        (["ping", "--gid", "0", "fe80::2/17"], (Gid("rxe0", 1, 0), True)),
+    ],
+)
+def test_the_own_gid_is_the_one_that_is_named_or_of_the_targets_version(
+    arguments: list[str], wanted: tuple[Gid | None, bool | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Gid | None, bool | None]] = []
+
+    def open_port(device: str, queue_pairs: int, *, gid: Gid | None, ipv6: bool | None) -> Port:
+        asked.append((gid, ipv6))
+        raise RdmaError("of this test")
+
+    monkeypatch.setenv(KEY_VARIABLE, "a key for the tests only")
+    command, *rest = arguments
+    assert ping.main([command, "--device", "rxe0", *rest], open_port=open_port) == 3
+    assert asked == [wanted]
+
+
+def test_targets_of_both_ip_versions_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, "a key for the tests only")
+    assert ping.main(["ping", "--device", "rxe0", "10.0.0.2/17", "fd00::2/17"]) == 2
+    assert "targets are of both IP versions" in capsys.readouterr().err
 
 
 def test_a_device_that_does_not_exist_is_reported_with_those_that_do(

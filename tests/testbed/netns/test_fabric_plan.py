@@ -76,7 +76,6 @@ def test_a_spine_of_three_tiers_reaches_a_tor_by_every_agg_of_its_pod() -> None:
         ({"hosts": 12, "aggs": 1, "pods": 2}, "share evenly"),
         ({"hosts": 1000, "hosts_per_tor": 4}, "at most 120 ToRs"),
         ({"containers": -1}, "with containers"),
-        ({"ipv6": True, "vswitch": "ovs"}, "vSwitches are Linux bridges"),
     ],
 )
 def test_a_shape_that_cannot_be_built_is_refused(shape: dict[str, Any], complaint: str) -> None:

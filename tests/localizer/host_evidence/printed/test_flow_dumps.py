@@ -54,6 +54,38 @@ def test_flows_of_a_datapath_know_their_tunnel_and_whether_they_are_offloaded() 
     assert "proto" not in found.flows[0].match, "its mask ignores it"
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_every_line_of_a_real_dump_of_ipv6_is_read(number: int) -> None:
+    text, ends = dump("ipv6", f"host-{number}"), ("fd00:1::1", "fd00:1::2")
+    bridge, datapath_ = parse(text)
+    assert len(bridge.rules) == text.count(" actions=") >= 7
+    assert len(datapath_.flows) == text.count(", packets:") == 4
+    assert "load:0xfd00000100000000->NXM_NX_TUN_IPV6_DST[64..127]" in {
+        action for rule in bridge.rules for action in rule.actions
+    }
+    tunnelled = [flow for flow in datapath_.flows if "tunnel(" in flow.match + flow.actions]
+    assert [flow.own_ip for flow in tunnelled] == [ends[number]] * 2, "in and out"
+    assert "ipv6(dst=" in tunnelled[0].match, "its mask ignores the source"
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"), [("host-0", "icmpv6(type=135)"), ("host-1", "dst=33:33:")]
+)
+def test_ipv6_flows_may_be_offloaded_and_those_of_neighbor_discovery_not(
+    host: str, shown: str
+) -> None:
+    """They are told by their type, or by their group where the type is masked."""
+    flows = parse(dump("ipv6", host))[1].flows
+    assert [(shown in each.match, each.may_be_offloaded) for each in flows] == [
+        (False, True), (True, False), (False, True), (False, True)
+    ]  # fmt: skip
+
+
+def test_the_end_of_a_tunnel_has_its_canonical_spelling() -> None:
+    text = datapath((1, "2001:0DB8:0::7", True)).replace(",src=", ",ipv6_src=")
+    assert parse(text)[0].flows[0].own_ip == "2001:db8::7"
+
+
 def test_the_same_flow_has_the_same_key_whatever_it_carried() -> None:
     plain = datapath((1, "10.0.0.1", True)).replace(
         "ufid:00000001-1111-2222-3333-444444444444, ", ""

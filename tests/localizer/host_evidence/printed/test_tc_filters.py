@@ -74,6 +74,27 @@ def test_filters_that_are_not_in_hardware_name_the_type(texts: list[str], issue_
     assert decided(*texts) == (VSWITCH, issue_type)
 
 
+def test_a_tunnel_between_ipv6_addresses_leaves_by_the_rnic_that_has_the_source() -> None:
+    r1, r2 = "2001:db8::1", "2001:db8::2"
+    text = tc_filters((1, r1, True), (2, r2, False), (3, r2, False), peer="2001:db8::9")
+    text = text.replace("protocol ip pref", "protocol ipv6 pref").replace("eth_type ipv4",
+        "eth_type ipv6\n  ip_proto udp\n  dst_ip fd01:0:1::/64")  # fmt: skip
+    (dump,) = parse(text)
+    assert [flow.own_ip for flow in dump.flows] == [r1, r2, r2]
+    assert all(flow.may_be_offloaded for flow in dump.flows)
+    slow = Question(f"rnic:{r2}", (f"rnic:{r2}",), "high_latency")
+    assert decided(text, question=slow) == (f"rnic:{r2}", "offloading_failure")
+
+
+def test_filters_of_neighbor_discovery_are_not_expected_in_the_rnic() -> None:
+    text = tc_filters((1, R1, False)).replace(
+        "eth_type ipv4", "eth_type ipv6\n  ip_proto icmpv6\n  icmp_type 135"
+    )
+    (dump,) = parse(text)
+    assert not dump.flows[0].may_be_offloaded
+    assert decided(text) is None
+
+
 def test_filters_of_several_devices_are_one_table() -> None:
     """Of one rnic nothing is offloaded; of the other all is."""
     text = tc_filters((1, R1, True)) + tc_filters((2, R2, False), (3, R2, False), device="pf1vf0")

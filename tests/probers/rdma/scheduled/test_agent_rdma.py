@@ -42,9 +42,10 @@ def test_rdma_is_off_unless_it_is_asked_for() -> None:
 
 def test_queue_pairs_gids_and_service_classes_are_options() -> None:
     given = ["--rdma-queue-pairs", "8", "--rdma-gid", "10.0.0.1=mlx5_0/1/3",
+             "--rdma-gid", "2001:DB8:0::7=mlx5_1/1/5",
              "--rdma-service-level", "3", "--rdma-traffic-class", "106"]  # fmt: skip
     assert options.parse([*NEEDED, "--engine", "rdma", *given]).rdma == RdmaOptions(
-        8, {"10.0.0.1": Gid("mlx5_0", 1, 3)}, 3, 106
+        8, {"10.0.0.1": Gid("mlx5_0", 1, 3), "2001:db8::7": Gid("mlx5_1", 1, 5)}, 3, 106
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from builders.agents.rdma_hosts import Fabric, RdmaHost, addresses
+from builders.agents.rdma_hosts import LISTEN_PORT, Fabric, RdmaHost, addresses
 from builders.agents.waiting import Until
 
 from probers.net import packet
@@ -65,6 +65,23 @@ def test_each_own_queue_pair_probes_the_target_over_its_own_five_tuple(
     assert record["dst_port"] == ROCE_PORT
     assert {record["sent"], record["lost"]} == {1, 0}
     assert record["responder_delay_us"] is not None
+
+
+def test_hosts_with_ipv6_addresses_probe_each_other(
+    loop: Loop, key: Key, fabric: Fabric, run_until: Until
+) -> None:
+    """Loopback has one address of IPv6, so the responders have different ports."""
+    here, there = (
+        RdmaHost(loop, key, fabric, "::1", listen_port=port) for port in (LISTEN_PORT, 65_313)
+    )
+    there.probe()
+    here.probe(there)
+    run_until(lambda: len({burst.flow for burst in here.bursts}) == 2)
+    assert set(here.dials()) == {"success"}
+    record = ping_record(here.bursts[0], 0.0, "RDMA_PING")
+    assert (record["src_ip"], record["dst_ip"], record["dst_port"]) == ("::1", "::1", ROCE_PORT)
+    here.end()
+    there.end()
 
 
 def test_a_lost_probe_counts_when_the_peer_still_has_the_queue_pair(
