@@ -19,15 +19,21 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from evaluation.bench.input import START_NS, busy
+from probers.throughput.reporter import BATCH_S
+from schemas import topics
 from store import migrate
 from store.client import Store, open_store
 from streams.sink import rows as sink_rows
+from streams.sink.batch import Batcher, Message
 from streams.sink.rows import Place
+from testbed.simulator.publish import encode
 from testbed.simulator.records import plain
 from testbed.simulator.simulator import Simulation
 from testbed.topologies.clos import ClosSpec, build
+from testbed.training.cases import training
 
 _SECONDS: Final = 40
 _LONG_S: Final = 600
@@ -35,7 +41,15 @@ _BATCH_ROWS: Final = 200_000
 _HOURS: Final = 4
 _PATHS: Final = 4096
 _TORS: Final = 64
-_GOALS: Final = {"bytes": 8.0, "pings": 400_000.0, "job_ms": 200.0, "day_ms": 300.0}
+#: Of throughput: training jobs of so many rnics each, for so long.
+_JOBS, _RNICS, _JOB_S = 4, 64, 3600
+_GOALS: Final = {
+    "bytes": 8.0,
+    "sample_bytes": 10.0,
+    "pings": 400_000.0,
+    "job_ms": 200.0,
+    "day_ms": 300.0,
+}
 _STATEMENTS: Final = Path(__file__).with_name("statements")
 
 
@@ -157,6 +171,52 @@ def windows() -> dict[str, Any]:
     }
 
 
+def throughput() -> dict[str, Any]:
+    """Inserts of throughput as the sink makes them, and bytes of a sample after merges."""
+    with _store() as store:
+        messages, batcher, total = list(_throughput_messages()), Batcher(), 0
+        began = time.process_time()
+        for number, message in enumerate(messages, start=1):
+            batcher.add(message, 0.0)
+            if batcher.due(0.0) or number == len(messages):
+                rows = batcher.collect().tables["throughput"]
+                store.insert("throughput", rows)
+                total += rows.num_rows
+        rate = total / (time.process_time() - began)
+        store.execute("OPTIMIZE TABLE throughput FINAL")
+        size = _bytes(store, "throughput")
+    return {
+        "figure": f"{rate:,.0f} samples/s/core ({total:,} rows, messages of {BATCH_S} s of "
+        f"8 rnics); {size:.1f} B a stored sample ({_JOB_S // 60} min of each rnic)",
+        "goal": f"<= {_GOALS['sample_bytes']:g} B",
+        "missed": size > _GOALS["sample_bytes"],
+    }
+
+
+def _throughput_messages() -> Iterator[Message]:
+    """Of hosts of training jobs, in the order of time, as their agents send them."""
+    cases = [
+        training(_RNICS, moe=False, impairment="none", seed=seed, duration_s=_JOB_S)
+        for seed in range(_JOBS)
+    ]
+    for offset, begin in enumerate(range(0, _JOB_S, BATCH_S)):
+        times = [START_NS + 10**9 * second for second in range(begin, begin + BATCH_S)]
+        for job, case in enumerate(cases):
+            for host in np.unique(case.host):
+                mine = np.flatnonzero(case.host == host)
+                batch = pa.table({
+                    "fabric": ["bench"] * (BATCH_S * len(mine)),
+                    "node_sn": [f"host-{job}-{host}"] * (BATCH_S * len(mine)),
+                    "real_ip": [f"10.{job}.{host}.{r}" for _ in times for r in range(len(mine))],
+                    "time": np.repeat(times, len(mine)),
+                    **{name: getattr(case, name[:2])[mine, begin : begin + BATCH_S].T.ravel()
+                       .astype(np.int64) for name in ("tx_bytes", "rx_bytes")},
+                })  # fmt: skip
+                place = Place("skh.throughput", int(host) % 4, offset)
+                yield Message(place, encode(batch.combine_chunks().to_batches()[0]),
+                              {topics.CONTENT_TYPE: topics.ARROW.encode()})  # fmt: skip
+
+
 def _statement(name: str) -> str:
     return (_STATEMENTS / f"{name}.sql").read_text()
 
@@ -178,7 +238,10 @@ def _best_ms(run: Callable[[], object]) -> float:
     return min(times)
 
 
-_ALL: Final = {"store-pings": pings, "store-windows": windows, "store-queries": queries}
+_ALL: Final = {
+    "store-pings": pings, "store-throughput": throughput, "store-windows": windows,
+    "store-queries": queries,
+}  # fmt: skip
 
 if __name__ == "__main__":
     result = _ALL[sys.argv[1]]()

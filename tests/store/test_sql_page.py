@@ -21,6 +21,7 @@ PARAMETERS = {
     "since": "2026-01-31 11:00:00", "at": "2026-01-31 12:05:30", "job": "llm-70b",
     "incident": "AAAA", "host": "h1", "from": "p1", "to": "p2", "path": 1,
     "fabric": "f1", "tor": "t1", "switch": "agg:a1", "now": "2026-01-31 12:06:00",
+    "rnic": "rnic:10.0.0.1", "peer": "h2",
     "before": "2026-01-30 00:00:00.000", "after": "2026-01-31 00:00:00.000",
 }  # fmt: skip
 NIC, TOR = "rnic:10.0.0.1", "tor:asw-3-1"
@@ -66,6 +67,12 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
     "How many paths and hosts are probed?": [(2, 1)],
     "Which way did the bad paths of an incident go?": [("h1", "h2", 3, ["t1", "s2", None])],
     "Which hops do bad paths share?": [("s2", 1), ("t1", 1)],
+    "How much does each rnic of a host send and receive?": [
+        ("10.0.0.1", 60, 8.0, 16.0), ("10.0.0.1", 60, 24.0, 16.0),
+    ],
+    "Which rnics send most?": [("f1", "10.0.0.1", "h1", 24.0), ("f1", "10.0.1.2", "h2", 8.0)],
+    "Did an rnic lose probes while it was busy?": [(8.0, 0.05), (24.0, 0.05)],
+    "How complete is the throughput of a host?": [("10.0.1.2", 90, 120)],
     "How many switches, hosts and rnics does a fabric have?": [
         ("agg", 2), ("container", 1), ("host", 3), ("link", 6), ("rnic", 2), ("spine", 1),
         ("tor", 2),
