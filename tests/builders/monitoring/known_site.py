@@ -20,7 +20,7 @@ from builders.monitoring.small_site import (
 from builders.streams.sink_messages import samples
 from schemas.documents.tasks.claims import Statement
 from schemas.documents.tasks.job import Job, Size, Submission
-from schemas.documents.topology import Host, Switch
+from schemas.documents.topology import Endpoint, Host, Switch
 from store.client import Store
 from streams.sink import job_rows
 from streams.sink.batch import Batcher
@@ -90,8 +90,9 @@ def _jobs(store: Store) -> None:
         ("c2", "h2", "starting", "11:00:00"),
     ):  # fmt: skip
         put_placement(
-            store, node_id, node_sn, job=JOB, state=state, valid_from=f"2026-01-31T{time}Z"
-        )
+            store, node_id, node_sn, job=JOB, state=state, valid_from=f"2026-01-31T{time}Z",
+            endpoints=[Endpoint("172.16.0.1", {"h1": "10.0.0.1", "h2": "10.0.1.2"}[node_sn])],
+        )  # fmt: skip
     put_skeleton(store, msgspec.structs.replace(
         SKELETON, job=JOB, declined="no rhythm", end="2026-01-31T11:02:00Z"
     ))  # fmt: skip
