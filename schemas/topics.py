@@ -51,7 +51,8 @@ HEARTBEATS: Final = Topic(
 THROUGHPUT: Final = Topic(
     "skh.throughput", "src node_sn",
     "rnic tx/rx bytes per second: Arrow stream or NDJSON (header content-type)",
-    "probers.throughput", ("streams.readers.throughput_feed", "controller"), 4,
+    "probers.throughput", ("streams.readers.throughput_feed", "controller",
+                           "streams.sink.sink"), 4,
 )  # fmt: skip
 WINDOWS: Final = Topic(
     "skh.windows", "fabric", "Arrow chunks of closed panes and windows; heartbeats; punctuations",

@@ -30,6 +30,7 @@ MEASURES: Final = {
     "probes-in-a-round": "ping lists: probes in a round by plan",
     "scale-100k": "localizer: a second of 100,000 paths x 20,000 components, one core",
     "store-pings": "store: ping records inserted, and stored",
+    "store-throughput": "store: throughput of rnics inserted, and stored",
     "store-windows": "store: windows inserted, with what is added up from them",
     "store-queries": "store: a job's windows of an hour, the heat map of a day",
     "simulate-parquet": "simulator to Parquet, 32,768 rnics x 16 targets, both layers",

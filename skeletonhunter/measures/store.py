@@ -11,55 +11,54 @@ from __future__ import annotations
 import json
 import resource
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from evaluation.bench.input import START_NS, busy
-from store import migrate
-from store.client import Store, open_store
+from probers.throughput.reporter import BATCH_S
+from schemas import topics
+from skeletonhunter.measures.measured_store import empty_store, row_bytes, statement
+from skeletonhunter.measures.queries import queries
+from store.client import Store
 from streams.sink import rows as sink_rows
+from streams.sink.batch import Batcher, Message
 from streams.sink.rows import Place
+from testbed.simulator.publish import encode
 from testbed.simulator.records import plain
 from testbed.simulator.simulator import Simulation
 from testbed.topologies.clos import ClosSpec, build
+from testbed.training.cases import training
 
 _SECONDS: Final = 40
 _LONG_S: Final = 600
 _BATCH_ROWS: Final = 200_000
-_HOURS: Final = 4
 _PATHS: Final = 4096
-_TORS: Final = 64
-_GOALS: Final = {"bytes": 8.0, "pings": 400_000.0, "job_ms": 200.0, "day_ms": 300.0}
-_STATEMENTS: Final = Path(__file__).with_name("statements")
-
-
-@contextmanager
-def _store() -> Iterator[Store]:
-    with (
-        tempfile.TemporaryDirectory(prefix="skh-bench-") as folder,
-        closing(open_store(f"chdb:{Path(folder) / 'store'}")) as opened,
-    ):
-        migrate.migrate(opened)
-        yield opened
+#: Of throughput: training jobs of so many rnics each, for so long.
+_JOBS, _RNICS, _JOB_S = 4, 64, 3600
+_GOALS: Final = {
+    "bytes": 8.0,
+    "sample_bytes": 10.0,
+    "pings": 400_000.0,
+    "job_ms": 200.0,
+    "day_ms": 300.0,
+}
 
 
 def pings() -> dict[str, Any]:
     """Inserts of ping records as the sink makes them, and their bytes after merges."""
-    with _store() as store:
+    with empty_store() as store:
         batches = list(_batches(busy(), _SECONDS))
         began = time.process_time()
         total = sum(_insert(store, each) for each in batches)
         rate = total / (time.process_time() - began)
-    with _store() as store:
+    with empty_store() as store:
         kept = sum(_insert(store, each) for each in _batches(_few_paths(), _LONG_S))
         store.execute("OPTIMIZE TABLE pings FINAL")
-        size = _bytes(store, "pings")
+        size = row_bytes(store, "pings")
     return {
         "figure": f"{rate:,.0f} pings/s/core ({total:,} rows); {size:.1f} B a stored ping "
         f"({kept:,} rows, {_LONG_S // 60} min of each path)",
@@ -97,55 +96,17 @@ def _insert(store: Store, parts: list[Any]) -> int:
     return int(rows.num_rows)
 
 
-def queries() -> dict[str, Any]:
-    """Windows of a job in the last hour, and a heat map of a day, on stored rows."""
-    with _store() as store:
-        an_hour = 720 * _PATHS
-        newest = 1_790_000_000 // 3600 * 3600
-        start = newest - 3600 * (_HOURS - 1)
-        for hour in range(_HOURS):
-            store.execute(_statement("fill_windows"), {
-                "start": start, "paths": _PATHS, "first": hour * an_hour, "rows": an_hour,
-            })  # fmt: skip
-        for table in ("path_windows", "path_half_minutes"):
-            store.execute(f"OPTIMIZE TABLE {table} FINAL")
-        job_ms = _best_ms(lambda: store.rows(_statement("job_of_an_hour"), {"since": newest}))
-        day, pairs = 1440 * _TORS * _TORS, _TORS * _TORS
-        for first in range(0, day, day // 12):
-            store.execute(_statement("fill_tor_minutes"), {
-                "start": newest - 86_400, "pairs": pairs, "tors": _TORS, "first": first,
-                "rows": day // 12,
-            })  # fmt: skip
-        store.execute("OPTIMIZE TABLE tor_minutes FINAL")
-        day_ms = _best_ms(
-            lambda: store.rows(_statement("heat_map_of_a_day"), {"since": newest - 86_400})
-        )
-        minutes_ms = _best_ms(
-            lambda: store.rows(_statement("heat_map_of_an_hour"), {"since": newest})
-        )
-        size = _bytes(store, "path_windows")
-        return {
-            "figure": f"{job_ms:.0f} ms for a job's windows of an hour "
-            f"({_HOURS * an_hour / 1e6:.1f} M windows stored, {an_hour / 1e6:.1f} M in the hour, "
-            f"{size:.1f} B each); {day_ms:.0f} ms for the heat map of a day ({_TORS} ToRs, "
-            f"{day / 1e6:.1f} M minutes of pairs); {minutes_ms:.0f} ms for one of an hour from "
-            "path_minutes",
-            "goal": f"<= {_GOALS['job_ms']:.0f} ms, <= {_GOALS['day_ms']:.0f} ms",
-            "missed": job_ms > _GOALS["job_ms"] or day_ms > _GOALS["day_ms"],
-        }
-
-
 def windows() -> dict[str, Any]:
     """Inserts of windows with and without the tables that are filled from them."""
     rates = []
     for without in (True, False):
-        with _store() as store:
+        with empty_store() as store:
             if without:
                 for view in ("path_half_minutes_writer", "tor_minutes_writer"):
                     store.execute(f"DROP VIEW {view}")
             began, rows = time.process_time(), 360 * _PATHS
             for first in range(0, rows, rows // 6):
-                store.execute(_statement("fill_windows"), {
+                store.execute(statement("fill_windows"), {
                     "start": 1_790_000_000, "paths": _PATHS, "first": first, "rows": rows // 6,
                 })  # fmt: skip
             rates.append(rows / (time.process_time() - began))
@@ -157,28 +118,56 @@ def windows() -> dict[str, Any]:
     }
 
 
-def _statement(name: str) -> str:
-    return (_STATEMENTS / f"{name}.sql").read_text()
+def throughput() -> dict[str, Any]:
+    """Inserts of throughput as the sink makes them, and bytes of a sample after merges."""
+    with empty_store() as store:
+        messages, batcher, total = list(_throughput_messages()), Batcher(), 0
+        began = time.process_time()
+        for number, message in enumerate(messages, start=1):
+            batcher.add(message, 0.0)
+            if batcher.due(0.0) or number == len(messages):
+                rows = batcher.collect().tables["throughput"]
+                store.insert("throughput", rows)
+                total += rows.num_rows
+        rate = total / (time.process_time() - began)
+        store.execute("OPTIMIZE TABLE throughput FINAL")
+        size = row_bytes(store, "throughput")
+    return {
+        "figure": f"{rate:,.0f} samples/s/core ({total:,} rows, messages of {BATCH_S} s of "
+        f"8 rnics); {size:.1f} B a stored sample ({_JOB_S // 60} min of each rnic)",
+        "goal": f"<= {_GOALS['sample_bytes']:g} B",
+        "missed": size > _GOALS["sample_bytes"],
+    }
 
 
-def _bytes(store: Store, table: str) -> float:
-    (row,) = store.rows(
-        "SELECT sum(bytes_on_disk) / sum(rows) AS size FROM system.parts"
-        " WHERE active AND table = {table:String}", {"table": table},
-    )  # fmt: skip
-    return float(row["size"])
+def _throughput_messages() -> Iterator[Message]:
+    """Of hosts of training jobs, in the order of time, as their agents send them."""
+    cases = [
+        training(_RNICS, moe=False, impairment="none", seed=seed, duration_s=_JOB_S)
+        for seed in range(_JOBS)
+    ]
+    for offset, begin in enumerate(range(0, _JOB_S, BATCH_S)):
+        times = [START_NS + 10**9 * second for second in range(begin, begin + BATCH_S)]
+        for job, case in enumerate(cases):
+            for host in np.unique(case.host):
+                mine = np.flatnonzero(case.host == host)
+                batch = pa.table({
+                    "fabric": ["bench"] * (BATCH_S * len(mine)),
+                    "node_sn": [f"host-{job}-{host}"] * (BATCH_S * len(mine)),
+                    "real_ip": [f"10.{job}.{host}.{r}" for _ in times for r in range(len(mine))],
+                    "time": np.repeat(times, len(mine)),
+                    **{name: getattr(case, name[:2])[mine, begin : begin + BATCH_S].T.ravel()
+                       .astype(np.int64) for name in ("tx_bytes", "rx_bytes")},
+                })  # fmt: skip
+                place = Place("skh.throughput", int(host) % 4, offset)
+                yield Message(place, encode(batch.combine_chunks().to_batches()[0]),
+                              {topics.CONTENT_TYPE: topics.ARROW.encode()})  # fmt: skip
 
 
-def _best_ms(run: Callable[[], object]) -> float:
-    times = []
-    for _ in range(5):
-        began = time.perf_counter()
-        run()
-        times.append(1e3 * (time.perf_counter() - began))
-    return min(times)
-
-
-_ALL: Final = {"store-pings": pings, "store-windows": windows, "store-queries": queries}
+_ALL: Final = {
+    "store-pings": pings, "store-throughput": throughput, "store-windows": windows,
+    "store-queries": queries,
+}  # fmt: skip
 
 if __name__ == "__main__":
     result = _ALL[sys.argv[1]]()

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, TopicPartition
 
 from schemas import topics
-from schemas.signing.headers import FOREIGN_RECORD, Refused
+from schemas.signing.headers import Refused
 from schemas.wire.decoded import CodecError
 from streams.admission.admission import Admission
 from streams.kafka.fetch import FETCH, received
 from streams.kafka.offset_ranges import offset_ranges
-from streams.readers.throughput_rows import ThroughputRows, decode
+from streams.readers.throughput_rows import ThroughputRows, admitted
 
 _log = logging.getLogger(__name__)
 _TIMEOUT_S = 10.0
@@ -90,16 +90,7 @@ class ThroughputFeed:
     def _admitted(self, message: Any) -> Received:
         """The samples of a message; raises Refused, CodecError."""
         plain = received(message)
-        claim = self._admission.claim(topics.THROUGHPUT.name, plain, message.partition())
-        rows = decode(plain.value, plain.header(topics.CONTENT_TYPE))
-        if claim is not None and (
-            claim.client
-            or {claim.sender} != set(rows.node_sn)
-            or {claim.fabric} != set(rows.fabric)
-        ):
-            self._admission.refused[FOREIGN_RECORD] += 1
-            raise Refused(FOREIGN_RECORD, f"samples of another host from {claim}")
-        return Received(rows, plain.time_ms)
+        return Received(admitted(self._admission, plain, message.partition()), plain.time_ms)
 
     def close(self) -> None:
         """Stop reading; blocks until a reading that goes on has ended."""

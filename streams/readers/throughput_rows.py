@@ -1,4 +1,4 @@
-"""A message of skh.throughput -> its samples as arrays."""
+"""A message of skh.throughput -> its samples as arrays, where they are its sender's own."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 from schemas import topics
 from schemas.documents.throughput import COLUMNS
 from schemas.limits import LIMITS
+from schemas.signing.headers import FOREIGN_RECORD, Refused
 from schemas.wire.arrow.columns import Plans
 from schemas.wire.arrow.stream import parse_arrow
 from schemas.wire.decoded import CodecError, one_line
+from streams.admission.admission import Admission
+from streams.kafka.messages import InMessage
 
 I64 = NDArray[np.int64]
 
@@ -45,6 +48,21 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 _lines: Final = msgspec.json.Decoder(_Row)
+
+
+def admitted(admission: Admission, message: InMessage, partition: int) -> ThroughputRows:
+    """The samples of a message, all of which must be of the host that signed it.
+
+    The controller and the sink use it on the same messages. Raises Refused, CodecError.
+    """
+    claim = admission.claim(topics.THROUGHPUT.name, message, partition)
+    rows = decode(message.value, message.header(topics.CONTENT_TYPE))
+    if claim is not None and (
+        claim.client or {claim.sender} != set(rows.node_sn) or {claim.fabric} != set(rows.fabric)
+    ):
+        admission.refused[FOREIGN_RECORD] += 1
+        raise Refused(FOREIGN_RECORD, f"samples of another host from {claim}")
+    return rows
 
 
 def decode(raw: bytes, content_type: str) -> ThroughputRows:

@@ -1,5 +1,5 @@
-"""skh.pings, skh.windows, skh.anomalies, skh.incidents, skh.dead-letter -> ClickHouse.
+"""Messages of twelve topics -> ClickHouse.
 
-In: messages of five topics. Out: rows of five tables, then committed offsets; dead letters.
+In: messages of ``batch.TOPICS``. Out: rows of their tables, then committed offsets; dead letters.
 Start with ``sink.py`` (the loop), then ``batch.py`` (messages to tables, without Kafka).
 """

@@ -21,12 +21,13 @@ from streams.sink import rows as sink_rows
 from streams.sink.dead_letters import DeadLetter
 from streams.sink.parameters import DEFAULT, Limits
 from streams.sink.rows import BadMessage, Place
+from streams.sink.throughput import throughput
 
 #: Topics that the sink reads. Gaps in the offsets of a compacted topic are not counted.
 TOPICS: Final = (
     topics.PINGS, topics.WINDOWS, topics.ANOMALIES, topics.INCIDENTS, topics.COVERAGE,
     topics.TOPOLOGY, topics.PLACEMENT, topics.JOBS, topics.SKELETONS, topics.HEARTBEATS,
-    topics.DEAD_LETTER,
+    topics.THROUGHPUT, topics.DEAD_LETTER,
 )  # fmt: skip
 #: Stream workers read these too, and publish the dead letters.
 _READ_BY_WORKERS: Final = frozenset(
@@ -78,8 +79,8 @@ class Batcher:
     """
 
     def __init__(self, limits: Limits | None = None, *, admission: Admission | None = None) -> None:
-        """admission  decides on skh.pings and skh.heartbeats, as in the stream workers; None: all
-        are accepted"""
+        """admission  decides on skh.pings and skh.heartbeats, as in the stream workers, and on
+        skh.throughput, as in the controller; None: all are accepted"""
         self.limits = limits or DEFAULT.batch
         self._admission = admission or Admission()
         self.read = ReadCounts()
@@ -95,6 +96,7 @@ class Batcher:
             topics.JOBS.name: self._read_job,
             topics.SKELETONS.name: self._read_skeleton,
             topics.HEARTBEATS.name: self._read_heartbeat,
+            topics.THROUGHPUT.name: self._read_throughput,
             topics.DEAD_LETTER.name: self._read_dead_letter,
         }
         self._start()
@@ -247,6 +249,11 @@ class Batcher:
             raise BadMessage(str(why)) from why
         self._heartbeats.append(site_rows.heartbeat(beat, message.time_ms))
         self._rows += 1
+
+    def _read_throughput(self, message: Message) -> None:
+        rows = throughput(self._admission, _incoming(message), message.place)
+        self._bytes += max(0, rows.nbytes - len(message.value))  # what dictionaries expanded to
+        self._put("throughput", rows)
 
     def _read_dead_letter(self, message: Message) -> None:
         letter = DeadLetter.from_kafka(message.headers, message.value, message.place)

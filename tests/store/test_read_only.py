@@ -138,6 +138,7 @@ def test_a_long_statement_is_refused(sql: ReadOnlySql) -> None:
         ("SELECT sumIf(number, number > 1), uniqExact(number) FROM numbers(4)", None),
         ("WITH a AS (SELECT 1 AS x) SELECT x FROM a UNION ALL SELECT 2 ORDER BY 1", [[1], [2]]),
         ("SELECT arrayMap(x -> x + 1, [1, 2]) AS y, 'FORMAT; INTO OUTFILE'", None),
+        ("SELECT count() FROM job_path_windows WHERE job = 'llm' AND src_rail = 0", None),
         ("SELECT i.component FROM incidents_latest AS i JOIN path_minutes AS p ON 1 LIMIT 1", None),
         ("SELECT name FROM system.columns WHERE table = 'pings' LIMIT 1", [["path_id"]]),
         ("DESCRIBE TABLE pings_unique", None),
@@ -159,6 +160,7 @@ def test_every_question_of_the_page_may_be_asked(sql: ReadOnlySql) -> None:
         "incident": "AAAA", "host": "h1", "from": "p1", "to": "p2", "path": "1",
         "fabric": "f1", "tor": "t1", "switch": "agg:a1", "now": "2026-01-31 12:06:00",
         "before": "2026-01-30 00:00:00.000", "after": "2026-01-31 00:00:00.000",
+        "rnic": "rnic:10.0.0.1", "peer": "h2",
     }  # fmt: skip
     for query in re.findall(r"```sql\n(.*?)```", page, re.DOTALL):
         sql.query(query, {name: v for name, v in values.items() if f"{{{name}:" in query})

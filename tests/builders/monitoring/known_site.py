@@ -17,11 +17,13 @@ from builders.monitoring.small_site import (
     put_skeleton,
     put_topology,
 )
+from builders.streams.sink_messages import samples
 from schemas.documents.tasks.claims import Statement
 from schemas.documents.tasks.job import Job, Size, Submission
-from schemas.documents.topology import Host, Switch
+from schemas.documents.topology import Endpoint, Host, Switch
 from store.client import Store
 from streams.sink import job_rows
+from streams.sink.batch import Batcher
 
 JOB: Final = "llm-70b"
 _NOON: Final = int(datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp())
@@ -30,8 +32,10 @@ _DAY_S: Final = 24 * 3600
 
 def known_site(store: Store) -> None:
     """Two topology documents, two agents of which one is silent, two jobs of which one has ended,
-    two inferences, and three actions on the first incident."""
+    two inferences, two minutes of two rnics' throughput with a gap, and three actions on the first
+    incident."""
     _topology(store)
+    _throughput(store)
     put_heartbeats(store, beat("h1", _NOON + 359))
     put_heartbeats(
         store,
@@ -58,6 +62,20 @@ def _topology(store: Store) -> None:
     put_topology(store, new, _NOON - _NOON % _DAY_S)
 
 
+def _throughput(store: Store) -> None:
+    """The rnic of h1 sends 1, then 3 GB/s and receives 2; that of h2 sends a third and is not
+    measured in the first half of the first minute."""
+    rows = [
+        {"real_ip": rnic, "node_sn": host, "time": 10**9 * (_NOON + second),
+         "tx_bytes": (1 + 2 * (second >= 60)) * 10**9 // share, "rx_bytes": 2 * 10**9}
+        for rnic, host, share, begin in (("10.0.0.1", "h1", 1, 0), ("10.0.1.2", "h2", 3, 30))
+        for second in range(begin, 120)
+    ]  # fmt: skip
+    batcher = Batcher()
+    batcher.add(samples(*rows), 0.0)
+    store.insert("throughput", batcher.collect().tables["throughput"])
+
+
 def _jobs(store: Store) -> None:
     began = {"source": "slurm", "valid_from": "2026-01-31T11:00:00Z"}
     for job in (
@@ -72,8 +90,9 @@ def _jobs(store: Store) -> None:
         ("c2", "h2", "starting", "11:00:00"),
     ):  # fmt: skip
         put_placement(
-            store, node_id, node_sn, job=JOB, state=state, valid_from=f"2026-01-31T{time}Z"
-        )
+            store, node_id, node_sn, job=JOB, state=state, valid_from=f"2026-01-31T{time}Z",
+            endpoints=[Endpoint("172.16.0.1", {"h1": "10.0.0.1", "h2": "10.0.1.2"}[node_sn])],
+        )  # fmt: skip
     put_skeleton(store, msgspec.structs.replace(
         SKELETON, job=JOB, declined="no rhythm", end="2026-01-31T11:02:00Z"
     ))  # fmt: skip

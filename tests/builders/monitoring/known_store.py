@@ -1,5 +1,5 @@
-"""A store whose content is known: three incidents, five minutes of two paths, one dead letter, one
-bad path of the first incident with two traceroutes of it."""
+"""A store whose content is known: three incidents, five minutes of two paths, one dead letter, a
+lost probe, one bad path of the first incident with two traceroutes of it."""
 
 from __future__ import annotations
 
@@ -48,6 +48,12 @@ def known_store(folder: Path) -> Iterator[Store]:
                 " 'underlay', 'TRACEROUTE', 'success', 'f1', 'h1', 'h2', '10.0.0.1', '10.0.1.2',"
                 f' 50002, 65300, toDateTime64({NOON + after_s}, 9), \'["t1","{spine}",null]\''
             )
+        opened.execute(
+            "INSERT INTO pings (path_id, agent_type, task_type, dial, src_idc, src_node_sn,"
+            " dst_node_sn, src_real_ip, dst_real_ip, src_port, dst_port, ping_time) SELECT 2,"
+            " 'underlay', 'UDP_PING', 'timeout', 'f1', 'h1', 'h2', '10.0.0.1', '10.0.1.2',"
+            f" 50002, 65300, toDateTime64({NOON + 5}, 9)"
+        )
         opened.execute(
             "INSERT INTO dead_letters (topic, partition, offset, line, reason, count)"
             " VALUES ('skh.pings', 0, 7, 3, 'row 3: no dst_ip', 5)"

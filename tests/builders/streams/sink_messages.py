@@ -51,6 +51,17 @@ def ndjson(*records: Mapping[str, object], offset: int = 0) -> Message:
     return message("skh.pings", lines, offset, content_type=topics.NDJSON)
 
 
+def samples(*rows: Mapping[str, object], offset: int = 0) -> Message:
+    """A message of skh.throughput: each row is of h1's rnic 10.0.0.1, in the first second of 2026,
+    but for what it says."""
+    sample = {
+        "fabric": "f1", "node_sn": "h1", "real_ip": "10.0.0.1", "time": 1_767_225_600 * 10**9,
+        "tx_bytes": 100, "rx_bytes": 200,
+    }  # fmt: skip
+    lines = b"\n".join(json.dumps(sample | row).encode() for row in rows)
+    return message("skh.throughput", lines, offset, content_type=topics.NDJSON)
+
+
 def window(kind: str = "window", path_id: int = 5, pod: str = "p1", offset: int = 0) -> Message:
     header = window_chunks.Header("window", "f1", start_s=1_767_225_600, end_s=1_767_225_630)
     row = {"path_id": path_id, "records": 30, "src_pod": pod, "src_port": 1, "dst_port": 2}

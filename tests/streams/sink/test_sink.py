@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 from builders.monitoring.small_site import SITE, beat, encoded
-from builders.streams.sink_messages import ANOMALY, INCIDENT, RECORD, Message, ndjson, window
+from builders.streams.sink_messages import (
+    ANOMALY,
+    INCIDENT,
+    RECORD,
+    Message,
+    ndjson,
+    samples,
+    window,
+)
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from schemas import topics
@@ -247,16 +255,18 @@ def test_a_crash_between_insert_and_commit_leaves_no_duplicate_in_the_views(
     store: Store, cluster: tuple[Producer, str]
 ) -> None:
     producer, servers = cluster
-    send(producer, ndjson(RECORD), window())
+    send(producer, ndjson(RECORD), window(), samples({}))
     crash = StoreRefused("the process ends here")
     crashing = Running(Faulty(store, 10**6, crash, after=True), servers)
     eventually(lambda: not crashing.thread.is_alive())
     with pytest.raises(StoreRefused):
         crashing.stop()
-    assert total(store, "pings") + total(store, "path_windows") == 1
+    tables = ("pings", "path_windows", "throughput")
+    assert sum(total(store, each) for each in tables) == 1
     with running(store, servers):
-        eventually(lambda: total(store, "pings") + total(store, "path_windows") == 3)
-    assert total(store, "pings_unique") == total(store, "path_windows_latest") == 1
+        eventually(lambda: sum(total(store, each) for each in tables) == 4)
+    for once in ("pings_unique", "path_windows_latest", "throughput FINAL"):
+        assert total(store, once) == 1, once
 
     send(producer, ndjson({**RECORD, "dst_ip": "10.0.0.3"}))
     with running(store, servers) as run:
