@@ -16,4 +16,4 @@ ${CC:-cc} $flags -fPIC -shared -I"$headers" native/src/*.c -o "$place/skeletonhu
 preload=$(${CC:-cc} -print-file-name=libasan.so)
 LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$place PYTHONMALLOC=malloc \
   .venv/bin/python -m pytest -q -p no:cacheprovider \
-  tests/probers/net tests/probers/probing tests/probers/process
+  tests/probers/net tests/probers/probing tests/probers/process tests/probers/publishing/encoding
