@@ -9,6 +9,22 @@ from typing import Any, Final
 
 INTERFACE: Final[int]
 
+def arrow_batch(
+    index: dict[str, int],
+    types: str,
+    records: list[dict[str, Any]],
+    common: list[dict[str, Any]],
+    /,
+) -> tuple[bytes, bytes]:
+    """The numbers of the columns that have values, and a message with one batch of them.
+
+    index    number of a column by its name; names that are not in it are left out
+    types    of each column: s string, d float64, q int64, i int32
+    common   for each record, what else belongs to it: the record's own values win; or no entry
+    Values are of the exact types str, float and int, or None: null. Raises TypeError for others,
+    OverflowError for one out of range.
+    """
+
 class Key:
     def __init__(self, secret: bytes, second: bytes | None = None, /) -> None: ...
     def replace(self, newer: Key, /) -> None: ...

@@ -8,7 +8,7 @@
 
 #include "module.h"
 
-#define INTERFACE 2 /* raise it with every change that the Python side has to know of */
+#define INTERFACE 3 /* raise it with every change that the Python side has to know of */
 
 PyTypeObject *key_type, *answers_type, *socket_type;
 
@@ -205,8 +205,13 @@ static PyType_Slot slots[] = {
 PyType_Spec poller_spec = {"skeletonhunter_native.Poller", sizeof(PollerObject), 0,
                            Py_TPFLAGS_DEFAULT, slots};
 
+static PyMethodDef functions[] = {
+    {"arrow_batch", records_arrow_batch, METH_VARARGS,
+     "arrow_batch(index, types, records, common): numbers of the columns with values, message."},
+    {NULL, NULL, 0, NULL},
+};
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "skeletonhunter_native", NULL, -1,
-                                        NULL, NULL, NULL, NULL, NULL};
+                                        functions, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit_skeletonhunter_native(void) {
   PyObject *module = PyModule_Create(&definition);

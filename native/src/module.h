@@ -50,6 +50,9 @@ PyObject *answers_make(PollerObject *poller, PyObject *args);
 /* What happened since the last call, as a result; NULL without an exception: nothing. */
 PyObject *answers_take_counts(AnswersObject *answers);
 
+/* The module's arrow_batch(); see skeletonhunter_native.pyi. */
+PyObject *records_arrow_batch(PyObject *module, PyObject *args);
+
 /* Read the address "a.b.c.d"; false: an exception is set. */
 bool read_address(PyObject *text, struct address *address);
 

@@ -36,9 +36,7 @@ static int64_t due_ns(struct poller *poller, int64_t until_ns) {
 }
 
 static bool urgent(const struct results *results) {
-  for (int i = 0; i < results->count; i++)
-    if (results->entries[i].kind == RESULT_QUEUE_PAIR) return true;
-  return results->count >= RESULTS_HIGH;
+  return results->count >= RESULTS_HIGH || (results->count > 0 && results->urgent);
 }
 
 int poller_wait(struct poller *poller, int64_t timeout_ns) {

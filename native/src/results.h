@@ -41,6 +41,7 @@ struct results {
   struct result entries[RESULTS_MAX];
   int count;
   int64_t first_ns; /* monotonic, of the oldest entry */
+  bool urgent;      /* one of them must not rest */
 };
 
 #endif

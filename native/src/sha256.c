@@ -6,7 +6,7 @@ const uint32_t sha256_start[8] = {
     0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 };
 
-static const uint32_t constants[64] = {
+const uint32_t sha256_constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -19,7 +19,7 @@ static const uint32_t constants[64] = {
 
 static uint32_t rotate(uint32_t word, unsigned by) { return word >> by | word << (32 - by); }
 
-void sha256_block(uint32_t state[8], const uint8_t *block) {
+void sha256_plain_block(uint32_t state[8], const uint8_t *block) {
   uint32_t w[64];
   for (int i = 0; i < 16; i++)
     w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
@@ -33,7 +33,7 @@ void sha256_block(uint32_t state[8], const uint8_t *block) {
   uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
   for (int i = 0; i < 64; i++) {
     uint32_t sum1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
-    uint32_t first = h + sum1 + ((e & f) ^ (~e & g)) + constants[i] + w[i];
+    uint32_t first = h + sum1 + ((e & f) ^ (~e & g)) + sha256_constants[i] + w[i];
     uint32_t sum0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
     uint32_t second = sum0 + ((a & b) ^ (a & c) ^ (b & c));
     h = g;
@@ -47,6 +47,13 @@ void sha256_block(uint32_t state[8], const uint8_t *block) {
   }
   state[0] += a, state[1] += b, state[2] += c, state[3] += d;
   state[4] += e, state[5] += f, state[6] += g, state[7] += h;
+}
+
+void sha256_block(uint32_t state[8], const uint8_t *block) {
+  static int extensions = -1; /* whether this CPU has them; -1: not known yet */
+  if (extensions < 0) extensions = sha256_x86_usable();
+  if (extensions) sha256_x86_block(state, block);
+  else sha256_plain_block(state, block);
 }
 
 void sha256_end(const uint32_t state[8], const uint8_t *rest, size_t length, uint64_t before,

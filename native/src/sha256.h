@@ -2,17 +2,23 @@
 #ifndef SHA256_H
 #define SHA256_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define SHA256_BLOCK 64
 #define SHA256_SIZE 32
 
-/* The state before the first block. */
-extern const uint32_t sha256_start[8];
+/* The state before the first block, and a constant for each round. */
+extern const uint32_t sha256_start[8], sha256_constants[64];
 
-/* Add one block of SHA256_BLOCK bytes to the state. */
+/* Add one block of SHA256_BLOCK bytes to the state, in the fastest way that this CPU has. */
 void sha256_block(uint32_t state[8], const uint8_t *block);
+
+/* The same in plain C, and with the CPU's extensions where they are usable. */
+void sha256_plain_block(uint32_t state[8], const uint8_t *block);
+bool sha256_x86_usable(void);
+void sha256_x86_block(uint32_t state[8], const uint8_t *block);
 
 /* Hash the last `length` bytes of a message, below 2 blocks, of which `before` whole bytes are in
    the state already; the digest is SHA256_SIZE bytes. */

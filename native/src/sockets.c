@@ -30,7 +30,11 @@ int64_t monotonic_ns(void) { return now_ns(CLOCK_MONOTONIC); }
 static struct result *add(struct results *results, enum result_kind kind,
                           const struct udp_socket *own) {
   if (results->count == RESULTS_MAX) return NULL;
-  if (results->count == 0) results->first_ns = monotonic_ns();
+  if (results->count == 0) {
+    results->first_ns = monotonic_ns();
+    results->urgent = false;
+  }
+  if (kind == RESULT_QUEUE_PAIR) results->urgent = true;
   struct result *made = &results->entries[results->count++];
   memset(made, 0, sizeof *made);
   made->kind = kind;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 from time import monotonic_ns, time_ns
 
@@ -15,7 +14,7 @@ from probers.probing.udp import Burst
 from probers.process.loop import Loop
 from probers.publishing.batcher import Batcher
 from probers.publishing.publisher import Publisher
-from probers.publishing.record import Record, ping_record, trace_record
+from probers.publishing.record import ping_columns, trace_columns
 from schemas import topics
 
 
@@ -35,15 +34,18 @@ class Reporting:
 
     def burst(self, burst: Burst, task: str = "UDP_PING") -> None:
         """Publish probes of one five-tuple, soon."""
-        self._add(partial(ping_record, burst, self._cpu_withheld, task))
+        if not self.ended:
+            own = partial(ping_columns, burst, self._cpu_withheld, task)
+            self._batcher.add(burst.flow.columns, own)
 
     def trace(self, trace: Trace) -> None:
         """Publish a route, soon."""
-        self._add(partial(trace_record, trace))
+        if not self.ended:
+            self._batcher.add(trace.flow.columns, partial(trace_columns, trace))
 
     def measure(self) -> None:
         """Read how much CPU time was withheld in the last second, and serve the publisher."""
-        self._cpu_withheld = self._cpu.read(monotonic_ns())
+        self._cpu_withheld = round(self._cpu.read(monotonic_ns()), 4)
         self._publisher.poll()
         self.delay_ns = self._loop.reset_worst_delay_ns()
 
@@ -73,7 +75,3 @@ class Reporting:
         """Publish what was measured, and nothing from now on."""
         self.flush()
         self.ended = True
-
-    def _add(self, record: Callable[[], Record]) -> None:
-        if not self.ended:
-            self._batcher.add(record)

@@ -148,7 +148,7 @@ class TcpEngine:
             self._count(burst, "error", stalled=True)
             return
         rtt_us = kernel_us if known else elapsed_us
-        burst.round_trips.append(RoundTrip(rtt_us, elapsed_us - rtt_us, None, known))
+        burst.round_trips.append(RoundTrip(rtt_us, round(elapsed_us - rtt_us, 3), None, known))
         self._count(burst, dial)
 
     def _count(self, burst: Burst, dial: str, *, stalled: bool = False) -> None:

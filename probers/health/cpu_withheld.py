@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
 _STEAL_FIELD: Final = 7  # user nice system idle iowait irq softirq steal
+#: Bytes that are read of files that are read every second: all of those of groups, and more than
+#: the first line of /proc/stat.
+_READ: Final = 16_384
 #: Throttled time in a cgroup's cpu.stat, and its unit [ns]: version 2, version 1.
 _THROTTLED: Final = {"throttled_usec": 1_000, "throttled_time": 1}
 
@@ -27,11 +31,10 @@ class CpuSteal:
         return min(1.0, max(0.0, (now[_STEAL_FIELD] - then[_STEAL_FIELD]) / total))
 
     def _times(self) -> list[int]:
-        try:
-            with self._path.open() as file:
-                # guest times, after steal, are already part of user and nice
-                return [int(field) for field in file.readline().split()[1 : _STEAL_FIELD + 2]]
-        except (OSError, ValueError):
+        fields = _begin(self._path).partition("\n")[0].split()
+        try:  # guest times, after steal, are already part of user and nice
+            return [int(field) for field in fields[1 : _STEAL_FIELD + 2]]
+        except ValueError:
             return []
 
 
@@ -42,7 +45,7 @@ class CpuThrottling:
     """
 
     def __init__(self, proc: Path = Path("/proc/self")) -> None:
-        self._proc = proc
+        self._proc, self._cgroup = proc, proc / "cgroup"
         self._membership = ""
         self._stats: list[Path] = []
         self._last: dict[Path, tuple[int, int]] = {}  # cpu.stat -> when read, throttled [ns]
@@ -50,14 +53,14 @@ class CpuThrottling:
     def read(self, now_ns: int) -> float:
         """Share since the last call, at monotonic time ``now_ns``; 0 at the first one, and where
         there is no limit."""
-        membership = _text(self._proc / "cgroup")
+        membership = _begin(self._cgroup)
         if membership != self._membership:
             self._membership = membership
             self._stats = _stat_files(membership, _text(self._proc / "mountinfo"))
             self._last.clear()
         worst = 0.0
         for path in self._stats:
-            throttled_ns = _throttled_ns(_text(path))
+            throttled_ns = _throttled_ns(_begin(path))
             then_ns, before_ns = self._last.get(path, (now_ns, throttled_ns))
             self._last[path] = (now_ns, throttled_ns)
             if now_ns > then_ns:
@@ -110,6 +113,20 @@ def _throttled_ns(stat: str) -> int:
         if name in _THROTTLED and value.isdecimal():
             return int(value) * _THROTTLED[name]
     return 0
+
+
+def _begin(path: Path) -> str:
+    """The first _READ bytes; without a file object, which takes twice as long."""
+    try:
+        fileno = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return os.read(fileno, _READ).decode(errors="replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(fileno)
 
 
 def _text(path: Path) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from probers.net import packet
 from probers.net.five_tuple import FiveTuple
@@ -21,7 +21,7 @@ from probers.net.packet import Address, Key, Packet
 from probers.net.responder import Responder
 from probers.net.udp_socket import IcmpError, Received, UdpSocket
 from probers.process.loop import grid_of
-from probers.process.poller import NativePoller, Result
+from probers.process.poller import NativePoller
 
 _COUNTS, _REPLY, _ICMP, _PROBED, _QUEUE_PAIR, _ROUND_TRIP, _FAILED, _UNANSWERED = range(8)
 _SILENT: Final = ("not-ours", "bad-mac", "late", "stale", "rate")
@@ -123,28 +123,28 @@ class NativeSockets:
             sock.served.forget(sequence)
         self._probes.pop(sequence)[0].on_icmp_error(sequence, icmp)
 
-    def _handle(self, sock: UdpSocket, result: Result) -> None:
+    def _handle(self, sock: UdpSocket, token: int, kind: int, *about: Any) -> None:
         if sock.served is None:  # an earlier callback has closed it
             return
-        kind = result[1]
         if kind >= _ROUND_TRIP:
-            if (waiting := self._probes.pop(result[2], None)) is None:
+            if (waiting := self._probes.pop(about[0], None)) is None:
                 return
             handler = waiting[0]
             if kind == _ROUND_TRIP:
-                handler.on_round_trip(*result[2:])
+                handler.on_round_trip(*about)
             elif kind == _UNANSWERED:
-                handler.on_unanswered(*result[2:])
+                handler.on_unanswered(*about)
             else:
-                handler.on_icmp_error(result[2], IcmpError(b"", *result[3:]))
+                handler.on_icmp_error(about[0], IcmpError(b"", *about[1:]))
         elif kind == _PROBED:
-            self._responder.record_flow((*sock.address, *result[2]), result[3])
+            peer, read_ns = about
+            self._responder.record_flow((*sock.address, *peer), read_ns)
         elif kind == _REPLY:  # in the order of the fields
-            self._on_reply(sock, Packet._make(result[2]), Received._make(result[3]))
+            self._on_reply(sock, Packet._make(about[0]), Received._make(about[1]))
         elif kind == _ICMP:
-            self._on_icmp_error(sock, IcmpError(*result[2:]))
+            self._on_icmp_error(sock, IcmpError(*about))
         elif kind == _QUEUE_PAIR:
-            self._answer_queue_pair(sock, *result[2:])
+            self._answer_queue_pair(sock, *about)
 
     def _answer_queue_pair(
         self, sock: UdpSocket, peer: Address, key: int, dscp: int, sequence: int, mono_ns: int,
@@ -161,8 +161,8 @@ class NativeSockets:
         except OSError:
             self._counts["unsendable"] += 1
 
-    def _add_counts(self, result: Result) -> None:
-        answered, *silent, unsendable, strange, skew_ns = result[2:]
+    def _add_counts(self, token: int, kind: int, *counts: int) -> None:
+        answered, *silent, unsendable, strange, skew_ns = counts
         self._responder.answered += answered
         for why, count in zip(_SILENT, silent, strict=True):
             if count:

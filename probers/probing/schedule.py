@@ -98,14 +98,15 @@ class Schedule:
         if timer != self._timer:
             return
         self._armed_ns = None
-        now_ns = self._now()
+        now_ns, interval_ns = self._now(), self._interval_ns
+        until_ns = now_ns - now_ns % self._grid_ns  # what is due by then is due on the grid now
         try:
-            while self._heap and on_grid(self._heap[0][0], self._grid_ns) <= now_ns:
-                turn = heapq.heappop(self._heap)[2]
-                passed = (self._now() - turn.base_ns) // self._interval_ns
-                jitter = self._random.uniform(0, JITTER * self._interval_ns)
-                turn.due_ns = turn.base_ns + (passed + 1) * self._interval_ns + int(jitter)
-                self._push(turn)
+            while self._heap and self._heap[0][0] <= until_ns:
+                turn = self._heap[0][2]
+                passed = (self._now() - turn.base_ns) // interval_ns
+                jitter_ns = int(self._random.random() * JITTER * interval_ns)
+                turn.due_ns = turn.base_ns + (passed + 1) * interval_ns + jitter_ns
+                heapq.heapreplace(self._heap, (turn.due_ns, next(self._order), turn))
                 self._fire(turn.flow)
         finally:
             self._arm()

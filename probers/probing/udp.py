@@ -31,8 +31,11 @@ _ESTIMATE_ERROR_NS = 30_000
 
 
 class RoundTrip(NamedTuple):
-    """One answered probe [us]; ``responder_us`` is None where the responder's stamps contradict
-    the round trip. ``kernel``: both of the prober's time stamps are the kernel's."""
+    """One answered probe [us, with at most three decimals: records are not rounded again].
+
+    responder_us  None where the responder's stamps contradict the round trip
+    kernel        both of the prober's time stamps are the kernel's
+    """
 
     rtt_us: float
     prober_us: float

@@ -18,6 +18,7 @@ from typing import Final
 from probers.process import poller
 
 Callback = poller.Callback
+Ready = poller.Ready
 
 #: ``run`` raises when this many callbacks fail within ERROR_WINDOW_NS: faults are not isolated.
 MAX_ERRORS: Final = 100
@@ -133,8 +134,7 @@ class Loop:
         sockets do not count for that: others decide how many datagrams arrive.
         """
         while not self._stopping:
-            for callback in self.poller.wait(self._timeout_s()):
-                self._call(callback, fatal=False)
+            self._call_ready(self.poller.wait(self._timeout_s()))
             now_ns = monotonic_ns()
             if self._timers and now_ns - self._timers[0][0] > _LATE_NS:
                 self._drain()
@@ -155,17 +155,26 @@ class Loop:
         self._wake_receiver.close()
         self._wake_sender.close()
 
-    def _call(self, callback: Callback, *, fatal: bool = True) -> None:
-        """Call back; ``fatal``: an exception counts towards MAX_ERRORS."""
+    def _call_ready(self, ready: list[Ready]) -> None:
+        """Call back; an exception does not count towards MAX_ERRORS."""
+        for callback, arguments in ready:
+            try:
+                callback(*arguments)
+            except LoopError:
+                raise
+            except Exception as why:  # one callback's failure must not affect the others
+                self.errors += 1
+                self._on_error(why)
+
+    def _call(self, callback: Callback) -> None:
+        """Call back; an exception counts towards MAX_ERRORS."""
         try:
             callback()
         except LoopError:
             raise
-        except Exception as why:  # one callback's failure must not affect the others
+        except Exception as why:  # likewise
             self.errors += 1
             self._on_error(why)
-            if not fatal:
-                return
             now_ns = monotonic_ns()
             self._recent_errors.append(now_ns)
             if (
@@ -182,8 +191,7 @@ class Loop:
         left = _MAX_DRAINED
         while left > 0 and (ready := self.poller.wait(0)):
             left -= len(ready)
-            for callback in ready:
-                self._call(callback, fatal=False)
+            self._call_ready(ready)
 
     def _timeout_s(self) -> float | None:
         if not self._timers:

@@ -11,7 +11,7 @@ from typing import Final
 
 VARIABLE: Final = "SKH_NATIVE"
 #: What the helper must offer; see INTERFACE in native/src/module.c.
-INTERFACE: Final = 2
+INTERFACE: Final = 3
 
 module: ModuleType | None = None
 try:

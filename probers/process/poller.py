@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import selectors
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final, Protocol
 
 from probers.process import native
@@ -12,6 +11,8 @@ from probers.process import native
 Callback = Callable[[], None]
 #: Of a served socket: token, kind and what it is about (see ``probers.net.native_sockets``).
 Result = tuple[Any, ...]
+#: What is to be called, and with which arguments.
+Ready = tuple[Callable[..., None], Result]
 
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 _FOREVER: Final = -1
@@ -26,7 +27,7 @@ class Poller(Protocol):
     def unwatch(self, fileno: int) -> None:
         """Undo ``watch``; before the descriptor is closed."""
 
-    def wait(self, timeout_s: float | None) -> list[Callback]:
+    def wait(self, timeout_s: float | None) -> list[Ready]:
         """What is to be called now; empty after ``timeout_s``, or after a signal."""
 
     def close(self) -> None:
@@ -45,8 +46,8 @@ class PythonPoller:
     def unwatch(self, fileno: int) -> None:
         self._selector.unregister(fileno)
 
-    def wait(self, timeout_s: float | None) -> list[Callback]:
-        return [key.data for key, _ in self._selector.select(timeout_s)]
+    def wait(self, timeout_s: float | None) -> list[Ready]:
+        return [(key.data, ()) for key, _ in self._selector.select(timeout_s)]
 
     def close(self) -> None:
         self._selector.close()
@@ -64,8 +65,8 @@ class NativePoller:
         assert native.module is not None  # noqa: S101  # as said
         self.native = native.module.Poller()
         self._watched: dict[int, Callback] = {}
-        #: Token -> who gets its results.
-        self.handlers: dict[int, Callable[[Result], None]] = {}
+        #: Token -> who gets its results, each field of one as an argument.
+        self.handlers: dict[int, Callable[..., None]] = {}
 
     def watch(self, fileno: int, callback: Callback, *, write: bool = False) -> None:
         self.native.watch(fileno, write)
@@ -75,13 +76,13 @@ class NativePoller:
         del self._watched[fileno]
         self.native.unwatch(fileno)
 
-    def wait(self, timeout_s: float | None) -> list[Callback]:
+    def wait(self, timeout_s: float | None) -> list[Ready]:
         results, ready = self.native.wait(_FOREVER if timeout_s is None else int(timeout_s * 1e9))
         handlers = self.handlers
-        calls: list[Callback] = [
-            partial(handlers[result[0]], result) for result in results if result[0] in handlers
+        calls: list[Ready] = [
+            (handlers[result[0]], result) for result in results if result[0] in handlers
         ]
-        calls += [self._watched[fileno] for fileno in ready]
+        calls += [(self._watched[fileno], ()) for fileno in ready]
         return calls
 
     def close(self) -> None:

@@ -24,14 +24,17 @@ class Batcher:
         self._loop, self._publisher, self._key = loop, publisher, node_sn
         self._content_type, self._encode = ENCODINGS[encoding]
         self._records: list[Callable[[], Record]] = []
+        self._common: list[Record] = []
         self._batch = 0
         #: Records handed to the publisher.
         self.published = 0
 
-    def add(self, record: Callable[[], Record]) -> None:
-        """Add one record to the current batch; it is made with the others of the batch, which takes
-        half of the time of making it now, between other work."""
-        self._records.append(record)
+    def add(self, common: Record, own: Callable[[], Record]) -> None:
+        """Add one record to the current batch: ``common`` are columns that it shares with others,
+        ``own`` makes the rest with those of the batch, which takes half of the time of making it
+        now, between other work."""
+        self._common.append(common)
+        self._records.append(own)
         if len(self._records) >= MAX_RECORDS:
             self.flush()
         elif len(self._records) == 1:
@@ -45,7 +48,8 @@ class Batcher:
         if not self._records:
             return
         records, self._records = self._records, []
-        payload = self._encode([made() for made in records])
+        common, self._common = self._common, []
+        payload = self._encode([made() for made in records], common)
         self._publisher.publish(topics.PINGS.name, self._key, payload, self._content_type)
         self.published += len(records)
 

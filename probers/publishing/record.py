@@ -31,23 +31,41 @@ def common_columns(fabric: str, node_sn: str, own: Endpoint, target: Target) -> 
 
 
 def ping_record(burst: Burst, cpu_steal: float, task: str = "UDP_PING") -> Record:
-    """One record of a ping.
+    """One record of a ping, with the columns of its five-tuple."""
+    return {**burst.flow.columns, **ping_columns(burst, cpu_steal, task)}
+
+
+def ping_columns(burst: Burst, cpu_steal: float, task: str = "UDP_PING") -> Record:
+    """What one record of a ping has beside the columns of its five-tuple.
 
     ``latency`` is the median of the burst [us]. ``loss_rate`` is null when no probe was sent (the
     own kernel refused, or the process did not run): there is no evidence of the network.
+    ``cpu_steal`` is a share with at most four decimals.
     """
+    if burst.dials == ["success"] and len(burst.round_trips) == 1:  # as most are: nothing to sort
+        rtt_us, prober_us, responder_us, kernel = burst.round_trips[0]
+        record: Record = {
+            "src_port": burst.flow.src[1],
+            "dst_port": burst.flow.dst[1],
+            "task_type": task,
+            "dial": "success",
+            "ping_time": burst.sent_ns,
+            "task_start_time": burst.started_ns,
+            "loss_rate": 0.0,
+            "sent": 1,
+            "lost": 0,
+            "cpu_steal": cpu_steal,
+            "latency": rtt_us,
+            "prober_delay_us": prober_us,
+            "timestamp": "kernel" if kernel else "user",
+        }
+        if responder_us is not None:
+            record["responder_delay_us"] = responder_us
+        return record
     record = _start(burst.flow, task, burst.dial, burst.sent_ns, burst.started_ns)
     record["loss_rate"] = burst.lost / burst.sent if burst.sent else None
     record["sent"], record["lost"] = burst.sent, burst.lost
-    record["cpu_steal"] = round(cpu_steal, 4)
-    if len(burst.round_trips) == burst.size == 1:  # as most are: nothing to sort
-        rtt_us, prober_us, responder_us, kernel = burst.round_trips[0]
-        record["latency"] = round(rtt_us, 3)
-        record["prober_delay_us"] = round(prober_us, 3)
-        if responder_us is not None:
-            record["responder_delay_us"] = round(responder_us, 3)
-        record["timestamp"] = "kernel" if kernel else "user"
-        return record
+    record["cpu_steal"] = cpu_steal
     rtts = sorted(each.rtt_us for each in burst.round_trips)
     if not rtts:
         return record
@@ -65,7 +83,13 @@ def ping_record(burst: Burst, cpu_steal: float, task: str = "UDP_PING") -> Recor
 
 
 def trace_record(trace: Trace) -> Record:
-    """One TRACEROUTE record; its route is complete only when dial is success or refused."""
+    """One record of a route, with the columns of its five-tuple."""
+    return {**trace.flow.columns, **trace_columns(trace)}
+
+
+def trace_columns(trace: Trace) -> Record:
+    """What one TRACEROUTE record has beside the columns of its five-tuple; its route is complete
+    only when dial is success or refused."""
     record = _start(trace.flow, "TRACEROUTE", trace.dial, trace.sent_ns, trace.started_ns)
     record["route"] = json.dumps(trace.hops, separators=(",", ":"))
     if trace.dial == "success" and trace.rtt_us is not None:
@@ -76,7 +100,6 @@ def trace_record(trace: Trace) -> Record:
 
 def _start(flow: FiveTuple, task: str, dial: str, sent_ns: int, started_ns: int) -> Record:
     return {
-        **flow.columns,
         "src_port": flow.src[1],
         "dst_port": flow.dst[1],
         "task_type": task,

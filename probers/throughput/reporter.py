@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import partial
 from random import Random
 from time import monotonic_ns, time_ns
 from typing import Final, Protocol
@@ -17,7 +16,7 @@ from typing import Final, Protocol
 from probers.ping_list.document import JobRnics
 from probers.process.log import log_event
 from probers.process.thread_failures import describe_error
-from probers.publishing.encoding.encode import Encode, to_arrow, to_ndjson
+from probers.publishing.encoding.encode import ArrowEncoder, Encode, to_ndjson
 from probers.publishing.publisher import Publisher
 from probers.publishing.record import Record
 from probers.throughput.port_counters import RETRY_S, Unreadable
@@ -36,7 +35,7 @@ _CLOSE_S: Final = 2.0
 _PREPARED_S: Final = 0.02
 
 _ENCODINGS: Final[dict[str, tuple[str, Encode]]] = {
-    "arrow": (topics.ARROW, partial(to_arrow, columns=COLUMNS)),
+    "arrow": (topics.ARROW, ArrowEncoder(COLUMNS)),
     "ndjson": (topics.NDJSON, to_ndjson),
 }
 

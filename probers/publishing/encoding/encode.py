@@ -6,20 +6,27 @@ Columns without a value are left out. Strings are plain: Kafka's compression rem
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 import nanoarrow as na
 from nanoarrow.ipc import StreamWriter
 
-from probers.publishing.encoding.arrow_batch import END_OF_STREAM, batch_message
+from probers.process import native
+from probers.publishing.encoding.arrow_batch import CODES, END_OF_STREAM, batch_message
 from probers.publishing.record import Record
 from schemas import topics
 from schemas.documents.ping import COLUMNS, EXTRA_STATS, Column
 
-Encode = Callable[[Sequence[Record]], bytes]
+
+class Encode(Protocol):
+    """Makes one message of records; ``common``: for each of them what else belongs to it (a
+    record's own values win), or nothing."""
+
+    def __call__(self, records: Sequence[Record], common: Sequence[Record] = ()) -> bytes: ...
+
 
 _ARROW_TYPES: Final = {
     "string": na.string(),
@@ -31,20 +38,40 @@ RECORD_COLUMNS: Final = (*COLUMNS, *EXTRA_STATS)
 _TO_JSON: Final = msgspec.json.Encoder()
 
 
-def to_arrow(records: Sequence[Record], columns: Sequence[Column] = RECORD_COLUMNS) -> bytes:
-    """An Arrow IPC stream with one batch; a column that no record fills is left out."""
-    known = set().union(*records)
-    gets = [record.get for record in records]
-    fields, filled = [], []
-    for name, type_name, *_ in columns:
-        if name not in known:
-            continue
-        values = [get(name) for get in gets]
-        if values.count(None) < len(values):
-            fields.append((name, type_name))
-            filled.append((type_name, values))
-    batch = batch_message(filled, len(records))
-    return b"".join((_schema_message(tuple(fields)), batch, END_OF_STREAM))
+class ArrowEncoder:
+    """Makes Arrow IPC streams with one batch each; a column that no record fills is left out."""
+
+    def __init__(self, columns: Sequence[Column] = RECORD_COLUMNS) -> None:
+        self._columns = [(column.name, column.type) for column in columns]
+        self._index = {name: number for number, (name, _) in enumerate(self._columns)}
+        self._types = "".join(CODES.get(kind, "s") for _, kind in self._columns)
+
+    def __call__(self, records: Sequence[Record], common: Sequence[Record] = ()) -> bytes:
+        if native.module is None or native.why_not():
+            filled, batch = self._batch(_merged(records, common))
+        else:
+            filled, batch = native.module.arrow_batch(
+                self._index, self._types, list(records), list(common)
+            )
+        fields = tuple([self._columns[number] for number in filled])
+        return b"".join((_schema_message(fields), batch, END_OF_STREAM))
+
+    def _batch(self, records: Sequence[Record]) -> tuple[list[int], bytes]:
+        """Numbers of the columns with values, and their message."""
+        known = set().union(*records)
+        gets = [record.get for record in records]
+        filled, columns = [], []
+        for number, (name, kind) in enumerate(self._columns):
+            if name not in known:
+                continue
+            values = [get(name) for get in gets]
+            if values.count(None) < len(values):
+                filled.append(number)
+                columns.append((kind, values))
+        return filled, batch_message(columns, len(records))
+
+
+to_arrow: Final = ArrowEncoder()
 
 
 @lru_cache(maxsize=64)
@@ -58,9 +85,16 @@ def _schema_message(fields: tuple[tuple[str, str], ...]) -> bytes:
     return raw[: 8 + int.from_bytes(raw[4:8], "little")]
 
 
-def to_ndjson(records: Sequence[Record]) -> bytes:
+def to_ndjson(records: Sequence[Record], common: Sequence[Record] = ()) -> bytes:
     """One JSON object per line; the keys of extra_stats are JSON text in ``extra_stats``."""
-    return b"".join(_TO_JSON.encode(_nested(record)) + b"\n" for record in records)
+    every = _merged(records, common)
+    return b"".join(_TO_JSON.encode(_nested(record)) + b"\n" for record in every)
+
+
+def _merged(records: Sequence[Record], common: Sequence[Record]) -> Sequence[Record]:
+    if not common:
+        return records
+    return [{**shared, **record} for shared, record in zip(common, records, strict=True)]
 
 
 ENCODINGS: Final[dict[str, tuple[str, Encode]]] = {

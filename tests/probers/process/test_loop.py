@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from builders.agents.waiting import Until
@@ -74,6 +75,29 @@ def test_callbacks_that_fail_one_after_another_end_the_loop_with_the_reason(loop
     with pytest.raises(LoopError, match="again and again"):
         loop.run()
     assert loop.errors == MAX_ERRORS
+
+
+def test_a_socket_whose_callback_fails_does_not_delay_the_others(
+    loop: Loop, run_until: Until, errors: list[Exception]
+) -> None:
+    pairs = [socket.socketpair() for _ in range(3)]
+    called: list[int] = []
+
+    def ready(number: int) -> None:
+        called.append(number)
+        loop.remove_reader(pairs[number][0].fileno())
+        if number == called[0]:  # all three are ready at once
+            fail()
+
+    for number, (ours, theirs) in enumerate(pairs):
+        theirs.sendall(b"x")
+        loop.add_reader(ours.fileno(), partial(ready, number))
+    run_until(lambda: len(called) == 3)
+    assert sorted(called) == [0, 1, 2]
+    assert [str(error) for error in errors] == ["injected"]
+    for pair in pairs:
+        for end in pair:
+            end.close()
 
 
 def test_failures_while_reading_sockets_never_end_the_loop(loop: Loop, run_until: Until) -> None:

@@ -21,11 +21,11 @@ def test_records_are_published_after_0_4_s_or_when_a_message_is_full(
     publisher.connect(1.0)
     batcher = Batcher(loop, publisher, "host-1", "ndjson")
     begin = time.monotonic()
-    batcher.add(lambda: {"dial": "timeout", "ping_time": 1})
+    batcher.add({"dial": "timeout"}, lambda: {"ping_time": 1})
     assert batcher.published == 0
     run_until(lambda: batcher.published == 1)
     assert time.monotonic() - begin >= FLUSH_NS / 1e9
     for number in range(512):
-        batcher.add(partial(dict, dial="timeout", ping_time=number))
+        batcher.add({"dial": "timeout"}, partial(dict, ping_time=number))
     assert batcher.published == 513
     publisher.close(1.0)

@@ -51,6 +51,18 @@ def test_empty_columns_are_not_sent() -> None:
     assert pa.ipc.open_stream(raw).read_all().column_names == ["dial"]
 
 
+def test_columns_shared_with_other_records_are_those_of_each_record(helper: str) -> None:
+    common: list[dict[str, Value]] = [{"src_ip": "10.0.0.1", "dscp": 26}, {"src_ip": "10.0.0.2"}]
+    own: list[dict[str, Value]] = [{"dial": "timeout", "dscp": 0}, {"dial": "success"}]
+    merged: list[dict[str, Value]] = [{"src_ip": "10.0.0.1", "dscp": 0, "dial": "timeout"},
+              {"src_ip": "10.0.0.2", "dial": "success"}]  # fmt: skip
+    for name in encode.ENCODINGS:
+        made = encode.ENCODINGS[name][1]
+        assert made(own, common) == made(merged), name
+    rows = pa.ipc.open_stream(encode.to_arrow(own, common)).read_all().to_pylist()
+    assert [full(row) for row in rows] == merged
+
+
 @given(st.lists(records, min_size=1, max_size=5))
 def test_ndjson_messages_hold_the_extra_statistics_as_json(rows: list[dict[str, Value]]) -> None:
     extra = {column.name for column in EXTRA_STATS}
