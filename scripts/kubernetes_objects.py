@@ -1,8 +1,8 @@
 """Writes the Kubernetes objects of k8s/ that repeat what is said elsewhere.
 
 ``--write`` writes them; without it, exits with 1 when a file differs. Sources: the alerts of
-prometheus/alerts.yml, the topics of schemas/topics.py and the rights that
-``skeletonhunter topics --create --agents`` gives.
+prometheus/alerts.yml, the topics of schemas/topics.py, the rights that
+``skeletonhunter topics --create --agents`` gives, and for the Helm chart the manifests of k8s/base.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import helm_chart
 import yaml
 
 from skeletonhunter.deployment import strimzi
@@ -51,6 +52,7 @@ def wanted() -> Mapping[Path, str]:
         COMPONENTS / "strimzi" / "users.yaml": _text(
             "schemas/topics.py", strimzi.user_objects("kafka", "kafka")
         ),
+        **helm_chart.files(),
     }
 
 
