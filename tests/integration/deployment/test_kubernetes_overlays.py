@@ -94,6 +94,7 @@ def test_prod_spreads_every_part_and_scales_what_has_no_number() -> None:
         assert (node["topologyKey"], node["whenUnsatisfiable"]) == (
             "kubernetes.io/hostname", "DoNotSchedule",
         )  # fmt: skip
+        assert (node["maxSkew"], node["minDomains"]) == (1, 2), "one node that fails is not all"
         assert zone["topologyKey"] == "topology.kubernetes.io/zone"
         if name in scaled:
             target = scaled[name]["spec"]["scaleTargetRef"]
