@@ -113,7 +113,7 @@ class Chart:
     def _of_settings(self, name: str, data: dict[str, str]) -> None:
         names = {"SKH_KAFKA": "kafka.bootstrap", "SKH_KAFKA_OPTIONS": "kafka.options",
                  "SKH_CLICKHOUSE_URL": "clickhouse.url", "SKH_LOG_LEVEL": "logLevel"}  # fmt: skip
-        for variable in data.keys() & names.keys():
+        for variable in [each for each in data if each in names]:
             data[variable] = self._value(names[variable], data[variable])
 
     def _of_policy(self, name: str, spec: Object) -> None:
