@@ -1,8 +1,10 @@
 #!/bin/sh
-# A Kubernetes API server for the tests marked kubernetes, built from its Go modules, and etcd from
-# Debian. Without a container engine, and without a network once it is built: six to eight minutes of
-# CPU, 3 GB of modules and build cache, and a binary of 146 MB in the cache.
-# Not part of `make test`, because of that time. With --where: only prints where it is, or will be.
+# What the tests marked kubernetes need: an API server, kustomize and helm, built from their Go modules,
+# and etcd from Debian. Without a container engine, and without a network once they are built. The API
+# server takes six to eight minutes of CPU, 3 GB of modules and build cache, and 146 MB in the cache;
+# kustomize and helm two minutes of CPU and 85 MB.
+# Not part of `make test`, because of that time. With --where: only prints where the API server is, or
+# will be.
 set -eu
 cd "$(dirname "$0")/.."
 version=${KUBERNETES_VERSION:-1.34.4}
@@ -12,15 +14,42 @@ if [ "${1:-}" = --where ]; then
   exit 0
 fi
 scripts/packages.sh etcd-server openssl
-[ -x "$place/kube-apiserver" ] && exit 0
+tools=$(dirname "$place")/kube-tools
+[ -x "$place/kube-apiserver" ] && [ -x "$tools/kustomize" ] && [ -x "$tools/helm" ] &&
+  [ -e "$tools/crds/complete" ] && exit 0
 if ! command -v go >/dev/null; then
   echo "go is not installed; tests marked kubernetes will not run" >&2
   exit 0
 fi
+for tool in kustomize=sigs.k8s.io/kustomize/kustomize/v5 helm=helm.sh/helm/v3/cmd/helm; do
+  name=${tool%%=*}
+  [ ! -x "$tools/$name" ] || continue
+  echo "building $name (once)"
+  mkdir -p "$tools"
+  (cd scripts/kubernetes/tools &&
+    GOFLAGS=-mod=readonly nice -n 19 go build -ldflags '-s -w' -o "$tools/$name" "${tool#*=}") ||
+    echo "$name could not be built; tests marked kubernetes that need it will not run" >&2
+done
+# Definitions of operators' objects, as their modules hold them. Strimzi is no Go module.
+if [ ! -e "$tools/crds/complete" ]; then
+  mkdir -p "$tools/crds"
+  for each in \
+    github.com/prometheus-operator/prometheus-operator@v0.85.0:example/prometheus-operator-crd/monitoring.coreos.com_podmonitors \
+    github.com/prometheus-operator/prometheus-operator@v0.85.0:example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules \
+    github.com/kedacore/keda/v2@v2.18.1:config/crd/bases/keda.sh_scaledobjects; do
+    module=$(cd scripts/kubernetes/tools && go mod download -json "${each%%:*}" | sed -n 's/.*"Dir": "\(.*\)",*$/\1/p')
+    [ -n "$module" ] && cp "$module/${each#*:}.yaml" "$tools/crds" && continue
+    echo "${each%%:*} cannot be downloaded; tests of its objects will not run" >&2
+    exit 0
+  done
+  chmod u+w "$tools"/crds/*
+  touch "$tools/crds/complete"
+fi
+[ ! -x "$place/kube-apiserver" ] || exit 0
 echo "building Kubernetes' API server $version (once)"
 rm -rf "$place/source"
 mkdir -p "$place/source"
-cp scripts/kubernetes/main.go "$place/source"
+cp scripts/kubernetes/apiserver/main.go "$place/source"
 cd "$place/source"
 printf 'module apiserver\ngo 1.24.0\n' >go.mod
 # Its own module replaces its libraries by folders beside it; outside they have the versions 0.x.

@@ -24,6 +24,8 @@ from schemas.topics import Topic
 from streams.errors import BrokerRefused, BrokerUnreachable, UnusableKafkaOption
 from streams.kafka import security
 
+#: What a user of agents may do with each topic that agents write.
+AGENTS_MAY: Final = (AclOperation.WRITE, AclOperation.DESCRIBE)
 _TIMEOUT_S: Final = 10.0
 _REFUSED: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})  # noqa: SLF001 — names
 _quiet: Final = logging.getLogger("skeletonhunter.kafka")
@@ -135,14 +137,14 @@ def allow_agents(kafka: Mapping[str, Any], user: str) -> list[str]:
 
     Raises BrokerRefused where the brokers have no authorizer, or the own user may not do that.
     """
-    names = [topic.name for topic in topics.ALL if topic.producer.startswith("probers.")]
+    names = written_by_agents()
     wanted = [
         AclBinding(
             ResourceType.TOPIC, name, ResourcePatternType.LITERAL, f"User:{user}", "*",
             operation, AclPermissionType.ALLOW,
         )
         for name in names
-        for operation in (AclOperation.WRITE, AclOperation.DESCRIBE)
+        for operation in AGENTS_MAY
     ]  # fmt: skip
     admin = _admin(kafka)
     try:
@@ -151,6 +153,11 @@ def allow_agents(kafka: Mapping[str, Any], user: str) -> list[str]:
     except KafkaException as why:
         raise BrokerRefused(str(kafka["bootstrap.servers"]), why.args[0].str()) from None
     return names
+
+
+def written_by_agents() -> list[str]:
+    """Names of the topics that agents write."""
+    return [topic.name for topic in topics.ALL if topic.producer.startswith("probers.")]
 
 
 def configuration(topic: Topic) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -26,12 +26,27 @@ def register(app: typer.Typer) -> None:
         json_schemas: Annotated[
             Path | None, typer.Option(help="Write the documents' JSON Schemas into this folder.")
         ] = None,
+        form: Annotated[
+            Literal["table", "strimzi"],
+            typer.Option(
+                "--format",
+                help="strimzi: KafkaTopic and KafkaUser objects for its operator, in YAML.",
+            ),
+        ] = "table",
+        cluster: Annotated[
+            str, typer.Option(help="With strimzi: name of the Kafka object.")
+        ] = "kafka",
+        namespace: Annotated[
+            str, typer.Option(help="With strimzi: namespace of the Kafka object.")
+        ] = "kafka",
     ) -> int:
         """List every Kafka topic, or create the missing ones."""
         if json_schemas is not None:
             _write_schemas(json_schemas)
         elif create:
             _create_topics(agents)
+        elif form == "strimzi":
+            _print_strimzi(cluster, namespace)
         else:
             _list_topics()
         return 0
@@ -42,6 +57,15 @@ def _write_schemas(folder: Path) -> None:
 
     for path in write(folder):
         terminal.echo(str(path))
+
+
+def _print_strimzi(cluster: str, namespace: str) -> None:
+    import yaml
+
+    from skeletonhunter.deployment import strimzi
+
+    objects = strimzi.topic_objects(cluster, namespace) + strimzi.user_objects(cluster, namespace)
+    terminal.echo(yaml.safe_dump_all(objects, sort_keys=False).rstrip())
 
 
 def _list_topics() -> None:

@@ -6,8 +6,6 @@ same services run as processes in ``test_compose``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,12 +17,9 @@ from schemas.kafka_client import parse_json
 from skeletonhunter.services.health import PORTS
 from skeletonhunter.settings import PREFIX, Settings, examine
 
-from ..site import kubernetes_server
-from ..site.kubernetes_server import KubernetesServer
+from .kubernetes_tools import K8S, WORKLOADS, apply
 
-ROOT = Path(__file__).parents[3]
-BASE = ROOT / "k8s" / "base"
-WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
+BASE = K8S / "base"
 
 
 def objects() -> list[dict[str, Any]]:
@@ -38,38 +33,16 @@ def of_kind(*kinds: str) -> list[dict[str, Any]]:
     return [each for each in objects() if each["kind"] in kinds]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesServer]:
-    if why := kubernetes_server.missing():
-        pytest.skip(why)
-    server = KubernetesServer(tmp_path_factory.mktemp("kubernetes"))
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def cluster(server: KubernetesServer) -> dynamic.DynamicClient:
-    return dynamic.DynamicClient(server.client())
-
-
-def apply(cluster: dynamic.DynamicClient, each: dict[str, Any], **more: str) -> None:
-    resource = cluster.resources.get(api_version=each["apiVersion"], kind=each["kind"])
-    resource.server_side_apply(
-        body=each, name=each["metadata"]["name"], namespace=each["metadata"].get("namespace"),
-        field_manager="test", **more,
-    )  # fmt: skip
-
-
 @pytest.mark.kubernetes
 def test_every_object_is_applied_twice_without_an_unknown_field(
     cluster: dynamic.DynamicClient,
 ) -> None:
     for _ in range(2):
         for each in objects():
-            apply(cluster, each, field_validation="Strict")
+            apply(cluster, each)
     wrong = {**of_kind("ConfigMap")[0], "dta": {}}
     with pytest.raises(ApiException, match="field not declared in schema"):
-        apply(cluster, wrong, field_validation="Strict")
+        apply(cluster, wrong)
 
 
 @pytest.mark.kubernetes
@@ -106,7 +79,7 @@ def test_no_object_is_named_twice() -> None:
 
 
 def test_the_controllers_rights_are_those_of_the_file_for_it_alone() -> None:
-    alone = list(yaml.safe_load_all((ROOT / "k8s" / "controller-rbac.yaml").read_text()))
+    alone = list(yaml.safe_load_all((K8S / "controller-rbac.yaml").read_text()))
     for kind in ("ClusterRole", "ClusterRoleBinding"):
         assert of_kind(kind) == [each for each in alone if each["kind"] == kind]
 
@@ -130,10 +103,22 @@ def test_each_part_has_settings_that_it_reads_and_a_port_that_is_asked() -> None
     parse_json(maps["settings"]["SKH_KAFKA_OPTIONS"])
 
 
-def test_what_runs_twice_has_a_disruption_budget_and_every_namespace_denies_by_default() -> None:
-    twice = {w["metadata"]["name"] for w in of_kind(*WORKLOADS) if w["spec"].get("replicas", 0) > 1}
+#: One of them leads and is ready; the others stand by and are not.
+LED = ("controller", "notify")
+
+
+def test_what_runs_twice_has_a_disruption_budget_and_what_is_led_is_recreated() -> None:
+    """A new pod of a led part is not ready before the old one has ended, so a rolling update would
+    wait for ever; and a budget of two, of which one is ready, never lets the leader be evicted."""
+    workloads = {w["metadata"]["name"]: w for w in of_kind(*WORKLOADS)}
+    twice = {name for name, w in workloads.items() if w["spec"].get("replicas", 0) > 1}
     budgets = {each["metadata"]["name"] for each in of_kind("PodDisruptionBudget")}
-    assert budgets == twice
+    assert budgets == twice - set(LED)
+    for name in LED:
+        assert workloads[name]["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_every_namespace_denies_by_default() -> None:
     denied = {
         each["metadata"]["namespace"]
         for each in of_kind("NetworkPolicy")

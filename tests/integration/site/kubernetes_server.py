@@ -59,6 +59,11 @@ class KubernetesServer:
         self.start_api()
 
     @property
+    def admin(self) -> str:
+        """An administrator's token."""
+        return _ADMIN
+
+    @property
     def _etcd_url(self) -> str:
         return f"http://127.0.0.1:{self._etcd_port}"
 
