@@ -70,6 +70,7 @@ class Ingest:
         self._partitions: dict[int, PartitionState] = {}
         self._revoked_counts = RecordCounts()
         self._revoked_failures = 0
+        self._returning: dict[int, int] = {}  # partition -> ticks until its silence counts
         self._epoch = 0
         self.lag_s = 0.0
         self._lock = asyncio.Lock()
@@ -161,19 +162,18 @@ class Ingest:
         silence. A partition is silent when the broker confirms, at as many ticks in a row as make
         ``idle_s``, that all of its messages have been read and windowed. A worker without CPU has
         few ticks. A broker that was away is back for this worker before it is for the agents, so
-        silence counts ``reconnect_s`` later then, or from the partition's next message on.
+        silence counts ``reconnect_s`` later then.
         """
         now_ns = self._clock_ns()  # before the query: its answer covers what had arrived by then
         states = dict(self._partitions)
         at_end = await self._progress.refresh()
+        self._count_returning()
         async with self._lock:
             for partition, state in states.items():
                 if self._partitions.get(partition) is not state:
                     continue  # revoked during the query
-                quiet = partition in at_end and not state.inbox
+                quiet = partition in at_end and not state.inbox and partition not in self._returning
                 state.quiet_ticks = state.quiet_ticks + 1 if quiet else 0
-                if partition in self._progress.unanswered:
-                    state.quiet_ticks = -round(INGEST.reconnect_s / INGEST.tick_s)
                 if state.quiet_ticks * INGEST.tick_s >= self._timing.idle_s:
                     self._add(partition, state, state.worker.tick(now_ns))
             await self._merger.publish()
@@ -185,6 +185,18 @@ class Ingest:
             ),
             default=0.0,
         )
+
+    def _count_returning(self) -> None:
+        """Ticks since the broker answered again, of partitions of which it did not; the return of
+        a broker is a rebalance too, so this outlives an assignment.
+        """
+        unanswered = self._progress.unanswered
+        for partition in self._progress.partitions() - unanswered:
+            left = self._returning.pop(partition, 0)
+            if left > 1:
+                self._returning[partition] = left - 1
+        ticks = round(INGEST.reconnect_s / INGEST.tick_s)
+        self._returning |= dict.fromkeys(unanswered, ticks)
 
     def revoke(self) -> None:
         """A rebalance has begun: the next owners read again from the committed offsets."""

@@ -23,8 +23,7 @@ class PartitionState:
 
     inbox         messages that wait for the next step; inbox_bytes: their payload [B]
     pending_acks  events that may have to be read again
-    quiet_ticks   ticks in a row at which it was read to its end and nothing new had arrived; below
-                  0 while agents may not have reached the broker again
+    quiet_ticks   ticks in a row at which it was read to its end and nothing new had arrived
     arrival_s     when its newest message arrived [s since the epoch]
     lost          records of windowers that failed, which this partition still accounts for
     failures      times that windowing failed, by a defect of ours; only rises

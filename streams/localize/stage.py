@@ -187,17 +187,18 @@ class LocalizeStage:
     async def consume(self, event: Any) -> None:
         """Take in one message of skh.windows."""
         partition, offset = event.message.partition, event.message.offset
+        message = to_message(event)
         self._progress.record(partition, offset)
         state = self._partitions.get(partition)
         if state is None or (state.pending and offset <= state.pending[-1].offset):
             if state is not None:  # Faust went back to the committed offset
                 state.cancel()
             state = self._partitions[partition] = PartitionState()
+            state.arrival_s = message.time_ms / 1000  # the lag is measured while this one is judged
             self._incidents = None
         if self._incidents is None:
             self._incidents = restorable(await self._services.read_incidents())
             await self._operator_feed.begin()
-        message = to_message(event)
         if documents := self._new_documents():
             for each in self.fabrics:
                 await self._producer.send(each.update(documents, message.time_ms // 1000))

@@ -19,6 +19,7 @@ from builders.streams.stages import (
 
 from schemas.documents import heartbeat
 from schemas.documents.heartbeat import Heartbeat
+from schemas.documents.incident import Incident
 from schemas.wire import window_chunks
 from streams.heartbeats import Heartbeats
 from streams.ingest import Ingest
@@ -155,8 +156,22 @@ async def test_records_that_agents_hold_while_the_broker_is_away_are_not_late_wh
     assert worker.producer.panes() == list(range(27))
     await worker.consume(0, minute(first=30))
     assert worker.stage.counts.late == 0
-    await worker.ticks(IDLE_TICKS + 1)
-    assert worker.producer.panes() == list(range(60)), "from then on silence counts as before"
+    await worker.ticks(15 + IDLE_TICKS)
+    assert worker.producer.panes() == list(range(60)), "then silence counts as before"
+
+
+async def test_the_return_of_the_broker_is_remembered_over_the_rebalance_that_it_causes() -> None:
+    worker = Worker()
+    await worker.consume(0, minute(last=30))
+    worker.ends[0] = None
+    await worker.ticks(20)
+    worker.stage.revoke()
+    await worker.ticks(20)  # nothing is assigned
+    worker.ends[0] = 30
+    await worker.consume(0, minute(last=30))
+    await worker.ticks(IDLE_TICKS + 5)
+    await worker.consume(0, minute(first=30))
+    assert worker.stage.counts.late == 0
 
 
 async def test_a_partition_that_stays_silent_when_the_broker_returns_is_closed_at_last() -> None:
@@ -235,3 +250,26 @@ async def test_lag_of_pings_is_the_age_of_the_newest_read_while_there_are_more()
     worker.ends[0] = 61
     await worker.ticks(20)
     assert worker.stage.lag_s == pytest.approx(20.5, abs=1)
+
+
+async def test_the_lag_is_known_while_the_first_message_is_judged() -> None:
+    producer, acked = RecordingProducer(), list[tuple[int, int]]()
+    lags = list[float]()
+
+    async def incidents() -> list[Incident]:  # read before the first message is judged
+        for _ in range(2):  # a partition that has just advanced is not asked for its end
+            await stage.tick()
+        lags.append(stage.lag_s)
+        return []
+
+    async def query(partitions: Collection[int]) -> dict[int, int]:
+        return dict.fromkeys(partitions, 9)
+
+    stage = LocalizeStage(
+        producer, recording_localizer, incidents, FixedFeed(),
+        ConsumerProgress(query_end_offsets=query), lambda: START_S + 100.0,
+    )  # fmt: skip
+    header = window_chunks.Header("punctuation", "f1", START_S, START_S)
+    said = InMessage(0, (START_S + 60) * 1000, b"", dict(header.to_kafka()))
+    await stage.consume(Event(said, 0, acked))
+    assert lags[0] == 40
