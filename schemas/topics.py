@@ -100,7 +100,8 @@ REQUESTS: Final = Topic(
 EVIDENCE: Final = Topic(
     "skh.evidence", "node_sn", "JSON evidence: results of a request, and how it ended",
     "probers.requests",
-    ("streams.readers.request_feed", "streams.readers.host_evidence", "controller", SUBSCRIBERS), 4,
+    ("streams.readers.request_feed", "streams.readers.host_evidence", "controller",
+     "streams.sink.sink", SUBSCRIBERS), 4,
     kept_s=7 * 24 * 3600, kept_bytes=1024 * 1024 * 1024,
 )  # fmt: skip
 COVERAGE: Final = Topic(

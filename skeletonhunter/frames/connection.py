@@ -25,6 +25,19 @@ WHERE w.window_start >= {since:DateTime} AND w.window_start < {until:DateTime}
   AND ({host:String} = '' OR w.src_node_sn = {host:String} OR w.dst_node_sn = {host:String})
 ORDER BY w.window_start, w.path_id
 """
+_OF_JOB: Final = " AND job = {job:String} "
+_JOB_WINDOWS: Final = _WINDOWS.replace("path_windows_latest", "job_path_windows").replace(
+    "\nORDER", f"{_OF_JOB}\nORDER"
+)
+_THROUGHPUT: Final = """
+SELECT t.* FROM throughput_minutes AS t
+WHERE t.minute >= {since:DateTime} AND t.minute < {until:DateTime}
+  AND ({host:String} = '' OR t.node_sn = {host:String})
+ORDER BY t.minute, t.fabric, t.real_ip
+"""
+_JOB_THROUGHPUT: Final = _THROUGHPUT.replace(
+    "throughput_minutes", "job_throughput_minutes"
+).replace("\nORDER", f"{_OF_JOB}\nORDER")
 _INCIDENTS: Final = """
 SELECT document FROM incidents_latest
 WHERE opened_at >= {since:DateTime} AND opened_at < {until:DateTime}
@@ -85,12 +98,29 @@ class Connection:
             for each in documents
         ])  # fmt: skip
 
-    def windows(self, since: Any, until: Any = _END, *, host: str = "") -> pd.DataFrame:
+    def windows(
+        self, since: Any, until: Any = _END, *, host: str = "", job: str = ""
+    ) -> pd.DataFrame:
         """Windows of 30 s of each path, one each 5 s, so sums over them count a probe six times.
 
         host  only paths from or to it
+        job   only paths of this training job, with the rails of their rnics
         """
-        return self.sql(_WINDOWS, since=_time(since), until=_time(until), host=host)
+        return self._part(_JOB_WINDOWS if job else _WINDOWS, since, until, host, job)
+
+    def throughput(
+        self, since: Any, until: Any = _END, *, host: str = "", job: str = ""
+    ) -> pd.DataFrame:
+        """Bytes per second of each rnic, one row for each minute.
+
+        host  only its rnics
+        job   only those of this training job, while it used them, with their rails
+        """
+        return self._part(_JOB_THROUGHPUT if job else _THROUGHPUT, since, until, host, job)
+
+    def _part(self, statement: str, since: Any, until: Any, host: str, job: str) -> pd.DataFrame:
+        given = {"since": _time(since), "until": _time(until), "host": host}
+        return self.sql(statement, **given, **({"job": job} if job else {}))
 
 
 def connect(url: str = "http://127.0.0.1:8765/") -> Connection:

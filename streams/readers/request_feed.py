@@ -18,6 +18,7 @@ from schemas.signing.headers import FOREIGN_RECORD, Refused
 from streams.admission.admission import Admission
 from streams.errors import BrokerUnreachable
 from streams.kafka.fetch import FETCH, received
+from streams.kafka.messages import InMessage
 from streams.kafka.offset_ranges import offset_ranges
 
 _log = logging.getLogger(__name__)
@@ -120,19 +121,21 @@ class RequestFeed:
         try:
             if message.topic() == topics.REQUESTS.name:
                 return request.parse(message.value() or b"")
-            return self._answer(message)
+            return answer(self._admission, received(message), message.partition())
         except (Refused, ValueError) as why:
             self.refused += 1
             _log.warning("%s: offset %d: %s", message.topic(), message.offset(), str(why)[:300])
         return None
 
-    def _answer(self, message: Any) -> Answer:
-        """The evidence of a message; raises Refused, ValueError."""
-        plain = received(message)
-        claim = self._admission.claim(topics.EVIDENCE.name, plain, message.partition())
-        found = evidence.parse(plain.value)
-        sender = (found.fabric, found.node_sn)
-        if claim is not None and (claim.fabric, claim.sender) != sender:
-            self._admission.refused[FOREIGN_RECORD] += 1
-            raise Refused(FOREIGN_RECORD, f"evidence of {found.node_sn[:100]!r} from {claim}")
-        return Answer(found, "" if claim is None else claim.client)
+
+def answer(admission: Admission, message: InMessage, partition: int) -> Answer:
+    """The evidence of a message, which must be of the host that signed it.
+
+    All readers of skh.evidence use it. Raises Refused, ValueError.
+    """
+    claim = admission.claim(topics.EVIDENCE.name, message, partition)
+    found = evidence.parse(message.value)
+    if claim is not None and (claim.fabric, claim.sender) != (found.fabric, found.node_sn):
+        admission.refused[FOREIGN_RECORD] += 1
+        raise Refused(FOREIGN_RECORD, f"evidence of {found.node_sn[:100]!r} from {claim}")
+    return Answer(found, "" if claim is None else claim.client)

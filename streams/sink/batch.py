@@ -20,6 +20,7 @@ from streams.sink import job_rows, site_rows
 from streams.sink import rows as sink_rows
 from streams.sink.dead_letters import DeadLetter
 from streams.sink.parameters import DEFAULT, Limits
+from streams.sink.port_counters import port_counters
 from streams.sink.rows import BadMessage, Place
 from streams.sink.throughput import throughput
 
@@ -27,7 +28,7 @@ from streams.sink.throughput import throughput
 TOPICS: Final = (
     topics.PINGS, topics.WINDOWS, topics.ANOMALIES, topics.INCIDENTS, topics.COVERAGE,
     topics.TOPOLOGY, topics.PLACEMENT, topics.JOBS, topics.SKELETONS, topics.HEARTBEATS,
-    topics.THROUGHPUT, topics.DEAD_LETTER,
+    topics.THROUGHPUT, topics.EVIDENCE, topics.DEAD_LETTER,
 )  # fmt: skip
 #: Stream workers read these too, and publish the dead letters.
 _READ_BY_WORKERS: Final = frozenset(
@@ -80,7 +81,7 @@ class Batcher:
 
     def __init__(self, limits: Limits | None = None, *, admission: Admission | None = None) -> None:
         """admission  decides on skh.pings and skh.heartbeats, as in the stream workers, and on
-        skh.throughput, as in the controller; None: all are accepted"""
+        skh.throughput and skh.evidence, as in the controller; None: all are accepted"""
         self.limits = limits or DEFAULT.batch
         self._admission = admission or Admission()
         self.read = ReadCounts()
@@ -97,6 +98,7 @@ class Batcher:
             topics.SKELETONS.name: self._read_skeleton,
             topics.HEARTBEATS.name: self._read_heartbeat,
             topics.THROUGHPUT.name: self._read_throughput,
+            topics.EVIDENCE.name: self._read_evidence,
             topics.DEAD_LETTER.name: self._read_dead_letter,
         }
         self._start()
@@ -254,6 +256,11 @@ class Batcher:
         rows = throughput(self._admission, _incoming(message), message.place)
         self._bytes += max(0, rows.nbytes - len(message.value))  # what dictionaries expanded to
         self._put("throughput", rows)
+
+    def _read_evidence(self, message: Message) -> None:
+        rows = port_counters(self._admission, _incoming(message), message.place.partition)
+        if rows.num_rows:  # else it has probes, routes or a flow table only
+            self._put("port_counters", rows)
 
     def _read_dead_letter(self, message: Message) -> None:
         letter = DeadLetter.from_kafka(message.headers, message.value, message.place)

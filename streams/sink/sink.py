@@ -55,8 +55,8 @@ class Sink:
     kafka     librdkafka settings of the broker: bootstrap.servers and security
     limits    when a batch is due
     retry_s   first and longest pause between attempts to store a batch
-    admission  decides on skh.pings, skh.heartbeats and skh.throughput, as in their other
-               readers; None: every sender is accepted
+    admission  decides on messages of agents (skh.pings, skh.heartbeats, skh.throughput,
+               skh.evidence), as in their other readers; None: every sender is accepted
     ownership  which the admission uses; it learns here where containers run
     """
 

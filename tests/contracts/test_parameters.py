@@ -92,6 +92,7 @@ STRUCTURAL = {
         "controller.inventory.formats.sonic": ("_ROUTER_BITS",),
         "streams.sink.job_rows": ("_LAST_MS", "_MOST"),
         "streams.sink.site_rows": ("_LAST_S", "_MOST_RAIL", "_MOST"),
+        "streams.sink.port_counters": ("_LAST_MS", "_MOST"),
         "streams.sink.throughput": ("_LAST_S",),
     },
     "sizes of blocks, caches and tables, which change the time and memory but no result": {

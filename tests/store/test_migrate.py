@@ -156,7 +156,13 @@ def test_a_view_says_of_a_column_what_its_table_says(store: Store) -> None:
     said = {(row["table"], row["name"]): row["comment"] for row in rows}
     for table, view in (("incidents", "incidents_latest"), ("pings", "pings_unique"),
                         ("anomalies", "anomalies_unique"),
-                        ("path_windows", "path_windows_latest")):  # fmt: skip
+                        ("path_windows", "path_windows_latest"),
+                        ("path_windows_latest", "job_path_windows"),
+                        ("path_minutes", "job_path_minutes"), ("pings_unique", "job_pings"),
+                        ("throughput_minutes", "job_throughput_minutes")):  # fmt: skip
+        own = {"job", "rail", "src_rail", "dst_rail"} if view.startswith("job_") else set()
+        of = {each: {name for where, name in said if where == each} for each in (table, view)}
+        assert of[view] - own == of[table], view
         for (where, name), comment in said.items():
-            if where == view:
+            if where == view and name not in own:
                 assert comment == said[table, name], f"{view}.{name}"

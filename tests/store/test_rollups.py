@@ -54,3 +54,27 @@ def test_percentiles_weigh_windows_by_their_answers(store: Store) -> None:
     )
     (pair,) = store.rows("SELECT rtt_p50_us, rtt_p99_us FROM tor_matrix")
     assert (pair["rtt_p50_us"], pair["rtt_p99_us"]) == pytest.approx((10.0, 10.0), rel=0.01)
+
+
+def test_probes_count_for_a_container_in_the_overlay_only_and_once_within_a_component(
+    store: Store,
+) -> None:
+    rows = [
+        window(NOON, 1, layer="overlay", lost=3, refused=2, dst_asw="t1", rtt_max_us=40.0),
+        window(NOON, 2, dst_asw="t1", rtt_p50_us=30.0, rtt_max_us=50.0),
+    ]
+    store.insert("path_windows", path_windows.table(rows))
+    found = {
+        row["component"]: row for row in store.rows("SELECT * FROM component_health WHERE sent > 0")
+    }
+    tor, box = found["tor:t1"], found["container:c1"]
+    assert (tor["kind"], tor["sent"], tor["lost"], tor["refused"], tor["paths"]) \
+        == ("tor", 60, 3, 2, 2)  # fmt: skip
+    assert (tor["loss"], tor["rtt_p50_us"], tor["rtt_max_us"]) == (0.05, 20.0, 50.0)
+    assert (box["kind"], box["sent"], box["paths"]) == ("container", 30, 1)
+
+
+def test_a_minute_without_probes_has_no_share_of_loss(store: Store) -> None:
+    store.insert("path_windows", path_windows.table([window(NOON, 1, sent=0, rtt_count=0)]))
+    for view in ("component_health", "tor_matrix"):
+        assert {row["loss"] for row in store.rows(f"SELECT loss FROM {view}")} == {None}

@@ -73,6 +73,12 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
     "Which rnics send most?": [("f1", "10.0.0.1", "h1", 24.0), ("f1", "10.0.1.2", "h2", 8.0)],
     "Did an rnic lose probes while it was busy?": [(8.0, 0.05), (24.0, 0.05)],
     "How complete is the throughput of a host?": [("10.0.1.2", 90, 120)],
+    "Which rnics had CRC or symbol errors?": [(NIC, "mlx5_0/1", "symbol_error", 7)],
+    "What did the counters of an incident's ports count?": [
+        ("h1", "mlx5_0/1", "pause", "rx_prio3_pause", 300),
+        ("h1", "mlx5_0/1", "damaged", "symbol_error", 7),
+    ],
+    "Were pauses and congestion marks there where probes were lost?": [(NIC, 300, 0, 0.05)],
     "How many switches, hosts and rnics does a fabric have?": [
         ("agg", 2), ("container", 1), ("host", 3), ("link", 6), ("rnic", 2), ("spine", 1),
         ("tor", 2),

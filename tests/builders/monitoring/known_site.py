@@ -17,7 +17,7 @@ from builders.monitoring.small_site import (
     put_skeleton,
     put_topology,
 )
-from builders.streams.sink_messages import samples
+from builders.streams.sink_messages import counters, samples
 from schemas.documents.tasks.claims import Statement
 from schemas.documents.tasks.job import Job, Size, Submission
 from schemas.documents.topology import Endpoint, Host, Switch
@@ -32,8 +32,8 @@ _DAY_S: Final = 24 * 3600
 
 def known_site(store: Store) -> None:
     """Two topology documents, two agents of which one is silent, two jobs of which one has ended,
-    two inferences, two minutes of two rnics' throughput with a gap, and three actions on the first
-    incident."""
+    two inferences, two minutes of two rnics' throughput with a gap, two readings of a port's
+    counters, and three actions on the first incident."""
     _topology(store)
     _throughput(store)
     put_heartbeats(store, beat("h1", _NOON + 359))
@@ -64,7 +64,7 @@ def _topology(store: Store) -> None:
 
 def _throughput(store: Store) -> None:
     """The rnic of h1 sends 1, then 3 GB/s and receives 2; that of h2 sends a third and is not
-    measured in the first half of the first minute."""
+    measured in the first half of the first minute. The port of h1 gains errors and pauses."""
     rows = [
         {"real_ip": rnic, "node_sn": host, "time": 10**9 * (_NOON + second),
          "tx_bytes": (1 + 2 * (second >= 60)) * 10**9 // share, "rx_bytes": 2 * 10**9}
@@ -73,7 +73,11 @@ def _throughput(store: Store) -> None:
     ]  # fmt: skip
     batcher = Batcher()
     batcher.add(samples(*rows), 0.0)
-    store.insert("throughput", batcher.collect().tables["throughput"])
+    for time, symbol_error, pauses in (("12:00:10", 5, 100), ("12:00:40", 12, 400)):
+        values = {"symbol_error": symbol_error, "rx_prio3_pause": pauses, "out_of_sequence": 7}
+        batcher.add(counters(f"2026-01-31T{time}Z", **values), 0.0)
+    for name, table in batcher.collect().tables.items():
+        store.insert(name, table)
 
 
 def _jobs(store: Store) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+import msgspec
 import pyarrow as pa
 
 from schemas import topics
 from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Anomaly, Incident
+from schemas.documents.requests.evidence import DeviceCounters, Evidence
 from schemas.wire import window_chunks
 from streams.sink.batch import Message
 from streams.sink.rows import Place
@@ -60,6 +62,16 @@ def samples(*rows: Mapping[str, object], offset: int = 0) -> Message:
     }  # fmt: skip
     lines = b"\n".join(json.dumps(sample | row).encode() for row in rows)
     return message("skh.throughput", lines, offset, content_type=topics.NDJSON)
+
+
+def counters(time: str, offset: int = 0, **values: int) -> Message:
+    """A message of skh.evidence: what h1's port mlx5_0/1 of rnic 10.0.0.1 shows at a time."""
+    port = DeviceCounters("mlx5_0/1", time, values, "10.0.0.1")
+    found = Evidence(
+        request_id="r1", kind="counters", node_sn="h1", fabric="f1", incident_id="AAAA", number=1,
+        time="2026-01-31T12:10:00Z", state="complete", counters=[port],
+    )  # fmt: skip
+    return message("skh.evidence", msgspec.json.encode(found), offset, content_type=topics.JSON)
 
 
 def window(kind: str = "window", path_id: int = 5, pod: str = "p1", offset: int = 0) -> Message:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from builders.api_service import served
 from builders.command_line import Command
+from builders.monitoring.known_site import known_site
 from builders.monitoring.known_store import known_store
 
 import skeletonhunter
@@ -134,6 +135,7 @@ def test_what_cannot_be_used_is_one_line() -> None:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     with known_store(tmp_path_factory.mktemp("stored") / "store") as opened:
+        known_site(opened)
         yield opened
 
 
@@ -165,6 +167,23 @@ def test_what_is_stored_comes_as_frames(connection: skeletonhunter.Connection) -
     assert loss["lost"].tolist() == [30]
     with pytest.raises(BadInput, match="function file may not be used here"):
         connection.sql("SELECT * FROM file('/etc/passwd')")
+
+
+def test_windows_and_throughput_of_a_job_need_no_join(
+    connection: skeletonhunter.Connection,
+) -> None:
+    first = "2026-01-31 12:00", "2026-01-31 12:00:05"
+    windows = connection.windows(*first, job="llm-70b")
+    assert windows[["job", "sent"]].to_numpy().tolist() == [["llm-70b", 30]] * 2
+    assert windows["src_rail"].tolist() == [0, 0]
+    assert connection.windows(*first, job="bert").empty
+    assert connection.windows(*first, host="h9", job="llm-70b").empty
+    sent = connection.throughput("2026-01-31", host="h1")
+    assert sent["tx_bytes_per_s"].tolist() == [1e9, 3e9]
+    assert connection.throughput("2026-01-31", "2026-01-31 12:01", host="h1")["seconds"].sum() == 60
+    of_job = connection.throughput("2026-01-31", job="llm-70b")
+    assert of_job["real_ip"].tolist() == ["10.0.0.1", "10.0.1.2"] * 2
+    assert connection.throughput("2026-01-31", job="bert").empty
 
 
 def test_a_wrong_address_is_one_line() -> None:
