@@ -5,12 +5,15 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
 from schemas import topics
+from streams.kafka import admin
 from streams.merge.end_offsets import EndOffsets
+from testbed.services import kafka_server
 
 pytestmark = pytest.mark.anyio
 NAME = topics.PINGS.name
@@ -60,3 +63,29 @@ async def test_leaders_that_are_down_cost_one_time_out_and_not_one_each() -> Non
     assert await ends.query(NAME, range(50)) == {}
     assert time.monotonic() - began < 50, "2 s, on a machine that is not busy"
     ends.close()
+
+
+async def answered(ends: EndOffsets) -> None:
+    """Until the broker, which may not lead yet, says that two partitions are empty."""
+    deadline = time.monotonic() + PATIENCE_S
+    while await ends.query(NAME, {0, 1}) != {0: 0, 1: 0}:
+        assert time.monotonic() < deadline
+
+
+@pytest.mark.kafka
+async def test_a_broker_that_has_been_started_again_is_asked_with_success(tmp_path: Path) -> None:
+    """Its partitions begin a new term, of which a client from before does not learn."""
+    if why := kafka_server.missing():
+        pytest.skip(why)
+    server = kafka_server.KafkaServer(tmp_path)
+    kafka = {"bootstrap.servers": server.bootstrap}
+    ends = EndOffsets(kafka, PATIENCE_S)
+    try:
+        admin.create(kafka)
+        await answered(ends)
+        server.stop()
+        server.start()
+        await answered(ends)
+    finally:
+        ends.close()
+        server.stop()
