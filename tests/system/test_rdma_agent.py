@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-from builders.agents.rdma_guest import AGENT, KEY_FILE, GuestAgents, Published, need_guest
+from builders.agents.rdma_guest import AGENT, ALLOWED, KEY_FILE, GuestAgents, Published, need_guest
 
 from localizer.baselines import hosts
+from probers.net.addresses import at_port
 from probers.rdma.packet import ROCE_PORT
 from schemas.component_ids import component
 from schemas.documents import heartbeat
@@ -47,10 +48,11 @@ class Played(NamedTuple):
     fault_ns: int
 
 
-@pytest.fixture(scope="module")
-def played() -> Iterator[Played]:
+@pytest.fixture(scope="module", params=[False, True], ids=["ipv4", "ipv6"])
+def played(request: pytest.FixtureRequest) -> Iterator[Played]:
     need_guest(fabric=True, agent=True)
-    with Fabric(Plan(hosts=1, nics=HOSTS, hosts_per_tor=1, spines=2)) as fabric:
+    plan = Plan(hosts=1, nics=HOSTS, hosts_per_tor=1, spines=2, ipv6=request.param)
+    with Fabric(plan) as fabric:
         rails = attach(fabric, 0)
         with Guest([rail.nic for rail in rails], launch=launcher(fabric, 0)) as guest:
             configure(guest, rails)
@@ -61,10 +63,10 @@ def played() -> Iterator[Played]:
                 "--max-rate 100",
             )
             agents.wait("probes", lambda: agents.count("RDMA_PING") >= 2 * FIVE_TUPLES)
-            target = f"{agents.addresses[1]}:65300"
+            target = at_port((agents.addresses[1], 65300))
             by_hand = guest.run(
                 f"{AGENT} probe --engine rdma --to {target} --from {agents.addresses[0]} "
-                f"--allow-cidr 10.0.0.0/8 --key-file {KEY_FILE} --count 5 --timeout 1",
+                f"{ALLOWED} --key-file {KEY_FILE} --count 5 --timeout 1",
                 within_s=300,
             ).lines
             agents.wait("clean probes", lambda: agents.count("RDMA_PING") >= 5 * FIVE_TUPLES)

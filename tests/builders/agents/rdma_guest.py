@@ -24,6 +24,7 @@ from testbed.rdma_vm.kernel import kernel
 
 AGENT = "python3 -m probers.agent.main"
 KEY_FILE = "/root/probe.key"
+ALLOWED = "--allow-cidr 10.0.0.0/8 --allow-cidr fd00::/8"
 _LINE = 900  # characters of a file that one command carries
 _LIMIT_S = 300.0
 
@@ -71,7 +72,7 @@ class GuestAgents:
             self._guest.run(
                 f"{AGENT} --engine rdma --ping-list /root/list{number} --key-file {KEY_FILE} "
                 f"--node-sn {host.node_sn} --publish file:/root/out{number} --encoding ndjson "
-                f"--allow-cidr 10.0.0.0/8 {arguments} >/root/log{number} 2>&1 & "
+                f"{ALLOWED} {arguments} >/root/log{number} 2>&1 & "
                 f"echo $! >>/root/agents"
             )
 
