@@ -45,15 +45,13 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 class FirstStage(LoadScopeScheduling):
     """Two workers (scripts/test.sh): each runs the tests of one group, one after another.
 
-    Real packets are one group. Kafka servers and the emulated machine are the other: they may run
-    beside real packets, since both mostly wait.
+    Real packets are one group. Kafka servers and the API server of Kubernetes are the other: they
+    may run beside real packets, since both mostly wait.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
-        rdma = "/test_rdma" in path
-        servers = path.startswith("tests/integration/") or rdma
-        return "servers" if servers else "packets"
+        return "servers" if path.startswith("tests/integration/") else "packets"
 
 
 @pytest.hookimpl(optionalhook=True)
