@@ -85,6 +85,7 @@ STRUCTURAL = {
         "localizer.strategies.netbouncer": ("_FLOOR",),
     },
     "formats of others, and lengths of messages": {
+        "localizer.host_evidence.flow_match": ("_UDP",),
         "localizer.host_evidence.port_signs": ("_ACTIVE", "_RANGES"),
         "controller.blacklist.formats": ("_REASON_LENGTH",),
         "controller.inventory.assembly.selection": ("_SHOWN",),
