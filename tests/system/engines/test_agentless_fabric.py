@@ -109,4 +109,4 @@ def test_an_agent_is_dead_whose_kernel_answers_behind_a_firewall(
     dead = [each for each in found if each["component"] == component("agent", DEAD)]
     assert [each["symptom"] for each in dead] == ["agent_down"], found
     assert "its kernel answers the probes of" in dead[0]["evidence"]["text"]
-    assert not any(each["component"] == component("host", DEAD) for each in found)
+    assert not any(each["component"] == component("host", DEAD) for each in found), found
