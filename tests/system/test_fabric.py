@@ -142,10 +142,8 @@ def test_a_nic_that_is_down_shows_as_timeouts_of_its_five_tuples_only(healed: Si
 
     site.collected.wait(lambda: len(dials()[True]) >= 200, 300.0, "200 probes of the dead NIC")
     dead, alive = dials()[True], dials()[False]
-    # Switches may say that the address is unreachable; a starved agent judges no peer.
+    assert dead.count("timeout") > 0.9 * len(dead)
     assert "success" not in dead
-    assert "refused" not in dead
-    assert dead.count("timeout") > 0.5 * len(dead)
     assert alive.count("success") > 0.995 * len(alive)
     beats = [beat for beat in site.collected.beats() if beat.time > since]
     assert "host-5" in {beat.node_sn for beat in beats}, "heartbeats travel out of band"

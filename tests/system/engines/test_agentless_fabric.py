@@ -109,10 +109,4 @@ def test_an_agent_is_dead_whose_kernel_answers_behind_a_firewall(
     dead = [each for each in found if each["component"] == component("agent", DEAD)]
     assert [each["symptom"] for each in dead] == ["agent_down"], found
     assert "its kernel answers the probes of" in dead[0]["evidence"]["text"]
-
-
-def test_the_host_of_a_dead_agent_is_not_named_as_well(played: Played, tmp_path: Path) -> None:
-    found = diagnosed(played.site, tmp_path, lambda row: bool(row["ping_time"] > played.lossy_ns))
-    named = [each for each in found if each["component"] == component("host", DEAD)]
-    if named:  # in two whole runs of the first stage, in none of five of this file; not explained
-        pytest.xfail(f"{named[0]['symptom']}: {named[0]['evidence']['text']}")
+    assert not any(each["component"] == component("host", DEAD) for each in found), found
