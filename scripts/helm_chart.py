@@ -105,6 +105,8 @@ class Chart:
         option, _, text = argument.partition("=")
         if option == "--allow-cidr":
             return f"{option}={self._value('agent.allowCidr', text, '{{ %s }}')}"
+        if option == "--health-from":
+            return f"{option}={self._value('agent.healthFrom', text, '{{ %s }}')}"
         if option == "--publish":
             way, _, bootstrap = text.partition(":")
             return f"{option}={way}:{self._value('kafka.bootstrap', bootstrap, '{{ %s }}')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from probers.agent.agent import Agent
 from probers.agent.list_source import ListSource
 from probers.command_line.options import Options
 from probers.containers.server import ContainerServer
+from probers.health.access import HealthAccess
 from probers.health.pages import Pages
 from probers.health.server import HealthServer
 from probers.publishing.frames import MAX_FRAME_BYTES
@@ -43,7 +45,11 @@ class Threads:
         self._health: HealthServer | None = None
         if options.health_listen is not None:
             pages = Pages(agent.status, lists.poller, self._relays, self._throughput, containers)
-            self._health = HealthServer(*options.health_listen, pages).start()
+            host, port = options.health_listen
+            access = HealthAccess.of(
+                host, options.health_from, (socket.gethostname(), options.node_sn)
+            )
+            self._health = HealthServer(host, port, pages, access=access).start()
         self._closed = False
 
     def start(self) -> None:

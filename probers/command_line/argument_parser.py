@@ -150,8 +150,12 @@ def parser() -> argparse.ArgumentParser:
         help="librdkafka setting, repeatable, no secrets; further ones in environment variable "
         f"{kafka_client.OPTIONS_VARIABLE}, the password's file in "
         f"{kafka_client.PASSWORD_VARIABLE}")  # fmt: skip
-    add("--health-listen", type=_loopback_address, metavar="IP:PORT",
-        help="serve /metrics, /healthz and /readyz; loopback only (default: none)")  # fmt: skip
+    add("--health-listen", type=_own_address, metavar="IP:PORT",
+        help="serve /metrics, /healthz and /readyz; on an address other than loopback only with "
+        "--health-from (default: none)")  # fmt: skip
+    add("--health-from", type=network, action="append", metavar="CIDR",
+        help="addresses that may ask --health-listen beside this host itself, repeatable, such as "
+        "those of Prometheus (default: none)")  # fmt: skip
     return made
 
 
@@ -230,15 +234,19 @@ def _count(text: str) -> int:
     return number
 
 
-def _loopback_address(text: str) -> tuple[str, int]:
+def _own_address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     try:
-        if ip_address(host).is_loopback and 0 <= int(port) <= 65535:
+        address = ip_address(host)
+        one = not (address.is_unspecified or address.is_multicast)
+        if one and 0 <= int(port) <= 65535:
             return host, int(port)
     except ValueError:
         pass
-    raise argparse.ArgumentTypeError(f"{text} is not a loopback address; give 127.0.0.1:PORT")
+    raise argparse.ArgumentTypeError(
+        f"{text} is not a loopback address, nor another one with a port; give 127.0.0.1:PORT"
+    )
 
 
 def network(text: str) -> Network:

@@ -8,6 +8,7 @@ import shlex
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 
 from probers.agentless.probing import KINDS as AGENTLESS_KINDS
 from probers.agentless.probing import AgentlessOptions
@@ -66,6 +67,7 @@ class Options:
     compression: str
     relay_listen: tuple[tuple[str, ClientIdentity | None], ...]
     health_listen: tuple[str, int] | None
+    health_from: tuple[Network, ...]
     rdma: RdmaOptions | None
     agentless: AgentlessOptions | None
     throughput: Kind | None
@@ -117,7 +119,8 @@ def parse(argv: list[str] | None) -> Options:
         encoding=args.encoding,
         compression=args.compression,
         relay_listen=tuple(args.relay_listen or ()),
-        health_listen=args.health_listen,
+        health_listen=_health_listen(args),
+        health_from=tuple(args.health_from or ()),
         rdma=_rdma(args),
         agentless=_agentless(args),
         throughput=_throughput(args),
@@ -125,6 +128,17 @@ def parse(argv: list[str] | None) -> Options:
         sender_key=sender_key,
         kafka=_kafka(args.kafka_option),
     )
+
+
+def _health_listen(args: argparse.Namespace) -> tuple[str, int] | None:
+    """The server's address. Others can reach one that is not loopback, so who may ask is said."""
+    place: tuple[str, int] | None = args.health_listen
+    if place is not None and not ip_address(place[0]).is_loopback and not args.health_from:
+        raise UsageError(
+            f"--health-listen: {place[0]} is not a loopback address; say with --health-from who "
+            "may ask, or give 127.0.0.1:PORT"
+        )
+    return place
 
 
 def _controllers(given: Sequence[str] | None) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from http import HTTPStatus
 from time import monotonic
 from typing import Final, NamedTuple
 
+from probers.health.access import HealthAccess
 from probers.process.log import log_event
 from probers.process.thread_failures import describe_error
 
@@ -53,11 +54,19 @@ class HealthServer:
     """
 
     def __init__(
-        self, host: str, port: int, handler: PageHandler, *, deadline_s: float = DEADLINE_S
+        self,
+        host: str,
+        port: int,
+        handler: PageHandler,
+        *,
+        access: HealthAccess | None = None,
+        deadline_s: float = DEADLINE_S,
     ) -> None:
+        """``access``: who may ask; without it this host alone."""
         self._host, self._port, self._handler = host, port, handler
+        self._access = access or HealthAccess(host)
         self._deadline_s = deadline_s
-        #: served, refused (too many, too slow, no request), failed (a defect of the server)
+        #: served, refused (not allowed, too many, too slow, no request), failed (a defect here)
         self.counts: Counter[str] = Counter()
         self._clients: dict[socket.socket, _Client] = {}
         self._selector = selectors.DefaultSelector()
@@ -158,13 +167,17 @@ class HealthServer:
         if server is None:
             return
         try:
-            connection, _ = server.accept()
+            connection, peer = server.accept()
         except (BlockingIOError, ConnectionAbortedError):
             return
         except OSError:  # no file descriptors: listen again later
             self.counts["refused"] += 1
             self._unbind()
             self._bind_again_s = now + _RETRY_S
+            return
+        if not self._access.admits(peer[0]):  # before it can take the place of another client
+            self.counts["refused"] += 1
+            connection.close()
             return
         if len(self._clients) >= MAX_CONNECTIONS:
             self._drop(next(iter(self._clients)), "refused")  # the oldest one, which is slow
@@ -201,6 +214,8 @@ class HealthServer:
             return Page(400, "text/plain", b"not HTTP/1\n")
         if method != "GET":
             return Page(405, "text/plain", b"GET only\n")
+        if not self._access.accepts_host(head):
+            return Page(400, "text/plain", b"Host: not a name or address of this host\n")
         return self._handler(path.partition("?")[0], self.counts)
 
     def _drop(self, connection: socket.socket, counted: str = "") -> None:

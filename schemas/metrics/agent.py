@@ -151,6 +151,6 @@ AGENT_LOG_LOST: Final = Metric(
 )  # fmt: skip
 AGENT_HEALTH_REQUESTS: Final = Metric(
     "skh_agent_health_requests_total", "counter",
-    "Connections to --health-listen, by outcome: served, refused (too many, too slow or not a"
-    " request), failed", ("outcome",),
+    "Connections to --health-listen, by outcome: served, refused (too many, too slow, not"
+    " allowed or not a request), failed", ("outcome",),
 )  # fmt: skip

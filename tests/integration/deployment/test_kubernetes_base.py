@@ -6,6 +6,7 @@ same services run as processes in ``test_compose``.
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -116,6 +117,25 @@ def test_what_runs_twice_has_a_disruption_budget_and_what_is_led_is_recreated() 
     assert budgets == twice - set(LED)
     for name in LED:
         assert workloads[name]["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_agents_pages_are_on_the_hosts_address_for_the_kubelet_and_named_networks_only() -> None:
+    """Policies do not apply to the host's network, so the agent has to be told who may ask."""
+    (agent,) = of_kind("DaemonSet")
+    pod = agent["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert pod["hostNetwork"]
+    options = dict(each.removeprefix("--").split("=", 1) for each in container["args"])
+    (port,) = container["ports"]
+    assert options["health-listen"] == f"$(HOST_IP):{port['containerPort']}"
+    assert ip_network(options["health-from"]).is_private
+    (address,) = (each for each in container["env"] if each["name"] == "HOST_IP")
+    assert address["valueFrom"] == {"fieldRef": {"fieldPath": "status.hostIP"}}
+    names = [each["name"] for each in container["env"]]
+    assert len(names) == len(set(names))
+    for probe in ("livenessProbe", "readinessProbe"):
+        assert container[probe]["httpGet"].keys() == {"path", "port"}, "of the host's address"
+        assert container[probe]["httpGet"]["port"] == port["name"]
 
 
 def test_every_namespace_denies_by_default() -> None:

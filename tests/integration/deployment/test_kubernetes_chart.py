@@ -32,7 +32,8 @@ ELSEWHERE: dict[str, Any] = {
     "controller": {"replicas": 3, "pods": "train", "resources": {"requests": {"cpu": "7"}}},
     "worker": {"replicas": 4}, "sink": {"replicas": 5}, "notify": {"replicas": 6},
     "api": {"replicas": 7, "names": ["skh.example.com"]},
-    "agent": {"allowCidr": "192.0.2.0/24", "nodeSelector": {"gpu": "yes"}},
+    "agent": {"allowCidr": "192.0.2.0/24", "healthFrom": "198.51.100.0/24",
+              "nodeSelector": {"gpu": "yes"}},
 }  # fmt: skip
 
 

@@ -4,10 +4,12 @@ takes them; objects of operators against the operators' own definitions."""
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
+from builders.monitoring.prometheus_tools import tool
 from kubernetes import dynamic
 
 from schemas import topics
@@ -134,7 +136,7 @@ def test_the_rules_and_dashboards_are_those_of_prometheus_and_grafana() -> None:
 
 def test_every_part_is_scraped_with_the_labels_that_alerts_use() -> None:
     objects = overlay("prod-operators")
-    (monitor,) = of_kind(objects, "PodMonitor").values()
+    monitor = of_kind(objects, "PodMonitor")["skeletonhunter"]
     wanted = monitor["spec"]["selector"]["matchLabels"].items()
     (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
     for workload in of_kind(objects, "Deployment", "StatefulSet").values():
@@ -151,6 +153,59 @@ def test_every_part_is_scraped_with_the_labels_that_alerts_use() -> None:
     parts = set(of_kind(objects, "Deployment", "StatefulSet"))
     (renamed,) = (r for r in endpoint["relabelings"] if "regex" in r)
     assert {renamed["replacement"] if p == renamed["regex"] else p for p in parts} == named
+
+
+def test_agents_are_scraped_with_the_labels_that_their_alerts_use(tmp_path: Path) -> None:
+    """Relabelled as Prometheus would do it, two nodes that do not answer make the alert fire."""
+    objects = overlay("prod-operators")
+    monitor = of_kind(objects, "PodMonitor")["agents"]
+    (agent,) = of_kind(objects, "DaemonSet").values()
+    assert monitor["metadata"]["namespace"] == agent["metadata"]["namespace"]
+    labels = agent["spec"]["template"]["metadata"]["labels"]
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    (container,) = containers(agent)
+    assert [endpoint["port"]] == [port["name"] for port in container["ports"]]
+    job = yaml.safe_load((ROOT / "prometheus" / "prometheus.yml").read_text())["scrape_configs"][1]
+    assert endpoint["interval"] == job["scrape_interval"]
+    down = [scraped(endpoint["relabelings"], {"__meta_kubernetes_pod_node_name": name,
+                    "instance": "10.0.0.1:8772"}) for name in ("host-17", "host-18")]  # fmt: skip
+    assert down[0] == {"job": job["job_name"], "instance": "host-17"}
+    age = promql("skh_agent_list_age_seconds", down[0])
+    series = [{"series": promql("up", each), "values": "0x20"} for each in down]
+    series.append({"series": age, "values": "300x20"})
+    test = {"rule_files": [str(ROOT / "prometheus" / "alerts.yml")], "evaluation_interval": "15s",
+            "tests": [{"interval": "15s", "input_series": series, "alert_rule_test": [
+                fires("SkhAgentsDown", {}, "2 agents' pages do not answer"),
+                fires("SkhAgentListLost", down[0],
+                      "The agent host-17 has read no ping list for 5m 0s"),
+            ]}]}  # fmt: skip
+    (tmp_path / "tests.yml").write_text(yaml.safe_dump(test))
+    done = subprocess.run([tool("promtool"), "test", "rules", str(tmp_path / "tests.yml")],
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def fires(name: str, labels: dict[str, str], summary: str) -> Object:
+    """An alert that promtool must find firing after three minutes, word for word."""
+    notes = {"summary": summary, "runbook": f"docs/alerts.md#{name.lower()}"}
+    alert = {"exp_labels": {"severity": "ticket", **labels}, "exp_annotations": notes}
+    return {"alertname": name, "eval_time": "3m", "exp_alerts": [alert]}
+
+
+def scraped(relabelings: list[Object], labels: dict[str, str]) -> dict[str, str]:
+    """Labels after relabellings of the kinds that the monitors use: fixed, and copied."""
+    found = dict(labels)
+    for each in relabelings:
+        assert each.keys() <= {"targetLabel", "replacement", "sourceLabels"}
+        (source,) = each.get("sourceLabels", [""])
+        found[each["targetLabel"]] = found[source] if source else each["replacement"]
+    return {name: value for name, value in found.items() if not name.startswith("__")}
+
+
+def promql(name: str, labels: dict[str, str]) -> str:
+    pairs = (f'{key}="{value}"' for key, value in sorted(labels.items()))
+    return f"{name}{{{','.join(pairs)}}}"
 
 
 def test_every_folder_that_is_a_kustomization_is_built_by_a_test() -> None:

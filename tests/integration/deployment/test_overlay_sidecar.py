@@ -154,7 +154,10 @@ def test_the_host_listens_where_the_sidecar_connects(
                 "DaemonSet")["agent"]
     )  # fmt: skip
     assert agent["hostPID"] is True
-    host = parser().parse_args(agent["containers"][0]["args"])
+    # Kubernetes puts in the node's address, which the agent does not take in any other form.
+    expanded = [a.replace("$(HOST_IP)", "10.0.0.7") for a in agent["containers"][0]["args"]]
+    host = parser().parse_args(expanded)
+    assert host.health_listen == ("10.0.0.7", 8772)
     (sidecar,) = pod_of(of_kind(example, "Job")["pretrain"])["initContainers"]
     monkeypatch.setenv("SKH_PROBE_KEY", "k" * 64)
     inside = parse(sidecar["args"])

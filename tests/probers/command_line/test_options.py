@@ -72,12 +72,25 @@ def test_the_help_text_shows_an_example(module: str) -> None:
     assert not done.stderr
 
 
-def test_the_health_server_listens_on_loopback_only(site: Site) -> None:
+def test_the_health_server_listens_on_loopback_only_unless_it_is_said_who_may_ask(
+    site: Site,
+) -> None:
     for place in ("0.0.0.0:9000", "10.0.0.1:9000", "localhost", ":9000", "127.0.0.1:70000"):
         process = site.start("--health-listen", place)
         _, errors = process.communicate(timeout=600)
         assert process.returncode == 2
         assert b"is not a loopback address" in errors
+
+
+def test_the_health_server_listens_elsewhere_if_it_is_said_who_may_ask() -> None:
+    more = ["--publish", "file:-", "--node-sn", "h", "--ping-list", "l.json", "--health-from",
+            "10.9.0.0/16", "--health-from", "fd00::/8", "--health-listen"]  # fmt: skip
+    found = options.parse([*more, "10.0.0.1:9000"])
+    assert found.health_listen == ("10.0.0.1", 9000)
+    assert [str(each) for each in found.health_from] == ["10.9.0.0/16", "fd00::/8"]
+    for place in ("0.0.0.0:9000", "[::]:9000"):
+        with pytest.raises(SystemExit):
+            options.parse([*more, place])
 
 
 def test_several_controllers_are_given_by_several_options_or_with_commas(tmp_path: Path) -> None:
