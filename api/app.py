@@ -93,7 +93,7 @@ def create_app(
     app.include_router(stream.router(feed))
     app.state.end_streams = feed.close
     app.state.monitoring = monitoring = Monitoring([*counters, feed.samples], ready, database)
-    app.include_router(health.router(monitoring))
+    app.include_router(health.router(monitoring, tokens))
     app.include_router(pages.router())
     app.add_exception_handler(DatabaseError, unavailable)
     app.add_exception_handler(RequestValidationError, invalid_request)

@@ -22,6 +22,8 @@ from schemas.metrics import api as metrics
 #: A readiness check: None, or why this process is not ready, without any address in the text.
 #: Called on an event loop: it must not block.
 Ready = Callable[[], str | None]
+#: Families with a series for each active incident.
+_NAMING: Final = (metrics.API_INCIDENT, metrics.API_DETECTED)
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -54,11 +56,15 @@ class Monitoring:
             return answer(Health("ready"))
         return answer(Health("not ready", reason), 503)
 
-    async def exposition(self) -> Response:
-        """Metrics in Prometheus' text format; without the database, only those of this process."""
+    async def exposition(self, *, incidents_named: bool = True) -> Response:
+        """Metrics in Prometheus' text format; without the database, only those of this process.
+
+        incidents_named  with the series that name components and incidents
+        """
         sources = [*self._counters]
         if self._database is not None:
-            gauges = await self._database_gauges(self._database)
+            found = await self._database_gauges(self._database)
+            gauges = [each for each in found if incidents_named or each.metric not in _NAMING]
             sources.append(lambda: gauges)
         return Response(render(sources), media_type=_TEXT, headers=HEADERS)
 

@@ -1,4 +1,5 @@
-"""The role of people who read with clients of their own: SELECT only, bounded, with a quota.
+"""The roles of people who read with clients of their own: SELECT only, bounded, with a quota; of
+all rows, or of one tenant's (row policies).
 
 Roles belong to the server, not to a database, so they are no migration: ``skeletonhunter migrate
 reader`` makes them, as often as it is called. A server keeps them where its users have access
@@ -7,9 +8,11 @@ management; the embedded engine (chDB) keeps none, there ``/api/v1/sql`` bounds 
 
 from __future__ import annotations
 
+import re
 from typing import Final, Protocol
 
 ROLE: Final = "skh_reader"
+_TENANT: Final = re.compile(r"[\w.-]{1,100}", re.ASCII)
 
 
 class RolesUnsupported(Exception):
@@ -39,11 +42,64 @@ def statements(database: str) -> list[str]:
     ]
 
 
-def make(store: Database, database: str) -> list[str]:
-    """Make the role; returns the statements that were run. Raises RolesUnsupported, StoreError."""
+#: Table -> its rows of one tenant. Documents of incidents that hit others too name those, so such
+#: incidents are left to the API, which takes the names out.
+OF_TENANT: Final = {
+    "incidents": "tenants = [{tenant}]",
+    "incident_actions": "tenants = [{tenant}]",
+    "path_windows": "src_tenant_id = {tenant}",
+    "path_half_minutes": "src_tenant_id = {tenant}",
+    "pings": "src_tenant_id = {tenant} AND dst_tenant_id = {tenant}",
+    "placement": "tenant = {tenant}",
+    "jobs": "tenant = {tenant}",
+}
+#: Views that read those tables only, with the rights of who asks.
+VIEWS_OF_TENANT: Final = (
+    "incidents_latest", "incident_handling", "path_windows_latest", "path_minutes", "pings_unique",
+)  # fmt: skip
+
+
+def conditions(tenant: str) -> dict[str, str]:
+    """Table -> condition on its rows, in SQL."""
+    escaped = tenant.replace("\\", "\\\\").replace("'", "\\'")
+    return {
+        table: condition.replace("{tenant}", f"'{escaped}'")
+        for table, condition in OF_TENANT.items()
+    }
+
+
+def tenant_statements(database: str, tenant: str) -> list[str]:
+    """What makes the role ``skh_reader_TENANT``: no table without a row policy may be read. Each
+    may be run again; raises ValueError for a name that no role can have."""
+    if not _TENANT.fullmatch(tenant):
+        raise ValueError(
+            f"tenant {tenant!r} has a character that no role should have; letters, digits and ._- "
+            "are possible"
+        )
+    role = f"`{ROLE}_{tenant}`"
+    profile, _, _, quota = statements(database)
+    return [
+        profile,
+        f"CREATE ROLE IF NOT EXISTS {role} SETTINGS PROFILE '{ROLE}'",
+        *(f"CREATE ROW POLICY OR REPLACE {role} ON {database}.{table} FOR SELECT"
+          f" USING {condition} AS RESTRICTIVE TO {role}"
+          for table, condition in conditions(tenant).items()),
+        *(f"CREATE ROW POLICY IF NOT EXISTS {ROLE}_all ON {database}.{table} FOR SELECT"
+          " USING 1 AS PERMISSIVE TO ALL" for table in OF_TENANT),
+        *(f"GRANT SELECT ON {database}.{name} TO {role}"
+          for name in (*OF_TENANT, *VIEWS_OF_TENANT)),
+        quota.replace(f"IF NOT EXISTS {ROLE} ", f"IF NOT EXISTS {role} ").replace(
+            f"TO {ROLE}", f"TO {role}"
+        ),
+    ]  # fmt: skip
+
+
+def make(store: Database, database: str, tenant: str = "") -> list[str]:
+    """Make the role, or that of one tenant; returns the statements that were run. Raises
+    RolesUnsupported, StoreError, ValueError."""
     from store.client import StoreRefused
 
-    done = statements(database)
+    done = tenant_statements(database, tenant) if tenant else statements(database)
     for each in done:
         try:
             store.execute(each)

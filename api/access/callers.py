@@ -34,7 +34,8 @@ CALLER: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
 #: caller sees nothing.
 _OF_TENANTS: Final = {
     "incidents": "hasAny(tenants, {names})",
-    "incident_actions": "hasAny(tenants, {names})",
+    # Notes name whatever their authors know: what others did on a shared incident is not seen.
+    "incident_actions": "notEmpty(tenants) AND hasAll({names}, tenants)",
     "path_windows": "has({names}, src_tenant_id)",
     "pings": "has({names}, src_tenant_id) AND has({names}, dst_tenant_id)",
     "placement": "has({names}, tenant)",
@@ -47,12 +48,17 @@ def table_filters(caller: Caller, tables: list[str]) -> str:
 
     tables  all of the database, so that one which is added later is closed until it is listed here
     """
-    names = f"[{', '.join(_quoted(name) for name in caller.tenants)}]"
+    names = tenant_array(caller)
     filters = (
         f"{_quoted(table)}: {_quoted(_OF_TENANTS.get(table, '0').replace('{names}', names))}"
         for table in tables
     )
     return f"{{{', '.join(filters)}}}"
+
+
+def tenant_array(caller: Caller) -> str:
+    """The caller's tenants as an array in SQL."""
+    return f"[{', '.join(_quoted(name) for name in caller.tenants)}]"
 
 
 def _quoted(text: str) -> str:

@@ -49,7 +49,7 @@ def router(database: Database) -> APIRouter:
             by = _actor(wanted)
         except ValueError as why:
             return answer(Problem(str(why)), 403)
-        key, now_us = idempotency_key or uuid.uuid4().hex, time.time_ns() // 1000
+        key, now_us = _key(idempotency_key), time.time_ns() // 1000
         try:
             stored = await database.run(
                 lambda store: queries.add(store, incident_id, key, by, wanted, now_us)
@@ -117,6 +117,14 @@ def _actor(wanted: NewAction) -> str:
     if caller is not None and caller.may("admin"):
         return wanted.by
     raise ValueError(f"this token acts as {name!r}; only the role admin acts in another's name")
+
+
+def _key(given: str | None) -> str:
+    """The key of an action. Of a caller of some tenants it has their names before it: the caller
+    does not see all actions, and must not put its own in the place of one with an equal key."""
+    caller = CALLER.get()
+    tenants = () if caller is None else caller.tenants
+    return f"{','.join(tenants)}{'/' * bool(tenants)}{given or uuid.uuid4().hex}"
 
 
 def _unknown(incident_id: str) -> Response:

@@ -17,7 +17,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
-from api.access.callers import CALLER, Caller, table_filters
+from api.access.callers import CALLER, Caller, table_filters, tenant_array
+from api.access.shared_incidents import OWN, Sight, masked
 
 T = TypeVar("T")
 _log: Final = logging.getLogger(__name__)
@@ -168,14 +169,13 @@ class _TypedErrors:
         self._store = store
         self._limits = {} if limits is None else {"settings": limits}
 
-    def seen_by(self, caller: Caller | None) -> _TypedErrors:
+    def seen_by(self, caller: Caller | None) -> Store:
         """The same, where the caller has a part of the tenants with rows of theirs only."""
         if caller is None or not caller.tenants:
             return self
         tables = [str(row["name"]) for row in self.rows(_TABLES)]
-        return _TypedErrors(
-            self._store, {"additional_table_filters": table_filters(caller, tables)}
-        )
+        limits = {"additional_table_filters": table_filters(caller, tables)}
+        return _OfTenants(_TypedErrors(self._store, limits), caller)
 
     def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         with _typed_errors():
@@ -184,6 +184,28 @@ class _TypedErrors:
     def execute(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
         with _typed_errors():
             self._store.execute(sql, parameters)
+
+
+class _OfTenants:
+    """A store whose rows are those of the caller's tenants already; of incidents that hit others
+    too, what names those is left out."""
+
+    def __init__(self, store: Store, caller: Caller) -> None:
+        self._store, self._names = store, tenant_array(caller)
+        (own,) = store.rows(OWN)
+        self._sight = Sight.of(caller.tenants, own)
+
+    def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        statement = masked(sql, self._names)
+        rows = self._store.rows(statement, parameters)
+        if statement != sql:
+            for row in rows:
+                if "document" in row:
+                    row["document"] = self._sight.redacted(row["document"])
+        return rows
+
+    def execute(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
+        self._store.execute(sql, parameters)
 
 
 @contextmanager

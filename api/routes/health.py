@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from collections.abc import Callable
 
+from fastapi import APIRouter, Request, Response
+
+from api.access.guard import token_of
+from api.access.tokens import Tokens
 from api.documents import Health, described
 from api.monitoring import Monitoring
 
 
-def router(monitoring: Monitoring) -> APIRouter:
-    """The routes for monitoring; none of them uses a thread that data routes use."""
+def router(monitoring: Monitoring, tokens: Callable[[], Tokens] | None) -> APIRouter:
+    """The routes for monitoring; none of them uses a thread that data routes use.
+
+    With ``tokens``, metrics name incidents to those only who see all tenants.
+    """
     routes = APIRouter(tags=["health"])
 
     @routes.get(
@@ -36,7 +43,11 @@ def router(monitoring: Monitoring) -> APIRouter:
         responses={200: {"description": "Prometheus text", "content": {"text/plain": {}}}},
         summary="Counters and gauges of this process",
     )
-    async def prometheus() -> Response:
-        return await monitoring.exposition()
+    async def prometheus(request: Request) -> Response:
+        named = tokens is None
+        if tokens is not None and (token := token_of(request.headers)) is not None:
+            caller = tokens().caller(token)
+            named = caller is not None and not caller.tenants
+        return await monitoring.exposition(incidents_named=named)
 
     return routes

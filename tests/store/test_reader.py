@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
+from builders.monitoring.canaries import CANARY, plant
 
-from store import reader
+from store import migrate, reader
 from store.client import Store, open_store
+
+QUOTE = "'"
 
 
 @pytest.fixture
@@ -43,3 +47,60 @@ def test_a_server_runs_every_statement() -> None:
 
     server = Server()
     assert reader.make(server, "skh") == server.ran == reader.statements("skh")
+
+
+def test_the_role_of_a_tenant_is_clickhouses_and_reads_nothing_without_a_policy(
+    store: Store,
+) -> None:
+    done = reader.tenant_statements("skh", "blue.1-x")
+    for statement in done:
+        (row,) = store.rows("SELECT formatQuerySingleLine({q:String}) AS text", {"q": statement})
+        assert "skh_reader" in row["text"]
+    granted = {each.split()[3] for each in done if each.startswith("GRANT")}
+    restricted = {
+        each.split()[7] for each in done if "AS RESTRICTIVE TO `skh_reader_blue.1-x`" in each
+    }
+    assert granted - restricted == {f"skh.{view}" for view in reader.VIEWS_OF_TENANT}
+    assert not any("*" in each for each in granted)
+    for name in ("a b", "a`b", "a'b", "", "é"):
+        with pytest.raises(ValueError, match="has a character"):
+            reader.tenant_statements("skh", name)
+
+
+def test_what_the_role_of_a_tenant_reads_names_no_other_tenant(store: Store) -> None:
+    """The engine here keeps no row policies; the same conditions as filters of tables, which hold
+    in views as well."""
+    migrate.migrate(store)
+    plant(store)
+    filters = ", ".join(
+        f"'{table}': '{condition.replace(QUOTE, 2 * QUOTE)}'"
+        for table, condition in reader.conditions("blue").items()
+    )
+    found = {}
+    for name in (*reader.OF_TENANT, *reader.VIEWS_OF_TENANT):
+        if name in reader.OF_TENANT:
+            assert CANARY in str(store.rows(f"SELECT * FROM {name}")), name
+        settings = {"additional_table_filters": f"{{{filters}}}"}
+        found[name] = store.rows(f"SELECT * FROM {name}", settings=settings)
+        assert CANARY not in str(found[name]), name
+    for name in (
+        "incidents",
+        "incidents_latest",
+        "path_windows",
+        "path_minutes",
+        "placement",
+        "jobs",
+    ):
+        assert found[name], name
+
+
+def test_a_view_of_a_tenants_role_reads_no_table_without_a_condition(store: Store) -> None:
+    migrate.migrate(store)
+    for view in reader.VIEWS_OF_TENANT:
+        (row,) = store.rows(
+            "SELECT as_select AS text FROM system.tables WHERE database = currentDatabase()"
+            " AND name = {view:String}", {"view": view},
+        )  # fmt: skip
+        tables = set(re.findall(r"(?:FROM|JOIN) default\.(\w+)", row["text"]))
+        assert tables, view
+        assert tables <= {*reader.OF_TENANT, *reader.VIEWS_OF_TENANT}, view

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -60,7 +60,11 @@ def register(app: typer.Typer) -> None:
         return 0
 
     @migrations.command(epilog=f"{_EXAMPLE} migrate reader")
-    def reader() -> int:
+    def reader(
+        tenant: Annotated[
+            str, typer.Option(metavar="NAME", help="the role skh_reader_NAME: its rows only")
+        ] = "",
+    ) -> int:
         """Make the role skh_reader for people: it can only read, within limits and a quota.
 
         Grant it to a user of your own: CREATE USER ana IDENTIFIED ... DEFAULT ROLE skh_reader.
@@ -70,7 +74,9 @@ def register(app: typer.Typer) -> None:
         with _Database() as store:
             (row,) = store.rows("SELECT currentDatabase() AS name")
             try:
-                done = roles.make(store, str(row["name"]))
+                done = roles.make(store, str(row["name"]), tenant)
+            except ValueError as why:
+                raise BadInput(str(why)) from why
             except roles.RolesUnsupported as why:
                 raise BadInput(str(why)) from why
         for each in done:
