@@ -33,7 +33,7 @@ COMMANDS: Final = (
     "inventory.maintenance", "jobs.jobs", "simulate", "fabric.lifecycle", "check", "bench",
     "store.sql", "store.load", "setup.keys", "setup.settings", "setup.config",
     "setup.compose_secrets",
-    "params",
+    "params", "capacity",
 )  # fmt: skip
 
 
