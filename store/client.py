@@ -32,7 +32,12 @@ _TRANSIENT: Final = frozenset({
 })  # fmt: skip
 #: Equal keys are merged in the background and by FINAL: at insert it would cost four fifths of the
 #: speed (0.2 instead of 0.85 M pings/s) and find only duplicates within one block.
-_INSERT: Final = {"optimize_on_insert": 0}
+_INSERT: Final = {
+    "optimize_on_insert": 0,
+    # Into a Distributed table: an insert has ended when the shards have the rows, not when they are
+    # queued on the disk of one server; offsets are committed then.
+    "distributed_foreground_insert": 1,
+}
 #: Longest wait for the server's next byte [s]: of the sink and migrations, and of the api.
 WRITE_S: Final = 60
 READ_S: Final = 10
