@@ -36,6 +36,7 @@ _OF_TENANTS: Final = {
     "incidents": "hasAny(tenants, {names})",
     "incident_actions": "hasAny(tenants, {names})",
     "path_windows": "has({names}, src_tenant_id)",
+    "path_half_minutes": "has({names}, src_tenant_id)",
     "pings": "has({names}, src_tenant_id) AND has({names}, dst_tenant_id)",
     "placement": "has({names}, tenant)",
     "jobs": "has({names}, tenant)",
