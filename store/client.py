@@ -18,6 +18,8 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 import clickhouse_connect
 from clickhouse_connect.driver import exceptions as driver
 
+from store.arrow_texts import without_nulls
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -109,9 +111,9 @@ class Store:
 
     def insert(self, table: str, rows: pa.Table) -> None:
         """Append rows; absent columns and nulls get the table's defaults."""
-        unified = rows.unify_dictionaries()  # an Arrow file has one dictionary per column
+        readable = without_nulls(rows)
         with self._translated_errors():
-            self._client.insert_arrow(table, unified, settings=_INSERT)
+            self._client.insert_arrow(table, readable, settings=_INSERT)
 
     def ping(self) -> None:
         """Raises StoreUnavailable when the database does not answer."""
