@@ -2,7 +2,7 @@
 
 ``--write`` writes them; without it, exits with 1 when a file differs. A panel has SQL with the
 macros of Grafana's ClickHouse source, or PromQL; ``$fabric`` is a variable of every dashboard
-(``%``: all fabrics).
+(``%``: all fabrics), ``$job`` of the one that asks for a job.
 """
 
 from __future__ import annotations
@@ -18,6 +18,16 @@ FOLDER: Final = Path(__file__).parents[1] / "grafana" / "dashboards"
 SQL: Final = {"type": "grafana-clickhouse-datasource", "uid": "skeletonhunter-clickhouse"}
 PROMQL: Final = {"type": "prometheus", "uid": "skeletonhunter-prometheus"}
 WIDTH: Final = 24
+FABRICS: Final = {
+    "name": "fabric", "type": "query", "datasource": SQL,
+    "query": "SELECT DISTINCT fabric FROM incidents_latest ORDER BY fabric",
+    "includeAll": True, "allValue": "%", "refresh": 2,
+    "current": {"text": "All", "value": "$__all"},
+}  # fmt: skip
+JOB: Final = {
+    "name": "job", "type": "query", "datasource": SQL, "refresh": 2,
+    "query": "SELECT DISTINCT job FROM job_places WHERE fabric LIKE '$fabric' ORDER BY job",
+}  # fmt: skip
 Shape = Literal["table", "timeseries", "stat"]
 
 
@@ -155,6 +165,106 @@ FABRIC: Final = [
         about="Components that no judged probe crosses: their faults are not seen.",
     ),
 ]
+_RAIL: Final = "ifNull(toString(src_rail), 'unknown') AS rail"
+_TRAFFIC: Final = "FROM throughput_minutes WHERE $__timeFilter(minute) AND fabric LIKE '$fabric' "
+FABRIC += [
+    Panel(
+        "Loss by rail",
+        "timeseries",
+        unit="percentunit",
+        sql="SELECT $__timeInterval(minute) AS time, "  # noqa: S608  # fixed
+        "ifNull(toString(r.rail), 'unknown') AS rail, sum(m.lost) / sum(m.sent) AS loss "
+        "FROM (SELECT minute, fabric, src_real_ip, sent, lost "
+        f"{_MINUTES}) AS m LEFT JOIN rnic_rails AS r "
+        "ON r.fabric = m.fabric AND r.rnic = m.src_real_ip "
+        "GROUP BY time, rail HAVING sum(m.sent) > 0 ORDER BY time, rail",
+        about="By the rail of the source; unknown: its rnic is in no topology document.",
+    ),
+    Panel(
+        "Traffic of all rnics",
+        "timeseries",
+        unit="Bps",
+        sql="SELECT $__timeInterval(minute) AS time, sum(tx_bytes_per_s) "
+        "/ uniqExact(minute) AS sent, sum(rx_bytes_per_s) / uniqExact(minute) AS received "
+        f"{_TRAFFIC}GROUP BY time ORDER BY time",
+        about="Bytes a second, as port counters of hosts show them.",
+    ),
+    Panel(
+        "Busiest rnics",
+        "table",
+        sql="SELECT component, node_sn, round(avg(tx_bytes_per_s)) AS tx_bytes_per_s, "
+        "round(avg(rx_bytes_per_s)) AS rx_bytes_per_s, max(tx_max_bytes_per_s) AS tx_max, "
+        "max(rx_max_bytes_per_s) AS rx_max, sum(seconds) AS seconds "
+        f"{_TRAFFIC}GROUP BY component, node_sn "
+        "ORDER BY tx_bytes_per_s DESC, component LIMIT 20",
+        about="Means over the seconds that were measured.",
+    ),
+    Panel(
+        "What counters of ports counted",
+        "table",
+        sql="SELECT kind, counter, component, node_sn, device, sum(gained) AS gained, "
+        "max(until) AS last_read FROM port_counter_gains "
+        "WHERE $__timeFilter(until) AND fabric LIKE '$fabric' AND kind != 'other' "
+        "GROUP BY kind, counter, component, node_sn, device "
+        "ORDER BY gained DESC, counter, device LIMIT 50",
+        about="Read when an incident asks a host for them, so no row is no proof of a clean port.",
+    ),
+]
+_JOB: Final = "FROM job_path_minutes WHERE $__timeFilter(minute) AND job = '$job' "
+_JOB_TRAFFIC: Final = "FROM job_throughput_minutes WHERE $__timeFilter(minute) AND job = '$job' "
+JOBS: Final = [
+    Panel(
+        "Loss by rail",
+        "timeseries",
+        unit="percentunit",
+        sql=f"SELECT $__timeInterval(minute) AS time, {_RAIL}, sum(lost) / sum(sent) AS loss "
+        f"{_JOB}GROUP BY time, rail HAVING sum(sent) > 0 ORDER BY time, rail",
+        about="Probes from and to the job, by the rail of the source.",
+    ),
+    Panel(
+        "Round trip by rail, median of paths",
+        "timeseries",
+        unit="µs",
+        sql=f"SELECT $__timeInterval(minute) AS time, {_RAIL}, "
+        f"quantile(0.5)(rtt_p50_us) AS p50 {_JOB}GROUP BY time, rail ORDER BY time, rail",
+    ),
+    Panel(
+        "Sent by rail",
+        "timeseries",
+        unit="Bps",
+        sql="SELECT $__timeInterval(minute) AS time, ifNull(toString(rail), 'unknown') AS rail, "
+        f"sum(tx_bytes_per_s) / uniqExact(minute) AS sent {_JOB_TRAFFIC}"
+        "GROUP BY time, rail ORDER BY time, rail",
+        about="A rail that sends less than the others waits or is broken.",
+    ),
+    Panel(
+        "Incidents of the job",
+        "table",
+        sql="SELECT severity, state, component, symptom, opened_at, closed_at, incident_id "
+        "FROM incidents_latest WHERE $__timeFilter(opened_at) AND has(jobs, '$job') "
+        "AND parent = '' ORDER BY opened_at DESC LIMIT 50",
+    ),
+    Panel(
+        "Worst paths",
+        "table",
+        height=10,
+        sql="SELECT src_real_ip, dst_real_ip, src_port, layer, src_rail, dst_rail, "
+        "sum(sent) AS probes, sum(lost) AS lost_probes, "
+        "round(sum(lost) / sum(sent), 5) AS loss, round(max(rtt_p50_us), 1) AS p50_us "
+        f"{_JOB}GROUP BY src_real_ip, dst_real_ip, src_port, layer, src_rail, dst_rail "
+        "HAVING probes > 0 ORDER BY loss DESC, p50_us DESC, src_real_ip, dst_real_ip LIMIT 50",
+    ),
+    Panel(
+        "Slowest rnics",
+        "table",
+        height=10,
+        sql="SELECT component, node_sn, rail, round(avg(tx_bytes_per_s)) AS tx_bytes_per_s, "
+        "round(avg(rx_bytes_per_s)) AS rx_bytes_per_s, max(tx_max_bytes_per_s) AS tx_max "
+        f"{_JOB_TRAFFIC}GROUP BY component, node_sn, rail "
+        "ORDER BY tx_bytes_per_s, component LIMIT 50",
+        about="Rnics of the job that sent least.",
+    ),
+]
 PIPELINE: Final = [
     Panel(
         "Verdicts behind",
@@ -213,13 +323,13 @@ PIPELINE: Final = [
 DASHBOARDS: Final = {
     "incidents": ("SkeletonHunter: incidents", INCIDENTS),
     "fabric": ("SkeletonHunter: fabric", FABRIC),
+    "jobs": ("SkeletonHunter: jobs", JOBS),
     "pipeline": ("SkeletonHunter: pipeline", PIPELINE),
 }
 
 
 def dashboard(name: str, title: str, panels: list[Panel]) -> dict[str, Any]:
     """A dashboard as Grafana imports it."""
-    fabrics = "SELECT DISTINCT fabric FROM incidents_latest ORDER BY fabric"
     return {
         "uid": f"skeletonhunter-{name}",
         "title": title,
@@ -233,11 +343,7 @@ def dashboard(name: str, title: str, panels: list[Panel]) -> dict[str, Any]:
              "asDropdown": True, "includeVars": True, "keepTime": True}
         ],
         "templating": {
-            "list": [
-                {"name": "fabric", "type": "query", "datasource": SQL, "query": fabrics,
-                 "includeAll": True, "allValue": "%", "refresh": 2,
-                 "current": {"text": "All", "value": "$__all"}}
-            ]
+            "list": [FABRICS, JOB] if any("$job" in each.sql for each in panels) else [FABRICS]
         },
         "panels": _placed(panels),
     }  # fmt: skip

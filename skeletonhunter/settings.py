@@ -131,6 +131,13 @@ class Settings(BaseSettings):
         "then has none",
         json_schema_extra=_read_by("sink", "api", "migrate", "sql", "load"),
     )
+    clickhouse_cluster: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$",
+        description="cluster of ClickHouse (a name of its remote_servers) whose servers get the "
+        "tables, replicated and Distributed; without it the tables are those of one server",
+        json_schema_extra=_read_by("migrate"),
+    )
     data: Path = Field(
         default=Path("var"),
         description="directory of the embedded database and socket",

@@ -18,6 +18,8 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 import clickhouse_connect
 from clickhouse_connect.driver import exceptions as driver
 
+from store.arrow_texts import without_nulls
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -32,7 +34,12 @@ _TRANSIENT: Final = frozenset({
 })  # fmt: skip
 #: Equal keys are merged in the background and by FINAL: at insert it would cost four fifths of the
 #: speed (0.2 instead of 0.85 M pings/s) and find only duplicates within one block.
-_INSERT: Final = {"optimize_on_insert": 0}
+_INSERT: Final = {
+    "optimize_on_insert": 0,
+    # Into a Distributed table: an insert has ended when the shards have the rows, not when they are
+    # queued on the disk of one server; offsets are committed then.
+    "distributed_foreground_insert": 1,
+}
 #: Longest wait for the server's next byte [s]: of the sink and migrations, and of the api.
 WRITE_S: Final = 60
 READ_S: Final = 10
@@ -104,9 +111,9 @@ class Store:
 
     def insert(self, table: str, rows: pa.Table) -> None:
         """Append rows; absent columns and nulls get the table's defaults."""
-        unified = rows.unify_dictionaries()  # an Arrow file has one dictionary per column
+        readable = without_nulls(rows)
         with self._translated_errors():
-            self._client.insert_arrow(table, unified, settings=_INSERT)
+            self._client.insert_arrow(table, readable, settings=_INSERT)
 
     def ping(self) -> None:
         """Raises StoreUnavailable when the database does not answer."""

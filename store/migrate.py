@@ -7,15 +7,17 @@ at once: every statement is ``IF NOT EXISTS``, and the table may list a file twi
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
-FOLDER: Final = Path(__file__).parent / "migrations"
+from store import cluster as cluster_form
+from store.migration_files import FOLDER, BadMigration, Migration, MigrationError, load
 
-_FILE_NAME: Final = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+__all__ = [
+    "FOLDER", "BadMigration", "Database", "EditedMigration", "Migration", "MigrationError",
+    "OtherForm", "Status", "UnknownMigration", "load", "migrate", "plan", "script", "status",
+]  # fmt: skip
+
 _HISTORY: Final = """
 CREATE TABLE IF NOT EXISTS schema_migrations
 (
@@ -27,14 +29,10 @@ CREATE TABLE IF NOT EXISTS schema_migrations
 ENGINE = MergeTree
 ORDER BY number
 """
-#: Statements that rewrite or delete data, which takes long on a large installation.
-_BLOCKING: Final = re.compile(
-    r"\b(DROP|TRUNCATE|RENAME|EXCHANGE|DETACH|OPTIMIZE|REPLACE"
-    r"|(?:MODIFY|ALTER|CLEAR|MATERIALIZE)\s+(?:COLUMN|INDEX|TTL|ORDER|PROJECTION)"
-    r"|ALTER\s+TABLE\s+\S+\s+(?:DELETE|UPDATE))\b",
-    re.IGNORECASE,
+_HISTORY_TABLE: Final = (
+    "SELECT engine FROM system.tables"
+    " WHERE database = currentDatabase() AND name = 'schema_migrations'"
 )
-_TEXTS_AND_COMMENTS: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class Database(Protocol):
@@ -47,14 +45,6 @@ class Database(Protocol):
     ) -> list[dict[str, Any]]: ...
 
 
-class MigrationError(Exception):
-    """The migrations and the database do not agree; nothing was changed."""
-
-
-class BadMigration(MigrationError):
-    """A file breaks a rule of this folder: correct it before it is applied anywhere."""
-
-
 class EditedMigration(MigrationError):
     """A file was edited after it was applied: add a new one instead."""
 
@@ -63,17 +53,8 @@ class UnknownMigration(MigrationError):
     """The database is ahead of these files: use the release that migrated it, or a newer one."""
 
 
-class Migration(NamedTuple):
-    """One file: its number, its name without number and suffix, its SQL and its SHA-256."""
-
-    number: int
-    name: str
-    sql: str
-    sha256: str
-
-    @property
-    def file(self) -> str:
-        return f"{self.number:04d}_{self.name}.sql"
+class OtherForm(MigrationError):
+    """The database was migrated for one server, and now for a cluster, or the other way round."""
 
 
 class Status(NamedTuple):
@@ -82,42 +63,6 @@ class Status(NamedTuple):
     migration: Migration
     state: Literal["applied", "pending"]
     applied_at: object
-
-
-def load(folder: Path = FOLDER) -> list[Migration]:
-    """All migrations in order; raises BadMigration on a gap, a clash or a broken rule."""
-    found: list[Migration] = []
-    for path in sorted(folder.glob("*.sql")):
-        match = _FILE_NAME.fullmatch(path.name)
-        if match is None:
-            raise BadMigration(f"{path.name}: a migration is called NNNN_words.sql")
-        raw = path.read_bytes()
-        sha256 = hashlib.sha256(raw).hexdigest()
-        found.append(Migration(int(match[1]), match[2], raw.decode(), sha256))
-        _check(found[-1])
-    for expected, migration in enumerate(found, start=1):
-        if migration.number != expected:
-            what = "number is taken twice" if migration.number < expected else "a number is missing"
-            raise BadMigration(f"{migration.file}: {what}; the next number is {expected:04d}")
-    return found
-
-
-def _check(migration: Migration) -> None:
-    head = migration.sql[: migration.sql.find("\nCREATE")]
-    if not migration.sql.startswith("--") or "Writer:" not in head or "Readers:" not in head:
-        raise BadMigration(
-            f"{migration.file}: open with a comment '-- Writer: ...  Readers: ...' that says who "
-            "writes and who reads this"
-        )
-    bare = _TEXTS_AND_COMMENTS.sub(" ", migration.sql).strip()
-    if ";" in bare.removesuffix(";"):
-        raise BadMigration(f"{migration.file}: holds more than one statement; one a file")
-    blocking = _BLOCKING.search(bare)
-    if blocking and not re.match(r"-- blocking: \S", migration.sql):
-        raise BadMigration(
-            f"{migration.file}: {blocking[0]!r} rewrites or drops data; say why on line 1 with "
-            "'-- blocking: why'"
-        )
 
 
 def status(database: Database, migrations: Sequence[Migration] | None = None) -> list[Status]:
@@ -149,13 +94,24 @@ def plan(database: Database, migrations: Sequence[Migration] | None = None) -> l
     return [each.migration for each in status(database, migrations) if each.state == "pending"]
 
 
-def migrate(database: Database, migrations: Sequence[Migration] | None = None) -> list[Migration]:
-    """Apply the pending migrations and return them; a second call applies none."""
-    pending = plan(database, migrations)
-    if pending:
-        database.execute(_HISTORY)
-    for migration in pending:
-        database.execute(migration.sql.strip().removesuffix(";"))
+def migrate(
+    database: Database, migrations: Sequence[Migration] | None = None, *, cluster: str | None = None
+) -> list[Migration]:
+    """Apply the pending migrations and return them; a second call applies none.
+
+    cluster  of ClickHouse, whose servers all get the tables (``store.cluster``); None: one server
+    """
+    known = load() if migrations is None else list(migrations)
+    pending = plan(database, known)
+    _check_form(database, cluster)
+    if not pending:
+        return []
+    database.execute(_history(cluster))
+    for migration, statements in _forms(known, cluster):
+        if migration not in pending:
+            continue
+        for statement in statements:
+            database.execute(statement)
         database.execute(
             "INSERT INTO schema_migrations (number, name, sha256)"
             " SELECT {number:UInt32}, {name:String}, {sha256:String}",
@@ -164,11 +120,40 @@ def migrate(database: Database, migrations: Sequence[Migration] | None = None) -
     return pending
 
 
+def script(cluster: str | None = None) -> str:
+    """What ``migrate`` runs on an empty database, as text for people; without the history."""
+    parts = [
+        f"-- {migration.file}\n" + "".join(f"{each};\n" for each in statements)
+        for migration, statements in _forms(load(), cluster)
+    ]
+    return "\n".join(parts)
+
+
+def _forms(
+    migrations: Sequence[Migration], cluster: str | None
+) -> list[tuple[Migration, list[str]]]:
+    if cluster is None:
+        return [(each, [each.sql.strip().removesuffix(";")]) for each in migrations]
+    return list(zip(migrations, cluster_form.statements(migrations, cluster), strict=True))
+
+
+def _history(cluster: str | None) -> str:
+    return _HISTORY if cluster is None else cluster_form.history(_HISTORY, cluster)
+
+
+def _check_form(database: Database, cluster: str | None) -> None:
+    for row in database.rows(_HISTORY_TABLE):
+        if str(row["engine"]).startswith("Replicated") != (cluster is not None):
+            raise OtherForm(
+                "the database was migrated "
+                + ("for one server" if cluster else "for a cluster")
+                + f" (SKH_CLICKHOUSE_CLUSTER is {'set' if cluster else 'not set'}); tables do not "
+                "change from one form to the other: use a new database, see docs/deploy.md"
+            )
+
+
 def _applied(database: Database) -> dict[int, dict[str, Any]]:
-    if not database.rows(
-        "SELECT 1 AS there FROM system.tables"
-        " WHERE database = currentDatabase() AND name = 'schema_migrations'"
-    ):
+    if not database.rows(_HISTORY_TABLE):
         return {}
     rows = database.rows(
         "SELECT number, name, sha256, applied_at FROM schema_migrations"

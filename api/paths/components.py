@@ -13,7 +13,7 @@ from api.paths.documents import (
     Observability,
 )
 from api.paths.filters import ComponentFilters, ComponentQuestion
-from api.paths.queries import MEASURED, ONCE, WITHIN, measured
+from api.paths.queries import LATEST, MEASURED, ONCE, WITHIN, measured
 from api.queries.database import Store
 from schemas.component_ids import KINDS, component, kind_of, name_of
 from schemas.documents.incident import decode_incident
@@ -114,16 +114,18 @@ def _active(store: Store, which: str, values: dict[str, Any]) -> Rows:
 
 def _probed(store: Store, kind: str, name: str | None, bounds: dict[str, int]) -> Rows:
     """What probes that start or end at a component of a kind had; name: the only one."""
-    ends = ", ".join(f"toString({_NAMES[kind].replace('{end}', end)})" for end in ("src", "dst"))
+    names = [_NAMES[kind].replace("{end}", end) for end in ("src", "dst")]
+    ends = ", ".join(f"toString({each})" for each in names)
     values: dict[str, Any] = {**bounds, "most": _MOST_NAMES}
-    where = "name != ''"
+    where, which = "name != ''", "1"
     if name is not None:
         where = "name = {name:String}"
+        which = f"({' OR '.join(f'{each} = {{name:String}}' for each in names)})"
         values["name"] = name_of(name)
     rows = store.rows(
         "SELECT fabric, name, uniqExact(w.path_id) AS paths,"  # noqa: S608  # fixed fragments
-        f" {MEASURED} FROM path_windows_latest AS w ARRAY JOIN arrayDistinct([{ends}]) AS name"
-        f" WHERE {WITHIN} AND {ONCE} AND {where} GROUP BY fabric, name"
+        f" {MEASURED} FROM {LATEST} ARRAY JOIN arrayDistinct([{ends}]) AS name"
+        f" PREWHERE {WITHIN} AND {ONCE} AND {which} WHERE {where} GROUP BY fabric, name"
         " ORDER BY all_lost / greatest(all_sent, 1) DESC, name LIMIT {most:UInt32}",
         values,
     )

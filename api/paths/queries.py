@@ -25,6 +25,9 @@ from schemas.identity import path_id
 _SECOND: Final = 1_000_000_000
 #: Windows of 30 s begin every 5 s; those that begin at second 0 and 30 hold each probe once.
 ONCE: Final = "toUnixTimestamp(window_start) % 30 = 0"
+#: Conditions on the time, the path and what its path determines hold for all versions of a window
+#: or for none: they come before FINAL chooses one, and most columns of other rows are not read.
+LATEST: Final = "path_windows AS w FINAL"
 WITHIN: Final = (
     "window_start >= toDateTime({since:Int64}) AND window_start < toDateTime({until:Int64})"
 )
@@ -74,7 +77,7 @@ def paths(store: Store, wanted: PathFilters) -> PathList:
     lossy = "all_lost > 0" if wanted.lossy else "1"
     rows = store.rows(
         f"SELECT *, count() OVER () AS total FROM (SELECT {_SUMMARY}"  # noqa: S608  # fixed fragments
-        f" FROM path_windows_latest AS w WHERE {WITHIN} AND {ONCE} AND {where}"
+        f" FROM {LATEST} PREWHERE {WITHIN} AND {ONCE} WHERE {where}"
         f" GROUP BY id HAVING {lossy})"
         f" ORDER BY {_ORDERS[wanted.order]} LIMIT {{limit:UInt32}}",
         {**values, **bounds, "limit": wanted.limit},
@@ -92,14 +95,14 @@ def path(store: Store, number: int, wanted: WindowFilters) -> PathDetail | None:
     values = {"id": number, **wanted.bounds_s()}
     which = f"path_id = {{id:UInt64}} AND {WITHIN}"
     found = store.rows(
-        f"SELECT {_SUMMARY} FROM path_windows_latest AS w WHERE {which} AND {ONCE} GROUP BY id",  # noqa: S608  # as above
+        f"SELECT {_SUMMARY} FROM {LATEST} PREWHERE {which} AND {ONCE} GROUP BY id",  # noqa: S608  # as above
         values,
     )
     if not found:
         return None
     windows = store.rows(
         "SELECT toUnixTimestamp(window_start) AS begin, sum(w.refused) AS all_refused,"  # noqa: S608  # as above
-        f" {MEASURED} FROM path_windows_latest AS w WHERE {which}"
+        f" {MEASURED} FROM {LATEST} PREWHERE {which}"
         f" AND toUnixTimestamp(window_start) % {wanted.step} = 0 GROUP BY begin ORDER BY begin",
         values,
     )

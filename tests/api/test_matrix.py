@@ -13,6 +13,7 @@ from api.documents import Cell
 from api.matrix_patterns import patterns
 from api.queries import matrix
 from schemas.documents.times import seconds_of
+from store.client import Store
 
 NOON = int(seconds_of("2026-01-31T12:00:00Z"))
 UNTIL = {"until": "2026-01-31T12:01:00Z"}
@@ -35,6 +36,15 @@ def test_each_probe_is_in_one_cell_once(client: httpx.Client, put_windows: PutWi
     assert found["names"] == ["t1", "t2"]
     assert found["cells"] == [[0, 1, 60, 6, 10.0], [1, 0, 30, 0, 30.0]]
     assert (found["since_s"], found["until_s"]) == (NOON, NOON + 60)
+
+
+def test_cells_are_of_half_minutes_which_are_kept_for_longer_than_windows(
+    client: httpx.Client, put_windows: PutWindows, store: Store
+) -> None:
+    for records in (12, 30, 20):  # a replayed window: the version with most records holds
+        put_windows(window(NOON, 1, records=records, sent=records, lost=3))
+    store.execute("TRUNCATE TABLE path_windows")
+    assert cells(client)["cells"] == [[0, 1, 30, 3, 10.0]]
 
 
 @pytest.mark.parametrize(

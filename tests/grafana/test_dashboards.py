@@ -14,7 +14,9 @@ import pytest
 import yaml
 from builders.monitoring.known_store import NOON, known_store
 from builders.monitoring.prometheus_tools import PROJECT, tool
+from builders.monitoring.small_site import put_placement
 
+from schemas.documents.topology import Endpoint
 from schemas.metrics import Metric, agent, api, controller, sink, stream
 from store.client import Store
 
@@ -25,6 +27,7 @@ PANELS = {
 }
 ASKING_SQL = sorted(name for name, each in PANELS.items() if "rawSql" in each["targets"][0])
 ASKING_PROMQL = sorted(PANELS.keys() - ASKING_SQL)
+PLACES = (("c1", "h1", "10.0.0.1"), ("c2", "h2", "10.0.1.1"), ("c3", "h2", "10.0.1.2"))
 FIRST, LAST = NOON - 3600, 2**32 - 1
 
 
@@ -36,6 +39,7 @@ def expanded(sql: str) -> str:
     )  # fmt: skip
     interval = r"toStartOfInterval(toDateTime(\1), INTERVAL 60 second)"
     sql = re.sub(r"\$__timeInterval\((\w+)\)", interval, sql).replace("$fabric", "%")
+    sql = sql.replace("$job", "llm-70b")
     assert "$" not in sql, sql
     return sql
 
@@ -43,6 +47,28 @@ def expanded(sql: str) -> str:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     with known_store(tmp_path_factory.mktemp("grafana")) as opened:
+        for node, host, rnic in PLACES:
+            put_placement(
+                opened, node, host, job="llm-70b", valid_from="2026-01-31T11:00:00Z",
+                endpoints=[Endpoint("172.16.0.1", rnic)],
+            )  # fmt: skip
+            rail = int(rnic[-1]) - 1
+            opened.execute(
+                "INSERT INTO topology_components (fabric, valid_from, component, kind, name, host,"
+                f" rail) SELECT 'f1', toDateTime64({NOON - 3600}, 3), 'rnic:{rnic}', 'rnic',"
+                f" '{rnic}', '{host}', {rail}"
+            )
+            opened.execute(  # a minute, half of it measured
+                "INSERT INTO throughput (time, fabric, node_sn, real_ip, tx_bytes, rx_bytes)"
+                f" SELECT {NOON} + number, 'f1', '{host}', '{rnic}', 1000 * ({rail} + 1), 500"
+                " FROM numbers(30)"
+            )
+        for after_s, errors in ((0, 5), (60, 12)):
+            opened.execute(
+                "INSERT INTO port_counters (fabric, node_sn, device, counter, time, rnic, value)"
+                " SELECT 'f1', 'h2', 'mlx5_1/1', arrayJoin(['symbol_error', 'port_state']),"
+                f" toDateTime64({NOON + after_s}, 3), '10.0.1.2', {errors}"
+            )
         yield opened
 
 
@@ -76,8 +102,57 @@ def test_what_is_wrong_now_leaves_out_what_is_resolved_or_explained(store: Store
 
 def test_the_query_of_the_variable_names_the_fabrics(store: Store) -> None:
     for board in BOARDS.values():
-        (variable,) = board["templating"]["list"]
+        variable = board["templating"]["list"][0]
         assert [row["fabric"] for row in store.rows(variable["query"])] == ["f1", "f2"]
+
+
+def test_jobs_is_the_dashboard_with_a_variable_for_the_job(store: Store) -> None:
+    variables = {
+        name: [each["name"] for each in board["templating"]["list"]]
+        for name, board in BOARDS.items()
+    }
+    assert variables.pop("jobs") == ["fabric", "job"]
+    assert {tuple(names) for names in variables.values()} == {("fabric",)}
+    query = BOARDS["jobs"]["templating"]["list"][1]["query"]
+    assert store.rows(query.replace("$fabric", "%")) == [{"job": "llm-70b"}]
+
+
+def test_traffic_is_a_mean_over_measured_seconds_and_a_sum_over_rnics(store: Store) -> None:
+    (minute,) = ask(store, "fabric: Traffic of all rnics")
+    assert (minute["sent"], minute["received"]) == (1000 + 1000 + 2000, 3 * 500)
+    busiest = ask(store, "fabric: Busiest rnics")[0]
+    assert (busiest["component"], busiest["tx_bytes_per_s"], busiest["seconds"]) == (
+        "rnic:10.0.1.2", 2000, 30,
+    )  # fmt: skip
+    slowest = ask(store, "jobs: Slowest rnics")
+    assert [row["component"] for row in slowest] == [
+        "rnic:10.0.0.1", "rnic:10.0.1.1", "rnic:10.0.1.2",
+    ]  # fmt: skip
+    rails = {row["rail"]: row["sent"] for row in ask(store, "jobs: Sent by rail")}
+    assert rails == {"0": 2000, "1": 2000}
+
+
+def test_a_rail_is_that_of_the_source_and_counts_each_probe_once(store: Store) -> None:
+    for name in ("fabric: Loss by rail", "jobs: Loss by rail"):
+        assert {(row["rail"], row["loss"]) for row in ask(store, name)} == {("0", 0.05)}, name
+    worst = ask(store, "jobs: Worst paths")[0]
+    assert (worst["dst_rail"], worst["probes"], worst["loss"]) == (1, 300, 0.1)
+
+
+def test_counters_show_what_they_gained_and_no_states(store: Store) -> None:
+    (row,) = ask(store, "fabric: What counters of ports counted")
+    assert (row["kind"], row["counter"], row["component"], row["gained"]) == (
+        "damaged", "symbol_error", "rnic:10.0.1.2", 7,
+    )  # fmt: skip
+
+
+def test_incidents_of_a_job_are_its_own(store: Store) -> None:
+    rows = ask(store, "jobs: Incidents of the job")
+    found = {row["incident_id"] for row in rows}
+    expected = store.rows(
+        "SELECT incident_id FROM incidents_latest WHERE has(jobs, 'llm-70b') AND parent = ''"
+    )
+    assert found == {row["incident_id"] for row in expected} != set()
 
 
 def test_every_promql_is_valid_and_about_metrics_that_exist(tmp_path: Path) -> None:

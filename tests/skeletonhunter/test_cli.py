@@ -42,7 +42,7 @@ def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_command_has_help_with_an_example(command: Command) -> None:
     app = cli.build()
     names = [[c.name or c.callback.__name__] for c in app.registered_commands if c.callback]
-    names += [["migrate", name] for name in ("plan", "status", "apply")]
+    names += [["migrate", name] for name in ("plan", "status", "apply", "print")]
     names += [["keys", name] for name in ("new", "host")]
     for name in names:
         done = command(*name, "--help")

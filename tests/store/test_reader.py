@@ -104,3 +104,8 @@ def test_a_view_of_a_tenants_role_reads_no_table_without_a_condition(store: Stor
         tables = set(re.findall(r"(?:FROM|JOIN) default\.(\w+)", row["text"]))
         assert tables, view
         assert tables <= {*reader.OF_TENANT, *reader.VIEWS_OF_TENANT}, view
+
+
+def test_the_role_of_a_tenant_is_refused_on_a_cluster(store: Store) -> None:
+    with pytest.raises(ValueError, match="not tried on a cluster"):
+        reader.make(store, "skh", "acme", "skh_cluster")

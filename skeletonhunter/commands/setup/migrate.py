@@ -16,11 +16,11 @@ _EXAMPLE = "Example: SKH_CLICKHOUSE_URL=http://default@localhost:8123/default sk
 
 
 def register(app: typer.Typer) -> None:
-    """Add ``migrate`` with ``plan``, ``status``, ``apply`` and ``reader``."""
+    """Add ``migrate`` with ``plan``, ``status``, ``apply``, ``print`` and ``reader``."""
     migrations = typer.Typer(
         no_args_is_help=True,
         rich_markup_mode=None,
-        help="ClickHouse tables: plan, status, apply; reader: a role.",
+        help="ClickHouse tables: plan, status, apply, print; reader: a role.",
     )
     app.add_typer(migrations, name="migrate")
 
@@ -53,10 +53,26 @@ def register(app: typer.Typer) -> None:
         from store import migrate
 
         with _Database(create=True) as store:
-            done = migrate.migrate(store)
+            done = migrate.migrate(store, cluster=_cluster())
         for each in done:
             terminal.echo(f"applied {each.file}")
         terminal.echo(f"{len(done)} applied")
+        return 0
+
+    @migrations.command("print", epilog="Example: skeletonhunter migrate print --cluster skh")
+    def print_(
+        cluster: Annotated[
+            str | None,
+            typer.Option(help="Cluster of ClickHouse, else SKH_CLICKHOUSE_CLUSTER, else none."),
+        ] = None,
+    ) -> int:
+        """Show every statement that ``apply`` runs on an empty database; connects to nothing."""
+        from store import migrate
+
+        name = cluster or _cluster()
+        if name and not name.isidentifier():
+            raise BadInput(f"--cluster: {name!r} is no plain name of letters, digits and _")
+        terminal.echo(migrate.script(name).rstrip())
         return 0
 
     @migrations.command(epilog=f"{_EXAMPLE} migrate reader")
@@ -74,7 +90,7 @@ def register(app: typer.Typer) -> None:
         with _Database() as store:
             (row,) = store.rows("SELECT currentDatabase() AS name")
             try:
-                done = roles.make(store, str(row["name"]), tenant)
+                done = roles.make(store, str(row["name"]), tenant, _cluster())
             except ValueError as why:
                 raise BadInput(str(why)) from why
             except roles.RolesUnsupported as why:
@@ -82,6 +98,12 @@ def register(app: typer.Typer) -> None:
         for each in done:
             terminal.echo(each)
         return 0
+
+
+def _cluster() -> str | None:
+    from skeletonhunter import settings
+
+    return settings.read().clickhouse_cluster
 
 
 class _Database:

@@ -157,6 +157,15 @@ def test_the_list_has_the_site_at_a_glance(opened: Open) -> None:
     strip.get_by_text("✓ Measurements come in").wait_for()
 
 
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize(("width", "rows"), [(1440, 1), (768, 2), (390, 2)])
+def test_the_site_at_a_glance_has_full_rows(opened: Open, width: int, rows: int) -> None:
+    tiles = opened("/", width=width).locator("#strip li")
+    tiles.nth(3).wait_for()
+    tops = [tiles.nth(index).bounding_box()["y"] for index in range(4)]
+    assert [tops.count(top) for top in sorted(set(tops))] == [4 // rows] * rows
+
+
 # --- topology ----------------------------------------------------------------------------------
 
 

@@ -50,6 +50,34 @@ def test_components_that_are_probed_have_what_their_probes_had(client: Client) -
     assert found["tor:t1"]["measured"]["sent"] == 60
 
 
+def test_of_a_window_that_was_stored_again_the_version_with_most_records_counts(
+    client: Client, put_windows: PutWindows
+) -> None:
+    for records, lost in ((12, 6), (30, 3), (20, 10)):
+        put_windows(window(NOON, 1, records=records, sent=records, lost=lost))
+    (rnic,) = (each for each in listed(client, "&kind=rnic") if each["component"].endswith(".0.1"))
+    one = client.get(f"/api/v1/components/{rnic['component']}?{TIME}").json()["component"]
+    path = client.get(f"/api/v1/paths/{1:016x}?{TIME}").json()["path"]
+    for each in (rnic, one, path):
+        assert (each["measured"]["sent"], each["measured"]["lost"]) == (30, 3)
+
+
+@pytest.mark.parametrize("kind", ["tor", "rnic", "host", "pod", "container"])
+def test_one_component_has_the_figures_of_the_list(
+    client: Client, put_windows: PutWindows, kind: str
+) -> None:
+    put_windows(
+        window(NOON, 1, layer="overlay"),
+        window(NOON, 2, layer="overlay", src_asw="t2", dst_asw="t2", dst_real_ip="10.0.2.2",
+               src_node_id="c9", lost=6),
+    )  # fmt: skip
+    items = listed(client, f"&kind={kind}")
+    assert len(items) >= 2
+    for each in items:
+        one = client.get(f"/api/v1/components/{each['component']}?{TIME}").json()["component"]
+        assert (one["paths"], one["measured"]) == (each["paths"], each["measured"])
+
+
 @pytest.mark.usefixtures("two_paths")
 def test_a_blamed_component_is_bad_and_one_of_the_tie_set_suspect(client: Client, put: Put) -> None:
     put(BLAMED, replace(INCIDENT, component="tor:t9", tie_set=["tor:t9", "tor:t2"]))

@@ -48,3 +48,26 @@ def test_migrate_applies_every_migration_once(
         done = command("migrate", *arguments)
         assert (done.code, printed in done.out) == (0, True), done
     assert command("migrate", "status").out.count("applied ") >= count
+
+
+def test_migrate_prints_the_statements_of_one_server_or_of_a_cluster(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = command("migrate", "print")
+    assert (plain.code, "ON CLUSTER" in plain.out) == (0, False)
+    assert plain.out.count("\n-- 0") + 1 == len(migrate.load())
+    asked = command("migrate", "print", "--cluster", "skh")
+    assert "CREATE TABLE IF NOT EXISTS pings_local ON CLUSTER skh" in asked.out
+    monkeypatch.setenv("SKH_CLICKHOUSE_CLUSTER", "skh")
+    assert command("migrate", "print").out == asked.out
+    assert command("migrate", "print", "--cluster", "a; b").code == 2
+
+
+def test_migrate_applies_the_form_of_the_configured_cluster(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SKH_CLICKHOUSE_URL", f"chdb:{tmp_path / 'db'}")
+    assert command("migrate", "apply").code == 0
+    monkeypatch.setenv("SKH_CLICKHOUSE_CLUSTER", "skh")
+    done = command("migrate", "apply")
+    assert (done.code, "use a new database" in done.error_line) == (2, True), done

@@ -1,0 +1,1 @@
+"""Databases that tests open."""
