@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 flags="-std=c11 -D_GNU_SOURCE -g -O1 -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all"
-core="native/src/sha256.c native/src/sha256_x86.c native/src/packet.c native/src/probes.c native/src/rate_limit.c native/src/send_delay.c native/src/control.c native/src/sockets.c"
+core="native/src/sha256.c native/src/sha256_x86.c native/src/packet.c native/src/probes.c native/src/rate_limit.c native/src/recent_flows.c native/src/send_delay.c native/src/control.c native/src/sockets.c"
 # shellcheck disable=SC2086  # lists of words
 ${CC:-cc} $flags $core native/checks/fuzz.c -o "$place/fuzz"
 "$place/fuzz" "${1:-60}"

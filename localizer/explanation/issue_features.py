@@ -52,7 +52,15 @@ def _inside(state: FabricState, verdict: Verdict, share: F64, excess_us: F64) ->
     if not (counts & within).any() or not (counts & ~within).any():
         return None
     inner, outer = (float(np.median(excess_us[counts & side])) for side in (within, ~within))
-    return inner > DEFAULT.much_later * max(outer, 0.0)
+    return hit_inside(inner, outer)
+
+
+def hit_inside(inner_us: float, outer_us: float) -> bool:
+    """Whether paths between rnics of one host are hit by themselves, not as all paths of the host.
+
+    inner_us, outer_us  how late the paths inside the host are, and those that leave it [us]
+    """
+    return inner_us > DEFAULT.much_later * max(outer_us, 0.0)
 
 
 def _by_turns(

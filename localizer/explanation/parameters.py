@@ -37,7 +37,9 @@ class ExplanationParameters:
     untried: int = parameter(5, unit="verdicts", source="chosen: a Jeffreys cap of 0.92")
     unweighed: float = parameter(0.7, unit="1", source=_RESULTS)
     belief: float = parameter(20.0, unit="verdicts", source=_RESULTS)
-    much_later: float = parameter(2.0, unit="1", source=_TYPES)
+    much_later: float = parameter(
+        2.6, unit="1", source="chosen: between 2 (slow at each end) and 3.3 (the ring inside)"
+    )
     slow_path_us: float = parameter(35.0, unit="us", source=_TYPES)
     otherwise: float = parameter(0.2, unit="1", source=_TYPES)
     stated: float = parameter(0.5, unit="1", source=_TYPES)

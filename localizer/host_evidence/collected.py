@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from localizer.host_evidence.finding import HostFinding, Question
 from localizer.host_evidence.flow_rules import Reading, about_forwarding, about_offloading
+from localizer.host_evidence.memory.huge_pages import about_huge_pages
 from localizer.host_evidence.parameters import DEFAULT, HostEvidenceParameters
 from localizer.host_evidence.port_rules import about_port
 from localizer.host_evidence.port_signs import signs
@@ -78,7 +79,8 @@ class CollectedEvidence:
         by_host = self._of(incident_id, fabric)
         best: HostFinding | None = None
         for found in [*self._ports(question, by_host, owners),
-                      *self._tables(question, by_host, owners)]:  # fmt: skip
+                      *self._tables(question, by_host, owners),
+                      *_memory(question, by_host)]:  # fmt: skip
             if found is not None and (best is None or found.replaces(best)):
                 best = found
         return best
@@ -141,6 +143,16 @@ class CollectedEvidence:
                 about_offloading(question, host, readings, self._parameters),
             )
         ]
+
+
+def _memory(
+    question: Question, by_host: Mapping[str, Sequence[Evidence]]
+) -> list[HostFinding | None]:
+    return [
+        about_huge_pages(question, host, [each for document in documents
+                                          for each in document.counters])
+        for host, documents in by_host.items()
+    ]  # fmt: skip
 
 
 def _by_name(values: Mapping[tuple[str, str], int]) -> dict[str, int]:

@@ -92,7 +92,8 @@ int main(int count, char **arguments) {
   struct answers answers = {.fresh_ns = 5000000000, .keys = {.count = 2}};
   mac_key_make(&answers.keys.key[0], (const uint8_t *)"the first key of it", 19);
   mac_key_make(&answers.keys.key[1], (const uint8_t *)"and the second one", 18);
-  if (!rate_limit_make(&answers.limit, 1, 2, 64, 7)) return 1;
+  if (!rate_limit_make(&answers.limit, 1, 2, 64, 7) || !recent_flows_make(&answers.flows, 1000000))
+    return 1;
   int pair[2];
   if (socketpair(AF_INET, SOCK_DGRAM, 0, pair) < 0)
     pair[0] = socket(AF_INET, SOCK_DGRAM, 0); /* answers go to port 0: refused, and counted */
@@ -133,6 +134,7 @@ int main(int count, char **arguments) {
          (unsigned long long)round_trips, (unsigned long long)unanswered,
          (unsigned long long)controls);
   rate_limit_free(&answers.limit);
+  recent_flows_free(&answers.flows);
   probes_free(&waiting);
   return round_trips && unanswered && seen->answered && seen->bad_mac && seen->not_ours && seen->stale && seen->rate ? 0 : 1;
 }

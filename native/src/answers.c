@@ -22,22 +22,25 @@ bool read_address(PyObject *text, struct address *address) {
 PyObject *answers_make(PollerObject *poller, PyObject *args) {
   PyObject *key;
   double rate, burst;
-  long long fresh_ns;
+  long long fresh_ns, flow_rest_ns;
   int sources;
-  if (!PyArg_ParseTuple(args, "OddLi", &key, &rate, &burst, &fresh_ns, &sources)) return NULL;
+  if (!PyArg_ParseTuple(args, "OddLiL", &key, &rate, &burst, &fresh_ns, &sources, &flow_rest_ns))
+    return NULL;
   if (!Py_IS_TYPE(key, key_type)) {
     PyErr_SetString(PyExc_TypeError, "not a Key");
     return NULL;
   }
-  if (sources < 1 || sources > 1 << 20 || fresh_ns < 0 || fresh_ns > INT64_MAX / 4) {
-    PyErr_SetString(PyExc_ValueError, "sources or fresh_ns out of range");
+  if (sources < 1 || sources > 1 << 20 || fresh_ns < 0 || fresh_ns > INT64_MAX / 4 ||
+      flow_rest_ns < 0) {
+    PyErr_SetString(PyExc_ValueError, "sources, fresh_ns or flow_rest_ns out of range");
     return NULL;
   }
   uint32_t seed;
   if (getrandom(&seed, sizeof seed, 0) != sizeof seed) return PyErr_SetFromErrno(PyExc_OSError);
   AnswersObject *made = (AnswersObject *)PyType_GenericAlloc(answers_type, 0);
   if (made == NULL) return NULL;
-  if (!rate_limit_make(&made->answers.limit, rate, burst, sources, seed)) {
+  if (!rate_limit_make(&made->answers.limit, rate, burst, sources, seed) ||
+      !recent_flows_make(&made->answers.flows, flow_rest_ns)) {
     Py_DECREF((PyObject *)made);
     return PyErr_NoMemory();
   }
@@ -111,6 +114,7 @@ static void answers_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   AnswersObject *answers = (AnswersObject *)self;
   rate_limit_free(&answers->answers.limit);
+  recent_flows_free(&answers->answers.flows);
   memset(&answers->answers.keys, 0, sizeof answers->answers.keys);
   Py_XDECREF((PyObject *)answers->key);
   Py_XDECREF((PyObject *)answers->poller);

@@ -8,7 +8,7 @@
 
 #include "module.h"
 
-#define INTERFACE 3 /* raise it with every change that the Python side has to know of */
+#define INTERFACE 4 /* raise it with every change that the Python side has to know of */
 
 PyTypeObject *key_type, *answers_type, *socket_type;
 
@@ -194,7 +194,7 @@ static PyMethodDef methods[] = {
     {"watch", watch, METH_VARARGS, "watch(fd, write): wait() returns when it is ready."},
     {"unwatch", unwatch, METH_VARARGS, "unwatch(fd): undo watch; before it is closed."},
     {"answers", make_answers, METH_VARARGS,
-     "answers(key, rate, burst, fresh_ns, sources): who gets an answer, for some sockets."},
+     "answers(key, rate, burst, fresh_ns, sources, flow_rest_ns): who gets an answer, for some sockets."},
     {"wait", wait_for, METH_VARARGS,
      "wait(timeout_ns): serve; below 0: no bound. Results, and ready descriptors."},
     {"close", poller_close, METH_NOARGS, "Release the descriptor."},

@@ -20,8 +20,13 @@ int poller_watch(struct poller *poller, int fd, bool write) {
   return control(poller, EPOLL_CTL_ADD, fd, write ? EPOLLOUT : EPOLLIN, data);
 }
 
+/* By edges: the kernel need not look at a socket again that was read until it was empty. */
+static int serve(struct poller *poller, int what, const struct udp_socket *own) {
+  return control(poller, what, own->fd, EPOLLIN | EPOLLET, (uint64_t)(uintptr_t)own);
+}
+
 int poller_serve(struct poller *poller, struct udp_socket *own) {
-  return control(poller, EPOLL_CTL_ADD, own->fd, EPOLLIN, (uint64_t)(uintptr_t)own);
+  return serve(poller, EPOLL_CTL_ADD, own);
 }
 
 int poller_remove(struct poller *poller, int fd) { return control(poller, EPOLL_CTL_DEL, fd, 0, 0); }
@@ -37,6 +42,12 @@ static int64_t due_ns(struct poller *poller, int64_t until_ns) {
 
 static bool urgent(const struct results *results) {
   return results->count >= RESULTS_HIGH || (results->count > 0 && results->urgent);
+}
+
+/* Whether nothing is left in the socket: only what comes from now on makes it ready. */
+static bool read_all(struct poller *poller, struct udp_socket *own, uint32_t events) {
+  return poller->results.count < RESULTS_HIGH &&
+         socket_serve(own, &poller->results, (events & EPOLLERR) != 0);
 }
 
 int poller_wait(struct poller *poller, int64_t timeout_ns) {
@@ -55,9 +66,8 @@ int poller_wait(struct poller *poller, int64_t timeout_ns) {
       uint64_t data = events[i].data.u64;
       if (data & 1)
         poller->ready[poller->ready_count++] = (int)(data >> 1);
-      else if (poller->results.count < RESULTS_HIGH)
-        socket_serve((struct udp_socket *)(uintptr_t)data, &poller->results,
-                     (events[i].events & EPOLLERR) != 0);
+      else if (!read_all(poller, (struct udp_socket *)(uintptr_t)data, events[i].events))
+        serve(poller, EPOLL_CTL_MOD, (struct udp_socket *)(uintptr_t)data); /* is ready again */
     }
     now = monotonic_ns();
     bool due = now >= due_ns(poller, until_ns) && (count == 0 || ++late > LATE_ROUNDS);

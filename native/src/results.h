@@ -10,7 +10,7 @@
 enum result_kind {
   RESULT_REPLY = 1,  /* an authenticated reply, to none of the probes that are kept here */
   RESULT_ICMP,       /* an ICMP error about a request of ours, likewise */
-  RESULT_PROBED,     /* a probe was answered at read_ns */
+  RESULT_PROBED,     /* a probe of a flow was answered at read_ns, not told lately */
   RESULT_QUEUE_PAIR, /* a request that Python answers */
   RESULT_ROUND_TRIP, /* a reply to a probe, */
   RESULT_FAILED,     /* an ICMP error about it, */

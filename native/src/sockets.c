@@ -179,7 +179,10 @@ static void on_request(struct udp_socket *own, struct results *results, struct p
   }
   counts->answered++;
   struct result *found = NULL;
+  struct recent_flow *flow = NULL;
   if (request->kind == KIND_PROBE)
+    flow = recent_flows_due(&answers->flows, own->token, peer, mono);
+  if (flow != NULL)
     found = add(results, RESULT_PROBED, own);
   else if (request->kind == KIND_QUEUE_PAIR)
     found = add(results, RESULT_QUEUE_PAIR, own);
@@ -189,6 +192,8 @@ static void on_request(struct udp_socket *own, struct results *results, struct p
     found->read_ns = mono;
     found->key = key;
   }
+  if (flow != NULL && found != NULL)
+    *flow = (struct recent_flow){.token = own->token, .peer = peer, .told_ns = mono};
   if (request->kind != KIND_QUEUE_PAIR)
     send_answer(own, results, request, &answers->keys.key[key], peer, received_ns, kernel, now);
 }
@@ -221,7 +226,7 @@ void socket_datagram(struct udp_socket *own, struct results *results, const uint
   }
 }
 
-void socket_serve(struct udp_socket *own, struct results *results, bool errors) {
+bool socket_serve(struct udp_socket *own, struct results *results, bool errors) {
   uint8_t data[BATCH][LONGEST];
   _Alignas(struct cmsghdr) char room[BATCH][CONTROL_ROOM];
   struct sockaddr_in peers[BATCH];
@@ -235,7 +240,7 @@ void socket_serve(struct udp_socket *own, struct results *results, bool errors) 
         .msg_iovlen = 1, .msg_control = room[i], .msg_controllen = CONTROL_ROOM};
   }
   int count = recvmmsg(own->fd, messages, BATCH, MSG_DONTWAIT, NULL);
-  if (count < 0) return; /* nothing, or an ICMP error that is in the error queue too */
+  if (count < 0) return errno == EAGAIN; /* else an ICMP error that is in the error queue too */
   int64_t read_ns = monotonic_ns();
   for (int i = 0; i < count; i++) {
     if (peers[i].sin_family != AF_INET) continue;
@@ -245,6 +250,8 @@ void socket_serve(struct udp_socket *own, struct results *results, bool errors) 
     socket_datagram(own, results, data[i], messages[i].msg_len, peer,
                     kernel ? control.stamped_ns : wall_ns(), kernel, read_ns);
   }
+  /* With errors, reading may have ended at one before the last datagram. */
+  return count < BATCH && !errors;
 }
 
 int socket_request(struct udp_socket *own, const struct packet *request, struct address to,

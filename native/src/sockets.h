@@ -9,6 +9,7 @@
 #include "packet.h"
 #include "probes.h"
 #include "rate_limit.h"
+#include "recent_flows.h"
 #include "results.h"
 #include "send_delay.h"
 
@@ -22,6 +23,7 @@ struct answers {
   struct mac_keys keys;
   struct rate_limit limit;
   struct send_delay delay;
+  struct recent_flows flows;
   int64_t fresh_ns;
   struct answer_counts counts;
   int64_t skew_ns; /* of the last stale request */
@@ -41,8 +43,8 @@ int64_t wall_ns(void);
 int64_t monotonic_ns(void);
 
 /* Read what lies in the socket, some of it; `errors`: the error queue has entries. Call it while
-   the results are below RESULTS_HIGH. */
-void socket_serve(struct udp_socket *own, struct results *results, bool errors);
+   the results are below RESULTS_HIGH. True: it was empty then; false: something may be left. */
+bool socket_serve(struct udp_socket *own, struct results *results, bool errors);
 
 /* Send one request that is no probe. 0, or the errno with which the kernel refused it. */
 int socket_request(struct udp_socket *own, const struct packet *request, struct address to, int ttl);

@@ -40,7 +40,14 @@ from schemas.metrics import Sample
 _SECOND_NS: Final = 1_000_000_000
 _MAX_PLACES: Final = 64  # places in the code whose defects are logged
 _LOOK_NS: Final = 10_000_000  # between two looks whether all probes have ended
+_LONGEST_FLOW_REST_S: Final = 15.0  # a route of replies is traced so much later than it is due
 _GRACE_S: Final = 0.2  # time-outs share a timer that may be so much late
+
+
+def flow_rest_ns(trace_interval_s: float) -> int:
+    """How far behind the times of flows that are traced once per interval may be [ns]: not so far
+    that a flow which is still probed looks idle."""
+    return int(min(_LONGEST_FLOW_REST_S, trace_interval_s / 4) * _SECOND_NS)
 
 
 class Agent:
@@ -72,8 +79,9 @@ class Agent:
             version=_version(),
         )
         self._responder = Responder(
-            options.key, rate=options.answer_rate, burst=2 * options.answer_rate
-        )
+            options.key, rate=options.answer_rate, burst=2 * options.answer_rate,
+            flow_rest_ns=flow_rest_ns(options.trace_interval_s),
+        )  # fmt: skip
         self._sockets = SocketPool(
             self.loop, options.key, self._responder, options.max_rate, max_sockets
         )

@@ -36,6 +36,7 @@ from schemas import crash_report
 from schemas.printable import printable
 
 _CLOSE_S: Final = 5.0  # for delivering what is queued when the agent is stopped
+_YOUNG_OBJECTS: Final = 20_000  # before a collection looks for cycles: some seconds of probes
 _INTERRUPTED: Final = 130
 DOCTOR: Final = "doctor"
 PROBE: Final = "probe"
@@ -137,6 +138,7 @@ def _serve(
         agent.offer(first)
     threads.start()
     gc.freeze()  # everything loaded so far stays: later collections need not visit it
+    gc.set_threshold(_YOUNG_OBJECTS)  # hardly any garbage is in cycles
     log_event("info", "started", node_sn=options.node_sn, publish=options.publish,
               helper=native.why_not() or "compiled")  # fmt: skip
     failure: str | None = None

@@ -72,8 +72,9 @@ class NativeSockets:
         self._on_reply, self._on_icmp_error = on_reply, on_icmp_error
         self._probes: dict[int, tuple[ProbeHandler, FiveTuple]] = {}
         self._answers = poller.native.answers(
-            key.native, responder.rate, responder.burst, responder.fresh_ns, responder.max_sources
-        )
+            key.native, responder.rate, responder.burst, responder.fresh_ns, responder.max_sources,
+            responder.flow_rest_ns,
+        )  # fmt: skip
         poller.handlers[self._answers.token] = self._add_counts
 
     def serve(self, sock: UdpSocket) -> bool:
@@ -130,7 +131,7 @@ class NativeSockets:
             if (waiting := self._probes.pop(about[0], None)) is None:
                 return
             handler = waiting[0]
-            if kind == _ROUND_TRIP:
+            if kind == _ROUND_TRIP:  # as most are
                 handler.on_round_trip(*about)
             elif kind == _UNANSWERED:
                 handler.on_unanswered(*about)

@@ -30,8 +30,10 @@ class TokenBucket:
     def allows(self, now_ns: int) -> bool:
         """Spend one token at monotonic time ``now_ns``; False when there is none."""
         if self._last_ns is not None:
-            passed_ns = max(0, now_ns - self._last_ns)
-            self._tokens = min(self._burst, self._tokens + passed_ns * self._rate_per_ns)
+            passed_ns = now_ns - self._last_ns
+            if passed_ns > 0:
+                tokens = self._tokens + passed_ns * self._rate_per_ns
+                self._tokens = tokens if tokens < self._burst else self._burst
         self._last_ns = now_ns
         if self._tokens < 1.0:
             return False
@@ -75,12 +77,15 @@ class Responder:
         burst: float = 400.0,
         fresh_ns: int = packet.FRESH_NS,
         max_sources: int = MAX_SOURCES,
+        flow_rest_ns: int = 0,
     ) -> None:
         """rate, burst  replies per source address: a second, at once
         max_sources  source addresses whose rate is known, and flows in ``recent_flows``
+        flow_rest_ns  how far behind the times in ``recent_flows`` may be
         """
         self._key = key
         self.rate, self.burst, self.fresh_ns, self.max_sources = rate, burst, fresh_ns, max_sources
+        self.flow_rest_ns = flow_rest_ns
         self._limit = RateLimit(rate, burst, max_sources)
         self.answered = 0
         #: Own address, which of its queue pairs -> the queue pair's number; 0: it has none.
@@ -90,7 +95,8 @@ class Responder:
         self.silent: Counter[str] = Counter()
         #: Clock of the last stale request minus the own clock [ns].
         self.last_skew_ns = 0
-        #: Flows that were probed lately -> monotonic time [ns]; oldest first, bounded.
+        #: Flows that were probed lately -> monotonic time [ns], up to ``flow_rest_ns`` behind;
+        #: oldest first, bounded.
         self.recent_flows: OrderedDict[ReplyFlow, int] = OrderedDict()
 
     def reply(
@@ -144,6 +150,9 @@ class Responder:
 
     def record_flow(self, flow: ReplyFlow, mono_ns: int) -> None:
         """A probe of this flow was answered at monotonic time ``mono_ns``."""
+        last_ns = self.recent_flows.get(flow)
+        if last_ns is not None and mono_ns - last_ns < self.flow_rest_ns:
+            return
         self.recent_flows[flow] = mono_ns
         self.recent_flows.move_to_end(flow)
         if len(self.recent_flows) > self.max_sources:

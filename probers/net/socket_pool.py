@@ -183,10 +183,12 @@ class SocketPool:
         if self._native is None or ":" in flow.src[0]:
             sent = self.send_request(sender, sequence, flow, packet.PROBE, timestamp=True)
             return Sending.SENT if sent else Sending.OVER_BUDGET
-        if not self.within_budget(monotonic_ns()):
+        if not self._budget.allows(monotonic_ns()):
+            self.counts["over-budget"] += 1
             return Sending.OVER_BUDGET
         try:
-            self._native.probe(self.open(flow.src), sender, sequence, flow, timeout_ns)
+            sock = self._sockets.get(flow.src) or self.open(flow.src)
+            self._native.probe(sock, sender, sequence, flow, timeout_ns)
         except OSError as why:
             self._count_refusal(why)
             raise

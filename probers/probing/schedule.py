@@ -103,7 +103,7 @@ class Schedule:
         try:
             while self._heap and self._heap[0][0] <= until_ns:
                 turn = self._heap[0][2]
-                passed = (self._now() - turn.base_ns) // interval_ns
+                passed = (now_ns - turn.base_ns) // interval_ns
                 jitter_ns = int(self._random.random() * JITTER * interval_ns)
                 turn.due_ns = turn.base_ns + (passed + 1) * interval_ns + jitter_ns
                 heapq.heapreplace(self._heap, (turn.due_ns, next(self._order), turn))

@@ -108,11 +108,13 @@ class UdpEngine:
 
     def probe(self, flow: FiveTuple, burst: int = 1) -> None:
         """Send ``burst`` probes of ``flow`` now."""
-        result = Burst(flow, time_ns(), burst)
+        now_ns = time_ns()
+        result = Burst(flow, now_ns, burst, now_ns)
         for _ in range(burst):
             self._send(result)
         result.sending = False
-        self._report_if_complete(result)
+        if result.dials:  # else none has ended yet
+            self._report_if_complete(result)
 
     @property
     def in_flight(self) -> int:
@@ -120,9 +122,8 @@ class UdpEngine:
         return len(self._probes)
 
     def _send(self, burst: Burst) -> None:
-        sequence, mono_ns, wall_ns = self._sockets.next_sequence(), monotonic_ns(), time_ns()
+        sequence, mono_ns = self._sockets.next_sequence(), monotonic_ns()
         self._probes[sequence] = _Probe(burst, mono_ns)
-        burst.sent_ns = burst.sent_ns or wall_ns
         try:
             sending = self._sockets.send_probe(self, sequence, burst.flow, self._timeout_ns)
         except OSError as why:
@@ -166,8 +167,10 @@ class UdpEngine:
         if not round_trip.kernel and elapsed_ns > 2 * self._timeout_ns:
             self._end_stalled(probe)  # this process read it late; the network may have been fast
             return
-        probe.burst.round_trips.append(round_trip)
-        self._end(probe, "success")
+        burst = probe.burst
+        burst.round_trips.append(round_trip)
+        burst.dials.append("success")
+        self._report_if_complete(burst)
 
     def on_icmp_error(self, sequence: int, icmp: IcmpError) -> None:
         """The peer's kernel has no such port, or a router has no route."""
@@ -227,8 +230,10 @@ def _round_trip(elapsed_ns: int, stamped_ns: int, responder_ns: int) -> RoundTri
     """
     kernel = 0 < stamped_ns <= elapsed_ns + _SLACK_NS
     rtt_ns = stamped_ns if kernel else elapsed_ns
-    prober_us = max(0, elapsed_ns - rtt_ns) / 1e3
+    prober_us = (elapsed_ns - rtt_ns) / 1e3 if elapsed_ns > rtt_ns else 0.0
     if 0 <= responder_ns < rtt_ns + (_ESTIMATE_ERROR_NS if kernel else 0):
-        network_ns = max(_SHORTEST_NS, rtt_ns - responder_ns)
+        network_ns = rtt_ns - responder_ns
+        if network_ns < _SHORTEST_NS:
+            network_ns = _SHORTEST_NS
         return RoundTrip(network_ns / 1e3, prober_us, (rtt_ns - network_ns) / 1e3, kernel)
     return RoundTrip(rtt_ns / 1e3, prober_us, None, kernel)

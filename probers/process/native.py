@@ -11,7 +11,7 @@ from typing import Final
 
 VARIABLE: Final = "SKH_NATIVE"
 #: What the helper must offer; see INTERFACE in native/src/module.c.
-INTERFACE: Final = 3
+INTERFACE: Final = 4
 
 module: ModuleType | None = None
 try:

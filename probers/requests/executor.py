@@ -87,7 +87,7 @@ class RequestExecutor:
 
     def burst_done(self, burst: Burst) -> None:
         """A probe has ended, of a request or of the ping list."""
-        if (running := self._of_flow.get(id(burst.flow))) is not None:
+        if self._of_flow and (running := self._of_flow.get(id(burst.flow))) is not None:
             running.burst_done(burst, self._limits.results)
 
     def trace_done(self, trace: Trace) -> None:

@@ -1,4 +1,4 @@
-"""Counters and states of the host's ports, and its flow tables: read in a thread, bounded in all.
+"""Ports, huge pages and flow tables of the host: read in a thread, bounded in all.
 
 A counter of a broken rnic may take long to read, and a command may hang; neither may stop probing.
 """
@@ -14,6 +14,7 @@ from time import time_ns
 from typing import Final, NamedTuple
 
 from probers.requests import ethtool, port_states
+from probers.requests.huge_pages import DEVICE, HugePages
 from probers.requests.limits import DEFAULT, RequestLimits
 from schemas.documents.requests.evidence import DeviceCounters
 from schemas.documents.times import rfc3339
@@ -53,18 +54,24 @@ class HostFacts:
         root: Path = SYS,
         rnics: port_states.Rnics | None = None,
         statistics: Callable[[str], Mapping[str, int]] = ethtool.statistics,
+        huge_pages: HugePages | None = None,
     ) -> None:
         self.commands, self._limits, self._root = tuple(map(tuple, commands)), limits, root
         self._rnics, self._statistics = rnics or port_states.Rnics(), statistics
+        self._huge_pages = huge_pages or HugePages(root.parent / "kernel/mm/hugepages")
 
     def learn_rnics(self, rnics: Iterable[str]) -> None:
         """These rnics (addresses) are the host's: what they look like while they are well."""
         self._rnics.learn(rnics)
 
     def counters(self) -> list[DeviceCounters]:
-        """All counters and states of RDMA ports; the error counters and states of interfaces."""
+        """All counters and states of RDMA ports; the error counters and states of interfaces;
+        huge pages, where the host has or wants any."""
         left = self._limits.values
         found = []
+        if pages := dict(islice(self._huge_pages.values().items(), left)):
+            left -= len(pages)
+            found.append(DeviceCounters(DEVICE, rfc3339(time_ns()), pages))
         for port in islice(self._ports(), self._limits.devices):
             values = dict(islice(port.values, left))
             left -= len(values)

@@ -81,6 +81,32 @@ _UNITS: Final = {
 }  # fmt: skip
 
 
+_UNDECIDED: Final = """\
+## What stays open
+
+[What hosts answer](localization.md#counters-and-flow-tables) decides some types, and leaves these:
+
+- **rnic_hardware_failure** is stated where the rnic's interface is gone. Where its device, port and
+  address look well and everything is lost, nothing on the host says that the rnic and not the next
+  port drops it: the type stays a probability.
+- **offloading_failure, not_using_rdma, suboptimal_flow_offloading, repetitive_flow_offloading** are
+  decided by flow tables, where the agent has `--flow-table-command`. Without them a slow rnic may
+  as well have firmware that crawls: offloading_failure stays a probability.
+- **hugepage_misconfiguration** is stated where the pool is smaller than what the kernel's command
+  line asks for, or than it was when the agent began. A pool without free pages proves nothing: a
+  vSwitch in user space takes all of its pages when it starts. What such a process needs is not in
+  the kernel's counters; a pool that was planned too small is known by probes only.
+- **pcie_nic_error** is told from hugepage_misconfiguration by probes: between rnics of one host
+  they are much later than to others. A host that is slow at each end of a path is twice as late
+  there, which is not enough. The state of PCIe links is not read.
+- **gpu_direct_rdma_error** is seen by nothing that an agent reads.
+
+On the namespace fabric all hosts share one kernel and its huge pages, its vSwitches are bridges
+that offload nothing, and an rnic that fails drops packets while its device stays: there the first
+three are left to probes.
+""".splitlines()
+
+
 def markdown() -> str:
     """docs/issue-types.md."""
     lines = [
@@ -104,6 +130,7 @@ def markdown() -> str:
         ]
         lines += [_line(row) for row in rows]
         lines += ["", *(f"- **{row.name}**: {row.note}" for row in rows), ""]
+    lines += [*_UNDECIDED, ""]
     return "\n".join(lines)
 
 

@@ -78,7 +78,7 @@ def suite() -> list[SuiteFault]:
         fault("offloading_failure", "delay", _rnic(0, 1), latency_s, time_us=2000.0),
         fault("not_using_rdma", "delay", "vswitch:host-5", latency_s, time_us=2000.0),
         fault("congestion_control_disabled", "delay", "tor:tor-3", latency_s, time_us=2000.0),
-        fault("pcie_nic_error", "delay", "host:host-2", latency_s, time_us=2000.0),
+        fault("pcie_nic_error", "delay", "host:host-2", latency_s, time_us=3000.0, others=0.3),
         fault("hugepage_misconfiguration", "delay", "host:host-6", latency_s, time_us=1000.0),
         fault(
             "rnic_firmware_not_responding",
@@ -102,7 +102,7 @@ def suite() -> list[SuiteFault]:
             "vswitch:host-3",
             latency_s,
             time_us=2000.0,
-            percent=50.0,
+            period_s=6.0,
         ),
     ]
     latencies = [each for each in every if each.timeout_s == latency_s]

@@ -46,7 +46,8 @@ class RouteResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DeviceCounters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Counters and states of a port of an RDMA device, or of a network interface, at a time.
+    """Counters and states of a port of an RDMA device, of a network interface, or of huge pages
+    (device ``hugepages``), at a time.
 
     values  names as the kernel and the driver have them, and states (``probers.requests``)
     rnic    address of the rnic whose port it is; empty: of none that the agent probes from

@@ -78,7 +78,7 @@ ACTIONS: Final[dict[tuple[str, str], Action]] = {
     ("network", "corrupt"): _shapes("loss", ("percent",)),
     ("network", "duplicate"): _shapes("none", ("percent",)),
     ("network", "reorder"): _shapes("none", ("percent",), "time_us"),
-    ("network", "delay"): _shapes("high_latency", ("time_us",), "offset_us"),
+    ("network", "delay"): _shapes("high_latency", ("time_us",), "offset_us", "period_s"),
     ("network", "down"): Action(
         _PULLED, (), (), "unconnectivity",
         link_faults.pull, link_faults.plug, link_faults.missing_links
@@ -169,6 +169,11 @@ def _check_amounts(fabric: Namespaces, name: str, fault: Fault) -> None:
         raise FaultError(f"{name} of 100 %: that is process kill; give less")
     if fault.share is not None and not 0 < fault.share <= 1:
         raise FaultError(f"{name}: share {fault.share:g}; give more than 0 and at most 1")
+    if fault.others is not None:
+        if fault.action != "delay" or kind_of(fault.at) != "host":
+            raise FaultError(f"{name} at {fault.at}: only a host delays its own NICs' packets more")
+        if not 0 <= fault.others <= 1:
+            raise FaultError(f"{name}: others {fault.others:g}; give 0 up to 1")
     if fault.time_us is not None and not 0 < fault.time_us <= 10e6:
         raise FaultError(f"{name} by {fault.time_us:g} us: give more than 0 and at most 10 s")
     if fault.offset_us is not None and not 0 <= fault.offset_us <= (fault.time_us or 0):

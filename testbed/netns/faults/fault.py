@@ -19,9 +19,10 @@ class Fault(msgspec.Struct, kw_only=True, omit_defaults=True):
     percent         of packets (network), of time without a CPU (cpu load), of one CPU (cpu quota)
                     [%]
     time_us         delay of packets that leave the component, in each direction [us]
+    others          share of the delay of packets that are not between NICs of the same host [1]
     offset_us       the delay varies by +- this [us]
     share           of five-tuples that are hit [1]
-    period_s        of flapping and of cpu load [s]
+    period_s        of flapping, of cpu load, and of a delay that is there half of the time [s]
     mtu             largest packet [bytes]
     destination     only packets from or to this address are hit
     address         that the NIC has instead of its own
@@ -35,6 +36,7 @@ class Fault(msgspec.Struct, kw_only=True, omit_defaults=True):
     time_us: float | None = None
     offset_us: float | None = None
     share: float | None = None
+    others: float | None = None
     period_s: float | None = None
     mtu: int | None = None
     destination: str | None = None

@@ -78,25 +78,51 @@ def corrupted(frame: Frame, random_below: Callable[[int], int]) -> Frame:
     return bytes(broken)
 
 
+def within(frame: Frame, addresses: frozenset[bytes]) -> bool:
+    """Whether a frame goes from one of these IPv4 addresses to another."""
+    at = _HEADERS - 8
+    return frame[at : at + 4] in addresses and frame[at + 4 : at + 8] in addresses
+
+
+def is_late(passed_s: float, period_s: float) -> bool:
+    """Whether frames are delayed now: in the first half of each period; 0: always."""
+    return not period_s or passed_s % period_s < period_s / 2
+
+
 def run(
-    devices: dict[str, str], *, time_us: float, offset_us: float, copies: int, corrupt: bool
+    devices: dict[str, str],
+    *,
+    time_us: float,
+    offset_us: float,
+    period_s: float,
+    others: float,
+    inside: frozenset[bytes],
+    copies: int,
+    corrupt: bool,
 ) -> None:
-    """Serve until killed. devices: interface -> tap; copies: how often each frame is sent."""
+    """Serve until killed.
+
+    devices  interface -> tap
+    others   share of the delay of frames that are not between addresses of ``inside``
+    copies   how often each frame is sent
+    """
     chance = random.Random()  # noqa: S311  # guards nothing
     sides = {side.tap: side for side in (Side(*names) for names in devices.items())}
     poll = select.poll()
     for tap in sides:
         poll.register(tap, select.POLLIN)
     waiting: list[tuple[float, int, Side, Frame]] = []
-    number = 0
+    number, began = 0, time.monotonic()
     print("ready", flush=True)
     while True:
         left_ms = max(0.0, (waiting[0][0] - time.monotonic()) * 1e3) if waiting else None
         for tap, _ in poll.poll(left_ms):
             side = sides[tap]
             now = time.monotonic()
+            slow_us = time_us if is_late(now - began, period_s) else 0.0
             for frame in side.read():
-                late_us = time_us + chance.uniform(-offset_us, offset_us)
+                own_us = slow_us if others == 1.0 or within(frame, inside) else slow_us * others
+                late_us = own_us + chance.uniform(-offset_us, offset_us)
                 what = corrupted(frame, chance.randrange) if corrupt else frame
                 for _ in range(copies):
                     number += 1
@@ -113,6 +139,9 @@ if __name__ == "__main__":
         options["devices"],
         time_us=options.get("time_us", 0.0),
         offset_us=options.get("offset_us", 0.0),
+        period_s=options.get("period_s", 0.0),
+        others=options.get("others", 1.0),
+        inside=frozenset(map(socket.inet_aton, options.get("inside", ()))),
         copies=options.get("copies", 1),
         corrupt=options.get("corrupt", False),
     )

@@ -24,6 +24,9 @@ def make(fabric: Namespaces, fault: Fault) -> None:
             "devices": taps,
             "time_us": fault.time_us or 0.0,
             "offset_us": fault.offset_us or 0.0,
+            "period_s": fault.period_s or 0.0,
+            "others": 1.0 if fault.others is None else fault.others,
+            "inside": [own for _, _, own in _lower_ends(fabric, fault)],
             "copies": 2 if fault.action == "duplicate" else 1,
             "corrupt": fault.action == "corrupt",
         }
@@ -43,6 +46,13 @@ def make(fabric: Namespaces, fault: Fault) -> None:
             for device, tap in taps.items()
         ]
         filters.load(fabric, fault, node, "egress", chains)
+
+
+def _lower_ends(fabric: Namespaces, fault: Fault) -> list[tuple[str, str, str]]:
+    """Ends of a host's own NICs; none where all packets are delayed alike."""
+    if fault.others is None:
+        return []
+    return [cable.lower for cable in component_ports.cables(fabric.plan, fault.at)]
 
 
 def undo(fabric: Namespaces, fault: Fault) -> None:

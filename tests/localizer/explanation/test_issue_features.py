@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from builders.clusters import Cluster, Path, Second, Weather, newest, observe
 
+from localizer.explanation.issue_features import hit_inside
 from localizer.explanation.issue_types import NONE
 from localizer.explanation.parameters import DEFAULT
 from localizer.localizer import Localizer
@@ -101,3 +102,9 @@ def test_the_issue_type_of_a_slow_host_follows_from_where_and_when_it_is_slow(
         documents += now.incidents
     (incident,) = newest(documents)
     assert (place in incident.tie_set, likeliest(incident)) == (True, kind)
+
+
+def test_paths_inside_a_host_that_is_slow_at_both_ends_are_not_hit_by_themselves() -> None:
+    assert not hit_inside(4_300.0, 2_000.0), "twice as late, and noise"
+    assert hit_inside(59.0, 17.8), "the ring inside: 1 to 0.3"
+    assert hit_inside(10.0, -0.5)

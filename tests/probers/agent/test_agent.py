@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import signal
 
+import pytest
 from builders.agents.site import LISTEN_PORT, SECRET, Site, ended
 from builders.agents.waiting import Until
+
+from probers.agent.agent import flow_rest_ns
 
 
 def test_both_nics_probe_each_other_and_sigterm_loses_nothing(
@@ -72,3 +75,10 @@ def test_an_endpoint_without_its_address_is_logged_once_and_the_agent_works(
     code, errors = ended(process)
     assert code == 0
     assert errors.count("endpoint-not-bound") == 1
+
+
+@pytest.mark.parametrize(("trace_interval_s", "rest_s"), [(0, 0), (4, 1), (60, 15), (1e300, 15)])
+def test_a_flow_rests_no_longer_than_a_part_of_the_interval_of_its_traces(
+    trace_interval_s: float, rest_s: int
+) -> None:
+    assert flow_rest_ns(trace_interval_s) == rest_s * 10**9

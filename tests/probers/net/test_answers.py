@@ -236,3 +236,70 @@ def test_damaged_requests_have_the_outcome_that_the_responder_gives_them(
         run_until(lambda total=number: responder.answered + responder.silent.total() == total)  # type: ignore[misc]
     assert responder.silent == reference.silent
     assert responder.answered == reference.answered > 0
+
+
+def test_a_flow_that_rests_is_recorded_once_and_another_flow_at_once(
+    make: Make, key: Key, run_until: Until
+) -> None:
+    responder, peer = make(key, flow_rest_ns=3600 * SECOND, rate=1e9, burst=1e9)
+    peer.send(peer.question(key))
+    run_until(lambda: len(responder.recent_flows) == 1)
+    first = dict(responder.recent_flows)
+    for _ in range(3):
+        peer.send(peer.question(key))
+    run_until(lambda: responder.answered == 4)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", 0))
+        peer.own = other.getsockname()
+        other.sendto(peer.question(key), peer.target)
+        run_until(lambda: responder.answered == 5 and len(responder.recent_flows) == 2)
+    assert first.items() <= dict(responder.recent_flows).items(), "its time is the first one's"
+
+
+def test_a_flow_is_recorded_again_when_its_rest_is_over(
+    make: Make, key: Key, run_until: Until
+) -> None:
+    responder, peer = make(key, flow_rest_ns=1, rate=1e9, burst=1e9)
+    peer.send(peer.question(key))
+    run_until(lambda: len(responder.recent_flows) == 1)
+    first = dict(responder.recent_flows)
+    peer.send(peer.question(key))
+    run_until(lambda: responder.answered == 2 and dict(responder.recent_flows) != first)
+    assert responder.recent_flows.keys() == first.keys()
+
+
+@pytest.mark.parametrize("count", [15, 16, 17, 100])
+def test_all_that_waits_in_one_socket_is_read(
+    make: Make, key: Key, run_until: Until, count: int
+) -> None:
+    """No answer is sent and nothing more arrives: what one read leaves is read all the same."""
+    responder, peer = make(key)
+    for _ in range(count):
+        peer.send(b"none of ours")
+    run_until(lambda: responder.silent["not-ours"] == count)
+
+
+def test_sockets_are_served_after_more_results_than_there_is_room_for(
+    loop: Loop, key: Key, run_until: Until
+) -> None:
+    responder = Responder(key, rate=1e9, burst=1e9)
+    pool = SocketPool(loop, key, responder, max_rate=1)
+    peers = [Peer(pool, loop, run_until) for _ in range(6)]
+    for peer in peers:  # each gets its own socket of the pool, whose buffer holds some 250
+        for _ in range(150):
+            peer.send(peer.question(key))
+    run_until(lambda: responder.answered == 900)
+    for peer in peers:
+        peer.socket.close()
+    pool.close_except(())
+
+
+def test_a_refused_answer_leaves_nothing_unread(make: Make, key: Key, run_until: Until) -> None:
+    responder, peer = make(key, rate=1e9, burst=1e9)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as closed:
+        closed.bind(("127.0.0.1", 0))
+        closed.sendto(packet.pack(key, Packet(packet.PROBE, 9, 1, time_ns(), 5),
+                                  closed.getsockname(), peer.target), peer.target)  # fmt: skip
+    for _ in range(40):
+        peer.send(b"none of ours")
+    run_until(lambda: responder.answered == 1 and responder.silent["not-ours"] == 40)

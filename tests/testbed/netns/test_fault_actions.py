@@ -7,7 +7,7 @@ import pytest
 from testbed.netns import Fabric, Fault, FaultError, Plan, UnknownComponent
 from testbed.netns.fault_suite import PLAN, hard_suite, suite
 from testbed.netns.faults import actions, issues
-from testbed.netns.faults.packet_shaper import corrupted
+from testbed.netns.faults.packet_shaper import corrupted, is_late, within
 
 LINK = "link:spine:spine-0|tor:tor-1"
 
@@ -94,3 +94,31 @@ def test_a_broken_frame_differs_in_one_bit_of_its_payload_and_claims_no_good_che
     assert broken[10:44] == frame[10:44], "addresses stay as they are"
     changed = [a ^ b for a, b in zip(frame[44:], broken[44:], strict=True) if a != b]
     assert [bits.bit_count() for bits in changed] == [1]
+
+
+def test_a_delay_with_a_period_is_there_in_the_first_half_of_each() -> None:
+    assert [is_late(passed_s, 6.0) for passed_s in (0.0, 2.9, 3.1, 5.9, 6.1, 9.1)] == [
+        True, True, False, False, True, False
+    ]  # fmt: skip
+    assert is_late(3.1, 0.0), "without a period always"
+
+
+def test_only_a_host_delays_packets_of_its_own_nics_more() -> None:
+    fabric = Fabric(PLAN)
+    host = Fault(target="network", action="delay", at="host:host-2", time_us=9.0, others=0.3)
+    actions.check(fabric, host)
+    for at, others in (("vswitch:host-2", 0.3), ("host:host-2", 1.5)):
+        wrong = Fault(target="network", action="delay", at=at, time_us=9.0, others=others)
+        with pytest.raises(FaultError, match=r"others|NICs"):
+            actions.check(fabric, wrong)
+
+
+def test_a_frame_is_within_a_host_when_both_of_its_addresses_are_the_host_s() -> None:
+    own = frozenset((b"\x0a\x01\x02\x00", b"\x0a\x01\x02\x02"))
+    other = b"\x0a\x01\x03\x00"
+    head = bytes(10 + 14 + 12)
+    one, two = sorted(own)
+    assert within(head + one + two + bytes(30), own)
+    assert not within(head + one + other + bytes(30), own)
+    assert not within(head + other + two + bytes(30), own)
+    assert not within(bytes(12), own)
