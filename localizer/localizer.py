@@ -308,8 +308,10 @@ class Localizer:
                 return
             self._outage = None
         open_now = tracker.open_components()
-        state.suspects = {name for family, name in open_now if family == "reachability"}
-        state.drifting = {name for family, name in open_now if family == "drift"}
+        state.suspects = {
+            name for family, names in open_now if family == "reachability" for name in names
+        }
+        state.drifting = {names[0] for family, names in open_now if family == "drift"}
         verdicts = second(state, batch.second, self._clocks.wrong(), self._clocks.suspects())
         seen = [(verdict, impact(state, verdict)) for verdict in verdicts]
         for incident, bad in tracker.step(batch.second, seen):

@@ -12,6 +12,7 @@ Source  Jeffreys' prior for a share: posterior mean of Beta(k + 1/2, n - k + 1/2
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -112,6 +113,28 @@ def widen(verdict: Verdict, names: list[str]) -> Verdict:
         confidence=verdict.confidence * part,
         tie_set_probability={name: round(p * part, 4) for name, p in each.items()},
         possible=names,
+    )
+
+
+def beside(verdict: Verdict, rivals: Mapping[str, float]) -> Verdict:
+    """The verdict, its confidence divided with rivals that join the tie set until they are denied.
+
+    rivals  component -> ln of how likely it is beside the whole tie set
+    """
+    if not rivals:
+        return verdict
+    known = verdict.tie_set_probability or {verdict.component: verdict.confidence}
+    odds = {name: math.exp(min(nats, 0.0)) for name, nats in rivals.items()}
+    part = 1.0 / (1.0 + sum(odds.values()))
+    total = sum(known.values())
+    each = {name: p * part for name, p in known.items()}
+    each |= {name: total * part * odd for name, odd in odds.items()}
+    return replace(
+        verdict,
+        confidence=verdict.confidence * part,
+        tie_set=[*verdict.tie_set, *sorted(rivals, key=lambda name: (-odds[name], name))],
+        tie_set_probability={name: round(p, 4) for name, p in each.items()},
+        rivals=frozenset(rivals),
     )
 
 

@@ -22,17 +22,25 @@ def same(
     second: int,
     parameters: IncidentParameters,
 ) -> TrackedIncident | None:
-    """The newest incident that names this component, or one that probes cannot tell from it."""
-    found = [
+    """The newest incident that names this component, or one that probes cannot tell from it, or
+    an open one on a rival that the verdict does not deny yet."""
+    recent = [
         each for each in incidents
-        if verdict.devices & {*each.verdict.tied_devices, *each.verdict.devices}
-        and (
-            each.state != "resolved"
-            or second - each.last_bad_s <= reopen_s(each, parameters)
-            or verdict.first_s <= each.last_bad_s  # a gray loss that was not over
-        )
+        if each.state != "resolved"
+        or second - each.last_bad_s <= reopen_s(each, parameters)
+        or verdict.first_s <= each.last_bad_s  # a gray loss that was not over
     ]  # fmt: skip
-    return found[-1] if found else None
+    for found in (
+        [each for each in recent if verdict.devices & each.verdict.devices],
+        [each for each in recent if verdict.devices & each.verdict.tied_devices],
+        [
+            each for each in recent
+            if each.state != "resolved" and each.verdict.component in verdict.rivals
+        ],
+    ):  # fmt: skip
+        if found:
+            return found[-1]
+    return None
 
 
 def kept_s(tracked: TrackedIncident, parameters: IncidentParameters) -> float:
@@ -110,12 +118,16 @@ def known_slow(incidents: Iterable[TrackedIncident], verdict: Verdict) -> bool:
     )  # fmt: skip
 
 
-def new_name(known: Verdict, new: Verdict) -> str | None:
+def new_name(known: Verdict, new: Verdict, parameters: IncidentParameters) -> str | None:
     """What the component is called by now; None where it keeps its name.
 
     Its switches may have turned out to be of another tier, or routes learnt since then tell it from
-    another member of its tie set, which is the culprit.
+    another member of its tie set, which is the culprit; or it is by far the less likely one of two
+    rivals.
     """
+    less_likely = new.confidence > parameters.far_likelier * new.confidence_in(known.component)
+    if known.component in new.rivals and less_likely:
+        return new.component
     if known.component in new.tied or device(new.component) not in known.tied_devices:
         return None
     names = (name for name in new.tied if device(name) == device(known.component))

@@ -74,6 +74,7 @@ class IncidentParameters:
     faded           share of the effect it had below which a trouble is passing
     far_weaker      the same for trouble that comes and goes, which is weaker on average; but if it
                     was steady so far and is far weaker now, another trouble hit some paths
+    far_likelier    a rival that is so many times likelier takes over the name
     apart_renewals, clear_renewals  the same times in renewals of the evidence, where these are
                     longer: sightings that are rarer must not be forgotten between two of them
     settled_s       losses over a window of this length open an incident at first sight
@@ -98,6 +99,7 @@ class IncidentParameters:
     back_s: int = parameter(25, unit="s", source=_TESTS)
     faded: float = parameter(0.5, unit="1", source=_TESTS)
     far_weaker: float = parameter(0.25, unit="1", source=_TESTS)
+    far_likelier: float = parameter(20.0, unit="1", source="chosen: 3 nats, as of all denials")
     apart_renewals: float = parameter(2.2, unit="renewals", source=_TESTS)
     clear_renewals: float = parameter(3.0, unit="renewals", source=_TESTS)
     settled_s: int = parameter(60, unit="s", source=_TESTS)

@@ -110,10 +110,10 @@ class IncidentTracker:
         """Entries in memory, by kind [count]."""
         return {"incidents": len(self._incidents), "sightings": len(self._sightings)}
 
-    def open_components(self) -> list[tuple[Family, str]]:
-        """Families and components of the incidents that are not resolved."""
+    def open_components(self) -> list[tuple[Family, list[str]]]:
+        """Families and tie sets, component first, of the incidents that are not resolved."""
         return [
-            (each.verdict.family, each.verdict.component)
+            (each.verdict.family, [each.verdict.component, *each.verdict.tie_set])
             for each in self._incidents
             if each.state != "resolved"
         ]
@@ -205,7 +205,7 @@ class IncidentTracker:
         better = issue_type_update.should_replace(
             known, verdict, tracked.typed_by, self._parameters, worse=worse
         )
-        renamed = matching.new_name(known, verdict)
+        renamed = matching.new_name(known, verdict, self._parameters)
         relocated = tracked.relocated and {*verdict.tie_set} != {*known.tie_set}
         narrowed = not tracked.relocated and matching.narrower(verdict, known)
         changes = (

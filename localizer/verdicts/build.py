@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +60,7 @@ class Finding:
     drifted  how far, of a slow drift
     renewal_s  seconds in which the evidence renews itself
     contains, crowded  see ``Verdict``
+    rivals   components that are not denied yet, and ln of how likely each is beside the class
     """
 
     symptom: Symptom
@@ -72,6 +74,7 @@ class Finding:
     renewal_s: int = 1
     contains: frozenset[str] | None = None
     crowded: bool = False
+    rivals: Mapping[str, float] = field(default_factory=dict)
 
 
 def build(
@@ -100,6 +103,7 @@ def build(
     verdict = confidence.share_out(replace(verdict, issue=issue), members, alone=only)
     crosses, probed = share > 0, alarm.sent > 0
     contrast = explain.contrast(bad & probed, probed & ~bad, crosses)
+    verdict = confidence.beside(verdict, finding.rivals)
     measured = Measured(
         contrast,
         explain.layers(state.layer == 1, alarm.lost, alarm.sent, crosses),

@@ -56,6 +56,8 @@ class ReachabilityParameters:
     still_nats     by so much, and in no shorter newest part less likely by as much
     renewal_losses losses that renew the evidence: a verdict that loses less often is waited for
     bad_path       p-value below which a path counts as bad
+    rival_nats     of a link and a switch at its end, the less likely one is denied by so much
+    inside         links of a switch that are compared with it: those that explain most losses
     apart          share of a component's probes that must be apart from those of other culprits,
                    so that it can be told from them
     contradicted   where one host alone sees losses, p-value below which the others contradict it
@@ -87,6 +89,12 @@ class ReachabilityParameters:
         2.0, unit="probes", source="chosen: pytest tests/localizer/verdicts (loss)"
     )
     bad_path: float = parameter(0.01, unit="1", source=_CHOSEN)
+    rival_nats: float = parameter(
+        7.0,
+        unit="nat",
+        source="chosen: 1,100 times likelier; pytest tests/localizer/incidents (small fabric)",
+    )
+    inside: int = parameter(3, unit="links", source=_CHOSEN)
     apart: float = parameter(0.2, unit="1", source=_CHOSEN)
     contradicted: float = parameter(
         0.01, unit="1", source="chosen: pytest tests/localizer/verdicts (one witness)"

@@ -109,6 +109,7 @@ class Verdict:
     direction   of a link: the one way that packets are hurt, or both
     covers      components whose own incidents this one explains
     contains    components all of whose paths cross this one; None: not asked
+    rivals      members of the tie set that probes will tell from the component, but have not yet
     possible    components besides the tie set that untraced routes leave open
     instead_of  component that too few source hosts see at fault: the verdict is about the host
                 that complains; None: enough do
@@ -139,6 +140,7 @@ class Verdict:
     direction: Direction = "both"
     covers: frozenset[str] = frozenset()
     contains: frozenset[str] | None = None
+    rivals: frozenset[str] = frozenset()
     possible: list[str] = field(default_factory=list)
     instead_of: str | None = None
     issue: IssueTypes = IssueTypes()

@@ -65,6 +65,7 @@ STRUCTURAL = {
         "localizer.strategies.hypothesis.candidates": ("BOTH", "ALONG", "AGAINST", "TUNNELLED"),
         "localizer.strategies.hypothesis.atoms": ("NEVER",),
         "localizer.strategies.hypothesis.loss": ("_SURVIVAL",),
+        "localizer.verdicts.rules.loss.rivals": ("_LEAST",),
         "streams.ingest": ("_LOG_APPEND_TIME",),
     },
     "facts of mathematics and of the fabric's shape": {
@@ -74,7 +75,7 @@ STRUCTURAL = {
         "localizer.detectors.drift": ("_MEDIAN_CHI2",),
         "localizer.fabric.incidence.incidence": ("_ECMP_SEGMENTS",),
         "localizer.fabric.switch_tiers": ("THREE_TIERS",),
-        "localizer.verdicts.rules.loss_rise": ("PASTS",),
+        "localizer.verdicts.rules.loss.rise": ("PASTS",),
     },
     "numerical guards": {
         "controller.ping_lists.host_list": ("_MODULUS", "_SERVED", "_IN_JOB"),

@@ -20,9 +20,9 @@ from localizer.state import FabricState
 from localizer.verdicts.attribute import Unclaimed, attribute
 from localizer.verdicts.build import Alarm
 from localizer.verdicts.decision import Decision
-from localizer.verdicts.rules.containment import Containment
-from localizer.verdicts.rules.loss_policy import LossPolicy
-from localizer.verdicts.rules.loss_rise import PASTS, Rise, rise
+from localizer.verdicts.rules.loss.containment import Containment
+from localizer.verdicts.rules.loss.policy import LossPolicy
+from localizer.verdicts.rules.loss.rise import PASTS, Rise, rise
 from localizer.verdicts.verdict import Verdict
 
 Bool = npt.NDArray[np.bool_]

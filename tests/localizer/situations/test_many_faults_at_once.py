@@ -13,7 +13,7 @@ from localizer.options import Options
 from localizer.state import FabricState
 from localizer.verdicts.attribute import Unclaimed
 from localizer.verdicts.rules import reachability
-from localizer.verdicts.rules.loss_policy import LossPolicy
+from localizer.verdicts.rules.loss.policy import LossPolicy
 
 CLUSTER = Cluster(hosts=14)
 PARAMETERS = Options().verdicts.reachability

@@ -10,7 +10,7 @@ import numpy as np
 
 from localizer.baselines.pane_history import PaneHistory
 from localizer.verdicts.parameters import ReachabilityParameters
-from localizer.verdicts.rules.loss_extent import Recency, bad_for
+from localizer.verdicts.rules.loss.extent import Recency, bad_for
 
 START = 1_000_200  # a multiple of the bins
 HEALTHY = 1e-4

@@ -12,7 +12,7 @@ from localizer.evidence import Attribution
 from localizer.options import DetectorParameters
 from localizer.verdicts.attribute import Candidate, Unclaimed
 from localizer.verdicts.parameters import ReachabilityParameters
-from localizer.verdicts.rules.loss_policy import LossPolicy
+from localizer.verdicts.rules.loss.policy import LossPolicy
 
 PARAMETERS = ReachabilityParameters()
 MANY = PARAMETERS.few_culprits + 1

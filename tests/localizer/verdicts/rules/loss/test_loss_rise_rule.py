@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localizer.verdicts.rules.loss_rise import Rise, older_past
+from localizer.verdicts.rules.loss.rise import Rise, older_past
 
 bins = st.lists(st.sampled_from([30, 60, 120, 240]), min_size=1, max_size=9)
 

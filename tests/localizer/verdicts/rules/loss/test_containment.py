@@ -9,7 +9,7 @@ from localizer.evidence import Attribution, Evidence
 from localizer.fabric.incidence.factored import FactoredIncidence
 from localizer.fabric.observability import Classes
 from localizer.verdicts.parameters import ContainmentParameters
-from localizer.verdicts.rules.containment import Containment, loss_of_ends, of_a_few
+from localizer.verdicts.rules.loss.containment import Containment, loss_of_ends, of_a_few
 
 LINKS = 8
 EACH = 4  # paths of a link

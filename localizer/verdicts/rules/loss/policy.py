@@ -15,8 +15,9 @@ from localizer.verdicts.attribute import Candidate, Over, Unclaimed
 from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.parameters import ReachabilityParameters
 from localizer.verdicts.rules import quorum
-from localizer.verdicts.rules.containment import Containment, loss_of_ends, of_a_few
-from localizer.verdicts.rules.loss_extent import (
+from localizer.verdicts.rules.loss import rivals
+from localizer.verdicts.rules.loss.containment import Containment, loss_of_ends, of_a_few
+from localizer.verdicts.rules.loss.extent import (
     Recency,
     bad_for,
     effect_since,
@@ -24,7 +25,7 @@ from localizer.verdicts.rules.loss_extent import (
     symptom_of,
     without_most_answered,
 )
-from localizer.verdicts.rules.loss_rise import Rise
+from localizer.verdicts.rules.loss.rise import Rise
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -63,9 +64,17 @@ class LossPolicy:
         return np.ones(len(self.alarm.sent), bool)
 
     def refuted(self, attributions: list[Attribution]) -> Bool:
-        """(K,) switches whose losses are rather those of a few of their links."""
+        """(K,) switches whose losses are rather those of a few of their links, and classes that one
+        of their rivals outdoes."""
         parameters = self.state.options.verdicts.containment
-        return of_a_few(self.containment, self.alarm.evidence, attributions, parameters)
+        few = of_a_few(self.containment, self.alarm.evidence, attributions, parameters)
+        if len(attributions) > self._parameters.few_culprits:
+            return few
+        return few | rivals.outdone(self._comparison, attributions, self.before.left)
+
+    @property
+    def _comparison(self) -> rivals.Comparison:
+        return rivals.Comparison(self.state, self.at, self.alarm, self.containment)
 
     def settled(self, attributions: list[Attribution]) -> bool:
         """Whether each of many culprits has enough bad paths and losses."""
@@ -116,6 +125,11 @@ class LossPolicy:
         if symptom == "loss" and self.may_be_its_links(candidate, since_s):
             return None
         lone, renewal_s = None, self._renewal_s(k, candidate.culprits)
+        undenied: dict[str, float] = {}
+        if candidate.attribution.share == 1 and candidate.culprits <= self._parameters.few_culprits:
+            explained = alarm.evidence.bad & ~rows & (candidate.owner >= 0)
+            counts = candidate.counts & ~explained
+            undenied = self._comparison.undenied(candidate.attribution.column, counts, bad)
         seen = rows & (share > 0) if self._among_many else rows
         probing = seen & ((sent > 0) | state.probed(at, min(alarm.window_s, state.history.seconds)))
         needed = quorum.needed(state.src, probing, state.options.observers)
@@ -135,6 +149,7 @@ class LossPolicy:
             effect, at - since_s + 1, lone, renewal_s=renewal_s,
             contains=self.containment.names(candidate.attribution.column),
             crowded=candidate.culprits > self._parameters.few_culprits,
+            rivals=undenied,
         )  # fmt: skip
 
     def _contradicted(self, probing: Bool, since_s: int) -> bool:

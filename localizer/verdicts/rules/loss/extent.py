@@ -24,7 +24,7 @@ def effect_since(state: FabricState, at: int, since_s: int, share: F64, fitted: 
     share   (P,) of the paths in question; those that cross the component fully count
     fitted  what the strategy found over the whole window, for want of such paths
     """
-    length = _without_first(state, since_s)
+    length = without_first(state, since_s)
     counts = np.flatnonzero(share >= OWNS)
     sent = int(state.history.total("sent", at, length, counts).sum())
     lost = int(state.history.total("lost", at, length, counts).sum())
@@ -35,7 +35,7 @@ def without_most_answered(state: FabricState, at: int, since_s: int, share: F64)
     """The same without the source host that reports most answers, 0 where too few are left: one
     host that claims answers does not make a component reachable that is silent to all others.
     """
-    length = _without_first(state, since_s)
+    length = without_first(state, since_s)
     counts = np.flatnonzero(share >= OWNS)
     sent = state.history.total("sent", at, length, counts)
     lost = state.history.total("lost", at, length, counts)
@@ -48,8 +48,8 @@ def without_most_answered(state: FabricState, at: int, since_s: int, share: F64)
     return float(lost[rest].sum() / max(int(sent[rest].sum()), 1))
 
 
-def _without_first(state: FabricState, since_s: int) -> int:
-    """The seconds that are counted of so many; bins are counted whole."""
+def without_first(state: FabricState, since_s: int) -> int:
+    """The seconds that are counted of so many since the first loss; bins are counted whole."""
     return max(1, since_s - 1) if since_s <= state.history.seconds else since_s
 
 
@@ -76,6 +76,18 @@ def bad_for(state: FabricState, at: int, length: int, bad: I64) -> int:
         return lengths[int(np.flatnonzero(rate >= onset * rate.max())[-1])]
     lost = history.by_second("lost", at, length, bad)
     return length - int(np.argmax(lost >= max(1.0, onset * lost.max())))
+
+
+def lasting_s(state: FabricState, at: int, bad: I64) -> int:
+    """Seconds since the bad paths began to lose as they do now: they were clean for a while before,
+    as after another trouble, or all windows of seconds are full of it."""
+    parameters = state.options.verdicts.reachability
+    longest_s = max(parameters.windows_s)
+    lossy = np.flatnonzero(state.history.by_second("lost", at, longest_s, bad))
+    if not len(lossy):
+        return 1
+    begins = np.flatnonzero(np.diff(lossy, prepend=-longest_s) > parameters.recent_s)
+    return longest_s - int(lossy[begins[-1]])
 
 
 def significant(state: FabricState, lost: float, sent: float, healthy: float) -> bool:

@@ -1,0 +1,1 @@
+"""What decides over attributions of loss: extent, rise, and which class rather than another."""

@@ -1,0 +1,90 @@
+"""A lossy switch is not named as the link that chance favours, nor a lossy link as its switch."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from localizer.baselines.pane_history import PaneHistory
+from localizer.fabric.incidence.factored import FactoredIncidence
+from localizer.fabric.observability import Classes
+from localizer.verdicts.parameters import ReachabilityParameters
+from localizer.verdicts.rules.loss.extent import lasting_s
+from localizer.verdicts.rules.loss.rivals import ends_of, links_inside, nats_above_end
+
+SPINE, LINK, OTHER_LINK = 0, 1, 2
+HEALTHY = 1e-4
+
+
+def fabric() -> Classes:
+    """Four paths over a spine: one by each of two links both ways, one by both, one by neither."""
+    shares = np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 0.5, 0.5], [1.0, 0.0, 0.0]])
+    members = [["spine:s"], ["link:spine:s|tor:a"], ["link:spine:s|tor:b"]]
+    factored = FactoredIncidence.unfactored(sparse.csr_array(shares))
+    return Classes(members, np.array([False, True, True]), np.zeros(3, bool), factored)
+
+
+def nats(sent: list[int], lost: list[int]) -> float:
+    return nats_above_end(fabric(), LINK, SPINE, np.array(sent), np.array(lost), HEALTHY)
+
+
+def test_ends_of_a_link_and_links_inside_a_switch() -> None:
+    groups = fabric()
+    assert ends_of(groups, LINK) == [SPINE]
+    lost = np.array([1, 5, 0, 0])
+    assert links_inside(groups, np.array([LINK, OTHER_LINK]), lost, most=1) == [OTHER_LINK]
+
+
+def test_losses_of_all_paths_are_the_switch() -> None:
+    assert nats([20, 20, 20, 20], [8, 8, 8, 8]) < -20
+
+
+def test_losses_of_the_paths_over_the_link_are_the_link() -> None:
+    assert nats([20, 20, 20, 20], [10, 0, 5, 0]) > 10
+
+
+def test_few_probes_elsewhere_leave_the_switch_possible() -> None:
+    """As in the first seconds: the link loses, but hardly anything went round it yet."""
+    assert 0 < nats([4, 1, 1, 1], [3, 0, 0, 0]) < 7
+
+
+def test_probes_elsewhere_that_are_answered_deny_the_switch_step_by_step() -> None:
+    by_count = [nats([4, n, n, n], [3, 0, 0, 0]) for n in (1, 3, 9)]
+    assert by_count == sorted(by_count)
+    assert by_count[-1] > 7
+
+
+def test_a_lost_probe_elsewhere_counts_against_the_link() -> None:
+    assert nats([8, 8, 8, 8], [4, 0, 2, 1]) < nats([8, 8, 8, 8], [4, 0, 2, 0]) - 5
+
+
+def lasting(lossy: set[int]) -> int:
+    """What ``lasting_s`` says of a path that lost in these of 25 seconds."""
+    history = PaneHistory(30)
+    history.grow(1)
+    row, none = np.arange(1), np.zeros(1, np.uint32)
+    for second in range(25):
+        history.put(
+            1_000_200 + second, row, np.full(1, 20.0, np.float32),
+            sent=none + np.uint32(1), lost=none + np.uint32(second in lossy), refused=none,
+        )  # fmt: skip
+    verdicts = SimpleNamespace(reachability=ReachabilityParameters())
+    state = SimpleNamespace(history=history, options=SimpleNamespace(verdicts=verdicts))
+    return lasting_s(cast("Any", state), 1_000_224, row)
+
+
+@pytest.mark.parametrize(("first", "seconds"), [(20, 5), (4, 21), (24, 1)])
+def test_trouble_lasts_since_its_first_loss(first: int, seconds: int) -> None:
+    assert lasting({*range(first, 25)}) == seconds
+
+
+def test_trouble_that_loses_now_and_then_lasts_since_its_first_loss() -> None:
+    assert lasting({4, 12, 20, 24}) == 21
+
+
+def test_trouble_that_was_over_for_a_while_does_not_count() -> None:
+    assert lasting({*range(5), 22, 23, 24}) == 3
