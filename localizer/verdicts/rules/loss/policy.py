@@ -125,11 +125,6 @@ class LossPolicy:
         if symptom == "loss" and self.may_be_its_links(candidate, since_s):
             return None
         lone, renewal_s = None, self._renewal_s(k, candidate.culprits)
-        undenied: dict[str, float] = {}
-        if candidate.attribution.share == 1 and candidate.culprits <= self._parameters.few_culprits:
-            explained = alarm.evidence.bad & ~rows & (candidate.owner >= 0)
-            counts = candidate.counts & ~explained
-            undenied = self._comparison.undenied(candidate.attribution.column, counts, bad)
         seen = rows & (share > 0) if self._among_many else rows
         probing = seen & ((sent > 0) | state.probed(at, min(alarm.window_s, state.history.seconds)))
         needed = quorum.needed(state.src, probing, state.options.observers)
@@ -143,6 +138,12 @@ class LossPolicy:
                 needed,
             )
             renewal_s = max(renewal_s, self._burst_s(mine))
+        undenied: dict[str, float] = {}
+        few = candidate.culprits <= self._parameters.few_culprits
+        if lone is None and few and candidate.attribution.share == 1:
+            explained = alarm.evidence.bad & ~rows & (candidate.owner >= 0)
+            counts = candidate.counts & ~explained
+            undenied = self._comparison.undenied(candidate.attribution.column, counts, bad)
         return Finding(
             symptom, mine,
             float(loss.excess_p_values(np.array([k]), np.array([n]), state.background.rate)[0]),
