@@ -65,9 +65,17 @@ def explained(
         if each.state != "resolved" and each.parent is None
         and len(each.bad)
         and _is_wider(verdict, each.verdict)
-        and len(np.intersect1d(each.bad, verdict.bad)) >= parameters.inside * len(each.bad)
+        and _holds(verdict, each, parameters)
         and not _begins_later(second, verdict, each, parameters)
     ]  # fmt: skip
+
+
+def _holds(verdict: Verdict, known: TrackedIncident, parameters: IncidentParameters) -> bool:
+    """Whether a wider cause explains what an incident showed: its probes deny the incident's
+    component, or most paths that were bad are bad now; of rare probes each second shows a few."""
+    if known.verdict.component in verdict.denied:
+        return True
+    return len(np.intersect1d(known.bad, verdict.bad)) >= parameters.inside * len(known.bad)
 
 
 def around(
@@ -170,6 +178,9 @@ def better_traced(known: Verdict, new: Verdict) -> bool:
 def _begins_later(
     second: int, verdict: Verdict, tracked: TrackedIncident, parameters: IncidentParameters
 ) -> bool:
-    """Whether a wider trouble is younger than the incident that it would explain."""
+    """Whether a wider trouble is younger than the incident that it would explain: its probes deny
+    that it was there when that began."""
     known_from = max(tracked.opened_s, second - parameters.back_s)
-    return verdict.family != "agent" and verdict.first_s > known_from + parameters.together_s
+    began = verdict.first_s if verdict.earliest_s is None else verdict.earliest_s
+    began = min(began, verdict.first_s)
+    return verdict.family != "agent" and began > known_from + parameters.together_s

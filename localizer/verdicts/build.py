@@ -59,7 +59,7 @@ class Finding:
     lof      median Local Outlier Factor of the bad paths; None where there is none
     drifted  how far, of a slow drift
     renewal_s  seconds in which the evidence renews itself
-    contains, crowded  see ``Verdict``
+    contains, denied, crowded, earliest_s  see ``Verdict``
     rivals   components that are not denied yet, and ln of how likely each is beside the class
     """
 
@@ -74,7 +74,9 @@ class Finding:
     renewal_s: int = 1
     contains: frozenset[str] | None = None
     crowded: bool = False
+    earliest_s: int | None = None
     rivals: Mapping[str, float] = field(default_factory=dict)
+    denied: frozenset[str] = frozenset()
 
 
 def build(
@@ -144,7 +146,8 @@ def _named(
         direction=_direction(alarm, attribution), instead_of=instead_of,
         alternatives=alternatives, drifted=finding.drifted,
         five_tuples=_five_tuples(alarm, attribution), renewal_s=finding.renewal_s,
-        contains=finding.contains, crowded=finding.crowded,
+        contains=finding.contains, crowded=finding.crowded, earliest_s=finding.earliest_s,
+        denied=finding.denied,
     )  # fmt: skip
 
 

@@ -104,12 +104,15 @@ class Verdict:
     bad         (n,) rows of the bad paths that it explains, sorted
     total       paths that cross the component [count]
     first_s     first second with one of their losses
+    earliest_s  second from which on the component may have been bad, by its other paths; None: not
+                asked
     effect      loss [1] or added latency [us]; 0 for a verdict by rule
     text        the evidence in one sentence, for people
     direction   of a link: the one way that packets are hurt, or both
     covers      components whose own incidents this one explains
     contains    components all of whose paths cross this one; None: not asked
     rivals      members of the tie set that probes will tell from the component, but have not yet
+    denied      rivals that the probes since the trouble began deny to be its only cause
     possible    components besides the tie set that untraced routes leave open
     instead_of  component that too few source hosts see at fault: the verdict is about the host
                 that complains; None: enough do
@@ -141,6 +144,7 @@ class Verdict:
     covers: frozenset[str] = frozenset()
     contains: frozenset[str] | None = None
     rivals: frozenset[str] = frozenset()
+    denied: frozenset[str] = frozenset()
     possible: list[str] = field(default_factory=list)
     instead_of: str | None = None
     issue: IssueTypes = IssueTypes()
@@ -152,6 +156,7 @@ class Verdict:
     hosts: list[str] = field(default_factory=list)
     renewal_s: int = 1
     crowded: bool = False
+    earliest_s: int | None = None
     measured: Measured | None = None
     restored: dict[str, object] | None = None
 

@@ -308,6 +308,33 @@ def test_a_wider_slowness_takes_over_only_what_began_with_it(begins: int, names:
     assert {doc.component for doc in story.newest.values()} == names
 
 
+@pytest.mark.parametrize(
+    ("earliest", "names"), [(0, {"spine:s"}), (29, {"link:spine:s|tor:a", "spine:s"})]
+)
+def test_a_wider_loss_takes_over_what_its_probes_deny_unless_they_say_that_it_began_later(
+    earliest: int, names: set[str]
+) -> None:
+    """Probes are rare: the spine's verdict holds hardly any of the paths that were bad before."""
+    link = "link:spine:s|tor:a"
+    story = Story().during(1, 30, verdict(link, range(4)))
+    spine = replace(
+        verdict("spine:s", range(3, 9), first=29), contains=frozenset({link}),
+        denied=frozenset({link}), earliest_s=START_S + earliest,
+    )  # fmt: skip
+    story.second(31, spine)
+    story.second(32, spine)
+    assert {doc.component for doc in story.newest.values()} == names
+
+
+def test_a_wider_loss_that_denies_nothing_needs_the_paths_that_were_bad() -> None:
+    link = "link:spine:s|tor:a"
+    story = Story().during(1, 30, verdict(link, range(4)))
+    spine = replace(verdict("spine:s", range(3, 9)), contains=frozenset({link}), earliest_s=START_S)
+    story.second(31, spine)
+    story.second(32, spine)
+    assert {doc.component for doc in story.newest.values()} == {link, "spine:s"}
+
+
 def test_the_children_close_with_their_own_calm() -> None:
     story = Story().during(1, 3, *RNICS).during(4, 6, TOR).calm(7, 40)
     assert {doc.state for doc in story.newest.values()} == {"resolved"}

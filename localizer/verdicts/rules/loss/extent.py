@@ -90,6 +90,33 @@ def lasting_s(state: FabricState, at: int, bad: I64) -> int:
     return longest_s - int(lossy[begins[-1]])
 
 
+def earliest_s(state: FabricState, at: int, rows: I64, first_s: int, effect: float) -> int:
+    """Second from which on some paths may have lost as they do since ``first_s``; that second
+    itself where the probes before it deny any earlier one, or are out of reach.
+
+    rows    (n,) paths of the component, good and bad
+    effect  loss of theirs since then [1]
+    Few probes lose nothing by chance for some seconds, and the loss then seems to begin late.
+    """
+    since_s = at - first_s + 1
+    earlier_s = state.history.seconds - since_s
+    if earlier_s <= 0 or not len(rows):
+        return first_s
+    sent, lost = (
+        state.history.by_second(name, first_s - 1, earlier_s, rows)[::-1].tolist()
+        for name in ("sent", "lost")
+    )
+    healthy = state.background.rate
+    nats = np.cumsum(
+        [
+            loss.log_likelihood_ratio(k, n, max(effect, 2 * healthy), healthy)
+            for n, k in zip(sent, lost, strict=True)
+        ]
+    )
+    denied = nats <= -state.options.verdicts.reachability.rival_nats
+    return first_s - (int(np.argmax(denied)) if denied.any() else earlier_s)
+
+
 def significant(state: FabricState, lost: float, sent: float, healthy: float) -> bool:
     """Whether so many probes lost are more than chance takes at the healthy loss [1]."""
     p = loss.excess_p_values(

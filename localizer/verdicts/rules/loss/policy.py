@@ -10,6 +10,7 @@ import numpy.typing as npt
 from localizer.detectors import loss
 from localizer.evidence import Attribution
 from localizer.explanation.explain import Lone
+from localizer.explanation.issue_features import OWNS
 from localizer.state import FabricState
 from localizer.verdicts.attribute import Candidate, Over, Unclaimed
 from localizer.verdicts.build import Alarm, Finding
@@ -20,6 +21,7 @@ from localizer.verdicts.rules.loss.containment import Containment, loss_of_ends,
 from localizer.verdicts.rules.loss.extent import (
     Recency,
     bad_for,
+    earliest_s,
     effect_since,
     significant,
     symptom_of,
@@ -138,20 +140,33 @@ class LossPolicy:
                 needed,
             )
             renewal_s = max(renewal_s, self._burst_s(mine))
-        undenied: dict[str, float] = {}
+        undenied, denied = dict[str, float](), frozenset[str]()
         few = candidate.culprits <= self._parameters.few_culprits
         if lone is None and few and candidate.attribution.share == 1:
             explained = alarm.evidence.bad & ~rows & (candidate.owner >= 0)
             counts = candidate.counts & ~explained
-            undenied = self._comparison.undenied(candidate.attribution.column, counts, bad)
+            column = candidate.attribution.column
+            undenied, denied = self._comparison.told_apart(column, counts, bad)
         return Finding(
             symptom, mine,
             float(loss.excess_p_values(np.array([k]), np.array([n]), state.background.rate)[0]),
             effect, at - since_s + 1, lone, renewal_s=renewal_s,
             contains=self.containment.names(candidate.attribution.column),
             crowded=candidate.culprits > self._parameters.few_culprits,
-            rivals=undenied,
+            earliest_s=self._earliest_s(candidate, at - since_s + 1, effect),
+            rivals=undenied, denied=denied,
         )  # fmt: skip
+
+    def _earliest_s(self, candidate: Candidate, first_s: int, effect: float) -> int:
+        """Second from which on the class may have lost as it does since ``first_s``: its paths that
+        cross nothing blamed before, and nothing inside that an open incident names, say."""
+        state, groups = self.state, self.alarm.groups
+        inside = self.containment.inside(candidate.attribution.column)
+        known = inside[groups.holding(state.suspects)[inside]]
+        apart = candidate.clear & (candidate.share >= OWNS)
+        for each in known.tolist():
+            apart &= groups.share(each) == 0
+        return earliest_s(state, self.at, np.flatnonzero(apart), first_s, effect)
 
     def _contradicted(self, probing: Bool, since_s: int) -> bool:
         """Whether the source hosts that probe some paths deny what the loudest one says: by what

@@ -63,15 +63,19 @@ class Comparison:
             for link in links_inside(groups, self.containment.inside(column), lost, most)
         }
 
-    def undenied(self, column: int, counts: Bool, mine: Bool) -> dict[str, float]:
+    def told_apart(
+        self, column: int, counts: Bool, mine: Bool
+    ) -> tuple[dict[str, float], frozenset[str]]:
         """Components of rivals that are not denied yet, and ln of how likely each is beside the
-        blamed class; arguments as of ``nats``."""
-        members = self.alarm.groups.members
-        return {
-            name: -nats - float(np.log(len(members[rival])))
-            for rival, nats in self.nats(column, counts, mine).items() if nats < self.denied_nats
+        blamed class; and those that are denied. Arguments as of ``nats``."""
+        members, nats = self.alarm.groups.members, self.nats(column, counts, mine)
+        undenied = {
+            name: -nats[rival] - float(np.log(len(members[rival])))
+            for rival in nats if nats[rival] < self.denied_nats
             for name in members[rival]
         }  # fmt: skip
+        compared = {name for rival in nats for name in members[rival]}
+        return undenied, frozenset(compared - undenied.keys())
 
     @property
     def denied_nats(self) -> float:

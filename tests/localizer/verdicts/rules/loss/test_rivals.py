@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +13,12 @@ from localizer.baselines.pane_history import PaneHistory
 from localizer.fabric.incidence.factored import FactoredIncidence
 from localizer.fabric.observability import Classes
 from localizer.verdicts.parameters import ReachabilityParameters
-from localizer.verdicts.rules.loss.extent import lasting_s
+from localizer.verdicts.rules.loss.extent import earliest_s, lasting_s
 from localizer.verdicts.rules.loss.rivals import ends_of, links_inside, nats_above_end
 
 SPINE, LINK, OTHER_LINK = 0, 1, 2
 HEALTHY = 1e-4
+FIRST_S = 1_000_200
 
 
 def fabric() -> Classes:
@@ -62,19 +63,26 @@ def test_a_lost_probe_elsewhere_counts_against_the_link() -> None:
     assert nats([8, 8, 8, 8], [4, 0, 2, 1]) < nats([8, 8, 8, 8], [4, 0, 2, 0]) - 5
 
 
-def lasting(lossy: set[int]) -> int:
-    """What ``lasting_s`` says of a path that lost in these of 25 seconds."""
+def state_of(lossy: set[int], sent: int = 1) -> Any:
+    """A path that was probed so often in each of 25 seconds, and lost a probe in some of them."""
     history = PaneHistory(30)
     history.grow(1)
     row, none = np.arange(1), np.zeros(1, np.uint32)
     for second in range(25):
         history.put(
-            1_000_200 + second, row, np.full(1, 20.0, np.float32),
-            sent=none + np.uint32(1), lost=none + np.uint32(second in lossy), refused=none,
+            FIRST_S + second, row, np.full(1, 20.0, np.float32),
+            sent=none + np.uint32(sent), lost=none + np.uint32(second in lossy), refused=none,
         )  # fmt: skip
     verdicts = SimpleNamespace(reachability=ReachabilityParameters())
-    state = SimpleNamespace(history=history, options=SimpleNamespace(verdicts=verdicts))
-    return lasting_s(cast("Any", state), 1_000_224, row)
+    return SimpleNamespace(
+        history=history, options=SimpleNamespace(verdicts=verdicts),
+        background=SimpleNamespace(rate=HEALTHY),
+    )  # fmt: skip
+
+
+def lasting(lossy: set[int]) -> int:
+    """What ``lasting_s`` says of a path that lost in these of 25 seconds."""
+    return lasting_s(state_of(lossy), FIRST_S + 24, np.arange(1))
 
 
 @pytest.mark.parametrize(("first", "seconds"), [(20, 5), (4, 21), (24, 1)])
@@ -88,3 +96,27 @@ def test_trouble_that_loses_now_and_then_lasts_since_its_first_loss() -> None:
 
 def test_trouble_that_was_over_for_a_while_does_not_count() -> None:
     assert lasting({*range(5), 22, 23, 24}) == 3
+
+
+@pytest.mark.parametrize(
+    ("effect", "sent", "earliest"),
+    [
+        (0.3, 1, 20 - 19),  # each answer of 20 s makes a loss of 30 % less likely by 0.36 nat
+        (0.3, 10, 20 - 1),  # ten a second deny any earlier second
+        (0.9, 1, 20 - 3),
+        (1.0, 1, 20),  # one answer denies that all is lost
+    ],
+)
+def test_trouble_may_have_begun_as_early_as_its_probes_do_not_deny(
+    effect: float, sent: int, earliest: int
+) -> None:
+    state = state_of({20, 22, 24}, sent)
+    found = earliest_s(state, FIRST_S + 24, np.arange(1), FIRST_S + 20, effect)
+    assert found == FIRST_S + earliest
+
+
+def test_without_probes_before_it_trouble_begins_with_its_first_loss() -> None:
+    none = np.empty(0, np.int64)
+    state = state_of({20, 22, 24})
+    assert earliest_s(state, FIRST_S + 24, none, FIRST_S + 20, 0.3) == FIRST_S + 20
+    assert earliest_s(state, FIRST_S + 24, np.arange(1), FIRST_S - 20, 0.3) == FIRST_S - 20
