@@ -111,15 +111,43 @@ def test_a_column_of_a_later_release_costs_no_record(kind: str) -> None:
     assert holds(decoded.batch.to_pylist(), [FULL])
 
 
-def test_a_chunk_of_a_later_release_is_refused_and_not_misread() -> None:
-    batch = chunk("pane")
-    more = pa.array([1, 2], pa.uint32())
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_a_column_of_a_later_release_costs_no_chunk_and_is_named(kind: window_chunks.Kind) -> None:
+    batch = chunk(kind)
     later = pa.RecordBatch.from_arrays(
-        [*batch.columns, more],
-        schema=batch.schema.append(pa.field("of_the_future", pa.uint32())),
+        [pa.array([[1], None]), *batch.columns[::-1], pa.array(["x", "y"])],
+        names=["deep_of_the_future", *batch.schema.names[::-1], "of_the_future"],
     )
-    with pytest.raises(WindowsError, match="are not this release's"):
-        window_chunks.decode("pane", window_chunks.encode(later))
+    found = window_chunks.decode(kind, window_chunks.encode(later))
+    assert found.equals(batch)
+    assert window_chunks.ignored(found) == ["deep_of_the_future", "of_the_future"]
+    own = window_chunks.decode(kind, window_chunks.encode(batch))
+    assert window_chunks.ignored(own) == []
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_a_chunk_without_a_column_of_the_first_release_is_refused(kind: window_chunks.Kind) -> None:
+    batch = chunk(kind)
+    for name in batch.schema.names:
+        kept = batch.select([each for each in batch.schema.names if each != name])
+        with pytest.raises(WindowsError, match=f"are not this release's: 0 of {name}"):
+            window_chunks.decode(kind, window_chunks.encode(kept))
+
+
+def test_a_chunk_with_a_column_of_another_type_or_twice_is_refused_and_not_misread() -> None:
+    batch = chunk("pane")
+    at = batch.schema.get_field_index("sent")
+    seconds = batch.set_column(at, "sent", batch.column(at).cast(pa.float64()))
+    with pytest.raises(WindowsError, match="sent is double, not uint32"):
+        window_chunks.decode("pane", window_chunks.encode(seconds))
+    twice = pa.RecordBatch.from_arrays(
+        [*batch.columns, batch.column(at)], names=[*batch.schema.names, "sent"]
+    )
+    with pytest.raises(WindowsError, match="2 of sent"):
+        window_chunks.decode("pane", window_chunks.encode(twice))
+
+
+def test_a_header_of_a_later_release_is_ignored_and_a_kind_refused() -> None:
     headers = dict(Header("pane", "f1").to_kafka())
     assert Header.from_kafka({**headers, "of_the_future": b"1"}) == Header("pane", "f1")
     with pytest.raises(WindowsError, match="is not known to this release"):
