@@ -10,7 +10,7 @@ punctuation   {partition, watermark, idle}: event time has advanced, with or wit
 
 A chunk describes its paths in full (dictionary-encoded, so a name is written once per chunk): a
 message is understood without any other. Columns are found by name, so that releases live side by
-side (``decode``): a column that is added goes to ``_DEFAULTS``, and none is renamed or retyped.
+side (``decode``): a column that is added goes to ``DEFAULTS``, and none is renamed or retyped.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PATH_STRINGS: Final = (
     "fabric", "layer", "task_type",
     "src_node_id", "src_ip", "src_real_ip", "src_node_sn", "src_asw", "src_dsw", "src_pod",
     "dst_node_id", "dst_ip", "dst_real_ip", "dst_node_sn", "dst_asw", "dst_dsw", "dst_pod",
-    "src_tenant_id",
+    "src_tenant_id", "dst_tenant_id",
 )  # fmt: skip
 _NAME: Final = pa.dictionary(pa.int32(), pa.string())
 PATH_FIELDS: Final = [
@@ -79,7 +79,7 @@ HEARTBEATS: Final = pa.schema(
     ]
 )
 #: Columns that the first release did not write -> what they hold in its chunks.
-_DEFAULTS: Final[dict[str, str | float | None]] = {}
+DEFAULTS: Final[dict[str, str | float | None]] = {"dst_tenant_id": ""}
 _SCHEMAS: Final = {"pane": PANE, "window": WINDOW, "routes": ROUTES, "heartbeats": HEARTBEATS}
 MAX_CHUNK_BYTES: Final = 512 * 1024
 _CHUNK_ROWS: Final = 4096
@@ -207,8 +207,8 @@ def _in_this_release(kind: Kind, batch: pa.RecordBatch) -> pa.RecordBatch:
     columns = []
     for field in wanted:
         found = batch.schema.get_all_field_indices(field.name)
-        if not found and field.name in _DEFAULTS:
-            columns.append(_repeated(_DEFAULTS[field.name], field.type, batch.num_rows))
+        if not found and field.name in DEFAULTS:
+            columns.append(_repeated(DEFAULTS[field.name], field.type, batch.num_rows))
             continue
         if len(found) != 1:
             raise WindowsError(
