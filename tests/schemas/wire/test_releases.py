@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from builders.schemas.documents import EXAMPLES
 from builders.schemas.record_formats import FULL, read
-from builders.schemas.release_files import RELEASES, SCHEMAS, chunk, files, version
+from builders.schemas.release_files import RELEASES, SCHEMAS, chunk, files, later, version
 from builders.streams.sink_messages import COVERAGE
 
 from schemas import topics
@@ -114,11 +114,7 @@ def test_a_column_of_a_later_release_costs_no_record(kind: str) -> None:
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_a_column_of_a_later_release_costs_no_chunk_and_is_named(kind: window_chunks.Kind) -> None:
     batch = chunk(kind)
-    later = pa.RecordBatch.from_arrays(
-        [pa.array([[1], None]), *batch.columns[::-1], pa.array(["x", "y"])],
-        names=["deep_of_the_future", *batch.schema.names[::-1], "of_the_future"],
-    )
-    found = window_chunks.decode(kind, window_chunks.encode(later))
+    found = window_chunks.decode(kind, window_chunks.encode(later(batch)))
     assert found.equals(batch)
     assert window_chunks.ignored(found) == ["deep_of_the_future", "of_the_future"]
     own = window_chunks.decode(kind, window_chunks.encode(batch))
