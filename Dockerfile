@@ -2,11 +2,12 @@
 #   docker build --target agent -t skeletonhunter/agent .
 #   docker build --target server -t skeletonhunter/server .
 # scripts/image-root.sh fills both, with what uv.lock pins by hash; scripts/image_sizes.py measures them
-# without an engine. Tags of bases can move: a release names digests (AGENT_BASE, SERVER_BASE).
+# without an engine. Tags of bases can move: the release workflow pins digests (*_BASE).
+ARG BUILD_BASE=python:3.11.14-slim-bookworm
 ARG SERVER_BASE=python:3.11.14-slim-bookworm
 ARG AGENT_BASE=gcr.io/distroless/python3-debian12:nonroot
 
-FROM python:3.11.14-slim-bookworm AS build
+FROM ${BUILD_BASE} AS build
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY scripts/requirements-uv.txt scripts/

@@ -11,6 +11,7 @@ from controller.ping_lists import parameters as ping_lists
 from controller.requests import parameters as requests
 from controller.service import parameters as service
 from controller.skeleton import parameters as skeleton
+from controller.slurm_drain import parameters as slurm_drain
 from controller.sources.kubernetes import parameters as pods
 from controller.sources.slurm import parameters as slurm
 from controller.tasks import claims, tasks
@@ -29,6 +30,7 @@ def groups() -> dict[str, object]:
         "controller.requests": requests.DEFAULT,
         "controller.service": service.DEFAULT,
         "controller.skeleton": skeleton.DEFAULT,
+        "controller.slurm_drain": slurm_drain.DEFAULT,
         "controller.sources.kubernetes": pods.DEFAULT,
         "controller.sources.slurm": slurm.DEFAULT,
         "controller.tasks": tasks.DEFAULT,

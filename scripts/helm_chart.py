@@ -1,5 +1,5 @@
-"""The Helm chart, made from the manifests of k8s/base: each value that sites differ in becomes an
-expression, whose default in values.yaml is what the base says."""
+"""The Helm chart, made from the manifests of k8s/base and the autoscalers of k8s/components: each
+value that sites differ in becomes an expression, whose default in values.yaml is what those say."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import yaml
 
 ROOT: Final = Path(__file__).parents[1]
 BASE: Final = ROOT / "k8s" / "base"
+SCALERS: Final = ROOT / "k8s" / "components"
 CHART: Final = ROOT / "k8s" / "helm" / "skeletonhunter"
 PARTS: Final = "skeletonhunter"
 AGENTS: Final = "skeletonhunter-agents"
@@ -24,7 +25,10 @@ _OPTIONAL: Final = {
 }  # fmt: skip
 #: Fields of pods of which the base says nothing: written where the value is not empty.
 _SCHEDULING: Final = ("nodeSelector", "tolerations", "affinity", "priorityClassName")
-_NOTE: Final = "# Written by scripts/kubernetes_objects.py --write, from k8s/base/{name}.\n"
+#: Whose number of pods an autoscaler may have in its hands.
+_SCALED: Final = ("api.yaml", "worker.yaml")
+_REPLICAS: Final = re.compile(r"^( *)(replicas: XX\d+XX)$", re.M)
+_NOTE: Final = "# Written by scripts/kubernetes_objects.py --write, from k8s/{name}.\n"
 _MARK: Final = re.compile(r"XX(\d+)XX")
 _IF_GIVEN: Final = re.compile(r"^( *)YY(\w+)YY(\d+): null$", re.M)
 
@@ -36,13 +40,15 @@ class Chart:
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {
-            "image": {"registry": "", "tag": "", "pullSecrets": []},
+            "image": {"registry": "", "tag": "", "digests": {"server": "", "agent": ""},
+                      "pullSecrets": []},
             "namespaces": {"create": False, "parts": PARTS, "agents": AGENTS},
             "secret": "skeletonhunter",
             "kafka": {}, "clickhouse": {}, "monitoring": {}, "logLevel": "INFO",
             "scheduling": {"nodeSelector": {}, "tolerations": [], "affinity": {},
                            "priorityClassName": ""},
             "networkPolicies": {"enabled": True},
+            "autoscaling": {"enabled": False, "keda": False, "api": {}, "worker": {}},
         }  # fmt: skip
         self._expressions: list[str] = []
 
@@ -53,10 +59,51 @@ class Chart:
             self._parametrize(each)
         text = yaml.safe_dump_all(objects, sort_keys=False, width=1 << 20)
         text = _IF_GIVEN.sub(self._if_given, text)
-        text = _MARK.sub(lambda found: self._expressions[int(found[1])], text)
+        if name in _SCALED:
+            unless = r"\1{{- if not .Values.autoscaling.enabled }}\n\1\2\n\1{{- end }}"
+            text = _REPLICAS.sub(unless, text)
+        text = self._with_expressions(text)
         if name in _OPTIONAL:
             text = f"{{{{- if .Values.{_OPTIONAL[name]} }}}}\n{text}{{{{- end }}}}\n"
-        return _NOTE.format(name=name) + text
+        return _NOTE.format(name=f"base/{name}") + text
+
+    def autoscalers(self) -> str:
+        """The template of the autoscalers; the worker has one, or KEDA's object."""
+        api, worker = yaml.safe_load_all((SCALERS / "autoscaling/autoscalers.yaml").read_text())
+        lag = yaml.safe_load((SCALERS / "keda/scaled-object.yaml").read_text())
+        for each in (api, worker):
+            spec, name = each["spec"], each["metadata"]["name"]
+            self._of_bounds(name, spec, "minReplicas", "maxReplicas")
+            (metric,) = spec["metrics"]
+            target = metric["resource"]["target"]
+            cpu = target["averageUtilization"]
+            target["averageUtilization"] = self._value(f"autoscaling.{name}.cpu", cpu)
+        spec, text = lag["spec"], "{{ %s | toString | toJson }}"
+        self._of_bounds("worker", spec, "minReplicaCount", "maxReplicaCount")
+        cpu, seconds = (each["metadata"] for each in spec["triggers"])
+        cpu["value"] = self._value("autoscaling.worker.cpu", int(cpu["value"]), text)
+        threshold = int(seconds["threshold"])
+        seconds["threshold"] = self._value("autoscaling.lagSeconds", threshold, text)
+        address = seconds["serverAddress"]
+        seconds["serverAddress"] = self._value("autoscaling.prometheus", address)
+        for each in (api, worker, lag):
+            self._of_names(each)
+        one, two, three = (
+            yaml.safe_dump(each, sort_keys=False, width=1 << 20) for each in (api, lag, worker)
+        )
+        return self._with_expressions(
+            _NOTE.format(name="components/{autoscaling,keda}")
+            + f"{{{{- if .Values.autoscaling.enabled }}}}\n{one}---\n"
+            f"{{{{- if .Values.autoscaling.keda }}}}\n{two}{{{{- else }}}}\n{three}{{{{- end }}}}\n"
+            "{{- end }}\n"
+        )
+
+    def _of_bounds(self, name: str, spec: Object, *fields: str) -> None:
+        for field, value in zip(fields, ("minReplicas", "maxReplicas"), strict=True):
+            spec[field] = self._value(f"autoscaling.{name}.{value}", spec[field])
+
+    def _with_expressions(self, text: str) -> str:
+        return _MARK.sub(lambda found: self._expressions[int(found[1])], text)
 
     def _parametrize(self, each: Object) -> None:
         kind, name = each["kind"], each["metadata"]["name"]
@@ -78,8 +125,12 @@ class Chart:
             spec["replicas"] = self._value(f"{name}.replicas", spec["replicas"], "{{ %s }}")
         container["resources"] = self._value(f"{name}.resources", container["resources"])
         image = container["image"].partition(":")[0]
-        tag = "{{ .Values.image.tag | default .Chart.AppVersion }}"
-        container["image"] = self._mark(f"{{{{ .Values.image.registry }}}}{image}:{tag}")
+        digest = f".Values.image.digests.{image.rpartition('/')[2]}"
+        container["image"] = self._mark(
+            f"{{{{ .Values.image.registry }}}}{image}"
+            f"{{{{ with {digest} }}}}@{{{{ . }}}}{{{{ else }}}}"
+            ":{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}"
+        )
         for field in _SCHEDULING if name != "agent" else ():
             pod[self._absent(field, f"scheduling.{field}")] = None
         pod[self._absent("imagePullSecrets", "image.pullSecrets")] = None
@@ -183,12 +234,13 @@ def files() -> dict[Path, str]:
     chart = Chart()
     names = yaml.safe_load((BASE / "kustomization.yaml").read_text())["resources"]
     found = {CHART / "templates" / name: chart.template(name) for name in names}
+    found[CHART / "templates" / "autoscalers.yaml"] = chart.autoscalers()
     about = {
         "apiVersion": "v2", "name": "skeletonhunter", "type": "application",
         "version": version, "appVersion": version,
         "description": "Names the broken component of the network of an LLM training cluster",
     }  # fmt: skip
-    note = _NOTE.format(name="*")
+    note = _NOTE.format(name="base/*")
     found[CHART / "Chart.yaml"] = note + yaml.safe_dump(about, sort_keys=False)
     explained = "# What each value does: docs/deploy.md. Defaults are what the base says.\n"
     values = yaml.safe_dump(chart.values, sort_keys=False, width=1 << 20)

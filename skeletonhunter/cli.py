@@ -30,8 +30,8 @@ from skeletonhunter.terminal import complain
 COMMANDS: Final = (
     "demo", "diagnose", "up", "services", "notify", "probing.ping_lists", "probing.coverage",
     "probing.skeleton", "probing.probe", "setup.migrate", "setup.topics", "inventory.topology",
-    "inventory.maintenance", "jobs.jobs", "simulate", "fabric.lifecycle", "check", "bench",
-    "store.sql", "store.load", "setup.keys", "setup.settings", "setup.config",
+    "inventory.maintenance", "jobs.jobs", "jobs.slurm", "simulate", "fabric.lifecycle", "check",
+    "bench", "store.sql", "store.load", "setup.keys", "setup.settings", "setup.config",
     "setup.compose_secrets",
     "params", "capacity",
 )  # fmt: skip

@@ -39,6 +39,7 @@ HISTORY: Final = "'/clickhouse/tables/all/{database}/{table}', '{shard}-{replica
 _TABLE: Final = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)")
 _WRITER: Final = re.compile(r"CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO (\w+)")
 _VIEW: Final = re.compile(r"CREATE (?:OR REPLACE VIEW|VIEW IF NOT EXISTS) (\w+)")
+_QUERY: Final = re.compile(r"ALTER TABLE (\w+) MODIFY QUERY\b")
 _ALTER: Final = re.compile(r"ALTER TABLE (\w+)")
 _ENGINE: Final = re.compile(r"^ENGINE = (\w*MergeTree)(?:\(([^()]*)\))?$", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^COMMENT '(?:[^'\\]|\\.|'')*'\s*\Z", re.MULTILINE)
@@ -76,6 +77,9 @@ def statements(migrations: Iterable[Migration], cluster: str) -> Iterator[list[s
             yield [_writer(each, sql, match, cluster, tables)]
         elif match := _VIEW.match(sql):
             yield [_on_cluster(sql, match[0], cluster)]
+        elif match := _QUERY.match(sql):
+            changed = _on_cluster(sql, f"ALTER TABLE {match[1]}", cluster)
+            yield [_of_local(changed, _source(each, sql, tables))]
         elif match := _ALTER.match(sql):
             yield _alter(each, sql, match, cluster, match[1] in tables)
         else:
@@ -128,16 +132,25 @@ def _table(migration: Migration, sql: str, name: str, cluster: str, filled: set[
 def _writer(
     migration: Migration, sql: str, match: re.Match[str], cluster: str, tables: set[str]
 ) -> str:
+    target = match[2]
+    source = _source(migration, sql, tables, target)
+    opening = match[0].removesuffix(f" TO {target}") + f" ON CLUSTER {cluster} TO {local(target)}"
+    return _of_local(sql.replace(match[0], opening, 1), source)
+
+
+def _source(migration: Migration, sql: str, tables: set[str], *targets: str) -> str:
+    """The table that a materialized view reads."""
     sources = _FROM.findall(TEXTS_AND_COMMENTS.sub("''", sql))
-    if len(sources) != 1 or {match[2], sources[0][1]} - tables:
+    if len(sources) != 1 or {*targets, sources[0][1]} - tables:
         raise BadMigration(
             f"{migration.file}: a materialized view reads one table and fills one; a shard has no "
             "rows of others to join"
         )
-    target = match[2]
-    opening = match[0].removesuffix(f" TO {target}") + f" ON CLUSTER {cluster} TO {local(target)}"
-    changed = sql.replace(match[0], opening, 1)
-    return re.sub(rf"\bFROM\s+{sources[0][1]}\b", f"FROM {local(sources[0][1])}", changed, count=1)
+    return str(sources[0][1])
+
+
+def _of_local(sql: str, source: str) -> str:
+    return re.sub(rf"\bFROM\s+{source}\b", f"FROM {local(source)}", sql, count=1)
 
 
 def _alter(

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import Final, Protocol
 
+from store.shared_incidents import masked, own_ids, own_jobs
+
 ROLE: Final = "skh_reader"
 _TENANT: Final = re.compile(r"[\w.-]{1,100}", re.ASCII)
 
@@ -44,13 +46,13 @@ def statements(database: str, cluster: str | None = None) -> list[str]:
     ]
 
 
-#: Table -> its rows of one tenant. Documents of incidents that hit others too name those, so such
-#: incidents are left to the API, which takes the names out.
+#: Table -> its rows of one tenant. Rows of incidents that hit others too name those, so such
+#: incidents are in the tenant's own view ``incidents_of_TENANT`` only, which takes the names out.
 OF_TENANT: Final = {
     "incidents": "tenants = [{tenant}]",
     "incident_actions": "tenants = [{tenant}]",
-    "path_windows": "src_tenant_id = {tenant}",
-    "path_half_minutes": "src_tenant_id = {tenant}",
+    "path_windows": "src_tenant_id = {tenant} AND dst_tenant_id = {tenant}",
+    "path_half_minutes": "src_tenant_id = {tenant} AND dst_tenant_id = {tenant}",
     "pings": "src_tenant_id = {tenant} AND dst_tenant_id = {tenant}",
     "placement": "tenant = {tenant}",
     "jobs": "tenant = {tenant}",
@@ -59,6 +61,21 @@ OF_TENANT: Final = {
 VIEWS_OF_TENANT: Final = (
     "incidents_latest", "incident_handling", "path_windows_latest", "path_minutes", "pings_unique",
 )  # fmt: skip
+
+
+def view_of(tenant: str) -> str:
+    """Name of the view with all incidents that hit the tenant, in backticks."""
+    return f"`incidents_of_{tenant}`"
+
+
+def incidents_query(database: str, tenant: str) -> str:
+    """The newest version of each incident that hits the tenant, others' names left out."""
+    name = f"'{tenant}'"
+    own = f"{database}.", f"tenant = {name}"
+    rows = masked(
+        f"{database}.incidents_latest", f"[{name}]", own_jobs(*own), own_ids(*own), is_view=True
+    )
+    return f"SELECT * EXCEPT (document) FROM {rows} WHERE notEmpty(tenants)"  # noqa: S608
 
 
 def conditions(tenant: str) -> dict[str, str]:
@@ -88,6 +105,10 @@ def tenant_statements(database: str, tenant: str) -> list[str]:
           for table, condition in conditions(tenant).items()),
         *(f"CREATE ROW POLICY IF NOT EXISTS {ROLE}_all ON {database}.{table} FOR SELECT"
           " USING 1 AS PERMISSIVE TO ALL" for table in OF_TENANT),
+        # It reads with the rights of who makes it: the tenant's own rights hide shared incidents.
+        f"CREATE OR REPLACE VIEW {database}.{view_of(tenant)} DEFINER = CURRENT_USER"
+        f" SQL SECURITY DEFINER AS {incidents_query(database, tenant)}",
+        f"GRANT SELECT ON {database}.{view_of(tenant)} TO {role}",
         *(f"GRANT SELECT ON {database}.{name} TO {role}"
           for name in (*OF_TENANT, *VIEWS_OF_TENANT)),
         quota.replace(f"IF NOT EXISTS {ROLE} ", f"IF NOT EXISTS {role} ").replace(

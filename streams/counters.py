@@ -33,6 +33,7 @@ def samples(worker: StreamWorker) -> Iterator[Sample]:
     ):
         yield Sample(metrics.STREAM_MISSING, missing, (topic.name,))
     yield Sample(metrics.STREAM_REPEATED, localize.repeated)
+    yield Sample(metrics.STREAM_LATER, localize.later)
     yield Sample(metrics.STREAM_LAG, worker.lag_s)
     yield Sample(metrics.STREAM_CATCHING_UP, worker.catching_up)
     yield Sample(metrics.STREAM_COMMIT_STALLED, worker.commit_stalled)

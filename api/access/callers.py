@@ -36,8 +36,8 @@ _OF_TENANTS: Final = {
     "incidents": "hasAny(tenants, {names})",
     # Notes name whatever their authors know: what others did on a shared incident is not seen.
     "incident_actions": "notEmpty(tenants) AND hasAll({names}, tenants)",
-    "path_windows": "has({names}, src_tenant_id)",
-    "path_half_minutes": "has({names}, src_tenant_id)",
+    "path_windows": "has({names}, src_tenant_id) AND has({names}, dst_tenant_id)",
+    "path_half_minutes": "has({names}, src_tenant_id) AND has({names}, dst_tenant_id)",
     "pings": "has({names}, src_tenant_id) AND has({names}, dst_tenant_id)",
     "placement": "has({names}, tenant)",
     "jobs": "has({names}, tenant)",

@@ -2,7 +2,8 @@
 
 A broken switch hits many tenants, and each has to see it. Its document and its rows name jobs,
 hosts and addresses of all of them, so of such an incident only what is the caller's own, or the
-network's, is left: in SQL by ``masked``, in documents by ``Sight.redacted``.
+network's, is left: in SQL by ``masked`` (``store.shared_incidents``), in documents by
+``Sight.redacted``.
 """
 
 from __future__ import annotations
@@ -16,41 +17,14 @@ import msgspec
 
 from schemas.component_ids import kind_of
 from schemas.documents.incident import Incident, decode_incident, encode
+from store import shared_incidents as in_sql
+from store.shared_incidents import own_ids, own_jobs
 
-#: Kinds of what belongs to the network, not to a tenant; ?: an end of a link that is not known.
-_NETWORK: Final = frozenset({"tor", "agg", "spine", "pod", "fabric", "pipeline", "switch", "?"})
 _LEFT_OUT: Final = "Other tenants are hit too: what names them is left out of the evidence"
 
-_JOBS: Final = "SELECT job FROM placement UNION ALL SELECT job FROM jobs"
-_IDS: Final = (
-    "SELECT arrayJoin(arrayConcat([concat('container:', node_id), concat('host:', node_sn),"
-    " concat('vswitch:', node_sn), concat('agent:', node_sn)],"
-    " arrayMap(each -> concat('rnic:', each), rnics))) AS id FROM placement"
-)
-_OWN_JOBS: Final = f"(SELECT groupUniqArray(job) FROM ({_JOBS}))"  # noqa: S608  # fixed
-_OWN_IDS: Final = f"(SELECT groupUniqArray(id) FROM ({_IDS}))"  # noqa: S608  # fixed
 #: The caller's jobs, and component ids of where its containers run; run with the caller's filters.
-OWN: Final = f"SELECT {_OWN_JOBS} AS jobs, {_OWN_IDS} AS ids"
-_KINDS: Final = ", ".join(f"'{each}'" for each in sorted(_NETWORK))
-_VISIBLE: Final = (
-    f"arrayAll(part -> splitByChar(':', part)[1] IN ({_KINDS}) OR has({_OWN_IDS}, part),"
-    " splitByChar('|', replaceRegexpOne(%s, '^link:', '')))"
-)
+OWN: Final = f"SELECT {own_jobs()} AS jobs, {own_ids()} AS ids"
 _TABLE: Final = re.compile(r"\b(FROM|JOIN) (incidents_latest|incidents FINAL)(?![\w.])")
-#: Its columns hide one another's names, so each refers to itself and to what the table has no
-#: column for.
-_MASKED: Final = (
-    "{verb} (SELECT * REPLACE ("  # noqa: S608  # fixed
-    "arrayIntersect(tenants, {names}) AS tenants,"
-    f" if(of_others, arrayIntersect(jobs, {_OWN_JOBS}), jobs) AS jobs,"
-    f" if(of_others AND NOT {_VISIBLE % 'component'}, concat(kind, ':?'), component) AS component,"
-    f" if(of_others, arrayFilter(each -> {_VISIBLE % 'each'}, tie_set), tie_set) AS tie_set"
-    "{more}) FROM (SELECT *, NOT hasAll({names}, tenants) AS of_others FROM {table}))"
-)
-#: Columns that the view has beside those of the table.
-_OF_VIEW: Final = (
-    ", if(of_others, '{}', evidence) AS evidence, if(of_others, '', explanation) AS explanation"
-)
 
 
 def masked(sql: str, names: str) -> str:
@@ -62,8 +36,8 @@ def masked(sql: str, names: str) -> str:
 
     def table(found: re.Match[str]) -> str:
         verb, name = found.groups()
-        text = _MASKED.replace("{more}", _OF_VIEW if name == "incidents_latest" else "")
-        return text.replace("{verb}", verb).replace("{table}", name).replace("{names}", names)
+        is_view = name == "incidents_latest"
+        return f"{verb} {in_sql.masked(name, names, own_jobs(), own_ids(), is_view=is_view)}"
 
     return _TABLE.sub(table, sql)
 
@@ -113,4 +87,4 @@ class Sight:
     def _is_visible(self, component: str) -> bool:
         # As in SQL, and without an error for a link of one end: anybody may have written it.
         parts = component.removeprefix("link:").split("|")
-        return all(kind_of(part) in _NETWORK or part in self.ids for part in parts)
+        return all(kind_of(part) in in_sql.NETWORK or part in self.ids for part in parts)

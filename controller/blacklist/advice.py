@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, get_args
 
-from controller.blacklist.blacklist import Blacklist, Entry, Hosts, Why, blacklist
+from controller.blacklist.blacklist import (
+    Blacklist,
+    Entry,
+    Hosts,
+    Resolved,
+    Why,
+    blacklist,
+    is_inside,
+)
 from controller.blacklist.parameters import DEFAULT, BlacklistParameters
 from schemas.documents.incident import Incident
 from schemas.metrics import Sample
@@ -37,11 +45,12 @@ class Changed(NamedTuple):
 
 
 class Advice:
-    """The newest version of every open incident."""
+    """The newest version of every open incident, and which were resolved last."""
 
     def __init__(self, parameters: BlacklistParameters = DEFAULT) -> None:
         self._parameters = parameters
         self._open: dict[str, Incident] = {}
+        self._resolved: dict[str, Resolved] = {}
         self._entries: dict[str, Entry] = {}
         self._left_out: set[str] = set()
 
@@ -59,10 +68,16 @@ class Advice:
         known = self._open.get(incident.incident_id)
         if known is not None and known.version > incident.version:
             return
-        if incident.state == "resolved":
-            self._open.pop(incident.incident_id, None)
-        else:
-            self._open[incident.incident_id] = incident
+        name = incident.incident_id
+        self._resolved.pop(name, None)
+        if incident.state != "resolved":
+            self._open[name] = incident
+            return
+        self._open.pop(name, None)
+        closed_at = incident.closed_at or incident.updated_at
+        self._resolved[name] = Resolved(name, incident.fabric, incident.component, closed_at)
+        if len(self._resolved) > self._parameters.most_resolved:
+            del self._resolved[next(iter(self._resolved))]
 
     def listed(self, hosts: Mapping[str, Hosts], now_ms: int) -> Blacklist:
         """The blacklist at a time, for these hosts by fabric."""
@@ -70,6 +85,14 @@ class Advice:
         if not known:
             return Blacklist([], [])
         return blacklist(known, hosts, now_ms, self._parameters)
+
+    def resolved(self, hosts: Mapping[str, Hosts]) -> list[Resolved]:
+        """Incidents inside these hosts that are over, the newest of them."""
+        return [
+            each
+            for each in list(self._resolved.values())
+            if each.fabric in hosts and is_inside(each.component, hosts[each.fabric])
+        ]
 
     def samples(self, listed: Blacklist, fabrics: Iterable[str]) -> Iterator[Sample]:
         """Metrics: hosts listed, and incidents that list none."""

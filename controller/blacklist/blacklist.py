@@ -75,13 +75,31 @@ class LeftOut(msgspec.Struct, frozen=True):
     fabric: str
     component: str
     why: Why
+    node_sn: str = ""
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    """An incident that is over.
+
+    closed_at  after the last trouble, RFC 3339
+    """
+
+    incident_id: str
+    fabric: str
+    component: str
+    closed_at: str
 
 
 class Blacklist(msgspec.Struct, frozen=True):
-    """Entries by fabric and host, and open incidents that make none."""
+    """Entries by fabric and host, and open incidents that make none.
+
+    resolved  the newest incidents inside hosts that are over: who drained a host by one of them
+              can tell a host that is well from one of which nothing is known any more
+    """
 
     entries: list[Entry]
     left_out: list[LeftOut]
+    resolved: list[Resolved] = []
 
 
 def blacklist(
@@ -109,9 +127,9 @@ def blacklist(
             continue
         tied = [_place(name, inside) for name in each.tie_set]
         if any(place is None or place[0] != own[0] for place in tied):
-            left_out.append(_left_out(each, "beyond the host"))
+            left_out.append(_left_out(each, own, "beyond the host"))
         elif each.confidence < parameters.least_confidence:
-            left_out.append(_left_out(each, "uncertain"))
+            left_out.append(_left_out(each, own, "uncertain"))
         else:
             found[each.fabric].append(_entry(each, own, expires_ms))
     entries: list[Entry] = []
@@ -121,13 +139,18 @@ def blacklist(
         listed = list(dict.fromkeys(each.node_sn for each in its))[:most]
         entries += [each for each in its if each.node_sn in listed]
         left_out += [
-            LeftOut(each.incident_id, fabric, each.component, "cap")
+            LeftOut(each.incident_id, fabric, each.component, "cap", each.node_sn)
             for each in its
             if each.node_sn not in listed
         ]
     entries.sort(key=lambda each: (each.fabric, each.node_sn, each.since, each.incident_id))
     left_out.sort(key=lambda each: each.incident_id)
     return Blacklist(entries, left_out)
+
+
+def is_inside(component_id: str, hosts: Hosts) -> bool:
+    """Whether a component is a host, or inside one."""
+    return _place(component_id, hosts.places) is not None
 
 
 def _place(name: str, inside: Mapping[str, Place]) -> Place | None:
@@ -144,5 +167,5 @@ def _entry(incident: Incident, own: Place, expires_ms: int) -> Entry:
     )  # fmt: skip
 
 
-def _left_out(incident: Incident, why: Why) -> LeftOut:
-    return LeftOut(incident.incident_id, incident.fabric, incident.component, why)
+def _left_out(incident: Incident, own: Place, why: Why) -> LeftOut:
+    return LeftOut(incident.incident_id, incident.fabric, incident.component, why, own[0])

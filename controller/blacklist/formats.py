@@ -12,6 +12,9 @@ _NODE: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9 ,.:;()%|/_+-]")
 _REASON_LENGTH: Final = 120
 
+#: First word of the reason of a node that is drained by the blacklist.
+OWNER: Final = "skeletonhunter"
+
 
 def kubernetes(listed: Blacklist) -> dict[str, Any]:
     """A node affinity that keeps pods off the hosts; node names are node_sn.
@@ -37,15 +40,21 @@ def slurm(listed: Blacklist) -> str:
     for each in listed.entries:
         first.setdefault(each.node_sn, each)
     return "".join(
-        f'scontrol update NodeName={node} State=DRAIN Reason="{_reason(first[node])}"\n'
+        f'scontrol update NodeName={node} State=DRAIN Reason="{reason_of(first[node])}"\n'
         for node in _nodes(listed)
     )
 
 
+def is_node(name: str) -> bool:
+    """Whether a node may have that name, which stands for no other node: not Slurm's ALL."""
+    return _NODE.fullmatch(name) is not None and name.upper() != "ALL"
+
+
 def _nodes(listed: Blacklist) -> list[str]:
-    return sorted({each.node_sn for each in listed.entries if _NODE.fullmatch(each.node_sn)})
+    return sorted({each.node_sn for each in listed.entries if is_node(each.node_sn)})
 
 
-def _reason(entry: Entry) -> str:
-    text = f"skeletonhunter {entry.incident_id} {entry.severity} {entry.component} {entry.reason}"
+def reason_of(entry: Entry) -> str:
+    """Why Slurm's node is drained; it begins with OWNER and the incident's id."""
+    text = f"{OWNER} {entry.incident_id} {entry.severity} {entry.component} {entry.reason}"
     return _UNSAFE.sub("_", text)[:_REASON_LENGTH]

@@ -13,6 +13,7 @@ class BlacklistParameters:
     """least_confidence  of an incident whose host is listed
     most_share   of a fabric's hosts that may be listed; one host always may
     kept_s       an entry whose incident is not written again expires after so long
+    most_resolved  incidents that are over, of which is told that they are
     """
 
     least_confidence: float = parameter(
@@ -23,6 +24,9 @@ class BlacklistParameters:
     )
     kept_s: float = parameter(
         3600.0, unit="s", source="chosen: a stopped pipeline keeps no host out for longer"
+    )
+    most_resolved: int = parameter(
+        10_000, unit="count", source="chosen: weeks of a large site, in 3 MB"
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from controller.blacklist.advice import Advice
-from controller.blacklist.blacklist import Blacklist, Hosts
+from controller.blacklist.blacklist import Blacklist, Hosts, Resolved
 from controller.ping_lists.jobs.rings import JobPhase
 from controller.ping_lists.lists import Delta, PingLists
 from controller.service.live_coverage import LiveCoverage
@@ -248,6 +248,10 @@ class Site:
     def blacklist(self) -> Blacklist:
         """Hosts that the open incidents speak against."""
         return self.advice.listed(self._places, self.now_ms())
+
+    def resolved(self) -> list[Resolved]:
+        """Incidents inside hosts that are over."""
+        return self.advice.resolved(self._places)
 
     def samples(self) -> Iterator[Sample]:
         """Metrics of the service."""

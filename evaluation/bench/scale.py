@@ -101,6 +101,7 @@ class SyntheticCluster:
             "layer": np.where(overlay, "overlay", "underlay"),
             "task_type": np.full(len(overlay), "UDP_PING"),
             "src_tenant_id": np.full(len(overlay), "t"),
+            "dst_tenant_id": np.full(len(overlay), "t"),
         }
         for side, ends in (("src", self.src[rows]), ("dst", self.dst[rows])):
             for name, values in self._ends.items():

@@ -38,7 +38,15 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the faults and exit")
     parser.add_argument("--write", action="store_true", help=f"write each row into {_PAGE}")
     parser.add_argument("--keep", type=Path, help="folder for logs and data, which stay")
+    parser.add_argument(
+        "--other", type=Path, metavar="TREE",
+        help="working tree of another release for rolling-upgrade and rolling-back (git worktree "
+        "add TREE v0.1.0); without it both are this one",
+    )  # fmt: skip
     given = parser.parse_args()
+    other = given.other and given.other.resolve()
+    if other is not None and not (other / "skeletonhunter").is_dir():
+        parser.error(f"--other: {other} is no working tree of this repository")
     if given.list:
         print("\n".join(f"{each.name:28} {each.text}" for each in FAULTS))
         return 0
@@ -54,7 +62,7 @@ def main() -> int:
     for fault in [known[name] for name in given.faults] or FAULTS:
         began = time.monotonic()
         with _folder(given.keep, fault.name) as folder:
-            outcome = play(fault, Path(folder))
+            outcome = play(fault, Path(folder), other=other)
         outcomes.append(outcome)
         timed = not table.busy()
         print(table.row(outcome, timed=timed), flush=True)

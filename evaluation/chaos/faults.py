@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluation.chaos import load
-from evaluation.chaos.pipeline import Pipeline
+from evaluation.chaos.pipeline import Pipeline, Release
 from schemas import topics
 
 BEGIN_S: Final = 46
@@ -38,6 +38,7 @@ class Fault:
     duplicate  records arrive twice, and are counted
     overtaken  retention deletes messages that were not read; incidents may differ
     fast       part of the tests
+    before     of the releases ``play`` is given, which one runs at first
     """
 
     name: str
@@ -51,6 +52,7 @@ class Fault:
     duplicate: bool = False
     overtaken: bool = False
     fast: bool = False
+    before: Release = "this"
 
     @property
     def ends_s(self) -> int:
@@ -73,6 +75,16 @@ def _step_of_the_clock(pipeline: Pipeline, offset_s: int) -> None:
 
 def _clean_store(pipeline: Pipeline) -> None:
     pipeline.store_faults()
+
+
+def _roll(release: Release) -> tuple[Step, ...]:
+    """Everything is restarted, one process after another, readers before writers."""
+    return (
+        Step(41, lambda pipeline: pipeline.go_to(release)),
+        Step(42, Pipeline.roll_sink),
+        Step(47, Pipeline.roll_worker),
+        Step(57, Pipeline.roll_worker),
+    )
 
 
 def _restart_store(pipeline: Pipeline) -> None:
@@ -133,6 +145,14 @@ FAULTS: Final = (
     Fault(
         "sink-killed", "the sink killed (SIGKILL) 3 times, started at once",
         tuple(_at(at, Pipeline.replace_sink) for at in (43, 50, 57)),
+    ),
+    Fault(
+        "rolling-upgrade", "sink and 2 workers restarted (SIGTERM) one by one, from the other "
+        "release to this one", _roll("this"), workers=2, before="other",
+    ),
+    Fault(
+        "rolling-back", "the same from this release to the other one",
+        _roll("other"), workers=2,
     ),
     Fault(
         "retention", "the worker away for 15 s; retention deletes what it has not read",

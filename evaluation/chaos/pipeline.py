@@ -11,7 +11,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 from confluent_kafka import Consumer, TopicPartition
@@ -24,7 +24,9 @@ from streams.kafka import admin as kafka_topics
 from streams.sink import batch
 from testbed.services.kafka_server import KafkaServer, free_port
 
+Release = Literal["this", "other"]
 COMMAND: Final = "skeletonhunter.cli"
+_STORE: Final = "testbed.services.store_server"  # stands for ClickHouse, so of no release
 #: Time-outs bound hangs, not slowness.
 LONG_S: Final = 300.0
 _LOOK_S: Final = 0.2
@@ -55,10 +57,16 @@ class Pipeline:
 
     folder    for logs and data, empty
     topology  of the fabric
+    before    which of two releases is started, until ``go_to``
+    other     tree of the other release; None: it is this one too
     """
 
-    def __init__(self, folder: Path, topology: Topology) -> None:
+    def __init__(
+        self, folder: Path, topology: Topology, before: Release = "this", other: Path | None = None
+    ) -> None:
         self._folder = folder
+        self._trees: dict[Release, Path | None] = {"this": None, "other": other}
+        self._tree = self._trees[before]
         self._topology = folder / "topology.json"
         self._topology.write_bytes(msgspec.json.encode(topology))
         self._started = 0
@@ -71,11 +79,7 @@ class Pipeline:
         self.kafka = KafkaServer(folder / "kafka")
         try:
             kafka_topics.create({"bootstrap.servers": self.kafka.bootstrap})
-            migrate = self._run(
-                "migrate", COMMAND, "migrate", "apply", SKH_CLICKHOUSE_URL=self._url
-            )
-            if migrate.process.wait(LONG_S):
-                raise Unfinished(migrate.log.read_text()[-1000:])
+            self._migrate(self._url)
             self.store = self.start_store()
             self.sink = self.start_sink()
         except BaseException:
@@ -87,13 +91,16 @@ class Pipeline:
     def _run(self, name: str, module: str, *arguments: str, **environment: str) -> Process:
         self._started += 1
         log = self._folder / f"{self._started:02d}-{name}.log"
-        found = Process(module, arguments, {"SKH_HEALTH_PORT": "0", **environment}, log)
+        environment = {"SKH_HEALTH_PORT": "0", **environment}
+        found = Process(
+            module, arguments, environment, log, None if module == _STORE else self._tree
+        )
         self.all.append(found)
         return found
 
     def start_store(self) -> Process:
         """The store's engine behind HTTP, at the same address; returns when it listens."""
-        self.store = self._run("store", "testbed.services.store_server", self._url, str(self._port))
+        self.store = self._run("store", _STORE, self._url, str(self._port))
         wait_for(self._store_listens, "the store listens")
         return self.store
 
@@ -135,6 +142,31 @@ class Pipeline:
         """Kill the sink and start the next one."""
         self.sink.kill()
         self.start_sink()
+
+    def go_to(self, release: Release) -> None:
+        """Start that release from now on; if it is this one, with its migrations first."""
+        self._tree = self._trees[release]
+        if release == "this":
+            self._migrate(self._environment()["SKH_CLICKHOUSE_URL"])
+
+    def _migrate(self, url: str) -> None:
+        done = self._run("migrate", COMMAND, "migrate", "apply", SKH_CLICKHOUSE_URL=url)
+        if done.process.wait(LONG_S):
+            raise Unfinished(done.log.read_text()[-1000:])
+
+    def roll_worker(self) -> None:
+        """Ask the oldest worker to end (SIGTERM), and start the next one."""
+        self._end(self.workers.pop(0))
+        self.start_worker()
+
+    def roll_sink(self) -> None:
+        """The same with the sink."""
+        self._end(self.sink)
+        self.start_sink()
+
+    def _end(self, process: Process) -> None:
+        if code := process.stop():
+            raise Unfinished(f"{process.log.stem} was asked to end, and ended with {code}")
 
     def supervise(self) -> int:
         """Start again what has ended by itself, as systemd or Kubernetes does; returns how many."""

@@ -20,17 +20,26 @@ _ASK_S: Final = 2.0
 
 
 class Process:
-    """A Python module as a process; ``log`` holds what it says."""
+    """A Python module as a process; ``log`` holds what it says.
+
+    tree  whose modules are run; None: those of this one
+    """
 
     def __init__(
-        self, module: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path
+        self,
+        module: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        tree: Path | None = None,
     ) -> None:
         self.log = log
         self.environment = environment
+        of_tree = {} if tree is None else {"PYTHONPATH": str(tree)}
         with log.open("ab") as out:
             self.process = subprocess.Popen(  # noqa: S603 — our own modules
                 [sys.executable, "-m", module, *arguments],
-                stdout=out, stderr=out, env={**os.environ, **environment},
+                stdout=out, stderr=out, env={**os.environ, **of_tree, **environment}, cwd=tree,
             )  # fmt: skip
 
     @property

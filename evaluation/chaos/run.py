@@ -90,12 +90,20 @@ def check(outcome: Outcome) -> Iterator[str]:
         yield "judging did not go on"
 
 
-def play(fault: Fault, folder: Path, report: Callable[[str], None] = lambda _: None) -> Outcome:
-    """Run the pipeline in a folder, disturb it, wait until it is quiet, and check."""
+def play(
+    fault: Fault,
+    folder: Path,
+    report: Callable[[str], None] = lambda _: None,
+    other: Path | None = None,
+) -> Outcome:
+    """Run the pipeline in a folder, disturb it, wait until it is quiet, and check.
+
+    other  tree of another release, for faults that change from one to the other
+    """
     outcome = Outcome(fault)
     plan = scenario.load("small")
     topology = plan.simulation(seed=_SEED, start_ns=0).topology
-    pipeline = Pipeline(folder, topology)
+    pipeline = Pipeline(folder, topology, fault.before, other)
     observer = Observer(pipeline.kafka.bootstrap)
     try:
         for number in range(fault.workers):

@@ -27,6 +27,7 @@ def impact(state: FabricState, verdict: Verdict) -> Impact:
     overlay = len(rows) > 0
     for field, names in (
         ("src_node_id", containers), ("dst_node_id", containers), ("src_tenant_id", tenants),
+        ("dst_tenant_id", tenants),
     ):  # fmt: skip
         texts = paths.table(field).texts
         names |= {texts[code] for code in np.unique(paths.column(field)[rows]).tolist()}

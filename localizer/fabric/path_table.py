@@ -1,6 +1,6 @@
 """Path table: path_id -> row, and the description of each path by columns. No I/O.
 
-Windower and localizer both number the paths they see. A path is described by 18 texts and two
+Windower and localizer both number the paths they see. A path is described by 19 texts and two
 ports; a million of them as Python objects would take gigabytes. Texts are written once, in string
 tables; a path holds their codes, and a ``Path`` is made where a person reads one.
 
@@ -53,6 +53,7 @@ class Path(NamedTuple):
     dst_dsw: str
     dst_pod: str
     src_tenant_id: str
+    dst_tenant_id: str
     src_port: int
     dst_port: int
 
@@ -115,7 +116,7 @@ class Paths(Sequence[Path]):
     """Descriptions of n paths.
 
     ids    (n,) path ids
-    codes  (18, n) by field of window_chunks.PATH_STRINGS, codes of ``tables[table_name(field)]``
+    codes  (19, n) by field of window_chunks.PATH_STRINGS, codes of ``tables[table_name(field)]``
     ports  (2, n) source and destination port
     """
 

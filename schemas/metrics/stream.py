@@ -43,6 +43,10 @@ STREAM_REPEATED: Final = Metric(
     "Chunks of panes and windows that the localizer ignored: duplicates after a restart, or "
     "later than the verdict on their second",
 )  # fmt: skip
+STREAM_LATER: Final = Metric(
+    "skh_stream_later_chunks_total", "counter",
+    "Chunks of skh.windows with columns that a later release has added, which this one ignores",
+)  # fmt: skip
 STREAM_DEAD_LETTERS: Final = Metric(
     "skh_stream_dead_letters_total", "counter",
     "Messages that this stream worker could not use, by source topic; for skh.pings see "

@@ -9,7 +9,8 @@ heartbeats    agent health, forwarded
 punctuation   {partition, watermark, idle}: event time has advanced, with or without records
 
 A chunk describes its paths in full (dictionary-encoded, so a name is written once per chunk): a
-message is understood without any other.
+message is understood without any other. Columns are found by name, so that releases live side by
+side (``decode``): a column that is added goes to ``DEFAULTS``, and none is renamed or retyped.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ PATH_STRINGS: Final = (
     "fabric", "layer", "task_type",
     "src_node_id", "src_ip", "src_real_ip", "src_node_sn", "src_asw", "src_dsw", "src_pod",
     "dst_node_id", "dst_ip", "dst_real_ip", "dst_node_sn", "dst_asw", "dst_dsw", "dst_pod",
-    "src_tenant_id",
+    "src_tenant_id", "dst_tenant_id",
 )  # fmt: skip
 _NAME: Final = pa.dictionary(pa.int32(), pa.string())
 PATH_FIELDS: Final = [
@@ -77,6 +78,8 @@ HEARTBEATS: Final = pa.schema(
         pa.field("scheduling_delay_us", pa.float32()),
     ]
 )
+#: Columns that the first release did not write -> what they hold in its chunks.
+DEFAULTS: Final[dict[str, str | float | None]] = {"dst_tenant_id": ""}
 _SCHEMAS: Final = {"pane": PANE, "window": WINDOW, "routes": ROUTES, "heartbeats": HEARTBEATS}
 MAX_CHUNK_BYTES: Final = 512 * 1024
 _CHUNK_ROWS: Final = 4096
@@ -90,8 +93,11 @@ _NOT_NULL: Final = frozenset({
 })  # fmt: skip
 
 
+_IGNORED: Final = b"ignored"  # in the metadata of a decoded chunk: names, with newlines
+
+
 class WindowsError(ValueError):
-    """A message on skh.windows is not one that this release writes."""
+    """A message on skh.windows is not one that this release reads."""
 
 
 class Header(NamedTuple):
@@ -166,17 +172,20 @@ def encode(batch: pa.RecordBatch) -> bytes:
 
 
 def decode(kind: Kind, raw: bytes, limits: Limits = LIMITS) -> pa.RecordBatch:
-    """Rows of a chunk, validated in full; raises WindowsError for any other bytes."""
+    """Rows of a chunk in this release's columns, validated in full; raises WindowsError.
+
+    Columns that a later release has added are left out, and named by ``ignored``; one that a former
+    release did not write yet has its default. A column of the first release that is missing, and
+    any of another type, is an error: the chunk would be misread.
+    """
     try:
         frames = walk(raw, limits)
         if frames.rows > limits.chunk_rows:
             raise WindowsError(f"skh.windows: a chunk of {frames.rows} rows")
         with pa.ipc.open_stream(pa.py_buffer(raw)) as reader:
-            if reader.schema != _SCHEMAS[kind]:
-                raise WindowsError(
-                    f"skh.windows: columns of this {kind} chunk are not this release's"
-                )
             batch = reader.read_next_batch()
+        if batch.schema != _SCHEMAS[kind]:
+            batch = _in_this_release(kind, batch)
         batch.validate(full=True)
         _check_texts(kind, batch, limits.may_expand_to(len(raw)), limits)
     except WindowsError:
@@ -184,6 +193,45 @@ def decode(kind: Kind, raw: bytes, limits: Limits = LIMITS) -> pa.RecordBatch:
     except Exception as why:  # Arrow raises errors of any type for corrupt bytes
         raise WindowsError(f"skh.windows: corrupt {kind} chunk: {one_line(why)}") from why
     return batch
+
+
+def ignored(batch: pa.RecordBatch) -> list[str]:
+    """Columns of a decoded chunk that this release does not know."""
+    names = (batch.schema.metadata or {}).get(_IGNORED)
+    return names.decode().split("\n") if names else []
+
+
+def _in_this_release(kind: Kind, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The chunk of another release in the columns of this one."""
+    wanted = _SCHEMAS[kind]
+    columns = []
+    for field in wanted:
+        found = batch.schema.get_all_field_indices(field.name)
+        if not found and field.name in DEFAULTS:
+            columns.append(_repeated(DEFAULTS[field.name], field.type, batch.num_rows))
+            continue
+        if len(found) != 1:
+            raise WindowsError(
+                f"skh.windows: columns of this {kind} chunk are not this release's: "
+                f"{len(found)} of {field.name}"
+            )
+        column = batch.column(found[0])
+        if column.type != field.type:
+            raise WindowsError(
+                f"skh.windows: columns of this {kind} chunk are not this release's: {field.name} "
+                f"is {str(column.type)[:60]}, not {field.type}"
+            )
+        columns.append(column)
+    unknown = sorted(set(batch.schema.names) - set(wanted.names))
+    schema = wanted.with_metadata({_IGNORED: "\n".join(unknown)}) if unknown else wanted
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _repeated(value: str | float | None, kind: pa.DataType, rows: int) -> pa.Array:
+    if not pa.types.is_dictionary(kind):
+        return pa.repeat(pa.scalar(value, kind), rows)
+    zeros = pa.repeat(pa.scalar(0, kind.index_type), rows)
+    return pa.DictionaryArray.from_arrays(zeros, pa.array([value], kind.value_type))
 
 
 def encode_chunks(batch: pa.RecordBatch) -> list[bytes]:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from localizer.localizer import Localizer, LocalizerOutput
 from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Incident
+from schemas.printable import printable
 from schemas.wire import window_chunks
 from streams.errors import BrokerUnreachable, PublishError
 from streams.kafka.messages import InMessage, OutMessage
@@ -190,10 +191,19 @@ class Fabric:
         else:
             batch = window_chunks.decode(header.kind, value)
             window_chunks.check_whole(header.kind, batch)
+            if unknown := window_chunks.ignored(batch):
+                self._count_later(unknown)
         output = localizer.observe(header, batch, value if batch is None else b"")
         if header.kind == "punctuation":
             self._measure(localizer, header.end_s)
         return output, output_messages(output)
+
+    def _count_later(self, unknown: list[str]) -> None:
+        counts = self._services.counts
+        if not counts.later:
+            names = printable(", ".join(unknown)[:200])
+            _log.info("skh.windows: a later release writes columns that are ignored: %s", names)
+        counts.later += 1
 
     def _measure(self, localizer: Localizer, now_s: int) -> None:
         """From time to time: how much the localizer remembers, and what the probes cross."""

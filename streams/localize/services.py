@@ -32,6 +32,7 @@ class LocalizeCounts:
     messages       of skh.windows; dead_lettered: those of them that could not be read or judged
     incidents      documents published; anomalies: likewise
     repeated       chunks that were there already, or came after their second was judged
+    later          chunks with columns of a later release, which are ignored
     suppressed     reports suppressed, once a second and component, by cause
     failures       errors in judging, by fabric
     """
@@ -41,6 +42,7 @@ class LocalizeCounts:
     incidents: int = 0
     anomalies: int = 0
     repeated: int = 0
+    later: int = 0
     suppressed: Counter[Cause] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
 

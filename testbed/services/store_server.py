@@ -2,8 +2,8 @@
 
     python -m testbed.services.store_server chdb:DIRECTORY PORT
 
-Serves what the sink asks: queries without parameters and ``INSERT ... FORMAT Arrow``. ``POST
-/fault`` with a JSON object sets the faults of ``Faults``, the absent ones to their defaults.
+Serves what the sink and ``migrate`` ask: queries and ``INSERT ... FORMAT Arrow``. ``POST /fault``
+with a JSON object sets the faults of ``Faults``, the absent ones to their defaults.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -25,6 +26,8 @@ from store.client import Store, StoreError, open_store
 
 _FORMAT: Final = re.compile(r"\s+FORMAT\s+(\w+)\s*$", re.IGNORECASE)
 _INSERT: Final = re.compile(r"INSERT\s+INTO\s+`?(\w+)`?", re.IGNORECASE)
+_PARAMETER: Final = "param_"
+_ESCAPED: Final = re.compile(r"\\(.)")
 #: TABLE_IS_READ_ONLY of ClickHouse's error codes; and what stands for all others.
 _READ_ONLY: Final = 242
 _REFUSED: Final = 62
@@ -52,12 +55,12 @@ class Served:
         self._lock = threading.Lock()
         self.faults = Faults()
 
-    def query(self, sql: str) -> bytes:
+    def query(self, sql: str, parameters: Mapping[str, str] | None = None) -> bytes:
         """Result of a query, in the format that it names."""
         found = _FORMAT.search(sql)
         with self._lock:
             return self._store.raw(
-                _FORMAT.sub("", sql), None, found[1] if found else "TabSeparated"
+                _FORMAT.sub("", sql), parameters, found[1] if found else "TabSeparated"
             )
 
     def insert(self, table: str, body: bytes) -> None:
@@ -86,11 +89,17 @@ class Handler(BaseHTTPRequestHandler):
             self.served.faults = msgspec.json.decode(body, type=Faults)
             self._answer(200, b"")
             return
-        sql = parse_qs(url.query).get("query", [""])[0]
+        options = {name: values[0] for name, values in parse_qs(url.query).items()}
+        sql = options.get("query", "")
+        parameters = {
+            name.removeprefix(_PARAMETER): _ESCAPED.sub(r"\1", value)
+            for name, value in options.items()
+            if name.startswith(_PARAMETER)
+        }
         insert = _INSERT.match(sql)
         try:
             if insert is None:
-                self._answer(200, self.served.query(sql or body.decode()))
+                self._answer(200, self.served.query(sql or body.decode(), parameters))
             elif self.served.faults.read_only:
                 self._answer(500, b"Code: 242. Table is in readonly mode", _READ_ONLY)
             else:

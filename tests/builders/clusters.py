@@ -76,7 +76,7 @@ def path(
         number, "f1", layer, task,
         src.box, src.ip, src.rnic, src.host, src.asw, src.dsw, "pod",
         dst.box, dst.ip, dst.rnic, dst.host, dst.asw, dst.dsw, "pod",
-        "tenant", port, to_port,
+        "tenant", "tenant", port, to_port,
     )  # fmt: skip
 
 

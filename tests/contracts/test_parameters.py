@@ -34,6 +34,7 @@ STRUCTURAL = {
     "units": {
         "controller.feedback.feedback": ("_HOUR_MS",),
         "controller.feedback.suspects": ("_HOUR_MS",),
+        "controller.slurm_drain.audit": ("_HOUR_MS",),
         "controller.skeleton.series": ("_NS",),
         "controller.traffic.documents": ("_NS",),
         "controller.traffic.job_series": ("_NS",),

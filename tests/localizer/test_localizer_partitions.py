@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 import random
 from collections import defaultdict
+from collections.abc import Callable
 
+import pyarrow as pa
 import pytest
+from builders.schemas.release_files import earlier, later
 
 from localizer.localizer import Localizer
 from schemas import topics
@@ -133,6 +136,30 @@ def test_how_a_partition_is_read_in_batches_does_not_matter(
 ) -> None:
     batched = [topic.windows(partition, step=step) for partition in range(PARTITIONS)]
     assert core(judge(topic, in_order(batched))) == core(judge(topic, in_order(windows)))
+
+
+def of_release(steps: list[Step], form: Callable[[pa.RecordBatch], pa.RecordBatch]) -> list[Step]:
+    """What a worker of another release would have published."""
+    return [[_in_form(each, form) for each in step] for step in steps]
+
+
+def _in_form(message: OutMessage, form: Callable[[pa.RecordBatch], pa.RecordBatch]) -> OutMessage:
+    header = window_chunks.Header.from_kafka(dict(message.headers))
+    if header.kind == "punctuation":
+        return message
+    batch = window_chunks.decode(header.kind, message.value)
+    return message._replace(value=window_chunks.encode(form(batch)))
+
+
+def test_partitions_windowed_by_three_releases_are_judged_as_by_one(
+    topic: PingTopic, windows: list[list[Step]]
+) -> None:
+    own, former, next_one = windows
+    mixed = [own, of_release(former, earlier), of_release(next_one, later)]
+    assert mixed != windows
+    found = judge(topic, in_order(mixed))
+    assert {each.component for each in found}
+    assert core(found) == core(judge(topic, in_order(windows)))
 
 
 @pytest.mark.parametrize("share", [0.3, 0.45, 0.8])

@@ -55,12 +55,15 @@ def test_the_role_of_a_tenant_is_clickhouses_and_reads_nothing_without_a_policy(
     done = reader.tenant_statements("skh", "blue.1-x")
     for statement in done:
         (row,) = store.rows("SELECT formatQuerySingleLine({q:String}) AS text", {"q": statement})
-        assert "skh_reader" in row["text"]
+        assert "skh_reader" in row["text"] or "`incidents_of_blue.1-x`" in row["text"]
     granted = {each.split()[3] for each in done if each.startswith("GRANT")}
     restricted = {
         each.split()[7] for each in done if "AS RESTRICTIVE TO `skh_reader_blue.1-x`" in each
     }
-    assert granted - restricted == {f"skh.{view}" for view in reader.VIEWS_OF_TENANT}
+    own = f"skh.{reader.view_of('blue.1-x')}"
+    assert granted - restricted == {own, *(f"skh.{view}" for view in reader.VIEWS_OF_TENANT)}
+    (made,) = [each for each in done if each.startswith(f"CREATE OR REPLACE VIEW {own} ")]
+    assert " SQL SECURITY DEFINER AS SELECT " in made
     assert not any("*" in each for each in granted)
     for name in ("a b", "a`b", "a'b", "", "é"):
         with pytest.raises(ValueError, match="has a character"):
@@ -92,6 +95,26 @@ def test_what_the_role_of_a_tenant_reads_names_no_other_tenant(store: Store) -> 
         "jobs",
     ):
         assert found[name], name
+
+
+def test_a_tenants_own_view_has_every_incident_that_hits_it_and_names_no_other(
+    store: Store,
+) -> None:
+    """As the server runs it: with the rights of who made it, so without any filter."""
+    migrate.migrate(store)
+    plant(store)
+    rows = store.rows(reader.incidents_query("default", "blue"))
+    assert CANARY not in str(rows)
+    seen = {row["incident_id"]: row for row in rows}
+    assert seen.keys() == {"OWN", "SHARED", "CHILD", "NIC", "OVER"}
+    assert seen["OWN"]["of_others"] == 0
+    assert seen["OWN"]["explanation"] != ""
+    shared = seen["SHARED"]
+    assert (shared["of_others"], shared["component"], shared["tenants"], shared["jobs"]) == (
+        1, "tor:t1", ["blue"], ["llm"],
+    )  # fmt: skip
+    assert (seen["NIC"]["component"], seen["CHILD"]["component"]) == ("rnic:?", "vswitch:?")
+    assert "document" not in shared
 
 
 def test_a_view_of_a_tenants_role_reads_no_table_without_a_condition(store: Store) -> None:

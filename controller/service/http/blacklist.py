@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -27,6 +28,6 @@ def router(site: Site, guard: Guard) -> APIRouter:
             return answer(formats.kubernetes(listed))
         if format == "slurm":
             return PlainTextResponse(formats.slurm(listed), headers=HEADERS)
-        return answer(listed)
+        return answer(msgspec.structs.replace(listed, resolved=site.resolved()))
 
     return routes

@@ -1,1 +1,1 @@
-"""The command ``jobs``: training jobs and their containers."""
+"""The commands ``jobs`` and ``slurm``: training jobs, their containers, and nodes of Slurm."""

@@ -28,7 +28,11 @@ def scoped(
 ) -> Iterator[Callable[[str], httpx.Client]]:
     """scoped(tenant) asks with a token of that tenant: red is hit by BBBB, blue by AAAA."""
     put(INCIDENT, NIC)
-    put_windows(window(NOON, 1, src_tenant_id="red"), window(NOON, 2, src_tenant_id="blue"))
+    ends = (("red", "red"), ("blue", "blue"), ("red", "blue"), ("blue", "red"), ("red", ""))
+    put_windows(
+        *(window(NOON, number, src_tenant_id=src, dst_tenant_id=dst)
+          for number, (src, dst) in enumerate(ends))
+    )  # fmt: skip
     store.insert("coverage", sink_rows.coverage(encode(COVERAGE)))
     names = ("red", "blue", HOSTILE)
     tokens = parse("".join(line(Caller(n, "operator", (n,)), f"skh_{n}") for n in names))
@@ -53,10 +57,10 @@ def test_lists_counts_and_details_are_of_the_tenant(
     assert scoped("blue").get("/api/v1/summary").json()["active"] == {"P1": 1}
 
 
-def test_windows_are_of_the_tenant(scoped: Callable[[str], httpx.Client]) -> None:
+def test_windows_are_of_the_tenant_at_both_ends(scoped: Callable[[str], httpx.Client]) -> None:
     query = "/api/v1/matrix?until=2026-01-31T12:01:00Z"
     (cell,) = scoped("red").get(query).json()["cells"]
-    assert cell[2] == 30, "of 60 probes"
+    assert cell[2] == 30, "of 150 probes"
 
 
 def test_a_table_that_is_of_no_tenant_is_closed(scoped: Callable[[str], httpx.Client]) -> None:

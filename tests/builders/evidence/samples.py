@@ -41,7 +41,7 @@ def fabric() -> tuple[Classes, list[Path]]:
                             ends = [_end(host, rail) for host in (a, b)]
                             paths.append(
                                 Path(len(paths), "f1", layer, "UDP_PING", *ends[0], *ends[1],
-                                     "t", port, 4791)
+                                     "t", "t", port, 4791)
                             )  # fmt: skip
     incidence, traced = incidence_of(paths, topology), []
     for path in paths:  # every route is known, the two five-tuples take the two spines

@@ -83,13 +83,24 @@ def plant(store: Store) -> None:
     job = Job(job="llm", submitted=Submission(
         source="slurm", valid_from=now, fabric="f1", tenant="blue"))  # fmt: skip
     store.insert("jobs", job_rows.job(encoded(job), 1000 * now_s))
+    names = ("node_sn", "real_ip", "node_id", "pod", "asw")
+    foreign = {
+        side: {f"{side}_{name}": f"canary-{name}" for name in names} for side in ("src", "dst")
+    }
     windows = [
-        path_windows.window(now_s - 60, 1, src_tenant_id="blue"),
+        path_windows.window(now_s - 60, 1, src_tenant_id="blue", dst_tenant_id="blue"),
         path_windows.window(
-            now_s - 60, 2, src_tenant_id=CANARY,
-            **{f"{side}_{name}": f"canary-{name}" for side in ("src", "dst")
-               for name in ("node_sn", "real_ip", "node_id", "pod", "asw")},
+            now_s - 60, 2, src_tenant_id=CANARY, dst_tenant_id=CANARY,
+            **foreign["src"], **foreign["dst"],
         ),
+        path_windows.window(
+            now_s - 60, 3, src_tenant_id="blue", dst_tenant_id=CANARY, **foreign["dst"]
+        ),
+        path_windows.window(
+            now_s - 60, 4, src_tenant_id=CANARY, dst_tenant_id="blue", **foreign["src"]
+        ),
+        # Of a sink that does not store the destination's tenant: whose it is, is not known.
+        path_windows.window(now_s - 60, 5, src_tenant_id="blue", **foreign["dst"]),
     ]  # fmt: skip
     store.insert("path_windows", path_windows.table(windows))
 

@@ -57,6 +57,21 @@ def chunk(kind: str) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMAS[kind])
 
 
+def earlier(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A chunk without the columns that the first release did not write."""
+    return batch.select([n for n in batch.schema.names if n not in window_chunks.DEFAULTS])
+
+
+def later(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A chunk with two columns that no release has yet, before and after the others."""
+    deep = pa.array([[number] for number in range(batch.num_rows)], pa.list_(pa.int64()))
+    text = pa.array(["x"] * batch.num_rows, pa.string())
+    return pa.RecordBatch.from_arrays(
+        [deep, *batch.columns[::-1], text],
+        names=["deep_of_the_future", *batch.schema.names[::-1], "of_the_future"],
+    )
+
+
 def files() -> dict[str, bytes]:
     """Name -> bytes. Arrow messages have their rows beside them, as JSON."""
     found = {

@@ -76,7 +76,10 @@ def counters(time: str, offset: int = 0, **values: int) -> Message:
 
 def window(kind: str = "window", path_id: int = 5, pod: str = "p1", offset: int = 0) -> Message:
     header = window_chunks.Header("window", "f1", start_s=1_767_225_600, end_s=1_767_225_630)
-    row = {"path_id": path_id, "records": 30, "src_pod": pod, "src_port": 1, "dst_port": 2}
+    row = {
+        "path_id": path_id, "records": 30, "src_pod": pod, "src_port": 1, "dst_port": 2,
+        "src_tenant_id": "red", "dst_tenant_id": "blue",
+    }  # fmt: skip
     batch = pa.RecordBatch.from_pylist([row], window_chunks.WINDOW)
     headers = dict(header.to_kafka()) | {"kind": kind.encode()}
     return Message(Place("skh.windows", 0, offset), window_chunks.encode(batch), headers)

@@ -6,7 +6,8 @@ import msgspec
 from builders.schemas.incidents import NIC
 
 from controller.blacklist.advice import Advice
-from controller.blacklist.blacklist import Hosts
+from controller.blacklist.blacklist import Hosts, Resolved
+from controller.blacklist.parameters import BlacklistParameters
 from schemas.documents.incident import Incident
 from schemas.documents.times import milliseconds_of
 from schemas.documents.topology import Rnic
@@ -33,6 +34,19 @@ def test_a_resolved_incident_leaves_the_list() -> None:
     advice.take(version(2, state="resolved"))
     assert len(advice) == 0
     assert not advice.listed(HOSTS, NOW).entries
+
+
+def test_the_newest_incidents_inside_hosts_that_are_over_are_known() -> None:
+    advice = Advice(BlacklistParameters(most_resolved=2))
+    over = {"state": "resolved", "closed_at": "2026-01-31T12:00:00Z"}
+    for name in ("a", "b", "c"):
+        advice.take(version(1, incident_id=name, **over))
+    assert [each.incident_id for each in advice.resolved(HOSTS)] == ["b", "c"]
+    advice.take(version(2, incident_id="b"))
+    advice.take(version(1, incident_id="d", component="tor:asw-3-1", **over))
+    (known,) = advice.resolved(HOSTS)
+    assert known == Resolved("c", "f2", NIC.component, "2026-01-31T12:00:00Z")
+    assert advice.resolved({}) == []
 
 
 def test_each_change_is_recorded_once() -> None:

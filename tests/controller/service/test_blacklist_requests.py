@@ -37,7 +37,11 @@ async def test_operators_read_it_as_json_for_kubernetes_and_for_slurm() -> None:
     async with service.operator() as operator:
         listed = (await operator.get(WHERE)).json()
         assert [each["node_sn"] for each in listed["entries"]] == ["h001"]
-        assert listed["left_out"] == []
+        assert (listed["left_out"], listed["resolved"]) == ([], [])
+        service.site.advice.take(incident("host:h001", version=9, state="resolved"))
+        over = (await operator.get(WHERE)).json()
+        assert [each["incident_id"] for each in over["resolved"]] == ["host:h001"]
+        service.site.advice.take(incident("host:h001"))
         affinity = (await operator.get(WHERE, params={"format": "k8s"})).json()
         assert '"values":["h001"]' in msgspec.json.encode(affinity).decode()
         slurm = await operator.get(WHERE, params={"format": "slurm"})

@@ -4,6 +4,7 @@ belong; a real API server installs, upgrades and uninstalls it."""
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,12 @@ ELSEWHERE: dict[str, Any] = {
     "api": {"replicas": 7, "names": ["skh.example.com"]},
     "agent": {"allowCidr": "192.0.2.0/24", "healthFrom": "198.51.100.0/24",
               "nodeSelector": {"gpu": "yes"}},
+}  # fmt: skip
+DIGEST = f"sha256:{'5' * 64}"
+SCALED: dict[str, Any] = {
+    "keda": True, "lagSeconds": 7, "prometheus": "http://p:9",
+    "api": {"minReplicas": 3, "maxReplicas": 5, "cpu": 40},
+    "worker": {"minReplicas": 1, "maxReplicas": 3, "cpu": 41},
 }  # fmt: skip
 
 
@@ -84,6 +91,8 @@ def leaves(values: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
 def test_the_values_that_are_changed_here_are_all_that_there_are() -> None:
     known = yaml.safe_load((CHART / "values.yaml").read_text())
     switches = {"namespaces.create", "networkPolicies.enabled", "notify.enabled", "agent.enabled"}
+    switches |= {"autoscaling.enabled", "image.digests.server", "image.digests.agent"}
+    switches |= {f"autoscaling.{path}" for path, _ in leaves(SCALED)}
     alike = {f"{part}.resources" for part in ("worker", "sink", "api", "notify", "agent")}
     assert {p for p, _ in leaves(known)} == {p for p, _ in leaves(ELSEWHERE)} | switches | alike
 
@@ -113,6 +122,53 @@ def test_values_go_to_every_place_where_they_are_used(elsewhere: Path) -> None:
     assert "--publish=kafka:k:9999" in arguments
     variables = {each["name"]: each["value"] for each in container_of(objects, "api")["env"]}
     assert json.loads(variables["SKH_API_NAMES"]) == ["api.watch.svc", "skh.example.com"]
+
+
+@pytest.mark.parametrize("components", [["autoscaling"], ["autoscaling", "keda"]])
+def test_scaled_it_is_the_base_with_the_components(tmp_path: Path, components: list[str]) -> None:
+    here = os.path.relpath(K8S, tmp_path)
+    overlay = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
+        "resources": [f"{here}/base"],
+        "components": [f"{here}/components/{name}" for name in components],
+    }  # fmt: skip
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+    options = "namespaces.create=true,autoscaling.enabled=true"
+    if "keda" in components:
+        options += ",autoscaling.keda=true"
+    scaled = by_name(render("--set", options))
+    assert scaled == by_name(build(tmp_path))
+    kinds = {key[0] for key in scaled}
+    assert "HorizontalPodAutoscaler" in kinds
+    assert ("ScaledObject" in kinds) == ("keda" in components)
+
+
+def test_every_value_of_the_autoscalers_is_read_and_none_without_them() -> None:
+    off = render()
+    for keda in (False, True):
+        on = ("--set", f"autoscaling.enabled=true,autoscaling.keda={str(keda).lower()}")
+        default = render(*on)
+        for path, value in leaves(SCALED):
+            option = ("--set-json", f"autoscaling.{path}={json.dumps(value)}")
+            assert render(*option) == off, path
+            of_keda = path in ("lagSeconds", "prometheus")
+            if path != "keda":
+                assert (render(*on, *option) != default) == (keda or not of_keda), path
+    other = render(*on, "--set-json", f"autoscaling.api={json.dumps(SCALED['api'])}")
+    (api,) = of_kind(other, "HorizontalPodAutoscaler").values()
+    assert (api["spec"]["scaleTargetRef"]["name"], api["spec"]["maxReplicas"]) == ("api", 5)
+
+
+def test_an_image_with_a_digest_is_named_by_it() -> None:
+    found = {
+        name: workload["spec"]["template"]["spec"]["containers"][0]["image"]
+        for name, workload in of_kind(
+            render("--set", f"image.digests.server={DIGEST},image.registry=r/"), *WORKLOADS
+        ).items()
+    }
+    version = yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"]
+    assert found.pop("agent") == f"r/skeletonhunter/agent:{version}"
+    assert set(found.values()) == {f"r/skeletonhunter/server@{DIGEST}"}
 
 
 def container_of(objects: list[dict[str, Any]], name: str) -> dict[str, Any]:
@@ -145,6 +201,11 @@ def test_an_api_server_installs_upgrades_and_uninstalls_it(
     assert "port-forward svc/api" in run("helm", "get", "notes", "skh", *options[:4])
     run("helm", "upgrade", "skh", CHART, *options, "--set", "worker.replicas=3")
     assert apps.read_namespaced_stateful_set("worker", "watch").spec.replicas == 3
+    run("helm", "upgrade", "skh", CHART, *options, "--set", "autoscaling.enabled=true")
+    scalers = client.AutoscalingV2Api(server.client())
+    listed = scalers.list_namespaced_horizontal_pod_autoscaler("watch").items
+    assert {each.spec.scale_target_ref.name for each in listed} == {"api", "worker"}
+    assert apps.read_namespaced_stateful_set("worker", "watch").spec.replicas in (1, 3)
     run("helm", "uninstall", "skh", *options[:4])
     assert apps.list_namespaced_deployment("watch").items == []
     assert apps.list_namespaced_daemon_set("watch-agents").items == []

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from builders.schemas.documents import EXAMPLES
 from builders.schemas.record_formats import FULL, read
-from builders.schemas.release_files import RELEASES, SCHEMAS, chunk, files, version
+from builders.schemas.release_files import RELEASES, SCHEMAS, chunk, files, later, version
 from builders.streams.sink_messages import COVERAGE
 
 from schemas import topics
@@ -111,15 +111,46 @@ def test_a_column_of_a_later_release_costs_no_record(kind: str) -> None:
     assert holds(decoded.batch.to_pylist(), [FULL])
 
 
-def test_a_chunk_of_a_later_release_is_refused_and_not_misread() -> None:
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_a_column_of_a_later_release_costs_no_chunk_and_is_named(kind: window_chunks.Kind) -> None:
+    batch = chunk(kind)
+    found = window_chunks.decode(kind, window_chunks.encode(later(batch)))
+    assert found.equals(batch)
+    assert window_chunks.ignored(found) == ["deep_of_the_future", "of_the_future"]
+    own = window_chunks.decode(kind, window_chunks.encode(batch))
+    assert window_chunks.ignored(own) == []
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_a_column_that_a_chunk_lacks_has_its_default_or_was_in_the_first_release(
+    kind: window_chunks.Kind,
+) -> None:
+    batch = chunk(kind)
+    for name in batch.schema.names:
+        kept = batch.select([each for each in batch.schema.names if each != name])
+        if name in window_chunks.DEFAULTS:
+            found = window_chunks.decode(kind, window_chunks.encode(kept))
+            assert found.schema == batch.schema
+            assert found.column(name).to_pylist() == [window_chunks.DEFAULTS[name]] * 2
+            continue
+        with pytest.raises(WindowsError, match=f"are not this release's: 0 of {name}"):
+            window_chunks.decode(kind, window_chunks.encode(kept))
+
+
+def test_a_chunk_with_a_column_of_another_type_or_twice_is_refused_and_not_misread() -> None:
     batch = chunk("pane")
-    more = pa.array([1, 2], pa.uint32())
-    later = pa.RecordBatch.from_arrays(
-        [*batch.columns, more],
-        schema=batch.schema.append(pa.field("of_the_future", pa.uint32())),
+    at = batch.schema.get_field_index("sent")
+    seconds = batch.set_column(at, "sent", batch.column(at).cast(pa.float64()))
+    with pytest.raises(WindowsError, match="sent is double, not uint32"):
+        window_chunks.decode("pane", window_chunks.encode(seconds))
+    twice = pa.RecordBatch.from_arrays(
+        [*batch.columns, batch.column(at)], names=[*batch.schema.names, "sent"]
     )
-    with pytest.raises(WindowsError, match="are not this release's"):
-        window_chunks.decode("pane", window_chunks.encode(later))
+    with pytest.raises(WindowsError, match="2 of sent"):
+        window_chunks.decode("pane", window_chunks.encode(twice))
+
+
+def test_a_header_of_a_later_release_is_ignored_and_a_kind_refused() -> None:
     headers = dict(Header("pane", "f1").to_kafka())
     assert Header.from_kafka({**headers, "of_the_future": b"1"}) == Header("pane", "f1")
     with pytest.raises(WindowsError, match="is not known to this release"):

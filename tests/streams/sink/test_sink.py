@@ -163,6 +163,7 @@ class Faulty:
 QUESTIONS = {
     "pings": "SELECT latency, sent, source_offset, src_ip FROM pings_unique ORDER BY dst_ip",
     "windows": "SELECT path_id, src_pod FROM path_windows_latest ORDER BY path_id",
+    "tenants": "SELECT DISTINCT src_tenant_id, dst_tenant_id FROM path_minutes",
     "anomalies": "SELECT path_id, lost FROM anomalies_unique",
     "incidents": "SELECT component, explanation FROM incidents_latest",
     "letters": "SELECT topic, line, column, reason, hex(raw) AS raw FROM dead_letters"
@@ -224,6 +225,7 @@ def test_what_is_produced_becomes_rows(outcome: Outcome) -> None:
         {"path_id": 5, "src_pod": "p1"},
         {"path_id": 6, "src_pod": "p2"},
     ]
+    assert outcome.rows["tenants"] == [{"src_tenant_id": "red", "dst_tenant_id": "blue"}]
     assert outcome.rows["anomalies"] == [{"path_id": 0xFF, "lost": 30}]
     assert outcome.rows["incidents"] == [
         {"component": "tor:asw-1", "explanation": "41 of 43 bad paths cross tor:asw-1"}

@@ -85,3 +85,10 @@ def test_a_store_that_dies_in_a_batch_has_the_rows_but_does_not_say_so(server: S
     server.process.wait(60)
     server.start()
     assert count(open_store(server.url)) == 2
+
+
+def test_parameters_of_a_statement_are_bound_and_no_sql(server: Server) -> None:
+    store = open_store(server.url)
+    known = {"id": 7, "name": "x'); DROP TABLE t; --"}
+    store.execute("INSERT INTO t SELECT {id:UInt64} + length({name:String})", known)
+    assert store.rows("SELECT id FROM t") == [{"id": 7 + len(str(known["name"]))}]

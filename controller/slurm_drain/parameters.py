@@ -1,0 +1,26 @@
+"""Bounds of draining, with units and sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from schemas.parameters.parameter import parameter
+
+
+@dataclass(frozen=True, slots=True)
+class DrainParameters:
+    """most_share  of a partition's nodes that may be out of service, whoever took them out, after
+                a drain; of a partition with all in service, one node always may
+    per_hour    nodes drained in an hour
+    """
+
+    most_share: float = parameter(
+        0.05, unit="1", source="chosen: a partition stays usable if all of the advice is wrong"
+    )
+    per_hour: int = parameter(
+        4, unit="count", source="chosen: somebody can look at each before the next ones follow"
+    )
+
+
+DEFAULT: Final = DrainParameters()
