@@ -39,6 +39,7 @@ HISTORY: Final = "'/clickhouse/tables/all/{database}/{table}', '{shard}-{replica
 _TABLE: Final = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)")
 _WRITER: Final = re.compile(r"CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO (\w+)")
 _VIEW: Final = re.compile(r"CREATE (?:OR REPLACE VIEW|VIEW IF NOT EXISTS) (\w+)")
+_QUERY: Final = re.compile(r"ALTER TABLE (\w+)\s+MODIFY QUERY\b")
 _ALTER: Final = re.compile(r"ALTER TABLE (\w+)")
 _ENGINE: Final = re.compile(r"^ENGINE = (\w*MergeTree)(?:\(([^()]*)\))?$", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^COMMENT '(?:[^'\\]|\\.|'')*'\s*\Z", re.MULTILINE)
@@ -76,6 +77,9 @@ def statements(migrations: Iterable[Migration], cluster: str) -> Iterator[list[s
             yield [_writer(each, sql, match, cluster, tables)]
         elif match := _VIEW.match(sql):
             yield [_on_cluster(sql, match[0], cluster)]
+        elif match := _QUERY.match(sql):
+            of_one_shard = _of_one_shard(each, sql, tables)
+            yield [_on_cluster(of_one_shard, f"ALTER TABLE {match[1]}", cluster)]
         elif match := _ALTER.match(sql):
             yield _alter(each, sql, match, cluster, match[1] in tables)
         else:
@@ -128,16 +132,24 @@ def _table(migration: Migration, sql: str, name: str, cluster: str, filled: set[
 def _writer(
     migration: Migration, sql: str, match: re.Match[str], cluster: str, tables: set[str]
 ) -> str:
+    of_one_shard = _of_one_shard(migration, sql, tables)
+    target = match[2]
+    if target not in tables:
+        raise BadMigration(f"{migration.file}: there is no table {target}")
+    opening = match[0].removesuffix(f" TO {target}") + f" ON CLUSTER {cluster} TO {local(target)}"
+    return of_one_shard.replace(match[0], opening, 1)
+
+
+def _of_one_shard(migration: Migration, sql: str, tables: set[str]) -> str:
+    """The query of a materialized view, over the local table of what it reads."""
     sources = _FROM.findall(TEXTS_AND_COMMENTS.sub("''", sql))
-    if len(sources) != 1 or {match[2], sources[0][1]} - tables:
+    if len(sources) != 1 or sources[0][1] not in tables:
         raise BadMigration(
             f"{migration.file}: a materialized view reads one table and fills one; a shard has no "
             "rows of others to join"
         )
-    target = match[2]
-    opening = match[0].removesuffix(f" TO {target}") + f" ON CLUSTER {cluster} TO {local(target)}"
-    changed = sql.replace(match[0], opening, 1)
-    return re.sub(rf"\bFROM\s+{sources[0][1]}\b", f"FROM {local(sources[0][1])}", changed, count=1)
+    source = sources[0][1]
+    return re.sub(rf"\bFROM\s+{source}\b", f"FROM {local(source)}", sql, count=1)
 
 
 def _alter(
