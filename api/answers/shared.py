@@ -1,8 +1,8 @@
 """Equal questions share an answer, and a client that has it already gets no body.
 
 A hundred open pages ask the same every few seconds: the database is asked once for all who wait,
-and again before the answer is ``keep_s`` old, so that no client waits for what is asked for often. A
-change that this process stores ends what is kept.
+and again before the answer is ``keep_s`` old, so that no client waits for what is asked for often.
+A change that this process stores ends what is kept.
 """
 
 from __future__ import annotations
