@@ -101,6 +101,10 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        # Head and body of a response are two segments. asyncio sets this for some sockets only, and
+        # the body then waits 40 ms for the client to acknowledge the head.
+        accepted = transport.get_extra_info("socket")
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._pool.opened(self)
         self._update_deadline()
 

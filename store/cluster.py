@@ -39,7 +39,7 @@ HISTORY: Final = "'/clickhouse/tables/all/{database}/{table}', '{shard}-{replica
 _TABLE: Final = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)")
 _WRITER: Final = re.compile(r"CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO (\w+)")
 _VIEW: Final = re.compile(r"CREATE (?:OR REPLACE VIEW|VIEW IF NOT EXISTS) (\w+)")
-_QUERY: Final = re.compile(r"ALTER TABLE (\w+) MODIFY QUERY\b")
+_QUERY: Final = re.compile(r"ALTER TABLE (\w+)\s+MODIFY QUERY\b")
 _ALTER: Final = re.compile(r"ALTER TABLE (\w+)")
 _ENGINE: Final = re.compile(r"^ENGINE = (\w*MergeTree)(?:\(([^()]*)\))?$", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^COMMENT '(?:[^'\\]|\\.|'')*'\s*\Z", re.MULTILINE)

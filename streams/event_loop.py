@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
-def run(main: Coroutine[Any, Any, int]) -> int:
+def run(main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end and return its result."""
     try:
         import uvloop

@@ -1,7 +1,8 @@
 """Equal questions share an answer, and a client that has it already gets no body.
 
 A hundred open pages ask the same every few seconds: the database is asked once for all who wait,
-and again when the answer is ``keep_s`` old. A change that this process stores ends what is kept.
+and again before the answer is ``keep_s`` old, so that no client waits for what is asked for often.
+A change that this process stores ends what is kept.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 #: What is kept at most [B], [count].
 _MOST_BYTES: Final = 32 * 1024 * 1024
 _MOST_ANSWERS: Final = 2048
+#: A kept answer is renewed in this last share of its time [1], or earlier where that took longer
+#: than half of it; never before half of its time.
+_RENEW_SHARE: Final = 0.25
 
 _Key = tuple[str, bytes, tuple[str, ...], int]
 
@@ -40,6 +44,14 @@ class _Answer(NamedTuple):
     tag: str
 
 
+class _Kept(NamedTuple):
+    """An answer that is given again: renewed from one time on, until another [s]."""
+
+    answer: _Answer
+    renew_s: float
+    until_s: float
+
+
 class SharedAnswers:
     """Middleware behind the guard: callers of different tenants share nothing.
 
@@ -51,7 +63,7 @@ class SharedAnswers:
     ) -> None:
         self._app, self._keep_s, self._clock = app, keep_s, clock
         self._asked: dict[_Key, asyncio.Task[_Answer]] = {}
-        self._kept: OrderedDict[_Key, tuple[float, _Answer]] = OrderedDict()
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
         self._bytes = 0
         self._changes = 0
 
@@ -71,15 +83,22 @@ class SharedAnswers:
         await _response(found, Headers(scope=scope))(scope, receive, send)
 
     async def _answer(self, key: _Key, scope: Scope) -> _Answer:
-        kept = self._kept.get(key)
-        if kept is not None and self._clock() < kept[0]:
-            return kept[1]
+        kept, now_s = self._kept.get(key), self._clock()
+        if kept is not None and now_s < kept.until_s:
+            if now_s >= kept.renew_s:
+                self._asking(key, scope)
+            return kept.answer
+        return await asyncio.shield(self._asking(key, scope))
+
+    def _asking(self, key: _Key, scope: Scope) -> asyncio.Task[_Answer]:
+        """The question in progress, which begins here unless it has begun."""
         task = self._asked.get(key)
         if task is None:
+            began_s = self._clock()
             # A task of its own: who asked first may be gone before those who wait with it.
             task = self._asked[key] = asyncio.create_task(self._ask(dict(scope)))
-            task.add_done_callback(lambda done: self._answered(key, done))
-        return await asyncio.shield(task)
+            task.add_done_callback(lambda done: self._answered(key, began_s, done))
+        return task
 
     async def _ask(self, scope: Scope) -> _Answer:
         messages: list[Message] = []
@@ -99,7 +118,7 @@ class SharedAnswers:
             tag = f'W/"{blake2b(body, digest_size=12).hexdigest()}"'
         return _Answer(start["status"], list(start["headers"]), body, tag)
 
-    def _answered(self, key: _Key, done: asyncio.Task[_Answer]) -> None:
+    def _answered(self, key: _Key, began_s: float, done: asyncio.Task[_Answer]) -> None:
         self._asked.pop(key, None)
         if self._keep_s <= 0 or done.cancelled() or done.exception() or key[3] != self._changes:
             return
@@ -107,12 +126,15 @@ class SharedAnswers:
         if not answer.tag:
             return
         if before := self._kept.pop(key, None):
-            self._bytes -= len(before[1].body)
-        self._kept[key] = (self._clock() + self._keep_s, answer)
+            self._bytes -= len(before.answer.body)
+        now_s = self._clock()
+        ahead_s = max(_RENEW_SHARE * self._keep_s, 2 * (now_s - began_s))
+        until_s = now_s + self._keep_s
+        self._kept[key] = _Kept(answer, until_s - min(ahead_s, self._keep_s / 2), until_s)
         self._bytes += len(answer.body)
         while self._bytes > _MOST_BYTES or len(self._kept) > _MOST_ANSWERS:
-            _, (_, oldest) = self._kept.popitem(last=False)
-            self._bytes -= len(oldest.body)
+            _, oldest = self._kept.popitem(last=False)
+            self._bytes -= len(oldest.answer.body)
 
     def _changed(self) -> None:
         """Nothing that was asked before a change answers a question after it."""

@@ -1,10 +1,11 @@
 // Loss and round trips of an incident's bad paths beside other paths of the same hosts, with a sentence for each.
 import uPlot from "/page/vendor/uplot.js";
 import { element } from "/page/detail.js";
+import { legendOf } from "/page/lines.js";
 
 const HEIGHT = 190;
 const WINDOW_S = 30; // a point is what was measured in so many seconds before it
-const SHORT_S = 1200; // up to here the axis shows seconds
+const MINUTE_S = 60; // marks of the axis that are closer show seconds
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 const MEASURES = [
@@ -56,16 +57,15 @@ const clock = (seconds, until = 16) => new Date(1e3 * seconds).toISOString().sli
 
 function options(measure, series, width) {
   const axis = { stroke: color("--quiet"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line") } };
-  const short = series.times.at(-1) - series.times[0] < SHORT_S;
-  const value = (_, raw) => raw === null || raw === undefined ? "–" : measure.axis(Number(raw.toPrecision(3)));
+  const value = legendOf((raw) => measure.axis(Number(raw.toPrecision(3))));
   return {
     width: Math.max(width, 200), height: HEIGHT,
     tzDate: (seconds) => uPlot.tzDate(new Date(1e3 * seconds), "Etc/UTC"),
     scales: { y: { range: (_, low, high) => [0, Math.max(high * 1.1, measure.name === "loss" ? 1 : 5)] } },
     padding: [8, 28, 0, 0],
-    axes: [{ ...axis, values: (_, marks) => marks.map((each) => clock(each, short ? 19 : 16)), space: short ? 76 : 50 }, { ...axis, size: 64, values: (_, marks) => marks.map(measure.axis) }],
+    axes: [{ ...axis, space: 62, values: (_, marks, axisIndex, space, step) => marks.map((each) => clock(each, step < MINUTE_S ? 19 : 16)) }, { ...axis, size: 64, values: (_, marks) => marks.map(measure.axis) }],
     series: [
-      { label: "time", value: (_, raw) => raw === null || raw === undefined ? "–" : `${clock(raw, 19)} UTC` },
+      { label: "time", value: legendOf((raw) => `${clock(raw, 19)} UTC`) },
       { label: "bad paths", stroke: color("--bad"), width: 2, value, points: { show: false } },
       { label: "others of the same hosts", stroke: color("--good"), width: 2, dash: [6, 3], value, points: { show: false } },
     ],

@@ -91,8 +91,29 @@ function podsOf({ switches, hosts, rnics }) {
 function row(switches, x, width, y, add) {
   const step = width / Math.max(1, switches.length);
   const w = Math.max(SWITCH.narrowest, Math.min(SWITCH.widest, step - SWITCH.gap));
-  switches.forEach(([id, name, pod, sent, lost, rtt], index) => add({ key: key(id), id, kind: kindOf(id), name, pod, sent, lost, rtt,
+  const names = switches.map(([, name]) => name);
+  const shared = sharedStart(names);
+  const writing = { names, shared, w, h: SWITCH.height, way: null }; // one for a row: all of its names are written alike
+  switches.forEach(([id, name, pod, sent, lost, rtt], index) => add({ key: key(id), id, kind: kindOf(id), name, pod, sent, lost, rtt, writing,
     x: x + index * step + (step - w) / 2, y, w, h: SWITCH.height }));
+}
+
+// What names have in common before what tells them apart, up to a separator: "asw-" of asw-01 and asw-14.
+export function sharedStart(names) {
+  if (names.length < 2) return "";
+  let start = names[0];
+  for (const name of names) while (!name.startsWith(start)) start = start.slice(0, -1);
+  return start.replace(/[^-_./:]+$/, "");
+}
+
+// How the names of a row are written: whole, without their common start, that upwards, cut, or not at all.
+function wayOf(brush, { names, shared, w, h }) {
+  const widest = (texts) => Math.max(...texts.map((text) => brush.measureText(text).width));
+  const short = widest(names.map((name) => name.slice(shared.length)));
+  if (widest(names) <= w - 6) return "whole";
+  if (short <= w - 2) return "short";
+  if (w >= 11 && short <= h - 2) return "upwards";
+  return w < LEAST_TEXT ? "none" : "cut";
 }
 
 // How a component is: incident, tie, unknown, or by what is lost.
@@ -129,14 +150,34 @@ export function paint(brush, drawing, marks, colors) {
     if (item.kind === "host") continue;
     (item.kind === "rnic" ? paintRnic : paintSwitch)(brush, item, healthOf(item, marks), colors);
   }
+  paintTiers(brush, drawing, colors);
   for (const [id, mark] of marks) paintMark(brush, drawing, id, mark, colors);
+}
+
+// Names of the tiers, over the lines and on a ground of their own; with what the names of their switches leave out.
+function paintTiers(brush, drawing, colors) {
+  const tiers = [[drawing.hasSpines, drawing.y.spine - 9, "spines", "spine"], [drawing.hasAggs, drawing.y.agg - 9, "aggregation", "agg"],
+    [true, drawing.y.tor - 9, "ToRs", "tor"], [true, drawing.y.host - 10, "hosts, a cell for each rnic", ""]];
+  brush.textAlign = "left";
+  for (const [there, y, title, kind] of tiers) {
+    if (!there) continue;
+    const left = new Set();
+    for (const each of kind ? drawing.names.values() : []) {
+      if (each.kind === kind && ["short", "upwards"].includes(each.writing.way)) left.add(each.writing.shared);
+    }
+    const text = left.size === 1 && !left.has("") ? `${title} ${[...left][0]}…` : title;
+    brush.globalAlpha = 0.85;
+    brush.fillStyle = colors.ground;
+    brush.fillRect(MARGIN - 2, y - 7, brush.measureText(text).width + 4, 14);
+    brush.globalAlpha = 1;
+    brush.fillStyle = colors.quiet;
+    brush.fillText(text, MARGIN, y);
+  }
 }
 
 function paintBands(brush, drawing, colors) {
   brush.fillStyle = colors.quiet;
   brush.textAlign = "left";
-  const named = [[drawing.hasSpines, drawing.y.spine, "spines"], [drawing.hasAggs, drawing.y.agg, "aggregation"], [true, drawing.y.tor, "ToRs"]];
-  for (const [there, y, text] of named) if (there) brush.fillText(text, MARGIN, y - 9);
   for (const band of drawing.bands) {
     const y = drawing.height - 18;
     brush.strokeStyle = colors.line;
@@ -149,7 +190,6 @@ function paintBands(brush, drawing, colors) {
     if (brush.measureText(text).width <= band.w) brush.fillText(text, band.x, y + 3);
     else if (band.w > LEAST_TEXT) brush.fillText(fitted(brush, band.name, band.w), band.x, y + 3);
   }
-  brush.fillText("hosts, a cell for each rnic", MARGIN, drawing.y.host - 10);
 }
 
 function line(brush, a, b) {
@@ -172,10 +212,20 @@ function paintSwitch(brush, item, { look }, colors) {
   brush.stroke();
   brush.setLineDash([]);
   if (look === "some" || look === "much" || look === "all") paintCorner(brush, item, look, colors);
-  if (item.w < LEAST_TEXT) return;
+  paintName(brush, item, colors);
+}
+
+function paintName(brush, { name, writing, x, y, w, h }, colors) {
+  const way = writing.way ??= wayOf(brush, writing);
+  if (way === "none") return;
   brush.fillStyle = colors.ink;
   brush.textAlign = "center";
-  brush.fillText(fitted(brush, item.name, item.w - 6), item.x + item.w / 2, item.y + item.h / 2 + 0.5);
+  const text = way === "whole" ? name : way === "cut" ? fitted(brush, name, w - 6) : name.slice(writing.shared.length);
+  brush.save();
+  brush.translate(x + w / 2, y + h / 2 + 0.5);
+  if (way === "upwards") brush.rotate(-Math.PI / 2);
+  brush.fillText(text, 0, 0);
+  brush.restore();
 }
 
 function paintRnic(brush, item, { look }, colors) {
@@ -266,6 +316,7 @@ export function paintOver(brush, drawing, paths, item, marks, colors) {
     brush.font = FONT;
     brush.textBaseline = "middle";
     for (const each of drawing.names.values()) paintSwitch(brush, each, healthOf(each, marks), colors);
+    paintTiers(brush, drawing, colors);
     for (const [id, mark] of marks) paintMark(brush, drawing, id, mark, colors);
   }
   if (!item) return;

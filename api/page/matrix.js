@@ -7,6 +7,9 @@ const PERIOD_MS = 5000;
 const STEP_S = 30;
 const WORST = 20;
 const LARGEST = 620; // pixels of the picture's side
+const LEAST_NAMED = 12; // pixels of a cell: rows and columns of smaller ones have no names
+const MOST_NAME = 110; // pixels of a name
+const FONT = "11px system-ui, sans-serif";
 const at = (id) => document.getElementById(id);
 const FIELDS = ["by", "measure", "layer", "seconds"];
 
@@ -16,7 +19,7 @@ const LOSS = [[0.999, "--loss-all", "all lost"], [0.01, "--loss-much", "1 % and 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const name = (text) => text || "(unnamed)";
 
-let shown = { names: [], cells: [], side: 1 };
+let shown = { names: [], cells: [], side: 1, edge: 0 };
 let until = null; // end of the time that is shown; null: now
 let turn = 0;
 let past = ""; // what was asked about an earlier time and is shown
@@ -59,15 +62,22 @@ function draw({ names, cells, patterns, since_s: since, until_s: end }) {
   const clock = (seconds) => new Date(1000 * seconds).toISOString().slice(11, 19);
   at("when").textContent = since === null ? "Now" : `${until ? "" : "Now: "}${clock(since)} to ${clock(end)} UTC`;
   const ratio = devicePixelRatio || 1;
-  const room = Math.min(LARGEST, document.querySelector(".sheet").clientWidth - 24);
-  const side = Math.max(1, Math.min(28, Math.floor(room / Math.max(1, names.length))));
-  shown = { names, cells, side, known: new Map(cells.map((cell) => [cell[0] * names.length + cell[1], cell])) };
   const canvas = at("matrix");
-  canvas.width = canvas.height = Math.max(1, names.length * side * ratio);
-  canvas.style.width = canvas.style.height = `${names.length * side}px`;
-  canvas.setAttribute("aria-label", `${names.length} by ${names.length} cells`);
   const brush = canvas.getContext("2d");
+  brush.font = FONT;
+  const room = Math.min(LARGEST, document.querySelector(".sheet").clientWidth - 40);
+  const sideIn = (width) => Math.max(1, Math.min(28, Math.floor(width / Math.max(1, names.length))));
+  const widest = Math.ceil(Math.min(MOST_NAME, Math.max(0, ...names.map((each) => brush.measureText(name(each)).width)))) + 6;
+  const edge = names.length && sideIn(room - widest) >= LEAST_NAMED ? widest : 0; // for names, left and on top
+  const side = sideIn(room - edge);
+  shown = { names, cells, side, edge, known: new Map(cells.map((cell) => [cell[0] * names.length + cell[1], cell])) };
+  const size = edge + names.length * side;
+  canvas.width = canvas.height = Math.max(1, size * ratio);
+  canvas.style.width = canvas.style.height = `${size}px`;
+  canvas.setAttribute("aria-label", `${names.length} by ${names.length} cells`);
   brush.scale(ratio, ratio);
+  if (edge) drawNames(brush, names, side, edge);
+  brush.translate(edge, edge);
   brush.fillStyle = color("--loss-unknown");
   brush.fillRect(0, 0, names.length * side, names.length * side);
   const paint = at("measure").value === "loss" ? byLoss() : byRoundTrip(cells);
@@ -77,6 +87,23 @@ function draw({ names, cells, patterns, since_s: since, until_s: end }) {
     brush.fillRect(cell[1] * side, cell[0] * side, side - gap, side - gap);
   }
   drawWorst(names, cells);
+}
+
+// Senders at the rows; who answers, upwards, at the columns.
+function drawNames(brush, names, side, edge) {
+  brush.font = FONT;
+  brush.fillStyle = color("--quiet");
+  brush.textBaseline = "middle";
+  brush.textAlign = "right";
+  names.forEach((each, row) => brush.fillText(name(each), edge - 4, edge + (row + 0.5) * side, edge - 4));
+  brush.textAlign = "left";
+  names.forEach((each, column) => {
+    brush.save();
+    brush.translate(edge + (column + 0.5) * side, edge - 4);
+    brush.rotate(-Math.PI / 2);
+    brush.fillText(name(each), 0, 0, edge - 4);
+    brush.restore();
+  });
 }
 
 function byLoss() {
@@ -116,8 +143,8 @@ function drawWorst(names, cells) {
 const percent = (share) => `${Number((100 * share).toPrecision(share < 0.1 ? 2 : 3))} %`;
 
 at("matrix").addEventListener("pointermove", (event) => {
-  const { names, side, known } = shown;
-  const [src, dst] = [Math.floor(event.offsetY / side), Math.floor(event.offsetX / side)];
+  const { names, side, edge, known } = shown;
+  const [src, dst] = [Math.floor((event.offsetY - edge) / side), Math.floor((event.offsetX - edge) / side)];
   if (!(src in names) || !(dst in names)) return;
   const cell = known.get(src * names.length + dst);
   at("cell").textContent = `${name(names[src])} to ${name(names[dst])}: ` + (cell

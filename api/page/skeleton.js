@@ -4,8 +4,9 @@ import { palette } from "/page/clos.js";
 
 const MARGIN = 12;
 const TITLE = 18; // above a column, and above a row
-const GAP = { column: 72, row: 10 };
+const GAP = { column: 72, narrow: 24, most: 192, row: 10 };
 const CELL = { widest: 26, narrowest: 10, gap: 6 };
+const NAME = { whole: 84, short: 46 }; // pixels for the name of a group
 const ROWS = 12; // of a column, where there are no stages
 const MOST_LINES = 6000; // more would be one gray area: only bad ones and those of the rnic in focus
 const LEAST_TEXT = 30;
@@ -60,30 +61,35 @@ export function layout(data, room) {
   });
   const cells = [...columns.values()].map((rows) => Math.max(...rows.map((row) => row.rnics.length)));
   const sum = cells.reduce((total, each) => total + each, 0);
-  const free = room - 2 * MARGIN - GAP.column * (columns.size - 1);
+  const wide = (side, name) => cells.reduce((total, each) => total + Math.max(each * side, name), 2 * MARGIN);
+  // Columns that do not fit stand closer, and the names of their groups are short.
+  const narrow = wide(CELL.widest + CELL.gap, NAME.whole) + GAP.column * (columns.size - 1) > room;
+  const [gap, named] = narrow ? [GAP.narrow, NAME.short] : [GAP.column, NAME.whole];
+  const free = room - 2 * MARGIN - gap * (columns.size - 1);
   const step = Math.max(CELL.narrowest, Math.min(CELL.widest + CELL.gap, Math.floor(free / Math.max(sum, 1))));
   const side = step - Math.max(2, Math.min(CELL.gap, Math.floor(step / 4)));
   const height = side + TITLE + GAP.row;
   const items = new Map();
   const titles = [];
-  const spare = Math.max(0, (free - sum * step) / Math.max(1, columns.size - 1 || 1));
+  const between = columns.size < 2 ? 0 : (room - wide(step, named)) / (columns.size - 1);
+  const apart = Math.min(GAP.most, Math.max(gap, between));
   let x = MARGIN;
   let bottom = 0;
   [...columns].forEach(([column, rows], index) => {
     const top = MARGIN + (data.state === "used" ? TITLE : 0);
-    const width = Math.max(cells[index] * step, 84); // room for the names of groups
-    if (data.state === "used") titles.push({ x, y: MARGIN + 6, w: width + GAP.column - 8, text: column < 0 ? "no stage" : `stage ${column}`, strong: true });
+    const width = Math.max(cells[index] * step, named);
+    if (data.state === "used") titles.push({ x, y: MARGIN + 6, w: width + apart - 8, text: column < 0 ? "no stage" : `stage ${column}`, strong: true });
     rows.forEach((row, at) => {
       const y = top + at * height;
-      titles.push({ x, y: y + 8, w: width, text: row.title });
+      titles.push({ x, y: y + 8, w: width + (narrow ? apart - 4 : 0), text: narrow ? row.title.replace("DP group", "DP") : row.title });
       row.rnics.forEach((rnic, place) => {
         items.set(rnic.number, { ...rnic, key: rnic.number, kind: "rnic", column, row: row.key, x: x + place * step, y: y + TITLE, w: side, h: side });
       });
       bottom = Math.max(bottom, y + TITLE + side);
     });
-    x += width + GAP.column + Math.min(spare, 120);
+    x += width + apart;
   });
-  const width = Math.max(room, ...[...items.values()].map((item) => item.x + item.w + MARGIN), ...titles.filter((each) => each.strong).map((each) => each.x + 64));
+  const width = Math.max(room, ...[...items.values()].map((item) => item.x + item.w + MARGIN), ...titles.filter((each) => each.strong).map((each) => each.x + (narrow ? NAME.short : 64)));
   return { items, titles, width: Math.ceil(width), height: bottom + MARGIN };
 }
 
@@ -105,7 +111,11 @@ export function paint(brush, drawing, data, measure, focus) {
   for (const title of drawing.titles) {
     brush.fillStyle = title.strong ? colors.ink : colors.quiet;
     brush.font = title.strong ? `600 ${FONT}` : FONT;
-    brush.fillText(fitted(brush, title.text, title.w), title.x, title.y);
+    brush.lineWidth = 4; // legible over lines
+    brush.strokeStyle = colors.ground;
+    const text = fitted(brush, title.text, title.w);
+    brush.strokeText(text, title.x, title.y);
+    brush.fillText(text, title.x, title.y);
   }
   brush.font = FONT;
   for (const item of drawing.items.values()) paintRnic(brush, item, lookOf(item.sent, item.lost, item.rtt, measure, usual), colors);

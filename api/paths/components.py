@@ -13,10 +13,10 @@ from api.paths.documents import (
     Observability,
 )
 from api.paths.filters import ComponentFilters, ComponentQuestion
-from api.paths.queries import LATEST, MEASURED, ONCE, WITHIN, measured
+from api.paths.queries import ONCE, WITHIN, measured
 from api.queries.database import Store
 from schemas.component_ids import KINDS, component, kind_of, name_of
-from schemas.documents.incident import decode_incident
+from schemas.documents.times import rfc3339
 
 #: Kind of component -> its name at an end of a path. In the underlay a host's own endpoint has the
 #: host's name for a container's.
@@ -27,6 +27,7 @@ _NAMES: Final = {
 #: Names of a kind that are compared at a time [count]; beyond that those with most loss are.
 _MOST_NAMES: Final = 50_000
 _MOST_INCIDENTS: Final = 50
+_MOST_READ: Final = 2000
 _HEALTH: Final[tuple[Health, ...]] = ("bad", "suspect", "unknown", "ok")  # the worst first
 _ACTIVE: Final = (
     "SELECT fabric, arrayJoin(arrayDistinct(arrayPushFront(tie_set, component))) AS id,"
@@ -38,12 +39,40 @@ _UNSEEN: Final = (
     "SELECT fabric, uncovered_names, untraced_names FROM coverage FINAL"
     " ORDER BY fabric, at DESC LIMIT 1 BY fabric"
 )
+#: Those of one component, active ones first: all of them, for no component has so many.
 _INCIDENTS: Final = (
-    "SELECT document FROM incidents FINAL WHERE (incident_id, version) IN ("
-    "SELECT incident_id, version FROM incidents_latest"
-    " WHERE component = {id:String} OR has(tie_set, {id:String})"
-    " ORDER BY opened_at DESC, incident_id LIMIT {most:UInt32} BY fabric)"
-    " ORDER BY opened_at DESC, incident_id"
+    "SELECT fabric, incident_id, component, symptom, severity, state,"
+    " toUnixTimestamp64Micro(opened_at) AS opened_us,"
+    " toUnixTimestamp64Micro(closed_at) AS closed_us"
+    " FROM incidents_latest WHERE component = {id:String} OR has(tie_set, {id:String})"
+    " ORDER BY state = 'resolved', opened_at DESC, incident_id LIMIT {most:UInt32} BY fabric"
+)
+
+#: Windows that hold each probe once, with the names of their ends: all of them, which half minutes
+#: have in a sixth of the rows; or those at one name, whose few rows are chosen before their
+#: versions, for FINAL would read the keys of all. Columns by name: the others would be read too.
+_COLUMNS: Final = (
+    "fabric, path_id, {source} AS source, {target} AS target, sent, lost, rtt_min_us, rtt_p25_us,"
+    " rtt_p50_us, rtt_p75_us, rtt_max_us"
+)
+_ALL: Final = f"SELECT {_COLUMNS} FROM path_half_minutes FINAL PREWHERE {WITHIN}"  # noqa: S608  # fixed
+_SOME: Final = (
+    f"SELECT {_COLUMNS} FROM path_windows PREWHERE {WITHIN} AND {ONCE} AND {{at}}"  # noqa: S608  # fixed
+    " ORDER BY records DESC LIMIT 1 BY path_id, window_start, window_end"
+)
+#: Added up by path first, of which there are fewer.
+_PROBED: Final = (
+    "SELECT fabric, name, count() AS paths, sum(p.sent) AS all_sent, sum(p.lost) AS all_lost,"
+    " min(p.least) AS rtt_min, quantileArray(0.5)(p.quarter) AS rtt_p25,"
+    " quantileArray(0.5)(p.half) AS rtt_p50, quantileArray(0.5)(p.more) AS rtt_p75,"
+    " max(p.most) AS rtt_max"
+    " FROM (SELECT fabric, path_id, toString(any(source)) AS source, toString(any(target)) AS"
+    " target, sum(w.sent) AS sent, sum(w.lost) AS lost, min(w.rtt_min_us) AS least,"
+    " groupArray(w.rtt_p25_us) AS quarter, groupArray(w.rtt_p50_us) AS half,"
+    " groupArray(w.rtt_p75_us) AS more, max(w.rtt_max_us) AS most"
+    " FROM ({paths}) AS w GROUP BY fabric, path_id) AS p"
+    " ARRAY JOIN arrayDistinct([source, target]) AS name WHERE {which} GROUP BY fabric, name"
+    " ORDER BY all_lost / greatest(all_sent, 1) DESC, name LIMIT {most:UInt32}"
 )
 
 Key = tuple[str, str]  # fabric, component id
@@ -78,14 +107,11 @@ def detail(store: Store, name: str, wanted: ComponentQuestion) -> ComponentDetai
     kind = kind_of(name)
     if kind not in KINDS:
         return None
-    active = _active(store, "id = {id:String}", {"id": name})
-    probed: Rows = {}
-    if kind in _NAMES:
-        probed = _probed(store, kind, name, wanted.bounds_s())
+    rows = store.rows(_INCIDENTS, {"id": name, "most": _MOST_READ})
+    active = _active_of(name, rows)
+    probed = _probed(store, kind, name, wanted.bounds_s()) if kind in _NAMES else {}
     unseen = {key: how for key, how in _unseen(store).items() if key[1] == name}
-    rows = store.rows(_INCIDENTS, {"id": name, "most": _MOST_INCIDENTS})
-    past = [decode_incident(row["document"].encode()) for row in rows]
-    fabrics = {each.fabric for each in past} | {fabric for fabric, _ in (*active, *probed, *unseen)}
+    fabrics = {row["fabric"] for row in rows} | {fabric for fabric, _ in (*probed, *unseen)}
     if wanted.fabric is not None:
         fabrics &= {wanted.fabric}
     if len(fabrics) > 1:
@@ -97,12 +123,12 @@ def detail(store: Store, name: str, wanted: ComponentQuestion) -> ComponentDetai
         component=_component((fabric, name), active, probed, unseen),
         incidents=[
             ComponentIncident(
-                incident_id=each.incident_id, blamed=each.component == name,
-                component=each.component, symptom=each.symptom, severity=each.severity,
-                state=each.state, opened_at=each.opened_at, closed_at=each.closed_at,
+                incident_id=each["incident_id"], blamed=each["component"] == name,
+                component=each["component"], symptom=each["symptom"], severity=each["severity"],
+                state=each["state"], opened_at=_time(each["opened_us"]) or "",
+                closed_at=_time(each["closed_us"]),
             )
-            for each in past
-            if each.fabric == fabric
+            for each in _newest([row for row in rows if row["fabric"] == fabric])
         ],
     )  # fmt: skip
 
@@ -112,23 +138,44 @@ def _active(store: Store, which: str, values: dict[str, Any]) -> Rows:
     return {(row["fabric"], row["id"]): row for row in rows}
 
 
+def _active_of(name: str, incidents: list[dict[str, Any]]) -> Rows:
+    """The same of one component, from the rows of ``_INCIDENTS``."""
+    out: Rows = {}
+    for row in incidents:
+        if row["state"] == "resolved":
+            continue
+        so_far = out.setdefault(
+            (row["fabric"], name), {"blamed": 0, "active": 0, "worst": row["severity"]}
+        )
+        so_far["blamed"] += row["component"] == name
+        so_far["active"] += 1
+        so_far["worst"] = min(so_far["worst"], row["severity"])
+    return out
+
+
+def _newest(incidents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    ordered = sorted(incidents, key=lambda row: (-int(row["opened_us"]), row["incident_id"]))
+    return ordered[:_MOST_INCIDENTS]
+
+
+def _time(time_us: int | None) -> str | None:
+    return None if time_us is None else rfc3339(1000 * int(time_us))
+
+
 def _probed(store: Store, kind: str, name: str | None, bounds: dict[str, int]) -> Rows:
     """What probes that start or end at a component of a kind had; name: the only one."""
-    names = [_NAMES[kind].replace("{end}", end) for end in ("src", "dst")]
-    ends = ", ".join(f"toString({each})" for each in names)
+    source, target = (_NAMES[kind].replace("{end}", end) for end in ("src", "dst"))
     values: dict[str, Any] = {**bounds, "most": _MOST_NAMES}
-    where, which = "name != ''", "1"
-    if name is not None:
-        where = "name = {name:String}"
-        which = f"({' OR '.join(f'{each} = {{name:String}}' for each in names)})"
+    if name is None:
+        windows, which = _ALL, "name != ''"
+    else:
+        windows, which = _SOME, "name = {name:String}"
+        windows = windows.replace(
+            "{at}", f"({source} = {{name:String}} OR {target} = {{name:String}})"
+        )
         values["name"] = name_of(name)
-    rows = store.rows(
-        "SELECT fabric, name, uniqExact(w.path_id) AS paths,"  # noqa: S608  # fixed fragments
-        f" {MEASURED} FROM {LATEST} ARRAY JOIN arrayDistinct([{ends}]) AS name"
-        f" PREWHERE {WITHIN} AND {ONCE} AND {which} WHERE {where} GROUP BY fabric, name"
-        " ORDER BY all_lost / greatest(all_sent, 1) DESC, name LIMIT {most:UInt32}",
-        values,
-    )
+    windows = windows.replace("{source}", source).replace("{target}", target)
+    rows = store.rows(_PROBED.replace("{paths}", windows).replace("{which}", which), values)
     return {(row["fabric"], component(kind, row["name"])): row for row in rows}
 
 

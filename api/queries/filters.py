@@ -22,18 +22,20 @@ _Names = list[_Name]
 _Text = Annotated[str, Field(min_length=1, max_length=200, pattern=_PRINTABLE)]
 _ACTIVE: Final = ("open", "ongoing")
 
-#: Children that need no row beside their cause, because it is stored, not resolved before them and
-#: not less severe. Severities sort as texts: P0 < P1 < P2.
-_COVERED: Final = (
-    "SELECT child.incident_id"
-    " FROM (SELECT incident_id, parent, state, severity FROM incidents_latest WHERE parent != '')"
-    " AS child"
-    " INNER JOIN (SELECT incident_id, state, severity FROM incidents_latest) AS cause"
-    " ON child.parent = cause.incident_id"
-    " WHERE (cause.state != 'resolved' OR child.state = 'resolved')"
-    " AND cause.severity <= child.severity"
+#: What an incident covers if it is the parent, as texts: its id, whether what it covers is resolved
+#: (+) or not (-), and the severity of that. It is stored, not resolved before it and not less
+#: severe; severities sort as texts: P0 < P1 < P2. Few columns: the view has many, and each costs.
+_COVERS: Final = (
+    "SELECT concat(incident_id, arrayJoin(if(state = 'resolved', ['+'], ['-', '+'])),"
+    " arrayJoin(['P0', 'P1', 'P2']) AS least)"
+    " FROM (SELECT incident_id, state, severity FROM incidents FINAL"
+    " ORDER BY version DESC LIMIT 1 BY incident_id) WHERE severity <= least"
 )
-LISTED: Final = f"(parent = '' OR incident_id NOT IN ({_COVERED}))"
+#: Those that need a row of their own: they have no parent, or none that covers them.
+LISTED: Final = (
+    f"(parent = '' OR concat(parent, if(state = 'resolved', '+', '-'), severity)"
+    f" NOT IN ({_COVERS}))"
+)
 _TEXT: Final = (
     "arrayStringConcat(arrayConcat([component, symptom, replaceAll(symptom, '_', ' '), issue_type,"
     " replaceAll(issue_type, '_', ' '), severity, state, layer, fabric, incident_id, explanation],"

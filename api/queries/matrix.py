@@ -79,11 +79,11 @@ def _end_s(store: Store, wanted: MatrixFilters) -> int | None:
         return _boundary(wanted.until)
     where, values = _where(wanted)
     (row,) = store.rows(
-        "SELECT toUnixTimestamp(max(window_end)) AS newest, count() AS n FROM path_windows"  # noqa: S608  # fixed
+        "SELECT toUnixTimestamp(max(window_start)) AS newest, count() AS n FROM path_half_minutes"  # noqa: S608  # fixed
         f" WHERE {where} AND ingested_at > now() - 3600",
         values,
     )
-    return int(row["newest"]) // _WINDOW_S * _WINDOW_S if int(row["n"]) else None
+    return int(row["newest"]) + _WINDOW_S if int(row["n"]) else None
 
 
 def _natural(name: str) -> list[tuple[str, int]]:

@@ -81,7 +81,7 @@ def test_without_a_time_the_newest_windows_are_shown(
     client: httpx.Client, put_windows: PutWindows
 ) -> None:
     assert client.get("/api/v1/matrix").json()["since_s"] is None
-    put_windows(window(NOON + 4000, 1), window(NOON + 4030, 1))
+    put_windows(window(NOON + 4020, 1), window(NOON + 4030, 1))
     assert client.get("/api/v1/matrix").json()["until_s"] == NOON + 4050
 
 

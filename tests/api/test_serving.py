@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import resource
 import socket
@@ -12,6 +13,10 @@ from typing import Any
 import httpx
 import pytest
 from builders.api_service import LONG_S, Hanging, served
+from uvicorn.server import ServerState
+
+from api import serving
+from api.app import create_app
 
 
 def address(client: httpx.Client) -> tuple[str, int]:
@@ -122,3 +127,32 @@ def test_a_connection_whose_client_never_reads_is_closed(store: Any) -> None:
                     cut = True
             assert cut, "the server closes the connection"
         assert client.get("/healthz", timeout=LONG_S).status_code == 200
+
+
+def test_the_second_segment_of_a_response_does_not_wait_for_the_first(hanging: Hanging) -> None:
+    """Listeners without a protocol number leave Nagle's algorithm on in asyncio."""
+
+    async def accepted() -> int:
+        config = serving.config(create_app(hanging))
+        config.load()
+        made: list[serving.Connection] = []
+
+        def connection() -> serving.Connection:
+            kind: Any = config.http_protocol_class
+            made.append(kind(config=config, server_state=ServerState(), app_state={}))
+            return made[-1]
+
+        loop = asyncio.get_running_loop()
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            server = await loop.create_server(connection, sock=listener)
+            async with server:
+                reader, writer = await asyncio.open_connection(*listener.getsockname())
+                writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+                of_server = made[0].transport.get_extra_info("socket")
+                found = of_server.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+                writer.close()
+                await writer.wait_closed()
+                return int(found)
+
+    assert asyncio.run(accepted()) == 1

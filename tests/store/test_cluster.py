@@ -161,6 +161,21 @@ def test_an_alter_changes_the_distributed_table_where_readers_see_it(
     assert done == [f"ALTER TABLE {name} ON CLUSTER {NAME}\n{change}" for name in altered]
 
 
+def test_a_new_query_of_a_materialized_view_reads_the_rows_of_its_shard() -> None:
+    table = "CREATE TABLE IF NOT EXISTS {} (x UInt8)\nENGINE = MergeTree\nORDER BY x"
+    query = "SELECT x FROM pings"
+    many = [
+        migration(table.format("pings")), migration(table.format("incidents"), 2),
+        migration(f"CREATE MATERIALIZED VIEW IF NOT EXISTS w TO incidents AS\n{query}", 3),
+        migration(f"ALTER TABLE w\nMODIFY QUERY {query}\nWHERE x > 1", 4),
+    ]  # fmt: skip
+    *_, made, changed = cluster.statements(many, NAME)
+    assert made[0].endswith(f"ON CLUSTER {NAME} TO incidents_local AS\nSELECT x FROM pings_local")
+    assert changed == [
+        f"ALTER TABLE w ON CLUSTER {NAME}\nMODIFY QUERY SELECT x FROM pings_local\nWHERE x > 1"
+    ]
+
+
 class Server:
     """A server with or without a history, which remembers statements."""
 

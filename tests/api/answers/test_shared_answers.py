@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -9,9 +10,11 @@ from typing import Any
 
 from builders.api_service import LONG_S, Hanging, Put, many, served
 from builders.schemas.incidents import INCIDENT, NIC
+from starlette.types import Message, Receive, Scope, Send
 
 from api.access.callers import Caller
 from api.access.tokens import line, parse
+from api.answers.shared import SharedAnswers
 from api.queries.database import Database
 from store.client import Store
 
@@ -93,3 +96,64 @@ def test_those_who_wait_together_cost_one_statement(hanging: Hanging) -> None:
             time.sleep(0.02)
         hanging.go_on.set()
         assert {each.result().status_code for each in asked} == {200}
+
+
+class Numbered:
+    """A service whose answers are numbered, behind shared answers that are kept for 1 s."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.asked = 0
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+        self._shared = SharedAnswers(self._app, keep_s=1.0, clock=lambda: self.now_s)
+
+    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.asked += 1
+        body = b"%d" % self.asked
+        await self.go_on.wait()
+        headers = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def at(self, now_s: float) -> int:
+        """The number of the answer that a client gets at a time; what it began has ended then,
+        unless it waits."""
+        self.now_s = now_s
+        sent: list[Message] = []
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        scope = {"type": "http", "method": "GET", "path": "/api/x", "query_string": b"",
+                 "headers": []}  # fmt: skip
+        await self._shared(scope, receive, send)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        return int(b"".join(each.get("body", b"") for each in sent))
+
+
+def test_an_answer_that_is_asked_for_again_is_renewed_before_it_is_too_old() -> None:
+    async def found() -> list[int]:
+        service = Numbered()
+        return [await service.at(now_s) for now_s in (0.0, 0.7, 0.8, 1.1, 1.7, 2.9)]
+
+    assert asyncio.run(found()) == [1, 1, 1, 2, 2, 4], "asked at 0, 0.8, 1.7 and 2.9"
+
+
+def test_an_answer_is_not_given_longer_because_its_renewal_takes_long() -> None:
+    async def found() -> tuple[int, int, list[int]]:
+        service = Numbered()
+        await service.at(0.0)
+        service.go_on.clear()
+        first, second = await service.at(0.8), await service.at(0.9)
+        late = [asyncio.create_task(service.at(1.05)) for _ in range(3)]
+        await asyncio.sleep(0)
+        assert not any(each.done() for each in late)
+        service.go_on.set()
+        return first, second, await asyncio.gather(*late)
+
+    assert asyncio.run(found()) == (1, 1, [2, 2, 2])

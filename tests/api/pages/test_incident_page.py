@@ -24,6 +24,13 @@ TYPED = msgspec.structs.replace(
 HOSTILE = '<img src=x onerror="window.owned=1">'
 PutWindows = Callable[..., None]
 Open = Callable[..., Any]
+#: Whether anything is drawn in a part of a canvas, from left and top to right and bottom [pixels].
+INKED = """(canvas, [left, top, right, bottom]) => {
+  const ratio = devicePixelRatio || 1;
+  const data = canvas.getContext("2d").getImageData(
+    left * ratio, top * ratio, (right - left) * ratio, (bottom - top) * ratio).data;
+  return data.some((value) => value);
+}"""
 
 pytestmark = pytest.mark.browser
 
@@ -135,11 +142,24 @@ def test_the_matrix_says_what_it_looks_like_and_names_the_worst_cells(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     canvas = page.locator("#matrix")
     size = canvas.bounding_box()["width"]
-    canvas.hover(position={"x": 3.5 * size / 5, "y": 0.5 * size / 5})
+    edge = size - 5 * 28  # names on the left and on top; cells have 28 pixels
+    assert 0 < edge < 40
+    assert canvas.evaluate(INKED, [0, edge, edge, size])
+    assert canvas.evaluate(INKED, [edge, 0, size, edge])
+    canvas.hover(position={"x": edge + 3.5 * 28, "y": edge + 0.5 * 28})
     page.get_by_text("t0 to t3: 30 of 30 probes lost (100 %)").wait_for()
     page.get_by_label("Color").select_option("rtt")
     page.get_by_text("no answers").wait_for()
     assert "measure=rtt" in page.url
+
+
+def test_cells_that_are_too_small_have_no_names(opened: Open, put_windows: PutWindows) -> None:
+    put_windows(*(
+        window(NOON, n, src_asw=f"t{n:02}", dst_asw=f"t{(n + 1) % 40:02}") for n in range(40)
+    ))  # fmt: skip
+    page = opened("/matrix?until=2026-01-31T12:01:00Z", 390)
+    page.locator("#matrix[aria-label='40 by 40 cells']").wait_for()
+    assert page.locator("#matrix").bounding_box()["width"] % 40 == 0
 
 
 def test_an_empty_matrix_says_so(opened: Open) -> None:

@@ -310,6 +310,60 @@ def test_the_skeleton_of_a_job_is_drawn_and_said(opened: Open) -> None:
     page.locator("#skeleton-legend", has_text="1.5 times the median").wait_for()
 
 
+def test_columns_of_a_skeleton_stand_closer_where_that_makes_them_fit(
+    opened: Open, store: Store
+) -> None:
+    names = [(f"h{n}", f"10.0.{n}.1") for n in range(8)]
+    rnics = [
+        Position(node_sn=host, real_ip=name, cluster=n, stage=n // 2)
+        for n, (host, name) in enumerate(names)
+    ]
+    put_placement(store, "c1", "h0", job="four", endpoints=[Endpoint(n, n) for _, n in names])
+    put_skeleton(store, msgspec.structs.replace(
+        SKELETON, job="four", rnics=rnics, dp=1, tp_pp=8, stages=4, pairs=[],
+    ))  # fmt: skip
+    for width in (390, 768, 1440):
+        page = opened("/jobs/four", width)
+        page.get_by_text("4 pipeline stages, 8 DP groups of 1 rnics each").wait_for()
+        frame = page.locator("#graph-frame")
+        assert frame.evaluate("node => node.scrollWidth <= node.clientWidth"), width
+
+
+@pytest.mark.usefixtures("site")
+def test_the_legend_of_a_chart_has_the_newest_value(opened: Open) -> None:
+    page = opened("/jobs/llm")
+    legend = page.locator("#charts .u-legend").first
+    legend.get_by_text("UTC").wait_for()
+    assert "\u2013" not in legend.inner_text()
+
+
+@pytest.mark.parametrize(
+    ("names", "width", "way"),
+    [
+        (["asw-01", "asw-14"], 96, "whole"), (["asw-01", "asw-14"], 36, "short"),
+        (["asw-01", "asw-14"], 12, "upwards"), (["asw-01", "asw-14"], 8, "none"),
+        (["north", "south-of-it"], 40, "cut"),
+    ],
+)  # fmt: skip
+def test_names_of_switches_are_shortened_by_what_they_share_before_they_are_cut(
+    opened: Open, names: list[str], width: int, way: str
+) -> None:
+    found = opened("/topology").evaluate(
+        """async ([names, width]) => {
+          const clos = await import("/page/clos.js");
+          const switches = names.map((name) => [`tor:${name}`, name, "p", 10, 0, 1]);
+          const room = 24 + names.length * (width + 4);
+          const data = { switches, hosts: [], rnics: [], links: [] };
+          const drawing = clos.layout(data, room, 1);
+          const brush = document.createElement("canvas").getContext("2d");
+          clos.paint(brush, drawing, new Map(), clos.palette());
+          return [...drawing.names.values()].map((each) => each.writing.way);
+        }""",
+        [names, width],
+    )
+    assert found == [way] * len(names)
+
+
 @pytest.mark.usefixtures("site")
 def test_arrow_keys_move_between_the_rnics_of_a_skeleton(opened: Open) -> None:
     page = opened("/jobs/llm")
