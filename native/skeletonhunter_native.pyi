@@ -69,6 +69,20 @@ class TextIds:
         Returns the texts that are unknown, once or more often; then ``ids`` is of no use.
         """
 
+class KeyCodes:
+    """Keys (uint64) -> codes (int64) 0, 1, ... in order of arrival."""
+
+    def __len__(self) -> int: ...
+    def find(self, keys: Buffer, codes: Buffer, /) -> None:
+        """Write the codes; -1 where a key is unknown."""
+
+    def code(self, keys: Buffer, codes: Buffer, first: Buffer, /) -> int:
+        """Write the codes, unknown keys added, and into ``first`` (int64, of the same length) where
+        each of the new ones is first; returns how many these are."""
+
+    def retain(self, mask: Buffer, /) -> None:
+        """Drop all codes but those of a mask, a byte each; the rest close the gaps."""
+
 class Key:
     def __init__(self, secret: bytes, second: bytes | None = None, /) -> None: ...
     def replace(self, newer: Key, /) -> None: ...

@@ -234,6 +234,7 @@ PyMODINIT_FUNC PyInit_skeletonhunter_native(void) {
   if (key_type == NULL || answers_type == NULL || socket_type == NULL ||
       !add_type(module, "Poller", &poller_spec) ||
       !add_type(module, "TextIds", &text_ids_spec) ||
+      !add_type(module, "KeyCodes", &key_codes_spec) ||
       PyModule_AddObjectRef(module, "Key", (PyObject *)key_type) < 0 ||
       PyModule_AddObjectRef(module, "Answers", (PyObject *)answers_type) < 0 ||
       PyModule_AddObjectRef(module, "Socket", (PyObject *)socket_type) < 0 ||

@@ -1,4 +1,4 @@
-/* The Python types: Key, Poller, Answers, Socket, TextIds. */
+/* The Python types: Key, Poller, Answers, Socket, TextIds, KeyCodes. */
 #ifndef MODULE_H
 #define MODULE_H
 
@@ -39,7 +39,7 @@ typedef struct {
 } SocketObject;
 
 extern PyTypeObject *key_type, *answers_type, *socket_type;
-extern PyType_Spec key_spec, poller_spec, answers_spec, socket_spec, text_ids_spec;
+extern PyType_Spec key_spec, poller_spec, answers_spec, socket_spec, text_ids_spec, key_codes_spec;
 
 /* Whether the poller may be used now; else an exception is set. */
 bool poller_usable(PollerObject *poller);
