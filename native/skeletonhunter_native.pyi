@@ -52,6 +52,17 @@ def rows_are_valid(
              d float64), least, greatest
     """
 
+def sum_panes(
+    panes: list[tuple[NDArray[Any], ...]], path: Buffer, counts: Buffer, features: Buffer, /
+) -> int:
+    """Sums and features of panes, as ``streams.windowing.panes.close_window``.
+
+    panes     path, records, sent, lost, refused, rtt_count, samples of each
+    path      (bound,) int32, written: paths of the window, ascending; each is below ``bound``
+    counts    (5, bound) uint32, written; features (7, bound) float32, written
+    Returns how many paths the window has; what lies behind them is of no use.
+    """
+
 class TextIds:
     """Numbers of texts; a text too many of the same place in the table stays unknown."""
 

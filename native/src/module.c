@@ -210,6 +210,8 @@ static PyMethodDef functions[] = {
      "arrow_batch(index, types, records, common): numbers of the columns with values, message."},
     {"join_columns", messages_join_columns, METH_VARARGS,
      "join_columns(raws, rows, nulls, starts, lengths, columns): columns of all messages as one."},
+    {"sum_panes", windows_sum_panes, METH_VARARGS,
+     "sum_panes(panes, path, counts, features): write a window; how many paths it has."},
     {"rows_are_valid", rows_are_valid, METH_VARARGS,
      "rows_are_valid(rows, texts, numbers): whether all values of columns obey their rules."},
     {NULL, NULL, 0, NULL},

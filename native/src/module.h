@@ -54,6 +54,7 @@ PyObject *answers_take_counts(AnswersObject *answers);
 PyObject *records_arrow_batch(PyObject *module, PyObject *args);
 PyObject *messages_join_columns(PyObject *module, PyObject *args);
 PyObject *rows_are_valid(PyObject *module, PyObject *args);
+PyObject *windows_sum_panes(PyObject *module, PyObject *args);
 
 /* Read the address "a.b.c.d"; false: an exception is set. */
 bool read_address(PyObject *text, struct address *address);

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders.schemas.compiled_helper import compiled
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 RAW = bytes(range(64))
@@ -42,6 +42,7 @@ def test_numbers_bits_and_texts_of_two_messages_are_one_column_each() -> None:
     st.lists(numbers, min_size=2, max_size=2), st.lists(numbers, min_size=6, max_size=6),
     st.lists(numbers, min_size=6, max_size=6), st.sampled_from([0, 1, 4, 8]),
 )  # fmt: skip
+@settings(deadline=None)
 def test_any_numbers_give_columns_or_none_or_an_exception(
     rows: list[int], nulls: list[int], starts: list[int], lengths: list[int], width: int
 ) -> None:
