@@ -1,11 +1,15 @@
-"""The compiled helper of ``skeletonhunter-agent``: waits for descriptors, serves UDP sockets.
+"""The compiled helper: waits for descriptors, serves UDP sockets, encodes and reads records.
 
-All methods but ``Poller.wait`` are for one thread, that of the loop; while it waits, others get
-RuntimeError. Results are tuples that begin with a token and a kind; see
-``probers.net.native_sockets``.
+Of ``Poller`` and what it makes, all methods but ``Poller.wait`` are for one thread, that of the
+loop; while it waits, others get RuntimeError. Results are tuples that begin with a token and a
+kind; see ``probers.net.native_sockets``.
 """
 
 from typing import Any, Final
+
+from numpy.typing import NDArray
+
+Buffer = bytes | bytearray | NDArray[Any]
 
 INTERFACE: Final[int]
 
@@ -24,6 +28,71 @@ def arrow_batch(
     Values are of the exact types str, float and int, or None: null. Raises TypeError for others,
     OverflowError for one out of range.
     """
+
+def join_columns(
+    raws: list[bytes], rows: Buffer, nulls: Buffer, starts: Buffer, lengths: Buffer,
+    columns: Buffer, /,
+) -> list[tuple[bytes | None, bytes | None, bytes, bool]] | None:  # fmt: skip
+    """Columns of Arrow messages of one layout, as ``schemas.wire.arrow.alike.Buffers``.
+
+    rows, nulls, starts, lengths  int64: ``schemas.wire.arrow.layout.Numbers``
+    columns  int64, three of each: number of the column and of its first buffer, width, 0: texts
+    None: a message is not as its numbers say, or the offsets of its texts are not valid. UTF-8 is
+    not checked.
+    """
+
+def rows_are_valid(
+    rows: int, texts: list[tuple[Any, ...]], numbers: list[tuple[Any, ...]], /
+) -> bool:
+    """Whether all values obey the rules of their columns.
+
+    texts    bitmap or None, int32 offsets, texts, first row, whether neither null nor empty,
+             longest [B], allowed texts or None
+    numbers  bitmap or None, values, first row, whether not null, type (i int32, q int64,
+             d float64), least, greatest
+    """
+
+def sum_panes(
+    panes: list[tuple[NDArray[Any], ...]], path: Buffer, counts: Buffer, features: Buffer, /
+) -> int:
+    """Sums and features of panes, as ``streams.windowing.panes.close_window``.
+
+    panes     path, records, sent, lost, refused, rtt_count, samples of each
+    path      (bound,) int32, written: paths of the window, ascending; each is below ``bound``
+    counts    (5, bound) uint32, written; features (7, bound) float32, written
+    Returns how many paths the window has; what lies behind them is of no use.
+    """
+
+class TextIds:
+    """Numbers of texts; a text too many of the same place in the table stays unknown."""
+
+    def add(self, text: bytes, number: int, /) -> None: ...
+    def clear(self) -> None: ...
+    def usage(self) -> tuple[int, int]:
+        """Texts that are known, and their size [B]."""
+
+    def fold(self, ids: Buffer, fields: list[list[tuple[Any, ...] | bytes]], /) -> list[bytes]:
+        """``h = mix(h xor number)`` of each text of each field, as ``schemas.identity`` has it.
+
+        ids     uint64, written
+        fields  of each its columns, of which the first counts that is neither null nor empty:
+                bitmap or None, int32 offsets, texts, first row; or one text of all rows
+        Returns the texts that are unknown, once or more often; then ``ids`` is of no use.
+        """
+
+class KeyCodes:
+    """Keys (uint64) -> codes (int64) 0, 1, ... in order of arrival."""
+
+    def __len__(self) -> int: ...
+    def find(self, keys: Buffer, codes: Buffer, /) -> None:
+        """Write the codes; -1 where a key is unknown."""
+
+    def code(self, keys: Buffer, codes: Buffer, first: Buffer, /) -> int:
+        """Write the codes, unknown keys added, and into ``first`` (int64, of the same length) where
+        each of the new ones is first; returns how many these are."""
+
+    def retain(self, mask: Buffer, /) -> None:
+        """Drop all codes but those of a mask, a byte each; the rest close the gaps."""
 
 class Key:
     def __init__(self, secret: bytes, second: bytes | None = None, /) -> None: ...

@@ -10,16 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
+from types import ModuleType
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from schemas.compiled import native
 from schemas.documents.ping import DEFAULT_FABRIC
 from schemas.wire.ping_columns import column
 
 U64 = npt.NDArray[np.uint64]
+
+
+def text_hash(text: bytes) -> int:
+    """The hash of one text in UTF-8."""
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
 
 
 class TextHashes:
@@ -31,15 +39,15 @@ class TextHashes:
     def __init__(self, max_texts: int = 4_000_000, max_chars: int = 64 * 1024 * 1024) -> None:
         self.cached: dict[str, int] = {}
         self.chars = 0
-        self._max_texts = max_texts
-        self._max_chars = max_chars
+        self.max_texts = max_texts
+        self.max_chars = max_chars
 
     def of(self, text: str) -> int:
         """The hash of one text."""
         value = self.cached.get(text)
         if value is None:
-            value = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
-            if len(self.cached) >= self._max_texts or self.chars >= self._max_chars:
+            value = text_hash(text.encode())
+            if len(self.cached) >= self.max_texts or self.chars >= self.max_chars:
                 self.cached.clear()
                 self.chars = 0
             self.cached[text] = value
@@ -48,6 +56,19 @@ class TextHashes:
 
 
 _hashes = TextHashes()
+_TEXT: Final = pa.string()
+_SUBSTITUTES: Final = ("node_id", "node_sn", "real_ip", "ip")
+_compiled: list[Any] = []  # the helper's table of texts, once it is needed
+
+
+def _compiled_hashes(helper: ModuleType) -> Any:
+    """The helper's hashes of texts; bounded as ``TextHashes``."""
+    if not _compiled:
+        _compiled.append(helper.TextIds())
+    texts, size = _compiled[0].usage()
+    if texts >= _hashes.max_texts or size >= _hashes.max_chars:
+        _compiled[0].clear()
+    return _compiled[0]
 
 
 def column_hash(values: pa.Array) -> U64:
@@ -86,9 +107,16 @@ def filled(batch: pa.RecordBatch, name: str) -> pa.Array:
     if name == "layer":
         return column(batch, "agent_type", "underlay")
     values = column(batch, name, "")
+    chain = _chain(name)
+    return values if len(chain) == 1 else _or(values, lambda: filled(batch, chain[1]))
+
+
+def _chain(name: str) -> list[str]:
+    """A column, and those that are its substitute, each where the ones before are empty."""
     end, _, rest = name.partition("_")
-    instead = {"real_ip": "ip", "node_sn": "real_ip", "node_id": "node_sn"}.get(rest)
-    return values if instead is None else _or(values, lambda: filled(batch, f"{end}_{instead}"))
+    if rest not in _SUBSTITUTES:
+        return [name]
+    return [f"{end}_{each}" for each in _SUBSTITUTES[_SUBSTITUTES.index(rest) :]]
 
 
 def _or(values: pa.Array, instead: Callable[[], pa.Array | pa.Scalar]) -> pa.Array:
@@ -102,12 +130,52 @@ IDENTITY = ("fabric", "layer", "task_type", "src_node_id", "src_ip", "dst_node_i
 
 def path_ids(batch: pa.RecordBatch) -> U64:
     """(rows,) path_id of each ping record that ``wire.codecs`` accepted."""
-    hashes = [column_hash(filled(batch, name)) for name in IDENTITY]
     ports = [
         column(batch, name, 0).to_numpy(zero_copy_only=False).astype(np.uint64)
         for name in ("src_port", "dst_port")
     ]
-    return fold([*hashes, *ports])
+    helper = native.used()
+    folded = None if helper is None else _folded(helper, batch)
+    if folded is None:
+        folded = fold([column_hash(filled(batch, name)) for name in IDENTITY])
+    for port in ports:
+        folded = mix(folded ^ port)
+    return folded
+
+
+def _folded(helper: ModuleType, batch: pa.RecordBatch) -> U64 | None:
+    """``fold`` of the hashes of texts, without the columns between; None: these are others."""
+    fields = [_sources(batch, name) for name in IDENTITY]
+    if None in fields:
+        return None
+    known = _compiled_hashes(helper)
+    for _ in range(2):
+        folded = np.zeros(batch.num_rows, np.uint64)
+        unknown = known.fold(folded, fields)
+        if not unknown:
+            return folded
+        for text in unknown:
+            known.add(text, text_hash(text))
+    return None  # more texts than the table holds
+
+
+def _sources(batch: pa.RecordBatch, name: str) -> list[Any] | None:
+    """Columns of which ``filled`` takes the first text that is not empty, as the helper has them.
+
+    None: not all are texts as the codecs give them.
+    """
+    if name == "layer":
+        columns = [filled(batch, name)]
+    else:
+        found = map(
+            batch.schema.get_field_index, ("src_idc",) if name == "fabric" else _chain(name)
+        )
+        columns = [batch.column(index) for index in found if index >= 0]
+    if not all(values.type.equals(_TEXT) for values in columns):
+        return None
+    parts = [(*values.buffers(), values.offset) for values in columns if len(values)]
+    sources = [(valid, offsets, data or b"", first) for valid, offsets, data, first in parts]
+    return [*sources, DEFAULT_FABRIC.encode()] if name == "fabric" else sources
 
 
 def path_id(texts: Sequence[str], src_port: int, dst_port: int) -> int:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schemas.compiled import native
+
 Bool = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
@@ -21,10 +23,48 @@ _LEAST_MERGED = 4096  # new keys that stay in the small run at least
 class KeyIndex:
     """Key (64 bits) -> code 0, 1, ... in order of arrival; everything by arrays.
 
-    Two sorted runs, as in a log-structured merge tree: new keys are merged into the small run, and
-    that into the large one when it exceeds a quarter of it, so that n keys cost O(n log n).
+    A hash table of the compiled helper (``native/src/key_codes.c``), or without it ``SortedKeys``.
 
     Example: of keys 70, 30, 70 the codes are 0, 1, 0.
+    """
+
+    def __init__(self) -> None:
+        helper = native.used()
+        self._table: Any = None if helper is None else helper.KeyCodes()
+        self._sorted = SortedKeys()
+
+    def __len__(self) -> int:
+        return len(self._sorted) if self._table is None else len(self._table)
+
+    def find(self, keys: U64) -> I64:
+        """(n,) codes, -1 where a key is unknown."""
+        if self._table is None:
+            return self._sorted.find(keys)
+        codes = np.empty(len(keys), np.int64)
+        self._table.find(np.ascontiguousarray(keys), codes)
+        return codes
+
+    def code(self, keys: U64) -> tuple[I64, I64]:
+        """(n,) codes, unknown keys added; (new,) where in ``keys`` each new one is first."""
+        if self._table is None:
+            return self._sorted.code(keys)
+        codes, first = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+        new = self._table.code(np.ascontiguousarray(keys), codes, first)
+        return codes, first[:new]
+
+    def retain(self, codes: Bool) -> None:
+        """Drop all codes but those of a mask (len(self),); the rest close the gaps."""
+        if self._table is None:
+            self._sorted.retain(codes)
+        else:
+            self._table.retain(np.ascontiguousarray(codes))
+
+
+class SortedKeys:
+    """``KeyIndex`` in numpy.
+
+    Two sorted runs, as in a log-structured merge tree: new keys are merged into the small run, and
+    that into the large one when it exceeds a quarter of it, so that n keys cost O(n log n).
     """
 
     def __init__(self) -> None:

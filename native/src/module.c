@@ -8,7 +8,7 @@
 
 #include "module.h"
 
-#define INTERFACE 4 /* raise it with every change that the Python side has to know of */
+#define INTERFACE 5 /* raise it with every change that the Python side has to know of */
 
 PyTypeObject *key_type, *answers_type, *socket_type;
 
@@ -208,20 +208,35 @@ PyType_Spec poller_spec = {"skeletonhunter_native.Poller", sizeof(PollerObject),
 static PyMethodDef functions[] = {
     {"arrow_batch", records_arrow_batch, METH_VARARGS,
      "arrow_batch(index, types, records, common): numbers of the columns with values, message."},
+    {"join_columns", messages_join_columns, METH_VARARGS,
+     "join_columns(raws, rows, nulls, starts, lengths, columns): columns of all messages as one."},
+    {"sum_panes", windows_sum_panes, METH_VARARGS,
+     "sum_panes(panes, path, counts, features): write a window; how many paths it has."},
+    {"rows_are_valid", rows_are_valid, METH_VARARGS,
+     "rows_are_valid(rows, texts, numbers): whether all values of columns obey their rules."},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "skeletonhunter_native", NULL, -1,
                                         functions, NULL, NULL, NULL, NULL};
 
+/* Make a type that only Python uses. */
+static bool add_type(PyObject *module, const char *name, PyType_Spec *spec) {
+  PyObject *type = PyType_FromSpec(spec);
+  bool good = type != NULL && PyModule_AddObjectRef(module, name, type) == 0;
+  Py_XDECREF(type);
+  return good;
+}
+
 PyMODINIT_FUNC PyInit_skeletonhunter_native(void) {
   PyObject *module = PyModule_Create(&definition);
   if (module == NULL) return NULL;
-  PyObject *poller = PyType_FromSpec(&poller_spec);
   key_type = (PyTypeObject *)PyType_FromSpec(&key_spec);
   answers_type = (PyTypeObject *)PyType_FromSpec(&answers_spec);
   socket_type = (PyTypeObject *)PyType_FromSpec(&socket_spec);
-  if (poller == NULL || key_type == NULL || answers_type == NULL || socket_type == NULL ||
-      PyModule_AddObjectRef(module, "Poller", poller) < 0 ||
+  if (key_type == NULL || answers_type == NULL || socket_type == NULL ||
+      !add_type(module, "Poller", &poller_spec) ||
+      !add_type(module, "TextIds", &text_ids_spec) ||
+      !add_type(module, "KeyCodes", &key_codes_spec) ||
       PyModule_AddObjectRef(module, "Key", (PyObject *)key_type) < 0 ||
       PyModule_AddObjectRef(module, "Answers", (PyObject *)answers_type) < 0 ||
       PyModule_AddObjectRef(module, "Socket", (PyObject *)socket_type) < 0 ||
@@ -229,6 +244,5 @@ PyMODINIT_FUNC PyInit_skeletonhunter_native(void) {
     Py_DECREF(module);
     return NULL;
   }
-  Py_DECREF(poller);
   return module;
 }

@@ -1,4 +1,4 @@
-/* The Python types: Key, Poller, Answers, Socket. */
+/* The Python types: Key, Poller, Answers, Socket, TextIds, KeyCodes. */
 #ifndef MODULE_H
 #define MODULE_H
 
@@ -39,7 +39,7 @@ typedef struct {
 } SocketObject;
 
 extern PyTypeObject *key_type, *answers_type, *socket_type;
-extern PyType_Spec key_spec, poller_spec, answers_spec, socket_spec;
+extern PyType_Spec key_spec, poller_spec, answers_spec, socket_spec, text_ids_spec, key_codes_spec;
 
 /* Whether the poller may be used now; else an exception is set. */
 bool poller_usable(PollerObject *poller);
@@ -50,8 +50,11 @@ PyObject *answers_make(PollerObject *poller, PyObject *args);
 /* What happened since the last call, as a result; NULL without an exception: nothing. */
 PyObject *answers_take_counts(AnswersObject *answers);
 
-/* The module's arrow_batch(); see skeletonhunter_native.pyi. */
+/* The module's functions; see skeletonhunter_native.pyi. */
 PyObject *records_arrow_batch(PyObject *module, PyObject *args);
+PyObject *messages_join_columns(PyObject *module, PyObject *args);
+PyObject *rows_are_valid(PyObject *module, PyObject *args);
+PyObject *windows_sum_panes(PyObject *module, PyObject *args);
 
 /* Read the address "a.b.c.d"; false: an exception is set. */
 bool read_address(PyObject *text, struct address *address);

@@ -22,7 +22,6 @@ from probers.command_line.options import Options, UsageError
 from probers.containers.server import MAX_CONNECTIONS, ContainerServer
 from probers.net.handover import HandoverError, Successor
 from probers.ping_list.document import PingListError
-from probers.process import native
 from probers.process.descriptor_limits import raise_file_limit, shares
 from probers.process.log import choose_form, log_event, writes_json
 from probers.process.loop import LoopError
@@ -33,6 +32,7 @@ from probers.publishing.relay import RelayError
 from probers.publishing.signer import Signer
 from probers.publishing.spool import SpoolError
 from schemas import crash_report
+from schemas.compiled import native
 from schemas.printable import printable
 
 _CLOSE_S: Final = 5.0  # for delivering what is queued when the agent is stopped

@@ -11,7 +11,7 @@ from time import monotonic_ns, sleep
 from typing import Final
 
 from probers.doctor.finding import Finding
-from probers.process import native
+from schemas.compiled import native
 
 #: The analyzer takes records of a clock more than this off the others' for late ones.
 SKEW_S: Final = 5.0

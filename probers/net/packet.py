@@ -26,7 +26,7 @@ from hmac import compare_digest
 from socket import AF_INET6, inet_aton, inet_pton
 from typing import Final, NamedTuple
 
-from probers.process import native
+from schemas.compiled import native
 
 MAGIC: Final = b"SKHP"
 VERSION: Final = 1

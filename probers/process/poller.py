@@ -6,7 +6,7 @@ import selectors
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from probers.process import native
+from schemas.compiled import native
 
 Callback = Callable[[], None]
 #: Of a served socket: token, kind and what it is about (see ``probers.net.native_sockets``).

@@ -12,6 +12,7 @@ import pyarrow as pa
 from schemas.limits import Limits
 from schemas.wire.row_errors import RowErrors
 
+Bool = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 _SECOND = 1_000_000_000
 _SOURCE = ("src_node_sn", "src_real_ip", "src_ip")  # the first column present names the host
@@ -25,22 +26,30 @@ def beyond_limits(
     batch        rows of several messages, typed as records
     start, size  (messages,) first row and number of rows of each
     """
-    names = batch.schema.names
-    seconds = batch.column("ping_time")
-    times = seconds.fill_null(0).to_numpy(zero_copy_only=False) // _SECOND
-    fabrics = _codes(batch, "src_idc") if "src_idc" in names else None
-    sources: I64 | None = None
-    for index in np.flatnonzero(size > min(limits.fabrics, limits.seconds, limits.sources)):
-        rows = slice(int(start[index]), int(start[index] + size[index]))
-        ours = times[rows]
-        if size[index] > limits.seconds and ours.max() - ours.min() >= limits.seconds:
-            _mark(ours, rows, limits.seconds, "ping_time", "seconds", batch, errors)
-        if fabrics is not None and int(fabrics.max()) >= limits.fabrics:
-            _mark(fabrics[rows], rows, limits.fabrics, "src_idc", "fabrics", batch, errors)
-        if size[index] > limits.sources:
-            if sources is None:
-                sources = _codes(batch, next(name for name in _SOURCE if name in names))
-            _mark(sources[rows], rows, limits.sources, "src_ip", "source hosts", batch, errors)
+    if not len(size):
+        return
+    names, most = batch.schema.names, size.max()
+    times = batch.column("ping_time").fill_null(0).to_numpy(zero_copy_only=False) // _SECOND
+
+    def look(messages: Bool, values: I64, limit: int, column: str, what: str) -> None:
+        for index in np.flatnonzero(messages & (size > limit)).tolist():
+            rows = slice(int(start[index]), int(start[index] + size[index]))
+            _mark(values[rows], rows, limit, column, what, batch, errors)
+
+    if most > limits.seconds:
+        filled = size > 0
+        first = start[filled]
+        span = np.zeros(len(size), np.int64)
+        span[filled] = np.maximum.reduceat(times, first) - np.minimum.reduceat(times, first)
+        look(span >= limits.seconds, times, limits.seconds, "ping_time", "seconds")
+    every = np.ones(len(size), bool)
+    if "src_idc" in names and most > limits.fabrics:
+        fabrics = _codes(batch, "src_idc")
+        if int(fabrics.max()) >= limits.fabrics:
+            look(every, fabrics, limits.fabrics, "src_idc", "fabrics")
+    if most > limits.sources:
+        sources = _codes(batch, next(name for name in _SOURCE if name in names))
+        look(every, sources, limits.sources, "src_ip", "source hosts")
 
 
 def _codes(batch: pa.RecordBatch, name: str) -> I64:

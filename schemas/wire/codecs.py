@@ -99,8 +99,11 @@ def check(parsed: Parsed, limits: Limits = LIMITS) -> tuple[pa.RecordBatch, RowE
             raise CodecError(f"required columns are missing: {', '.join(missing)}")
         for name in missing:
             columns[name] = pa.nulls(batch.num_rows, TYPES[name])
-    columns = record_checks.check_lengths(columns, errors, limits)
-    _unpack_extra_stats(columns, errors, limits)
+    if not record_checks.are_valid(columns, limits):
+        columns = record_checks.check_lengths(columns, errors, limits)
+        _unpack_extra_stats(columns, errors, limits)
+        record_checks.check_values(columns, errors)
+    columns.pop("extra_stats", None)  # unpacked, or null in all rows
     record_checks.check_rows(columns, errors, limits)
     return pa.RecordBatch.from_arrays(list(columns.values()), list(columns)), errors
 

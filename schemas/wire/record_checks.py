@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from schemas.compiled import native
 from schemas.documents import ping
 from schemas.limits import LIMITS, Limits
 from schemas.wire.arrow.columns import as_naive, text_lengths
@@ -19,6 +20,20 @@ _CAST_EACH: Final = 32
 _TRACEROUTE: Final = "TRACEROUTE"
 _TEXTS: Final = ("route", "extra_stats")
 _route_decoder: Final = msgspec.json.Decoder(list[str | None])
+
+_ONE_OF: Final = {"task_type": ping.TASK_TYPES, "agent_type": ping.LAYERS, "dial": ping.DIALS}
+_ALLOWED: Final = {name: tuple(map(str.encode, texts)) for name, texts in _ONE_OF.items()}
+_IN_RANGE: Final[dict[str, tuple[float, float, str]]] = {
+    "ping_time": (1, 2**63 - 1, "is not ns since the epoch"),
+    "src_port": (0, 65_535, "is not a port (0..65535)"),
+    "dst_port": (0, 65_535, "is not a port (0..65535)"),
+    "dscp": (0, 63, "is not a DSCP (0..63)"),
+    "loss_rate": (0.0, 1.0, "is not a share (0..1)"),
+    "latency": (0.0, 3.6e9, "is not a round trip in us (0..1 h)"),
+    "sent": (0, 1_000_000, "is not a count of probes"),
+    "lost": (0, 1_000_000, "is not a count of probes"),
+}
+_WIDTHS: Final = {pa.int32(): "i", pa.int64(): "q", pa.float64(): "d"}
 
 
 def cast(column: pa.Array, target: pa.DataType, name: str, errors: RowErrors) -> pa.Array:
@@ -92,6 +107,34 @@ def _article(target: pa.DataType) -> str:
     return "text"
 
 
+def are_valid(columns: dict[str, pa.Array], limits: Limits = LIMITS) -> bool:
+    """Whether no value breaks a rule of ``check_lengths`` or ``check_values``.
+
+    False: they are to look, because some value does, or without the compiled helper. Columns are
+    those that they get.
+    """
+    helper = native.used()
+    stats = columns.get("extra_stats")
+    if helper is None or (stats is not None and stats.null_count < len(stats)):
+        return False  # what is unpacked becomes columns too
+    texts, numbers = [], []
+    for name, values in columns.items():
+        valid, first, *rest = values.buffers()
+        if not len(values):
+            return False
+        required = name in ping.REQUIRED
+        if rest:
+            most = limits.text_bytes if name in _TEXTS else limits.name_bytes
+            data, allowed = rest[0] or b"", _ALLOWED.get(name)
+            texts.append((valid, first, data, values.offset, required, most, allowed))
+        elif name in _IN_RANGE:
+            low, high, _ = _IN_RANGE[name]
+            kind = _WIDTHS[values.type]
+            numbers.append((valid, first, values.offset, required, kind, low, high))
+    rows = len(columns["ping_time"])
+    return bool(helper.rows_are_valid(rows, texts, numbers))
+
+
 def check_lengths(
     columns: dict[str, pa.Array], errors: RowErrors, limits: Limits = LIMITS
 ) -> dict[str, pa.Array]:
@@ -111,8 +154,8 @@ def check_lengths(
     return out
 
 
-def check_rows(columns: dict[str, pa.Array], errors: RowErrors, limits: Limits = LIMITS) -> None:
-    """Mark the rows that break a rule; set ``latency`` to null where dial is not success."""
+def check_values(columns: dict[str, pa.Array], errors: RowErrors) -> None:
+    """Mark the rows with a value that its column must not have; texts of a fixed set are folded."""
     for name in ping.REQUIRED:
         values = columns[name]
         empty = pc.is_null(values)
@@ -120,20 +163,17 @@ def check_rows(columns: dict[str, pa.Array], errors: RowErrors, limits: Limits =
             empty = pc.or_kleene(empty, pc.equal(values, "")).fill_null(True)
         if empty.true_count:
             errors.add_where(empty, name, "is required and missing", values)
-    for name, allowed in (
-        ("task_type", ping.TASK_TYPES),
-        ("agent_type", ping.LAYERS),
-        ("dial", ping.DIALS),
-    ):
+    for name, allowed in _ONE_OF.items():
         columns[name] = _one_of(columns[name], allowed, name, errors)
-    _check_range(columns, "ping_time", 1, 2**63 - 1, errors, "is not ns since the epoch")
-    for port in ("src_port", "dst_port"):
-        _check_range(columns, port, 0, 65_535, errors, "is not a port (0..65535)")
-    _check_range(columns, "dscp", 0, 63, errors, "is not a DSCP (0..63)")
-    _check_range(columns, "loss_rate", 0.0, 1.0, errors, "is not a share (0..1)")
-    _check_range(columns, "latency", 0.0, 3.6e9, errors, "is not a round trip in us (0..1 h)")
-    _check_range(columns, "sent", 0, 1_000_000, errors, "is not a count of probes")
-    _check_range(columns, "lost", 0, 1_000_000, errors, "is not a count of probes")
+    for name, (low, high, reason) in _IN_RANGE.items():
+        _check_range(columns, name, low, high, errors, reason)
+
+
+def check_rows(columns: dict[str, pa.Array], errors: RowErrors, limits: Limits = LIMITS) -> None:
+    """Mark the rows whose columns contradict each other, and those with an invalid route.
+
+    Sets ``latency`` to null where dial is not success.
+    """
     if "sent" in columns and "lost" in columns:
         more = pc.greater(columns["lost"], columns["sent"]).fill_null(False)
         if more.true_count:

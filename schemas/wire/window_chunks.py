@@ -240,11 +240,32 @@ def encode_chunks(batch: pa.RecordBatch) -> list[bytes]:
     Rows with names of usual length take about 100 B. Where names are long, chunks hold fewer rows,
     and only the names that their own rows use. A batch without rows is one chunk without rows.
     """
+    step = _rows_within(batch)
     return [
         raw
-        for start in range(0, max(batch.num_rows, 1), _CHUNK_ROWS)
-        for raw in _encode_within(batch.slice(start, _CHUNK_ROWS))
+        for start in range(0, max(batch.num_rows, 1), step)
+        for raw in _encode_within(batch.slice(start, step))
     ]
+
+
+def _rows_within(batch: pa.RecordBatch) -> int:
+    """Rows of a chunk that has all names of the batch, so that none is encoded more than once.
+
+    Where names take much of it, as many as a chunk may have: its names are then reduced.
+    """
+    names, width = 0, 0
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            names += column.dictionary.nbytes
+            width += column.type.index_type.bit_width // 8
+        elif pa.types.is_primitive(column.type):
+            width += max(1, column.type.bit_width // 8)
+        else:
+            return _CHUNK_ROWS
+    left = MAX_CHUNK_BYTES - _OVERHEAD_BYTES - names
+    if 4 * left < 3 * MAX_CHUNK_BYTES or not width:
+        return _CHUNK_ROWS
+    return min(_CHUNK_ROWS, left // width)
 
 
 def _encode_within(batch: pa.RecordBatch) -> list[bytes]:

@@ -7,9 +7,13 @@ bits, so that one integer sort groups by path and orders each path's times at on
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from schemas.compiled import native
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -18,6 +22,8 @@ U64 = npt.NDArray[np.uint64]
 F32 = npt.NDArray[np.float32]
 
 NO_RTT = np.uint32(0xFFFFFFFF)
+_COUNTS: Final = ("records", "sent", "lost", "refused", "rtt_count")
+_FEATURES: Final = ("mean", "p25", "p50", "p75", "min", "std", "max")
 _SHIFT = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
@@ -124,7 +130,15 @@ def close_pane(start_s: int, parts: list[Pings]) -> tuple[Pane, int]:
 
 def close_window(start_s: int, end_s: int, panes: list[Pane]) -> Window:
     """Sum of the panes of [start_s, end_s), with the features of their samples."""
-    path = np.concatenate([pane.path for pane in panes]) if panes else np.empty(0, np.int32)
+    panes = [pane for pane in panes if len(pane.path)]
+    if not panes:
+        none = np.empty(0, np.uint32)
+        path = np.empty(0, np.int32)
+        return Window(start_s, end_s, path, none, none, none, none, none, features(none, path))
+    helper = native.used()
+    if helper is not None:
+        return _compiled_window(helper, start_s, end_s, panes)
+    path = np.concatenate([pane.path for pane in panes])
     order = np.argsort(path, kind="stable")
     starts = _starts(path[order])
 
@@ -132,16 +146,27 @@ def close_window(start_s: int, end_s: int, panes: list[Pane]) -> Window:
         values = np.concatenate([getattr(pane, name) for pane in panes])
         return _sum(values[order], starts)
 
-    if not len(path):
-        none = np.empty(0, np.uint32)
-        return Window(start_s, end_s, path, none, none, none, none, none, features(none, path))
-    window = Window(
-        start_s, end_s, path[order][starts], total("records"), total("sent"), total("lost"),
-        total("refused"), total("rtt_count"), {},
-    )  # fmt: skip
+    records, sent, lost, refused, rtt_count = map(total, _COUNTS)
     samples = np.sort(np.concatenate([pane.samples for pane in panes]))
-    window.features_us.update(features(samples, window.path))
-    return window
+    path = path[order][starts]
+    return Window(
+        start_s, end_s, path, records, sent, lost, refused, rtt_count, features(samples, path)
+    )
+
+
+def _compiled_window(helper: ModuleType, start_s: int, end_s: int, panes: list[Pane]) -> Window:
+    bound = max(int(pane.path[-1]) for pane in panes) + 1
+    path, counts = np.empty(bound, np.int32), np.empty((len(_COUNTS), bound), np.uint32)
+    out = np.empty((len(_FEATURES), bound), np.float32)
+    parts = [
+        (pane.path, *(getattr(pane, name) for name in _COUNTS), pane.samples) for pane in panes
+    ]
+    rows = helper.sum_panes(parts, path, counts, out)
+    records, sent, lost, refused, rtt_count = counts[:, :rows].copy()
+    found = {name: each[:rows].copy() for name, each in zip(_FEATURES, out, strict=True)}
+    return Window(
+        start_s, end_s, path[:rows].copy(), records, sent, lost, refused, rtt_count, found
+    )
 
 
 def features(samples: npt.NDArray[np.unsignedinteger], path: I32) -> dict[str, F32]:
@@ -151,8 +176,7 @@ def features(samples: npt.NDArray[np.unsignedinteger], path: I32) -> dict[str, F
     Source   SkeletonHunter (SIGCOMM 2025): P25, P50, P75, min, mean, std, max of a 30 s window.
              Quantiles are interpolated linearly (Hyndman & Fan 1996, type 7), std is of the sample.
     """
-    names = ("mean", "p25", "p50", "p75", "min", "std", "max")
-    out = {name: np.full(len(path), np.nan, np.float32) for name in names}
+    out = {name: np.full(len(path), np.nan, np.float32) for name in _FEATURES}
     if not len(samples):
         return out
     of = (samples >> _SHIFT).astype(np.int32)

@@ -13,9 +13,9 @@ from builders.agents.waiting import HANG_S, Condition, Until, wait_until
 from probers.net.packet import Key
 from probers.net.responder import Responder
 from probers.net.socket_pool import SocketPool
-from probers.process import native
 from probers.process.loop import Loop
 from probers.publishing.relay import Relay
+from schemas.compiled import native
 
 
 @pytest.fixture

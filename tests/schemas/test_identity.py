@@ -5,8 +5,10 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from builders.schemas.compiled_helper import compiled, in_python
 from builders.schemas.record_formats import BARE, FULL, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -77,6 +79,48 @@ names = st.text(max_size=6) | st.none()
 def test_a_path_id_follows_the_written_definition(changed: dict[str, Any]) -> None:
     row = {**FULL, **changed}
     assert path_id(row) == reference(row)
+
+
+texts = st.sampled_from(["", "a", "é", "box-17", "a name of 27 characters ...", "x" * 300]) | names
+columns = st.fixed_dictionaries(
+    {name: st.lists(texts, min_size=9, max_size=9) for name in ("src_ip", "dst_ip", "agent_type")},
+    optional={
+        name: st.lists(texts, min_size=9, max_size=9)
+        for name in ping.NAMES
+        if name.endswith(("node_id", "node_sn", "real_ip", "idc")) or name == "task_type"
+    },
+)
+
+
+@given(columns, st.integers(0, 8), st.integers(1, 9))
+@settings(deadline=None, max_examples=100)
+def test_the_helper_computes_the_ids_that_python_does(
+    values: dict[str, list[str | None]], first: int, rows: int
+) -> None:
+    compiled()
+    arrays = {name: pa.array(column, pa.string()) for name, column in values.items()}
+    batch = pa.RecordBatch.from_pydict(arrays).slice(first, rows)
+    with in_python():
+        expected = identity.path_ids(batch)
+    np.testing.assert_array_equal(identity.path_ids(batch), expected)
+
+
+def test_more_texts_than_are_remembered_have_the_same_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled()
+    monkeypatch.setattr("schemas.identity._hashes.max_texts", 50)
+    for start in (0, 90, 0):
+        rows = [{**BARE, "src_ip": f"10.0.0.{n}"} for n in range(start, start + 100)]
+        batch = codecs.conform(table(rows)).batch
+        with in_python():
+            expected = identity.path_ids(batch)
+        np.testing.assert_array_equal(identity.path_ids(batch), expected)
+
+
+def test_texts_that_are_dictionaries_have_the_same_ids() -> None:
+    batch = codecs.conform(table([FULL, BARE])).batch
+    index = batch.schema.get_field_index("src_ip")
+    encoded = batch.set_column(index, "src_ip", batch.column("src_ip").dictionary_encode())
+    np.testing.assert_array_equal(identity.path_ids(encoded), identity.path_ids(batch))
 
 
 FIELDS = {

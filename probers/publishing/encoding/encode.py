@@ -14,10 +14,10 @@ import msgspec
 import nanoarrow as na
 from nanoarrow.ipc import StreamWriter
 
-from probers.process import native
 from probers.publishing.encoding.arrow_batch import CODES, END_OF_STREAM, batch_message
 from probers.publishing.record import Record
 from schemas import topics
+from schemas.compiled import native
 from schemas.documents.ping import COLUMNS, EXTRA_STATS, Column
 
 

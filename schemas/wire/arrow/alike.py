@@ -8,11 +8,14 @@ them. What is read here is what ``stream`` would have read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from schemas.compiled import native
 from schemas.wire.arrow.layout import Bool, Numbers
 from schemas.wire.arrow.layouts import Group
 
@@ -21,40 +24,73 @@ class IrregularError(ValueError):
     """At least one of the messages must be read by itself."""
 
 
+class Buffers(NamedTuple):
+    """Of a column of all messages, as Arrow holds it.
+
+    valid    bitmap; None: there is no null
+    offsets  (rows + 1,) int32 of the texts; None: values of equal width
+    ascii    whether ``data``, if it holds texts, is ASCII
+    """
+
+    valid: bytes | None
+    offsets: bytes | npt.NDArray[np.int32] | None
+    data: bytes
+    ascii: bool
+
+
 def join(alike: Group) -> pa.RecordBatch:
     """Columns of known names of messages of one layout, in their order.
 
     Raises IrregularError when a value in at least one of them is not valid.
     """
-    layout, _, raws, numbers = alike
-    whole, rows = int(numbers.rows.sum()), numbers.rows.tolist()
-    missing, starts = numbers.nulls.sum(axis=0).tolist(), numbers.starts.T.tolist()
-    texts = _texts(raws, [each.first for each in layout.known if not each.width], numbers)
+    layout, numbers = alike.layout, alike.numbers
+    whole, missing = int(numbers.rows.sum()), numbers.nulls.sum(axis=0).tolist()
+    helper = native.used()
+    joined = _in_python(alike) if helper is None else _compiled(helper, alike)
     arrays = []
-    for position, _, kind, at, width in layout.known:
-        valid = None
-        if missing[position]:
-            ends = (numbers.starts[:, at] + numbers.lengths[:, at]).tolist()
-            bits = [raw[a:b] for raw, a, b in zip(raws, starts[at], ends, strict=True)]
-            valid = _validity(bits, rows, numbers.nulls[:, position].tolist())
-        if not width:
-            offsets, data = next(texts)
-            buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(data)]
-        else:
-            if (numbers.lengths[:, at + 1] < numbers.rows * width).any():
-                raise IrregularError
-            parts = [
-                raw[a : a + n * width] for raw, a, n in zip(raws, starts[at + 1], rows, strict=True)
-            ]
-            data, buffers = b"", [valid, pa.py_buffer(b"".join(parts))]
+    for (position, _, kind, _, _), column in zip(layout.known, joined, strict=True):
+        parts = [part for part in (column.offsets, column.data) if part is not None]
+        buffers = [None if column.valid is None else pa.py_buffer(column.valid)]
+        buffers += map(pa.py_buffer, parts)
         array = pa.Array.from_buffers(kind, whole, buffers, null_count=missing[position])
-        if not data.isascii():
+        if not column.ascii:
             try:
                 array.validate(full=True)
             except pa.ArrowInvalid as why:
                 raise IrregularError from why
         arrays.append(array)
     return pa.RecordBatch.from_arrays(arrays, [each.name for each in layout.known])
+
+
+def _compiled(helper: ModuleType, alike: Group) -> list[Buffers]:
+    numbers = [*map(np.ascontiguousarray, alike.numbers)]
+    wanted = np.array([(each.position, each.first, each.width) for each in alike.layout.known])
+    joined = helper.join_columns(alike.raws, *numbers, wanted)
+    if joined is None:
+        raise IrregularError
+    return [Buffers(*each) for each in joined]
+
+
+def _in_python(alike: Group) -> Iterator[Buffers]:
+    layout, _, raws, numbers = alike
+    rows, starts = numbers.rows.tolist(), numbers.starts.T.tolist()
+    texts = _texts(raws, [each.first for each in layout.known if not each.width], numbers)
+    for position, _, _, at, width in layout.known:
+        valid = None
+        if numbers.nulls[:, position].any():
+            ends = (numbers.starts[:, at] + numbers.lengths[:, at]).tolist()
+            bits = [raw[a:b] for raw, a, b in zip(raws, starts[at], ends, strict=True)]
+            valid = _validity(bits, rows, numbers.nulls[:, position].tolist())
+        if not width:
+            offsets, data = next(texts)
+            yield Buffers(valid, offsets, data, data.isascii())
+            continue
+        if (numbers.lengths[:, at + 1] < numbers.rows * width).any():
+            raise IrregularError
+        parts = [
+            raw[a : a + n * width] for raw, a, n in zip(raws, starts[at + 1], rows, strict=True)
+        ]
+        yield Buffers(valid, None, b"".join(parts), ascii=True)
 
 
 def _texts(
@@ -95,14 +131,14 @@ def _texts(
         yield column, b"".join([raw[a:b] for raw, a, b in zip(raws, some, until, strict=True)])
 
 
-def _validity(parts: list[bytes], rows: list[int], nulls: list[int]) -> pa.Buffer:
+def _validity(parts: list[bytes], rows: list[int], nulls: list[int]) -> bytes:
     """One bitmap of those of all messages; raises IrregularError where nulls are not as said."""
     if min(rows) == max(rows):
         valid = _bits(parts, rows[0], nulls)
     else:
         each = zip(parts, rows, nulls, strict=True)
         valid = np.concatenate([_bits([part], count, [missing]) for part, count, missing in each])
-    return pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return np.packbits(valid, bitorder="little").tobytes()
 
 
 def _bits(parts: list[bytes], rows: int, nulls: list[int]) -> Bool:

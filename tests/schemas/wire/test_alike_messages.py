@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from builders.schemas.compiled_helper import in_python
 from builders.schemas.record_formats import BARE, FULL, arrow, ndjson, table
 from builders.streams.hostile_bytes import fuzzed, mutated
 from hypothesis import given
@@ -82,6 +83,8 @@ def test_messages_read_together_are_what_they_are_one_by_one(raws: list[bytes]) 
     same(decode_all(messages, layouts=layouts), expected)  # with the layouts that it learnt
     for array in decode_all(messages, layouts=layouts).batch.columns:
         array.validate(full=True)
+    with in_python():
+        same(decode_all(messages, layouts=layouts), expected)
 
 
 def test_messages_of_an_agent_have_a_layout() -> None:

@@ -141,6 +141,22 @@ def test_a_pane_is_split_into_chunks_below_the_limit_without_losing_rows(length:
     assert again == pane.to_pylist()
 
 
+def test_chunks_of_few_names_are_encoded_once_and_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes, encode = [], window_chunks.encode
+
+    def counted(batch: pa.RecordBatch) -> bytes:
+        sizes.append(batch.num_rows)
+        return encode(batch)
+
+    monkeypatch.setattr(window_chunks, "encode", counted)
+    pane = pane_of(pa.array([f"host-{n % 100:05d}" for n in range(9000)]))
+    chunks = window_chunks.encode_chunks(pane)
+    assert [window_chunks.decode("pane", raw).num_rows for raw in chunks] == sizes
+    assert sum(sizes) == 9000
+    assert all(len(raw) > 0.9 * window_chunks.MAX_CHUNK_BYTES for raw in chunks[:-1])
+    assert max(map(len, chunks)) <= window_chunks.MAX_CHUNK_BYTES
+
+
 def test_a_chunk_of_a_large_pane_has_only_the_names_that_its_rows_use() -> None:
     pane = pane_of(pa.array([f"host-{n:05d}" for n in range(9000)]))
     chunks = window_chunks.encode_chunks(pane)

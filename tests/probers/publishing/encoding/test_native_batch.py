@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probers.net.five_tuple import Value
-from probers.process import native
 from probers.publishing.encoding import encode
+from schemas.compiled import native
 from schemas.documents.ping import Column
 
 Row = dict[str, Value]
@@ -118,7 +118,7 @@ def test_misuse_is_an_exception(arguments: tuple[Any, ...], error: type[Exceptio
 def test_a_helper_of_another_release_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "skeletonhunter_native.py").write_text(f"INTERFACE = {native.INTERFACE - 1}\n")
     script = (
-        "from probers.process import native\n"
+        "from schemas.compiled import native\n"
         "from probers.process.poller import PythonPoller, make\n"
         "from probers.publishing.encoding.encode import to_arrow\n"
         "assert isinstance(make(), PythonPoller)\n"
