@@ -165,7 +165,7 @@ FAULTS: Final = (
     Fault(
         "leader-change", "3 brokers; the leader of skh.pings killed (SIGKILL), away for 20 s",
         (_at(BEGIN_S, Pipeline.kill_leader), _at(BEGIN_S + 20, Pipeline.restart_brokers)),
-        brokers=3, late=True,
+        brokers=3, late=True, fast=True,
     ),
     Fault(
         "brokers-in-turn", "3 brokers; each killed (SIGKILL) and started again, one after another",
@@ -211,7 +211,7 @@ FAULTS: Final = (
     ),
     Fault(
         "burst", "10 times as many records for 15 s, of nine more fabrics",
-        (_at(BEGIN_S + 15, _nothing),), disturb=load.burst(9, BEGIN_S, 15),
+        (_at(BEGIN_S + 15, _nothing),), disturb=load.burst(9, BEGIN_S, 15), late=True,
     ),
     Fault(
         "backlog", "agents cannot publish for 20 s, then all at once",

@@ -140,10 +140,13 @@ def burst(fabrics: int, at_s: int, for_s: int) -> Disturb:
         plan = scenario.load("small")
         more: list[Outgoing] = []
         for number in range(fabrics):
-            fabric = msgspec.structs.replace(plan.fabric, name=f"burst-{number}")
+            name = f"burst-{number}"
+            fabric = msgspec.structs.replace(plan.fabric, name=name)
             quiet = msgspec.structs.replace(plan, fabric=fabric, faults=[])
             begins_ns = start_ns + at_s * SECOND_NS
-            more += load([*quiet.simulation(seed=number, start_ns=begins_ns).seconds(for_s)])
+            seconds = [*quiet.simulation(seed=number, start_ns=begins_ns).seconds(for_s)]
+            # One host may not speak of more than a few fabrics.
+            more += (each._replace(node_sn=f"{name}-{each.node_sn}") for each in load(seconds))
         return in_order([*messages, *more])
 
     return disturb
