@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import json
 import logging
+import math
+import re
 import sys
 import threading
+import time
+from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -18,6 +23,10 @@ from schemas.printable import printable, printable_lines
 #: Where librdkafka's clients send their lines, once they are polled.
 KAFKA_LOGGER: Final = "librdkafka"
 _OWN: Final = "skeletonhunter"
+_CLIENTS: Final = (KAFKA_LOGGER, "aiokafka")
+_ALIKE_S: Final = 30.0
+_MOST_ALIKE: Final = 1000
+_DIGITS: Final = re.compile(r"\d+")
 
 
 class OneLine(logging.Formatter):
@@ -49,12 +58,44 @@ class JsonLine(logging.Formatter):
         return json.dumps(found)
 
 
+class AlikeLines(logging.Filter):
+    """Of alike lines of Kafka's clients one passes in half a minute; it says how many did not.
+
+    While a broker is away each client tries to connect, fails and logs it ten to twenty times a
+    second: more than a disk should take in a night. Lines are alike but for their digits.
+    """
+
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock_s = clock_s
+        self._passed_s: dict[tuple[str, str], float] = {}
+        self._left_out: Counter[tuple[str, str]] = Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not record.name.startswith(_CLIENTS):
+            return True
+        text = record.getMessage()
+        key = (record.name, _DIGITS.sub("", text))
+        now_s = self._clock_s()
+        if now_s - self._passed_s.get(key, -math.inf) < _ALIKE_S:
+            self._left_out[key] += 1
+            return False
+        if len(self._passed_s) >= _MOST_ALIKE:
+            self._passed_s.clear()
+            self._left_out.clear()
+        self._passed_s[key] = now_s
+        if left_out := self._left_out.pop(key, 0):
+            record.msg, record.args = f"{text} ({left_out:,} alike before)", ()
+        return True
+
+
 def start(level: str, form: Literal["text", "json"] = "text") -> None:
     """Log to stderr from ``level`` upwards; the first call of a process holds."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         JsonLine() if form == "json" else OneLine("%(asctime)s %(levelname)s %(name)s: %(message)s")
     )
+    handler.addFilter(AlikeLines())
     logging.basicConfig(level=level, handlers=[handler])
     if form == "json":
         logging.captureWarnings(True)

@@ -32,6 +32,9 @@ _TRANSIENT: Final = frozenset({
     3, 95, 159, 160, 164, 198, 202, 203, 209, 210, 225, 236, 241, 242, 243, 252, 279, 286, 319,
     425, 439, 999,
 })  # fmt: skip
+#: A disk that fills up within a write: codes of writing (75), opening (76) and of what the C++
+#: library says (1001), which stand for other errors too.
+_NO_SPACE: Final = "No space left on device"
 #: Equal keys are merged in the background and by FINAL: at insert it would cost four fifths of the
 #: speed (0.2 instead of 0.85 M pings/s) and find only duplicates within one block.
 _INSERT: Final = {
@@ -220,8 +223,10 @@ def _store_error(why: driver.ClickHouseError, name: str, secret: str = "") -> St
     if secret:
         text = text.replace(secret, "***")
     transient = isinstance(why, driver.OperationalError | driver.InterfaceError)
-    if code in _TRANSIENT or (
-        code is None and (transient or re.search(r"HTTP.{0,20}\b50[234]\b", text))
+    if (
+        code in _TRANSIENT
+        or _NO_SPACE in text
+        or (code is None and (transient or re.search(r"HTTP.{0,20}\b50[234]\b", text)))
     ):
         return StoreUnavailable(f"{name}: {text}")
     if code in (16, 60, 81):  # NO_SUCH_COLUMN_IN_TABLE, UNKNOWN_TABLE, UNKNOWN_DATABASE

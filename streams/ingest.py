@@ -19,6 +19,7 @@ from streams.admission.admission import Admission
 from streams.admission.decoded import Decoded, decode
 from streams.admission.replays import Replays
 from streams.kafka.messages import OutMessage
+from streams.merge.broker_clock import BrokerClock
 from streams.merge.consumer_progress import ConsumerProgress
 from streams.merge.output_merger import MergeInput, OutputMerger
 from streams.merge.parameters import INGEST
@@ -52,15 +53,19 @@ class Ingest:
         timing: WindowTiming = DEFAULT_TIMING,
         *,
         clock_ns: Callable[[], int] = time.time_ns,
+        elapsed_ns: Callable[[], int] = time.monotonic_ns,
         progress: ConsumerProgress | None = None,
         admission: Admission | None = None,
         make_worker: MakeWorker | None = None,
     ) -> None:
-        """make_worker  None: windowers with this timing; each with this admission"""
+        """clock_ns, elapsed_ns  see ``BrokerClock``
+        make_worker  None: windowers with this timing; each with this admission
+        """
         self._admission = admission or Admission()
         self._merger = merger
         self._timing = timing
         self._clock_ns = clock_ns
+        self._brokers = BrokerClock(clock_ns, elapsed_ns)
         self._progress = progress or ConsumerProgress()
         self._make_worker = make_worker or (
             lambda partition, epoch: PartitionWorker(
@@ -115,6 +120,7 @@ class Ingest:
             state = self._open(partition)  # assigned, or Faust went back to the committed offset
         message = to_message(event)
         message = message._replace(time_ms=self._arrival_ms(event.message, message.time_ms))
+        self._brokers.observe(message.time_ms * 1_000_000)
         state.inbox.append(message)
         state.inbox_bytes += len(message.value)
         state.pending_acks.append(PendingAck(offset, event))
@@ -156,7 +162,7 @@ class Ingest:
         return [together.of(first, end) for first, end in pairwise(ends)]
 
     async def tick(self) -> None:
-        """Once a second: close the panes of silent partitions by wall clock.
+        """Once a second: close the panes of silent partitions by wall clock, which is the brokers'.
 
         Closing by wall clock is irreversible, so a late worker must not take its own lag for
         silence. A partition is silent when the broker confirms, at as many ticks in a row as make
@@ -164,7 +170,7 @@ class Ingest:
         few ticks. A broker that was away is back for this worker before it is for the agents, so
         silence counts ``reconnect_s`` later then.
         """
-        now_ns = self._clock_ns()  # before the query: its answer covers what had arrived by then
+        now_ns = self._brokers.now_ns()  # before the query: it covers what had arrived by then
         states = dict(self._partitions)
         at_end = await self._progress.refresh()
         self._count_returning()
@@ -177,9 +183,11 @@ class Ingest:
                 if state.quiet_ticks * INGEST.tick_s >= self._timing.idle_s:
                     self._add(partition, state, state.worker.tick(now_ns))
             await self._merger.publish()
+        # While old messages are read the brokers' time is not known, but it is not before this.
+        present_ns = max(self._clock_ns(), now_ns)
         self.lag_s = max(
             (
-                now_ns / SECOND - state.arrival_s
+                present_ns / SECOND - state.arrival_s
                 for partition, state in self._partitions.items()
                 if self._progress.has_more(partition)
             ),

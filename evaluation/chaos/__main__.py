@@ -60,6 +60,9 @@ def main() -> int:
     print(table.HEADER, flush=True)
     outcomes = []
     for fault in [known[name] for name in given.faults] or FAULTS:
+        if why := fault.needs():
+            print(f"  {fault.name}: not tried: {why}", file=sys.stderr, flush=True)
+            continue
         began = time.monotonic()
         with _folder(given.keep, fault.name) as folder:
             outcome = play(fault, Path(folder), other=other)

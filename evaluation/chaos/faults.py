@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluation.chaos import load
-from evaluation.chaos.pipeline import Pipeline, Release
+from evaluation.chaos.pipeline import Pipeline, Release, SmallDisks
 from schemas import topics
+from testbed.services import memory_limit, small_disk
 
 BEGIN_S: Final = 46
+#: The first seconds are published at once: detectors need a past [s].
+LEAD_S: Final = 34
 _SKEWED_CLOCK: Final = "evaluation.chaos.skewed_clock"
 
 
@@ -32,6 +35,11 @@ class Fault:
 
     text       for the table
     workers    that share the partitions; named: with a name in the group (SKH_INSTANCE)
+    brokers    of the cluster, each with a copy of everything
+    small_disk whose data are on a file system of their own, which is filled
+    large      a cluster of 64 hosts with 7,400 records/s instead of 260
+    history_s  measured before the steps' time begins, and published at once
+    written_s  all of it happened so long ago; the broker has it with the time stamps of then
     disturb    what agents publish instead
     usable     what the run without any broker is given; None: what they would have published
     late       records may be late, and are counted
@@ -39,6 +47,7 @@ class Fault:
     overtaken  retention deletes messages that were not read; incidents may differ
     fast       part of the tests
     before     of the releases ``play`` is given, which one runs at first
+    needs      why it cannot be tried here, or None
     """
 
     name: str
@@ -46,6 +55,11 @@ class Fault:
     steps: tuple[Step, ...]
     workers: int = 1
     named: bool = False
+    brokers: int = 1
+    small_disk: SmallDisks = None
+    large: bool = False
+    history_s: int = 0
+    written_s: int = 0
     disturb: load.Disturb | None = None
     usable: load.Disturb | None = None
     late: bool = False
@@ -53,6 +67,7 @@ class Fault:
     overtaken: bool = False
     fast: bool = False
     before: Release = "this"
+    needs: Callable[[], str | None] = lambda: None
 
     @property
     def ends_s(self) -> int:
@@ -87,6 +102,13 @@ def _roll(release: Release) -> tuple[Step, ...]:
     )
 
 
+def _broker_replaced(number: int, at_s: int) -> tuple[Step, Step]:
+    return (
+        _at(at_s, lambda p: p.brokers[number].kill()),
+        _at(at_s, lambda p: p.brokers[number].start()),
+    )
+
+
 def _restart_store(pipeline: Pipeline) -> None:
     if pipeline.store.running:
         pipeline.store.kill()
@@ -102,9 +124,31 @@ FAULTS: Final = (
         tuple(_at(at, Pipeline.replace_worker) for at in (43, 51, 59, 67)), fast=True,
     ),
     Fault(
+        "worker-killed-20", "the only worker killed (SIGKILL) 20 times, each 3 s, started at once",
+        tuple(_at(at, Pipeline.replace_worker) for at in range(41, 101, 3)),
+    ),
+    Fault(
+        "worker-memory", "the only worker ended by the kernel at its memory limit, 3 times",
+        tuple(_at(at, Pipeline.exhaust_memory) for at in (43, 53, 63)),
+        needs=memory_limit.missing,
+    ),
+    Fault(
         "worker-stopped", "the only worker stopped (SIGSTOP) for 30 s",
         (_at(BEGIN_S, lambda p: p.workers[0].pause()),
          _at(BEGIN_S + 30, lambda p: p.workers[0].resume())),
+    ),
+    Fault(
+        "worker-stopped-5-min", "the only worker stopped (SIGSTOP) for 5 min, then the backlog",
+        (_at(BEGIN_S, lambda p: p.workers[0].pause()),
+         _at(BEGIN_S + 300, lambda p: p.workers[0].resume())),
+    ),
+    Fault(
+        "worker-away-10-min", "no worker for 10 min, then the backlog",
+        (_at(600 + LEAD_S + 10, Pipeline.start_worker),), workers=0, written_s=600,
+    ),
+    Fault(
+        "worker-away-60-min", "no worker for 60 min, then the backlog",
+        (_at(3600 + LEAD_S + 60, Pipeline.start_worker),), workers=0, written_s=3600,
     ),
     Fault(
         "rebalances", "4 workers; one killed and replaced each 6 s, 5 times",
@@ -112,7 +156,7 @@ FAULTS: Final = (
     ),
     Fault(
         "broker-killed", "the broker killed (SIGKILL) and started again",
-        (_at(BEGIN_S, Pipeline.kill_broker), _at(BEGIN_S, lambda p: p.kafka.start())),
+        (_at(BEGIN_S, lambda p: p.kafka.kill()), _at(BEGIN_S, lambda p: p.kafka.start())),
         late=True, fast=True,
     ),
     Fault(
@@ -126,6 +170,21 @@ FAULTS: Final = (
         late=True,
     ),
     Fault(
+        "broker-full", "the broker's disk full for 20 s",
+        (_at(BEGIN_S, Pipeline.fill_disk), _at(BEGIN_S + 20, Pipeline.free_disk)),
+        small_disk="broker", late=True, needs=small_disk.missing,
+    ),
+    Fault(
+        "leader-change", "3 brokers; the leader of skh.pings killed (SIGKILL), away for 20 s",
+        (_at(BEGIN_S, Pipeline.kill_leader), _at(BEGIN_S + 20, Pipeline.restart_brokers)),
+        brokers=3, late=True, fast=True,
+    ),
+    Fault(
+        "brokers-in-turn", "3 brokers; each killed (SIGKILL) and started again, one after another",
+        tuple(step for number in range(3) for step in _broker_replaced(number, 43 + 12 * number)),
+        brokers=3, late=True,
+    ),
+    Fault(
         "store-away", "ClickHouse killed in mid-batch, away for 20 s",
         (_at(BEGIN_S, lambda p: p.store_faults(die_after=2)), _at(BEGIN_S + 20, _restart_store)),
         fast=True,
@@ -137,6 +196,11 @@ FAULTS: Final = (
     Fault(
         "store-read-only", "ClickHouse read-only for 20 s",
         (_at(BEGIN_S, lambda p: p.store_faults(read_only=True)), _at(BEGIN_S + 20, _clean_store)),
+    ),
+    Fault(
+        "store-full", "ClickHouse's disk full for 20 s",
+        (_at(BEGIN_S, Pipeline.fill_disk), _at(BEGIN_S + 20, Pipeline.free_disk)),
+        small_disk="store", needs=small_disk.missing,
     ),
     Fault(
         "store-stopped", "ClickHouse hangs (SIGSTOP) for 20 s",
@@ -167,11 +231,15 @@ FAULTS: Final = (
     ),
     Fault(
         "burst", "10 times as many records for 15 s, of nine more fabrics",
-        (_at(BEGIN_S + 15, _nothing),), disturb=load.burst(9, BEGIN_S, 15),
+        (_at(BEGIN_S + 15, _nothing),), disturb=load.burst(9, BEGIN_S, 15), late=True,
     ),
     Fault(
         "backlog", "agents cannot publish for 20 s, then all at once",
         (_at(BEGIN_S + 20, _nothing),), disturb=load.backlog(BEGIN_S, 20),
+    ),
+    Fault(
+        "site-partition", "half of the hosts cannot publish for 20 s, then all at once",
+        (_at(BEGIN_S + 20, _nothing),), disturb=load.cut_off(0.5, BEGIN_S, 20), late=True,
     ),
     Fault(
         "clock-of-a-host-ahead", "the clock of one host steps by +1 h",
@@ -202,5 +270,13 @@ FAULTS: Final = (
     Fault(
         "fail-over-named", "the same, and the worker has a name in its group",
         (_at(41, Pipeline.replace_worker),), named=True,
+    ),
+    Fault(
+        "fail-over-loaded", "the only worker killed 1 s into the network fault at 7,400 records/s",
+        (_at(41, Pipeline.replace_worker),), large=True, history_s=300,
+    ),
+    Fault(
+        "fail-over-loaded-named", "the same at 7,400 records/s, and the worker has a name",
+        (_at(41, Pipeline.replace_worker),), named=True, large=True, history_s=300,
     ),
 )  # fmt: skip

@@ -113,11 +113,20 @@ def twin(at_s: int, for_s: int) -> Disturb:
 
 def backlog(at_s: int, for_s: int) -> Disturb:
     """Agents cannot publish for a while and then publish everything at once."""
+    return cut_off(1.0, at_s, for_s)
+
+
+def cut_off(share: float, at_s: int, for_s: int) -> Disturb:
+    """This share of the hosts cannot publish for a while and then publish everything at once."""
 
     def disturb(messages: list[Outgoing], start_ns: int) -> list[Outgoing]:
+        hosts = sorted({each.node_sn for each in messages})
+        away = {*hosts[: round(share * len(hosts))]}
         end_ns = start_ns + (at_s + for_s) * SECOND_NS
         return in_order(
-            each._replace(publish_ns=end_ns) if _within(each, start_ns, at_s, for_s) else each
+            each._replace(publish_ns=end_ns)
+            if each.node_sn in away and _within(each, start_ns, at_s, for_s)
+            else each
             for each in messages
         )
 
@@ -131,10 +140,13 @@ def burst(fabrics: int, at_s: int, for_s: int) -> Disturb:
         plan = scenario.load("small")
         more: list[Outgoing] = []
         for number in range(fabrics):
-            fabric = msgspec.structs.replace(plan.fabric, name=f"burst-{number}")
+            name = f"burst-{number}"
+            fabric = msgspec.structs.replace(plan.fabric, name=name)
             quiet = msgspec.structs.replace(plan, fabric=fabric, faults=[])
             begins_ns = start_ns + at_s * SECOND_NS
-            more += load([*quiet.simulation(seed=number, start_ns=begins_ns).seconds(for_s)])
+            seconds = [*quiet.simulation(seed=number, start_ns=begins_ns).seconds(for_s)]
+            # One host may not speak of more than a few fabrics.
+            more += (each._replace(node_sn=f"{name}-{each.node_sn}") for each in load(seconds))
         return in_order([*messages, *more])
 
     return disturb
@@ -174,7 +186,8 @@ class Published:
 class Publisher(threading.Thread):
     """Publishes each message at its time, or at once when that is over.
 
-    The producer is idempotent: a broker that dies and returns has every message once.
+    The producer is idempotent: a broker that dies and returns has every message once. A time stamp
+    is that of its message; topics with the broker's time stamps do without.
     """
 
     def __init__(self, bootstrap: str, messages: Sequence[Outgoing]) -> None:
@@ -183,7 +196,7 @@ class Publisher(threading.Thread):
         self._messages = messages
         self._cancelled = threading.Event()
         self._producer = Producer({
-            "bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 3,
+            "bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 2,
             "partitioner": "murmur2_random",  # as agents do
             "delivery.timeout.ms": 600_000, "compression.type": "lz4", "linger.ms": 5,
         })  # fmt: skip
@@ -214,7 +227,7 @@ class Publisher(threading.Thread):
                 self._producer.produce(
                     message.topic, key=message.node_sn, value=message.value,
                     headers=[(topics.CONTENT_TYPE, topics.ARROW.encode())],
-                    on_delivery=delivered,
+                    timestamp=message.publish_ns // 10**6, on_delivery=delivered,
                 )  # fmt: skip
             except BufferError:
                 self._producer.poll(0.1)

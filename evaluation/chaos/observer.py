@@ -84,7 +84,7 @@ class Observer(threading.Thread):
         self.dead_letters: set[tuple[bytes, ...]] = set()
         self._stop_event = threading.Event()
         self._consumer = Consumer({
-            "bootstrap.servers": bootstrap, "group.id": "chaos-observer", "log_level": 3,
+            "bootstrap.servers": bootstrap, "group.id": "chaos-observer", "log_level": 2,
             "auto.offset.reset": "earliest", "enable.auto.commit": False,
         })  # fmt: skip
         self._consumer.assign(

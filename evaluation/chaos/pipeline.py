@@ -15,14 +15,24 @@ from typing import Any, Final, Literal
 
 import msgspec
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its __init__ has no __all__
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 
 from evaluation.chaos.processes import Process
+from schemas import topics
 from schemas.documents.topology import Topology
 from schemas.topics import Topic
 from streams.kafka import admin as kafka_topics
 from streams.sink import batch
+from testbed.services import kafka_server
 from testbed.services.kafka_server import KafkaServer, free_port
+from testbed.services.memory_limit import MemoryLimit
+from testbed.services.small_disk import SmallDisk
 
 Release = Literal["this", "other"]
 COMMAND: Final = "skeletonhunter.cli"
@@ -30,6 +40,9 @@ _STORE: Final = "testbed.services.store_server"  # stands for ClickHouse, so of 
 #: Time-outs bound hangs, not slowness.
 LONG_S: Final = 300.0
 _LOOK_S: Final = 0.2
+_DISK_MB: Final = 512
+#: New memory that a worker needs within seconds.
+_ALMOST_NO_KB: Final = 256
 _INSTANCE: Final = "SKH_INSTANCE"
 _QUERY: Final = """
 import json, sys
@@ -37,6 +50,9 @@ from store.client import open_store
 store = open_store(sys.argv[1])
 print(json.dumps([store.rows(sql) for sql in sys.argv[2:]], default=str))
 """
+
+#: Whose data are on a small file system of their own.
+SmallDisks = Literal["broker", "store"] | None
 
 
 class Unfinished(RuntimeError):
@@ -57,12 +73,21 @@ class Pipeline:
 
     folder    for logs and data, empty
     topology  of the fabric
+    brokers   of one cluster
+    small_disk  whose data are on a file system of their own, which ``disk`` fills
     before    which of two releases is started, until ``go_to``
     other     tree of the other release; None: it is this one too
     """
 
     def __init__(
-        self, folder: Path, topology: Topology, before: Release = "this", other: Path | None = None
+        self,
+        folder: Path,
+        topology: Topology,
+        *,
+        brokers: int = 1,
+        small_disk: SmallDisks = None,
+        before: Release = "this",
+        other: Path | None = None,
     ) -> None:
         self._folder = folder
         self._trees: dict[Release, Path | None] = {"this": None, "other": other}
@@ -75,16 +100,29 @@ class Pipeline:
         self._url = f"chdb:{folder / 'chdb'}"
         self._port = free_port()
         self.overtaken: list[range] = []  # by partition, offsets deleted before they were read
-        (folder / "kafka").mkdir()
-        self.kafka = KafkaServer(folder / "kafka")
+        self.brokers: list[KafkaServer] = []
+        self.disk = self._small_disk(small_disk)
+        (folder / "kafka").mkdir(exist_ok=True)
         try:
-            kafka_topics.create({"bootstrap.servers": self.kafka.bootstrap})
+            if brokers > 1:
+                self.brokers += kafka_server.cluster(folder / "kafka", brokers)
+            else:
+                self.brokers.append(KafkaServer(folder / "kafka"))
+            self.kafka = self.brokers[0]
+            self.bootstrap = ",".join(each.bootstrap for each in self.brokers)
+            kafka_topics.create({"bootstrap.servers": self.bootstrap})
             self._migrate(self._url)
             self.store = self.start_store()
             self.sink = self.start_sink()
         except BaseException:
             self.close()
             raise
+
+    def _small_disk(self, whose: SmallDisks) -> SmallDisk | None:
+        if whose is None:
+            return None
+        data = {"broker": self._folder / "kafka" / "data", "store": self._folder / "chdb"}
+        return SmallDisk(data[whose], _DISK_MB)
 
     # --- processes ------------------------------------------------------------------------------
 
@@ -187,16 +225,55 @@ class Pipeline:
 
     def _environment(self) -> dict[str, str]:
         return {
-            "SKH_KAFKA": self.kafka.bootstrap,
+            "SKH_KAFKA": self.bootstrap,
             "SKH_CLICKHOUSE_URL": f"http://127.0.0.1:{self._port}/default",
         }
 
     # --- what can happen to them ----------------------------------------------------------------
 
-    def kill_broker(self) -> None:
-        """End the broker at once; its files stay."""
-        self.kafka.process.kill()
-        self.kafka.process.wait(30)
+    def kill_leader(self) -> None:
+        """End the broker that leads the first partition of skh.pings."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
+        partitions = admin.list_topics(timeout=60).topics[topics.PINGS.name].partitions
+        self.brokers[partitions[0].leader - 1].kill()
+
+    def restart_brokers(self) -> None:
+        """Start the brokers that have ended."""
+        for each in self.brokers:
+            if each.process.poll() is not None:
+                each.start()
+
+    def exhaust_memory(self) -> None:
+        """Let a worker reach the limit of its memory: the kernel ends it; the next one starts."""
+        worker = self.workers.pop(0)
+        with MemoryLimit(f"skh-chaos-{os.getpid()}", _ALMOST_NO_KB) as limit:
+            limit.add(worker.process.pid)
+            wait_for(lambda: not worker.running, "the kernel ends a worker without memory")
+        self.start_worker(instance=worker.environment.get(_INSTANCE))
+
+    def fill_disk(self) -> None:
+        """Take all space of the small file system."""
+        if self.disk is not None:
+            self.disk.fill()
+
+    def free_disk(self) -> None:
+        """Give it back, and start the broker if it has ended of it."""
+        if self.disk is not None:
+            self.disk.free()
+        self.restart_brokers()
+
+    def keep_times(self, *of: Topic) -> None:
+        """Let topics have the time stamps of their producer, so that a past can be written."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
+        change = ConfigEntry(
+            "message.timestamp.type", "CreateTime", incremental_operation=AlterConfigOpType.SET
+        )
+        wanted = [
+            ConfigResource(ResourceType.TOPIC, topic.name, incremental_configs=[change])
+            for topic in of
+        ]
+        for future in admin.incremental_alter_configs(wanted).values():
+            future.result(60)
 
     def store_faults(self, **faults: float | bool) -> None:
         """Set faults of the store, see ``testbed.services.store_server.Faults``; none: heal."""
@@ -207,7 +284,7 @@ class Pipeline:
 
     def delete_unread(self, topic: Topic) -> None:
         """Let the broker forget all of a topic, as retention does; ``overtaken`` counts the gap."""
-        admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap, "log_level": 3})
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
         partitions = [TopicPartition(topic.name, p) for p in range(topic.partitions)]
         consumer = self._consumer("skh-stream")
         try:
@@ -254,9 +331,7 @@ class Pipeline:
         return behind
 
     def _consumer(self, group: str) -> Consumer:
-        return Consumer(
-            {"bootstrap.servers": self.kafka.bootstrap, "group.id": group, "log_level": 3}
-        )
+        return Consumer({"bootstrap.servers": self.bootstrap, "group.id": group, "log_level": 2})
 
     def query(self, *statements: str) -> list[list[dict[str, Any]]]:
         """Results of statements; the store must have ended, for its files are one process's."""
@@ -272,4 +347,7 @@ class Pipeline:
         for each in self.all:
             if each.running:
                 each.kill()
-        self.kafka.stop()
+        for broker in self.brokers:
+            broker.stop()
+        if self.disk is not None:
+            self.disk.close()

@@ -8,19 +8,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from evaluation.chaos import load, reference
-from evaluation.chaos.faults import Fault
+from evaluation.chaos.faults import LEAD_S, Fault
 from evaluation.chaos.observer import Identity, Observer, identities
 from evaluation.chaos.pipeline import LONG_S, Pipeline, Unfinished, wait_for
 from schemas import topics
 from schemas.documents.incident import Incident
 from schemas.documents.times import rfc3339
 from testbed.scenarios import scenario
+from testbed.scenarios.scenario import Scenario
+from testbed.topologies.clos import ClosSpec
 
-#: The network fault of the scenario begins so many seconds after the simulation [s].
+#: The network fault begins so many seconds after the time that steps count from [s].
 NETWORK_FAULT_S: Final = 40
-#: The first seconds are published at once: detectors need a past.
-_LEAD_S: Final = 34
+#: A long past is simulated, published and judged within this time [s].
+_CATCH_UP_S: Final = 60
 _AFTER_S: Final = 15
 _SHORTEST_S: Final = 90
 _LOOK_S: Final = 0.25
@@ -101,17 +105,26 @@ def play(
     other  tree of another release, for faults that change from one to the other
     """
     outcome = Outcome(fault)
-    plan = scenario.load("small")
+    plan = _plan(fault)
     topology = plan.simulation(seed=_SEED, start_ns=0).topology
-    pipeline = Pipeline(folder, topology, fault.before, other)
-    observer = Observer(pipeline.kafka.bootstrap)
+    pipeline = Pipeline(
+        folder, topology, brokers=fault.brokers, small_disk=fault.small_disk,
+        before=fault.before, other=other,
+    )  # fmt: skip
+    observer = Observer(pipeline.bootstrap)
     try:
         for number in range(fault.workers):
             pipeline.start_worker(instance=f"worker-{number}" if fault.named else None)
         wait_for(lambda: all(each.ready() for each in pipeline.workers), "workers are ready")
-        start_ns = (time.time_ns() // load.SECOND_NS - _LEAD_S) * load.SECOND_NS
-        simulation = plan.simulation(seed=_SEED, start_ns=start_ns)
-        seconds = [*simulation.seconds(max(_SHORTEST_S, fault.ends_s + _AFTER_S))]
+        if fault.written_s:
+            pipeline.keep_times(topics.PINGS, topics.HEARTBEATS)
+        lead_s = (-_CATCH_UP_S if fault.history_s else LEAD_S) + fault.written_s
+        start_ns = (time.time_ns() // load.SECOND_NS - lead_s) * load.SECOND_NS
+        simulation = plan.simulation(
+            seed=_SEED, start_ns=start_ns - fault.history_s * load.SECOND_NS
+        )
+        length_s = fault.history_s + max(_SHORTEST_S, fault.ends_s + _AFTER_S)
+        seconds = [*simulation.seconds(length_s)]
         usable = messages = load.load(seconds)
         if fault.usable is not None:
             usable = fault.usable(messages, start_ns)
@@ -123,7 +136,7 @@ def play(
             outcome.poison = sum(not each.records for each in pings)
         ended = rfc3339(seconds[-1].start_ns)
         report("the cluster is simulated")
-        publisher = load.Publisher(pipeline.kafka.bootstrap, messages)
+        publisher = load.Publisher(pipeline.bootstrap, messages)
         try:
             _disturb(pipeline, publisher, start_ns, outcome, report)
             report("everything is published")
@@ -147,6 +160,18 @@ def play(
     return outcome
 
 
+def _plan(fault: Fault) -> Scenario:
+    """The simulated cluster, as large and with as long a past as the fault needs."""
+    plan = scenario.load("small")
+    faults = [msgspec.structs.replace(each, at=each.at + fault.history_s) for each in plan.faults]
+    plan = msgspec.structs.replace(plan, faults=faults)
+    if not fault.large or not isinstance(plan.fabric, ClosSpec):
+        return plan
+    fabric = msgspec.structs.replace(plan.fabric, hosts=64, hosts_per_job=64, hosts_per_segment=16)
+    probing = msgspec.structs.replace(plan.probing, targets=24)
+    return msgspec.structs.replace(plan, fabric=fabric, probing=probing)
+
+
 def _disturb(
     pipeline: Pipeline,
     publisher: load.Publisher,
@@ -157,7 +182,7 @@ def _disturb(
     """Take each step at its time, until everything is published and judging goes on."""
     steps = [*outcome.fault.steps]
     healed_s: float | None = None
-    deadline_s = time.monotonic() + LONG_S
+    deadline_s = time.monotonic() + outcome.fault.ends_s - outcome.fault.written_s + LONG_S
     while publisher.is_alive() or outcome.again_s is None:
         if time.monotonic() > deadline_s:
             return

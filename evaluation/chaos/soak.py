@@ -104,7 +104,7 @@ class Load(threading.Thread):
         self._ended = threading.Event()
         self._producer = Producer({
             "bootstrap.servers": bootstrap, "compression.type": "lz4", "linger.ms": 20,
-            "log_level": 3,
+            "log_level": 2,
         })  # fmt: skip
         self.start()
 
@@ -155,7 +155,7 @@ def soak(
         worker = pipeline.start_worker()
         wait_for(lambda: worker.ready() and pipeline.sink.ready(), "worker and sink are ready")
         source = Load(
-            pipeline.kafka.bootstrap, plan.simulation(seed=1, start_ns=time.time_ns() + SECOND_NS)
+            pipeline.bootstrap, plan.simulation(seed=1, start_ns=time.time_ns() + SECOND_NS)
         )
         found = {"stream": (worker, Samples()), "sink": (pipeline.sink, Samples())}
         began_s = time.monotonic()

@@ -10,8 +10,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
-from scipy.stats import binom
+from scipy import special
 
 from schemas.parameters.parameter import parameter
 
@@ -73,7 +72,9 @@ def losses(sent: I64, lost: I64, parameters: FlappingParameters = DEFAULT) -> bo
     # The calm seconds were selected for being calm: corrected by how many selections there are.
     ways = _ln_choose(int(inner.sum()), int(calm.sum()))
     steady = float(lost[inner].sum() / sent[inner].sum())
-    ln_p = binom.logcdf(int(lost[calm].sum()), int(sent[calm].sum()), steady)
+    k, n = int(lost[calm].sum()), int(sent[calm].sum())
+    with np.errstate(divide="ignore"):  # the distribution function of the binomial at k of n
+        ln_p = np.log(special.betainc(n - k, k + 1, 1.0 - steady))
     return bool(ways + ln_p < np.log(parameters.level))
 
 
@@ -109,4 +110,4 @@ def _outbreaks(
 
 
 def _ln_choose(n: int, k: int) -> float:
-    return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+    return float(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 from localizer.baselines.loss import LossBaseline
 from schemas.parameters.parameter import parameter
@@ -129,6 +129,6 @@ def unsteady(sent: I64, lost: I64, parameters: LossParameters = DEFAULT) -> Bool
     rate = k.sum(axis=0) / np.maximum(n.sum(axis=0), 1.0)
     of_lost, of_answered = special.rel_entr(k, n * rate), special.rel_entr(n - k, n * (1.0 - rate))
     freedom = np.maximum((n > 0).sum(axis=0) - 1, 1)
-    most = stats.chi2.isf(parameters.steady, np.arange(1, max(len(n), 2)))[freedom - 1]
+    most = special.chdtri(np.arange(1, max(len(n), 2)), parameters.steady)[freedom - 1]
     out: Bool = 2.0 * (of_lost + of_answered).sum(axis=0) > most
     return out

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-from scipy import linalg, sparse, stats
+from scipy import linalg, sparse, special
 
 from localizer.evidence import F64, I64, Attribution, Bool, Evidence
 from localizer.strategies.crossing import clipped, crossing, merged
@@ -241,7 +241,7 @@ def refit(share: sparse.csc_array, response: F64, weight: F64, everyone: int) ->
     mean = beta.sum() / everyone
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (beta - mean) / np.sqrt(noise * variance)
-    p = stats.t.cdf(t, freedom)
+    p = special.stdtr(freedom, t)
     return size, np.where(np.isfinite(p), p, np.where(beta < mean, 0.0, 1.0))
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from api.app import LOOPBACK, create_app
 from api.monitoring import Monitoring
-from skeletonhunter.services.api_access import ApiAccess
 from streams import counters
 
 if TYPE_CHECKING:
@@ -15,6 +13,7 @@ if TYPE_CHECKING:
 
     from controller.service.site import Site
     from schemas.metrics import Source
+    from skeletonhunter.services.api_access import ApiAccess
     from skeletonhunter.services.controller.pods import FollowedPods
     from store.client import Store
     from store.read_only import ReadOnlySql
@@ -45,6 +44,10 @@ def make_api(
     access      who may use it; None: anyone who reaches it reads, and acts from this machine only
     people_sql  answers /api/v1/sql; None: it is switched off
     """
+    # Not needed for health and metrics alone: a stream worker starts half a second earlier without.
+    from api.app import LOOPBACK, create_app
+    from skeletonhunter.services.api_access import ApiAccess
+
     sources: list[Source] = [*further]
     ready: list[Callable[[], str | None]] = []
     if sink is not None:

@@ -43,6 +43,7 @@ class IngestParameters:
     flush_s         from the end of one flush to the next
     tick_s          from one closing by wall clock to the next
     reconnect_s     after an absence of the broker, until a silent partition counts as silent
+    clock_s         messages of the last one or two such spans tell the brokers' time
     """
 
     batch_messages: int = parameter(
@@ -57,6 +58,9 @@ class IngestParameters:
         15.0, unit="s",
         source="chosen: clients of agents try again every 10 s (reconnect.backoff.max.ms)",
     )  # fmt: skip
+    clock_s: float = parameter(
+        300.0, unit="s", source="chosen: any message of it that was read at once suffices"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,5 +2,6 @@
 ClickHouse.
 
 In: a folder for their files. Out: an address for clients. Start with ``kafka_server.py``;
-``store_server.py`` is a process of its own.
+``store_server.py`` is a process of its own; ``small_disk.py`` and ``memory_limit.py`` are what
+services run out of.
 """

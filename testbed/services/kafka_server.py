@@ -1,4 +1,4 @@
-"""A single-node Apache Kafka (KRaft) on loopback, for tests that must not trust an imitation."""
+"""Apache Kafka (KRaft), one node or more, on loopback: no test has to trust an imitation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 JARS = ROOT / ".cache" / "kafka"
@@ -16,8 +18,8 @@ JARS = ROOT / ".cache" / "kafka"
 _CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 _PROPERTIES = """
 process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:{controller}
+node.id={node}
+controller.quorum.voters={voters}
 listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}
 advertised.listeners=PLAINTEXT://127.0.0.1:{broker}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
@@ -27,11 +29,12 @@ log.dirs={data}
 num.network.threads=2
 num.io.threads=2
 auto.create.topics.enable=false
-default.replication.factor=1
-offsets.topic.replication.factor=1
+default.replication.factor={copies}
+min.insync.replicas={in_sync}
+offsets.topic.replication.factor={copies}
 offsets.topic.num.partitions=4
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
+transaction.state.log.replication.factor={copies}
+transaction.state.log.min.isr={in_sync}
 transaction.state.log.num.partitions=2
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
@@ -65,13 +68,33 @@ def missing() -> str | None:
     return None
 
 
+class Ports(NamedTuple):
+    """Where a node listens: for clients, and for the other nodes' controllers."""
+
+    broker: int
+    controller: int
+
+
 class KafkaServer:
     """Starts on construction; ``stop`` ends that process and no other."""
 
-    def __init__(self, folder: Path, *, secure: bool = False) -> None:
-        """secure  also on ``scram`` (USER, PASSWORD) and ``mtls``; certificates in ``folder``"""
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        secure: bool = False,
+        node: int = 1,
+        nodes: Sequence[Ports] = (),
+    ) -> None:
+        """secure  also on ``scram`` (USER, PASSWORD) and ``mtls``; certificates in ``folder``
+        node   its number in a cluster, from 1
+        nodes  ports of all nodes of the cluster, which ``cluster`` starts; empty: it is alone
+        """
         self.folder = folder
-        broker, controller, scram, mtls = (free_port() for _ in range(4))
+        alone = not nodes
+        nodes = nodes or [Ports(free_port(), free_port())]
+        broker, controller = nodes[node - 1]
+        scram, mtls = free_port(), free_port()
         self.bootstrap = f"127.0.0.1:{broker}"
         self.scram, self.mtls = f"127.0.0.1:{scram}", f"127.0.0.1:{mtls}"
         self._settings = settings = folder / "server.properties"
@@ -80,7 +103,8 @@ class KafkaServer:
         settings.write_text(
             text.format(
                 broker=broker, controller=controller, scram=scram, mtls=mtls, folder=folder,
-                data=folder / "data",
+                data=folder / "data", node=node, copies=len(nodes), in_sync=len(nodes) // 2 + 1,
+                voters=",".join(f"{n}@127.0.0.1:{at.controller}" for n, at in enumerate(nodes, 1)),
             )
         )  # fmt: skip
         self._log = folder / "kafka.log"
@@ -91,12 +115,24 @@ class KafkaServer:
         self._java(
             "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(settings), *users
         ).wait(300)
-        self.start()
+        if alone:
+            self.start()
+        else:
+            self.launch()
 
     def start(self) -> None:
         """Start, or start again after ``stop``, with the messages of before."""
+        self.launch()
+        self.wait()
+
+    def launch(self) -> None:
+        """As ``start``, but do not wait: a cluster answers when most of its nodes run."""
         self.process = self._java("kafka.Kafka", str(self._settings))
-        self._wait(self._port)
+
+    def kill(self) -> None:
+        """End it at once (SIGKILL); its files stay."""
+        self.process.kill()
+        self.process.wait(30)
 
     def _java(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (self.folder / "kafka.log").open("ab") as log:
@@ -111,11 +147,12 @@ class KafkaServer:
                 stdout=log, stderr=log, env={**os.environ, "LC_ALL": "C"},
             )  # fmt: skip
 
-    def _wait(self, port: int) -> None:
+    def wait(self) -> None:
+        """Return when it listens; raises RuntimeError when it ends instead."""
         deadline = time.monotonic() + 300
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
+                socket.create_connection(("127.0.0.1", self._port), 1).close()
             except OSError:
                 time.sleep(0.1)  # between two looks at a condition with a deadline
             else:
@@ -140,6 +177,26 @@ class KafkaServer:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait(10)
+
+
+def cluster(folder: Path, size: int = 3) -> list[KafkaServer]:
+    """Nodes of one cluster, which listen; each topic has a copy on each, and a message counts as
+    stored when most of them have it.
+    """
+    ports = [Ports(free_port(), free_port()) for _ in range(size)]
+    nodes: list[KafkaServer] = []
+    try:
+        for number in range(1, size + 1):
+            own = folder / str(number)
+            own.mkdir()
+            nodes.append(KafkaServer(own, node=number, nodes=ports))
+        for each in nodes:
+            each.wait()
+    except BaseException:
+        for each in nodes:
+            each.stop()
+        raise
+    return nodes
 
 
 def certificates(folder: Path) -> None:

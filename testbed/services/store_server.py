@@ -22,14 +22,16 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import pyarrow as pa
 
-from store.client import Store, StoreError, open_store
+from store.client import Store, StoreError, StoreUnavailable, open_store
 
 _FORMAT: Final = re.compile(r"\s+FORMAT\s+(\w+)\s*$", re.IGNORECASE)
 _INSERT: Final = re.compile(r"INSERT\s+INTO\s+`?(\w+)`?", re.IGNORECASE)
 _PARAMETER: Final = "param_"
 _ESCAPED: Final = re.compile(r"\\(.)")
-#: TABLE_IS_READ_ONLY of ClickHouse's error codes; and what stands for all others.
+#: Of ClickHouse's error codes: TABLE_IS_READ_ONLY; NOT_ENOUGH_SPACE, for what the engine's own
+#: files cannot hold; SYNTAX_ERROR, for refusals without a code.
 _READ_ONLY: Final = 242
+_FULL: Final = 243
 _REFUSED: Final = 62
 
 
@@ -38,12 +40,15 @@ class Faults(msgspec.Struct, forbid_unknown_fields=True):
 
     slow_s     an insert waits so long before it begins [s]
     read_only  inserts are refused as a read-only replica refuses them
+    code       inserts are refused with this one of ClickHouse's error codes and this text; 0: not
     die_after  the process ends after so many further inserts, each stored but the last not
                answered; 0: never [count]
     """
 
     slow_s: float = 0.0
     read_only: bool = False
+    code: int = 0
+    text: str = ""
     die_after: int = 0
 
 
@@ -96,17 +101,19 @@ class Handler(BaseHTTPRequestHandler):
             for name, value in options.items()
             if name.startswith(_PARAMETER)
         }
-        insert = _INSERT.match(sql)
+        insert, faults = _INSERT.match(sql), self.served.faults
         try:
             if insert is None:
                 self._answer(200, self.served.query(sql or body.decode(), parameters))
-            elif self.served.faults.read_only:
+            elif faults.read_only:
                 self._answer(500, b"Code: 242. Table is in readonly mode", _READ_ONLY)
+            elif faults.code:
+                self._answer(500, f"Code: {faults.code}. {faults.text}".encode(), faults.code)
             else:
                 self.served.insert(insert[1], body)
                 self._answer(200, b"")
         except (StoreError, pa.ArrowInvalid) as why:
-            self._answer(500, str(why).encode(), _REFUSED)
+            self._answer(500, str(why).encode(), _code(why))
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding") != "chunked":
@@ -129,6 +136,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """The standard log is of no use here."""
+
+
+def _code(why: Exception) -> int:
+    """ClickHouse's code of an error, as a server would answer."""
+    code = getattr(why.__cause__, "code", None)
+    if isinstance(code, int):
+        return code
+    return _FULL if isinstance(why, StoreUnavailable) else _REFUSED
 
 
 def main(url: str, port: int) -> None:

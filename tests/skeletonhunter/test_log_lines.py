@@ -9,7 +9,7 @@ import sys
 
 from builders.control_characters import CONTROL
 
-from skeletonhunter.log_lines import JsonLine
+from skeletonhunter.log_lines import AlikeLines, JsonLine
 
 PROGRAM = """
 import logging, threading, time, warnings
@@ -62,3 +62,25 @@ def test_a_line_holds_any_text_without_control_characters() -> None:
     assert line.isascii()
     assert line.isprintable()
     assert json.loads(line)["message"] == f"{CONTROL}\n\u2028"
+
+
+def test_of_alike_lines_of_kafka_clients_one_passes_in_half_a_minute_and_counts_the_others() -> (
+    None
+):
+    now_s = [0.0]
+    passes = AlikeLines(lambda: now_s[0])
+
+    def logged(name: str, text: str, *args: object) -> str | None:
+        line = logging.LogRecord(name, logging.ERROR, __file__, 1, text, args, None)
+        return line.getMessage() if passes.filter(line) else None
+
+    first = logged("aiokafka.conn", "node %d is away after %d ms", 1, 3)
+    assert first == "node 1 is away after 3 ms"
+    for now_s[0] in (1.0, 29.0):
+        assert logged("aiokafka.conn", "node %d is away after %d ms", 1, 70) is None
+        assert logged("streams.sink", "not stored") == "not stored", "lines of our own all pass"
+    assert logged("librdkafka", "another line") == "another line"
+    now_s[0] = 31.0
+    assert logged("aiokafka.conn", "node %d is away after %d ms", 1, 4) == (
+        "node 1 is away after 4 ms (2 alike before)"
+    )

@@ -33,25 +33,35 @@ IDLE_TICKS = 5  # idle_s at one a second
 
 
 class Worker:
-    """Two partitions of pings, one of heartbeats, a broker that knows their ends, one clock."""
+    """Two partitions of pings, one of heartbeats, a broker that knows their ends, one clock.
 
-    def __init__(self) -> None:
+    wrong_s  how far the worker's own clock is ahead of the broker's [s]
+    """
+
+    def __init__(self, wrong_s: float = 0.0) -> None:
+        self.wrong_s = wrong_s
         self.producer, self.acked = RecordingProducer(), list[tuple[int, int]]()
         self.now_s = START_S + 60.0
         self.ends: dict[int, int | None] = {0: 0, 1: 0}  # None: its leader is down
         self.merger = OutputMerger(self.producer, lambda: self.now_s)
         self.progress = ConsumerProgress(query_end_offsets=self._query)
         self.stage = Ingest(
-            self.merger, clock_ns=lambda: int(self.now_s * 1e9), progress=self.progress
-        )
+            self.merger, clock_ns=lambda: int((self.now_s + self.wrong_s) * 1e9),
+            elapsed_ns=lambda: int(self.now_s * 1e9), progress=self.progress,
+        )  # fmt: skip
         self.beats = Heartbeats(self.merger, progress=ConsumerProgress())
 
     async def _query(self, partitions: Collection[int]) -> dict[int, int]:
         return {p: end for p in partitions if (end := self.ends.get(p, 0)) is not None}
 
-    async def consume(self, partition: int, messages: list[InMessage]) -> None:
+    async def consume(
+        self, partition: int, messages: list[InMessage], *, by_broker: bool = False
+    ) -> None:
+        """by_broker  time stamps are the broker's"""
         for each in messages:
-            await self.stage.consume(Event(each, partition, self.acked))
+            event = Event(each, partition, self.acked)
+            event.message.timestamp_type = int(by_broker)
+            await self.stage.consume(event)
             self.ends[partition] = max(self.ends[partition] or 0, each.offset + 1)
         await self.stage.flush()
 
@@ -80,6 +90,23 @@ async def test_a_silent_partition_is_closed_by_wall_clock() -> None:
     await worker.ticks(1)
     assert worker.producer.panes() == list(range(60))
     assert worker.headers(0)[-1].idle
+
+
+@pytest.mark.parametrize("wrong_s", [-3600, 3600])
+async def test_a_silent_partition_is_closed_by_the_brokers_clock_whatever_the_workers_is(
+    wrong_s: float,
+) -> None:
+    worker = Worker(wrong_s)
+    for s in range(60):
+        worker.now_s = START_S + s + 1.0
+        await worker.consume(0, minute(first=s, last=s + 1), by_broker=True)
+    await worker.ticks(IDLE_TICKS + 1)
+    assert worker.producer.panes() == list(range(60))
+    ahead = message(60, [ping(600.5, src="h1")])._replace(time_ms=int(worker.now_s * 1000))
+    await worker.consume(0, [ahead], by_broker=True)
+    await worker.ticks(2 * IDLE_TICKS)
+    assert worker.stage.counts.ahead == 1, "the broker's clock bounds event times"
+    assert worker.producer.panes() == list(range(60))
 
 
 async def test_records_that_have_not_been_fetched_yet_are_not_late() -> None:

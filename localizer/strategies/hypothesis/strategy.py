@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from localizer.evidence import F64, Attribution, Evidence
 from localizer.strategies.hypothesis.candidates import (
@@ -46,7 +46,7 @@ def _price(choices: Candidates, level: float) -> Callable[[int], float]:
 
     @cache
     def price(found: int) -> float:
-        return float(stats.chi2.isf(min(level * found / choices.tried, 0.5), 1)) / 2.0
+        return float(special.chdtri(1, min(level * found / choices.tried, 0.5))) / 2.0
 
     return price
 
@@ -76,7 +76,7 @@ def _attributions(
         modes = [int(choices.mode[each.which]) for each in culprits]
         times = [2 if mode in (BOTH, TUNNELLED) else 1 for mode in modes]
         first = culprits[0]
-        p = float(stats.chi2.sf(2.0 * max(first.gain, 0.0), 1)) * choices.tried
+        p = float(special.chdtrc(1, 2.0 * max(first.gain, 0.0))) * choices.tried
         out.append(Attribution(
             column, effect(list(zip(culprits, times, strict=True))), min(1.0, p),
             direction=DIRECTION[modes[0]] if len(set(modes)) == 1 else "both",

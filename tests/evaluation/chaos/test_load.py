@@ -69,6 +69,15 @@ def test_a_backlog_is_published_when_it_is_over_and_in_its_order(messages: list[
     assert [each.value for each in found] == [each.value for each in messages]
 
 
+def test_half_of_the_hosts_are_cut_off_and_the_others_are_not(messages: list[Outgoing]) -> None:
+    found = load.cut_off(0.5, at_s=4, for_s=5)(messages, START_NS)
+    during = {each.node_sn for each in found if 4 <= second(each) < 9}
+    hosts = {each.node_sn for each in messages}
+    assert during < hosts
+    assert len(during) == len(hosts) / 2
+    assert sorted(each.value for each in found) == sorted(each.value for each in messages)
+
+
 def test_a_twin_repeats_the_messages_of_one_host(messages: list[Outgoing]) -> None:
     found = load.twin(at_s=4, for_s=4)(messages, START_NS)
     more = [each for each in set(found) if found.count(each) == 2]

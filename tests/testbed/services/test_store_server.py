@@ -14,7 +14,7 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from store.client import Store, StoreUnavailable, open_store
+from store.client import Store, StoreRefused, StoreUnavailable, open_store
 from testbed.services.kafka_server import free_port
 
 ROWS = pa.table({"id": [1, 2]})
@@ -44,7 +44,7 @@ class Server:
                 return
         pytest.fail("the server does not listen")
 
-    def fault(self, **faults: float | bool) -> None:
+    def fault(self, **faults: float | bool | str) -> None:
         body = json.dumps(faults).encode()
         httpx.post(f"http://127.0.0.1:{self.port}/fault", content=body, timeout=60)
 
@@ -75,6 +75,17 @@ def test_a_read_only_store_refuses_inserts_until_it_is_healed(server: Server) ->
     server.fault()
     store.insert("t", ROWS)
     assert count(store) == 4
+
+
+@pytest.mark.parametrize("code", [75, 76, 1001], ids=["write", "open", "create"])
+def test_a_store_whose_disk_fills_up_in_a_write_is_tried_again(server: Server, code: int) -> None:
+    store = open_store(server.url)
+    server.fault(code=code, text="errno: 28, strerror: No space left on device")
+    with pytest.raises(StoreUnavailable):
+        store.insert("t", ROWS)
+    server.fault(code=code, text="Permission denied")
+    with pytest.raises(StoreRefused):
+        store.insert("t", ROWS)
 
 
 def test_a_store_that_dies_in_a_batch_has_the_rows_but_does_not_say_so(server: Server) -> None:
