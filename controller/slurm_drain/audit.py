@@ -28,11 +28,12 @@ class Line(msgspec.Struct, frozen=True):
     at: str
     outcome: Literal["begun", "done", "failed", "changed"]
     node: str
-    state: Literal["DRAIN", "RESUME"]
+    state: Literal["DRAIN", "RESUME", "FEATURES"]
     incident_id: str
     component: str
     reason: str = ""
     detail: str = ""
+    features: tuple[str, ...] = ()
 
 
 def line(
@@ -44,7 +45,7 @@ def line(
     """One line of an action, with its end."""
     written = Line(
         rfc3339_of_ms(now_ms), outcome, action.node, action.state, action.incident_id,
-        action.component, action.reason, detail,
+        action.component, action.reason, detail, action.features,
     )  # fmt: skip
     return msgspec.json.encode(written) + b"\n"
 

@@ -34,12 +34,15 @@ class Node(msgspec.Struct, frozen=True):
 
     states  base state and flags, upper case
     reason  why it is drained or down; empty: none was given
+    features, active  what it may have, and what it has: they differ where a plugin changes them
     """
 
     name: str
     states: frozenset[str]
     partitions: frozenset[str]
     reason: str = ""
+    features: tuple[str, ...] = ()
+    active: tuple[str, ...] = ()
 
     @property
     def is_drained(self) -> bool:
@@ -64,6 +67,13 @@ class _Named(msgspec.Struct, frozen=True):
     state_flags: list[str] = []
     partitions: list[str] | None = None
     reason: str | None = None
+    features: str | list[str] | None = None
+    active_features: str | list[str] | None = None
+
+
+class _Features(msgspec.Struct, frozen=True):
+    total: str = ""
+    active: str = ""
 
 
 class _States(msgspec.Struct, frozen=True):
@@ -87,6 +97,7 @@ class _Alike(msgspec.Struct, frozen=True):
     nodes: _Names
     partition: _Partition
     reason: _Reason = _Reason()
+    features: _Features = _Features()
 
 
 class _Output(msgspec.Struct, frozen=True):
@@ -116,7 +127,7 @@ def _node(each: _Named) -> Node:
     states = [each.state] if isinstance(each.state, str) else each.state
     return Node(
         each.name, _states([*states, *each.state_flags]), frozenset(each.partitions or ()),
-        each.reason or "",
+        each.reason or "", _listed(each.features), _listed(each.active_features),
     )  # fmt: skip
 
 
@@ -124,7 +135,16 @@ def _rows(rows: tuple[_Alike, ...] | list[_Alike]) -> Iterator[Node]:
     for each in rows:
         partitions = frozenset({each.partition.name} - {""})
         for name in each.nodes.nodes:
-            yield Node(name, _states(each.node.state), partitions, each.reason.description)
+            yield Node(
+                name, _states(each.node.state), partitions, each.reason.description,
+                _listed(each.features.total), _listed(each.features.active),
+            )  # fmt: skip
+
+
+def _listed(features: str | list[str] | None) -> tuple[str, ...]:
+    """A list, or a text with commas as of older releases; the text (null) stands for none."""
+    found = features.split(",") if isinstance(features, str) else features or []
+    return tuple(each for each in found if each not in ("", "(null)"))
 
 
 def _states(names: list[str]) -> frozenset[str]:
@@ -136,5 +156,5 @@ def _joined(one: Node, other: Node) -> Node:
     """A node of several partitions, of which sinfo has an object each."""
     return Node(
         one.name, one.states | other.states, one.partitions | other.partitions,
-        one.reason or other.reason,
+        one.reason or other.reason, one.features or other.features, one.active or other.active,
     )  # fmt: skip

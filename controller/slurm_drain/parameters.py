@@ -13,6 +13,7 @@ class DrainParameters:
     """most_share  of a partition's nodes that may be out of service, whoever took them out, after
                 a drain; of a partition with all in service, one node always may
     per_hour    nodes drained in an hour
+    nodes_at_once  in one call of scontrol that changes features
     """
 
     most_share: float = parameter(
@@ -20,6 +21,9 @@ class DrainParameters:
     )
     per_hour: int = parameter(
         4, unit="count", source="chosen: somebody can look at each before the next ones follow"
+    )
+    nodes_at_once: int = parameter(
+        100, unit="count", source="chosen: an argument of some kilobytes"
     )
 
 

@@ -39,18 +39,25 @@ class Allowed(NamedTuple):
 class Action(NamedTuple):
     """One call of scontrol.
 
-    reason  what Slurm is told of a drain; empty: a resumed node has none
+    node      its name; FEATURES: of one or more, with commas
+    reason    what Slurm is told of a drain; empty: a resumed node has none
+    features  FEATURES: all that the nodes have then
     """
 
     node: str
-    state: Literal["DRAIN", "RESUME"]
+    state: Literal["DRAIN", "RESUME", "FEATURES"]
     incident_id: str
     component: str
     reason: str = ""
+    features: tuple[str, ...] = ()
 
     @property
     def arguments(self) -> list[str]:
         """Of scontrol; no shell may read them."""
+        if self.state == "FEATURES":
+            text = ",".join(self.features)
+            change = [f"AvailableFeatures={text}", f"ActiveFeatures={text}"]
+            return ["update", f"NodeName={self.node}", *change]
         words = ["update", f"NodeName={self.node}", f"State={self.state}"]
         return [*words, f"Reason={self.reason}"] if self.reason else words
 

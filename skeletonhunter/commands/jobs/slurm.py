@@ -1,11 +1,13 @@
-"""``skeletonhunter slurm drain``: Slurm leaves out the hosts of the blacklist, if told to."""
+"""``skeletonhunter slurm``: Slurm leaves out the hosts of the blacklist, or jobs do, if told to."""
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 import typer
@@ -15,31 +17,42 @@ from skeletonhunter.errors import BadInput, DependencyUnreachable
 
 if TYPE_CHECKING:
     from controller.blacklist.blacklist import Blacklist
-    from controller.slurm_drain.plan import Action, Allowed
+    from controller.slurm_drain.nodes import Node
+    from controller.slurm_drain.plan import Action, Plan
     from skeletonhunter.commands.jobs.drain_record import DrainRecord
     from skeletonhunter.commands.jobs.scontrol import Scontrol
 
+_FEATURE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_DRY: Final = "; a dry run, --apply does it"
+_Partitions = Annotated[
+    list[str] | None, typer.Option(help="Nodes of this partition may be changed; repeat for more.")
+]
+_Nodes = Annotated[str, typer.Option(help="So may these, as a host list: gpu[001-016].")]
+_Fabric = Annotated[str, typer.Option(help="Fabric of the hosts.")]
+_Audit = Annotated[
+    Path | None, typer.Option(help="File to which each action is written; with --apply.")
+]
+_Apply = Annotated[bool, typer.Option("--apply", help="Do it; else show only.")]
+
 
 def register(app: typer.Typer) -> None:
-    """Add ``slurm`` with ``drain``."""
+    """Add ``slurm`` with ``drain`` and ``features``."""
     slurm = typer.Typer(help="What Slurm does about incidents.", no_args_is_help=True)
     app.add_typer(slurm, name="slurm")
     slurm.command(
         epilog="Example: SKH_CONTROLLER_TOKEN_FILE=me.token skeletonhunter slurm drain "
         "--partition gpu"
     )(drain)
-    slurm.callback()(lambda: None)  # else the only command would need no name
+    slurm.command(
+        epilog="Example: SKH_CONTROLLER_TOKEN_FILE=me.token skeletonhunter slurm features "
+        "--feature network_ok --partition gpu"
+    )(features)
 
 
 def drain(
-    partition: Annotated[
-        list[str] | None,
-        typer.Option(help="Nodes of this partition may be drained; repeat for more."),
-    ] = None,
-    nodes: Annotated[
-        str, typer.Option(help="So may these, as a host list: gpu[001-016].")
-    ] = "",
-    fabric: Annotated[str, typer.Option(help="Fabric of the hosts.")] = "default",
+    partition: _Partitions = None,
+    nodes: _Nodes = "",
+    fabric: _Fabric = "default",
     most_share: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Share of a partition that may be out of service [0.05]."),
@@ -54,10 +67,8 @@ def drain(
             "[min]. Without it none is resumed."
         ),
     ] = None,
-    audit: Annotated[
-        Path | None, typer.Option(help="File to which each action is written; with --apply.")
-    ] = None,
-    apply: Annotated[bool, typer.Option("--apply", help="Do it; else show only.")] = False,
+    audit: _Audit = None,
+    apply: _Apply = False,
 ) -> int:  # fmt: skip
     """Show how Slurm would drain the hosts that the blacklist names, or do it.
 
@@ -67,50 +78,76 @@ def drain(
     from controller.slurm_drain.parameters import DEFAULT
     from controller.slurm_drain.plan import Allowed, plan
     from skeletonhunter.commands.jobs.drain_record import DrainRecord, now_ms
-    from skeletonhunter.commands.jobs.scontrol import Scontrol
 
-    if apply and audit is None:
-        raise BadInput("--apply needs --audit FILE, which bounds how many are drained in an hour")
     share = DEFAULT.most_share if most_share is None else most_share
-    names = _names(nodes)
-    if not partition and not names:
-        raise BadInput("name what may be drained: --partition NAME, or --nodes gpu[001-016]")
-    slurm = Scontrol()
+    names = _names(partition, nodes)
+    _check_audit(audit, apply)
     with closing(DrainRecord(audit, apply)) as record:
         left = (DEFAULT.per_hour if per_hour is None else per_hour) - record.drained()
         allowed = Allowed(
-            frozenset(partition or ()), frozenset(names), share, left,
+            frozenset(partition or ()), names, share, left,
             None if resume_after is None else 60 * resume_after,
         )  # fmt: skip
         listed = _blacklist()
-        found = plan(slurm.nodes(), listed, fabric, allowed, now_ms())
-        for node, why in found.left_alone:
-            terminal.echo(f"left alone  {node}: {why}")
-        done = []
-        for each in found.actions:
-            if not apply or _done(each, slurm, record, (listed, fabric, allowed)):
-                terminal.echo(shlex.join(["scontrol", *each.arguments]))
-                done.append(each)
+        done, alone = _carried_out(
+            lambda known: plan(known, listed, fabric, allowed, now_ms()), record, apply
+        )
     drains = sum(each.state == "DRAIN" for each in done)
-    words = (
-        ("drained", "resumed", "")
-        if apply
-        else ("to drain", "to resume", "; a dry run, --apply does it")
-    )
+    words = ("drained", "resumed", "") if apply else ("to drain", "to resume", _DRY)
     terminal.echo(
-        f"{drains} {words[0]}, {len(done) - drains} {words[1]}, {len(found.left_alone)} left alone"
-        f"{words[2]}"
+        f"{drains} {words[0]}, {len(done) - drains} {words[1]}, {alone} left alone{words[2]}"
     )
     return 0
 
 
-def _names(nodes: str) -> list[str]:
+def features(
+    feature: Annotated[str, typer.Option(help="The feature, as network_ok.")],
+    partition: _Partitions = None,
+    nodes: _Nodes = "",
+    fabric: _Fabric = "default",
+    audit: _Audit = None,
+    apply: _Apply = False,
+) -> int:
+    """Show how all nodes would get a feature but those that an open incident names, or do it.
+
+    Jobs that ask for it (--constraint, --prefer) keep away from suspected hosts, uncertain ones
+    included; nothing is drained. Other features stay.
+    """
+    from controller.slurm_drain.features import plan_features
+    from controller.slurm_drain.plan import Allowed
+    from skeletonhunter.commands.jobs.drain_record import DrainRecord
+
+    if not _FEATURE.fullmatch(feature):
+        raise BadInput(f"--feature {feature!r}: letters, digits, _, . and - are possible")
+    allowed = Allowed(frozenset(partition or ()), _names(partition, nodes), 1.0, 0)
+    _check_audit(audit, apply)
+    listed = _blacklist()
+    with closing(DrainRecord(audit, apply)) as record:
+        done, alone = _carried_out(
+            lambda known: plan_features(known, listed, fabric, allowed, feature), record, apply
+        )
+    count = sum(each.node.count(",") + 1 for each in done)
+    terminal.echo(
+        f"{count} {'changed' if apply else 'to change'}, {alone} left alone{'' if apply else _DRY}"
+    )
+    return 0
+
+
+def _check_audit(audit: Path | None, apply: bool) -> None:
+    if apply and audit is None:
+        raise BadInput("--apply needs --audit FILE, which says what was done, and bounds it")
+
+
+def _names(partition: list[str] | None, nodes: str) -> frozenset[str]:
     from controller.sources.slurm.hostlist import HostListError, expand
 
     try:
-        return expand(nodes)
+        names = expand(nodes)
     except HostListError as why:
         raise BadInput(f"--nodes: {why}") from why
+    if not partition and not names:
+        raise BadInput("name what may be changed: --partition NAME, or --nodes gpu[001-016]")
+    return frozenset(names)
 
 
 def _blacklist() -> Blacklist:
@@ -125,20 +162,33 @@ def _blacklist() -> Blacklist:
         raise BadInput(f"the controller's blacklist: {why}; is it of another release?") from why
 
 
-def _done(
-    action: Action, slurm: Scontrol, record: DrainRecord, asked: tuple[Blacklist, str, Allowed]
-) -> bool:
-    """Do it, if it is still to be done: somebody may have changed the node meanwhile.
+def _carried_out(
+    planned: Callable[[Mapping[str, Node]], Plan], record: DrainRecord, apply: bool
+) -> tuple[list[Action], int]:
+    """What was done, or would be, and how many nodes are left alone; each is printed.
 
     Raises DependencyUnreachable, and then nothing further is done.
     """
-    from controller.slurm_drain.plan import plan
-    from skeletonhunter.commands.jobs.drain_record import now_ms
+    from skeletonhunter.commands.jobs.scontrol import Scontrol
 
-    if action not in plan(slurm.nodes(), *asked, now_ms()).actions:
-        record.write(action, "changed")
-        terminal.echo(f"left alone  {action.node}: changed by somebody else just now")
-        return False
+    slurm = Scontrol()
+    found = planned(slurm.nodes())
+    for node, why in found.left_alone:
+        terminal.echo(f"left alone  {node}: {why}")
+    done = []
+    for action in found.actions:
+        if apply and action not in planned(slurm.nodes()).actions:
+            record.write(action, "changed")
+            terminal.echo(f"left alone  {action.node}: changed by somebody else just now")
+            continue
+        if apply:
+            _do(action, slurm, record)
+        terminal.echo(shlex.join(["scontrol", *action.arguments]))
+        done.append(action)
+    return done, len(found.left_alone)
+
+
+def _do(action: Action, slurm: Scontrol, record: DrainRecord) -> None:
     record.write(action, "begun")
     try:
         said = slurm.update(action.arguments)
@@ -146,4 +196,3 @@ def _done(
         record.write(action, "failed", str(why))
         raise
     record.write(action, "done", " ".join(said.split()))
-    return True

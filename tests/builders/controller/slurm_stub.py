@@ -23,14 +23,23 @@ if arguments[0] == "update":
     said = dict(word.split("=", 1) for word in arguments[1:])
     if os.path.exists(os.path.join(folder, "refuses")):
         sys.exit("slurm_update error: Access/permission denied")
-    (node,) = [each for each in output["nodes"] if each["name"] == said["NodeName"]]
-    flags = [each for each in node["state"] if each != "DRAIN"]
-    node["state"] = [*flags, "DRAIN"] if said["State"] == "DRAIN" else flags
-    node["reason"] = said.get("Reason", "")
+    names = said["NodeName"].split(",")
+    nodes = [each for each in output["nodes"] if each["name"] in names]
+    assert len(nodes) == len(names)
+    for node in nodes:
+        if "State" not in said:
+            node["features"] = said["AvailableFeatures"].split(",")
+            node["active_features"] = said["ActiveFeatures"].split(",")
+            continue
+        flags = [each for each in node["state"] if each != "DRAIN"]
+        node["state"] = [*flags, "DRAIN"] if said["State"] == "DRAIN" else flags
+        node["reason"] = said.get("Reason", "")
     with open(path, "w") as file:
         json.dump(output, file)
 else:
     print(json.dumps(output))
+    if os.path.exists(path + ".next"):
+        os.replace(path + ".next", path)
 """
 
 
@@ -53,6 +62,13 @@ class SlurmStub:
     def write(self, output: dict[str, Any]) -> None:
         """Have the commands print this."""
         (self._folder / "nodes.json").write_text(json.dumps(output))
+
+    def drain_after_next_look(self, name: str, reason: str) -> None:
+        """Have somebody drain a node between two looks at it."""
+        output = json.loads((self._folder / "nodes.json").read_text())
+        (found,) = [each for each in output["nodes"] if each["name"] == name]
+        found["state"], found["reason"] = [*found["state"], "DRAIN"], reason
+        (self._folder / "nodes.json.next").write_text(json.dumps(output))
 
     def refuse(self) -> None:
         """Have scontrol refuse every update, as to a user without the right."""

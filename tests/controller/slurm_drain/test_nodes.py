@@ -14,7 +14,10 @@ OURS = "skeletonhunter b7d1f0a2c3e4d5f6 P0 rnic:10.0.4.1 all 24 paths are silent
 
 
 def node(name: str, states: str, partitions: str, reason: str = "") -> Node:
-    return Node(name, frozenset(states.split()), frozenset(partitions.split()), reason)
+    features = ("h100", "ib")
+    return Node(
+        name, frozenset(states.split()), frozenset(partitions.split()), reason, features, features
+    )  # fmt: skip
 
 
 CLUSTER = [

@@ -126,6 +126,21 @@ def test_an_hour_has_a_bound_over_several_runs(
     assert (done.code, "line 3" in done.error_line) == (2, True)
 
 
+def test_a_node_that_somebody_drains_in_between_is_left_alone(
+    service: Service, slurm: SlurmStub, command: Command, tmp_path: Path
+) -> None:
+    audit = tmp_path / "audit"
+    service.site.advice.take(incident("host:h000"))
+    slurm.drain_after_next_look("h000", "by hand")
+    done = command(*drain("--most-share", "1", "--audit", audit, "--apply"))
+    assert done.out.splitlines() == [
+        "left alone  h000: changed by somebody else just now", "0 drained, 0 resumed, 0 left alone",
+    ]  # fmt: skip
+    assert slurm.updates() == []
+    assert slurm.node("h000")["reason"] == "by hand"
+    assert json.loads(audit.read_text())["outcome"] == "changed"
+
+
 def test_a_refusal_of_slurm_ends_the_run_and_is_recorded(
     service: Service, slurm: SlurmStub, command: Command, tmp_path: Path
 ) -> None:
@@ -139,6 +154,28 @@ def test_a_refusal_of_slurm_ends_the_run_and_is_recorded(
     assert "scontrol update: exit code 1: slurm_update error: Access/perm" in done.error_line
     lines = [json.loads(line) for line in audit.read_text().splitlines()]
     assert [line["outcome"] for line in lines] == ["begun", "failed"]
+
+
+def test_suspected_hosts_lose_a_feature_that_jobs_may_ask_for(
+    service: Service, slurm: SlurmStub, command: Command, tmp_path: Path
+) -> None:
+    service.site.advice.take(incident("host:h000", confidence=0.3))
+    arguments = ("slurm", "features", "--feature", "net_ok", "--partition", "gpu",
+                 "--fabric", "f1")  # fmt: skip
+    dry = command(*arguments)
+    wanted = "AvailableFeatures=h100,ib,net_ok ActiveFeatures=h100,ib,net_ok"
+    assert dry.out.splitlines() == [
+        f"scontrol update NodeName=h001,h002,h003,h004 {wanted}",
+        "4 to change, 0 left alone; a dry run, --apply does it",
+    ]
+    assert slurm.updates() == []
+    audit = tmp_path / "audit"
+    for count in (4, 0):
+        done = command(*arguments, "--apply", "--audit", audit)
+        assert done.out.splitlines()[-1] == f"{count} changed, 0 left alone"
+    (words,) = slurm.updates()
+    assert words == ["scontrol", "update", "NodeName=h001,h002,h003,h004", *wanted.split()]
+    assert json.loads(audit.read_text().splitlines()[1])["features"] == ["h100", "ib", "net_ok"]
 
 
 def test_sinfo_is_asked_where_scontrol_knows_no_json(
@@ -156,7 +193,8 @@ def test_wrong_usage_is_named_in_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     for arguments, says in (
-        (("slurm", "drain"), "name what may be drained"),
+        (("slurm", "drain"), "name what may be changed"),
+        (("slurm", "features", "--feature", "a b", "--partition", "gpu"), "--feature 'a b'"),
         (("slurm", "drain", "--nodes", "gpu["), "--nodes: host list"),
         (drain("--apply"), "--apply needs --audit FILE"),
         (drain("--apply", "--audit", tmp_path), "Is a directory"),
