@@ -235,7 +235,7 @@ FAULTS: Final = (
     ),
     Fault(
         "backlog", "agents cannot publish for 20 s, then all at once",
-        (_at(BEGIN_S + 20, _nothing),), disturb=load.backlog(BEGIN_S, 20),
+        (_at(BEGIN_S + 20, _nothing),), disturb=load.backlog(BEGIN_S, 20), late=True,
     ),
     Fault(
         "site-partition", "half of the hosts cannot publish for 20 s, then all at once",
