@@ -8,7 +8,7 @@ bool array_open(struct array *array, PyObject *object, size_t size, Py_ssize_t c
     return false;
   }
   array->length = array->view.len / (Py_ssize_t)size;
-  if (array->view.len % (Py_ssize_t)size == 0 && (count < 0 || array->length == count)) return true;
+  if (count < 0 || array->view.len == count * (Py_ssize_t)size) return true;
   PyErr_Format(PyExc_ValueError, "a buffer of %zd bytes in the place of %zd values of %zu bytes",
                array->view.len, count, size);
   array_close(array);

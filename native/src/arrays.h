@@ -12,8 +12,8 @@ struct array {
   Py_ssize_t length;
 };
 
-/* View `object` as values of `size` bytes; `count` of them, -1: any number. False: an exception is
-   set. `writable`: they are to be written. */
+/* View `object` as values of `size` bytes; `count` of them, -1: any number, and bytes may be left over,
+   as behind columns of Arrow. False: an exception is set. `writable`: they are to be written. */
 bool array_open(struct array *array, PyObject *object, size_t size, Py_ssize_t count, bool writable);
 
 void array_close(struct array *array);

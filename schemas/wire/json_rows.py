@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -56,9 +56,16 @@ def _parse_lines(lines: list[bytes], limits: Limits) -> Parsed:
         else:
             rows.append(found)
             origin.append(number)
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = [array([row.get(name) for row in rows], number=name in NUMBERS) for name in names]
+    names: dict[str, None] = {}
+    for row in rows:
+        if not row.keys() <= names.keys():
+            names |= dict.fromkeys(row)
     if names:
+        values = zip(*[tuple(map(row.get, names)) for row in rows], strict=True)
+        columns = [
+            array(column, number=name in NUMBERS)
+            for name, column in zip(names, values, strict=True)
+        ]
         batch = pa.RecordBatch.from_arrays(columns, list(names))
     else:  # a batch without columns would have no rows
         batch = pa.RecordBatch.from_arrays([pa.nulls(len(rows), pa.string())], ["dial"])
@@ -74,18 +81,21 @@ def parse_object(
     """
     if len(line) > limits.line_bytes:
         return f"a row of more than {limits.line_bytes} B"
-    if line.count(b"[") + line.count(b"{") > limits.brackets:
+    brackets = line.count(b"[") + line.count(b"{")
+    if brackets > limits.brackets:
         return f"more than {limits.brackets} brackets; a record is flat"
-    if line.count(b",") > limits.commas:
+    if len(line) > limits.commas and line.count(b",") > limits.commas:
         return f"more than {limits.commas} values in a row"
     try:
         row = _decoder.decode(line)
+        if brackets == 1 and row.keys() <= known.keys():
+            return row  # as nearly all are: nothing lies within it, and nothing is left out
         return {name: _flat(value) for name, value in row.items() if name in known}
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as why:
         return f"{_NO_OBJECT}: {one_line(why)}"
 
 
-def array(values: list[object], *, number: bool) -> pa.Array:
+def array(values: Sequence[object], *, number: bool) -> pa.Array:
     """A column of JSON values; mixed types become text, which is cast row by row later.
 
     number  the record has a number here: integers beside floats become text as well, because a
@@ -99,7 +109,7 @@ def array(values: list[object], *, number: bool) -> pa.Array:
         return _texts(values)
 
 
-def _texts(values: list[object]) -> pa.Array:
+def _texts(values: Sequence[object]) -> pa.Array:
     return pa.array([None if v is None else _text(v) for v in values], pa.string())
 
 

@@ -12,6 +12,7 @@ from builders.schemas.record_formats import BARE, FULL, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemas import identity
 from schemas.documents import ping
 from schemas.wire import codecs, record_checks
 from schemas.wire.ping_columns import TYPES
@@ -65,6 +66,18 @@ def test_the_helper_accepts_and_rejects_what_python_does(
     for name in found.batch.schema.names:
         one, other = found.batch.column(name).to_pylist(), expected.batch.column(name).to_pylist()
         np.testing.assert_equal(one, other, name)
+
+
+def test_bytes_behind_a_column_do_not_matter() -> None:
+    batch = codecs.conform(table([FULL, BARE])).batch
+    columns = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        longer = [b and pa.py_buffer(b.to_pybytes() + b"\xff" * 3) for b in column.buffers()]
+        columns[name] = pa.Array.from_buffers(column.type, 2, longer)
+    compiled()
+    assert record_checks.are_valid(columns)
+    padded = pa.RecordBatch.from_arrays([*columns.values()], [*columns])
+    assert identity.path_ids(padded).tolist() == identity.path_ids(batch).tolist()
 
 
 def test_records_of_agents_are_valid() -> None:
