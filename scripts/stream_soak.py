@@ -36,6 +36,8 @@ _DOCUMENT: Final = 2000
 _KEPT_S: Final = 60
 CLIENTS: Final = 16
 _RETURN_S: Final = 60.0
+#: A client that is told to come again, because the store did not answer in time, waits so long [s].
+_AGAIN_S: Final = 1.0
 #: A client reads for so long at least and at most [s].
 _READS_S: Final = (0.3, 3.0)
 
@@ -75,13 +77,15 @@ class NewestMinute:
 
 
 class Client:
-    """Comes and goes. missed: numbers that it never got; events: that it got."""
+    """Comes and goes. missed: numbers that it never got; events: that it got; refused: visits to a
+    server that was too busy, after which it comes again with the id that it has.
+    """
 
     def __init__(self, url: str, number: int) -> None:
         self._url, self._number = url, number
         self._last_id: str | None = None
         self._highest: int | None = None
-        self.visits = self.events = self.missed = 0
+        self.visits = self.events = self.missed = self.refused = 0
 
     async def run(self, http: httpx.AsyncClient, enough: asyncio.Event) -> None:
         """Visit until ``enough`` is set."""
@@ -96,6 +100,10 @@ class Client:
         headers = {} if self._last_id is None else {"Last-Event-ID": self._last_id}
         until = time.monotonic() + length_s
         async with http.stream("GET", f"{self._url}api/v1/stream", headers=headers) as response:
+            if response.status_code == 503:
+                self.refused += 1
+                await asyncio.sleep(_AGAIN_S)
+                return
             response.raise_for_status()
             async for line in response.aiter_lines():
                 self._read(line)
@@ -184,6 +192,7 @@ async def soak(server: Server, reconnects: int, seconds: float) -> dict[str, Any
         "reconnects": sum(each.visits for each in clients) - CLIENTS,
         "events": sum(each.events for each in clients),
         "missed": sum(each.missed for each in clients),
+        "refused": sum(each.refused for each in clients),
         "streams_meanwhile": most_streams, "streams_after": streams,
         "descriptors_before": began_with, "descriptors_after": descriptors,
         "half_mb": round(half_mb or 0.0, 1), "end_mb": round(end_mb, 1),
