@@ -73,8 +73,8 @@ def losses(sent: I64, lost: I64, parameters: FlappingParameters = DEFAULT) -> bo
     ways = _ln_choose(int(inner.sum()), int(calm.sum()))
     steady = float(lost[inner].sum() / sent[inner].sum())
     k, n = int(lost[calm].sum()), int(sent[calm].sum())
-    with np.errstate(divide="ignore"):  # the distribution function of the binomial at k of n
-        ln_p = np.log(special.betainc(n - k, k + 1, 1.0 - steady))
+    with np.errstate(divide="ignore"):  # ln of less than the smallest number is -inf
+        ln_p = np.log(special.bdtr(float(k), n, steady))
     return bool(ways + ln_p < np.log(parameters.level))
 
 
