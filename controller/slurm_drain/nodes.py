@@ -20,7 +20,7 @@ _SERVING: Final = frozenset(
      "CLOUD"}
 )  # fmt: skip
 _DRAIN: Final = frozenset({"DRAIN", "DRAINED", "DRAINING"})
-#: States in which a node takes no job, whoever put it there.
+#: States in which a node takes no new job.
 _OUT: Final = _DRAIN | {"DOWN", "FAIL", "FAILING", "ERROR", "MAINT", "MAINTENANCE", "UNKNOWN"}
 _MARKS: Final = "*~#!%$@^-"  # that sinfo adds to names of states
 

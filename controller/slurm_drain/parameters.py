@@ -10,8 +10,8 @@ from schemas.parameters.parameter import parameter
 
 @dataclass(frozen=True, slots=True)
 class DrainParameters:
-    """most_share  of a partition's nodes that may be out of service, whoever took them out, after
-                a drain; of a partition with all in service, one node always may
+    """most_share  of a partition's nodes that may be out of service, for any reason, after a
+                drain; of a partition with all in service, one node always may
     per_hour    nodes drained in an hour
     nodes_at_once  in one call of scontrol that changes features
     """

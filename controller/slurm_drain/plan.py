@@ -40,7 +40,7 @@ class Action(NamedTuple):
     """One call of scontrol.
 
     node      its name; FEATURES: of one or more, with commas
-    reason    what Slurm is told of a drain; empty: a resumed node has none
+    reason    of a drain, as Slurm keeps it; empty where a node is resumed
     features  FEATURES: all that the nodes have then
     """
 

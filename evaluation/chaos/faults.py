@@ -231,11 +231,11 @@ FAULTS: Final = (
     ),
     Fault(
         "burst", "10 times as many records for 15 s, of nine more fabrics",
-        (_at(BEGIN_S + 15, _nothing),), disturb=load.burst(9, BEGIN_S, 15), late=True,
+        (_at(BEGIN_S + 15, _nothing),), disturb=load.burst(9, BEGIN_S, 15),
     ),
     Fault(
         "backlog", "agents cannot publish for 20 s, then all at once",
-        (_at(BEGIN_S + 20, _nothing),), disturb=load.backlog(BEGIN_S, 20), late=True,
+        (_at(BEGIN_S + 20, _nothing),), disturb=load.backlog(BEGIN_S, 20),
     ),
     Fault(
         "site-partition", "half of the hosts cannot publish for 20 s, then all at once",

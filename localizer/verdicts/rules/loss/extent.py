@@ -95,8 +95,8 @@ def earliest_s(state: FabricState, at: int, rows: I64, first_s: int, effect: flo
     itself where the probes before it deny any earlier one, or are out of reach.
 
     rows    (n,) paths of the component, good and bad
-    effect  loss of theirs since then [1]
-    Few probes lose nothing by chance for some seconds, and the loss then seems to begin late.
+    effect  their loss since then [1]
+    Few probes may lose nothing by chance for some seconds, and the loss then seems to begin late.
     """
     since_s = at - first_s + 1
     earlier_s = state.history.seconds - since_s
