@@ -28,6 +28,16 @@ from streams.kafka import security
 AGENTS_MAY: Final = (AclOperation.WRITE, AclOperation.DESCRIBE)
 _TIMEOUT_S: Final = 10.0
 _REFUSED: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})  # noqa: SLF001 — names
+#: Errors of librdkafka after which a broker may have done what it was asked, or not.
+_UNANSWERED: Final = frozenset(
+    {
+        KafkaError._DESTROY_BROKER,  # noqa: SLF001 — names
+        KafkaError._TRANSPORT,  # noqa: SLF001
+        KafkaError._TIMED_OUT,  # noqa: SLF001
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.NOT_CONTROLLER,
+    }
+)
 _quiet: Final = logging.getLogger("skeletonhunter.kafka")
 
 
@@ -105,31 +115,48 @@ def state(kafka: Mapping[str, Any]) -> list[TopicState]:
     ]
 
 
-def create(kafka: Mapping[str, Any]) -> list[Topic]:
-    """Create the missing topics, with the broker's default replication; returns which."""
+def create(kafka: Mapping[str, Any], timeout_s: float = _TIMEOUT_S) -> list[Topic]:
+    """Create the missing topics, with the broker's default replication; returns which.
+
+    A request that is lost with its connection (a broker joins or leaves the cluster meanwhile) is
+    sent again, for up to ``timeout_s``. Raises BrokerUnreachable, and KafkaException when a broker
+    refuses a topic.
+    """
     missing = [each.topic for each in state(kafka) if not each.partitions]
-    wanted = [
-        NewTopic(
-            topic.name,
-            num_partitions=topic.partitions,
-            replication_factor=-1,
-            config=configuration(topic),
+    made, unanswered = [], missing
+    admin = _admin(kafka)  # its end would be the end of the futures
+    deadline = time.monotonic() + timeout_s
+    while unanswered:
+        asked, unanswered = unanswered, []
+        futures = admin.create_topics(
+            [_wanted(topic) for topic in asked], operation_timeout=_TIMEOUT_S
         )
-        for topic in missing
-    ]
-    made = []
-    if wanted:
-        admin = _admin(kafka)  # its end would be the end of the futures
-        futures = admin.create_topics(wanted, operation_timeout=_TIMEOUT_S)
-        for topic in missing:
+        for topic in asked:
             try:
                 futures[topic.name].result()
             except KafkaException as why:
-                if why.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                code = why.args[0].code()
+                if code in _UNANSWERED and time.monotonic() < deadline:
+                    unanswered.append(topic)
+                    continue
+                # After a lost request it was this one that made the topic.
+                if code != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise
-            else:
-                made.append(topic)
+                if asked is missing:
+                    continue
+            made.append(topic)
+        if unanswered:
+            state(kafka)  # waits for a broker
     return made
+
+
+def _wanted(topic: Topic) -> NewTopic:
+    return NewTopic(
+        topic.name,
+        num_partitions=topic.partitions,
+        replication_factor=-1,
+        config=configuration(topic),
+    )
 
 
 def allow_agents(kafka: Mapping[str, Any], user: str) -> list[str]:

@@ -6,6 +6,8 @@ killed, and a firewall hides from UDP that it is gone.
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -56,6 +58,10 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
         passed(site, lossy_ns, LOSSY_S)
         fabric.heal()
         dead_ns = time.time_ns()
+        # Before the firewall: a host that beats and answers nothing is down to the network.
+        for agent in fabric.agents.values():
+            if agent.node_sn == DEAD:
+                os.kill(agent.process.pid, signal.SIGSTOP)
         block = f"add rule inet f in udp dport {RESPONDER_PORT} drop"
         chain = "add chain inet f in { type filter hook input priority 0; }"
         for line in ("add table inet f", chain, block):
