@@ -13,7 +13,7 @@ from api.paths.documents import (
     Observability,
 )
 from api.paths.filters import ComponentFilters, ComponentQuestion
-from api.paths.queries import ONCE, WITHIN, measured
+from api.paths.queries import WITHIN, measured
 from api.queries.database import Store
 from schemas.component_ids import KINDS, component, kind_of, name_of
 from schemas.documents.times import rfc3339
@@ -48,17 +48,17 @@ _INCIDENTS: Final = (
     " ORDER BY state = 'resolved', opened_at DESC, incident_id LIMIT {most:UInt32} BY fabric"
 )
 
-#: Windows that hold each probe once, with the names of their ends: all of them, which half minutes
-#: have in a sixth of the rows; or those at one name, whose few rows are chosen before their
-#: versions, for FINAL would read the keys of all. Columns by name: the others would be read too.
+#: Windows that hold each probe once, with the names of their ends: all of them, or those at one
+#: name, whose few rows are chosen before their versions, for FINAL would read the keys of all.
+#: Columns by name: the others would be read too.
 _COLUMNS: Final = (
     "fabric, path_id, {source} AS source, {target} AS target, sent, lost, rtt_min_us, rtt_p25_us,"
     " rtt_p50_us, rtt_p75_us, rtt_max_us"
 )
 _ALL: Final = f"SELECT {_COLUMNS} FROM path_half_minutes FINAL PREWHERE {WITHIN}"  # noqa: S608  # fixed
 _SOME: Final = (
-    f"SELECT {_COLUMNS} FROM path_windows PREWHERE {WITHIN} AND {ONCE} AND {{at}}"  # noqa: S608  # fixed
-    " ORDER BY records DESC LIMIT 1 BY path_id, window_start, window_end"
+    f"SELECT {_COLUMNS} FROM path_half_minutes PREWHERE {WITHIN} AND {{at}}"  # noqa: S608  # fixed
+    " ORDER BY records DESC LIMIT 1 BY path_id, window_start"
 )
 #: Added up by path first, of which there are fewer.
 _PROBED: Final = (
