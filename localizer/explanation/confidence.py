@@ -34,15 +34,15 @@ TRIALS: Final[dict[tuple[str, Symptom], tuple[Trials, Trials]]] = {
     ("agent", "clock_skewed"): ((18, 18), (18, 18)),
     ("container", "unconnectivity"): ((20, 20), (18, 18)),
     ("host", "high_latency"): ((40, 40), (36, 36)),
-    ("link", "loss"): ((168, 168), (254, 258)),
+    ("link", "loss"): ((188, 188), (254, 258)),
     ("link", "unconnectivity"): ((32, 32), (42, 42)),
     ("rnic", "high_latency"): ((40, 40), (48, 48)),
-    ("rnic", "loss"): ((63, 63), (22, 23)),
-    ("rnic", "unconnectivity"): ((118, 118), (68, 68)),
+    ("rnic", "loss"): ((63, 63), (22, 24)),
+    ("rnic", "unconnectivity"): ((138, 138), (68, 68)),
     ("switch", "high_latency"): ((20, 20), (17, 17)),
     ("switch", "loss"): ((36, 36), (36, 37)),
     ("switch", "unconnectivity"): ((45, 45), (15, 15)),
-    ("vswitch", "high_latency"): ((75, 75), (57, 57)),
+    ("vswitch", "high_latency"): ((95, 95), (57, 57)),
 }
 #: Verdicts of the same results whose component no probe tells from others of its tie set: how often
 #: the first member was the culprit, of how many.
@@ -50,9 +50,9 @@ FIRST_RIGHT: Final[dict[tuple[str, Symptom], tuple[int, int]]] = {
     ("container", "unconnectivity"): (38, 38),
     ("rnic", "high_latency"): (88, 88),
     ("rnic", "loss"): (27, 85),
-    ("rnic", "unconnectivity"): (174, 186),
+    ("rnic", "unconnectivity"): (194, 206),
     ("switch", "unconnectivity"): (1, 1),
-    ("vswitch", "high_latency"): (132, 132),
+    ("vswitch", "high_latency"): (152, 152),
 }
 
 
