@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 JARS = ROOT / ".cache" / "kafka"
+_PORTS = (10_000, 32_768)
 
 _CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 _PROPERTIES = """
@@ -226,7 +229,12 @@ def certificates(folder: Path) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A TCP port of loopback that was free a moment ago.
+
+    It is below those that Linux gives to sockets without a port: nothing else gets it meanwhile.
+    """
+    draw = random.SystemRandom()
+    while True:
+        port = draw.randrange(*_PORTS)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port

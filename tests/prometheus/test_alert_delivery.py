@@ -4,7 +4,6 @@ so does its end."""
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -23,15 +22,11 @@ from schemas.documents.incident import Incident, encode
 from store import migrate
 from store.client import Store, open_store
 from streams.sink import rows as sink_rows
+from testbed.services.kafka_server import free_port
 
 pytestmark = pytest.mark.slow
 
 TEMPLATES = Path("/usr/share/prometheus/alertmanager")
-
-
-def free_port() -> int:
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        return int(probe.getsockname()[1])
 
 
 class Webhook:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import socket
 from contextlib import closing
 
 from builders.agents.waiting import HANG_S
@@ -31,9 +30,3 @@ def page(port: int, path: str) -> str:
         return get(port, path)[1]
     except OSError:
         return ""
-
-
-def free_port() -> int:
-    """A TCP port of loopback that was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])

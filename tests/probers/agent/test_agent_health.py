@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-from builders.agents.health_client import answered, free_port, get, page
+from builders.agents.health_client import answered, get, page
 from builders.agents.raw_server import ok, sends, serving
 from builders.agents.site import Site, ended
 from builders.agents.waiting import Until
 
 from schemas.metrics import Metric
 from schemas.metrics import agent as metrics
+from testbed.services.kafka_server import free_port
 
 AGENT_METRICS = {
     each
