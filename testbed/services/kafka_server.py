@@ -231,7 +231,8 @@ def certificates(folder: Path) -> None:
 def free_port() -> int:
     """A TCP port of loopback that was free a moment ago.
 
-    It is below those that Linux gives to sockets without a port: nothing else gets it meanwhile.
+    It is below those that Linux, by default, gives to sockets without a port: of these none can
+    get it meanwhile.
     """
     draw = random.SystemRandom()
     while True:
