@@ -46,8 +46,10 @@ _WARM_FOR_LATENCY_S: Final = 70.0
 #: Longest wait until the incidents of a destroyed fault are closed, and the pause after it.
 _CALM_S: Final = 60.0
 _REST_S: Final = 3.0
-#: How long a fault stays after it is found: an incident that names it for a moment only shows.
+#: How long a fault stays after it is found: an incident that names it for a moment only shows. One
+#: that comes and goes stays for so many of its periods, or nobody can see that it does.
 _STAYS_S: Final = 2.0
+_STAYS_PERIODS: Final = 2.0
 #: Longest wait until hosts are asked about themselves, and until they have answered: two readings
 #: of counters, 30 s apart. Then until the localizer has judged a second with them.
 _ASKED_S: Final = 3.0
@@ -154,7 +156,8 @@ class Player:
             return not scoring.score(made, self._newest.values()).missed
 
         self._run_until(all_found, max(each.timeout_s for each in faults))
-        self._run(_STAYS_S)
+        periods_s = [each.fault.period_s or 0.0 for each in faults]
+        self._run(max(_STAYS_S, _STAYS_PERIODS * max(periods_s)))
         if self._controller is not None:
             self._await_facts(self._controller)
         for fault in reversed(created):

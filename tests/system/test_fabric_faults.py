@@ -135,6 +135,19 @@ def test_a_slow_vswitch_leaves_the_underlay_alone(fabric: Fabric) -> None:
     assert same < 5
 
 
+@pytest.mark.parametrize("action", ["delay", "loss"])
+def test_a_fault_of_tunnelled_packets_leaves_the_underlay_alone(
+    fabric: Fabric, action: str
+) -> None:
+    amounts = {"time_us": 5000.0} if action == "delay" else {"percent": 100.0}
+    fabric.create(fault("network", action, RNIC, layer="overlay", **amounts))
+    above, below = over(fabric), under(fabric)
+    fabric.heal()
+    assert above.lost == 100 if action == "loss" else 10 < above.least_ms < 20
+    assert below.lost == 0
+    assert below.least_ms < 5
+
+
 def test_delay_of_one_direction_is_half_of_both(fabric: Fabric) -> None:
     fabric.create(fault("network", "delay", CABLE, time_us=5000.0, direction="a>b"))
     slow = under(fabric).least_ms

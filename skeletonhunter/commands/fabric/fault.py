@@ -53,6 +53,9 @@ def create(
     destination: Annotated[
         str | None, typer.Option(help="drop: only packets from or to this address.")
     ] = None,
+    layer: Annotated[
+        str | None, typer.Option(help="overlay: only tunnelled packets; all, if not given.")
+    ] = None,
     address: Annotated[
         str | None, typer.Option(help="address: have this one instead; none, if not given.")
     ] = None,
@@ -74,8 +77,8 @@ def create(
         target=target, action=action, at=at, percent=percent, share=share, period_s=period,
         time_us=time * 1e3 if time is not None else time_us,
         offset_us=None if offset is None else offset * 1e3,
-        mtu=mtu, destination=destination, address=address, direction=direction,
-        issue_type=issue_type,
+        mtu=mtu, destination=destination, layer=layer, address=address,
+        direction=direction, issue_type=issue_type,
     )  # fmt: skip
     store = Store(state)
     with testbed_errors(), store.change(store.only(name)) as (known, fabric):

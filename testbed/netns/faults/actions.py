@@ -54,12 +54,12 @@ class Action(NamedTuple):
 
 
 def _drops(symptom: str, needs: tuple[str, ...], *takes: str) -> Action:
-    takes = (*takes, "direction")
+    takes = (*takes, "direction", "layer")
     return Action(_PACKETS, needs, takes, symptom, filters.make, filters.undo, filters.in_kernel)
 
 
 def _shapes(symptom: str, needs: tuple[str, ...], *takes: str) -> Action:
-    takes = (*takes, "share", "percent", "direction")
+    takes = (*takes, "share", "percent", "direction", "layer")
     return Action(
         _PACKETS,
         needs,
@@ -129,7 +129,7 @@ _ONLY_IPV4: Final = {
     *(("network", each) for each in ("corrupt", "duplicate", "reorder", "delay", "address"))
 }  # fmt: skip
 _OPTIONS: Final = ("percent", "time_us", "offset_us", "share", "period_s", "mtu", "destination",
-                   "address")  # fmt: skip
+                   "address", "layer")  # fmt: skip
 _SPELT: Final = {"time_us": "--time or --time-us", "offset_us": "--offset", "period_s": "--period"}
 _REORDERED_US: Final = 10_000.0
 
@@ -169,6 +169,11 @@ def _check_amounts(fabric: Namespaces, name: str, fault: Fault) -> None:
         raise FaultError(f"{name} of 100 %: that is process kill; give less")
     if fault.share is not None and not 0 < fault.share <= 1:
         raise FaultError(f"{name}: share {fault.share:g}; give more than 0 and at most 1")
+    if fault.layer is not None:
+        if fault.layer != "overlay":
+            raise FaultError(f"{name}: layer {fault.layer!r}; give overlay, or none for all packets")
+        if kind_of(fault.at) in ("vswitch", "container"):
+            raise FaultError(f"{name} at {fault.at}: packets are tunnelled in the underlay only")
     if fault.others is not None:
         if fault.action != "delay" or kind_of(fault.at) != "host":
             raise FaultError(f"{name} at {fault.at}: only a host delays its own NICs' packets more")

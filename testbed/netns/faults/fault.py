@@ -25,6 +25,7 @@ class Fault(msgspec.Struct, kw_only=True, omit_defaults=True):
     period_s        of flapping, of cpu load, and of a delay that is there half of the time [s]
     mtu             largest packet [bytes]
     destination     only packets from or to this address are hit
+    layer           overlay: only tunnelled packets are hit, as they cross the underlay
     address         that the NIC has instead of its own
     direction       of a link: both, a>b or b>a
     """
@@ -40,6 +41,7 @@ class Fault(msgspec.Struct, kw_only=True, omit_defaults=True):
     period_s: float | None = None
     mtu: int | None = None
     destination: str | None = None
+    layer: str | None = None
     address: str | None = None
     direction: str = "both"
     issue_type: str | None = None

@@ -8,7 +8,7 @@ from schemas.component_ids import kind_of
 from testbed.netns import machine
 from testbed.netns.faults.fault import Fault
 from testbed.netns.namespaces import Namespaces
-from testbed.netns.plan import component_ports
+from testbed.netns.plan import component_ports, overlay
 
 _CHAIN = """\
   chain {hook}{number} {{
@@ -54,6 +54,8 @@ def load(
 def matching(fault: Fault, ipv6: bool = False) -> str:
     """The nft expression for the packets that are hit."""
     parts = []
+    if fault.layer == "overlay":
+        parts.append(f"udp dport {overlay.VXLAN_PORT}")
     if fault.share is not None and fault.share < 1:
         seed = int.from_bytes(fault.fault_id.encode()[-4:].rjust(4, b"\0"))
         version = "ip6" if ipv6 else "ip"

@@ -65,7 +65,7 @@ def truth(fault: Fault, fabric: str) -> Truth | None:
         component=fault.at,
         issue_type=issue_type(fault),
         symptom=symptom,
-        layer=_LAYER.get(kind_of(fault.at), "underlay"),
+        layer=fault.layer or _LAYER.get(kind_of(fault.at), "underlay"),
         direction=fault.direction,
         start=rfc3339(fault.started_ns),
         end=None,

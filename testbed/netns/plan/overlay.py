@@ -15,6 +15,7 @@ from typing import Final
 from testbed.netns.plan.plan import Plan
 
 _FIRST_VNI: Final = 100
+VXLAN_PORT: Final = 4789
 _MOST_RAILS: Final = 16
 FLOOD: Final = "00:00:00:00:00:00"  # broadcasts: each other tunnel end gets a copy
 
@@ -57,7 +58,7 @@ def links(plan: Plan, host: int) -> list[str]:
         linux = plan.vswitch == "bridge"  # Open vSwitch adds the ports when it starts
         master = f"master {here.bridge} " if linux else ""
         lines += [
-            f"link add {here.tunnel} type vxlan id {here.vni} dstport 4789 nolearning "
+            f"link add {here.tunnel} type vxlan id {here.vni} dstport {VXLAN_PORT} nolearning "
             f"local {plan.nic_address(host, here.nic)}",
             *([f"link add {here.bridge} type bridge", f"link set {here.bridge} up"] * linux),
             f"link set {here.tunnel} mtu {plan.overlay_mtu} {master}up",

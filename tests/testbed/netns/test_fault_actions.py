@@ -41,6 +41,15 @@ def fabric() -> Fabric:
             Fault(target="network", action="drop", at="tor:tor-0", direction="a>b"),
             "only packets on a link have a direction",
         ),
+        (
+            Fault(target="network", action="drop", at=LINK, layer="underlay"),
+            "layer 'underlay'; give overlay, or none for all packets",
+        ),
+        (
+            Fault(target="network", action="drop", at="vswitch:host-0", layer="overlay"),
+            "packets are tunnelled in the underlay only",
+        ),
+        (Fault(target="network", action="down", at=LINK, layer="overlay"), "takes no --layer"),
     ],
 )
 def test_an_invalid_fault_is_refused_in_one_line(
