@@ -47,7 +47,7 @@ _WARM_FOR_LATENCY_S: Final = 70.0
 _CALM_S: Final = 60.0
 _REST_S: Final = 3.0
 #: How long a fault stays after it is found: an incident that names it for a moment only shows. One
-#: that comes and goes stays for so many of its periods, or nobody can see that it does.
+#: that comes and goes stays for so many of its periods, so that its seconds show it.
 _STAYS_S: Final = 2.0
 _STAYS_PERIODS: Final = 2.0
 #: Longest wait until hosts are asked about themselves, and until they have answered: two readings

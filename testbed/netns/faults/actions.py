@@ -171,7 +171,7 @@ def _check_amounts(fabric: Namespaces, name: str, fault: Fault) -> None:
         raise FaultError(f"{name}: share {fault.share:g}; give more than 0 and at most 1")
     if fault.layer is not None:
         if fault.layer != "overlay":
-            raise FaultError(f"{name}: layer {fault.layer!r}; give overlay, or none for all packets")
+            raise FaultError(f"{name}: layer {fault.layer!r}; give overlay, or nothing")
         if kind_of(fault.at) in ("vswitch", "container"):
             raise FaultError(f"{name} at {fault.at}: packets are tunnelled in the underlay only")
     if fault.others is not None:

@@ -43,7 +43,7 @@ def fabric() -> Fabric:
         ),
         (
             Fault(target="network", action="drop", at=LINK, layer="underlay"),
-            "layer 'underlay'; give overlay, or none for all packets",
+            "layer 'underlay'; give overlay, or nothing",
         ),
         (
             Fault(target="network", action="drop", at="vswitch:host-0", layer="overlay"),
