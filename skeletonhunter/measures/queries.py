@@ -37,7 +37,8 @@ def queries() -> dict[str, Any]:
                 "start": newest - 86_400, "pairs": pairs, "tors": _TORS, "first": first,
                 "rows": day // 12,
             })  # fmt: skip
-        store.execute("OPTIMIZE TABLE tor_minutes FINAL")
+        for table in ("tor_minutes", "tor_hours"):
+            store.execute(f"OPTIMIZE TABLE {table} FINAL")
         day_ms, _ = _best_ms(
             lambda: store.rows(statement("heat_map_of_a_day"), {"since": newest - 86_400})
         )
@@ -50,7 +51,7 @@ def queries() -> dict[str, Any]:
             f"({_HOURS * an_hour / 1e6:.1f} M windows stored, {an_hour / 1e6:.1f} M in the hour, "
             f"{size:.1f} B each), {view_ms:.0f} ms ({view_cpu_ms:.0f} ms of CPU) from the view of "
             f"jobs; {day_ms:.0f} ms for the heat map of a day ({_TORS} ToRs, "
-            f"{day / 1e6:.1f} M minutes of pairs); {minutes_ms:.0f} ms for one of an hour from "
+            f"{day / 1e6:.1f} M minutes of pairs, stored as hours too); {minutes_ms:.0f} ms for one of an hour from "
             "path_minutes",
             "goal": f"<= {_GOALS['job_ms']:.0f} ms, <= {_GOALS['day_ms']:.0f} ms",
             "missed": job_ms > _GOALS["job_ms"] or day_ms > _GOALS["day_ms"],

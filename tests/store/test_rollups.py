@@ -1,4 +1,4 @@
-"""Half minutes and ToR minutes: what is stored again, odd names, percentiles."""
+"""Half minutes, ToR minutes and ToR hours: what is stored again, odd names, percentiles."""
 
 from __future__ import annotations
 
@@ -30,6 +30,27 @@ def test_a_window_that_is_stored_again_counts_once_by_path(store: Store) -> None
     assert (minute["sent"], minute["lost"]) == (30, 3), "the window that begins at 5 is another's"
     (pair,) = store.rows("SELECT loss FROM tor_matrix")
     assert pair["loss"] == pytest.approx(0.1), "shares stay right where counts do not"
+
+
+def test_hours_between_tors_are_the_sums_and_percentiles_of_their_minutes(store: Store) -> None:
+    rows = [
+        window(NOON + 60 * minute, 1, lost=minute // 60,
+               rtt_p50_us=10.0 if minute % 60 < 58 else 900.0)
+        for minute in range(120)
+    ]  # fmt: skip
+    for first in range(0, 120, 20):
+        store.insert("path_windows", path_windows.table(rows[first : first + 20]))
+    hours = store.rows("SELECT * FROM tor_matrix_hours ORDER BY hour")
+    minutes = store.rows(
+        "SELECT sum(sent) AS sent, sum(lost) AS lost, max(rtt_max_us) AS worst FROM tor_matrix"
+        " GROUP BY toStartOfHour(minute) AS hour ORDER BY hour"
+    )
+    assert [(each["sent"], each["lost"], each["rtt_max_us"]) for each in hours] == [
+        (each["sent"], each["lost"], each["worst"]) for each in minutes
+    ]
+    assert [each["lost"] for each in hours] == [0, 60]
+    assert {each["rtt_p50_us"] for each in hours} == {10.0}
+    assert {each["rtt_p99_us"] for each in hours} == {900.0}, "two minutes of sixty"
 
 
 def test_the_version_of_a_window_with_most_records_wins(store: Store) -> None:
@@ -76,5 +97,5 @@ def test_probes_count_for_a_container_in_the_overlay_only_and_once_within_a_comp
 
 def test_a_minute_without_probes_has_no_share_of_loss(store: Store) -> None:
     store.insert("path_windows", path_windows.table([window(NOON, 1, sent=0, rtt_count=0)]))
-    for view in ("component_health", "tor_matrix"):
+    for view in ("component_health", "tor_matrix", "tor_matrix_hours"):
         assert {row["loss"] for row in store.rows(f"SELECT loss FROM {view}")} == {None}

@@ -56,6 +56,7 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
         ("tor:t2", 600, 0.05), ("rnic:10.0.1.1", 300, 0.0),
     ],
     "What is the heat map between ToRs?": [("t1", "t2", 0.05, pytest.approx(20.0), 60.0)],
+    "What is the heat map of a day between ToRs?": [("t1", "t2", 0.05, pytest.approx(20.0), 60.0)],
     "Does only one source port of a pair lose?": [
         ("10.0.0.1", "10.0.1.2", 50002, 0.1), ("10.0.0.1", "10.0.1.1", 50001, 0.0),
     ],
@@ -164,6 +165,7 @@ BEHIND = {
     "pings": "pings_unique", "anomalies": "anomalies_unique", "path_windows": "path_windows_latest",
     "path_half_minutes": "path_minutes", "tor_minutes": "tor_matrix",
     "path_half_minutes_writer": "path_minutes", "tor_minutes_writer": "tor_matrix",
+    "tor_hours": "tor_matrix_hours", "tor_hours_writer": "tor_matrix_hours",
     "job_places": "job_path_windows",
 }  # fmt: skip
 

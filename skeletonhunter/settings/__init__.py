@@ -1,0 +1,24 @@
+"""Settings of the command, from SKH_* variables: typed, frozen, read once by each command."""
+
+from skeletonhunter.settings.environment import (
+    AGENT_VARIABLES,
+    Examined,
+    examine,
+    is_secret,
+    known,
+    note_injected,
+    read,
+)
+from skeletonhunter.settings.model import PREFIX, Settings
+
+__all__ = [
+    "AGENT_VARIABLES",
+    "PREFIX",
+    "Examined",
+    "Settings",
+    "examine",
+    "is_secret",
+    "known",
+    "note_injected",
+    "read",
+]

@@ -1,0 +1,133 @@
+"""Reads the SKH_* variables: mistakes with variable, reason and remedy; no value of a secret."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from pydantic import ValidationError
+
+from skeletonhunter import kubernetes
+from skeletonhunter.errors import BadSettings
+from skeletonhunter.settings.model import PREFIX, Settings
+from skeletonhunter.terminal import complain
+
+#: Variables of skeletonhunter-agent, which has options for all else: name -> meaning.
+AGENT_VARIABLES: Final[dict[str, str]] = {
+    "SKH_PROBE_KEY": "probe key, at least 16 bytes, where `--key-file` is not given (secret)",
+    "SKH_SENDER_KEY_FILE": "file of the host's sender key, where `--sender-key-file` is not given",
+    "SKH_THROUGHPUT": "auto, rdma, net or off, where `--throughput` is not given",
+}
+_CREDENTIALS: Final = re.compile(r"@|passw|secret|token", re.IGNORECASE)
+_LONGEST_SHOWN: Final = 100
+
+
+def known() -> dict[str, str]:
+    """Environment variable -> field."""
+    return {PREFIX + name.upper(): name for name in Settings.model_fields}
+
+
+def is_secret(field: str) -> bool:
+    """Whether a field's value must not be shown."""
+    extra = Settings.model_fields[field].json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get("secret"))
+
+
+class Examined(NamedTuple):
+    """The environment as settings.
+
+    settings  what can be used; defaults where a value cannot
+    given     fields that the environment sets
+    mistakes  one line each: variable, reason, remedy
+    injected  variables that Kubernetes sets for a Service, which are ignored
+    """
+
+    settings: Settings
+    given: frozenset[str]
+    mistakes: list[str]
+    injected: list[str]
+
+
+def read(environ: Mapping[str, str] | None = None) -> Settings:
+    """Read the environment; raises BadSettings with variable, reason and remedy in one line.
+
+    Variables that Kubernetes sets for a Service are ignored, with one line on stderr. No message
+    shows the value of a secret.
+
+    environ  None: that of the process
+    """
+    found = examine(environ)
+    if found.injected:
+        note_injected(tuple(found.injected))
+    if found.mistakes:
+        raise BadSettings(found.mistakes[0])
+    return found.settings
+
+
+def examine(environ: Mapping[str, str] | None = None) -> Examined:
+    """Read the environment, with all of its mistakes; nothing is printed."""
+    env = os.environ if environ is None else environ
+    # An empty one is as good as none: compose files pass `${NAME:-}`.
+    mine = {name: value for name, value in env.items() if name.startswith(PREFIX) and value}
+    injected = sorted(name for name, value in mine.items() if kubernetes.injected(name, value))
+    fields = known()
+    values: dict[str, Any] = {}
+    mistakes = []
+    for name in sorted(mine.keys() - set(injected)):
+        if name in fields:
+            try:
+                values[fields[name]] = _parsed(name, fields[name], mine[name])
+            except BadSettings as why:
+                mistakes.append(str(why))
+        elif name not in AGENT_VARIABLES:
+            near = difflib.get_close_matches(name, fields, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(fields))}"
+            mistakes.append(f"{name} is not a setting; {hint}")
+    given = frozenset(values)
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as why:
+        for each in why.errors(include_url=False, include_context=False):
+            field = str(each["loc"][0])
+            name = PREFIX + field.upper()
+            mistakes.append(f"{name}{_shown(field, mine.get(name, ''))}: {each['msg']}")
+            values.pop(field, None)
+        settings = Settings.model_validate(values)
+    return Examined(settings, given, mistakes, injected)
+
+
+def _parsed(name: str, field: str, text: str) -> Any:
+    """The text; where the field is a list, the list that it holds as JSON."""
+    if Settings.model_fields[field].annotation != list[str]:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as why:
+        at = f" at character {why.pos}" if isinstance(why, json.JSONDecodeError) else ""
+        raise BadSettings(f"{name}: {field} is not a JSON array{at}; quote it as JSON") from None
+    except RecursionError:
+        raise BadSettings(f"{name}: {field} is nested too deeply") from None
+
+
+def _shown(field: str, value: str) -> str:
+    """The value as part of a message; empty when it is a secret or may hold one."""
+    if is_secret(field) or _CREDENTIALS.search(value):
+        return ""
+    return (
+        f" is {value!r}" if len(value) <= _LONGEST_SHOWN else f" is {value[:_LONGEST_SHOWN]!r}..."
+    )
+
+
+@lru_cache(maxsize=1)  # once per process, however often settings are read
+def note_injected(names: tuple[str, ...]) -> None:
+    """Print one line on stderr about the ignored variables."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    complain(
+        f"info: ignored what Kubernetes sets for a Service: {', '.join(names[:3])}{more}; "
+        "enableServiceLinks: false keeps it out"
+    )
