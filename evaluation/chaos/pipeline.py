@@ -30,8 +30,9 @@ from schemas.topics import Topic
 from streams.kafka import admin as kafka_topics
 from streams.sink import batch
 from testbed.services import kafka_server
-from testbed.services.kafka_server import KafkaServer, free_port
+from testbed.services.kafka_server import KafkaServer
 from testbed.services.memory_limit import MemoryLimit
+from testbed.services.ports import free_port
 from testbed.services.small_disk import SmallDisk
 
 Release = Literal["this", "other"]

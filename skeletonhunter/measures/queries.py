@@ -51,8 +51,8 @@ def queries() -> dict[str, Any]:
             f"({_HOURS * an_hour / 1e6:.1f} M windows stored, {an_hour / 1e6:.1f} M in the hour, "
             f"{size:.1f} B each), {view_ms:.0f} ms ({view_cpu_ms:.0f} ms of CPU) from the view of "
             f"jobs; {day_ms:.0f} ms for the heat map of a day ({_TORS} ToRs, "
-            f"{day / 1e6:.1f} M minutes of pairs, stored as hours too); {minutes_ms:.0f} ms for one of an hour from "
-            "path_minutes",
+            f"{day / 1e6:.1f} M minutes of pairs, read by hour); {minutes_ms:.0f} ms for one of an "
+            "hour from path_minutes",
             "goal": f"<= {_GOALS['job_ms']:.0f} ms, <= {_GOALS['day_ms']:.0f} ms",
             "missed": job_ms > _GOALS["job_ms"] or day_ms > _GOALS["day_ms"],
         }

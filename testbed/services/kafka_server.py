@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from testbed.services.ports import free_port
+
 ROOT = Path(__file__).parents[2]
 JARS = ROOT / ".cache" / "kafka"
-_PORTS = (10_000, 32_768)
 
 _CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 _PROPERTIES = """
@@ -226,16 +225,3 @@ def certificates(folder: Path) -> None:
             )
     both = (folder / "server.key").read_text() + (folder / "server.pem").read_text()
     (folder / "server.both.pem").write_text(both)
-
-
-def free_port() -> int:
-    """A TCP port of loopback that was free a moment ago.
-
-    It is below those that Linux, by default, gives to sockets without a port: of these none can
-    get it meanwhile.
-    """
-    draw = random.SystemRandom()
-    while True:
-        port = draw.randrange(*_PORTS)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port

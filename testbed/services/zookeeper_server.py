@@ -11,7 +11,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from testbed.services.kafka_server import JARS, free_port
+from testbed.services.kafka_server import JARS
+from testbed.services.ports import free_port
 
 _CONFIGURATION = """
 tickTime=2000

@@ -55,8 +55,8 @@ def server(engine: Store) -> Iterator[httpx.Client]:
 def store(engine: Store) -> Store:
     """Migrated and empty."""
     for table in (
-        "incidents", "incident_actions", "path_windows", "path_half_minutes", "tor_minutes", "tor_hours",
-        "coverage", "anomalies",
+        "incidents", "incident_actions", "path_windows", "path_half_minutes", "tor_minutes",
+        "tor_hours", "coverage", "anomalies",
         "topology_components", "placement", "jobs", "job_skeletons",
         "heartbeats", "pings", "dead_letters",
     ):  # fmt: skip

@@ -22,7 +22,7 @@ from schemas.documents.incident import Incident, encode
 from store import migrate
 from store.client import Store, open_store
 from streams.sink import rows as sink_rows
-from testbed.services.kafka_server import free_port
+from testbed.services.ports import free_port
 
 pytestmark = pytest.mark.slow
 

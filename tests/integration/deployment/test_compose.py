@@ -26,7 +26,8 @@ from schemas.secret_files import read_secret
 from skeletonhunter.deployment.secrets import OWNERS
 from skeletonhunter.services.health import PORTS
 from testbed.services import kafka_server
-from testbed.services.kafka_server import JARS, free_port
+from testbed.services.kafka_server import JARS
+from testbed.services.ports import free_port
 
 ROOT = Path(__file__).parents[3]
 LONG_S = 300.0

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 from kubernetes import client, config, utils
 
-from testbed.services.kafka_server import free_port
+from testbed.services.ports import free_port
 
 VERSION = os.environ.get("KUBERNETES_VERSION", "1.34.4")
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

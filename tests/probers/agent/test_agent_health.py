@@ -11,7 +11,7 @@ from builders.agents.waiting import Until
 
 from schemas.metrics import Metric
 from schemas.metrics import agent as metrics
-from testbed.services.kafka_server import free_port
+from testbed.services.ports import free_port
 
 AGENT_METRICS = {
     each

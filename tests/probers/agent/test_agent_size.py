@@ -12,7 +12,7 @@ from builders.agents.health_client import get
 from builders.agents.site import Site, ended
 from builders.agents.waiting import Until
 
-from testbed.services.kafka_server import free_port
+from testbed.services.ports import free_port
 
 
 def test_the_agent_imports_no_large_library_and_needs_little_memory(

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from store.client import Store, StoreRefused, StoreUnavailable, open_store
-from testbed.services.kafka_server import free_port
+from testbed.services.ports import free_port
 
 ROWS = pa.table({"id": [1, 2]})
 
