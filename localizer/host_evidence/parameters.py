@@ -12,6 +12,8 @@ from schemas.parameters.parameter import parameter
 class HostEvidenceParameters:
     """damaged    frames that a port received damaged between two readings: fewer decide nothing
     dropped     packets that the host's side dropped, likewise
+    flaps       times that a link went down between two readings: a port that is down in the second
+                one and went down less often is dead, and does not flap
     marks       notifications or pauses of congestion, likewise
     reset_share  a counter that fell has wrapped if it would have risen by no more than this share
                 of its range; else it was reset
@@ -25,6 +27,7 @@ class HostEvidenceParameters:
 
     damaged: int = parameter(3, unit="frames", source="chosen: one bit error in 30 s is no fault")
     dropped: int = parameter(10, unit="packets", source="chosen: a burst now and then is no fault")
+    flaps: int = parameter(2, unit="1", source="chosen: a port that dies goes down once")
     marks: int = parameter(10, unit="packets", source="chosen: a burst now and then is no fault")
     reset_share: float = parameter(
         1 / 64, unit="1", source="chosen: a link of 100 Gb/s carries 2^26 frames in 5 s at least"

@@ -66,10 +66,10 @@ class _Port:
             return self._its("bond_error", "no port of its bond is up")
         if found.enabled is False:
             return self._its("rnic_port_down", "the host has switched its port off (admin_up 0)")
-        if found.up is False:
+        if found.up is False and found.downs < self._parameters.flaps:
             why = "its port is down (carrier or port state), though the host wants it up"
             return self._either(_DOWN, why)
-        if found.addressed is False:
+        if found.up is not False and found.addressed is False:
             return self._its("rnic_gid_change", "its port is up, and its address is gone from it")
         return self.lossy()
 

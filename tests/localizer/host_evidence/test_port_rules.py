@@ -67,6 +67,9 @@ def test_frames_that_are_damaged_while_a_link_comes_up_are_no_sign_of_their_own(
         ({"port_state": 1}, "rnic_port_down", False),
         ({"address_present": 0}, "rnic_gid_change", True),
         ({"address_present": 0, "carrier": 0}, "rnic_port_down", False),
+        ({"carrier": 0, "link_downed": 1}, "rnic_port_down", False),
+        ({"carrier": 0, "link_downed": 2}, "rnic_port_flapping", False),
+        ({"carrier": 0, "address_present": 0, "carrier_changes": 9}, "rnic_port_flapping", False),
     ],
 )
 def test_the_states_of_a_dead_rnic_say_how_it_died(
