@@ -28,6 +28,10 @@ _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 #: What is kept at most [B], [count].
 _MOST_BYTES: Final = 32 * 1024 * 1024
 _MOST_ANSWERS: Final = 2048
+#: Made of half minutes, which change twice a minute: kept so many times as long. What incidents say
+#: of the components there is as old.
+_OF_HALF_MINUTES: Final = frozenset({"/api/v1/components", "/api/v1/matrix"})
+_LONGER: Final = 5
 #: A kept answer is renewed in this last share of its time [1], or earlier where that took longer
 #: than half of it; never before half of its time.
 _RENEW_SHARE: Final = 0.25
@@ -128,9 +132,10 @@ class SharedAnswers:
         if before := self._kept.pop(key, None):
             self._bytes -= len(before.answer.body)
         now_s = self._clock()
-        ahead_s = max(_RENEW_SHARE * self._keep_s, 2 * (now_s - began_s))
-        until_s = now_s + self._keep_s
-        self._kept[key] = _Kept(answer, until_s - min(ahead_s, self._keep_s / 2), until_s)
+        keep_s = self._keep_s * (_LONGER if key[0] in _OF_HALF_MINUTES else 1)
+        ahead_s = max(_RENEW_SHARE * keep_s, 2 * (now_s - began_s))
+        until_s = now_s + keep_s
+        self._kept[key] = _Kept(answer, until_s - min(ahead_s, keep_s / 2), until_s)
         self._bytes += len(answer.body)
         while self._bytes > _MOST_BYTES or len(self._kept) > _MOST_ANSWERS:
             _, oldest = self._kept.popitem(last=False)

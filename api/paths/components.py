@@ -13,7 +13,7 @@ from api.paths.documents import (
     Observability,
 )
 from api.paths.filters import ComponentFilters, ComponentQuestion
-from api.paths.queries import WITHIN, measured
+from api.paths.queries import MEASURED, WITHIN, measured
 from api.queries.database import Store
 from schemas.component_ids import KINDS, component, kind_of, name_of
 from schemas.documents.times import rfc3339
@@ -48,30 +48,36 @@ _INCIDENTS: Final = (
     " ORDER BY state = 'resolved', opened_at DESC, incident_id LIMIT {most:UInt32} BY fabric"
 )
 
-#: Windows that hold each probe once, with the names of their ends: all of them, or those at one
-#: name, whose few rows are chosen before their versions, for FINAL would read the keys of all.
-#: Columns by name: the others would be read too.
+#: Windows that hold each probe once, with the names of their ends. Columns by name: all others
+#: would be read too.
 _COLUMNS: Final = (
-    "fabric, path_id, {source} AS source, {target} AS target, sent, lost, rtt_min_us, rtt_p25_us,"
-    " rtt_p50_us, rtt_p75_us, rtt_max_us"
+    "fabric, path_id, sent, lost, rtt_min_us, rtt_p25_us, rtt_p50_us, rtt_p75_us, rtt_max_us"
 )
-_ALL: Final = f"SELECT {_COLUMNS} FROM path_half_minutes FINAL PREWHERE {WITHIN}"  # noqa: S608  # fixed
-_SOME: Final = (
-    f"SELECT {_COLUMNS} FROM path_half_minutes PREWHERE {WITHIN} AND {{at}}"  # noqa: S608  # fixed
-    " ORDER BY records DESC LIMIT 1 BY path_id, window_start"
+_ALL: Final = (
+    f"SELECT {_COLUMNS}, {{source}} AS source, {{target}} AS target FROM path_half_minutes FINAL"  # noqa: S608  # fixed
+    f" PREWHERE {WITHIN}"
 )
-#: Added up by path first, of which there are fewer.
+#: Those at one name: its few rows are chosen before their versions, for FINAL would read the keys
+#: of all.
+_AT_ONE: Final = (
+    f"SELECT fabric, uniqExact(w.path_id) AS paths, {MEASURED} FROM (SELECT {_COLUMNS}"  # noqa: S608  # fixed
+    f" FROM path_half_minutes PREWHERE {WITHIN}"
+    " AND ({source} = {name:String} OR {target} = {name:String})"
+    " ORDER BY records DESC LIMIT 1 BY path_id, window_start) AS w GROUP BY fabric"
+)
+#: Added up by pair of names first, of which there are fewer.
 _PROBED: Final = (
-    "SELECT fabric, name, count() AS paths, sum(p.sent) AS all_sent, sum(p.lost) AS all_lost,"
+    "SELECT fabric, name, sum(p.paths) AS paths, sum(p.sent) AS all_sent, sum(p.lost) AS all_lost,"  # noqa: S608  # fixed
     " min(p.least) AS rtt_min, quantileArray(0.5)(p.quarter) AS rtt_p25,"
     " quantileArray(0.5)(p.half) AS rtt_p50, quantileArray(0.5)(p.more) AS rtt_p75,"
     " max(p.most) AS rtt_max"
-    " FROM (SELECT fabric, path_id, toString(any(source)) AS source, toString(any(target)) AS"
-    " target, sum(w.sent) AS sent, sum(w.lost) AS lost, min(w.rtt_min_us) AS least,"
+    " FROM (SELECT fabric, source, target, uniqExact(path_id) AS paths, sum(w.sent) AS sent,"
+    " sum(w.lost) AS lost, min(w.rtt_min_us) AS least,"
     " groupArray(w.rtt_p25_us) AS quarter, groupArray(w.rtt_p50_us) AS half,"
     " groupArray(w.rtt_p75_us) AS more, max(w.rtt_max_us) AS most"
-    " FROM ({paths}) AS w GROUP BY fabric, path_id) AS p"
-    " ARRAY JOIN arrayDistinct([source, target]) AS name WHERE {which} GROUP BY fabric, name"
+    f" FROM ({_ALL}) AS w GROUP BY fabric, source, target) AS p"
+    " ARRAY JOIN arrayDistinct([toString(source), toString(target)]) AS name"
+    " WHERE name != '' GROUP BY fabric, name"
     " ORDER BY all_lost / greatest(all_sent, 1) DESC, name LIMIT {most:UInt32}"
 )
 
@@ -87,7 +93,7 @@ def components(store: Store, wanted: ComponentFilters) -> ComponentList:
     """Components of a kind: probed ones, those of incidents, and those that no probe crosses."""
     values = {"prefix": f"{wanted.kind}:"}
     active = _active(store, "startsWith(id, {prefix:String})", values)
-    probed = _probed(store, wanted.kind, None, wanted.bounds_s())
+    probed = _probed(store, wanted.kind, wanted.bounds_s())
     unseen = {key: how for key, how in _unseen(store).items() if kind_of(key[1]) == wanted.kind}
     items = [
         each
@@ -109,7 +115,7 @@ def detail(store: Store, name: str, wanted: ComponentQuestion) -> ComponentDetai
         return None
     rows = store.rows(_INCIDENTS, {"id": name, "most": _MOST_READ})
     active = _active_of(name, rows)
-    probed = _probed(store, kind, name, wanted.bounds_s()) if kind in _NAMES else {}
+    probed = _probed_one(store, name, wanted.bounds_s()) if kind in _NAMES else {}
     unseen = {key: how for key, how in _unseen(store).items() if key[1] == name}
     fabrics = {row["fabric"] for row in rows} | {fabric for fabric, _ in (*probed, *unseen)}
     if wanted.fabric is not None:
@@ -162,21 +168,23 @@ def _time(time_us: int | None) -> str | None:
     return None if time_us is None else rfc3339(1000 * int(time_us))
 
 
-def _probed(store: Store, kind: str, name: str | None, bounds: dict[str, int]) -> Rows:
-    """What probes that start or end at a component of a kind had; name: the only one."""
-    source, target = (_NAMES[kind].replace("{end}", end) for end in ("src", "dst"))
-    values: dict[str, Any] = {**bounds, "most": _MOST_NAMES}
-    if name is None:
-        windows, which = _ALL, "name != ''"
-    else:
-        windows, which = _SOME, "name = {name:String}"
-        windows = windows.replace(
-            "{at}", f"({source} = {{name:String}} OR {target} = {{name:String}})"
-        )
-        values["name"] = name_of(name)
-    windows = windows.replace("{source}", source).replace("{target}", target)
-    rows = store.rows(_PROBED.replace("{paths}", windows).replace("{which}", which), values)
+def _probed(store: Store, kind: str, bounds: dict[str, int]) -> Rows:
+    """What probes that start or end at components of a kind had."""
+    rows = store.rows(_of_kind(_PROBED, kind), {**bounds, "most": _MOST_NAMES})
     return {(row["fabric"], component(kind, row["name"])): row for row in rows}
+
+
+def _probed_one(store: Store, name: str, bounds: dict[str, int]) -> Rows:
+    """The same of one component, in each fabric that has it."""
+    rows = store.rows(_of_kind(_AT_ONE, kind_of(name)), {**bounds, "name": name_of(name)})
+    return {(row["fabric"], name): row for row in rows}
+
+
+def _of_kind(statement: str, kind: str) -> str:
+    """The statement with the names that components of this kind have at the ends of a path."""
+    for column, end in (("{source}", "src"), ("{target}", "dst")):
+        statement = statement.replace(column, _NAMES[kind].replace("{end}", end))
+    return statement
 
 
 def _unseen(store: Store) -> dict[Key, Observability]:

@@ -142,7 +142,7 @@ class EmbeddedRuntime:
         if len(str(self.relay_path)) > _MAX_SOCKET_PATH:
             self.relay_path = self.relay_path.resolve()
         url = f"chdb:{options.data / 'chdb'}"
-        api_store = await asyncio.to_thread(client.open_store, url)
+        api_store = await asyncio.to_thread(client.open_store, url, for_reads=True)
         self._stack.callback(api_store.close)
         await asyncio.to_thread(migrate.migrate, api_store)
         if options.topology is not None:  # it is on no topic

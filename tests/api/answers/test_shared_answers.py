@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
 from builders.api_service import LONG_S, Hanging, Put, many, served
 from builders.schemas.incidents import INCIDENT, NIC
 from starlette.types import Message, Receive, Scope, Send
@@ -116,7 +117,7 @@ class Numbered:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    async def at(self, now_s: float) -> int:
+    async def at(self, now_s: float, path: str = "/api/x") -> int:
         """The number of the answer that a client gets at a time; what it began has ended then,
         unless it waits."""
         self.now_s = now_s
@@ -128,7 +129,7 @@ class Numbered:
         async def receive() -> Message:
             return {"type": "http.request", "body": b"", "more_body": False}
 
-        scope = {"type": "http", "method": "GET", "path": "/api/x", "query_string": b"",
+        scope = {"type": "http", "method": "GET", "path": path, "query_string": b"",
                  "headers": []}  # fmt: skip
         await self._shared(scope, receive, send)
         for _ in range(10):
@@ -142,6 +143,15 @@ def test_an_answer_that_is_asked_for_again_is_renewed_before_it_is_too_old() -> 
         return [await service.at(now_s) for now_s in (0.0, 0.7, 0.8, 1.1, 1.7, 2.9)]
 
     assert asyncio.run(found()) == [1, 1, 1, 2, 2, 4], "asked at 0, 0.8, 1.7 and 2.9"
+
+
+@pytest.mark.parametrize("path", ["/api/v1/components", "/api/v1/matrix"])
+def test_what_is_made_of_half_minutes_is_kept_five_times_as_long(path: str) -> None:
+    async def found() -> list[int]:
+        service = Numbered()
+        return [await service.at(now_s, path) for now_s in (0.0, 1.1, 3.7, 3.8, 5.1, 12.0)]
+
+    assert asyncio.run(found()) == [1, 1, 1, 1, 2, 3], "asked at 0, 3.8 and 12"
 
 
 def test_an_answer_is_not_given_longer_because_its_renewal_takes_long() -> None:

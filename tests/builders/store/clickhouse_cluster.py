@@ -36,7 +36,7 @@ def open_cluster(folder: Path, *, replica: str = "r1", zookeeper: int | None = N
         interface="chdb", path=str(folder / replica),
         chdb_options={"config-file": str(configuration)},
     )  # fmt: skip
-    return Store(client, f"cluster:{replica}")
+    return Store([client], f"cluster:{replica}")
 
 
 def without_ddl_queue(statement: str) -> str:
