@@ -101,7 +101,7 @@ def outage(away_s: float = _AWAY_S) -> dict[str, Any]:
                 time.sleep(0.1)
             drained_s, after = time.monotonic() - back_s, second.acknowledged
             time.sleep(2 * _BATCH_S)  # what has just been acknowledged is on its way
-            found = list(_everything(server.bootstrap))
+            found = list(everything(server.bootstrap))
         finally:
             for each in agents:
                 each.process.kill()
@@ -138,7 +138,7 @@ def figures(
     }
 
 
-def _everything(bootstrap: str) -> Iterator[Message]:
+def everything(bootstrap: str) -> Iterator[Message]:
     """The messages of the topic, each once, in the order of their first arrival."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "outage", "log_level": 3})
     seen = set()

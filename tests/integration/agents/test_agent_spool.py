@@ -10,9 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
-from schemas import topics
+from evaluation.bench.agent.outage import everything
 from streams.kafka import admin as kafka_topics
 from testbed.services import kafka_server
 
@@ -24,7 +23,8 @@ publisher = publish_to("kafka:" + sys.argv[1], spool=sys.argv[2])
 publisher.connect(5.0)
 for line in sys.stdin:
     for number in range(*map(int, line.split())):
-        publisher.publish("skh.pings", "h1", b"%d" % number, "application/x-ndjson")
+        body = b"%d %d" % (number, number + 1)
+        publisher.publish("skh.pings", "h1", body, "application/x-ndjson")
     publisher.poll()
     print(publisher.left, flush=True)
 """
@@ -75,7 +75,7 @@ def test_an_outage_of_kafka_and_of_the_agent_costs_nothing(tmp_path: Path) -> No
         assert second.publish(400, 500) == 450
         server.start()
         second.until(lambda left: left == 0)
-        found = everything(server.bootstrap)
+        found = {each.first: each.kept for each in everything(server.bootstrap)}
     finally:
         server.stop()
         for each in agents:
@@ -85,22 +85,3 @@ def test_an_outage_of_kafka_and_of_the_agent_costs_nothing(tmp_path: Path) -> No
     later = [number for number, kept in found.items() if kept]
     assert later == sorted(later)
     assert later[0] == 50
-
-
-def everything(bootstrap: str) -> dict[int, bool]:
-    """Numbers in the order of their first arrival -> whether they had been kept on disk."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "test", "log_level": 3})
-    found: dict[int, bool] = {}
-    try:
-        for partition in range(topics.PINGS.partitions):
-            at = TopicPartition(topics.PINGS.name, partition, 0)
-            _, end = consumer.get_watermark_offsets(at, timeout=60)
-            consumer.assign([at])
-            while end and consumer.position([at])[0].offset < end:
-                message = consumer.poll(1.0)
-                if message is not None and message.error() is None:
-                    headers = dict(message.headers() or ())
-                    found.setdefault(int(message.value() or b""), topics.SPOOLED in headers)
-    finally:
-        consumer.close()
-    return found
