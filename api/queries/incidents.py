@@ -148,6 +148,10 @@ def summary(store: Store) -> Summary:
     watched = store.rows(  # a sixth of the windows, and some of each path
         "SELECT uniqExact(path_id) AS paths FROM path_half_minutes WHERE ingested_at > now() - 300"
     )
+    if not int(watched[0]["paths"]):  # the first half minute is not over yet
+        watched = store.rows(
+            "SELECT uniqExact(path_id) AS paths FROM path_windows WHERE ingested_at > now() - 300"
+        )
     newest = store.rows(
         "SELECT dateDiff('second', max(ingested_at), now()) AS age, count() AS n FROM path_windows"
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import msgspec
 import pytest
 from builders.api_service import Put, Unavailable, served
+from builders.monitoring.path_windows import window
 from builders.schemas.incidents import CHILD, INCIDENT, NIC, PIPELINE, RESOLVED
 from httpx import Client
 
@@ -250,6 +252,14 @@ def test_the_summary_counts_paths_and_active_incidents(
     assert {**full, "stored_age_s": 0} == {
         "paths_watched": 7, "active": {"P0": 1, "P2": 1}, "resolved": 1, "stored_age_s": 0,
     }, "the child is active and its cause is not"  # fmt: skip
+
+
+def test_paths_are_counted_before_their_first_half_minute_is_over(
+    client: Client, put_windows: Callable[..., None]
+) -> None:
+    begin_s = int(time.time()) // 30 * 30 - 25  # no window of half minutes begins then
+    put_windows(window(begin_s, 1), window(begin_s, 2))
+    assert client.get("/api/v1/summary").json()["paths_watched"] == 2
 
 
 @pytest.mark.parametrize("path", ["incidents", "incidents/AAAA", "summary"])
