@@ -29,7 +29,7 @@ from streams.kafka import admin
 from testbed.services.kafka_server import KafkaServer
 
 _AWAY_S: Final = 300.0
-_BEFORE_S, _AFTER_S = 20.0, 10.0
+_BEFORE_S: Final = 20.0
 _RATE: Final = 1_000  # records/s
 _BATCH_S: Final = 0.5
 _LEAST_LEFT_S: Final = 600.0  # longest wait until everything is drained
@@ -96,7 +96,6 @@ def outage(away_s: float = _AWAY_S) -> dict[str, Any]:
             time.sleep(away_s / 2)
             server.start()
             back_s, most = time.monotonic(), second.left
-            time.sleep(_AFTER_S)
             while second.left > 1 and time.monotonic() - back_s < _LEAST_LEFT_S:
                 time.sleep(0.1)
             drained_s, after = time.monotonic() - back_s, second.acknowledged
@@ -108,7 +107,7 @@ def outage(away_s: float = _AWAY_S) -> dict[str, Any]:
                 each.process.wait()
             server.stop()
     spans = [range(first.begins, before), range(second.begins, after)]
-    kept = f"{most} messages kept, drained {drained_s:.0f} s after Kafka was back"
+    kept = f"{most} messages kept, drained {drained_s:.1f} s after Kafka was back"
     return figures(found, spans, killed_s, kept, away_s)
 
 
