@@ -29,7 +29,7 @@ struct result {
   int key;                      /* which one made the request */
   uint64_t tag;                 /* of the probe, and when it was sent: */
   int64_t mono_ns, stamped_ns;
-  bool stalled; /* this process did not run for as long as the time-out */
+  bool stalled; /* this process did not run: see Deadlines.stalled in probers.process.loop */
   uint32_t offender;
   uint8_t type, code, quoted[QUOTED], quoted_length;
 };

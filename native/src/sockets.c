@@ -16,6 +16,7 @@
 #define ERRORS_AT_ONCE 64
 #define TRIES 3
 #define UNREACHABLE 3
+#define STALL_NS 1000000000 /* as in probers.process.loop */
 
 static int64_t now_ns(clockid_t clock) {
   struct timespec time;
@@ -297,7 +298,8 @@ void sockets_expire(struct probes *probes, struct results *results, int64_t now)
     struct result *found = add(results, RESULT_UNANSWERED, own);
     if (found == NULL) return;
     found->tag = oldest->tag;
-    found->stalled = now - oldest->expires_ns >= oldest->timeout_ns;
+    int64_t bound_ns = oldest->timeout_ns < STALL_NS ? oldest->timeout_ns : STALL_NS;
+    found->stalled = now - oldest->expires_ns >= bound_ns;
     probes_end(probes, oldest);
   }
 }

@@ -25,6 +25,8 @@ MAX_ERRORS: Final = 100
 ERROR_WINDOW_NS: Final = 10_000_000_000
 #: Before a timer that is later than this, sockets are read: their datagrams arrived in time.
 _LATE_NS: Final = 20_000_000
+#: A time-out that is noticed later than this is no evidence of loss, however long it is.
+STALL_NS: Final = 1_000_000_000
 _MAX_DRAINED: Final = 10_000  # datagrams read before a late timer
 #: What need not be exact happens at multiples of this time, so that it shares wake-ups: most of the
 #: cost of a wake-up is that the processor's caches hold other programs.
@@ -224,8 +226,9 @@ class Deadlines:
         self._pending: deque[tuple[int, int]] = deque()
         self._armed = False
         self._due_ns = 0
-        #: Valid during ``on_expiry``: the process did not run for at least the time-out (stopped,
-        #: suspended, starved of CPU), so a missing reply proves nothing about the network.
+        #: Valid during ``on_expiry``: the time-out was noticed late, by as much again or by
+        #: STALL_NS. The process did not run meanwhile (stopped, suspended, starved of CPU), so a
+        #: missing reply proves nothing about the network.
         self.stalled = False
 
     def add(self, number: int, now_ns: int) -> None:
@@ -243,7 +246,7 @@ class Deadlines:
     def _expire(self) -> None:
         now_ns = monotonic_ns()
         self._armed = False
-        self.stalled = now_ns - self._due_ns >= self._timeout_ns
+        self.stalled = now_ns - self._due_ns >= min(self._timeout_ns, STALL_NS)
         try:
             while self._pending and self._pending[0][0] <= now_ns:
                 self._on_expiry(self._pending.popleft()[1])

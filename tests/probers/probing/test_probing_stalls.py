@@ -67,6 +67,21 @@ def test_a_probe_in_flight_while_the_process_was_stopped_is_an_error_and_no_loss
     assert engine.in_flight == 0
 
 
+def test_a_second_without_the_process_is_a_stall_however_long_the_time_out(
+    sockets: SocketPool, loop: Loop, run_until: Until
+) -> None:
+    """An own responder was stopped as well, and leaves what waited for long unanswered."""
+    bursts: list[Burst] = []
+    engine = UdpEngine(loop, sockets, bursts.append, timeout_s=1.5)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
+        mute.bind(("127.0.0.1", 0))
+        flow = FiveTuple(sockets.open(("127.0.0.1", 0)).address, mute.getsockname())
+        loop.call_at(0, lambda: engine.probe(flow))
+        loop.call_at(1, lambda: time.sleep(2.8))
+        run_until(lambda: len(bursts) == 1)
+    assert (bursts[0].dial, engine.stalled) == ("error", 1)
+
+
 @pytest.mark.parametrize("step", [HOUR, -HOUR, 30 * SECOND])
 @pytest.mark.parametrize("whose", ["ours", "theirs"])
 def test_a_clock_that_steps_in_the_middle_of_a_round_trip_changes_no_latency(
