@@ -38,8 +38,8 @@ def test_a_worker_killed_in_mid_window_leaves_no_trace_in_the_incidents(
     topology_file: Path,
     expected: Expected,
 ) -> None:
+    broker.publish_seconds(seconds[:52])  # before a worker could take its slowness for silence
     first = stream(run, broker, topology_file)
-    broker.publish_seconds(seconds[:52])
     read_incidents.wait(an_incident_is_open, "an incident of the first part")
 
     assert first.stop(signal.SIGKILL) == -signal.SIGKILL
@@ -62,8 +62,8 @@ def test_a_worker_with_a_name_goes_on_before_the_session_of_the_killed_one_is_ov
     expected: Expected,
 ) -> None:
     named = {"SKH_INSTANCE": "worker-0", "SKH_SESSION_S": "300"}
+    broker.publish_seconds(seconds[:52])  # before a worker could take its slowness for silence
     first = stream(run, broker, topology_file, **named)
-    broker.publish_seconds(seconds[:52])
     read_incidents.wait(an_incident_is_open, "an incident of the first part")
 
     first.stop(signal.SIGKILL)
