@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from store.client import Store, StoreError, StoreRefused
+from store.statement_errors import ONLY_SELECT, for_author
 
 #: Format of a result -> its media type.
 FORMATS: Final = {
@@ -161,7 +162,7 @@ class ReadOnlySql:
             form = _FORMAT.search(text)
             statement = text if form is None else text[: form.start()]
             if not statement.startswith(("SELECT ", "WITH ", "DESCRIBE TABLE ", "(")):
-                raise SqlRefused("only SELECT, WITH ... SELECT and DESCRIBE TABLE may run here")
+                raise SqlRefused(ONLY_SELECT)
             tree = self._store.rows(f"EXPLAIN AST {statement}", parameters)
         except StoreRefused as why:
             raise self._of_author(why) from why
@@ -244,15 +245,10 @@ class ReadOnlySql:
 
     def _of_author(self, why: StoreError) -> StoreError:
         """An error of the statement as its author sees it; other errors as they are."""
-        text = (
-            str(why)
-            .removeprefix(f"{self._store.name}: ")
-            .removesuffix("; run `skeletonhunter migrate` first")
-        )
+        text = str(why).removeprefix(f"{self._store.name}: ")
         if not isinstance(why, StoreRefused) and not _LIMIT.search(text):
             return why
-        text = re.sub(r"Code: \d+\. DB::Exception: ", "", text)
-        return SqlRefused(text.partition(" In scope SELECT ")[0])
+        return SqlRefused(for_author(text))
 
 
 def _combined(name: str, known: Mapping[str, str]) -> bool:

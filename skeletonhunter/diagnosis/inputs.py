@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.documents.heartbeat import Heartbeat
 from schemas.documents.maintenance import Maintenance
@@ -15,10 +17,13 @@ from schemas.documents.topology import Topology
 from schemas.wire.ping_columns import concat
 from skeletonhunter.arguments import read_topology
 from skeletonhunter.diagnosis import document_match, ping_files, site_documents
+from skeletonhunter.diagnosis.files import time_unit
 from skeletonhunter.diagnosis.files.column_map import ColumnMap
 from skeletonhunter.diagnosis.files.time_span import TimeSpan
 from skeletonhunter.diagnosis.ping_files import Block, DeadLetter
 from streams.windowing.records import USED
+
+_ENDS: Final = ("min", "max")
 
 
 @dataclass(slots=True)
@@ -30,6 +35,7 @@ class Inputs:
     dead_letters        invalid records
     invalid_heartbeats  why lines of the file of heartbeats are invalid, with file and line
     notes               records and documents that were left out, and why
+    left_out            records outside of --since and --until [count]
     """
 
     topology: Topology | None = None
@@ -40,6 +46,7 @@ class Inputs:
     dead_letters: list[DeadLetter] = field(default_factory=list)
     invalid_heartbeats: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +87,26 @@ def collect(
         fabric, [each.document for each in placements], [each.document for each in windows]
     )
     span = span or TimeSpan()
-    batches, left_out = [], 0
+    batches, left_out, times = [], 0, list[pa.Array]()
     for block in blocks:
         inputs.dead_letters += block.dead_letters
         inputs.heartbeats += block.heartbeats
+        if block.batch.num_rows:
+            bounds = pc.min_max(block.batch.column("ping_time"))
+            times.append(pa.array([bounds["min"].as_py(), bounds["max"].as_py()], pa.int64()))
         batch = span.batch(block.batch)
         left_out += block.batch.num_rows - batch.num_rows
         if batch.num_rows:
             batches.append(batch.select([n for n in batch.schema.names if n in USED]))
+    known_times = pa.concat_arrays(times) if times else pa.array([], pa.int64())
+    time_unit.check(known_times)
     if left_out:
-        inputs.notes.append(f"{left_out:,} records outside of --since and --until are left out")
+        first, last = (time_unit.shown(pc.min_max(known_times)[end].as_py()) for end in _ENDS)
+        inputs.notes.append(
+            f"{left_out:,} records outside of --since and --until are left out; "
+            f"records were sent from {first} to {last}"
+        )
+        inputs.left_out = left_out
     beats, inputs.invalid_heartbeats = site_documents.read_heartbeats(documents.heartbeats)
     if batches:
         inputs.records = concat(batches)

@@ -29,7 +29,7 @@ from schemas.wire.ping_columns import no_rows
 from schemas.wire.rejects import Reject
 from skeletonhunter.diagnosis import agent_output
 from skeletonhunter.diagnosis.files import compressed
-from skeletonhunter.diagnosis.files.column_map import ColumnMap
+from skeletonhunter.diagnosis.files.column_map import ColumnMap, ColumnMissing
 from skeletonhunter.errors import BadInput
 
 #: A block of text ends with the line that reaches this size [bytes].
@@ -78,7 +78,7 @@ def read(path: str, columns: ColumnMap | None = None) -> Iterator[Block]:
                 yield from _read(file, path, columns)
     except OSError as why:
         raise BadInput(f"{path}: {why.strerror or why}; give a readable file") from why
-    except CodecError as why:
+    except (CodecError, ColumnMissing) as why:
         raise BadInput(f"{path}: {why}") from why
 
 

@@ -39,7 +39,9 @@ def coverage_json(document: dict[str, Any]) -> str:
 def why_nothing(inputs: Inputs, done: Diagnosis) -> str:
     """Why no second could be judged."""
     count = done.coverage.records
-    if not count["read"]:
+    if inputs.left_out and inputs.records is None:
+        why = f"all {inputs.left_out:,} valid records are outside of --since and --until"
+    elif not count["read"]:
         beats = len(inputs.heartbeats)
         only = f", only {beats:,} heartbeat{'' if beats == 1 else 's'}" if beats else ""
         why = f"there are no ping records{only}; give the records of skh.pings"

@@ -16,6 +16,7 @@ from skeletonhunter.diagnosis import inputs, run
 from skeletonhunter.diagnosis.files import column_map
 from skeletonhunter.diagnosis.files.time_span import span
 from skeletonhunter.diagnosis.inputs import Documents
+from skeletonhunter.errors import BadInput
 from skeletonhunter.frames.incidents import Incidents
 from skeletonhunter.frames.records import Paths, file_blocks, frame_blocks, pairs
 
@@ -42,7 +43,8 @@ def diagnose(
     columns     their name -> name in the ping record, where records have other names
     since, until  part of the time that is judged; UTC without a zone
     strategy    how culprits are found (``skeletonhunter params`` has all figures)
-    Raises BadInput (of ``skeletonhunter.errors``) for what cannot be used.
+    Raises BadInput (of ``skeletonhunter.errors``) for what cannot be used, and where nothing could
+    be judged, as the command exits with 2.
 
     >>> diagnose("tests/data/samples.csv").enough      # three records are too few
     False
@@ -55,7 +57,10 @@ def diagnose(
     else:
         blocks = file_blocks(records, mapped)
     given = inputs.collect(blocks, documents, span=span(since, until))
-    return Incidents(given, run.diagnose(given, options))
+    found = Incidents(given, run.diagnose(given, options))
+    if found.nothing is not None:  # an empty list would read as "the network is innocent"
+        raise BadInput(found.nothing)
+    return found
 
 
 def _path(file: File) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -134,6 +135,9 @@ def connect(url: str = "http://127.0.0.1:8765/") -> Connection:
     parts = urlsplit(url)
     if parts.scheme in ("http", "https") and parts.path in ("", "/"):
         return Connection(url, None)
+    folder = url.removeprefix("chdb:")
+    if folder != url and not Path(folder).is_dir():  # the engine would make an empty store
+        raise BadInput(f"{folder}: there is no store; give the folder chdb within one of `load`")
     try:
         return Connection(url, open_store(url))
     except BadStoreUrl as why:
@@ -142,6 +146,11 @@ def connect(url: str = "http://127.0.0.1:8765/") -> Connection:
 
 def _time(value: Any) -> str:
     """A time as ClickHouse reads it; UTC where it names no zone."""
-    time = pd.Timestamp(value)
+    try:
+        time = pd.Timestamp(value)
+    except (ValueError, TypeError, OverflowError):
+        time = pd.NaT
+    if time is pd.NaT:
+        raise BadInput(f"{value!r}: no time; write '2026-01-31 12:00' or give a datetime")
     utc = time.tz_localize("UTC") if time.tzinfo is None else time.tz_convert("UTC")
     return str(utc.strftime("%Y-%m-%d %H:%M:%S"))

@@ -47,6 +47,10 @@ class Incidents(Sequence[Incident]):
 
     coverage  what was judged, as a document: "no incidents" means little without it
     enough    whether it was enough for a verdict about loss
+    missing   what each detector lacks, a text for each
+    dead_letters  a text for each record that was not used: where it is, and why
+    notes     what else was left out, and why
+    nothing   why no second could be judged; None: some were
     """
 
     def __init__(self, inputs: Inputs, done: Diagnosis) -> None:
@@ -55,6 +59,10 @@ class Incidents(Sequence[Incident]):
         self._outcome = outcome_of(inputs, done)
         self.coverage: dict[str, Any] = self._outcome.coverage
         self.enough: bool = self._outcome.enough
+        self.missing: list[str] = self._outcome.missing
+        self.dead_letters: list[str] = [str(letter) for letter in inputs.dead_letters]
+        self.notes: list[str] = inputs.notes
+        self.nothing: str | None = self._outcome.nothing
 
     @overload
     def __getitem__(self, index: int) -> Incident: ...
@@ -67,15 +75,23 @@ class Incidents(Sequence[Incident]):
         return len(self._done.incidents)
 
     def __repr__(self) -> str:
-        judged = "" if self.enough else "not enough to judge\n"
-        return judged + as_table(self._done.incidents).rstrip("\n")
+        return "\n".join([*self._remarks(), as_table(self._done.incidents).rstrip("\n")])
 
     def _repr_html_(self) -> str:
         shown = ["severity", "component", "symptom", "issue_type", "opened_at", "closed_at", "why"]
         if not len(self):
             return f"<p>{escape(repr(self))}</p>"
         table: str = self.to_frame()[shown].to_html(index=False, escape=True)
-        return table
+        return "".join(f"<p>{escape(each)}</p>" for each in self._remarks()) + table
+
+    def _remarks(self) -> list[str]:
+        """What a reader has to know beside the incidents, a line for each."""
+        lines = [] if self.enough else [f"not enough to judge: {each}" for each in self.missing]
+        if self.dead_letters:
+            count = len(self.dead_letters)
+            letters = "dead letter" if count == 1 else "dead letters"
+            lines.append(f"{count:,} {letters}; the first is {self.dead_letters[0]}")
+        return [*lines, *self.notes]
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each incident; times in UTC."""

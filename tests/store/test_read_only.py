@@ -79,8 +79,11 @@ REFUSED = {
     "GRANT ALL ON *.* TO default": "only SELECT",
     "KILL QUERY WHERE 1": "only SELECT",
     "DESCRIBE TABLE file('/etc/passwd')": "function file",
-    "SELECT nothing FROM pings": "Unknown expression identifier `nothing`",
+    "SELECT nothing FROM pings": "Unknown expression identifier `nothing`; DESCRIBE TABLE lists",
     "SELECT": "Syntax error",
+    "SHOW TABLES": "SELECT name, comment FROM system.tables WHERE database = currentDatabase() l",
+    "SELECT * FROM pathminutes": "lists the tables, DESCRIBE TABLE incidents_latest the columns",
+    "SELECT count() FROM pings WHERE ping_time > {at:DateTime}": "is not set; give its value: --p",
     "": "Empty query",
 }
 
@@ -94,6 +97,14 @@ def test_a_statement_that_reaches_beyond_our_tables_is_refused(
     assert not Path("/tmp/skh-outfile").exists()  # noqa: S108  # it must not be written
 
 
+def test_an_error_of_syntax_is_short(sql: ReadOnlySql) -> None:
+    """The engine lists each token that it would have taken: a screen of them."""
+    with pytest.raises(SqlRefused, match="Syntax error: failed at position") as refused:
+        sql.query("SELECT component FORM incidents_latest")
+    assert "Expected one of" not in str(refused.value)
+    assert len(str(refused.value)) < 150
+
+
 def test_a_result_after_one_over_a_limit_is_its_own(store: Store) -> None:
     """chDB puts what a failed query had written before the next result of a connection."""
     sql = ReadOnlySql(store, ReadLimits(result_rows=10))
@@ -105,8 +116,16 @@ def test_a_result_after_one_over_a_limit_is_its_own(store: Store) -> None:
 @pytest.mark.parametrize(
     ("limits", "statement", "complaint"),
     [
-        ({"result_rows": 10}, "SELECT number FROM numbers(100)", "Limit for result exceeded"),
-        ({"read_rows": 10}, "SELECT sum(number) FROM numbers(100)", "Limit for rows"),
+        (
+            {"result_rows": 10},
+            "SELECT number FROM numbers(100)",
+            "Limit for result exceeded.*; add LIMIT",
+        ),
+        (
+            {"read_rows": 10},
+            "SELECT sum(number) FROM numbers(100)",
+            "Limit for rows .*; add a condition on time",
+        ),
         (
             {"seconds": 1, "read_rows": 10**14},
             "SELECT sum(sipHash64(number)) FROM numbers(10000000000000)",

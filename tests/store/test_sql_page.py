@@ -66,6 +66,12 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
     "How did loss between two pods develop?": [(0.05,)] * 5,
     "How did the round trips of one path develop, each 5 s?": [(10.0, 30.0)] * 3,
     "How many paths and hosts are probed?": [(2, 1)],
+    "What is the path_id of the API, and of anomalies in Kafka?": [
+        ("0000000000000001", "", 50001, "", 0)
+    ],
+    "Which five-tuples of an incident were bad, and which way did they go?": [
+        ("underlay", "10.0.0.1", 50002, "10.0.1.2", 65300, 0.1, ["t1", "s2", None])
+    ],
     "Which way did the bad paths of an incident go?": [("h1", "h2", 3, ["t1", "s2", None])],
     "Which hops do bad paths share?": [("s2", 1), ("t1", 1)],
     "How much does each rnic of a host send and receive?": [
@@ -127,6 +133,7 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
     "Which hosts of the topology have no agent?": [("h3",)],
     "What does no probe cross?": [("f1", 1, ["tor:t9"])],
     "Which records could not be used, and why?": [("skh.pings", "row 3: no dst_ip", 5)],
+    "How many records came, and were they judged?": [("TRACEROUTE", "", 3), ("UDP_PING", "", 1)],
     "How large are the tables?": [("path_windows", 110)],
     "What does a column mean?": [
         ("tie_set", "all that probes cannot tell from component, with it")

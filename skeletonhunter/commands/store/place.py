@@ -19,6 +19,7 @@ from skeletonhunter.settings import Settings
 if TYPE_CHECKING:
     from store.client import Store
 
+_ROUTE: Final = "/api/v1/sql"
 _WAIT_S: Final = 60.0
 _MOST_BYTES: Final = 256 * 1024 * 1024
 
@@ -76,7 +77,8 @@ def _own_folder(data: Path, create: bool) -> Iterator[str]:
 def ask_api(url: str, sql: str, parameters: Mapping[str, str], form: str) -> bytes:
     """Rows of a statement through an API; raises BadInput, DependencyUnreachable."""
     given = {"default_format": form, **{f"param_{k}": v for k, v in parameters.items()}}
-    address = f"{url.rstrip('/')}/api/v1/sql?{urllib.parse.urlencode(given)}"
+    base = url.rstrip("/").removesuffix(_ROUTE)  # docs/sql.md has the whole address for curl
+    address = f"{base}{_ROUTE}?{urllib.parse.urlencode(given)}"
     if not address.startswith(("http://", "https://")):
         raise BadInput(f"{url} is no address of an API; write http://HOST:PORT/")
     request = urllib.request.Request(  # noqa: S310  # the scheme was checked
@@ -93,7 +95,10 @@ def ask_api(url: str, sql: str, parameters: Mapping[str, str], form: str) -> byt
         raise BadInput(f"{url}: {detail}") from why
     except OSError as why:
         reason = getattr(why, "reason", None) or why
-        raise DependencyUnreachable(f"{url}: {reason}") from why
+        text = getattr(reason, "strerror", None) or reason
+        raise DependencyUnreachable(
+            f"{url}: {text}; start `skeletonhunter up` there, or give another address"
+        ) from why
 
 
 def _is_used(data: Path) -> bool:

@@ -36,11 +36,27 @@ class Source:
     value: str | int | float | None = None
 
 
+class ColumnMissing(BadInput):
+    """Input lacks a column that is to be mapped; whoever knows the input's name adds it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnMap:
     """Column of the ping record -> where its values come from. Other columns keep their names."""
 
     sources: Mapping[str, Source]
+
+    def check(self, names: Iterable[str]) -> None:
+        """Refuse columns to map that are not there, among those that are; raises ColumnMissing.
+
+        A column that is missing would be empty in every record: the map would do nothing.
+        """
+        known = [str(each) for each in names]
+        for ours, source in self.sources.items():
+            if source.column is not None and source.column not in known:
+                near = difflib.get_close_matches(source.column, known, 1)
+                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known[:60])}"
+                raise ColumnMissing(f"no column {source.column} to read {ours} from; {hint}")
 
     def row(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """A record's values by the names of ping records."""
@@ -59,8 +75,9 @@ class ColumnMap:
         self, header: bytes, lines: Iterable[bytes]
     ) -> tuple[bytes, list[tuple[int, str]]]:
         """Lines of CSV as NDJSON, line by line; and (line from 0, reason) of those that are wrong,
-        which are empty there."""
+        which are empty there. Raises ColumnMissing."""
         names = [each.strip() for each in next(csv.reader([_text(header).lstrip(_BOM)]), [])]
+        self.check(names)
         wrong: list[tuple[int, str]] = []
         mapped: list[bytes] = []
         for number, line in enumerate(lines):
@@ -74,7 +91,8 @@ class ColumnMap:
         return b"\n".join(mapped) + b"\n", wrong
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Columns in memory, mapped."""
+        """Columns in memory, mapped; raises ColumnMissing."""
+        self.check(batch.schema.names)
         taken = {source.column for source in self.sources.values()}
         columns = {
             name: values

@@ -20,22 +20,9 @@ import skeletonhunter
 from skeletonhunter.errors import BadInput
 from store.client import Store, open_store
 from store.read_only import ReadOnlySql
-from testbed.scenarios.scenario import load
-from testbed.simulator.files import Written, write
+from testbed.simulator.files import Written
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples.csv"
-
-
-@pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Written:
-    """Files of a cluster in which an rnic dies."""
-    folder = tmp_path_factory.mktemp("broken")
-    (folder / "one.toml").write_text(
-        'proves = "a NIC goes down"\nduration_s = 30\n[fabric]\nname = "f"\nhosts = 8\nrails = 2\n'
-        'hosts_per_segment = 4\n[[faults]]\nkind = "rnic_down"\ncomponent = "any rnic"\nat = 15\n'
-    )
-    simulation = load(str(folder / "one.toml")).simulation(seed=3, start_ns=1_767_225_600 * 10**9)
-    return write(simulation, folder, 30, "parquet")
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +104,7 @@ def test_the_report_is_the_commands(incidents: skeletonhunter.Incidents, tmp_pat
 
 def test_columns_of_other_names_and_a_part_of_the_time(broken: Written) -> None:
     frame = skeletonhunter.read_pings(broken.pings).rename(columns={"src_ip": "source"})
-    with pytest.raises(ValueError, match="required columns are missing: src_ip"):
+    with pytest.raises(BadInput, match="frame: required columns are missing: src_ip; columns="):
         skeletonhunter.diagnose(frame)
     found = skeletonhunter.diagnose(
         frame, columns={"source": "src_ip"}, until="2026-01-01 00:00:10"

@@ -108,6 +108,8 @@ def test_while_it_runs_the_api_is_asked(command: Command, engine: Store, tmp_pat
         (tmp_path / URL_FILE).write_text(str(client.base_url))
         data = ("--data", tmp_path)
         assert command("sql", "SELECT 6 * 7 AS n", *data).out.splitlines()[2] == "42"
+        route = f"{client.base_url}/api/v1/sql"  # as curl has it in docs/sql.md
+        assert command("sql", "SELECT 1", "--url", route, "--format", "tsv").out == "1\n1\n"
         arrow = command("sql", "SELECT 1 FORMAT CSV", *data, "--format", "json")
         assert arrow.out == "1\n"
         refused = command("sql", "SELECT hostName()", *data)
@@ -127,4 +129,6 @@ def test_an_api_without_sql_says_which_setting_switches_it_on(
 
 
 def test_an_api_that_does_not_answer_is_code_3(command: Command) -> None:
-    assert command("sql", "SELECT 1", "--url", "http://127.0.0.1:9/").code == 3
+    done = command("sql", "SELECT 1", "--url", "http://127.0.0.1:9/")
+    assert done.code == 3
+    assert "127.0.0.1:9/: Connection refused; start `skeletonhunter up` there" in done.error_line

@@ -185,6 +185,42 @@ def test_a_pair_renames_one_column(small: Written, tmp_path: Path) -> None:
     assert rows_of(renamed, "source=src_ip") == rows_of(small.pings)
 
 
+def test_a_column_to_map_that_a_file_lacks_is_one_line(
+    command: Command, foreign: dict[str, Path]
+) -> None:
+    done = command("diagnose", foreign["csv"], "--columns", foreign["columns"], "--map", "x=dscp")
+    assert done.code == 2
+    assert "f.csv: no column x to read dscp from; there are from, to, " in done.error_line
+    done = command("diagnose", foreign["parquet"], "--map", "reslt=dial")
+    assert "f.parquet: no column reslt to read dial from; did you mean result?" in done.error_line
+
+
+def test_times_in_another_unit_are_one_line(
+    command: Command, small: Written, tmp_path: Path
+) -> None:
+    records = [json.loads(line) for line in small.pings.read_bytes().splitlines()]
+    wrong = tmp_path / "ms.ndjson"
+    wrong.write_text(
+        "".join(json.dumps({**r, "ping_time": r["ping_time"] // 10**6}) + "\n" for r in records)
+    )
+    done = command("diagnose", wrong)
+    assert done.code == 2
+    assert "is in ms, and has to be in ns since the epoch: write" in done.error_line
+    columns = tmp_path / "c.toml"
+    columns.write_text(done.error_line.partition("write ")[2].partition(" into")[0])
+    done = command("diagnose", wrong, "--columns", columns)
+    assert f"judged {len(records):,} of" in done.err
+
+
+def test_a_time_without_records_says_when_records_were_sent(
+    command: Command, small: Written
+) -> None:
+    done = command("diagnose", small.pings, "--since", "2030-01-01")
+    assert done.code == 2
+    assert "nothing could be judged: all 3,904 valid records are outside of --since" in done.err
+    assert "; records were sent from 2026-01-01T00:00:00Z to 2026-01-01T00:00:" in done.err
+
+
 def test_a_column_map_that_says_neither_name_nor_value_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "c.toml"
     file.write_text("latency = { form = 1 }\n")
