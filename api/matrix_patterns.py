@@ -61,7 +61,7 @@ def patterns(names: Sequence[str], cells: Sequence[Cell]) -> list[str]:
         bad[each.src, each.dst] = loses
         silent[each.src, each.dst] = loses and each.lost >= each.sent
     if not bad.any():
-        return [f"Normal: none of {len(cells):,} cells loses more than {BAD_LOSS:.0%}."]
+        return [f"Normal: none of {len(cells):,} cells loses more than {100 * BAD_LOSS:.0f} %."]
     apart = ~np.eye(size, dtype=bool)
     inside = probed & ~apart
     if size > 1 and _most(bad, probed & apart) and not _most(bad, inside):
@@ -84,7 +84,7 @@ def patterns(names: Sequence[str], cells: Sequence[Cell]) -> list[str]:
             out.append(_sentence([names[n] or "(unnamed)" for n in found], rule.text))
     if left.any():
         out.append(
-            f"{int(left.sum()):,} of {len(cells):,} cells lose more than {BAD_LOSS:.0%},"
+            f"{int(left.sum()):,} of {len(cells):,} cells lose more than {100 * BAD_LOSS:.0f} %,"
             " no whole row and column."
         )
     return out

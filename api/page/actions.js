@@ -7,6 +7,7 @@ const DONE = {
   reopen: "reopened it", feedback: "judged it",
 };
 const VERDICTS = { right: "Right", wrong_component: "Wrong component", false_alarm: "False alarm" };
+const STATUS = { new: "new: not acknowledged yet", acknowledged: "acknowledged", resolved: "marked as resolved" };
 const NAME = "skh-name";
 
 let me = null; // the session: a name where a token says it
@@ -23,6 +24,11 @@ export async function actionsOf(place, url, done) {
 
   async function act(body) {
     const named = me.name ? {} : { by: document.getElementById("me").value.trim() };
+    if (named.by === "") {
+      said.textContent = "Not stored: enter your name first.";
+      document.getElementById("me").focus();
+      return false;
+    }
     try {
       await send(`${url}/actions`, { ...body, ...named });
       if (named.by) remember(named.by);
@@ -36,11 +42,15 @@ export async function actionsOf(place, url, done) {
   }
 
   return ({ handling, actions }) => {
-    const owner = handling.assignee ? `, assigned to ${handling.assignee}` : "";
-    const verdict = handling.verdict ? `, judged: ${VERDICTS[handling.verdict].toLowerCase()}` : "";
-    status.textContent = `${handling.status}${handling.by ? ` by ${handling.by}` : ""}${owner}${verdict}`;
+    status.textContent = handledOf(handling);
     list.replaceChildren(...actions.map(lineOf));
   };
+}
+
+// Who has an incident, in words. What people say of it is not its state, which the localizer decides.
+export function handledOf({ status, by, assignee, verdict }) {
+  return `${STATUS[status]}${by ? ` by ${by}` : ""}${assignee ? `, assigned to ${assignee}` : ""}` +
+    (verdict ? `, judged: ${VERDICTS[verdict].toLowerCase()}` : "");
 }
 
 function lineOf(action) {

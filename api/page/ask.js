@@ -19,6 +19,8 @@ async function answerOf(response) {
   if (response.status === 401 && location.pathname !== "/login") {
     location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
   }
-  if (!response.ok) throw new Error(answer.detail || `the server answered ${response.status}`);
+  if (!response.ok) {
+    throw Object.assign(new Error(answer.detail || `the server answered ${response.status}`), { status: response.status });
+  }
   return answer;
 }

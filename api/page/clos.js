@@ -2,6 +2,7 @@
 // their rnics, a row for each rail. Knows nothing of the page but its colors.
 
 const TIERS = ["spine", "agg", "tor"];
+const MOST_OF_ROW = 4; // a name of a tier takes that part of the drawing's width at most
 const MARGIN = 12;
 const SWITCH = { height: 22, gap: 4, widest: 96, narrowest: 5 };
 const TIER_SPACE = 64; // for links between two tiers
@@ -165,7 +166,9 @@ function paintTiers(brush, drawing, colors) {
     for (const each of kind ? drawing.names.values() : []) {
       if (each.kind === kind && ["short", "upwards"].includes(each.writing.way)) left.add(each.writing.shared);
     }
-    const text = left.size === 1 && !left.has("") ? `${title} ${[...left][0]}…` : title;
+    const named = left.size === 1 && !left.has("") ? `${title} ${[...left][0]}…` : title;
+    // On a phone a longer one would lie under the crosses of the hosts.
+    const text = brush.measureText(named).width > drawing.width / MOST_OF_ROW ? named.split(",")[0] : named;
     brush.globalAlpha = 0.85;
     brush.fillStyle = colors.ground;
     brush.fillRect(MARGIN - 2, y - 7, brush.measureText(text).width + 4, 14);

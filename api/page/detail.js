@@ -41,18 +41,19 @@ export function detailOf({ incident, versions, children }) {
       jobs: incident.jobs.join(", "),
       tenants: incident.tenants.join(", "),
       strategy: incident.strategy,
-      closed: incident.closed_at,
     })),
     facts.length ? part("Evidence", list(Object.fromEntries(facts))) : null,
     part("History", history(versions)),
     children.length ? part("Explains", element("ul", {}, ...children.map((child) =>
-      element("li", {}, `${child.component}: ${child.symptom.replaceAll("_", " ")}, ${child.state}`)))) : null,
-    incident.parent ? part("Explained by", element("p", {}, incident.parent)) : null,
+      element("li", {}, incidentLink(child.incident_id, `${child.component}: ${child.symptom.replaceAll("_", " ")}`), `, ${child.state}`)))) : null,
+    incident.parent ? part("Explained by", element("p", {}, incidentLink(incident.parent, `incident ${incident.parent}`))) : null,
   ];
   const link = element("a", { href: `/api/v1/incidents/${encodeURIComponent(incident.incident_id)}` },
     `${incident.incident_id} as JSON`);
   return element("div", {}, element("div", { class: "parts" }, ...parts.filter(Boolean)), element("p", {}, link));
 }
+
+export const incidentLink = (id, text) => element("a", { href: `/incidents/${encodeURIComponent(id)}` }, text);
 
 // Rounded down: what is not certain is never shown as 100 %.
 const percent = (probability) => `${Math.floor(1000 * probability + 1e-9) / 10} %`;
@@ -98,6 +99,6 @@ function history(versions) {
     if (before && before.paths_bad !== each.paths_bad) changes.push(`${each.paths_bad} of ${each.paths_total} paths bad`);
     return element("li", {}, moment(each.updated_at),
       element("span", { class: "pill", "data-state": each.state }, each.state),
-      element("span", {}, changes.join("; ") || "confirmed"));
+      element("span", {}, changes.join("; ") || (each.state === "resolved" ? "closed" : "confirmed")));
   }));
 }

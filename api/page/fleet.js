@@ -2,6 +2,7 @@
 import { ask } from "/page/ask.js";
 import { coverageOf } from "/page/coverage.js";
 import { age, element, moment } from "/page/detail.js";
+import { redraw } from "/page/redraw.js";
 import { follow, lasting, number, percent, pill, plural, words } from "/page/shell.js";
 
 const PERIOD_MS = 5000;
@@ -36,19 +37,16 @@ function draw(found, coverage) {
   at("summary").classList.toggle("note", old);
   const versions = Object.entries(found.versions);
   at("versions").textContent = versions.length ? `Versions: ${versions.map(([name, count]) => `${name} on ${number(count)}`).join(", ")}.` : "";
-  const open = at("coverage").firstElementChild?.open;
-  at("coverage").replaceChildren(...coverageOf(coverage));
-  if (open && at("coverage").firstElementChild) at("coverage").firstElementChild.open = true;
-  if (coverage.length && !at("coverage").firstElementChild) {
-    at("coverage").append(element("p", { class: "quiet" }, `Coverage: all ${number(coverage.reduce((sum, each) => sum + each.components, 0))} components are crossed by probes.`));
-  }
-  at("without").replaceChildren(...without(found));
+  const holes = coverageOf(coverage);
+  redraw(at("coverage"), ...holes.length || !coverage.length ? holes
+    : [element("p", { class: "quiet" }, `Coverage: all ${number(coverage.reduce((sum, each) => sum + each.components, 0))} components are crossed by probes.`)]);
+  redraw(at("without"), ...without(found));
   const states = [["", `all (${number(all)})`], ...Object.entries(found.states).map(([name, count]) => [name, `${words(name)} (${number(count)})`])];
   if (state && !(state in found.states)) states.push([state, `${words(state)} (0)`]);
-  at("state").replaceChildren(...states.map(([value, text]) => element("option", { value }, text)));
+  redraw(at("state"), ...states.map(([value, text]) => element("option", { value }, text)));
   at("state").value = state;
   at("count").textContent = found.total > found.agents.length ? `the first ${number(found.agents.length)} of ${plural(found.total, "agent")}` : plural(found.total, "agent");
-  at("rows").replaceChildren(...found.agents.map(rowOf));
+  redraw(at("rows"), ...found.agents.map(rowOf));
 }
 
 function without({ hosts, silent_hosts: names, silent_total: total }) {

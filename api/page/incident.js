@@ -1,8 +1,9 @@
 // One incident at an address of its own: where it is, why it is believed, what to do. Text only, never markup.
-import { actionsOf } from "/page/actions.js";
+import { actionsOf, handledOf } from "/page/actions.js";
 import { ask } from "/page/ask.js";
 import { chartsOf } from "/page/charts.js";
 import { age, detailOf, element, moment } from "/page/detail.js";
+import { redraw } from "/page/redraw.js";
 import { follow } from "/page/shell.js";
 
 const PERIOD_MS = 5000;
@@ -26,20 +27,20 @@ async function refresh() {
 
 function draw(found, advice, series) {
   const { incident } = found;
-  drawHead(incident); // its ages change without a new version
+  drawHead(incident, found.handling); // its ages change without a new version
   const key = JSON.stringify([found, advice, series]);
   if (key === drawn) return;
   drawn = key;
-  at("where").replaceChildren(...whereOf(incident, advice.place));
-  at("next").replaceChildren(...advice.next_steps.flatMap((entry) => entryOf(entry, incident, advice.next_steps.length)));
-  at("facts").replaceChildren(detailOf(found));
+  redraw(at("where"), ...whereOf(incident, advice.place));
+  redraw(at("next"), ...advice.next_steps.flatMap((entry) => entryOf(entry, incident, advice.next_steps.length)));
+  redraw(at("facts"), detailOf(found));
   showActions(found);
   at("json").href = url;
   chart?.destroy();
   chart = chartsOf(at("charts"), series);
 }
 
-function drawHead(incident) {
+function drawHead(incident, handling) {
   document.title = `${incident.component}: ${words(incident.symptom)} · SkeletonHunter`;
   at("headline").textContent = `${incident.component}: ${words(incident.symptom)}`;
   const closed = incident.closed_at;
@@ -47,7 +48,8 @@ function drawHead(incident) {
     pill(incident.state), " ", pill(incident.severity), " ",
     element("span", { class: "quiet" }, "opened "), moment(incident.opened_at),
     element("span", { class: "quiet" }, ` (${age(incident.opened_at)})`),
-    ...(closed ? [element("span", { class: "quiet" }, ", closed "), moment(closed)] : []));
+    ...(closed ? [element("span", { class: "quiet" }, ", closed "), moment(closed)] : []),
+    element("span", { class: "quiet" }, `; ${handledOf(handling)}`));
   at("sentence").textContent = incident.evidence.text || "";
 }
 
@@ -62,13 +64,18 @@ function whereOf(incident, place) {
   const list = element("dl");
   for (const [kind, names] of rows) {
     const count = kind === "switch" ? names.length : place.counts[kind.toLowerCase()] ?? names.length;
-    list.append(element("dt", {}, count > 1 ? plural(kind) : kind), element("dd", {}, folded(names, count)));
+    list.append(element("dt", {}, count > 1 ? plural(kind) : kind),
+      element("dd", {}, ...(kind === "job" ? jobsOf(names) : [folded(names, count)])));
   }
   const ties = incident.tie_set.filter((one) => one !== incident.component);
   return ties.length
     ? [list, element("p", {}, `Probes cannot tell it from ${ties.join(", ")}.`)]
     : [list];
 }
+
+// Each leads to who is slow in it, and whether that is the network.
+const jobsOf = (names) => names.flatMap((name, index) =>
+  [index ? ", " : "", element("a", { href: `/jobs/${encodeURIComponent(name)}` }, name)]);
 
 const plural = (kind) => kind === "switch" ? "switches" : `${kind}s`;
 

@@ -3,6 +3,7 @@ import { ask } from "/page/ask.js";
 import { age, element, moment } from "/page/detail.js";
 import { showSkeleton } from "/page/job_skeleton.js";
 import { linesOf } from "/page/lines.js";
+import { redraw } from "/page/redraw.js";
 import { follow, micros, number, percent, pill, plural, words } from "/page/shell.js";
 
 const PERIOD_MS = 10_000;
@@ -28,9 +29,9 @@ async function refresh() {
   at("verdict").dataset.answer = found.verdict.answer;
   at("verdict").textContent = found.verdict.text;
   drawCharts(found.series);
-  at("incidents").replaceChildren(...incidentsOf(found.incidents));
+  redraw(at("incidents"), ...incidentsOf(found.incidents));
   at("slow").textContent = slowOf(found);
-  at("rows").replaceChildren(...found.containers.map(rowOf));
+  redraw(at("rows"), ...found.containers.map(rowOf));
 }
 
 function drawCharts({ times, loss, rtt_us: rtts }) {

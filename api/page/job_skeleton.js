@@ -2,6 +2,7 @@
 import { itemAt, neighbor } from "/page/clos.js";
 import { element } from "/page/detail.js";
 import { micros, number, percent, plural } from "/page/shell.js";
+import { redraw } from "/page/redraw.js";
 import { groupsOf, layout, lookOf, paint, usualOf } from "/page/skeleton.js";
 
 const MOST_PAIRS = 200; // of the table; the others are in the JSON
@@ -34,10 +35,10 @@ function drawAll() {
   if (!data) return;
   say("skeleton-bad", badOf(data));
   at("skeleton-legend").replaceChildren(...legend());
-  at("groups").replaceChildren(...groupsOf(data).map(groupRow));
+  redraw(at("groups"), ...groupsOf(data).map(groupRow));
   say("groups-title", data.state === "used" ? "DP group" : "Container");
   const rows = data.links.slice(0, MOST_PAIRS);
-  at("pairs").replaceChildren(...rows.map(pairRow));
+  redraw(at("pairs"), ...rows.map(pairRow));
   say("pairs-title", data.links_total > rows.length
     ? `The worst ${number(rows.length)} of ${plural(data.links_total, "pair")} that probe each other`
     : `${plural(rows.length, "pair")} that probe each other`);

@@ -1,6 +1,7 @@
 // All training jobs, those with active incidents first.
 import { ask } from "/page/ask.js";
 import { element } from "/page/detail.js";
+import { redraw } from "/page/redraw.js";
 import { follow, number, pill, plural } from "/page/shell.js";
 
 const PERIOD_MS = 10_000;
@@ -20,7 +21,7 @@ function draw() {
   at("summary").textContent = !items.length ? "No job is known: no placement, no topology document and no incident names one."
     : `${plural(total, "job")}, ${hit ? `${number(hit)} with active incidents` : "none with an active incident"}.` +
       (total > items.length ? ` The first ${number(items.length)} are shown.` : "");
-  at("rows").replaceChildren(...found.map((each) => element("tr", {},
+  redraw(at("rows"), ...found.map((each) => element("tr", {},
     element("td", { class: "name" }, element("a", { href: `/jobs/${encodeURIComponent(each.job)}` }, each.job)),
     element("td", { "data-label": "incidents" }, ...incidents(each.active)),
     element("td", { class: "number", "data-label": "containers ready" }, each.containers ? `${number(each.ready)} of ${number(each.containers)}` : "not known"),

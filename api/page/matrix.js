@@ -1,6 +1,6 @@
 // Loss and round trips between ToRs, pods or hosts. The view is part of the address. Text only, never markup.
 import { ask } from "/page/ask.js";
-import { element } from "/page/detail.js";
+import { element, moment } from "/page/detail.js";
 import { follow } from "/page/shell.js";
 
 const PERIOD_MS = 5000;
@@ -22,6 +22,7 @@ const name = (text) => text || "(unnamed)";
 let shown = { names: [], cells: [], side: 1, edge: 0 };
 let until = null; // end of the time that is shown; null: now
 let turn = 0;
+let cellAt = null; // row and column of the cell that was pointed at last
 let past = ""; // what was asked about an earlier time and is shown
 
 function readView() {
@@ -32,6 +33,12 @@ function readView() {
   }
   const time = Date.parse(given.get("until") || "");
   until = Number.isNaN(time) ? null : new Date(time);
+}
+
+// The slider stands where the time is that is shown, also after a reload and when a colleague opens the address.
+function drawSlider() {
+  const steps = until ? Math.round((until - Date.now()) / 1000 / Number(at("seconds").value)) : 0;
+  at("ago").value = until ? Math.min(steps, -1) : 0;
 }
 
 function writeView() {
@@ -59,8 +66,9 @@ async function refresh() {
 function draw({ names, cells, patterns, since_s: since, until_s: end }) {
   const text = names.length ? patterns.join(" ") : "No windows are stored for this time.";
   if (at("patterns").textContent !== text) at("patterns").textContent = text;
-  const clock = (seconds) => new Date(1000 * seconds).toISOString().slice(11, 19);
-  at("when").textContent = since === null ? "Now" : `${until ? "" : "Now: "}${clock(since)} to ${clock(end)} UTC`;
+  const [from, to] = since === null ? [] : [since, end].map((seconds) => moment(new Date(1000 * seconds).toISOString()).textContent);
+  at("when").textContent = since === null ? (until ? "Earlier" : "Now") : `${until ? "Earlier" : "Now"}: ${from} to ${to} UTC`;
+  at("ago").setAttribute("aria-valuetext", at("when").textContent);
   const ratio = devicePixelRatio || 1;
   const canvas = at("matrix");
   const brush = canvas.getContext("2d");
@@ -70,11 +78,12 @@ function draw({ names, cells, patterns, since_s: since, until_s: end }) {
   const widest = Math.ceil(Math.min(MOST_NAME, Math.max(0, ...names.map((each) => brush.measureText(name(each)).width)))) + 6;
   const edge = names.length && sideIn(room - widest) >= LEAST_NAMED ? widest : 0; // for names, left and on top
   const side = sideIn(room - edge);
+  if (cellAt && !cellAt.every((each) => each in names)) cellAt = null;
   shown = { names, cells, side, edge, known: new Map(cells.map((cell) => [cell[0] * names.length + cell[1], cell])) };
   const size = edge + names.length * side;
   canvas.width = canvas.height = Math.max(1, size * ratio);
   canvas.style.width = canvas.style.height = `${size}px`;
-  canvas.setAttribute("aria-label", `${names.length} by ${names.length} cells`);
+  canvas.setAttribute("aria-label", `${names.length} by ${names.length} cells: arrow keys move between them`);
   brush.scale(ratio, ratio);
   if (edge) drawNames(brush, names, side, edge);
   brush.translate(edge, edge);
@@ -142,20 +151,34 @@ function drawWorst(names, cells) {
 
 const percent = (share) => `${Number((100 * share).toPrecision(share < 0.1 ? 2 : 3))} %`;
 
-at("matrix").addEventListener("pointermove", (event) => {
-  const { names, side, edge, known } = shown;
-  const [src, dst] = [Math.floor((event.offsetY - edge) / side), Math.floor((event.offsetX - edge) / side)];
+// A cell in words, by the numbers of its row and column.
+function say(src, dst) {
+  const { names, known } = shown;
   if (!(src in names) || !(dst in names)) return;
+  cellAt = [src, dst];
   const cell = known.get(src * names.length + dst);
   at("cell").textContent = `${name(names[src])} to ${name(names[dst])}: ` + (cell
     ? `${cell[3].toLocaleString("en")} of ${cell[2].toLocaleString("en")} probes lost (${percent(cell[3] / cell[2])}), ` +
       (cell[4] === null ? "no answers" : `median round trip ${Number(cell[4].toPrecision(3))} µs`)
     : "no probes");
+}
+
+for (const kind of ["pointermove", "pointerdown"]) { // a finger does not move over a cell
+  at("matrix").addEventListener(kind, ({ offsetX: x, offsetY: y }) =>
+    say(Math.floor((y - shown.edge) / shown.side), Math.floor((x - shown.edge) / shown.side)));
+}
+const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+at("matrix").addEventListener("keydown", (event) => {
+  const step = STEPS[event.key];
+  if (!step) return;
+  event.preventDefault();
+  say(...(cellAt ? cellAt.map((each, axis) => each + step[axis]) : [0, 0]));
 });
 
 for (const field of FIELDS) {
   at(field).addEventListener("change", () => {
     writeView();
+    drawSlider();
     past = "";
     again();
   });
@@ -169,4 +192,5 @@ at("ago").addEventListener("input", () => {
 at("controls").addEventListener("submit", (event) => event.preventDefault());
 
 readView();
+drawSlider();
 const again = follow(refresh, PERIOD_MS);

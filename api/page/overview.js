@@ -1,13 +1,12 @@
 // The strip above the incidents: network, agents, coverage and pipeline at a glance, each a link to its view.
 import { ask } from "/page/ask.js";
 import { element } from "/page/detail.js";
-import { lasting, number, plural } from "/page/shell.js";
+import { redraw } from "/page/redraw.js";
+import { STALE_S, lasting, number, plural } from "/page/shell.js";
 
 const PERIOD_MS = 10_000;
-const LATE_S = 60;
 const SHAPES = { good: "✓", warn: "!", bad: "✕" };
 const at = (id) => document.getElementById(id);
-let drawn = "";
 
 function tile(href, state, headline, small) {
   return element("li", { "data-state": state }, element("a", { href }, element("strong", {}, `${SHAPES[state]} ${headline}`), element("span", {}, small)));
@@ -21,12 +20,12 @@ function tiles(summary, fleet, coverage) {
   const uncovered = coverage.reduce((sum, each) => sum + each.uncovered, 0);
   const components = coverage.reduce((sum, each) => sum + each.components, 0);
   const age = summary.stored_age_s;
-  const stale = age === null || age > LATE_S;
+  const stale = age === null || age > STALE_S;
   return [
     tile("/topology", active ? (worst === "P2" ? "warn" : "bad") : stale ? "warn" : "good", active ? `${plural(active, "incident")} active` : stale ? "No active incident" : "Network is well",
       active ? `worst ${worst}; see where` : stale ? "but no new measurements" : `${number(summary.paths_watched)} paths watched`),
     tile("/fleet", !agents || trouble ? "warn" : "good", agents ? (trouble ? `${number(trouble)} of ${plural(agents, "agent")} in trouble` : `${plural(agents, "agent")} active`) : "No agents",
-      agents ? `${plural(Object.keys(fleet.versions).length, "version")}` : "no heartbeat in a day"),
+      agents ? versionsOf(fleet.versions) : "no heartbeat in a day"),
     tile("/fleet", !components || uncovered ? "warn" : "good", components ? `${number(components - uncovered)} of ${number(components)} covered` : "Coverage not known",
       components ? (uncovered ? `${plural(uncovered, "component")} crossed by no probe` : "all components are crossed") : "no topology was judged yet"),
     tile("/pipeline", stale ? "warn" : "good", age === null ? "Nothing measured yet" : stale ? `Nothing new for ${lasting(age)}` : "Measurements come in",
@@ -34,14 +33,17 @@ function tiles(summary, fleet, coverage) {
   ];
 }
 
+// Agents that do not state their version have none to count.
+function versionsOf(versions) {
+  const known = Object.keys(versions).filter((name) => name && name !== "unknown").length;
+  return known ? plural(known, "version") : "version unknown";
+}
+
 async function refresh() {
   if (!document.hidden) {
     try {
       const [summary, fleet, coverage] = await Promise.all([ask("/api/v1/summary"), ask("/api/v1/fleet?limit=1"), ask("/api/v1/coverage")]);
-      const made = tiles(summary, fleet, coverage.items);
-      const now = made.map((each) => each.outerHTML).join("");
-      if (now !== drawn) at("strip").replaceChildren(...made);
-      drawn = now;
+      redraw(at("strip"), ...tiles(summary, fleet, coverage.items));
     } catch {
       // The list below tells that the connection is lost.
     }

@@ -1,8 +1,9 @@
 // The live list. Everything from the server goes into the page as text, never as markup.
+import { handledOf } from "/page/actions.js";
 import { ask } from "/page/ask.js";
 import { coverageOf } from "/page/coverage.js";
-import { age, detailOf, element, moment, timeOf } from "/page/detail.js";
-import { showActive } from "/page/shell.js";
+import { age, detailOf, element, incidentLink, moment, timeOf } from "/page/detail.js";
+import { showActive, staleness, warn } from "/page/shell.js";
 import { SEVERITIES, SIZE, apiUrl, changed, counted, pageUrl, readView } from "/page/view.js";
 
 const PERIOD_MS = 1000;
@@ -10,13 +11,12 @@ const PERIOD_LISTENING_MS = 5000; // while the server sends new versions by itse
 const SETTLE_MS = 150; // versions that are stored together are asked for once
 const LONGEST_MS = 10_000;
 const TYPING_MS = 200;
-const STALE_S = 60;
 const COVERAGE_MS = 15_000;
 const ARRIVAL_MS = 300_000; // what was found so long before the newest known has only moved up here
 const at = (id) => document.getElementById(id);
 
 let view = readView();
-let page = { items: [], total: 0, counts: {}, explains: {} };
+let page = { items: [], total: 0, counts: {}, explains: {}, handling: {} };
 let summary = null;
 let coverage = { items: [], key: "", askedAt: -Infinity };
 let asked = 0; // the newest request; an older answer is not shown
@@ -90,13 +90,15 @@ const words = (name) => name.replaceAll("_", " ");
 
 function draw() {
   const lost = lostSince !== null;
-  const stale = !lost && summary && summary.stored_age_s !== null && summary.stored_age_s > STALE_S;
+  const stale = !lost && summary && staleness(summary);
   document.body.classList.toggle("lost", lost);
   const state = lost ? "lost" : stale ? "stale" : summary ? "live" : "waiting";
   at("connection").dataset.state = state;
   at("connection").lastElementChild.textContent =
     { lost: "connection lost", stale: "no new data", live: "live", waiting: "connecting" }[state];
-  warn(state);
+  warn(lost
+    ? `Connection lost since ${timeOf(lostSince.time)} UTC (${lostSince.why}). Trying again; what is shown may be out of date.`
+    : stale || "", state);
   if (!summary) return;
   const paths = summary.paths_watched;
   at("watched").textContent = paths ? `${number(paths)} paths watched` : "no paths watched";
@@ -143,20 +145,9 @@ function drawControls() {
   at("pages").querySelector("span").textContent = `page ${number(view.page)} of ${number(pages)}`;
 }
 
-function warn(state) {
-  const text = state === "lost"
-    ? `Connection lost since ${timeOf(lostSince.time)} UTC (${lostSince.why}). Trying again; what is shown may be out of date.`
-    : state === "stale"
-      ? `No new measurements for ${Math.round(summary.stored_age_s / 60)} min. What is shown may be out of date.`
-      : "";
-  at("warning").hidden = !text;
-  at("warning").dataset.state = state;
-  if (at("warning").textContent !== text) at("warning").textContent = text;
-}
-
 function drawTable(paths) {
   const rows = page.items;
-  const key = JSON.stringify([rows, page.explains, [...details.keys()]]);
+  const key = JSON.stringify([rows, page.explains, page.handling, [...details.keys()]]);
   const filtered = view.text || view.state || view.severity.length;
   at("empty").hidden = rows.length > 0;
   const [headline, small] = at("empty").children;
@@ -167,12 +158,12 @@ function drawTable(paths) {
   if (key === shown) return;
   shown = key;
   const focused = document.activeElement && document.activeElement.dataset.incident;
-  at("incidents").replaceChildren(...rows.flatMap((each) => rowsOf(each, page.explains[each.incident_id] || 0)));
+  at("incidents").replaceChildren(...rows.flatMap((each) => rowsOf(each, page.explains[each.incident_id] || 0, page.handling[each.incident_id])));
   if (focused) document.querySelector(`button[data-incident="${CSS.escape(focused)}"]`)?.focus();
   fresh.clear();
 }
 
-function rowsOf(each, others) {
+function rowsOf(each, others, handling) {
   const id = each.incident_id;
   const open = details.has(id);
   const button = element("button", {
@@ -185,13 +176,15 @@ function rowsOf(each, others) {
     element("td", { class: "who" }, button,
       ties.length ? element("small", {}, `or ${ties.join(", ")}: indistinguishable by probes`) : null,
       others ? element("small", {}, `explains ${number(others)} other${others > 1 ? "s" : ""}`) : null,
-      each.parent ? element("small", {}, `explained by incident ${each.parent}`) : null),
+      handling ? element("small", {}, handledOf(handling)) : null,
+      each.parent ? element("small", {}, "explained by ", incidentLink(each.parent, `incident ${each.parent}`)) : null),
     element("td", { class: "what" }, words(each.symptom), element("br"), element("span", { class: "quiet" }, each.layer)),
     element("td", { class: "time" }, moment(each.opened_at), element("small", { class: "quiet age", "data-since": each.opened_at }, age(each.opened_at))),
     element("td", { class: "number" }, seconds(each)),
     element("td", { class: "why" }, each.evidence.text || "—"));
   row.classList.toggle("new", fresh.has(id));
   row.addEventListener("click", (event) => {
+    if (event.target.closest("a")) return;
     if (!String(getSelection()) || event.target === button) toggle(id);
   });
   if (!open) return [row];
@@ -215,7 +208,7 @@ async function fill(cell, id, version) {
   try {
     const found = await ask(`/api/v1/incidents/${encodeURIComponent(id)}`);
     cell.replaceChildren(
-      element("p", {}, element("a", { href: `/incidents/${encodeURIComponent(id)}` }, "Where it is, how it developed, and what to do"),
+      element("p", {}, incidentLink(id, "Where it is, how it developed, and what to do"),
         " · ", element("a", { href: `/topology?incident=${encodeURIComponent(id)}` }, "In the topology")),
       detailOf(found));
   } catch (why) {

@@ -2,6 +2,7 @@
 import { ask } from "/page/ask.js";
 import { element, moment } from "/page/detail.js";
 import { linesOf } from "/page/lines.js";
+import { redraw } from "/page/redraw.js";
 import { follow, lasting, number, plural, words } from "/page/shell.js";
 
 const PERIOD_MS = 5000;
@@ -13,19 +14,19 @@ let charts = null;
 async function refresh() {
   const found = await ask("/api/v1/pipeline");
   at("summary").textContent = summaryOf(found);
-  at("unknown").replaceChildren(...found.unknown.length ? [element("details", { class: "note" },
+  redraw(at("unknown"), ...found.unknown.length ? [element("details", { class: "note" },
     element("summary", {}, `${plural(found.unknown.length, "figure")} not known here`), element("ul", {}, ...found.unknown.map((text) => element("li", {}, text))))] : []);
-  at("fabrics").replaceChildren(...found.fabrics.map((each) => element("tr", {},
+  redraw(at("fabrics"), ...found.fabrics.map((each) => element("tr", {},
     element("td", {}, each.fabric || "(unnamed)"), element("td", {}, moment(each.watermark)),
     element("td", { class: "number" }, `${each.age_s > OLD_S ? "! " : ""}${lasting(Math.max(each.age_s, 0))}`),
     element("td", { class: "number" }, each.stored_lag_s === null ? "–" : lasting(Math.max(each.stored_lag_s, 0))),
     element("td", { class: "number" }, number(each.paths)))));
   drawCharts(found.rates);
-  at("counts").replaceChildren(...countsOf(found.process));
-  at("lost").replaceChildren(...lostOf(found));
-  at("tables").replaceChildren(...found.tables.map((each) => element("tr", {},
+  redraw(at("counts"), ...countsOf(found.process));
+  redraw(at("lost"), ...lostOf(found));
+  redraw(at("tables"), ...found.tables.map((each) => element("tr", {},
     element("td", {}, each.table), element("td", { class: "number" }, number(each.rows)),
-    element("td", { class: "number" }, size(each.bytes)), element("td", { class: "number" }, each.rows ? `${Number((each.bytes / each.rows).toPrecision(3))} B` : "–"))));
+    element("td", { class: "number" }, size(each.bytes)), element("td", { class: "number" }, each.rows ? size(each.bytes / each.rows) : "–"))));
 }
 
 const metric = (process, name) => process.filter(([each]) => each === name);

@@ -2,8 +2,10 @@
 import { ask } from "/page/ask.js";
 import { element } from "/page/detail.js";
 
+const NOT_FOUND = 404;
 const SETTLE_MS = 150; // versions that are stored together are asked for once
 const LONGEST_MS = 60_000;
+export const STALE_S = 60; // without new measurements
 const at = (id) => document.getElementById(id);
 
 // active: incidents by severity.
@@ -16,18 +18,31 @@ export function showActive(active) {
   return count;
 }
 
-function drawActive(active) {
+// Without measurements it is not known whether an incident is active: that must not look well.
+function drawActive({ active, stored_age_s: stored }) {
   const count = showActive(active);
-  const worst = ["P0", "P1", "P2"].find((each) => active[each]) || "none";
-  if (at("active").dataset.key === `${worst}${count}`) return;
-  at("active").dataset.key = `${worst}${count}`;
-  at("active").replaceChildren(element("a", { class: "pill", "data-state": count ? worst : "live", href: "/?state=active" },
-    count ? `${count.toLocaleString("en")} active, worst ${worst}` : "no active incident"));
+  const worst = ["P0", "P1", "P2"].find((each) => active[each]);
+  const [state, text] = count ? [worst, `${count.toLocaleString("en")} active, worst ${worst}`]
+    : stored === null ? ["stale", "nothing measured yet"] : stored > STALE_S ? ["stale", "no new data"] : ["live", "no active incident"];
+  const key = `${state} ${text}`;
+  if (at("active").dataset.key === key) return;
+  at("active").dataset.key = key;
+  at("active").replaceChildren(element("a", { class: "pill", "data-state": state, href: state === "stale" ? "/pipeline" : "/?state=active" }, text));
 }
 
-export function warn(text) {
+export function warn(text, state = "lost") {
   at("warning").hidden = !text;
+  at("warning").dataset.state = state;
   if (at("warning").textContent !== text) at("warning").textContent = text;
+}
+
+// What a summary says of measurements that have stopped; empty while they come in, and before the first.
+export const staleness = ({ stored_age_s: stored }) => stored !== null && stored > STALE_S
+  ? `No new measurements for ${lasting(stored)}. What is shown may be out of date.` : "";
+
+// Of what does not exist there are no empty sections to read.
+function missing(none) {
+  document.querySelector("main").classList.toggle("missing", none);
 }
 
 // Asks for a view now, every period, and when an incident changes. refresh returns a promise; what it throws is shown.
@@ -45,11 +60,15 @@ export function follow(refresh, period) {
     running = true;
     const begin = performance.now();
     try {
-      const [, summary] = await Promise.all([refresh(), ask("/api/v1/summary")]);
-      warn("");
-      drawActive(summary.active);
+      // Where the view is not found, the header counts incidents all the same; a view may have set another title meanwhile.
+      const [, summary] = await Promise.all([refresh(), ask("/api/v1/summary").then((found) => { drawActive(found); return found; })]);
+      drawActive(summary);
+      warn(staleness(summary), "stale");
+      missing(false);
     } catch (why) {
-      warn(`Not loaded: ${why.message}. Trying again; what is shown may be out of date.`);
+      missing(why.status === NOT_FOUND);
+      warn(why.status === NOT_FOUND ? `Nothing to show: ${why.message}.`
+        : `Not loaded: ${why.message}. Trying again; what is shown may be out of date.`);
     }
     running = false;
     const took = performance.now() - begin;

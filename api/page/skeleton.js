@@ -111,10 +111,11 @@ export function paint(brush, drawing, data, measure, focus) {
   for (const title of drawing.titles) {
     brush.fillStyle = title.strong ? colors.ink : colors.quiet;
     brush.font = title.strong ? `600 ${FONT}` : FONT;
-    brush.lineWidth = 4; // legible over lines
-    brush.strokeStyle = colors.ground;
     const text = fitted(brush, title.text, title.w);
-    brush.strokeText(text, title.x, title.y);
+    const ink = brush.fillStyle;
+    brush.fillStyle = colors.ground; // lines end at a name, they do not run through its blanks
+    brush.fillRect(title.x - 2, title.y - 7, brush.measureText(text).width + 4, 14);
+    brush.fillStyle = ink;
     brush.fillText(text, title.x, title.y);
   }
   brush.font = FONT;

@@ -3,6 +3,7 @@
 import { ask } from "/page/ask.js";
 import { healthOf, itemAt, key, layout, linksOf, neighbor, paint, paintOver, palette } from "/page/clos.js";
 import { age, element } from "/page/detail.js";
+import { redraw } from "/page/redraw.js";
 import { follow, micros, number, percent, pill, plural, words } from "/page/shell.js";
 
 const PERIOD_MS = 10_000;
@@ -91,7 +92,7 @@ function drawSummary() {
     ? `${shown}${fabric || "The fabric"}: ${plural(switches.length, "switch").replace("switchs", "switches")}, ${plural(links.length, "link")} between them, ` +
       `${plural(hosts.length, "host")}, ${plural(rnics.length, "rnic")}; ${active.length ? plural(active.length, "active incident") : "no active incident"}.${clock}`
     : "Nothing to draw.");
-  at("missing").replaceChildren(...data.missing.map((text) => element("p", { class: "note" }, text)));
+  redraw(at("missing"), ...data.missing.map((text) => element("p", { class: "note" }, text)));
 }
 
 const time = (seconds) => new Date(1000 * seconds).toISOString().slice(11, 19);
@@ -106,7 +107,7 @@ function drawLists() {
   options(at("incident"), [["", "none"], ...data.incidents.map((each) =>
     [each.incident_id, `${each.severity} ${each.component}: ${words(each.symptom)}${each.state === "resolved" ? ", resolved" : ""}`])], view.incident);
   at("legend").replaceChildren(...legend());
-  at("out").replaceChildren(...outstanding());
+  redraw(at("out"), ...outstanding());
   drawPaths();
 }
 

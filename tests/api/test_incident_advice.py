@@ -172,6 +172,15 @@ def test_none_of_the_types_has_the_steps_of_its_kind_and_symptom() -> None:
     assert keys(incident) == ["tor/loss", "switch_offline"]
 
 
+def test_a_silent_agent_is_started_again() -> None:
+    silent = msgspec.structs.replace(
+        INCIDENT, component="agent:h1", kind="agent", symptom="agent_down", evidence={}
+    )
+    (entry,) = next_steps(silent, {"host": ["h1"]})
+    assert [step.do.split(":")[0] for step in entry.steps] == ["On the host", "On the host"]
+    assert "systemctl restart skeletonhunter-agent" in str(entry.steps[-1].run)
+
+
 def test_a_pipeline_incident_concerns_no_component() -> None:
     (entry,) = next_steps(PIPELINE, {})
     assert "no component of the network" in entry.means

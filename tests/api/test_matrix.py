@@ -118,7 +118,7 @@ def cross(number: int) -> set[tuple[int, int]]:
 
 
 def test_nothing_lost_is_normal() -> None:
-    assert patterns(NAMES, grid([])) == ["Normal: none of 25 cells loses more than 1%."]
+    assert patterns(NAMES, grid([])) == ["Normal: none of 25 cells loses more than 1 %."]
     assert patterns([], []) == ["No probes in this time."]
 
 
@@ -153,7 +153,7 @@ def test_losses_between_all_names_and_inside_none_are_a_spine_failure() -> None:
 
 def test_scattered_cells_are_counted() -> None:
     assert patterns(NAMES, grid([(0, 1), (2, 3)])) == [
-        "2 of 25 cells lose more than 1%, no whole row and column."
+        "2 of 25 cells lose more than 1 %, no whole row and column."
     ]
 
 

@@ -118,7 +118,7 @@ def _charts(incident: Incident, bad: list[Anomaly], table: ProbeTable) -> str:
     times = mine.times_s.tolist()
     pictures = (
         ("Loss", 100 * mine.loss, 100 * others.loss, "%"),
-        ("Median round trip", mine.rtt_us, others.rtt_us, "us"),
+        ("Median round trip", mine.rtt_us, others.rtt_us, "µs"),
     )
     drawn = "".join(
         chart(title, times, a.tolist(), b.tolist(), opened_s=opened_s, closed_s=closed_s, unit=unit)
@@ -152,7 +152,7 @@ def _paths(bad: list[Anomaly]) -> str:
 
 
 def _excess(each: Anomaly) -> str:
-    return "" if each.latency_excess_us is None else f"{each.latency_excess_us:,.1f} us"
+    return "" if each.latency_excess_us is None else f"{each.latency_excess_us:,.1f} µs"
 
 
 def _advice(entries: Iterable[Entry]) -> str:

@@ -71,10 +71,29 @@ def test_an_engineer_takes_an_incident_and_says_who_was_right(
     assert page.get_by_label("Your name").input_value() == "alice"
 
 
-def test_what_is_refused_is_said(visit: Visit, client: httpx.Client) -> None:
+def test_a_missing_name_is_asked_for(visit: Visit, client: httpx.Client) -> None:
     page = visit(client)
     page.get_by_role("button", name="Acknowledge").click()
-    page.get_by_text("Not stored: by: String should have at least 1 character").wait_for()
+    page.get_by_text("Not stored: enter your name first.").wait_for()
+    assert page.evaluate("document.activeElement.id") == "me"
+
+
+def test_what_is_refused_is_said(visit: Visit, client: httpx.Client) -> None:
+    page = visit(client)
+    page.get_by_label("Your name").fill("alice")
+    page.get_by_label("Note").fill(" ")
+    page.get_by_role("button", name="Add note").click()
+    page.get_by_text("Not stored: text: String should have at least 1 character").wait_for()
+
+
+def test_the_list_and_the_headline_say_who_has_it(visit: Visit, client: httpx.Client) -> None:
+    page = visit(client)
+    page.locator("#tags", has_text="new: not acknowledged yet").wait_for()
+    page.get_by_label("Your name").fill("alice")
+    page.get_by_role("button", name="Acknowledge").click()
+    page.locator("#tags", has_text="acknowledged by alice").wait_for()
+    page.get_by_role("link", name="All incidents").click()
+    page.locator("#incidents .who", has_text="acknowledged by alice").wait_for()
 
 
 def test_another_browser_sees_what_was_done(visit: Visit, client: httpx.Client) -> None:

@@ -106,6 +106,32 @@ def test_it_follows_the_incident_until_it_is_resolved(opened: Open, put: Put) ->
     page.get_by_text("No windows of its bad paths are stored.").wait_for()
 
 
+@pytest.mark.usefixtures("shown")
+def test_its_job_and_what_to_do_are_one_press_away(opened: Open, put: Put) -> None:
+    put(msgspec.structs.replace(TYPED, version=TYPED.version + 1, jobs=["llm"]))
+    page = opened("/incidents/AAAA", 390)
+    page.locator("#next pre").first.wait_for()
+    page.get_by_role("link", name="What next").click()
+    assert 0 <= page.locator("#next-title").bounding_box()["y"] < 200, "at the top of the window"
+    page.locator("#where").get_by_role("link", name="llm").click()
+    page.wait_for_url("**/jobs/llm")
+
+
+def test_an_incident_and_what_it_explains_lead_to_each_other(opened: Open, put: Put) -> None:
+    put(INCIDENT, msgspec.structs.replace(NIC, incident_id="BBBB", parent="AAAA"))
+    page = opened("/incidents/AAAA")
+    page.locator("#facts").get_by_role("link", name=f"{NIC.component}: ").click()
+    page.wait_for_url("**/incidents/BBBB")
+    page.get_by_role("link", name="incident AAAA").click()
+    page.wait_for_url("**/incidents/AAAA")
+
+
+def test_the_last_version_closes_it(opened: Open, put: Put) -> None:
+    put(INCIDENT, RESOLVED)
+    page = opened("/incidents/AAAA")
+    page.locator(".history li", has_text="resolved").get_by_text("closed").wait_for()
+
+
 def test_an_unknown_incident_is_named(browser: Any, client: httpx.Client) -> None:
     page = browser.new_page()
     page.goto(f"{client.base_url}/incidents/none".replace("//inc", "/inc"))
@@ -158,7 +184,7 @@ def test_cells_that_are_too_small_have_no_names(opened: Open, put_windows: PutWi
         window(NOON, n, src_asw=f"t{n:02}", dst_asw=f"t{(n + 1) % 40:02}") for n in range(40)
     ))  # fmt: skip
     page = opened("/matrix?until=2026-01-31T12:01:00Z", 390)
-    page.locator("#matrix[aria-label='40 by 40 cells']").wait_for()
+    page.locator("#matrix[aria-label^='40 by 40 cells']").wait_for()
     assert page.locator("#matrix").bounding_box()["width"] % 40 == 0
 
 

@@ -81,7 +81,10 @@ def test_the_page_says_what_where_why_and_what_next(
         assert words in text
     assert "ip -br addr" in text, "a command to run"
     assert "<host>" not in text, "commands have the host's name from the records"
+    assert "µs" in tab.inner_html("main figure:last-child")
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    for command in tab.query_selector_all("pre"):  # also on paper, which does not scroll
+        assert command.evaluate("node => node.scrollWidth <= node.clientWidth")
 
 
 def test_the_charts_show_loss_of_the_bad_paths_only(
