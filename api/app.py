@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
@@ -16,6 +16,7 @@ from api.access.rate_limit import Rate
 from api.access.tokens import Tokens
 from api.actions import routes as actions
 from api.actions.documents import Action, ActionList, Feedback
+from api.answers import parameters
 from api.answers.methods import Options
 from api.answers.openapi import document
 from api.answers.problems import http_error, internal_error, invalid_request, unavailable
@@ -82,15 +83,16 @@ def create_app(
     app.add_middleware(SecurityHeaders)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=4)
     app.include_router(session.router(tokens), max_body_size=BODY_BYTES)
-    app.include_router(actions.router(database), max_body_size=BODY_BYTES)
-    app.include_router(incidents.router(database))
-    app.include_router(coverage.router(database))
-    app.include_router(matrix.router(database))
-    app.include_router(site.router(database, counters))
-    app.include_router(paths.router(database))
+    named = [Depends(parameters.known)]
+    app.include_router(actions.router(database), max_body_size=BODY_BYTES, dependencies=named)
+    app.include_router(incidents.router(database), dependencies=named)
+    app.include_router(coverage.router(database), dependencies=named)
+    app.include_router(matrix.router(database), dependencies=named)
+    app.include_router(site.router(database, counters), dependencies=named)
+    app.include_router(paths.router(database), dependencies=named)
     app.include_router(sql.router(people_sql))
     feed = IncidentFeed(database)
-    app.include_router(stream.router(feed))
+    app.include_router(stream.router(feed), dependencies=named)
     app.state.end_streams = feed.close
     app.state.monitoring = monitoring = Monitoring([*counters, feed.samples], ready, database)
     app.include_router(health.router(monitoring, tokens))

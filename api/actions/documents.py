@@ -7,15 +7,16 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from api.queries.patterns import PRINTABLE
+
 Kind = Literal["acknowledge", "assign", "note", "resolve", "reopen", "feedback"]
 #: right: there was a fault, at the component that was named. wrong_component: it was elsewhere.
 #: false_alarm: there was none.
 Verdict = Literal["right", "wrong_component", "false_alarm"]
 Status = Literal["new", "acknowledged", "resolved"]
 
-_NAME: Final = r"^[^\x00-\x1f\x7f]+$"
 _TEXT: Final = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+$"
-_Name = Annotated[str, Field(min_length=1, max_length=100, pattern=_NAME)]
+_Name = Annotated[str, Field(min_length=1, max_length=100, pattern=PRINTABLE)]
 #: Kind -> the field that it needs, beside those that every action may have.
 _NEEDS: Final[dict[str, str]] = {"assign": "assignee", "note": "text", "feedback": "verdict"}
 

@@ -8,12 +8,13 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from api.paths.documents import Health
+from api.queries.patterns import PRINTABLE
 from api.queries.times import FIRST, Time
 
 #: Kinds of components at which paths start and end, or that have all paths of some.
 EndpointKind = Literal["tor", "rnic", "host", "pod", "container"]
 Order = Literal["loss", "rtt", "id"]
-_Name = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")]
+_Name = Annotated[str, Field(min_length=1, max_length=500, pattern=PRINTABLE)]
 
 
 class Span(BaseModel):
@@ -37,7 +38,7 @@ class Span(BaseModel):
         if length_s <= 0:
             raise ValueError("since must be before until")
         if length_s > self.longest_s:
-            raise ValueError(f"since and until are at most {self.longest_s} s apart")
+            raise ValueError(f"since and until are at most {self.longest_s // 3600} h apart")
         self.since, self.until = since, until
         return self
 

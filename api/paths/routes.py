@@ -18,11 +18,10 @@ from api.paths.filters import (
     WindowFilters,
 )
 from api.queries.database import Database
+from api.queries.patterns import PATH_ID
 
 _BUSY = described(503, Problem)
-_PathId = Annotated[
-    str, Path(pattern="^[0-9a-f]{16}$", description="16 hex digits, as in anomalies")
-]
+_PathId = Annotated[str, Path(pattern=PATH_ID, description="16 hex digits, as in anomalies")]
 
 
 def router(database: Database) -> APIRouter:

@@ -12,14 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.actions.documents import Status
 from api.queries.orders import Order
+from api.queries.patterns import PRINTABLE
 from api.queries.times import Time
 from schemas.component_ids import KINDS
 from schemas.documents import incident
 
-_PRINTABLE: Final = r"^[^\x00-\x1f\x7f]+$"
-_Name = Annotated[str, Field(min_length=1, max_length=500, pattern=_PRINTABLE)]
+_Name = Annotated[str, Field(min_length=1, max_length=500, pattern=PRINTABLE)]
 _Names = list[_Name]
-_Text = Annotated[str, Field(min_length=1, max_length=200, pattern=_PRINTABLE)]
+_Text = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
 _ACTIVE: Final = ("open", "ongoing")
 
 #: What an incident covers if it is the parent, as texts: its id, whether what it covers is resolved
@@ -78,7 +78,7 @@ class Filters(BaseModel):
     kind: list[Literal[KINDS]] = Field(  # type: ignore[valid-type]  # the tuple is the single source
         [], max_length=20, description="Kind of the culprit; repeat it for any of several"
     )
-    state: list[incident.State | Literal["active"]] = Field(
+    state: list[Literal[incident.State, "active"]] = Field(
         [], max_length=8, description="active: open or ongoing; repeat it for any of several"
     )
     severity: list[incident.Severity] = Field(

@@ -6,12 +6,21 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+)  # fmt: skip
 
 FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LAST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 _RELATIVE: Final = re.compile(r"-([0-9]{1,6})([smhd])")
 _UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_NUMBER: Final = re.compile(r"\s*[-+]?[0-9.]+\s*")
+_FORM: Final = "write a time with its zone, as 2026-01-31T12:00:00Z, or one before now, as -15m"
 EXAMPLES: Final = ["2026-01-31T12:00:00Z", "-15m"]
 
 
@@ -31,15 +40,20 @@ def absolute(text: str, now: datetime) -> str | datetime:
     return now - timedelta(seconds=min(ago_s, (now - FIRST).total_seconds()))
 
 
-def _absolute_now(given: Any) -> Any:
-    return absolute(given, datetime.now(UTC)) if isinstance(given, str) else given
+def _absolute_now(given: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    if isinstance(given, str) and _NUMBER.fullmatch(given):
+        raise ValueError(_FORM)  # pydantic takes numbers as seconds since 1970, as it does "2026"
+    try:
+        return read(absolute(given, datetime.now(UTC)) if isinstance(given, str) else given)
+    except ValidationError:
+        raise ValueError(_FORM) from None
 
 
 #: A parameter that is a time; now is the moment in which the request is read.
 Time = Annotated[
     AwareDatetime,
     AfterValidator(storable),
-    BeforeValidator(_absolute_now),
+    WrapValidator(_absolute_now),
     WithJsonSchema({
         "anyOf": [
             {"type": "string", "format": "date-time"},

@@ -79,7 +79,7 @@ def test_paths_of_an_incident_are_those_that_were_anomalous(client: Client, stor
 @pytest.mark.parametrize(
     ("query", "word"),
     [
-        ("since=-7h", "21600 s apart"),
+        ("since=-7h", "6 h apart"),
         ("since=2026-01-31T12:00:00Z&until=2026-01-31T12:00:00Z", "before until"),
         ("limit=501", "limit"),
         ("order=worst", "order"),
