@@ -47,7 +47,7 @@ rdma-test: env  ## As root: probe between RDMA devices of an emulated machine, a
 	@scripts/guest-tools.sh
 	@.venv/bin/pytest -m rdma tests/system $(ARGS)
 
-kubernetes-tools: env  ## Build a Kubernetes API server, kustomize and helm for the tests marked kubernetes (once, minutes)
+kubernetes-tools: env  ## Build Kubernetes' API server, controllers, scheduler, kwok, kustomize and helm for the tests marked kubernetes (once, minutes)
 	@scripts/kubernetes-tools.sh
 
 chaos-test: env  ## Break the pipeline itself (Kafka, worker, sink, store) in all ways; ARGS="--list", names, --write

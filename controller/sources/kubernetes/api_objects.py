@@ -185,6 +185,10 @@ class _Line(msgspec.Struct, frozen=True):
     object: msgspec.Raw
 
 
+class _Bookmark(msgspec.Struct, frozen=True):
+    metadata: Meta
+
+
 class _Failure(msgspec.Struct, frozen=True):
     code: int = 0
     message: str = ""
@@ -202,6 +206,8 @@ def change(raw: bytes) -> Change:
     if line.type == "ERROR":
         failure = msgspec.json.decode(line.object, type=_Failure)
         return Change("ERROR", code=failure.code, message=failure.message or failure.reason)
+    if line.type == "BOOKMARK":  # a pod without what every pod has: its containers are null
+        mark = msgspec.json.decode(line.object, type=_Bookmark)
+        return Change("BOOKMARK", version=mark.metadata.resource_version)
     pod = msgspec.json.decode(line.object, type=Pod)
-    version = pod.metadata.resource_version
-    return Change(line.type, None if line.type == "BOOKMARK" else pod, version)
+    return Change(line.type, pod, pod.metadata.resource_version)

@@ -130,7 +130,15 @@ def test_the_official_client_reads_pages_and_lines(
     ]
     cluster.lines = [
         {"type": "MODIFIED", "object": raw_pod(1, 0)},
-        {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "77"}}},
+        {
+            "type": "BOOKMARK",
+            "object": {
+                "kind": "Pod",
+                "metadata": {"resourceVersion": "77", "creationTimestamp": None},
+                "spec": {"containers": None},
+                "status": {},
+            },
+        },
         {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}},
     ]
 

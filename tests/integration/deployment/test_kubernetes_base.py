@@ -1,7 +1,7 @@
 """k8s/base against a real API server: every object is taken, and admission takes the pods.
 
-There are no nodes and no controllers, so no pod runs; commands, variables and health checks of the
-same services run as processes in ``test_compose``.
+There are no nodes and no controllers here (``test_kubernetes_rollout`` has them), so no pod runs;
+commands, variables and health checks of the same services run as processes in ``test_compose``.
 """
 
 from __future__ import annotations

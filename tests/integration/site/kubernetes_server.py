@@ -1,7 +1,7 @@
 """A Kubernetes API server with its etcd on loopback, for tests that must not trust an imitation.
 
-There are no controllers and no nodes: what they would do, as making a namespace's default
-ServiceAccount or ending a deleted pod, tests do by themselves.
+There are no controllers and no nodes (``kubernetes_controllers`` has them): what they would do, as
+making a namespace's default ServiceAccount or ending a deleted pod, tests do by themselves.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class KubernetesServer:
         ):
             subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
         (folder / "tokens.csv").write_text(f'{_ADMIN},admin,1,"system:masters"\n{_USER},user,2\n')
-        self._etcd = self._start(
+        self._etcd = self.start(
             "etcd", "--data-dir", str(folder / "etcd"),
             "--listen-client-urls", self._etcd_url, "--advertise-client-urls", self._etcd_url,
             "--listen-peer-urls", f"http://127.0.0.1:{peer}",
@@ -70,7 +70,7 @@ class KubernetesServer:
     def start_api(self) -> None:
         """Return when it is ready; etcd keeps what there was."""
         folder = self.folder
-        self._api = self._start(
+        self._api = self.start(
             str(BINARY), f"--etcd-servers={self._etcd_url}", f"--cert-dir={folder / 'certs'}",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={folder / 'sa.pub'}",
@@ -78,6 +78,8 @@ class KubernetesServer:
             "--authorization-mode=RBAC", f"--token-auth-file={folder / 'tokens.csv'}",
             "--bind-address=127.0.0.1", f"--secure-port={self.port}",
             "--service-cluster-ip-range=10.96.0.0/16",
+            # Debian's etcd lacks what it needs; a client that asks for it would begin anew for ever
+            "--feature-gates=WatchList=false",
         )  # fmt: skip
         deadline = time.monotonic() + _START_S
         while time.monotonic() < deadline and self._api.poll() is None:
@@ -92,12 +94,12 @@ class KubernetesServer:
 
     def stop_api(self) -> None:
         """End the API server; etcd goes on."""
-        _end(self._api)
+        end(self._api)
 
     def stop(self) -> None:
         """End both."""
-        _end(self._api)
-        _end(self._etcd)
+        end(self._api)
+        end(self._etcd)
 
     def kubeconfig(self, token: str) -> Path:
         """A file with the server and the token."""
@@ -143,14 +145,14 @@ class KubernetesServer:
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
         }  # fmt: skip
 
-    def _start(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def start(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{Path(program).name}.log").open("ab") as log:
             return subprocess.Popen(
                 ["nice", "-n", "5", program, *arguments], stdout=log, stderr=log, cwd=self.folder
             )
 
 
-def _end(process: subprocess.Popen[bytes] | None) -> None:
+def end(process: subprocess.Popen[bytes] | None) -> None:
     """SIGTERM, then SIGKILL after twenty seconds."""
     if process is not None and process.poll() is None:
         process.terminate()
