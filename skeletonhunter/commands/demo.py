@@ -13,8 +13,8 @@ import typer
 from skeletonhunter.errors import BadInput
 
 _SECOND: Final = 1_000_000_000
-#: Event seconds per second at most; beyond, two cores no longer keep up.
-_FASTEST: Final = 12.0
+#: The least time until the first probe: the runtime starts, jobs start, skeletons are found [s].
+_PREPARING_S: Final = 10.0
 
 
 def register(app: typer.Typer) -> None:
@@ -52,6 +52,7 @@ def register(app: typer.Typer) -> None:
         from skeletonhunter.arguments import known_strategy
         from skeletonhunter.embedded.demo import play, runtime_options
         from skeletonhunter.embedded.demo_state import DemoState
+        from skeletonhunter.embedded.pace import FASTEST, Pace
         from skeletonhunter.embedded.simulated_site import SimulatedSite
         from streams import event_loop
         from testbed.scenarios.scenario import ScenarioError, load
@@ -59,16 +60,18 @@ def register(app: typer.Typer) -> None:
         known_strategy(strategy, "--strategy")
         try:
             plan = load(scenario)
-            start_s = time.time() - plan.duration_s + duration  # the demo ends now, not later
+            # the last second is played about when it happens, and none before
+            start_s = time.time() + _PREPARING_S + duration - plan.duration_s
             simulation = plan.simulation(seed=seed, start_ns=int(start_s) * _SECOND)
         except ScenarioError as why:
             raise BadInput(str(why)) from why
-        if plan.duration_s > duration * _FASTEST:
-            least = math.ceil(plan.duration_s / _FASTEST)
+        if plan.duration_s > duration * FASTEST:
+            least = math.ceil(plan.duration_s / FASTEST)
             raise BadInput(f"--duration {duration:g}: {scenario} needs at least {least} s")
+        pace = Pace.until(simulation.faults, plan.duration_s, duration)
         log_lines.start("ERROR")
         with tempfile.TemporaryDirectory(prefix="skeletonhunter-") as data:
-            state = DemoState(simulation, plan.duration_s, duration)
+            state = DemoState(simulation, pace)
             site = SimulatedSite(simulation.topology)
             options = runtime_options(state, site, Path(data), port=port, strategy=strategy)
             return event_loop.run(play(state, options, site, headless=headless, stay=stay))

@@ -76,7 +76,6 @@ def check(file: Annotated[Path, typer.Argument(help="YAML, or TOML by its suffix
             terminal.echo(f"{file}: {mistake}", err=True)
         return BadInput.code
     watched = "with" if found.watchdog is not None else "without"
-    terminal.echo(
-        f"{file}: {len(found.channels)} channels, {len(found.routes)} routes, {watched} a watchdog"
-    )
+    channels, routes = len(found.channels), len(found.routes)
+    terminal.echo(f"{file}: channels: {channels}, routes: {routes}, {watched} a watchdog")
     return 0

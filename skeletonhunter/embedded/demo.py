@@ -75,7 +75,7 @@ async def play(
     async with EmbeddedRuntime(options) as runtime:
         screen: Lines | Screen = Lines(state) if headless else Screen(state)
         with screen:
-            screen.begin(runtime.url, time.monotonic() - started)
+            screen.begin(runtime.url, runtime.bootstrap, time.monotonic() - started)
             following = asyncio.create_task(_follow(state, runtime, screen.incident))
             try:
                 jobs = DemoJobs(state, runtime, site)
@@ -129,7 +129,7 @@ async def _feed(
         state.now_s = second.index + 1.0
         progress.update()
         screen.tick()
-        ahead = begin + state.waited_s + state.now_s / state.speed - time.monotonic()
+        ahead = begin + state.waited_s + state.pace.wall_s(state.now_s) - time.monotonic()
         await asyncio.sleep(max(0.0, ahead))
         waiting = time.monotonic()
         if not await progress.until(state.now_s - _MOST_AHEAD_S, screen.tick):
@@ -191,7 +191,8 @@ def _to_try(runtime: EmbeddedRuntime) -> str:
 
 def _summary(state: DemoState, runtime: EmbeddedRuntime) -> str:
     """Records and speed, time that the demo waited, and messages that were lost."""
-    text = f"{state.records:,} records played at {state.speed:.1f} x event time"
+    speed = state.length_s / state.pace.duration_s
+    text = f"{state.records:,} records played at {speed:.1f} x event time"
     if state.waited_s >= 1:
         text += f"; the demo waited {state.waited_s:.0f} s for the stream worker"
     worker = runtime.worker

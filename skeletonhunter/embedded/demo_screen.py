@@ -51,12 +51,13 @@ class Lines:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         return None
 
-    def begin(self, url: str, took_s: float) -> None:
+    def begin(self, url: str, kafka: str, took_s: float) -> None:
         topology = self._state.simulation.topology
         rnics = sum(len(host.rnics) for host in topology.hosts)
         self._console.print(
-            f"page {url} (up in {took_s:.1f} s); {len(topology.hosts)} hosts, {rnics} rnics; "
-            f"event time runs {self._state.speed:.1f} times as fast"
+            f"page {url} (up in {took_s:.1f} s), kafka {kafka}; "
+            f"{len(topology.hosts)} hosts, {rnics} rnics; "
+            f"while components break, event time runs {self._state.pace.after_s:.1f} times as fast"
         )
 
     def lists(self) -> None:
@@ -122,7 +123,7 @@ class Screen:
 
     def __init__(self, state: DemoState) -> None:
         self._state = state
-        self._url = ""
+        self._url = self._kafka = ""
         self._console = Console(markup=False, emoji=False)
         self._live = Live(console=self._console, refresh_per_second=4, transient=False)
 
@@ -139,8 +140,8 @@ class Screen:
         self._live.update(self.picture())
         self._live.__exit__(kind, error, trace)
 
-    def begin(self, url: str, took_s: float) -> None:
-        self._url = url
+    def begin(self, url: str, kafka: str, took_s: float) -> None:
+        self._url, self._kafka = url, kafka
         self.tick()
 
     def tick(self) -> None:
@@ -158,6 +159,7 @@ class Screen:
         state = self._state
         head = Text.assemble(("SkeletonHunter", "bold"), "   page ", (self._url, "underline"))
         if state.now_s < 0:
+            head.append(f"   kafka {self._kafka}")
             return Group(head, Text("jobs start, and their traffic is seen"), Text(), self._lists())
         head.append(
             f"   event time {state.now_s:.0f} of {state.length_s} s, {state.speed:.1f} x   "

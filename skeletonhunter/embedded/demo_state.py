@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from schemas.documents.incident import Incident
+from skeletonhunter.embedded.pace import Pace
 from skeletonhunter.embedded.rounds import Rounds
 from testbed.scoring.score import Score, score
 from testbed.simulator.simulator import Simulation
@@ -14,8 +15,7 @@ from testbed.simulator.simulator import Simulation
 class DemoState:
     """Progress of a demo, in event time since the start of the simulation.
 
-    length_s    length of the scenario, in event time [s]
-    duration_s  length of the demo, in wall time [s]
+    pace        how fast event time runs
     now_s       played so far [s]; below 0 while jobs start and skeletons are found
     records     ping records played so far [count]
     judged_s    judged so far [s]
@@ -25,8 +25,7 @@ class DemoState:
     """
 
     simulation: Simulation
-    length_s: int
-    duration_s: float
+    pace: Pace
     now_s: float = 0.0
     records: int = 0
     judged_s: float = 0.0
@@ -35,9 +34,14 @@ class DemoState:
     rounds: Rounds = field(default_factory=lambda: Rounds(0))
 
     @property
+    def length_s(self) -> int:
+        """Length of the scenario, in event time [s]."""
+        return self.pace.length_s
+
+    @property
     def speed(self) -> float:
-        """Event seconds per second."""
-        return self.length_s / self.duration_s
+        """Event seconds per second at present."""
+        return self.pace.speed(self.now_s)
 
     @property
     def event_ms(self) -> int:

@@ -26,7 +26,7 @@ from testbed.workload.listed import listed
 from testbed.workload.throughput import Throughput
 
 #: Event seconds per second.
-_SPEED: Final = 20.0
+_SPEED: Final = 60.0
 #: Event time in which all containers register, one after the other [s].
 _REGISTERING_S: Final = 40
 #: Agents report throughput so often, in event time [s].

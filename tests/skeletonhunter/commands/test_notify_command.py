@@ -47,7 +47,7 @@ def test_notify_names_what_it_lacks(command: Command, tmp_path: Path) -> None:
 def test_a_file_that_is_right_is_described(command: Command, tmp_path: Path) -> None:
     done = command("notify", "check", write(tmp_path, kind="webhook", url="https://h/"))
     assert done.code == 0
-    assert "1 channels, 1 routes, without a watchdog" in done.out
+    assert "channels: 1, routes: 1, without a watchdog" in done.out
 
 
 def test_a_file_with_mistakes_is_one_line_for_each(command: Command, tmp_path: Path) -> None:

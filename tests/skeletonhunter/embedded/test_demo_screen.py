@@ -21,6 +21,7 @@ from controller.ping_lists.jobs.rings import JobPhase
 from schemas.documents.topology import Container
 from skeletonhunter.embedded import demo_screen
 from skeletonhunter.embedded.demo_state import DemoState
+from skeletonhunter.embedded.pace import Pace
 from skeletonhunter.embedded.rounds import Rounds, full_mesh
 from testbed.scenarios.scenario import load
 
@@ -55,7 +56,7 @@ def test_everything_fits_on_a_terminal_of_80_by_24(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("LINES", "24")
     plan = load("demo")
     simulation = plan.simulation(seed=1, start_ns=1_800_000_000 * 10**9)
-    state = DemoState(simulation, plan.duration_s, 75.0)
+    state = DemoState(simulation, Pace(plan.duration_s, 75.0))
     state.rounds = rounds(simulation.topology.containers)
     state.now_s, state.judged_s, state.records = 290.0, 288.0, 1_282_666
     for truth in state.simulation.truths(290):

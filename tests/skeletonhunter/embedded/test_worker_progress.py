@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from skeletonhunter.embedded.demo_state import DemoState
+from skeletonhunter.embedded.pace import Pace
 from skeletonhunter.embedded.worker_progress import STALLED_S, WorkerProgress
 from streams.windowing.record_counts import RecordCounts
 
@@ -42,7 +43,7 @@ def progress_of(worker: Any) -> WorkerProgress:
 
     topology = SimpleNamespace(fabric="f1")
     simulation: Any = SimpleNamespace(start_ns=START_S * 10**9, topology=topology)
-    return WorkerProgress(DemoState(simulation, 300, 60), worker, sleep=no_time)
+    return WorkerProgress(DemoState(simulation, Pace(300, 60.0)), worker, sleep=no_time)
 
 
 def no_screen() -> None:
