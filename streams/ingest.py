@@ -23,7 +23,7 @@ from streams.merge.broker_clock import BrokerClock
 from streams.merge.consumer_progress import ConsumerProgress
 from streams.merge.output_merger import MergeInput, OutputMerger
 from streams.merge.parameters import INGEST
-from streams.merge.pending_acks import PendingAck, acknowledge, to_message
+from streams.merge.pending_acks import PendingAck, acknowledge, to_messages
 from streams.partition_state import PartitionState
 from streams.windowing.partition import PartitionWorker
 from streams.windowing.record_counts import RecordCounts
@@ -112,26 +112,29 @@ class Ingest:
         return total
 
     async def consume(self, event: Any) -> None:
-        """Take in one message of skh.pings."""
-        partition, offset = event.message.partition, event.message.offset
-        begins = self._progress.record(partition, offset)
+        """Take in a batch of messages of one partition of skh.pings."""
+        partition, last = event.message.partition, event.message.offset
         state = self._partitions.get(partition)
-        if state is None or begins:
-            state = self._open(partition)  # assigned, or Faust went back to the committed offset
-        message = to_message(event)
-        message = message._replace(time_ms=self._arrival_ms(event.message, message.time_ms))
-        self._brokers.observe(message.time_ms * 1_000_000)
-        state.inbox.append(message)
-        state.inbox_bytes += len(message.value)
-        state.pending_acks.append(PendingAck(offset, event))
-        state.quiet_ticks, state.arrival_s = 0, message.time_ms / 1000
+        for message, time_kind in to_messages(event):
+            begins = self._progress.record(partition, message.offset)
+            if state is None or begins:  # assigned, or Faust went back to the committed offset
+                state = self._open(partition)
+            arrived_ms = self._arrival_ms(message.time_ms, time_kind)
+            self._brokers.observe(arrived_ms * 1_000_000)
+            state.inbox.append(message._replace(time_ms=arrived_ms))
+            state.inbox_bytes += len(message.value)
+            state.arrival_s = arrived_ms / 1000
+        if state is None:
+            return  # an empty batch: Faust delivers none
+        state.quiet_ticks = 0
+        state.pending_acks.append(PendingAck(last, event))
         many = len(state.inbox) >= INGEST.batch_messages
         if many or state.inbox_bytes >= INGEST.batch_bytes:
             await self.flush()
 
-    def _arrival_ms(self, message: Any, time_ms: int) -> int:
+    def _arrival_ms(self, time_ms: int, time_kind: int) -> int:
         """When a message arrived, by the broker's clock; a sender's time stamp is at most now."""
-        if getattr(message, "timestamp_type", None) == _LOG_APPEND_TIME and time_ms > 0:
+        if time_kind == _LOG_APPEND_TIME and time_ms > 0:
             return time_ms
         now_ms = self._clock_ns() // 1_000_000
         return min(time_ms, now_ms) if time_ms > 0 else now_ms

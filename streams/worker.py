@@ -21,7 +21,8 @@ from schemas.topics import Topic
 from streams import heartbeats, ingest
 from streams.admission.admission import Admission
 from streams.admission.ownership import Ownership
-from streams.kafka import faust_app, faust_transport
+from streams.kafka.faust_client import app as faust_app
+from streams.kafka.faust_client import transport as faust_transport
 from streams.kafka.offset_ranges import unread_ranges
 from streams.kafka.producer import KafkaProducer
 from streams.localize import stage
@@ -48,7 +49,7 @@ class StreamConfig:
                 back at once, however it ended; of two with one name the older one ends. None: the
                 group waits ``session_s`` for a worker that was killed
     topology    of one fabric; other fabrics are learnt from their records
-    fetch_wait_ms  see ``faust_transport.use``: small for the embedded broker [ms]
+    fetch_wait_ms  see ``faust_client.transport.use``: small for the embedded broker [ms]
     sender_keys  returns the current key ring: senders must sign; None: they need not
     unsigned_senders  accept messages without a signature although there are sender keys
     commit_s    acknowledged messages that stay uncommitted for this time are reported [s]

@@ -36,7 +36,7 @@ from testbed.topologies.clos import ClosSpec, build
 _GOAL: Final = 300_000  # records/s/core, end to end, 512 a message
 _WARM_S, _MEASURED_S = 8, 15  # simulated seconds: paths are new only once
 _SETTLE_S = 20  # after which many faults are all under judgement
-_LAG: Final = 320  # messages in flight: the embedded broker drops those that wait for long
+_LAG: Final = 163_840  # records in flight: the embedded broker drops those that wait for long
 
 
 def batched(items: list[Any], size: int) -> Iterator[list[Any]]:
@@ -188,7 +188,7 @@ def run_through(
         def judged() -> int:
             return worker.localize.judged_s("bench") or 0
 
-        sent = 0
+        sent, half = 0, max(1, _LAG // size // 2)
         try:
             for second, mark in enumerate(marks):
                 if second == _WARM_S:  # all paths are known and judged
@@ -196,10 +196,10 @@ def run_through(
                     await _until(judged, START_NS // SECOND + _WARM_S - 4)
                     spent[:] = [-time.process_time(), -time.monotonic()]
                 while sent < mark:
-                    part = min(mark - sent, _LAG // 2)
+                    part = min(mark - sent, half)
                     await asyncio.to_thread(_send, agents, part)
                     sent += part
-                    await _until(read, sent - _LAG // 2)
+                    await _until(read, sent - half)
             await _until(judged, START_NS // SECOND + len(marks) - 4)
             spent[:] = [spent[0] + time.process_time(), spent[1] + time.monotonic()]
             tally = worker.ingest.counts

@@ -9,7 +9,7 @@ from streams.kafka.messages import InMessage
 
 
 class PendingAck(NamedTuple):
-    """An event without its payload, and its offset."""
+    """An event without its payload, and the offset of its last message."""
 
     offset: int
     event: Any
@@ -18,18 +18,31 @@ class PendingAck(NamedTuple):
 def to_message(event: Any) -> InMessage:
     """The event as a plain value; its payload moves, so that a pending event does not hold it."""
     message = event.message
-    value = message.value if isinstance(message.value, bytes) else b""
-    headers = message.headers or {}
-    pairs = headers.items() if isinstance(headers, dict) else headers
-    out = InMessage(
-        message.offset,
-        round((message.timestamp or 0.0) * 1000),
-        value,
-        {name: bytes(text) for name, text in pairs if text is not None},
-        message.key if isinstance(message.key, bytes) else b"",
-    )
+    out = _plain(message, round((message.timestamp or 0.0) * 1000))
     message.value = event.value = None
     return out
+
+
+def to_messages(event: Any) -> list[tuple[InMessage, int]]:
+    """The messages of a batch, and the kind of each one's time stamp; the payload moves as above.
+
+    event  whose value is a batch of aiokafka's records (``streams.kafka.faust_client.batches``)
+    """
+    out = [(_plain(each, each.timestamp or 0), each.timestamp_type) for each in event.message.value]
+    event.message.value = event.value = None
+    return out
+
+
+def _plain(record: Any, time_ms: int) -> InMessage:
+    headers = record.headers or {}
+    pairs = headers.items() if isinstance(headers, dict) else headers
+    return InMessage(
+        record.offset,
+        time_ms,
+        record.value if isinstance(record.value, bytes) else b"",
+        {name: bytes(text) for name, text in pairs if text is not None},
+        record.key if isinstance(record.key, bytes) else b"",
+    )
 
 
 def acknowledge(pending: deque[PendingAck], before: int) -> None:

@@ -8,6 +8,7 @@ pane has closed, message by message.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -53,7 +54,7 @@ class PartitionParameters:
         600, unit="s", source="chosen: pytest tests/streams/windowing/test_partition.py"
     )
     slice_s: int = parameter(
-        4, unit="s", source="chosen: only steps of a file or of a slow sender span more"
+        4, unit="s", source="chosen: only steps of a file, a backlog or a slow sender span more"
     )
 
 
@@ -237,20 +238,24 @@ class PartitionWorker:
             for index, reject in refused(joined.batch, joined.message, joined.row, found.bad)
         ]
         self._dead_lettered += len(found.bad)
-        if found.routes:
-            self._routes.add(found.routes)
+        routes = deque(sorted(found.routes, key=lambda route: route.time_ns))
         if len(found.pings):
             self._judged_offset = max(self._judged_offset, int(found.pings.offset.max()) + 1)
             if self._fell_silent(arrival_ns):
                 out += self._close(end_of_input=True)
             self._arrival_ns = max(self._arrival_ns, arrival_ns)
             self._record_last_seen(found.pings)
-        for rows in _by_second(found.pings.time_ns):
+        for rows, end_s in _by_second(found.pings.time_ns):
+            # With the pings of their seconds: those ahead of the watermark by much are dropped.
+            while routes and routes[0].time_ns // SECOND < end_s:
+                self._routes.add(routes.popleft())
             who = None if found.sender is None else found.sender[rows]
             pings = found.pings.select(rows)
             kept = np.isin(pings.offset, spooled) if len(spooled) else None
             self._windower.ingest(pings, arrival_ns, who, kept)
             out += self._close(end_of_input=False)
+        for route in routes:
+            self._routes.add(route)
         return out + self._evict()
 
     def _fell_silent(self, arrival_ns: int) -> bool:
@@ -319,17 +324,19 @@ class PartitionWorker:
         return {**self._memory.sizes(), "fabrics": self._writer.fabrics}
 
 
-def _by_second(time_ns: I64) -> Iterator[I64 | slice]:
-    """Rows, all at once, or second by second when they span much event time.
+def _by_second(time_ns: I64) -> Iterator[tuple[I64 | slice, int]]:
+    """Rows and the second after the newest of them [s]: all at once, or second by second when they
+    span much event time.
 
-    A file or a slow sender makes such batches.
+    A file, a slow sender or a backlog makes such batches.
     """
     if not len(time_ns):
         return
-    if int(time_ns.max()) - int(time_ns.min()) <= DEFAULT.slice_s * SECOND:
-        yield slice(None)
-        return
     second = time_ns // SECOND
+    if int(time_ns.max()) - int(time_ns.min()) <= DEFAULT.slice_s * SECOND:
+        yield slice(None), int(second.max()) + 1
+        return
     order = np.argsort(second, kind="stable")
     edges = np.flatnonzero(np.diff(second[order])) + 1
-    yield from np.split(order, edges)
+    for rows in np.split(order, edges):
+        yield rows, int(second[rows[0]]) + 1

@@ -16,18 +16,17 @@ class OpenRoutes:
         self._open: defaultdict[int, dict[tuple[int, int], Route]] = defaultdict(dict)
         self._next_s = 0
 
-    def add(self, routes: list[Route]) -> None:
-        """Hold routes until their second closes; a copy of a held route is a duplicate."""
-        for route in routes:
-            self.records += 1
-            second = route.time_ns // SECOND
-            key = (route.path_id, route.time_ns)
-            if second < self._next_s:
-                self.late += 1
-            elif key in self._open[second]:
-                self.duplicate += 1
-            else:
-                self._open[second][key] = route
+    def add(self, route: Route) -> None:
+        """Hold a route until its second closes; a copy of a held route is a duplicate."""
+        self.records += 1
+        second = route.time_ns // SECOND
+        key = (route.path_id, route.time_ns)
+        if second < self._next_s:
+            self.late += 1
+        elif key in self._open[second]:
+            self.duplicate += 1
+        else:
+            self._open[second][key] = route
 
     def close(self, until_s: int, limit_s: int) -> list[tuple[int, list[Route]]]:
         """Routes of the seconds before ``until_s``; those at or after ``limit_s`` are dropped."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from builders.streams.ping_records import START_S, message, ping
-from builders.streams.stages import Event, RecordingProducer, minute
+from builders.streams.stages import BatchEvent, Event, RecordingProducer, minute
 
 from schemas.documents import heartbeat
 from schemas.documents.heartbeat import Heartbeat
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 async def feed(stage: Ingest, messages: list[InMessage], acked: list[tuple[int, int]]) -> None:
     for each in messages:
-        event = Event(each, 0, acked)
+        event = BatchEvent([each], 0, acked)
         await stage.consume(event)
         assert event.message.value is None, "a held event must not hold its payload"
     await stage.flush()
@@ -85,9 +85,7 @@ async def test_the_brokers_time_stamp_counts_whatever_the_workers_clock_is() -> 
     producer, acked = RecordingProducer(), list[tuple[int, int]]()
     stage = Ingest(OutputMerger(producer), clock_ns=lambda: (START_S - 3600) * 10**9)
     for each in minute(last=12):
-        event = Event(each, 0, acked)
-        event.message.timestamp_type = 1
-        await stage.consume(event)
+        await stage.consume(BatchEvent([each], 0, acked, time_kind=1))
     await stage.flush()
     assert producer.panes() == list(range(9))
     assert stage.counts.late == 0
@@ -132,7 +130,7 @@ async def test_pings_and_heartbeats_wait_for_partitions_with_unread_messages() -
     stage = Ingest(merger, progress=ConsumerProgress(extents))
     beats = Heartbeats(merger, progress=ConsumerProgress())
     for each in minute():
-        await stage.consume(Event(each, 0, acked))
+        await stage.consume(BatchEvent([each], 0, acked))
     beat = heartbeat.encode(Heartbeat("h1", (START_S + 50) * 10**9))
     await beats.consume(Event(InMessage(0, 0, beat, {}), 0, acked))
     await stage.flush()
@@ -142,11 +140,11 @@ async def test_pings_and_heartbeats_wait_for_partitions_with_unread_messages() -
 
     other = minute()
     for each in other[:30]:
-        await stage.consume(Event(each, 1, acked))
+        await stage.consume(BatchEvent([each], 1, acked))
     await stage.flush()
     assert max(producer.panes()) == 26, "as far as partition 1 has come"
     for each in other[30:]:
-        await stage.consume(Event(each, 1, acked))
+        await stage.consume(BatchEvent([each], 1, acked))
     await stage.flush()
     panes = producer.panes()
     assert panes == sorted(panes)
@@ -170,10 +168,10 @@ async def test_what_a_stage_has_read_but_not_processed_is_waited_for_by_the_othe
     stage = Ingest(merger, progress=ConsumerProgress(extents))
     beats = Heartbeats(merger, progress=ConsumerProgress(beats_extents))
     for each in minute():
-        await stage.consume(Event(each, 0, acked))
+        await stage.consume(BatchEvent([each], 0, acked))
     await stage.flush()
     for each in minute():  # to the end of partition 1, and then the other stage publishes first
-        await stage.consume(Event(each, 1, acked))
+        await stage.consume(BatchEvent([each], 1, acked))
     for offset in range(2):
         beat = heartbeat.encode(Heartbeat("h1", (START_S + 20 + offset) * 10**9))
         await beats.consume(Event(InMessage(offset, 0, beat, {}), 0, acked))

@@ -8,6 +8,7 @@ from collections.abc import Collection
 import pytest
 from builders.streams.ping_records import START_S, message, ping
 from builders.streams.stages import (
+    BatchEvent,
     Event,
     FixedFeed,
     RecordingProducer,
@@ -59,8 +60,7 @@ class Worker:
     ) -> None:
         """by_broker  time stamps are the broker's"""
         for each in messages:
-            event = Event(each, partition, self.acked)
-            event.message.timestamp_type = int(by_broker)
+            event = BatchEvent([each], partition, self.acked, time_kind=int(by_broker))
             await self.stage.consume(event)
             self.ends[partition] = max(self.ends[partition] or 0, each.offset + 1)
         await self.stage.flush()
@@ -138,7 +138,7 @@ async def test_messages_that_wait_in_the_worker_are_not_overtaken_by_the_wall_cl
     worker = Worker()
     await worker.consume(0, minute(last=30))
     await worker.ticks(1)
-    await worker.stage.consume(Event(minute()[30], 0, worker.acked))  # not flushed
+    await worker.stage.consume(BatchEvent([minute()[30]], 0, worker.acked))  # not flushed
     worker.ends[0] = 31
     await worker.ticks(2 * IDLE_TICKS)
     assert worker.producer.panes() == list(range(27))

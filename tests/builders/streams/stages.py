@@ -75,6 +75,32 @@ class Event:
         self.acked.append((self.message.partition, self.message.offset))
 
 
+class BatchEvent:
+    """What Faust hands to the agent of skh.pings: messages of a partition, in order.
+
+    time_kind  of the messages' time stamps, as aiokafka has it: 1 is the broker's clock
+    """
+
+    def __init__(
+        self, messages: Sequence[InMessage], partition: int, acked: Acked, time_kind: int = 0
+    ) -> None:
+        self.message = SimpleNamespace(
+            partition=partition, offset=messages[-1].offset,
+            value=[
+                SimpleNamespace(
+                    offset=each.offset, timestamp=each.time_ms, timestamp_type=time_kind,
+                    headers=tuple(each.headers.items()), key=each.key, value=each.value,
+                )
+                for each in messages
+            ],
+        )  # fmt: skip
+        self.value = self.message.value
+        self.acked = acked
+
+    def ack(self) -> None:
+        self.acked.append((self.message.partition, self.message.offset))
+
+
 class FixedFeed(OperatorFeed):
     """An operator feed with fixed documents; without any, operators are silent."""
 

@@ -34,6 +34,15 @@ def panes(out: list[OutMessage]) -> dict[int, int]:
     return found
 
 
+def routes(out: list[OutMessage]) -> list[int]:
+    """Seconds (from START_S) whose routes are published, in order."""
+    return [
+        headers(each).start_s - START_S
+        for each in out
+        if each.topic == topics.WINDOWS.name and headers(each).kind == "routes"
+    ]
+
+
 def letters(out: list[OutMessage]) -> list[dict[str, str]]:
     return [
         {name: value.decode() for name, value in each.headers}
@@ -193,6 +202,22 @@ def test_a_route_is_published_with_the_pane_of_its_second() -> None:
     assert window_chunks.decode("routes", chunk.value).column("hops").to_pylist() == [["a", None]]
     assert worker.counts.routes == 1
     assert_sums(worker)
+
+
+def test_a_backlog_in_one_step_has_the_routes_that_it_has_message_by_message() -> None:
+    """A route far ahead of the watermark is dropped, and at first all of a backlog are."""
+    traced = {"task_type": "TRACEROUTE", "route": '["a",null]', "latency": None}
+    messages = [
+        message(s, [*(ping(s, src=f"h{h}") for h in (1, 2, 3)), ping(s, **traced)], arrival_s=60)
+        for s in range(60)
+    ]
+    one_by_one, at_once = PartitionWorker(0, epoch=1), PartitionWorker(0, epoch=1)
+    expected = [out for each in messages for out in one_by_one.step([each])]
+    found = at_once.step(messages)
+    assert routes(found) == routes(expected) == list(range(57))
+    assert at_once.counts == one_by_one.counts
+    assert at_once.counts.late == 0
+    assert_sums(at_once)
 
 
 def test_a_new_owner_that_reads_from_the_commit_closes_the_same_windows() -> None:

@@ -10,8 +10,8 @@ from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 from confluent_kafka import Consumer, TopicPartition
 
 from schemas import topics
-from streams.kafka import header_names
 from streams.kafka.embedded_broker import EmbeddedBroker
+from streams.kafka.faust_client import header_names
 from streams.sink.kafka_io import to_message
 
 pytestmark = pytest.mark.anyio

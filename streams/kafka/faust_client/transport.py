@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import faust
 from faust.transport.drivers import aiokafka as driver
+from faust.types.tuples import ack_lock
 from mode.services import WaitResults
 
 from schemas.limits import LIMITS
-from streams.kafka import header_names
+from streams.kafka.faust_client import header_names
 
 
 class _Uncommitted(NamedTuple):
@@ -83,6 +84,27 @@ def use(app: faust.App, fetch_wait_ms: int) -> None:
                 self.commit_stalled.discard(tp)
             if now - known.since_s >= self.commit_livelock_soft_timeout:
                 self.commit_stalled.add(tp)
+
+        def _new_offset(self, tp: Any) -> int | None:
+            """The offset to commit: after the last message that has been acknowledged.
+
+            Stages acknowledge in the order of offsets, and an event may stand for many messages
+            (``batches``), so that there is no need to look for one that is missing in between.
+            """
+            with ack_lock:  # as in ``ack``
+                acked = self._acked[tp]
+                if not acked:
+                    return None
+                newest = max(acked)
+                acked.clear()
+                self._acked_index[tp].clear()
+            return int(newest) + 1
+
+        async def _add_gap(self, tp: Any, offset_from: int, offset_to: int) -> None:
+            """Offsets without a message need no acknowledgement: see ``_new_offset``.
+
+            Faust's own counts the message after the gap as acknowledged too.
+            """
 
     class Transport(driver.Transport):
         pass

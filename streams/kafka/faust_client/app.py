@@ -11,7 +11,8 @@ import faust
 import mode
 
 from schemas import topics
-from streams.kafka import faust_transport, security
+from streams.kafka import security
+from streams.kafka.faust_client import batches, transport
 from streams.kafka.fetch import PARTITION_BYTES
 
 
@@ -32,7 +33,7 @@ def make(
     instance       see ``StreamConfig``
     session_s      a worker without a sign of life for this time loses its partitions [s]
     commit_s       acknowledged messages that stay uncommitted for this time are reported [s]
-    fetch_wait_ms  see ``faust_transport.use``
+    fetch_wait_ms  see ``transport.use``
     """
     logging.getLogger("faust").setLevel(logging.WARNING)
     logging.getLogger("mode").setLevel(logging.WARNING)
@@ -54,6 +55,8 @@ def make(
         consumer_auto_offset_reset="earliest",
         stream_wait_empty=False,  # events stay unacknowledged for long; waiting would hang
         stream_recovery_delay=0.0,
+        stream_buffer_maxsize=batches.WAITING,
+        ConsumerScheduler=batches.BatchScheduler,
         broker_commit_interval=1.0,
         consumer_max_fetch_size=PARTITION_BYTES,
         broker_commit_livelock_soft_timeout=commit_s,
@@ -64,5 +67,5 @@ def make(
         broker_rebalance_timeout=max(session_s, 10.0),
         agent_supervisor=mode.CrashingSupervisor,  # the default restarts an agent in silence
     )
-    faust_transport.use(app, fetch_wait_ms)
+    transport.use(app, fetch_wait_ms)
     return app

@@ -1,0 +1,1 @@
+"""Faust's side of a stream worker: the app, its transport, and how it delivers messages."""
