@@ -172,17 +172,19 @@ class Fabric:
     ) -> list[OutMessage]:
         counts = self._services.counts
         suppressed, repeated = localizer.suppressed_s, localizer.repeated
-        # In a thread: judging ten thousand paths must not block the event loop.
-        output, messages = await asyncio.to_thread(
-            self._observe_in_thread, localizer, header, message.value
-        )
+        if header.kind != "punctuation" and len(message.value) <= RETENTION.inline_bytes:
+            output, messages = self._observe_now(localizer, header, message.value)
+        else:  # in a thread: judging ten thousand paths must not block the event loop
+            output, messages = await asyncio.to_thread(
+                self._observe_now, localizer, header, message.value
+            )
         counts.suppressed += localizer.suppressed_s - suppressed
         counts.repeated += localizer.repeated - repeated
         counts.incidents += len(output.incidents)
         counts.anomalies += len(output.anomalies)
         return messages
 
-    def _observe_in_thread(
+    def _observe_now(
         self, localizer: Localizer, header: window_chunks.Header, value: bytes
     ) -> tuple[LocalizerOutput, list[OutMessage]]:
         batch = None
