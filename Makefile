@@ -33,7 +33,7 @@ golden: env  ## Compare incidents of fixed clusters with the recorded ones; ARGS
 bench: env  ## Measure speed and memory of this machine
 	@.venv/bin/skeletonhunter bench $(ARGS)
 
-peers-bench: env  ## Windows of the same records by ClickHouse, DuckDB, Polars, Bytewax; ARGS="--runs 1 --out FILE"
+peers-bench: env  ## Windows of the same records by ClickHouse, DuckDB, Polars, Bytewax, Flink; ARGS="--runs 1 --out FILE"
 	@scripts/peers-environment.sh
 	@var/peers-venv/bin/python -m evaluation.bench.peers $(ARGS)
 

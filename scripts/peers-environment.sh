@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes var/peers-venv: what .venv has, and the group `peers` that uv.lock pins. .venv stays as it is.
+# Makes var/peers-venv: what .venv has, and the group `peers` that uv.lock pins; and, with Java,
+# var/peers-flink-venv, since PyFlink needs an older pyarrow than ours. .venv stays as it is.
 set -eu
 cd "$(dirname "$0")/.."
 place=var/peers-venv
@@ -20,4 +21,16 @@ packages() {
 helper=$(packages .venv)/skeletonhunter_native.abi3.so
 if [ -f "$helper" ]; then
   cp "$helper" "$(packages $place)"
+fi
+flink=var/peers-flink-venv
+if command -v java >/dev/null 2>&1 && [ ! -x $flink/bin/python ]; then
+  .venv/bin/uv venv --quiet --python .venv/bin/python $flink.new
+  add() {
+    .venv/bin/uv pip install --quiet --python $flink.new/bin/python apache-flink==2.3.0 "$@"
+  }
+  if add 2>"$log" || add --system-certs; then
+    mv $flink.new $flink
+  else
+    echo "without Flink, which cannot be installed here" >&2
+  fi
 fi

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.parameters.window_timing import DEFAULT_TIMING
 
@@ -74,3 +75,11 @@ def each_hop(
         add(second.pings)
         if count >= WINDOW_S and second.start_s % HOP_S == 0:
             emit(second.start_s, window(second.start_s - WINDOW_S, second.start_s))
+
+
+def joined_keys(rows: pa.RecordBatch | pa.Table) -> list[str]:
+    """(rows,) KEY as one text each, for engines that have no hash of several columns."""
+    texts = [pc.fill_null(rows.column(name), "") for name in TEXTS]
+    texts += [rows.column(name).cast(pa.string()) for name in PORTS]
+    found: list[str] = pc.binary_join_element_wise(*texts, "|").to_pylist()
+    return found

@@ -7,6 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
+from evaluation.bench.peers import flink
 from evaluation.bench.peers.engine import Engine
 
 _ENGINES: Final = "evaluation.bench.peers.engines"
@@ -17,7 +18,7 @@ class Peer:
     """A row of the table.
 
     place      module in engines/, and class
-    package    what has to be installed
+    package    what has to be installed; of Flink, elsewhere
     does       less or more than the other rows
     arguments  of the class
     exact      quantiles are interpolated linearly between samples (type 7), as ours are
@@ -35,7 +36,12 @@ class Peer:
     @property
     def installed(self) -> bool:
         """Whether its package is there; the group ``peers`` of pyproject.toml has all of them."""
-        return find_spec(self.package) is not None
+        return flink.installed() if self.apart else find_spec(self.package) is not None
+
+    @property
+    def apart(self) -> bool:
+        """Whether it is no ``Engine``, but a program with an environment of its own."""
+        return self.package == "pyflink"
 
     def load(self) -> Engine:
         """A new engine without records."""
@@ -73,5 +79,10 @@ PEERS: Final = {
         "Bytewax, `fold_window`", ("bytewax_flow", "Bytewax"), "bytewax",
         "record by record in Python, so event time per path and late records as well; one path "
         "in 16 (2,592 records/s)", one_in=16,
+    ),
+    "flink": Peer(
+        "Flink SQL, `HOP` and `PERCENTILE`", ("", ""), "pyflink",
+        "event time and late records, names of the paths as key; no panes, no messages; JVM, reads "
+        "a file of 40 s, less what a job needs that only reads it; the second job in its process",
     ),
 }  # fmt: skip

@@ -12,7 +12,6 @@ import bytewax.operators as op
 import bytewax.operators.windowing as win
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from bytewax.dataflow import Dataflow
 from bytewax.inputs import DynamicSource, StatelessSourcePartition
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
@@ -22,14 +21,12 @@ from evaluation.bench.peers.engine import (
     COUNTS,
     FEATURES,
     HOP_S,
-    KEY,
-    PORTS,
     QUANTILES,
-    TEXTS,
     U64,
     WINDOW_S,
     Emit,
     Second,
+    joined_keys,
 )
 from schemas.identity import text_hash
 
@@ -66,7 +63,7 @@ class Bytewax:
 
     def keys(self, pings: pa.RecordBatch) -> U64:
         """Hashes of the texts that are the keys."""
-        return np.array([text_hash(key.encode()) for key in _keys(pings)], np.uint64)
+        return np.array([text_hash(key.encode()) for key in joined_keys(pings)], np.uint64)
 
 
 class _Source(DynamicSource):  # type: ignore[misc]  # bytewax is not installed for the type check
@@ -90,7 +87,7 @@ class _Reader(StatelessSourcePartition):  # type: ignore[misc]  # as above
         )  # fmt: skip
         columns = [times, *(rows.column(name) for name in ("latency", "sent", "lost"))]
         values = zip(*(column.to_pylist() for column in columns), strict=True)
-        return list(zip(_keys(rows), values, strict=True))
+        return list(zip(joined_keys(rows), values, strict=True))
 
 
 class _Sink(DynamicSink):  # type: ignore[misc]  # as above
@@ -109,15 +106,6 @@ class _Writer(StatelessSinkPartition):  # type: ignore[misc]  # as above
         for end_s, row in items:
             if end_s <= self._newest[0]:
                 self._emit(end_s, row)
-
-
-def _keys(pings: pa.RecordBatch) -> list[str]:
-    """(rows,) the path's identity as one text."""
-    texts = [pc.fill_null(pings.column(name), "") for name in TEXTS]
-    texts += [pings.column(name).cast(pa.string()) for name in PORTS]
-    found: list[str] = pc.binary_join_element_wise(*texts, "|").to_pylist()
-    assert len(texts) == len(KEY)  # noqa: S101 — all of the identity
-    return found
 
 
 def _sent_at(value: tuple[datetime, float | None, int, int]) -> datetime:

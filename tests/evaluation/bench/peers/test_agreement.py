@@ -7,6 +7,7 @@ import pytest
 from builders.simulated_fabrics import TWO_TIERS
 
 from evaluation.bench.input import START_NS
+from evaluation.bench.peers import flink
 from evaluation.bench.peers.agreement import differences, path_ids, windows
 from evaluation.bench.peers.engine import FEATURES, SECOND, WINDOW_S, Second
 from evaluation.bench.peers.records import seconds
@@ -34,7 +35,9 @@ def ours(records: list[Second]) -> dict[int, pa.Table]:
     return windows(PEERS["ours"].load(), records)
 
 
-@pytest.mark.parametrize("name", [name for name in PEERS if name != "ours"])
+@pytest.mark.parametrize(
+    "name", [name for name, peer in PEERS.items() if name != "ours" and not peer.apart]
+)
 def test_an_engine_has_the_windows_that_ours_has(
     name: str, records: list[Second], ours: dict[int, pa.Table]
 ) -> None:
@@ -45,6 +48,14 @@ def test_an_engine_has_the_windows_that_ours_has(
     found, ids = windows(engine, records), path_ids(engine, records)
     for end_s in (START_S + WINDOW_S, START_S + WINDOW_S + 5):
         assert not differences(ours[end_s], found[end_s], ids, exact=peer.exact)
+
+
+@pytest.mark.skipif(not flink.installed(), reason="make peers-bench installs Flink, apart")
+def test_flink_has_the_window_that_ours_has(
+    records: list[Second], ours: dict[int, pa.Table]
+) -> None:
+    _, found, ids = flink.run(records)
+    assert not differences(ours[START_S + WINDOW_S], found, ids)
 
 
 def test_the_records_have_losses_and_paths_that_never_answered(
