@@ -42,9 +42,10 @@ def main(arguments: list[str] | None = None) -> int:
             if name in why:
                 continue
             print(f"run {run + 1} of {given.runs}: {name} ...", file=sys.stderr, flush=True)
+            environment = {**os.environ, **_ONE_THREAD, **PEERS[name].variables}
             done = subprocess.run(  # noqa: S603 — our own module, in a fresh process
                 [sys.executable, "-m", "evaluation.bench.peers.measure", name, str(given.seconds)],
-                capture_output=True, text=True, check=False, env={**os.environ, **_ONE_THREAD},
+                capture_output=True, text=True, check=False, env=environment,
             )  # fmt: skip
             if done.returncode:
                 print(done.stderr[-2000:], file=sys.stderr)

@@ -26,7 +26,7 @@ from evaluation.bench.peers.engine import (
 from schemas import identity
 from schemas.identity import text_hash
 
-PYTHON: Final = Path("var/peers-flink-venv/bin/python").absolute()
+PYTHON: Final = Path(__file__).parents[3] / "var/peers-flink-venv/bin/python"
 _JOB: Final = Path(__file__).parent / "engines" / "flink_job.py"
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from evaluation.bench.peers import flink
 from evaluation.bench.peers.engine import Engine
+from schemas.compiled import native
 
 _ENGINES: Final = "evaluation.bench.peers.engines"
 
@@ -21,6 +22,7 @@ class Peer:
     package    what has to be installed; of Flink, elsewhere
     does       less or more than the other rows
     arguments  of the class
+    variables  of its process's environment
     exact      quantiles are interpolated linearly between samples (type 7), as ours are
     one_in     it gets the records of one path in so many: with all it would take too long
     """
@@ -30,6 +32,7 @@ class Peer:
     package: str
     does: str
     arguments: dict[str, Any] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
     exact: bool = True
     one_in: int = 1
 
@@ -60,6 +63,10 @@ PEERS: Final = {
         "SkeletonHunter, `PartitionWorker.feed`", ("ours", "Ours"), "streams",
         "more: clocks and watermarks per host, late and repeated records, one-second panes, names "
         "of all paths, encoded chunks of both for Kafka",
+    ),
+    "ours-python": Peer(
+        "SkeletonHunter, the same", ("ours", "Ours"), "streams", "as above",
+        variables={native.VARIABLE: "off"},
     ),
     "clickhouse": Peer(
         "ClickHouse SQL, `quantilesExactInclusive`", ("clickhouse", "ClickHouse"), "chdb",

@@ -33,7 +33,7 @@ FROM pings WHERE ping_time >= {start_ns} AND ping_time < {end_ns} GROUP BY path
 
 
 class DuckDB:
-    """Arrow in, Arrow out, no table of DuckDB's own: with one it needs a tenth more."""
+    """Arrow in, Arrow out, no table of DuckDB's own: with one it needs a seventh more."""
 
     version = str(duckdb.__version__)
 

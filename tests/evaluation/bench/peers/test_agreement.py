@@ -39,10 +39,15 @@ def ours(records: list[Second]) -> dict[int, pa.Table]:
     "name", [name for name, peer in PEERS.items() if name != "ours" and not peer.apart]
 )
 def test_an_engine_has_the_windows_that_ours_has(
-    name: str, records: list[Second], ours: dict[int, pa.Table]
+    name: str,
+    records: list[Second],
+    ours: dict[int, pa.Table],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     peer = PEERS[name]
-    if peer.package != "chdb":  # which the product itself needs, so that it is always there
+    for variable, value in peer.variables.items():
+        monkeypatch.setenv(variable, value)
+    if peer.package not in ("chdb", "streams"):  # which are always there
         pytest.importorskip(peer.package, reason="make peers-bench installs it, apart")
     engine = peer.load()
     found, ids = windows(engine, records), path_ids(engine, records)
@@ -50,6 +55,7 @@ def test_an_engine_has_the_windows_that_ours_has(
         assert not differences(ours[end_s], found[end_s], ids, exact=peer.exact)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not flink.installed(), reason="make peers-bench installs Flink, apart")
 def test_flink_has_the_window_that_ours_has(
     records: list[Second], ours: dict[int, pa.Table]
