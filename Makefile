@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help env demo test check golden bench scorecard scorecard-full \
 	fabric-test rdma-test kubernetes-tools chaos-test soak screenshots page-bench stream-soak \
-	image-sizes sbom clean
+	peers-bench image-sizes sbom clean
 
 ARGS ?=
 
@@ -32,6 +32,10 @@ golden: env  ## Compare incidents of fixed clusters with the recorded ones; ARGS
 
 bench: env  ## Measure speed and memory of this machine
 	@.venv/bin/skeletonhunter bench $(ARGS)
+
+peers-bench: env  ## Windows of the same records by ClickHouse, DuckDB, Polars, Bytewax, Flink; ARGS="--runs 1 --out FILE"
+	@scripts/peers-environment.sh
+	@var/peers-venv/bin/python -m evaluation.bench.peers $(ARGS)
 
 scorecard: env  ## Score every strategy on every scenario -> docs/scorecard.md; QUICK=1: a few, to var/
 	@.venv/bin/skeletonhunter check scorecard $(if $(QUICK),--quick --out var/scorecard.md) $(ARGS)
