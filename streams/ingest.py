@@ -18,6 +18,7 @@ from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 from streams.admission.admission import Admission
 from streams.admission.decoded import Decoded, decode
 from streams.admission.replays import Replays
+from streams.kafka.faust_client import batches
 from streams.kafka.messages import OutMessage
 from streams.merge.broker_clock import BrokerClock
 from streams.merge.consumer_progress import ConsumerProgress
@@ -266,6 +267,7 @@ def attach(
     """Make the Faust agent of skh.pings and its timers; returns the stage."""
     name = topics.PINGS.name
     inbox = app.topic(name, key_serializer="raw", value_serializer="raw", value_type=bytes)
+    inbox.maxsize = batches.WAITING  # ``topic`` has a parameter for it, and drops it
     stage = Ingest(merger, timing, progress=progress, admission=admission)
 
     @app.agent(inbox, name="streams.ingest")

@@ -55,7 +55,6 @@ def make(
         consumer_auto_offset_reset="earliest",
         stream_wait_empty=False,  # events stay unacknowledged for long; waiting would hang
         stream_recovery_delay=0.0,
-        stream_buffer_maxsize=batches.WAITING,
         ConsumerScheduler=batches.BatchScheduler,
         broker_commit_interval=1.0,
         consumer_max_fetch_size=PARTITION_BYTES,

@@ -18,7 +18,7 @@ from schemas import topics
 BATCHED: Final = frozenset({topics.PINGS.name})
 #: Messages of a batch at the most.
 SIZE: Final = 16
-#: Events that may wait for an agent: as many messages of a batched topic as Faust's default.
+#: Batches that may wait for an agent: as many messages as Faust lets wait of another topic.
 WAITING: Final = 4096 // SIZE
 
 

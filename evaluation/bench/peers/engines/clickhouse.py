@@ -48,7 +48,8 @@ class ClickHouse:
 
     def __init__(self, quantiles: str = "quantilesExactInclusive") -> None:
         self._quantiles = quantiles
-        self._connection = chdb.connect(":memory:")  # type: ignore[no-untyped-call]  # its own
+        connect: Any = chdb.connect  # typed or not, depending on which of its packages comes last
+        self._connection = connect(":memory:")
         self._connection.query("SET max_threads = 1")
         found = self._connection.query("SELECT version()", "CSV").bytes().decode()
         self.version = f"{found.strip().strip(chr(34))} (chdb {chdb.__version__})"

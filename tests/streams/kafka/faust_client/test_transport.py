@@ -15,6 +15,7 @@ import pytest
 from schemas import topics
 from schemas.wire import window_chunks
 from streams.kafka.embedded_broker import EmbeddedBroker
+from streams.kafka.faust_client import batches
 from streams.kafka.faust_client.transport import deliver
 from streams.worker import StreamConfig, StreamWorker
 
@@ -70,6 +71,12 @@ def test_pending_acks_are_no_livelock_and_a_missing_commit_is_one(
                     if worker.localize.counts.messages == 20:
                         break
                     await asyncio.sleep(0.05)  # between two looks at a condition with a deadline
+            waiting = {
+                name: channel.queue.maxsize
+                for channel in worker.app.topics
+                for name in channel.topics
+            }
+            assert waiting[topics.PINGS.name] * batches.SIZE == waiting[topics.WINDOWS.name] == 4096
             consumer = worker.app.consumer
             tp = more_to_come(worker)
             for later_s in (0.0, 2 * COMMIT_S, 20 * COMMIT_S):  # now and then, as Faust looks
