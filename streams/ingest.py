@@ -267,7 +267,8 @@ def attach(
     """Make the Faust agent of skh.pings and its timers; returns the stage."""
     name = topics.PINGS.name
     inbox = app.topic(name, key_serializer="raw", value_serializer="raw", value_type=bytes)
-    inbox.maxsize = batches.WAITING  # ``topic`` has a parameter for it, and drops it
+    # ``topic`` has a parameter for it, and drops it.
+    inbox.maxsize = batches.DEFAULT.waiting // batches.DEFAULT.size
     stage = Ingest(merger, timing, progress=progress, admission=admission)
 
     @app.agent(inbox, name="streams.ingest")

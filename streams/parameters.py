@@ -6,6 +6,7 @@ from localizer import parameters as localizer
 from schemas.limits import LIMITS
 from streams import dead_letters, replay_coverage
 from streams.admission import parameters as admission
+from streams.kafka.faust_client import batches
 from streams.localize import failures, plausible_times, retention
 from streams.merge import parameters as merge
 from streams.readers import parameters as readers
@@ -22,6 +23,7 @@ def groups() -> dict[str, object]:
         "streams.windowing.quota": Quota(),
         "streams.windowing.partition": partition.DEFAULT,
         "streams.ingest": merge.INGEST,
+        "streams.ingest.batches": batches.DEFAULT,
         "streams.heartbeats": merge.HEARTBEATS,
         "streams.merge": merge.MERGE,
         "streams.localize.retention": retention.RETENTION,

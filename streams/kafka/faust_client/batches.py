@@ -7,19 +7,36 @@ an event of such a topic is a batch: messages of one partition, in the order of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from faust.transport.utils import DefaultSchedulingStrategy
 from faust.types import TP
 
 from schemas import topics
+from schemas.parameters.parameter import parameter
 
 #: Topics that are delivered in batches.
 BATCHED: Final = frozenset({topics.PINGS.name})
-#: Messages of a batch at the most.
-SIZE: Final = 16
-#: Batches that may wait for an agent: as many messages as Faust lets wait of another topic.
-WAITING: Final = 4096 // SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class BatchParameters:
+    """How messages are delivered in batches.
+
+    size     messages of a batch at the most
+    waiting  messages that may wait for an agent
+    """
+
+    size: int = parameter(
+        16, unit="messages", source="chosen: a sixteenth of what is windowed together"
+    )
+    waiting: int = parameter(
+        4096, unit="messages", source="chosen: as many as Faust lets wait of another topic"
+    )
+
+
+DEFAULT: Final = BatchParameters()
 
 
 class Batch(NamedTuple):
@@ -55,7 +72,9 @@ class BatchScheduler(DefaultSchedulingStrategy):
 
 def batches(records: Sequence[Any]) -> list[Batch]:
     """The messages of a partition as batches, in order."""
-    parts = [records[first : first + SIZE] for first in range(0, len(records), SIZE)]
+    parts = [
+        records[first : first + DEFAULT.size] for first in range(0, len(records), DEFAULT.size)
+    ]
     return [
         Batch(last.topic, last.partition, last.offset, last.timestamp, last.timestamp_type, part)
         for part in parts

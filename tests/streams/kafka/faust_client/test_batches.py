@@ -8,8 +8,9 @@ from typing import Any
 from faust.types import TP
 
 from schemas import topics
-from streams.kafka.faust_client.batches import SIZE, Batch, BatchScheduler, batches
+from streams.kafka.faust_client.batches import DEFAULT, Batch, BatchScheduler, batches
 
+SIZE = DEFAULT.size
 PINGS, BEATS = topics.PINGS.name, topics.HEARTBEATS.name
 
 
