@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from builders.streams.stages import BatchEvent, Event
 
 from localizer.localizer import Localizer
 from schemas import topics
@@ -78,20 +78,6 @@ class Sent:
         self.sent += messages
 
 
-class Event:
-    """What Faust hands to an agent."""
-
-    def __init__(self, message: InMessage, offset: int) -> None:
-        self.value: bytes | None = message.value
-        self.message = SimpleNamespace(
-            value=message.value, headers=message.headers, offset=offset, partition=0,
-            timestamp=message.time_ms / 1000, key=message.key,
-        )  # fmt: skip
-
-    def ack(self) -> None:
-        pass
-
-
 class Run:
     """One partition of each topic, through both stages, to the localizers of all fabrics."""
 
@@ -116,8 +102,11 @@ class Run:
                 await ingest.flush()
                 self._judge(output)
             now_ns = max(now_ns, message.time_ms * 10**6)
-            stage = beats if topic == BEATS else ingest
-            await stage.consume(Event(message, offsets[topic]))
+            numbered = message._replace(offset=offsets[topic])
+            if topic == BEATS:
+                await beats.consume(Event(numbered, 0, []))
+            else:
+                await ingest.consume(BatchEvent([numbered], 0, []))
             offsets[topic] += 1
         await beats.flush()
         await ingest.flush()
