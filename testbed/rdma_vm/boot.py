@@ -1,7 +1,9 @@
 """Starts a guest and runs commands in its shell over the serial line.
 
 The machine is emulated (TCG): a stock kernel boots in some seconds, also where KVM is absent or
-does not work when nested. A boot that hangs is ended and repeated once.
+does not work when nested. A boot that hangs is ended and repeated once. A guest that stops
+answering later is questioned over the emulator's monitor and the kernel's magic keys, and the
+answers are notes of the error.
 """
 
 from __future__ import annotations
@@ -20,15 +22,25 @@ from typing import IO, Any, Final, NamedTuple
 from testbed.rdma_vm.clock import counter_khz
 from testbed.rdma_vm.image import build
 from testbed.rdma_vm.kernel import GuestError, kernel
+from testbed.rdma_vm.monitor import Monitor, processors
 
 _MEMORY_MB: Final = 512
 _CORES: Final = 2  # with one, polling a completion queue keeps the driver from filling it
 _TRIES: Final = 2
 _LAST_LINES: Final = 5
 #: tsc=reliable: the other clocks of the emulated machine tick in steps of 4 ms (see ``clock``).
-_KERNEL_LINE: Final = "console=ttyS0 panic=-1 quiet loglevel=0 tsc=reliable"
+_KERNEL_LINE: Final = "console=ttyS0 panic=-1 quiet loglevel=0 tsc=reliable sysrq_always_enabled"
+#: For one command: the answer of a guest on a busy machine takes up to 5 s.
+_COMMAND_S: Final = 120.0
+#: Magic keys: print everything; backtrace of running processors; tasks that wait for the kernel.
+_QUESTIONS: Final = "9lw"
+_QUIET_S: Final = 1.0
 
 Launch = Callable[..., "subprocess.Popen[bytes]"]
+
+
+class GuestHangError(GuestError):
+    """A command did not end; what the machine did then is in the notes."""
 
 
 class Nic(NamedTuple):
@@ -72,6 +84,7 @@ class Guest:
         self._nics, self._launch, self._cache = tuple(nics), launch, cache
         self._patience_s = patience_s
         self._process: subprocess.Popen[bytes] | None = None
+        self._monitor = Monitor()
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._heard: list[str] = []
         self._count = 0
@@ -108,8 +121,8 @@ class Guest:
     ) -> None:
         self.close()
 
-    def run(self, command: str, within_s: float = 30.0) -> CommandResult:
-        """Run a line of shell and wait for its end; raises GuestError after ``within_s``."""
+    def run(self, command: str, within_s: float = _COMMAND_S) -> CommandResult:
+        """Run a line of shell and wait for its end; raises GuestHangError after ``within_s``."""
         if self._process is None or self._process.stdin is None or "\n" in command:
             raise GuestError(f"cannot run {command!r}: one line, in a guest that runs")
         self._count += 1
@@ -118,11 +131,17 @@ class Guest:
             self._process.stdin.flush()
         except BrokenPipeError as why:
             raise GuestError(f"the guest is gone; its last words: {self._last_words()}") from why
-        lines = self._until(f"skh-end {self._count} ", within_s, command)
+        try:
+            lines = self._until(f"skh-end {self._count} ", within_s, command)
+        except GuestHangError as why:
+            for note in self._questioned(self._process.stdin):
+                why.add_note(note)
+            raise
         return CommandResult(lines[:-1], int(lines[-1].split()[2]))
 
     def close(self) -> None:
         """Kill the machine; it has no disks."""
+        self._monitor.close()
         process, self._process = self._process, None
         if process is None:
             return
@@ -135,10 +154,13 @@ class Guest:
     def _boot(self, kernel_image: Path, initrd: int) -> None:
         begin = time.monotonic()
         self._lines, self._heard = queue.SimpleQueue(), []
+        self._monitor.close()
+        self._monitor = Monitor()
         self._process = self._launch(
-            _machine(kernel_image, f"/proc/self/fd/{initrd}", self._nics),
+            [*_machine(kernel_image, f"/proc/self/fd/{initrd}", self._nics),
+             *self._monitor.arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            pass_fds=(initrd,),
+            pass_fds=(initrd, self._monitor.fd),
         )  # fmt: skip
         reader = threading.Thread(
             target=_read, args=(self._process.stdout, self._lines), daemon=True
@@ -150,14 +172,14 @@ class Guest:
             raise GuestError(f"{warnings[0]}; is modules.txt right for this kernel?")
 
     def _until(self, prefix: str, within_s: float, what: str) -> list[str]:
-        """Read lines up to the one with this prefix; raises GuestError after ``within_s``."""
+        """Read lines up to the one with this prefix; raises GuestHangError after ``within_s``."""
         give_up_at = time.monotonic() + within_s
         lines: list[str] = []
         while not (lines and lines[-1].startswith(prefix)):
             try:
                 line = self._lines.get(timeout=max(0.0, give_up_at - time.monotonic()))
             except queue.Empty:
-                raise GuestError(
+                raise GuestHangError(
                     f"{what}: no end after {within_s:g} s; the guest's last words: "
                     f"{self._last_words()}"
                 ) from None
@@ -166,6 +188,19 @@ class Guest:
             self._heard = [*self._heard[1 - _LAST_LINES :], line]
             lines.append(line)
         return lines
+
+    def _questioned(self, serial: IO[bytes]) -> list[str]:
+        """What the processors do, and what the kernel prints when it is asked by magic keys."""
+        notes = processors(self._monitor.registers())
+        for key in _QUESTIONS:
+            self._monitor.send_break()
+            with suppress(BrokenPipeError):
+                serial.write(key.encode())
+                serial.flush()
+            with suppress(queue.Empty):
+                while (line := self._lines.get(timeout=_QUIET_S)) is not None:
+                    notes.append(line)
+        return notes
 
     def _last_words(self) -> str:
         return " | ".join(self._heard) or "none"

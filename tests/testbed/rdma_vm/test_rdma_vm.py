@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from testbed.rdma_vm import boot, clock, cpio, image, kernel
-from testbed.rdma_vm.boot import Guest, Nic
+from testbed.rdma_vm.boot import Guest, GuestHangError, Nic
 from testbed.rdma_vm.kernel import GuestError
 
 # --- the root file system ------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
 
         def launch(argv: Sequence[str], **popen: Any) -> subprocess.Popen[bytes]:
             assert "microvm" in argv
-            process = subprocess.Popen([sys.executable, "-c", waiting.pop(0)], **popen)
+            process = subprocess.Popen([sys.executable, "-c", waiting.pop(0), *argv], **popen)
             started.append(process)
             return process
 
@@ -222,6 +222,30 @@ def test_a_command_that_takes_too_long_is_an_error_that_names_it(machine: Machin
         pytest.raises(GuestError, match=r"sleep 50: no end after 0\.2 s"),
     ):
         guest.run("exec sleep 50", within_s=0.2)
+
+
+ANSWERS_ITS_MONITOR = """\
+import json, socket, sys
+at = next(word for word in sys.argv if word.startswith("socket,id=monitor,fd="))
+monitor = socket.socket(fileno=int(at.rpartition("=")[2])).makefile("rw")
+print("skh-ready 1.5", flush=True)
+print(json.dumps({"QMP": {}}), file=monitor, flush=True)
+for line in monitor:
+    asked = json.loads(line)
+    print(json.dumps({"event": "something"}), file=monitor)
+    text = "CPU#0\\nRIP=00c0ffee RFL=0 HLT=1\\n\\nCPU#1\\nRIP=0000beef RFL=0 HLT=0\\n"
+    print(json.dumps({"return": text if "-monitor-" in line else {}}), file=monitor, flush=True)
+    if asked["execute"] == "chardev-send-break":
+        print("key", sys.stdin.read(1), flush=True)
+"""
+
+
+def test_a_guest_that_hangs_is_asked_what_it_does(machine: Machine) -> None:
+    with machine(ANSWERS_ITS_MONITOR) as guest, pytest.raises(GuestHangError) as caught:
+        guest.run("", within_s=0.2)
+    notes = caught.value.__notes__
+    assert notes[:2] == ["processor 0 waits at 00c0ffee", "processor 1 runs at 0000beef"]
+    assert len([line for line in notes[2:] if line.startswith("key ")]) == 3
 
 
 def test_a_driver_that_was_not_loaded_is_an_error(machine: Machine) -> None:
