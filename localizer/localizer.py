@@ -241,6 +241,10 @@ class Localizer:
             self._assembler.add(header, batch)
         return LocalizerOutput()
 
+    def judges_at(self, header: Header) -> bool:
+        """Whether ``observe`` would judge seconds at this message, which takes time."""
+        return header.kind == "punctuation" and self._assembler.completes(header)
+
     def finish(self) -> LocalizerOutput:
         """Judge what is left at the end of the input."""
         return self._judge_all(self._assembler.finish())

@@ -8,7 +8,7 @@ that is not idle has passed it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -94,6 +94,15 @@ class Assembler:
         known = self._watermark.get(header.partition, (0, False))[0]
         self._watermark[header.partition] = (max(seconds, known), header.idle)
 
+    def completes(self, header: Header) -> bool:
+        """Whether this punctuation would complete a second, as far as watermarks tell; it changes
+        nothing."""
+        if self.judged_s is None:
+            return True
+        known, _ = self._watermark.get(header.partition, (0, False))
+        mark = max(header.watermark_ms // 1000, known), header.idle
+        return self._complete_until(self._watermark | {header.partition: mark}) > self.judged_s + 1
+
     def drop_old(self) -> None:
         """Drop incomplete panes and windows of judged seconds, and partitions idle for long."""
         at, idle_s = self.judged_s, self._parameters.idle_s
@@ -129,14 +138,19 @@ class Assembler:
 
     def ready(self) -> Iterator[SecondBatch]:
         """Batches of all seconds that every partition has passed."""
-        marks = [seconds for seconds, idle in self._watermark.values() if not idle]
-        if not marks and self._watermark:  # all idle: their last watermarks are final
-            marks = [max(seconds for seconds, _ in self._watermark.values())]
-        yield from self._until(min(marks, default=0))
+        yield from self._until(self._complete_until(self._watermark))
 
     def finish(self) -> Iterator[SecondBatch]:
         """Batches of all seconds that are left, at the end of the input."""
         yield from self._until(max(self._panes, default=-1) + 1)
+
+    @staticmethod
+    def _complete_until(watermarks: Mapping[int, tuple[int, bool]]) -> int:
+        """The second before which everything is there."""
+        marks = [seconds for seconds, idle in watermarks.values() if not idle]
+        if not marks and watermarks:  # all idle: their last watermarks are final
+            marks = [max(seconds for seconds, _ in watermarks.values())]
+        return min(marks, default=0)
 
     def _until(self, watermark_s: int) -> Iterator[SecondBatch]:
         if self.judged_s is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
@@ -26,6 +26,14 @@ class CoverageParameters:
 
 
 DEFAULT: Final = CoverageParameters()
+
+
+class Stretch(NamedTuple):
+    """A time without a jump: first second, length [s], seconds of it with a judged probe."""
+
+    start: int
+    length: int
+    judged: int
 
 
 class Judged:
@@ -62,13 +70,14 @@ class Judged:
         self.certain |= localizer.crossed_for_certain()
         self.components |= localizer.crossed()
 
-    def stretch(self) -> tuple[int, int]:
-        """First second and length [s] of the longest time without a jump of event time."""
-        best, start, last = (0, 0), None, 0
+    def stretches(self) -> list[Stretch]:
+        """The times between jumps of event time, in order; judging begins anew after each."""
+        out: list[Stretch] = []
+        last = 0
         for second in sorted(self.seconds):
-            if start is None or second - last > ASSEMBLY.jump_s:
-                start = second
+            if not out or second - last > ASSEMBLY.jump_s:
+                out.append(Stretch(second, 0, 0))
+            start, _, judged = out[-1]
+            out[-1] = Stretch(start, second - start + 1, judged + 1)
             last = second
-            if last - start + 1 > best[1]:
-                best = (start, last - start + 1)
-        return best
+        return out

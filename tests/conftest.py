@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from evaluation.fabric_suite.scheduling_delay import SchedulingDelay
@@ -26,6 +27,11 @@ _OWN_S = 5.0
 #: What a test says that has measured it by itself, before the figure.
 TOO_BUSY = "machine too busy, measured: "
 _gaps: list[tuple[str, str]] = []
+# How long an example takes on a busy machine says nothing of the code.
+settings.register_profile(
+    "no deadline", settings.get_profile(settings.get_current_profile_name()), deadline=None
+)
+settings.load_profile("no deadline")
 _delay = pytest.StashKey[SchedulingDelay]()
 _module_started_s: dict[Path, float] = {}
 

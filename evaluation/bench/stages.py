@@ -23,7 +23,8 @@ from evaluation.bench.connections import connections
 from evaluation.bench.controller import controller
 from evaluation.bench.input import SECOND, START_NS, busy, messages
 from evaluation.bench.rounds import probes_in_a_round
-from evaluation.bench.scale import LARGE, LARGEST, scale
+from evaluation.bench.scale.judging import LARGE, LARGEST, scale
+from evaluation.bench.scale.memory import memory
 from evaluation.bench.simulate import simulate
 from schemas import topics
 from schemas.wire import codecs
@@ -262,6 +263,7 @@ STAGES: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "api": api_requests,
     "probes-in-a-round": lambda: {**probes_in_a_round(), **_memory()},
     "scale-100k": lambda: scale(LARGE, goal_ms=300, goal_mb=2048),
+    "memory-1m": memory,
     "scale-1m": lambda: scale(LARGEST, goal_ms=5000, faulty_s=12),
     "simulate-parquet": lambda: {**simulate("parquet"), **_memory()},
     "simulate-arrow": lambda: {**simulate("arrow"), **_memory()},

@@ -165,6 +165,11 @@ FAULTS: Final = (
         late=True,
     ),
     Fault(
+        "broker-away-5-min", "the broker away for 5 min; agents hold what they measure",
+        (_at(BEGIN_S, lambda p: p.kafka.stop()), _at(BEGIN_S + 300, lambda p: p.kafka.start())),
+        late=True,
+    ),
+    Fault(
         "broker-stopped", "the broker hangs (SIGSTOP) for 20 s",
         (_at(BEGIN_S, lambda p: p.kafka.pause()), _at(BEGIN_S + 20, lambda p: p.kafka.resume())),
         late=True,
@@ -188,6 +193,10 @@ FAULTS: Final = (
         "store-away", "ClickHouse killed in mid-batch, away for 20 s",
         (_at(BEGIN_S, lambda p: p.store_faults(die_after=2)), _at(BEGIN_S + 20, _restart_store)),
         fast=True,
+    ),
+    Fault(
+        "store-away-10-min", "ClickHouse killed in mid-batch, away for 10 min",
+        (_at(BEGIN_S, lambda p: p.store_faults(die_after=2)), _at(BEGIN_S + 600, _restart_store)),
     ),
     Fault(
         "store-slow", "ClickHouse needs 5 s for an insert, for 30 s",
@@ -232,6 +241,10 @@ FAULTS: Final = (
     Fault(
         "burst", "10 times as many records for 15 s, of nine more fabrics",
         (_at(BEGIN_S + 15, _nothing),), disturb=load.burst(9, BEGIN_S, 15),
+    ),
+    Fault(
+        "burst-5-min", "10 times as many records for 5 min, of nine more fabrics",
+        (_at(BEGIN_S + 300, _nothing),), disturb=load.burst(9, BEGIN_S, 300),
     ),
     Fault(
         "backlog", "agents cannot publish for 20 s, then all at once",

@@ -114,6 +114,7 @@ class LatencyVerdictParameters:
     """Of verdicts on latency.
 
     most_moved  share of a component's paths that must have moved, of those that the fault can hit
+    one_way_moved    the same of paths that certainly cross a link in the direction that is slow
     pace        paths whose evidence spans so many times as long are judged apart from quicker ones
     draws_in_span    sparse paths: answers within this part of the evidence are one draw,
     shortest_draw_s  or within so long
@@ -123,6 +124,10 @@ class LatencyVerdictParameters:
     """
 
     most_moved: float = parameter(0.5, unit="1", source=_CHOSEN)
+    one_way_moved: float = parameter(
+        0.9, unit="1",
+        source="chosen: certainty leaves no room for paths elsewhere; pytest -k one_direction",
+    )  # fmt: skip
     pace: float = parameter(2.5, unit="1", source=_CHOSEN)
     draws_in_span: float = parameter(16.0, unit="draws", source=_CHOSEN)
     shortest_draw_s: float = parameter(2.0, unit="s", source=_CHOSEN)

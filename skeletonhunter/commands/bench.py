@@ -36,8 +36,11 @@ MEASURES: Final = {
     "simulate-parquet": "simulator to Parquet, 32,768 rnics x 16 targets, both layers",
     "simulate-arrow": "simulator to an Arrow stream, the same",
 }
-#: Measured on request only: it takes minutes and gigabytes.
-LARGEST: Final = {"scale-1m": "localizer: a second of 1,000,000 paths x 100,000 components"}
+#: Measured on request only: they take minutes and gigabytes.
+LARGEST: Final = {
+    "scale-1m": "localizer: a second of 1,000,000 paths x 100,000 components",
+    "memory-1m": "worker: memory of windows and detectors, 1,000,000 paths",
+}
 
 
 def register(app: typer.Typer) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from localizer.coverage import Covered, covered
 from localizer.options import Options
 from schemas.documents.topology import Topology
-from streams.replay_coverage import Judged
+from streams.replay_coverage import Judged, Stretch
 
 _SHOWN: Final = 5
 
@@ -55,14 +55,16 @@ def needs(judged: Judged, options: Options) -> list[Need]:
     drift    the blocks of the shortest line
     Each blames the network only where ``options.observers`` source hosts see the deviation.
     """
-    start, span = judged.stretch()
+    stretches = judged.stretches()
+    start, span, _ = max(stretches, key=lambda each: each.length, default=Stretch(0, 0, 0))
+    seconds = max((each.judged for each in stretches), default=0)
     hosts = len(judged.hosts)
     loss = options.verdicts.reachability.windows_s[0] + options.incidents.sightings.reachability - 1
     window, drift = options.timing.window_s, options.baselines.drift
     lead = start % window  # a reference may lack the beginning of its first third
     latency = 2 * window - lead if lead < options.timing.third_s else 3 * window - lead
     rows = (
-        ("loss", loss, len(judged.seconds)),
+        ("loss", loss, seconds),
         ("latency", latency, span),
         ("drift", options.detectors.drift.least_blocks * drift.block_s, span),
     )

@@ -172,7 +172,7 @@ class Fabric:
     ) -> list[OutMessage]:
         counts = self._services.counts
         suppressed, repeated = localizer.suppressed_s, localizer.repeated
-        if header.kind != "punctuation" and len(message.value) <= RETENTION.inline_bytes:
+        if len(message.value) <= RETENTION.inline_bytes and not localizer.judges_at(header):
             output, messages = self._observe_now(localizer, header, message.value)
         else:  # in a thread: judging ten thousand paths must not block the event loop
             output, messages = await asyncio.to_thread(

@@ -112,12 +112,20 @@ class SourceClocks:
         skew, a clock is wrong, and the broker's time tells that it is the one behind.
         """
         if self._median is None:
-            rows = np.flatnonzero(self._live() & (self._vote != _NONE))
-            lower = self._of_senders(self._vote, rows)
-            upper = self._of_senders(self._vote, rows, upper=True)
-            apart = upper - lower > self._skew_ns
-            self._median = max(lower, min(upper, self.arrival_ns)) if apart else lower
+            self._median = self._middle(self._vote, self.arrival_ns)
         return self._median
+
+    @property
+    def expected_ns(self) -> int:
+        """What a right clock shows when the newest record arrives; 0: no sender.
+
+        It is the median of what clocks showed when they were last heard, each advanced by the time
+        since then: where most sources of a partition stop at once, the others run on.
+        """
+        if not self.median_ns:
+            return 0
+        offset = np.where(self._vote == _NONE, 0, self._vote - self._arrival)
+        return self.arrival_ns + self._middle(offset, 0)
 
     @property
     def first_ns(self) -> int:
@@ -137,8 +145,14 @@ class SourceClocks:
 
     @property
     def future_ns(self) -> int:
-        """Newest event time that can be judged: skew ahead of the median and of the broker."""
-        return min(self.median_ns, self.arrival_ns) + self._skew_ns
+        """Newest event time that can be judged: the skew beyond a right clock and the broker's."""
+        return min(self.expected_ns, self.arrival_ns) + self._skew_ns
+
+    def plausible(self, time_ns: I64) -> Bool:
+        """(n,) events up to ``future_ns``."""
+        # The median, which is known already, is never ahead of ``expected_ns``.
+        near: Bool = time_ns <= min(self.median_ns, self.arrival_ns) + self._skew_ns
+        return near if near.all() else np.asarray(time_ns <= self.future_ns)
 
     def skewed(self) -> dict[int, float]:
         """Sources that send now and whose clock is off by more than the skew: code -> offset [s].
@@ -146,12 +160,19 @@ class SourceClocks:
         A source that stopped sending is behind too, but that is silence, not a wrong clock.
         """
         rows = np.flatnonzero(self._live() & (self._arrival >= self.arrival_ns - 2 * SECOND))
-        off = self._newest[rows] - (self.median_ns or self.arrival_ns)
+        off = self._newest[rows] - (self.expected_ns or self.arrival_ns)
         wrong = np.abs(off) > self._skew_ns
         return {
             int(code): by / SECOND
             for code, by in zip(rows[wrong].tolist(), off[wrong].tolist(), strict=True)
         }
+
+    def _middle(self, values: I64, latest: int) -> int:
+        """Median of the live senders' values; see ``median_ns`` for an even number of them."""
+        rows = np.flatnonzero(self._live() & (self._vote != _NONE))
+        lower = self._of_senders(values, rows)
+        upper = self._of_senders(values, rows, upper=True)
+        return max(lower, min(upper, latest)) if upper - lower > self._skew_ns else lower
 
     def _live(self) -> Bool:
         return self._arrival >= max(self.arrival_ns - self._idle_ns, 0)

@@ -89,7 +89,7 @@ class Windower:
         if self._next_s is None:
             inside = inside if spooled is None else inside & ~spooled
         else:
-            inside = (second >= self._next_s) & (pings.time_ns <= self._clocks.future_ns)
+            inside = (second >= self._next_s) & self._clocks.plausible(pings.time_ns)
         if not inside.all():
             self.counts.late += int((~inside).sum())
             self.counts.ahead += int((~allowed).sum())

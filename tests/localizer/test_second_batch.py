@@ -72,6 +72,19 @@ def test_an_idle_partition_is_not_waited_for() -> None:
     assert join.upto(1, 1, idle=True).seconds == [0, 1]
 
 
+def test_it_is_known_before_which_punctuations_complete_a_second() -> None:
+    rng = random.Random(4)
+    join, marks, found = Join().add(chunk(0)).upto(0).upto(1), [1, 1, 1], 0
+    for _ in range(300):
+        partition, idle = rng.randrange(3), rng.random() < 0.2
+        marks[partition] = at = marks[partition] + rng.randrange(3)
+        said = join.assembler.completes(punctuation(START_S + at, partition, idle=idle))
+        before = len(join.seconds)
+        assert (len(join.upto(at, partition, idle=idle).seconds) > before) == said
+        found += said
+    assert 30 < found < 270
+
+
 def test_the_last_watermarks_are_final_when_all_partitions_are_idle() -> None:
     join = Join().add(chunk(0), chunk(3)).upto(4, 0, idle=True)
     assert join.seconds == [0, 1, 2, 3]

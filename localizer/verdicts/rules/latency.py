@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,8 @@ from localizer.verdicts.verdict import Verdict
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
+
+_WAYS: Final = ("a>b", "b>a")
 
 
 def latency(state: FabricState, at: int, judged: Bool) -> Decision:
@@ -154,10 +157,29 @@ class LatencyPolicy:
         return bool((slow >= hit * probes).all())
 
     def validate(self, candidate: Candidate) -> Finding | Over | None:
-        """See ``attribute.Policy``."""
+        """See ``attribute.Policy``.
+
+        A link that is slow in one direction looks half as slow over all paths that cross it, and
+        less where routes are unknown, so the paths that certainly cross it that way decide, too.
+        """
+        parameters = self.state.options.verdicts.latency
+        finding = self._validated(candidate, candidate.share, self.level, parameters.most_moved)
+        direction, column = candidate.attribution.direction, candidate.attribution.column
+        if finding is not None or direction not in _WAYS or not self.alarm.groups.directed[column]:
+            return finding
+        way = self.alarm.groups.certain(column)[_WAYS.index(direction)].astype(np.float64)
+        return self._validated(candidate, way, self.level / len(_WAYS), parameters.one_way_moved)
+
+    def _validated(
+        self, candidate: Candidate, share: F64, level: float, moved: float
+    ) -> Finding | Over | None:
+        """The finding by paths of these weights (P,).
+
+        level  largest p-value; moved: share of them that must have moved
+        """
         state, shift, vote = self.state, self.shift, self.vote
         flagged, window_s = self.alarm.evidence.bad, self.alarm.window_s
-        share, rows = candidate.share, candidate.rows
+        rows = candidate.rows
         n, k = float((vote * share * rows).sum()), float((vote * share * (rows & flagged)).sum())
         p = peer_groups.excess_p_value(
             share * rows,
@@ -171,9 +193,9 @@ class LatencyPolicy:
         witnesses = quorum.hosts(state.src, rows & flagged)
         # Five seconds are too short to tell some five-tuples from a rush of some pairs.
         hit = candidate.attribution.share if window_s >= state.options.timing.window_s else 1.0
-        hit *= state.options.verdicts.latency.most_moved
+        hit *= moved
         needed = quorum.needed(state.src, rows | self._slower(candidate), state.options.observers)
-        if not p < self.level or k < hit * n or witnesses < needed:
+        if not p < level or k < hit * n or witnesses < needed:
             return None
         if needed < state.options.observers and not self._seen_by_each(rows, share, hit):
             return None
@@ -185,7 +207,7 @@ class LatencyPolicy:
                 self.peers, parameters,
             )  # fmt: skip
             if found is not None:
-                if not found.p_value < self.level or found.draws < parameters.least_draws:
+                if not found.p_value < level or found.draws < parameters.least_draws:
                     return None
                 if not found.lasting:
                     return Over()

@@ -134,6 +134,9 @@ class RecordingLocalizer:
     def suppressed_s(self) -> Counter[str]:
         return Counter()
 
+    def judges_at(self, header: window_chunks.Header) -> bool:
+        return header.kind == "punctuation"
+
     def sizes(self) -> dict[str, int]:
         return {"observed": len(self.observed)}
 

@@ -19,9 +19,13 @@ FAULT_S = 310  # ten windows are known by then
 RESTLESS = Noise(burst_excess=(0.5, 3.0), burst_paths=1.0, burst_length_s=(4.0, 12.0))
 
 
-def simulation(seed: int, noise: Noise | None = None) -> Simulation:
-    spec = ClosSpec(hosts=12, rails=2, hosts_per_segment=6, hosts_per_job=6)
-    return Simulation(build(spec, seed), seed=seed, start_ns=START_S * 10**9, noise=noise)
+def simulation(
+    seed: int, noise: Noise | None = None, traced: float = 1.0, hosts: int = 12
+) -> Simulation:
+    spec = ClosSpec(hosts=hosts, rails=2, hosts_per_segment=6, hosts_per_job=6)
+    return Simulation(
+        build(spec, seed), seed=seed, start_ns=START_S * 10**9, noise=noise, traced=traced
+    )
 
 
 def found(simulated: Simulation, seconds: int) -> list[Incident]:
@@ -55,6 +59,17 @@ def test_the_component_of_a_latency_step_is_named_in_time(
     assert abs(onset - FAULT_S) <= 2
     detected = datetime.fromisoformat(incident.detected_at).timestamp() - START_S
     assert detected <= FAULT_S + within_s
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_link_that_is_slow_in_one_direction_is_named_with_it(number: int) -> None:
+    quiet = simulation(7 + number, traced=0.8, hosts=24)
+    places = [each for each in candidates(quiet.network, quiet.paths, "any link") if "agg:" in each]
+    place, direction = places[number], ("a>b", "b>a")[number % 2]
+    fault = Fault(kind="link_latency", component=place, start_s=FAULT_S, direction=direction)
+    (incident,) = found(quiet.with_faults([fault]), FAULT_S + 60)
+    assert place in incident.tie_set
+    assert (incident.symptom, incident.direction) == ("high_latency", direction)
 
 
 def test_bursts_of_training_that_quadruple_the_round_trip_are_no_incident() -> None:

@@ -63,8 +63,12 @@ def test_heartbeats_alone_judge_nothing(command: Command, tmp_path: Path) -> Non
             [ping(h, s) for h in range(2) for s in range(9)],
             ["loss needs 3 source hosts (2 seen)"],
         ),
+        (
+            [ping(h, s) for h in range(4) for s in (*range(5), -100_000)],
+            ["loss needs 6 s (5 s judged)"],
+        ),
     ],
-    ids=["one record", "one second", "two hosts"],
+    ids=["one record", "one second", "two hosts", "a second of another day"],
 )
 def test_too_little_is_not_enough_to_judge_in_words_and_in_json(
     command: Command, tmp_path: Path, rows: list[dict[str, Any]], missing: list[str]

@@ -279,6 +279,17 @@ def test_a_source_that_falls_silent_holds_time_back_for_five_seconds_only() -> N
     assert upto[30].end().windower.counts.late == 0
 
 
+@pytest.mark.parametrize("ahead_s", [0.0, 0.4, 3.0])
+def test_where_most_sources_stop_at_once_the_others_are_heard_on(ahead_s: float) -> None:
+    run, reported = Run(), set[int]()
+    for r in beat(30, hosts=5):
+        if r.source == 0 or r.at_s < 10:
+            run.feed([r._replace(at_s=r.at_s + ahead_s * (r.source == 0))], r.at_s)
+            reported |= run.windower.skewed().keys()
+    assert run.end().windower.counts.late == 0
+    assert reported == set()
+
+
 def test_a_silent_partition_closes_by_wall_clock() -> None:
     run = Run().each(beat(10))
     run.windower.tick(arrival_ns(14.0))
