@@ -13,6 +13,7 @@ from api.actions import queries
 from api.actions.documents import Action, ActionList, Feedback, NewAction, Timeline
 from api.actions.feedback import FeedbackFilters, feedback
 from api.actions.timeline import timeline
+from api.answers.problems import invalid
 from api.documents import Problem, answer, described
 from api.queries import incidents
 from api.queries.database import Database, Store
@@ -99,6 +100,8 @@ def router(database: Database) -> APIRouter:
         summary="How often verdicts were right in production, by component kind and symptom",
     )
     async def feedback_of_people(filters: Annotated[FeedbackFilters, Query()]) -> Response:
+        if filters.since and filters.until and filters.since >= filters.until:
+            return answer(invalid("query", "since", "since must be before until"), 422)
         return answer(await database.run(lambda store: feedback(store, filters)))
 
     return routes

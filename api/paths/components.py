@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from api.paths.documents import (
     Component,
@@ -13,6 +13,7 @@ from api.paths.documents import (
     Observability,
 )
 from api.paths.filters import ComponentFilters, ComponentQuestion
+from api.paths.observability import Key, Known, Observed, known, known_of
 from api.paths.queries import MEASURED, WITHIN, measured
 from api.queries.database import Store
 from schemas.component_ids import KINDS, component, kind_of, name_of
@@ -34,10 +35,6 @@ _ACTIVE: Final = (
     " countIf(component = id) AS blamed, count() AS active, min(severity) AS worst"
     " FROM (SELECT fabric, component, tie_set, severity FROM incidents_latest"
     " WHERE state != 'resolved') WHERE {which} GROUP BY fabric, id"
-)
-_UNSEEN: Final = (
-    "SELECT fabric, uncovered_names, untraced_names FROM coverage FINAL"
-    " ORDER BY fabric, at DESC LIMIT 1 BY fabric"
 )
 #: Those of one component, active ones first: all of them, for no component has so many.
 _INCIDENTS: Final = (
@@ -81,7 +78,6 @@ _PROBED: Final = (
     " ORDER BY all_lost / greatest(all_sent, 1) DESC, name LIMIT {most:UInt32}"
 )
 
-Key = tuple[str, str]  # fabric, component id
 Rows = dict[Key, dict[str, Any]]
 
 
@@ -93,13 +89,16 @@ def components(store: Store, wanted: ComponentFilters) -> ComponentList:
     """Components of a kind: probed ones, those of incidents, and those that no probe crosses."""
     values = {"prefix": f"{wanted.kind}:"}
     active = _active(store, "startsWith(id, {prefix:String})", values)
-    probed = _probed(store, wanted.kind, wanted.bounds_s())
-    unseen = {key: how for key, how in _unseen(store).items() if kind_of(key[1]) == wanted.kind}
+    bounds = wanted.bounds_s()
+    probed = _probed(store, wanted.kind, bounds)
+    observed = Observed.of(store)
+    unseen = {key for key in observed.unseen if kind_of(key[1]) == wanted.kind}
+    silent = {name for _, name in active.keys() - probed.keys() - unseen}
+    view = _View(active, probed, observed, known_of(store, silent, observed), bounds["since"])
     items = [
         each
-        for key in active.keys() | probed.keys() | unseen.keys()
-        if _asked(key, wanted)
-        and (each := _component(key, active, probed, unseen)).health in (wanted.health or _HEALTH)
+        for key in active.keys() | probed.keys() | unseen
+        if _asked(key, wanted) and (each := view.of(key)).health in (wanted.health or _HEALTH)
     ]
     items.sort(key=_worst_first)
     return ComponentList(
@@ -115,9 +114,13 @@ def detail(store: Store, name: str, wanted: ComponentQuestion) -> ComponentDetai
         return None
     rows = store.rows(_INCIDENTS, {"id": name, "most": _MOST_READ})
     active = _active_of(name, rows)
-    probed = _probed_one(store, name, wanted.bounds_s()) if kind in _NAMES else {}
-    unseen = {key: how for key, how in _unseen(store).items() if key[1] == name}
-    fabrics = {row["fabric"] for row in rows} | {fabric for fabric, _ in (*probed, *unseen)}
+    bounds = wanted.bounds_s()
+    probed = _probed_one(store, name, bounds) if kind in _NAMES else {}
+    observed = Observed.of(store)
+    found = known(store, name, observed)
+    fabrics = {row["fabric"] for row in rows} | {
+        fabric for fabric, _ in (*probed, *observed.named(name), *found.keys)
+    }
     if wanted.fabric is not None:
         fabrics &= {wanted.fabric}
     if len(fabrics) > 1:
@@ -126,7 +129,7 @@ def detail(store: Store, name: str, wanted: ComponentQuestion) -> ComponentDetai
         return None
     (fabric,) = fabrics
     return ComponentDetail(
-        component=_component((fabric, name), active, probed, unseen),
+        component=_View(active, probed, observed, found, bounds["since"]).of((fabric, name)),
         incidents=[
             ComponentIncident(
                 incident_id=each["incident_id"], blamed=each["component"] == name,
@@ -187,14 +190,6 @@ def _of_kind(statement: str, kind: str) -> str:
     return statement
 
 
-def _unseen(store: Store) -> dict[Key, Observability]:
-    out: dict[Key, Observability] = {}
-    for row in store.rows(_UNSEEN):
-        out |= {(row["fabric"], name): "untraced" for name in row["untraced_names"]}
-        out |= {(row["fabric"], name): "uncovered" for name in row["uncovered_names"]}
-    return out
-
-
 def _asked(key: Key, wanted: ComponentFilters) -> bool:
     fabric, name = key
     return (not wanted.fabric or fabric in wanted.fabric) and (
@@ -202,19 +197,34 @@ def _asked(key: Key, wanted: ComponentFilters) -> bool:
     )
 
 
-def _component(key: Key, active: Rows, probed: Rows, unseen: dict[Key, Observability]) -> Component:
-    incident, row = active.get(key), probed.get(key)
-    health: Health = "unknown" if row is None else "ok"
-    if incident is not None:
-        health = "bad" if int(incident["blamed"]) else "suspect"
-    return Component(
-        component=key[1], fabric=key[0], kind=kind_of(key[1]), health=health,
-        observability=unseen.get(key, "unknown" if row is None else "probed"),
-        active=int(incident["active"]) if incident else 0,
-        severity=incident["worst"] if incident else None,
-        paths=int(row["paths"]) if row else 0,
-        measured=measured(row) if row else None,
-    )  # fmt: skip
+class _View(NamedTuple):
+    """What components are made of; since_s: begin of the asked time [s]."""
+
+    active: Rows
+    probed: Rows
+    observed: Observed
+    known: Known
+    since_s: int
+
+    def of(self, key: Key) -> Component:
+        """One of them."""
+        incident, row = self.active.get(key), self.probed.get(key)
+        covered_s = self.known.covered.get(key)
+        kind = kind_of(key[1])
+        # No path ends at other kinds: that judged probes still cross them is all there is to know.
+        crossed = kind not in _NAMES and covered_s is not None and covered_s >= self.since_s
+        health: Health = "ok" if row is not None or crossed else "unknown"
+        if incident is not None:
+            health = "bad" if int(incident["blamed"]) else "suspect"
+        otherwise: Observability = "unknown" if covered_s is None else "covered"
+        return Component(
+            component=key[1], fabric=key[0], kind=kind, health=health,
+            observability=self.observed.unseen.get(key, otherwise if row is None else "probed"),
+            active=int(incident["active"]) if incident else 0,
+            severity=incident["worst"] if incident else None,
+            paths=int(row["paths"]) if row else 0,
+            measured=measured(row) if row else None,
+        )  # fmt: skip
 
 
 def _worst_first(each: Component) -> tuple[int, str, float, str, str]:

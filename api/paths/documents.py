@@ -9,11 +9,12 @@ import msgspec
 from schemas.documents.incident import Severity, State, Symptom
 
 #: bad: an incident that is not resolved blames it. suspect: one has it in its tie set. ok: neither,
-#: and it is probed. unknown: neither, and no probe of the asked time starts or ends there.
+#: and it is probed, or of a kind at which no path ends and covered in the asked time or later.
+#: unknown: none of these.
 Health = Literal["bad", "suspect", "ok", "unknown"]
-#: uncovered: of the topology, and no judged probe crosses it. untraced: only probes of unknown
-#: routes may cross it.
-Observability = Literal["probed", "untraced", "uncovered", "unknown"]
+#: probed: probes of the asked time start or end there. covered: of the topology, and judged probes
+#: cross it. uncovered: of the topology, and none does. untraced: only probes of unknown routes may.
+Observability = Literal["probed", "covered", "untraced", "uncovered", "unknown"]
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):

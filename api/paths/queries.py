@@ -19,6 +19,7 @@ from api.paths.documents import (
     Route,
 )
 from api.paths.filters import Order, PathFilters, PingFilters, WindowFilters
+from api.queries import incidents
 from api.queries.database import Store
 from schemas.documents.times import rfc3339
 from schemas.identity import path_id
@@ -56,6 +57,9 @@ _WINDOWS: Final = (
     " AND toUnixTimestamp(window_start) % {step:UInt8} = 0"
     " ORDER BY window_start, window_end, records DESC LIMIT 1 BY window_start, window_end"
 )
+_ANY_WINDOW: Final = (
+    f"SELECT 1 AS one FROM path_windows PREWHERE path_id = {{id:UInt64}} AND {WITHIN} LIMIT 1"  # noqa: S608  # fixed
+)
 _SUMMARY: Final = (
     "w.path_id AS id, any(w.fabric) AS in_fabric, any(w.layer) AS in_layer,"
     f" any(w.task_type) AS task, {_ENDS}, count() AS windows, {MEASURED}"
@@ -82,8 +86,10 @@ _PINGS: Final = (
 )
 
 
-def paths(store: Store, wanted: PathFilters) -> PathList:
-    """Paths with windows in the asked time."""
+def paths(store: Store, wanted: PathFilters) -> PathList | None:
+    """Paths with windows in the asked time; None: there is no such incident."""
+    if wanted.incident is not None and incidents.latest(store, wanted.incident) is None:
+        return None
     where, values = wanted.where()
     bounds = wanted.bounds_s()
     lossy = "all_lost > 0" if wanted.lossy else "1"
@@ -124,9 +130,13 @@ def path(store: Store, number: int, wanted: WindowFilters) -> PathDetail | None:
     )
 
 
-def pings(store: Store, number: int, wanted: PingFilters) -> PingList:
-    """Ping records of a path, newest first."""
-    rows = store.rows(_PINGS, {"id": number, "limit": wanted.limit, **wanted.bounds_s()})
+def pings(store: Store, number: int, wanted: PingFilters) -> PingList | None:
+    """Ping records of a path, newest first; None where it has neither these nor windows in the
+    asked time."""
+    values = {"id": number, **wanted.bounds_s()}
+    rows = store.rows(_PINGS, {**values, "limit": wanted.limit})
+    if not rows and not store.rows(_ANY_WINDOW, values):
+        return None
     return PingList([
         RawPing(
             at=rfc3339(int(row["at_ns"])), dial=row["dial"], sent=row["sent"], lost=row["lost"],

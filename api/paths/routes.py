@@ -29,11 +29,15 @@ def router(database: Database) -> APIRouter:
     routes = APIRouter(prefix="/api/v1", tags=["paths and components"])
 
     @routes.get(
-        "/paths", response_model=None, responses={**described(200, PathList), **_BUSY},
+        "/paths", response_model=None,
+        responses={**described(200, PathList), **described(404, Problem), **_BUSY},
         summary="Five-tuple paths with loss and round trips, the worst first",
     )  # fmt: skip
     async def paths(filters: Annotated[PathFilters, Query()]) -> Response:
-        return answer(await database.run(lambda store: queries.paths(store, filters)))
+        found = await database.run(lambda store: queries.paths(store, filters))
+        if found is None:
+            return answer(Problem(f"there is no incident {filters.incident!r}"), 404)
+        return answer(found)
 
     @routes.get(
         "/paths/{path_id}", response_model=None,
@@ -49,12 +53,16 @@ def router(database: Database) -> APIRouter:
 
     @routes.get(
         "/paths/{path_id}/pings", response_model=None,
-        responses={**described(200, PingList), **_BUSY},
+        responses={**described(200, PingList), **described(404, Problem), **_BUSY},
         summary="Ping records of one path, the newest first",
     )  # fmt: skip
     async def path_pings(path_id: _PathId, filters: Annotated[PingFilters, Query()]) -> Response:
         number = int(path_id, 16)
-        return answer(await database.run(lambda store: queries.pings(store, number, filters)))
+        found = await database.run(lambda store: queries.pings(store, number, filters))
+        if found is None:
+            text = f"path {path_id} has neither pings nor windows in this time"
+            return answer(Problem(text), 404)
+        return answer(found)
 
     @routes.get(
         "/components", response_model=None, responses={**described(200, ComponentList), **_BUSY},

@@ -5,17 +5,27 @@ from __future__ import annotations
 import difflib
 import ssl
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from notifier.configuration.document import Configuration, Watchdog, check_url, known_names
+from notifier.configuration.document import (
+    Channel,
+    Configuration,
+    Target,
+    Watchdog,
+    check_url,
+    known_names,
+)
 from notifier.configuration.secrets import SecretError, resolve
 
 _MAX_BYTES: Final = 1024 * 1024
+_CHANNEL: Final[TypeAdapter[Target]] = TypeAdapter(Channel)
+_WATCHDOG: Final[TypeAdapter[Target]] = TypeAdapter(Watchdog)
 
 
 class ConfigurationError(ValueError):
@@ -33,8 +43,19 @@ def read(path: Path, environ: Mapping[str, str]) -> Configuration:
     try:
         configuration = Configuration.model_validate(found)
     except ValidationError as why:
-        raise ConfigurationError(path, sorted(set(_mistakes(why)))) from None
-    if mistakes := [*_dangling(configuration), *_unusable(configuration, environ)]:
+        # What can be read in spite of them is checked too, so that one run shows all mistakes.
+        mistakes = [
+            *sorted(set(_mistakes(why))),
+            *_dangling(_channel_names(found), _destinations(found)),
+            *_unusable(_readable_targets(found), environ),
+        ]
+        raise ConfigurationError(path, mistakes) from None
+    names = list(configuration.channels)
+    mistakes = [
+        *_dangling(names, [route.to for route in configuration.routes]),
+        *_unusable(_targets(configuration), environ),
+    ]
+    if mistakes:
         raise ConfigurationError(path, mistakes)
     return configuration
 
@@ -85,8 +106,13 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
 
 
 def _mistakes(why: ValidationError) -> Iterator[str]:
-    for each in why.errors(include_url=False, include_input=False):
+    errors = why.errors(include_url=False, include_input=False)
+    # pydantic counts valid items only: a list of which all items are wrong is "too short" as well.
+    holds_wrong = {tuple(each["loc"])[:n] for each in errors for n in range(len(each["loc"]))}
+    for each in errors:
         path = tuple(each["loc"])
+        if each["type"] == "too_short" and path in holds_wrong:
+            continue
         message = each["msg"].removeprefix("Value error, ")
         if each["type"] == "extra_forbidden":
             known = known_names(path[:-1])
@@ -112,24 +138,66 @@ def _shown(path: tuple[Any, ...]) -> str:
     return text.removeprefix(".").replace(".[key]", "") or "the file"
 
 
-def _dangling(configuration: Configuration) -> Iterator[str]:
-    used = set()
-    for number, route in enumerate(configuration.routes):
-        for name in route.to:
-            used.add(name)
-            if name not in configuration.channels:
-                known = ", ".join(configuration.channels)
-                yield f"routes[{number}].to: no channel {name!r}; there are {known}"
-    for name in configuration.channels.keys() - used:
-        yield f"channels.{name}: no route leads to it"
+def _channel_names(found: dict[str, Any]) -> list[str]:
+    """Names of the channels of a file with mistakes; empty: they are not readable."""
+    channels = found.get("channels")
+    return [str(name) for name in channels] if isinstance(channels, dict) else []
 
 
-def _unusable(configuration: Configuration, environ: Mapping[str, str]) -> Iterator[str]:
-    targets: list[tuple[str, Any]] = [
-        (f"channels.{name}", channel) for name, channel in configuration.channels.items()
-    ]
+def _destinations(found: dict[str, Any]) -> list[Sequence[str] | None] | None:
+    """``to`` of each route of a file with mistakes; None for what is not readable."""
+    routes = found.get("routes")
+    if not isinstance(routes, list):
+        return None
+    out: list[Sequence[str] | None] = []
+    for route in routes:
+        to = route.get("to") if isinstance(route, dict) else None
+        readable = isinstance(to, list) and all(isinstance(name, str) for name in to)
+        out.append(to if readable else None)
+    return out
+
+
+def _dangling(channels: Sequence[str], to: Sequence[Sequence[str] | None] | None) -> Iterator[str]:
+    """Routes to channels that are not there, and channels without a route.
+
+    channels  names; nothing is said where there are none, nor where there is no route
+    to        names for each route; None: not readable
+    """
+    if not channels or not to:
+        return
+    for number, names in enumerate(to):
+        for name in names or ():
+            if name not in channels:
+                yield f"routes[{number}].to: no channel {name!r}; there are {', '.join(channels)}"
+    if any(names is None for names in to):
+        return
+    used = {name for names in to for name in names or ()}
+    for name in channels:
+        if name not in used:
+            yield f"channels.{name}: no route leads to it"
+
+
+def _targets(configuration: Configuration) -> Iterator[tuple[str, Target]]:
+    """Where each is in the file, and what is asked there."""
+    for name, channel in configuration.channels.items():
+        yield f"channels.{name}", channel
     if configuration.watchdog is not None:
-        targets.append(("watchdog", configuration.watchdog))
+        yield "watchdog", configuration.watchdog
+
+
+def _readable_targets(found: dict[str, Any]) -> Iterator[tuple[str, Target]]:
+    """The same of a file with mistakes: those that are right by themselves."""
+    channels = found.get("channels")
+    given = [
+        (f"channels.{name}", _CHANNEL, value)
+        for name, value in (channels.items() if isinstance(channels, dict) else ())
+    ]
+    for where, kind, value in (*given, ("watchdog", _WATCHDOG, found.get("watchdog"))):
+        with suppress(ValidationError):
+            yield where, kind.validate_python(value)
+
+
+def _unusable(targets: Iterable[tuple[str, Target]], environ: Mapping[str, str]) -> Iterator[str]:
     for where, target in targets:
         for field in ("url", "routing_key", "secret", "proxy"):
             reference = getattr(target, field, None)

@@ -117,6 +117,7 @@ class Incidents(Sequence[Incident]):
         """Loss and median round trip of an incident's bad paths beside all others, over time.
 
         incident  one of them, or its id; None: the most severe
+        Raises ValueError where there is none, or no records.
         Needs matplotlib (``pip install 'skeletonhunter[plot]'``).
         """
         from matplotlib.figure import Figure
@@ -152,6 +153,8 @@ class Incidents(Sequence[Incident]):
     def _chosen(self, incident: str | Incident | None) -> Incident:
         if isinstance(incident, Incident):
             return incident
+        if not len(self):
+            raise ValueError("there are no incidents to plot")
         found = [each for each in self if each.incident_id.startswith(incident or "")]
         if not found:
             raise ValueError(f"no incident has an id that begins with {incident!r}")

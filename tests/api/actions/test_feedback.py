@@ -56,6 +56,14 @@ def test_the_time_and_fabric_of_incidents_limit_it(client: Client, put: Put) -> 
         assert (total["right"], total["false_alarm"]) == (right, false), query
 
 
+def test_a_time_that_ends_before_it_begins_is_refused(client: Client) -> None:
+    """Answered with zeros, it would look like a time without verdicts."""
+    for since in ("2026-01-31T12:00:00Z", "2026-01-31T13:00:00Z"):
+        response = client.get(f"/api/v1/feedback?since={since}&until=2026-01-31T12:00:00Z")
+        assert response.status_code == 422
+        assert response.json()["detail"] == "since: since must be before until"
+
+
 def test_without_verdicts_nothing_is_claimed(client: Client) -> None:
     total = client.get("/api/v1/feedback").json()["total"]
     assert (total["precision"], total["low"], total["high"]) == (None, 0.0, 1.0)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from builders.api_service import Put
 from builders.monitoring.path_windows import window
+from builders.monitoring.small_site import put_topology
 from builders.schemas.incidents import INCIDENT, NIC, RESOLVED
 from builders.streams.sink_messages import COVERAGE
 from httpx import Client
@@ -160,6 +161,8 @@ def test_a_name_of_two_fabrics_needs_the_fabric(client: Client, put: Put) -> Non
     assert client.get(f"{url}&fabric=f2").json()["component"]["fabric"] == "f2"
 
 
-@pytest.mark.parametrize("name", ["tor:none", "router:x", "nothing", "link:a", "tor:"])
-def test_an_unknown_component_is_not_found(client: Client, name: str) -> None:
+@pytest.mark.parametrize("name", ["tor:none", "router:x", "nothing", "link:a", "tor:", "pod:",
+                                  "vswitch:none", "fabric:"])  # fmt: skip
+def test_an_unknown_component_is_not_found(client: Client, store: Store, name: str) -> None:
+    put_topology(store)
     assert client.get(f"/api/v1/components/{name}").status_code == 404

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from builders.api_service import Put
 from builders.monitoring.path_windows import window
-from builders.schemas.incidents import INCIDENT
+from builders.schemas.incidents import INCIDENT, NIC
 from httpx import Client
 
 from schemas.documents.times import seconds_of
@@ -68,12 +69,32 @@ def test_each_filter_selects_its_paths(client: Client, query: str, expected: lis
 
 
 @pytest.mark.usefixtures("three")
-def test_paths_of_an_incident_are_those_that_were_anomalous(client: Client, store: Store) -> None:
+def test_paths_of_an_incident_are_those_that_were_anomalous(
+    client: Client, store: Store, put: Put
+) -> None:
+    put(INCIDENT, NIC)
     store.insert("anomalies", pa.table({
         "fabric": ["f1"], "path_id": pa.array([1], pa.uint64()), "incident_id": ["AAAA"],
     }))  # fmt: skip
     assert found(client, "&incident=AAAA") == ["1"]
     assert found(client, "&incident=BBBB") == []
+
+
+@pytest.mark.usefixtures("three")
+def test_paths_of_an_incident_that_is_not_known_are_not_found(client: Client) -> None:
+    response = client.get(f"/api/v1/paths?{TIME}&incident=nope")
+    assert (response.status_code, response.json()["detail"]) == (
+        404, "there is no incident 'nope'",
+    )  # fmt: skip
+
+
+@pytest.mark.usefixtures("three")
+def test_a_fabric_of_which_nothing_is_known_selects_nothing_in_every_list(client: Client) -> None:
+    """It is a filter, and may be of a fabric from which nothing has come yet."""
+    for path, items in (("paths", "items"), ("components", "items"), ("matrix", "cells")):
+        given = TIME if path != "matrix" else "until=2026-01-31T12:01:00Z"
+        response = client.get(f"/api/v1/{path}?{given}&fabric=nope")
+        assert (response.status_code, response.json()[items]) == (200, []), path
 
 
 @pytest.mark.parametrize(
@@ -153,3 +174,17 @@ def test_pings_are_the_newest_of_the_path_within_the_time(client: Client, store:
     )  # fmt: skip
     assert len(client.get(f"{url}&limit=2").json()["items"]) == 2
     assert client.get(f"{url}&limit=1001").status_code == 422
+
+
+@pytest.mark.usefixtures("three")
+def test_a_path_with_windows_and_without_pings_has_none_and_an_unknown_one_is_not_found(
+    client: Client,
+) -> None:
+    known, unknown = (
+        client.get(f"/api/v1/paths/{number:016x}/pings?{TIME}") for number in (1, 0xDEADBEEF)
+    )
+    assert (known.status_code, known.json()) == (200, {"items": []})
+    assert unknown.status_code == 404
+    assert unknown.json()["detail"] == (
+        "path 00000000deadbeef has neither pings nor windows in this time"
+    )

@@ -101,6 +101,40 @@ def test_all_mistakes_are_found_at_once(tmp_path: Path) -> None:
     assert len(mistakes(tmp_path, text)) == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (GOOD.replace("[P0]", "P0").replace('["llm-*"]', "llm"), [
+            "routes[0].severity: must be a list", "routes[1].job: must be a list"]),
+        (GOOD.replace("[P0]", "P0").replace("[team]", "[tema]"), [
+            "routes[0].severity: must be a list",
+            "routes[1].to: no channel 'tema'; there are team, calls"]),
+        (GOOD.replace("[P0]", "P0").replace("[calls, team]", "[team]"), [
+            "routes[0].severity: must be a list", "channels.calls: no route leads to it"]),
+        (GOOD.replace("[calls, team]", "calls"), ["routes[0].to: must be a list"]),
+        (GOOD.replace("[P0]", "P0").replace("env:SLACK", "env:NONE"), [
+            "routes[0].severity: must be a list",
+            "channels.team.url: the variable NONE is not set"]),
+        (GOOD.replace("[team]", "[3]"), [
+            "routes[1].to[0]: input should be a valid string"]),
+        ("channels: {team: {kind: slack, url: env:SLACK}}\nroutes: [{to: [team], severity: P0}]", [
+            "routes[0].severity: must be a list"]),
+        ("channels: {team: {kind: slack, url: env:SLACK}}\nroutes: []", [
+            "routes: must not be empty"]),
+        ("channels: {team: {kind: slak}}\nroutes: [{to: [team]}]", [
+            "channels.team: kind must be slack, pagerduty, alertmanager or webhook"]),
+        ("channels: [team]\nroutes: [{to: [team]}]", ["channels: must be a table"]),
+        ("channels: {}\nroutes: [{to: [team]}]", ["channels: must not be empty"]),
+        ("routes: {to: team}\nchannels: {team: {kind: slack, url: env:SLACK}}", [
+            "routes: must be a list"]),
+    ],
+)  # fmt: skip
+def test_a_mistake_hides_no_other_and_causes_none(
+    tmp_path: Path, text: str, expected: list[str]
+) -> None:
+    assert mistakes(tmp_path, text) == expected
+
+
 @pytest.mark.parametrize("text", ["", "[]", "a: &x [1]\nb: *x", "channels: {}\nroutes: []", "\0"])
 def test_a_file_that_holds_no_configuration_is_a_mistake(tmp_path: Path, text: str) -> None:
     assert mistakes(tmp_path, text)

@@ -89,6 +89,13 @@ def test_bad_paths_are_drawn_beside_the_others(incidents: skeletonhunter.Inciden
         incidents.plot("none")
 
 
+def test_a_plot_of_no_incidents_says_that_there_are_none() -> None:
+    nothing = skeletonhunter.diagnose(SAMPLES)
+    for wanted in (None, "a1"):
+        with pytest.raises(ValueError, match="there are no incidents"):
+            nothing.plot(wanted)
+
+
 def test_names_of_data_are_text_in_a_notebook(incidents: skeletonhunter.Incidents) -> None:
     shown = incidents._repr_html_()  # what Jupyter calls
     assert shown.startswith("<table")
