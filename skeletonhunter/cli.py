@@ -5,7 +5,7 @@ They import heavy modules inside their commands, so that ``--help`` stays quick.
 
 Exit codes: 0 success; 1 the command found what it looks for; 2 wrong usage or unusable input;
 3 a dependency (Kafka, ClickHouse) is unreachable; 70 an internal error, with its traceback in a
-file; 130 interrupted; 141 standard output was closed.
+file; 130 interrupted; 141 standard output was closed; 143 ``demo`` was terminated.
 """
 
 from __future__ import annotations

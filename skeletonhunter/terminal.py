@@ -23,6 +23,19 @@ def echo(text: str, *, err: bool = False) -> None:
     typer.echo(printable_lines(text), err=err)
 
 
+def write_result(rows: bytes) -> None:
+    """Write a result for programs, exactly.
+
+    On a terminal, control characters but tabs and line feeds are escaped.
+    """
+    sys.stdout.flush()
+    if sys.stdout.isatty():
+        text = rows.decode("utf-8", "replace")
+        sys.stdout.write("\t".join(map(printable_lines, text.split("\t"))))
+    else:
+        sys.stdout.buffer.write(rows)
+
+
 def announce(text: str) -> None:
     """Print what a part does now; as a line of its log where the log is JSON."""
     if not log_lines.emit(logging.INFO, text):

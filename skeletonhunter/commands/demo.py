@@ -24,7 +24,10 @@ def register(app: typer.Typer) -> None:
     def demo(
         duration: Annotated[
             float,
-            typer.Option(min=1, help="Length of the part with faults [s]; event time runs faster."),
+            typer.Option(
+                help="Length of the part with faults [s]: 25 or more for `demo`, a twelfth of the "
+                "scenario's for others; event time runs faster."
+            ),
         ] = 75.0,
         seed: Annotated[
             int, typer.Option(min=0, help="Seed of the components that the faults hit.")
@@ -54,24 +57,30 @@ def register(app: typer.Typer) -> None:
         from skeletonhunter.embedded.demo_state import DemoState
         from skeletonhunter.embedded.pace import FASTEST, Pace
         from skeletonhunter.embedded.simulated_site import SimulatedSite
+        from skeletonhunter.services.lifecycle import until_terminated
         from streams import event_loop
         from testbed.scenarios.scenario import ScenarioError, load
 
         known_strategy(strategy, "--strategy")
         try:
             plan = load(scenario)
+            least = math.ceil(plan.duration_s / FASTEST)
+            if not least <= duration < math.inf:
+                raise BadInput(f"--duration {duration:g}: {scenario} needs at least {least} s")
             # the last second is played about when it happens, and none before
             start_s = time.time() + _PREPARING_S + duration - plan.duration_s
             simulation = plan.simulation(seed=seed, start_ns=int(start_s) * _SECOND)
         except ScenarioError as why:
             raise BadInput(str(why)) from why
-        if plan.duration_s > duration * FASTEST:
-            least = math.ceil(plan.duration_s / FASTEST)
-            raise BadInput(f"--duration {duration:g}: {scenario} needs at least {least} s")
         pace = Pace.until(simulation.faults, plan.duration_s, duration)
         log_lines.start("ERROR")
-        with tempfile.TemporaryDirectory(prefix="skeletonhunter-") as data:
-            state = DemoState(simulation, pace)
-            site = SimulatedSite(simulation.topology)
-            options = runtime_options(state, site, Path(data), port=port, strategy=strategy)
-            return event_loop.run(play(state, options, site, headless=headless, stay=stay))
+
+        async def in_a_folder() -> int:
+            # made and removed while SIGTERM and SIGINT cancel this: neither leaves it behind
+            with tempfile.TemporaryDirectory(prefix="skeletonhunter-") as data:
+                state = DemoState(simulation, pace)
+                site = SimulatedSite(simulation.topology)
+                options = runtime_options(state, site, Path(data), port=port, strategy=strategy)
+                return await play(state, options, site, headless=headless, stay=stay)
+
+        return event_loop.run(until_terminated(in_a_folder()))

@@ -21,10 +21,12 @@ from schemas.documents.incident import Incident, decode_incident
 from skeletonhunter import terminal
 from skeletonhunter.embedded.demo_screen import Lines, Screen
 from skeletonhunter.embedded.demo_state import DemoState
+from skeletonhunter.embedded.demo_summary import summary
+from skeletonhunter.embedded.progress.sink import SinkOffsets, SinkProgress
+from skeletonhunter.embedded.progress.worker import WorkerProgress
 from skeletonhunter.embedded.runtime import EmbeddedRuntime, RuntimeOptions
 from skeletonhunter.embedded.simulated_site import SimulatedSite
 from skeletonhunter.embedded.start_up import DemoJobs
-from skeletonhunter.embedded.worker_progress import WorkerProgress
 from skeletonhunter.services.controller.service import ControllerOptions
 from skeletonhunter.services.lifecycle import command_error, stop_signals, until_stopped
 from testbed.scoring.score import to_text
@@ -34,6 +36,10 @@ from testbed.simulator.simulator import Second
 #: Event time that the worker may be behind [s]; then the demo waits. The embedded broker drops the
 #: oldest messages of a full topic, and it holds not much more than this.
 _MOST_AHEAD_S: Final = 30.0
+#: Event time that need not be judged and stored yet [s]. Of skh.windows the broker holds some 16 s,
+#: and the sink's client about as much again that it has fetched. A batch of the sink waits for a
+#: second of wall time, in which up to 12 s are played.
+_MOST_UNSTORED_S: Final = 25.0
 #: The last event seconds are not judged: the windower waits for later ones [s].
 _UNJUDGED_S: Final = 4
 _LAST_DOCUMENTS_S: Final = 0.5
@@ -76,17 +82,24 @@ async def play(
         screen: Lines | Screen = Lines(state) if headless else Screen(state)
         with screen:
             screen.begin(runtime.url, runtime.bootstrap, time.monotonic() - started)
+            offsets = await asyncio.to_thread(SinkOffsets, runtime.bootstrap)
             following = asyncio.create_task(_follow(state, runtime, screen.incident))
             try:
                 jobs = DemoJobs(state, runtime, site)
                 await jobs.start(screen)
-                progress = WorkerProgress(state, runtime.worker)
+                judging = WorkerProgress(state, runtime.worker)
+                storing = SinkProgress(judging.judged_s, offsets.ends, offsets.stored)
                 if not (
-                    await _feed(state, runtime, progress, jobs, screen)
-                    and await progress.until(state.length_s - _UNJUDGED_S, screen.tick)
+                    await _feed(state, runtime, judging, storing, jobs, screen)
+                    and await judging.until(state.length_s - _UNJUDGED_S, screen.tick)
                 ):
                     terminal.echo(
                         "the stream worker has stopped: the score covers what it has judged",
+                        err=True,
+                    )
+                elif not await storing.until(state.length_s - _UNJUDGED_S, screen.tick):
+                    terminal.echo(
+                        "the sink has stopped: page and database lack what it has not stored",
                         err=True,
                     )
                 await asyncio.sleep(_LAST_DOCUMENTS_S)  # incidents are on their way to us
@@ -94,7 +107,7 @@ async def play(
                 following.cancel()
         score = state.score()
         terminal.echo(to_text(score))
-        terminal.echo(_summary(state, runtime))
+        terminal.echo(summary(state, runtime.worker, runtime.sink))
         if stay:
             stop = stop_signals()
             terminal.echo(_to_try(runtime))
@@ -112,11 +125,12 @@ async def play(
 async def _feed(
     state: DemoState,
     runtime: EmbeddedRuntime,
-    progress: WorkerProgress,
+    judging: WorkerProgress,
+    storing: SinkProgress,
     jobs: DemoJobs,
     screen: Lines | Screen,
 ) -> bool:
-    """Publish each simulated second as the agents would, no faster than the worker can judge.
+    """Publish each simulated second as the agents would, no faster than it is judged and stored.
 
     Returns False when the worker has stopped.
     """
@@ -127,14 +141,17 @@ async def _feed(
         await asyncio.to_thread(_publish, runtime, second)
         state.records += second.pings.num_rows
         state.now_s = second.index + 1.0
-        progress.update()
+        await storing.update()
         screen.tick()
         ahead = begin + state.waited_s + state.pace.wall_s(state.now_s) - time.monotonic()
         await asyncio.sleep(max(0.0, ahead))
         waiting = time.monotonic()
-        if not await progress.until(state.now_s - _MOST_AHEAD_S, screen.tick):
+        if not await judging.until(state.now_s - _MOST_AHEAD_S, screen.tick):
             return False
-        state.waited_s += time.monotonic() - waiting
+        await storing.until(state.now_s - _MOST_UNSTORED_S, screen.tick)
+        now = time.monotonic()
+        state.waited_s += now - waiting
+        state.played_s = now - begin
     return True
 
 
@@ -187,16 +204,3 @@ def _to_try(runtime: EmbeddedRuntime) -> str:
         f"  kcat -C -b {runtime.bootstrap} -t skh.incidents -o beginning\n"
         "stop with Ctrl-C"
     )
-
-
-def _summary(state: DemoState, runtime: EmbeddedRuntime) -> str:
-    """Records and speed, time that the demo waited, and messages that were lost."""
-    speed = state.length_s / state.pace.duration_s
-    text = f"{state.records:,} records played at {speed:.1f} x event time"
-    if state.waited_s >= 1:
-        text += f"; the demo waited {state.waited_s:.0f} s for the stream worker"
-    worker = runtime.worker
-    missing = worker.ingest.missing + worker.heartbeats.missing + worker.localize.missing
-    if missing:
-        text += f"; the broker dropped {missing:,} messages before they were read"
-    return text

@@ -19,7 +19,8 @@ class DemoState:
     now_s       played so far [s]; below 0 while jobs start and skeletons are found
     records     ping records played so far [count]
     judged_s    judged so far [s]
-    waited_s    wall time that the demo waited for the worker [s]
+    played_s    wall time that playing has taken, with waiting [s]
+    waited_s    wall time of it that the demo waited for the worker and the sink [s]
     incidents   newest version of each incident, by id
     rounds      probes in a round of the ping lists
     """
@@ -29,6 +30,7 @@ class DemoState:
     now_s: float = 0.0
     records: int = 0
     judged_s: float = 0.0
+    played_s: float = 0.0
     waited_s: float = 0.0
     incidents: dict[str, Incident] = field(default_factory=dict)
     rounds: Rounds = field(default_factory=lambda: Rounds(0))

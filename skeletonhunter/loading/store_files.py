@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -31,16 +33,40 @@ _INSERT_ROWS: Final = 200_000
 _FILES: Final = "files"
 
 
-def load(
-    store: Store,
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What is to be stored.
+
+    rows   of pings and dead_letters, by table, each part read when it is asked for
+    given  what is judged; None: nothing
+    """
+
+    rows: Iterator[tuple[str, pa.Table]]
+    given: inputs.Inputs | None
+
+
+def read(
     names: list[str],
     documents: Documents,
     span: TimeSpan,
     *,
     judged: bool,
     progress: Callable[[str], None] = lambda _: None,
+) -> Files:
+    """Files and documents, read as far as to know that they can be stored; raises BadInput.
+
+    judged  their windows and incidents are wanted too
+    """
+    given = inputs.read(names, documents, span=span, progress=progress) if judged else None
+    rows = _records(names, span, progress)
+    first = list(islice(rows, 1))  # an unusable file is found before anything is stored
+    return Files(chain(first, rows), given)
+
+
+def load(
+    store: Store, files: Files, *, progress: Callable[[str], None] = lambda _: None
 ) -> Counter[str]:
-    """Store the records of files, and unless not ``judged`` their windows and incidents.
+    """Store the records of files, and their windows and incidents if they are judged.
 
     returns  table -> rows that were inserted
     Raises BadInput, StoreError. A second call with the same files adds no rows that last.
@@ -52,13 +78,12 @@ def load(
             store.insert(name, rows)
             stored[name] += rows.num_rows
 
-    for name, rows in _records(names, span, progress):
+    for name, rows in files.rows:
         insert(name, rows)
-    if judged:
-        given = inputs.read(names, documents, span=span, progress=progress)
-        for name, rows in _windows(given):
+    if files.given is not None:
+        for name, rows in _windows(files.given):
             insert(name, rows)
-        done = run.diagnose(given, Options(), progress)
+        done = run.diagnose(files.given, Options(), progress)
         batcher = Batcher()
         for at, anomaly in enumerate(done.anomalies):
             batcher.add(_message(topics.ANOMALIES.name, at, encode(anomaly)), 0.0)

@@ -4,9 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
 
 from skeletonhunter.errors import CommandError, DependencyUnreachable
+
+#: Exit code of a command that SIGTERM ended, as a shell reports it.
+TERMINATED: Final = 128 + signal.SIGTERM
+
+
+async def until_terminated(main: Coroutine[Any, Any, int]) -> int:
+    """Run ``main`` and return its exit code; SIGTERM cancels it, so that it can clean up.
+
+    returns  ``TERMINATED`` after that
+    """
+    loop, running, terminated = asyncio.get_running_loop(), asyncio.current_task(), False
+
+    def terminate() -> None:
+        nonlocal terminated
+        if running is not None and not terminated:  # a second signal must not end the cleaning up
+            terminated = True
+            running.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, terminate)
+    try:
+        return await main
+    except asyncio.CancelledError:
+        if not terminated:  # SIGINT, of which the runner of the loop makes KeyboardInterrupt
+            raise
+        return TERMINATED
 
 
 def stop_signals() -> asyncio.Event:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,22 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+def test_a_result_is_exact_in_a_file_and_printable_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = f"a\tb\n{CONTROL}\n".encode()
+    file = io.TextIOWrapper(io.BytesIO())
+    monkeypatch.setattr(sys, "stdout", file)
+    terminal.write_result(rows)
+    file.buffer.seek(0)
+    assert file.buffer.read() == rows
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    terminal.write_result(rows)
+    assert screen.getvalue().startswith("a\tb\n")
+    assert is_printable(screen.getvalue().replace("\t", ""))
 
 
 def test_progress_is_one_printable_line_that_goes_away() -> None:

@@ -22,7 +22,8 @@ def register(app: typer.Typer) -> None:
         placement: Annotated[Path | None, typer.Option(help="Containers and states.")] = None,
         maintenance: Annotated[Path | None, typer.Option(help="Maintenance windows.")] = None,
         data: Annotated[
-            Path | None, typer.Option(help="Folder of the store, instead of SKH_DATA.")
+            Path | None,
+            typer.Option(help="Folder of the store; made if it is missing."),
         ] = None,
         records_only: Annotated[
             bool, typer.Option("--records-only", help="Judge nothing: no windows, no incidents.")
@@ -32,8 +33,8 @@ def register(app: typer.Typer) -> None:
     ) -> int:
         """Put records, their windows and incidents into a store, for SQL and the page.
 
-        The store is SKH_CLICKHOUSE_URL, else a folder (`up --data FOLDER` shows it afterwards). The
-        same file twice is stored once.
+        The store is that of --data (`up --data FOLDER` shows it afterwards), else
+        SKH_CLICKHOUSE_URL, else the folder SKH_DATA. The same file twice is stored once.
         """
         from skeletonhunter.commands.store import place
         from skeletonhunter.diagnosis.files import names
@@ -47,16 +48,18 @@ def register(app: typer.Typer) -> None:
         if "-" in chosen:
             raise BadInput("-: files are read twice here; give their names")
         documents = Documents(topology, heartbeats, placement, maintenance)
+        place.check_folder(config, data)
         progress = terminal.Progress()
-        with place.own_store(config, data or config.data, create=True) as store:
-            migrate.migrate(store)
-            try:
-                rows = store_files.load(
-                    store, chosen, documents, span(since, until), judged=not records_only,
-                    progress=progress,
-                )  # fmt: skip
-            finally:
-                progress.clear()
+        try:
+            # before there is a store, so that unusable files leave none behind
+            found = store_files.read(
+                chosen, documents, span(since, until), judged=not records_only, progress=progress
+            )
+            with place.own_store(config, data, create=True) as store:
+                migrate.migrate(store)
+                rows = store_files.load(store, found, progress=progress)
+        finally:
+            progress.clear()
         for name, count in rows.items():
             terminal.echo(f"{count:>12,} rows in {name}")
         return 0

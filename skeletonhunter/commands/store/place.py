@@ -24,34 +24,57 @@ _WAIT_S: Final = 60.0
 _MOST_BYTES: Final = 256 * 1024 * 1024
 
 
-def running_api(config: Settings, data: Path) -> str | None:
-    """Address of the API of ``up`` or ``demo`` here: of that folder, else on the usual port."""
+def running_api(config: Settings, data: Path | None) -> str | None:
+    """Address of the API to ask; None: a store is opened here.
+
+    data  folder that is given on the command line: its API, if ``up`` or ``demo`` has it. None:
+          that of the settings' folder, or the one on the usual port; if SQL is off there, only
+          where there is no store beside it
+    """
+    if data is not None:
+        return _api_of(data)
+    address, has_other = _api_of(config.data), config.clickhouse_url is not None
+    if address is None:
+        address = f"http://127.0.0.1:{config.api_port}/"
+        has_other = has_other or (config.data / "chdb").exists()
+        if not _answers(address):
+            return None
+    return None if has_other and not _has_sql(address) else address
+
+
+def _api_of(folder: Path) -> str | None:
+    """Address of the API of the embedded runtime that holds the folder."""
     from skeletonhunter.embedded.runtime import URL_FILE
 
-    if _is_used(data):
+    if _is_used(folder):
         with suppress(OSError):
-            return (data / URL_FILE).read_text().strip()
-    usual = f"http://127.0.0.1:{config.api_port}/"
-    if config.clickhouse_url is None and not (data / "chdb").exists() and _answers(usual):
-        return usual
+            return (folder / URL_FILE).read_text().strip()
     return None
 
 
 @contextmanager
-def own_store(config: Settings, data: Path, *, create: bool = False) -> Iterator[Store]:
-    """The store itself: SKH_CLICKHOUSE_URL, else the folder; raises BadInput, DirectoryInUse.
+def own_store(config: Settings, data: Path | None, *, create: bool = False) -> Iterator[Store]:
+    """The store itself: of ``data``, else SKH_CLICKHOUSE_URL, else the folder of the settings.
 
+    data    folder that is given on the command line
     create  make the folder's store, where it is missing
+    Raises BadInput, DirectoryInUse.
     """
     from store.client import BadStoreUrl, StoreRefused, open_store
     from store.migrate import MigrationError
 
     try:
-        if config.clickhouse_url is not None:
+        if data is None and config.clickhouse_url is not None:
             with closing(open_store(config.require_clickhouse())) as server:
                 yield server
         else:
-            with _own_folder(data, create) as folder, closing(open_store(folder)) as embedded:
+            folder = data or config.data
+            if not create and not (folder / "chdb").exists():
+                raise BadInput(
+                    f"{folder}: there is no store; `skeletonhunter up` or `skeletonhunter load` "
+                    f"makes one{'' if data else ', or set SKH_CLICKHOUSE_URL'}"
+                )
+            with _own_folder(folder) as at, closing(open_store(at)) as embedded:
                 yield embedded
     except BadStoreUrl as why:
         raise BadInput(f"SKH_CLICKHOUSE_URL: {why}") from why
@@ -59,16 +82,26 @@ def own_store(config: Settings, data: Path, *, create: bool = False) -> Iterator
         raise BadInput(str(why)) from why
 
 
+def check_folder(config: Settings, data: Path | None) -> None:
+    """Raise what ``own_store`` with ``create`` would, without making anything: BadInput."""
+    if data is None and config.clickhouse_url is not None:
+        return
+    folder = data or config.data
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder}: a file; give the folder of a store, or a new one")
+    if _is_used(folder):
+        raise DirectoryInUse(folder)
+
+
 @contextmanager
-def _own_folder(data: Path, create: bool) -> Iterator[str]:
+def _own_folder(data: Path) -> Iterator[str]:
     """The URL of a folder's store, which no other process uses meanwhile."""
-    if not (data / "chdb").exists() and not create:
-        raise BadInput(
-            f"{data}: there is no store; start `skeletonhunter up`, fill one with `skeletonhunter "
-            "load`, or set SKH_CLICKHOUSE_URL"
-        )
-    data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (data / "lock").open("a") as lock:
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = (data / "lock").open("a")
+    except OSError as why:
+        raise BadInput(f"{data}: {why.strerror or why}; give another folder") from why
+    with lock:
         if not _locked(lock):
             raise DirectoryInUse(data)
         yield f"chdb:{data / 'chdb'}"
@@ -104,7 +137,7 @@ def ask_api(url: str, sql: str, parameters: Mapping[str, str], form: str) -> byt
 def _is_used(data: Path) -> bool:
     """Whether an embedded runtime holds the folder."""
     try:
-        with (data / "lock").open("a") as lock:
+        with (data / "lock").open("r+") as lock:  # made by who uses it, not by who asks
             return not _locked(lock)
     except OSError:
         return False
@@ -124,6 +157,14 @@ def _answers(url: str) -> bool:
             return bool(answer.status == 200)
     except OSError:
         return False
+
+
+def _has_sql(url: str) -> bool:
+    try:
+        ask_api(url, "SELECT 1", {}, "TabSeparated")
+    except (BadInput, DependencyUnreachable):
+        return False
+    return True
 
 
 def _detail(body: bytes) -> str:

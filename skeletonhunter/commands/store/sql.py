@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -16,6 +17,8 @@ _FORMATS: Final = {
     "table": "JSONCompact", "json": "JSONEachRow", "csv": "CSVWithNames",
     "tsv": "TabSeparatedWithNames", "parquet": "Parquet", "arrow": "ArrowStream",
 }  # fmt: skip
+#: A statement that names its format; a comment behind it hides that.
+_NAMES_FORMAT: Final = re.compile(r"\bFORMAT\s+\w+\s*;?\s*$", re.IGNORECASE)
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +33,8 @@ def register(app: typer.Typer) -> None:
             str | None, typer.Option(help="Address of an API, instead of the one that runs here.")
         ] = None,
         data: Annotated[
-            Path | None, typer.Option(help="Folder of `up` or `load`, instead of SKH_DATA.")
+            Path | None,
+            typer.Option(help="Folder of `up` or `load`; no other store is asked then."),
         ] = None,
         pairs: Annotated[
             list[str] | None,
@@ -44,30 +48,30 @@ def register(app: typer.Typer) -> None:
         """Ask the store a question (docs/sql.md has many).
 
         Through the API while `up` (with SKH_API_SQL=true) or `demo` runs; else the server of
-        SKH_CLICKHOUSE_URL, or the folder itself. It can only read, and what one statement may use
+        SKH_CLICKHOUSE_URL, or the folder SKH_DATA. It can only read, and what one statement may use
         is bounded.
         """
         from skeletonhunter.commands.store import place
         from store.read_only import ReadOnlySql, SqlRefused
 
+        if url and data is not None:
+            raise BadInput("--url and --data: give one of them")
         config = settings.read()
         text = sys.stdin.read() if statement == "-" else statement
         parameters = dict(_pair(each) for each in pairs or ())
-        folder = data or config.data
-        address = url or place.running_api(config, folder)
-        if address is not None:
+        if (address := url or place.running_api(config, data)) is not None:
             rows = place.ask_api(address, text, parameters, _FORMATS[output])
         else:
-            with place.own_store(config, folder) as store:
+            with place.own_store(config, data) as store:
                 try:
                     rows, _ = ReadOnlySql(store).query(text, parameters, _FORMATS[output])
                 except SqlRefused as why:
                     raise BadInput(str(why)) from why
-        if output == "table":
-            terminal.echo(_table(rows))
+        table = None if output != "table" or _NAMES_FORMAT.search(text) else _table(rows)
+        if table is None:
+            terminal.write_result(rows)
         else:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(rows)
+            terminal.echo(table)
         return 0
 
 
@@ -78,14 +82,14 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _table(raw: bytes) -> str:
-    """Rows of JSONCompact as aligned columns, as wide as they are."""
+def _table(raw: bytes) -> str | None:
+    """Rows of JSONCompact as aligned columns, as wide as they are; None: it is another format."""
     try:
         found = msgspec.json.decode(raw, type=dict[str, object])
         names = [str(each["name"]) for each in msgspec.convert(found["meta"], list[dict[str, str]])]
         rows = msgspec.convert(found["data"], list[list[object]])
     except (msgspec.MsgspecError, KeyError):
-        return raw.decode("utf-8", "replace")  # the statement named a FORMAT
+        return None
     cells = [names, *([_cell(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [

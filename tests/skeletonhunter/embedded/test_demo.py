@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from subprocess import PIPE
 
@@ -115,3 +117,36 @@ def test_a_demo_too_short_for_its_scenario_says_how_long_it_takes(command: Comma
     done = command("demo", "--headless", "--duration", "5")
     assert done.code == 2
     assert "demo needs at least 25 s" in done.error_line
+
+
+@pytest.mark.parametrize("duration", ["24.5", "0", "nan", "inf"])
+def test_the_shipped_scenario_takes_what_its_help_says(command: Command, duration: str) -> None:
+    done = command("demo", "--headless", "--duration", duration)
+    assert (done.code, "needs at least 25 s" in done.error_line) == (2, True)
+    words = " ".join(command("demo", "--help").out.split())
+    assert "25 or more for `demo`" in words
+    assert "x>=1]" not in words
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["SIGTERM", "SIGINT"]
+)
+def test_a_demo_that_is_stopped_leaves_no_folder_behind(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    scenario = tmp_path / "five.toml"
+    scenario.write_text(FIVE_FAULTS)
+    # ``tmp_path`` may be too long for the demo's socket: a path of at most 107 bytes.
+    with tempfile.TemporaryDirectory() as place, subprocess.Popen(
+        [sys.executable, "-m", "skeletonhunter", "demo", "--headless", "--port", "0",
+         "--scenario", str(scenario)],
+        stdout=PIPE, stderr=PIPE, text=True, env={**os.environ, "TMPDIR": place},
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith("page ")
+        assert [*Path(place).glob("skeletonhunter-*")]
+        process.send_signal(number)
+        process.stdout.read()
+        assert (process.wait(120), process.stderr.read()) == (code, "")
+        assert [*Path(place).glob("skeletonhunter-*")] == []

@@ -75,6 +75,49 @@ def test_a_table_is_aligned_and_printable(command: Command, tmp_path: Path) -> N
     assert done.out == "a  long_name  c\n-  ---------  -\n7  x\\x1b\n"
 
 
+@pytest.mark.parametrize("form", ["JSON", "JSONCompact", "JSONCompact;"])
+def test_a_format_that_a_statement_names_is_exact(
+    command: Command, tmp_path: Path, form: str
+) -> None:
+    file = Path(__file__).parents[3] / "data" / "samples.csv"
+    command("load", file, "--records-only", "--data", tmp_path / "store")
+    done = command("sql", f"SELECT 1 AS n FORMAT {form}", "--data", tmp_path / "store")
+    assert json.loads(done.out)["data"] in ([{"n": 1}], [[1]])
+
+
+def test_a_file_is_no_folder_for_a_store(command: Command, tmp_path: Path) -> None:
+    file = Path(__file__).parents[3] / "data" / "samples.csv"
+    (tmp_path / "file").touch()
+    for data in (tmp_path / "file", tmp_path / "file" / "below"):
+        done = command("load", file, "--data", data)
+        assert done.code == 2, done
+        assert done.error_line.startswith(f"skeletonhunter: {data}: ")
+
+
+@pytest.mark.parametrize("more", [[], ["--records-only"], ["--since", "noon"]])
+def test_unusable_files_leave_no_store_behind(
+    command: Command, tmp_path: Path, more: list[str]
+) -> None:
+    (tmp_path / "empty.csv").touch()
+    good = Path(__file__).parents[3] / "data" / "samples.csv"
+    done = command("load", good, tmp_path / "empty.csv", "--data", tmp_path / "new", *more)
+    assert done.code == 2
+    assert not (tmp_path / "new").exists()
+    absent = command(
+        "load", good, "--topology", tmp_path / "absent.json", "--data", tmp_path / "new"
+    )
+    assert (absent.code, (tmp_path / "new").exists()) == (2, False)
+
+
+def test_a_folder_that_is_given_is_filled_whatever_the_settings_say(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SKH_CLICKHOUSE_URL", "http://127.0.0.1:1/default")
+    file = Path(__file__).parents[3] / "data" / "samples.csv"
+    assert command("load", file, "--records-only", "--data", tmp_path / "store").code == 0
+    assert (tmp_path / "store" / "chdb").is_dir()
+
+
 def test_a_statement_that_is_refused_is_one_line(command: Command, tmp_path: Path) -> None:
     file = Path(__file__).parents[3] / "data" / "samples.csv"
     command("load", file, "--records-only", "--data", tmp_path / "store")
@@ -85,7 +128,7 @@ def test_a_statement_that_is_refused_is_one_line(command: Command, tmp_path: Pat
 
 
 def test_without_a_store_it_says_how_to_get_one(command: Command, tmp_path: Path) -> None:
-    done = command("sql", "SELECT 1", "--data", tmp_path / "absent", "--url", "")
+    done = command("sql", "SELECT 1", "--data", tmp_path / "absent")
     assert done.code == 2
     done = command("load", tmp_path / "absent.csv", "--data", tmp_path / "store")
     assert (done.code, "absent.csv: No such file" in done.error_line) == (2, True)

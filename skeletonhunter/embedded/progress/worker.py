@@ -11,8 +11,10 @@ from streams.worker import StreamWorker
 
 _SECOND: Final = 1_000_000_000
 _LOOK_S: Final = 0.1
-#: A worker that neither reads nor judges for so long has stopped [s].
+#: A part whose figures do not change for so long has stopped [s].
 STALLED_S: Final = 30.0
+
+Sleep = Callable[[float], Awaitable[None]]
 
 
 class WorkerProgress:
@@ -22,11 +24,7 @@ class WorkerProgress:
     """
 
     def __init__(
-        self,
-        state: DemoState,
-        worker: StreamWorker,
-        *,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        self, state: DemoState, worker: StreamWorker, *, sleep: Sleep = asyncio.sleep
     ) -> None:
         self._state = state
         self._worker = worker
@@ -45,14 +43,37 @@ class WorkerProgress:
 
         tick  called at each look
         """
-        figures, stalled = self.update(), 0
-        while self._state.judged_s < second:
-            # Looks are counted, not seconds: a suspended process is not a stalled worker.
-            if stalled * _LOOK_S >= STALLED_S:
-                return False
-            await self._sleep(_LOOK_S)
-            tick()
-            now = self.update()
-            stalled = stalled + 1 if now == figures else 0
-            figures = now
-        return True
+
+        async def look() -> tuple[int, ...]:
+            return self.update()
+
+        return await moved(look, lambda: self._state.judged_s >= second, tick, self._sleep)
+
+    def judged_s(self) -> float:
+        """Event time that is judged now [s]."""
+        self.update()
+        return self._state.judged_s
+
+
+async def moved(
+    look: Callable[[], Awaitable[tuple[float, ...]]],
+    arrived: Callable[[], bool],
+    tick: Callable[[], None],
+    sleep: Sleep,
+) -> bool:
+    """Wait until a part has ``arrived``; False when its figures no longer change.
+
+    look  returns the figures, and updates what ``arrived`` reads
+    tick  called at each look
+    """
+    figures, stalled = await look(), 0
+    while not arrived():
+        # Looks are counted, not seconds: a suspended process is not a stalled part.
+        if stalled * _LOOK_S >= STALLED_S:
+            return False
+        await sleep(_LOOK_S)
+        tick()
+        now = await look()
+        stalled = stalled + 1 if now == figures else 0
+        figures = now
+    return True

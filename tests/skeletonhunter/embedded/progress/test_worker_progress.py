@@ -9,7 +9,7 @@ import pytest
 
 from skeletonhunter.embedded.demo_state import DemoState
 from skeletonhunter.embedded.pace import Pace
-from skeletonhunter.embedded.worker_progress import STALLED_S, WorkerProgress
+from skeletonhunter.embedded.progress.worker import STALLED_S, WorkerProgress
 from streams.windowing.record_counts import RecordCounts
 
 pytestmark = pytest.mark.anyio
