@@ -141,6 +141,8 @@ def test_a_demo_that_is_stopped_leaves_no_folder_behind(
         [sys.executable, "-m", "skeletonhunter", "demo", "--headless", "--port", "0",
          "--scenario", str(scenario)],
         stdout=PIPE, stderr=PIPE, text=True, env={**os.environ, "TMPDIR": place},
+        # A shell that starts the tests in its background has them ignore it, and so their children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:  # fmt: skip
         assert process.stdout is not None
         assert process.stderr is not None
