@@ -22,13 +22,16 @@ _SECONDS: Final = 12
 _WHOLE_S: Final = 600
 
 
+#: 4,096 hosts x 8 rnics in three tiers.
+LARGE: Final = ClosSpec(
+    name="large", hosts=4096, rails=8, hosts_per_segment=128, aggs=8, pods=8, spines=16,
+    hosts_per_job=64, tenants=16,
+)  # fmt: skip
+
+
 def large() -> Simulation:
-    """4,096 hosts x 8 rnics in three tiers, 16 targets, two five-tuples per pair."""
-    spec = ClosSpec(
-        name="large", hosts=4096, rails=8, hosts_per_segment=128, aggs=8, pods=8, spines=16,
-        hosts_per_job=64, tenants=16,
-    )  # fmt: skip
-    return Simulation(build(spec, 1), seed=1, start_ns=START_NS, targets=16)
+    """``LARGE`` with 16 targets, two five-tuples per pair."""
+    return Simulation(build(LARGE, 1), seed=1, start_ns=START_NS, targets=16)
 
 
 def simulate(form: str) -> dict[str, Any]:

@@ -172,11 +172,12 @@ class Fabric:
     ) -> list[OutMessage]:
         counts = self._services.counts
         suppressed, repeated = localizer.suppressed_s, localizer.repeated
-        if len(message.value) <= RETENTION.inline_bytes and not localizer.judges_at(header):
+        judges = localizer.judges_at(header)
+        if len(message.value) <= RETENTION.inline_bytes and not judges:
             output, messages = self._observe_now(localizer, header, message.value)
         else:  # in a thread: judging ten thousand paths must not block the event loop
             output, messages = await asyncio.to_thread(
-                self._observe_now, localizer, header, message.value
+                self._observe_now, localizer, header, message.value, measure=judges
             )
         counts.suppressed += localizer.suppressed_s - suppressed
         counts.repeated += localizer.repeated - repeated
@@ -185,7 +186,12 @@ class Fabric:
         return messages
 
     def _observe_now(
-        self, localizer: Localizer, header: window_chunks.Header, value: bytes
+        self,
+        localizer: Localizer,
+        header: window_chunks.Header,
+        value: bytes,
+        *,
+        measure: bool = False,
     ) -> tuple[LocalizerOutput, list[OutMessage]]:
         batch = None
         if header.kind == "punctuation":
@@ -196,7 +202,7 @@ class Fabric:
             if unknown := window_chunks.ignored(batch):
                 self._count_later(unknown)
         output = localizer.observe(header, batch, value if batch is None else b"")
-        if header.kind == "punctuation":
+        if measure:
             self._measure(localizer, header.end_s)
         return output, output_messages(output)
 

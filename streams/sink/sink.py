@@ -45,6 +45,8 @@ _CONSUMER: Final = {
     **FETCH,
 }
 _POLL_S: Final = 0.1
+#: The consumer group of all sinks.
+GROUP: Final = "skh-sink"
 _BATCH: Final = 500
 
 
@@ -66,7 +68,7 @@ class Sink:
         kafka: Mapping[str, Any],
         *,
         limits: Limits | None = None,
-        group: str = "skh-sink",
+        group: str = GROUP,
         retry_s: tuple[float, float] = (DEFAULT.least_pause_s, DEFAULT.longest_pause_s),
         clock: Callable[[], float] = time.monotonic,
         admission: Admission | None = None,

@@ -120,12 +120,13 @@ class SourceClocks:
         """What a right clock shows when the newest record arrives; 0: no sender.
 
         It is the median of what clocks showed when they were last heard, each advanced by the time
-        since then: where most sources of a partition stop at once, the others run on.
+        since then: where most sources of a partition stop at once, the others run on. It is never
+        behind ``median_ns``.
         """
         if not self.median_ns:
             return 0
         offset = np.where(self._vote == _NONE, 0, self._vote - self._arrival)
-        return self.arrival_ns + self._middle(offset, 0)
+        return max(self.median_ns, self.arrival_ns + self._middle(offset, 0))
 
     @property
     def first_ns(self) -> int:
@@ -150,7 +151,7 @@ class SourceClocks:
 
     def plausible(self, time_ns: I64) -> Bool:
         """(n,) events up to ``future_ns``."""
-        # The median, which is known already, is never ahead of ``expected_ns``.
+        # Nearly always by the median, which is known already.
         near: Bool = time_ns <= min(self.median_ns, self.arrival_ns) + self._skew_ns
         return near if near.all() else np.asarray(time_ns <= self.future_ns)
 

@@ -84,7 +84,7 @@ class Guest:
         self._nics, self._launch, self._cache = tuple(nics), launch, cache
         self._patience_s = patience_s
         self._process: subprocess.Popen[bytes] | None = None
-        self._monitor = Monitor()
+        self._monitor: Monitor | None = None
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._heard: list[str] = []
         self._count = 0
@@ -134,14 +134,15 @@ class Guest:
         try:
             lines = self._until(f"skh-end {self._count} ", within_s, command)
         except GuestHangError as why:
-            for note in self._questioned(self._process.stdin):
+            for note in _questioned(self._monitor, self._process.stdin, self._lines):
                 why.add_note(note)
             raise
         return CommandResult(lines[:-1], int(lines[-1].split()[2]))
 
     def close(self) -> None:
         """Kill the machine; it has no disks."""
-        self._monitor.close()
+        if self._monitor is not None:
+            self._monitor.close()
         process, self._process = self._process, None
         if process is None:
             return
@@ -154,7 +155,6 @@ class Guest:
     def _boot(self, kernel_image: Path, initrd: int) -> None:
         begin = time.monotonic()
         self._lines, self._heard = queue.SimpleQueue(), []
-        self._monitor.close()
         self._monitor = Monitor()
         self._process = self._launch(
             [*_machine(kernel_image, f"/proc/self/fd/{initrd}", self._nics),
@@ -189,19 +189,6 @@ class Guest:
             lines.append(line)
         return lines
 
-    def _questioned(self, serial: IO[bytes]) -> list[str]:
-        """What the processors do, and what the kernel prints when it is asked by magic keys."""
-        notes = processors(self._monitor.registers())
-        for key in _QUESTIONS:
-            self._monitor.send_break()
-            with suppress(BrokenPipeError):
-                serial.write(key.encode())
-                serial.flush()
-            with suppress(queue.Empty):
-                while (line := self._lines.get(timeout=_QUIET_S)) is not None:
-                    notes.append(line)
-        return notes
-
     def _last_words(self) -> str:
         return " | ".join(self._heard) or "none"
 
@@ -222,6 +209,24 @@ def _machine(kernel_image: Path, initrd: str, nics: Sequence[Nic]) -> list[str]:
         "-serial", "stdio", "-no-reboot", "-nodefaults", "-no-user-config",
         "-kernel", str(kernel_image), "-initrd", initrd, "-append", line, *cables,
     ]  # fmt: skip
+
+
+def _questioned(
+    monitor: Monitor | None, serial: IO[bytes], lines: queue.SimpleQueue[str | None]
+) -> list[str]:
+    """What the processors do, and what the kernel prints when it is asked by magic keys."""
+    if monitor is None:
+        return []
+    notes = processors(monitor.registers())
+    for key in _QUESTIONS:
+        monitor.send_break()
+        with suppress(BrokenPipeError):
+            serial.write(key.encode())
+            serial.flush()
+        with suppress(queue.Empty):
+            while (line := lines.get(timeout=_QUIET_S)) is not None:
+                notes.append(line)
+    return notes
 
 
 def _read(serial: IO[bytes], lines: queue.SimpleQueue[str | None]) -> None:

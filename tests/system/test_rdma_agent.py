@@ -55,7 +55,10 @@ def played(request: pytest.FixtureRequest) -> Played:
     try:
         return play(request.param)
     except GuestHangError as why:
-        warnings.warn("\n".join([f"an emulated machine hung: {why}", *why.__notes__]), stacklevel=1)
+        warnings.warn(
+            "\n".join([f"an emulated machine hung: {why}", *getattr(why, "__notes__", [])]),
+            stacklevel=1,
+        )
         return play(request.param)
 
 

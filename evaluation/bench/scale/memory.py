@@ -15,13 +15,10 @@ from typing import Any, Final
 import pyarrow as pa
 
 from evaluation.bench.input import START_NS
+from evaluation.bench.simulate import LARGE
 from testbed.simulator.simulator import SECOND_NS, Simulation
-from testbed.topologies.clos import ClosSpec, build
+from testbed.topologies.clos import build
 
-_SPEC: Final = ClosSpec(
-    name="large", hosts=4096, rails=8, hosts_per_segment=128, aggs=8, pods=8, spines=16,
-    hosts_per_job=64, tenants=16,
-)  # fmt: skip
 _EVERY_S: Final = 10  # each five-tuple: 108,000 records/s
 _SECONDS: Final = 90  # three windows of each path
 _GOAL: Final = 1500  # bytes a path
@@ -35,7 +32,7 @@ def memory() -> dict[str, Any]:
     command = [sys.executable, "-m", "evaluation.bench.scale.memory"]
     source = subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603 — our own module
     assert source.stdout is not None  # noqa: S101 — we asked for a pipe
-    worker = Replay(topology=build(_SPEC, 1))
+    worker = Replay(topology=build(LARGE, 1))
     before = most = _resident()
     with source.stdout, pa.ipc.open_stream(source.stdout) as seconds:
         for second, batch in enumerate(seconds):
@@ -60,9 +57,9 @@ def _resident() -> int:
 
 
 def simulation() -> Simulation:
-    """4,096 hosts of 8 rnics, 16 targets in both layers, one five-tuple a pair."""
+    """``LARGE`` with 16 targets in both layers, one five-tuple a pair."""
     return Simulation(
-        build(_SPEC, 1), seed=1, start_ns=START_NS, targets=16, ports_per_pair=1,
+        build(LARGE, 1), seed=1, start_ns=START_NS, targets=16, ports_per_pair=1,
         every_s=(_EVERY_S,),
     )  # fmt: skip
 

@@ -179,7 +179,7 @@ class LatencyPolicy:
         """
         state, shift, vote = self.state, self.shift, self.vote
         flagged, window_s = self.alarm.evidence.bad, self.alarm.window_s
-        rows = candidate.rows
+        rows = candidate.rows & (share > 0)
         n, k = float((vote * share * rows).sum()), float((vote * share * (rows & flagged)).sum())
         p = peer_groups.excess_p_value(
             share * rows,

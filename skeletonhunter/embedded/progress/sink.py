@@ -19,10 +19,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its __init_
 
 from skeletonhunter.embedded.progress.worker import Sleep, moved
 from streams.sink.batch import TOPICS
+from streams.sink.sink import GROUP
 
 #: Offsets by topic and partition.
 Offsets = Mapping[tuple[str, int], int]
-_GROUP: Final = "skh-sink"
 _TIMEOUT_S: Final = 10.0
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # it has no annotations
 
@@ -34,7 +34,7 @@ class SinkOffsets:
         quiet = {"log_level": 2}  # the broker ends with the process, as in ``runtime``
         self._admin = AdminClient({"bootstrap.servers": bootstrap, **quiet})
         # It never subscribes, only asks: it is no member of the group, and needs no close.
-        self._group = Consumer({"bootstrap.servers": bootstrap, "group.id": _GROUP, **quiet})
+        self._group = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP, **quiet})
         known = self._admin.list_topics(timeout=_TIMEOUT_S).topics
         self._partitions = [
             TopicPartition(topic.name, partition)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from builders.streams.stages import (
     windows_messages,
 )
 
+from localizer.localizer import Localizer, LocalizerOutput
 from schemas import topics
 from schemas.documents.incident import Incident
 from schemas.wire import window_chunks
@@ -49,6 +52,40 @@ async def test_a_fabric_gets_its_messages_in_order_after_its_own_incidents() -> 
     assert localizer.restored == []
     assert reads == 1
     assert acked == [], "everything is within the detectors' history"
+
+
+async def test_a_localizer_judges_and_is_measured_on_a_thread_only() -> None:
+    on_loop: set[str] = set()
+    calls: Counter[str] = Counter()
+
+    class Watched(Localizer):
+        def _record(self, what: str) -> None:
+            calls[what] += 1
+            if threading.current_thread() is threading.main_thread():
+                on_loop.add(what)
+
+        def observe(self, header: Any, batch: Any, body: bytes = b"") -> LocalizerOutput:
+            before = self.judged_s
+            found = super().observe(header, batch, body)
+            if before is not None and self.judged_s != before:
+                self._record("judge")
+            return found
+
+        def sizes(self) -> dict[str, int]:
+            self._record("sizes")
+            return super().sizes()
+
+    stage = LocalizeStage(RecordingProducer(), lambda _: Watched(), no_incidents, FixedFeed())
+    both = []  # another partition follows, and completes the seconds
+    for each in windows_messages(40):
+        both.append(each)
+        if each.headers["kind"] == b"punctuation":
+            both.append(each._replace(headers={**each.headers, "partition": b"1"}))
+    for offset, each in enumerate(both):
+        await stage.consume(Event(each._replace(offset=offset), 0, []))
+    assert calls["judge"] > 10
+    assert calls["sizes"] > 1
+    assert on_loop == set()
 
 
 async def test_messages_beyond_the_detectors_history_are_acknowledged() -> None:

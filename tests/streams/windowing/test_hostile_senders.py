@@ -255,6 +255,18 @@ def test_long_names_make_more_chunks_and_none_is_too_large_for_the_broker() -> N
 # --- clocks alone ---------------------------------------------------------------------------------
 
 
+def test_what_a_right_clock_shows_is_never_behind_the_median() -> None:
+    rng = np.random.default_rng(4)
+    for hosts in (1, 2, 3, 8):
+        clocks = SourceClocks(skew_s=5.0, idle_s=5.0)
+        for at in range(40):
+            now_ns = START_S * SECOND + at * SECOND
+            clocks.tick(now_ns)
+            source = rng.integers(0, hosts, 2, dtype=np.int32)
+            clocks.observe(source, now_ns + rng.integers(-8, 8, 2) * SECOND, None)
+            assert clocks.median_ns <= clocks.expected_ns or not clocks.median_ns
+
+
 def test_the_median_of_senders_is_the_median_of_sources_where_each_host_sends_its_own() -> None:
     rng = np.random.default_rng(3)
     for hosts in (1, 2, 3, 8, 101):
