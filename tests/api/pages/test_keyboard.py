@@ -125,3 +125,23 @@ def test_arrow_keys_and_fingers_read_a_cell(
     page.keyboard.press("ArrowRight")
     page.get_by_text("t1 to t2: 15 of 30 probes lost (50 %)").wait_for()
     context.close()
+
+
+def test_nothing_moves_under_a_finger_when_the_count_of_incidents_comes(
+    browser: Any, client: httpx.Client, put_windows: PutWindows
+) -> None:
+    put_windows(window(NOON, 1, lost=15))
+    context = browser.new_context(viewport={"width": 390, "height": 900}, has_touch=True)
+    page = context.new_page()
+    summaries: list[Any] = []
+    # Answered when the matrix is drawn.
+    page.route("**/api/v1/summary", lambda route: summaries.append(route))
+    page.goto(f"{str(client.base_url).rstrip('/')}/matrix?until=2026-01-31T12:01:00Z")
+    page.locator("#matrix[aria-label^='2 by 2 cells']").wait_for()
+    page.wait_for_function("document.fonts.status === 'loaded'")
+    before = page.locator("#matrix").bounding_box()
+    assert not page.locator("#active").text_content()
+    summaries[0].continue_()
+    page.locator("#active", has_text="no active incident").wait_for()
+    assert page.locator("#matrix").bounding_box()["y"] == before["y"]
+    context.close()
