@@ -108,13 +108,29 @@ def _is_wider(verdict: Verdict, known: Verdict) -> bool:
 def under_another_name(
     incidents: Iterable[TrackedIncident], verdict: Verdict, parameters: IncidentParameters
 ) -> TrackedIncident | None:
-    """The oldest open incident that has the bad paths of the verdict already."""
+    """The oldest open incident that has the bad paths of the verdict already, or whose losses are
+    those of the verdict."""
     found = (
         each for each in incidents
         if each.state != "resolved" and len(verdict.bad)
-        and len(np.intersect1d(each.bad, verdict.bad)) >= parameters.inside * len(verdict.bad)
+        and each.verdict.component not in verdict.beside.apart
+        and (_replaces(verdict, each, parameters) or _covers(each, verdict, parameters))
     )  # fmt: skip
     return next(found, None)
+
+
+def _covers(known: TrackedIncident, verdict: Verdict, parameters: IncidentParameters) -> bool:
+    """Whether an incident has most bad paths of a verdict."""
+    inside = len(np.intersect1d(known.bad, verdict.bad))
+    return inside >= parameters.inside * len(verdict.bad)
+
+
+def _replaces(verdict: Verdict, known: TrackedIncident, parameters: IncidentParameters) -> bool:
+    """Whether a verdict inside what an incident names explains it from its beginning on."""
+    began = verdict.first_s if verdict.earliest_s is None else verdict.earliest_s
+    began = min(began, verdict.first_s)
+    replaced = known.verdict.component in verdict.beside.replaced
+    return replaced and began <= known.opened_s + parameters.together_s
 
 
 def known_slow(incidents: Iterable[TrackedIncident], verdict: Verdict) -> bool:

@@ -60,6 +60,8 @@ class Candidate:
     owner     (P,) number of the attribution that explains most of each path's trouble; -1: none
     culprits  how many the strategy blames
     stood     how many culprits stood before this one, in shorter windows too
+    others    the classes of what else the strategy blames
+    standing  those among them that stood before this one
     """
 
     attribution: Attribution
@@ -71,6 +73,8 @@ class Candidate:
     owner: I64
     culprits: int
     stood: int
+    others: tuple[int, ...] = ()
+    standing: tuple[int, ...] = ()
 
 
 class Over:
@@ -99,6 +103,10 @@ class Policy(Protocol):
     def settled(self, attributions: list[Attribution]) -> bool:
         """Whether there is enough evidence for so many culprits at once; else nothing is said."""
 
+    def leaves_to_owners(self, attributions: list[Attribution]) -> bool:
+        """Whether an attribution claims only paths of which it explains more than any other does;
+        else all that cross its class, so that another one must show on others."""
+
     def validate(self, candidate: Candidate) -> Finding | Over | None:
         """The finding, if the candidate stands by itself; None: it does not."""
 
@@ -126,19 +134,26 @@ def attribute(
     control = left & measured & (owner < 0)
     verdicts: list[Verdict] = []
     lone: list[Verdict] = []
+    standing: list[int] = []
     for number, attribution in enumerate(attributions):
         share, scope = groups.share(attribution.column), policy.scope(attribution)
         counts = left & measured & scope
         rows = counts & (share > 0) & ~(evidence.bad & (owner != number))
         culprits = len(attributions)
+        others = tuple(each.column for each in attributions if each is not attribution)
         candidate = Candidate(
-            attribution, share, counts, rows, clear, control, owner, culprits, blamed
-        )
+            attribution, share, counts, rows, clear, control, owner, culprits, blamed, others,
+            tuple(standing),
+        )  # fmt: skip
         finding = policy.validate(candidate)
         if finding is None:
             continue
-        left = left & ~((scope & (share >= OWNS)) | (evidence.bad & (owner == number)))
+        claimed = scope & (share >= OWNS)
+        if policy.leaves_to_owners(attributions):
+            claimed &= owner == number
+        left = left & ~(claimed | (evidence.bad & (owner == number)))
         clear, blamed = clear & (share == 0), blamed + 1
+        standing.append(attribution.column)
         if isinstance(finding, Over):
             continue
         verdict = build(state, alarm, attribution, share * measured, finding, only=culprits == 1)

@@ -16,7 +16,7 @@ from localizer.explanation.issue_types import issue_types, likeliest_first, of_m
 from localizer.explanation.parameters import DEFAULT
 from localizer.fabric.observability import Classes
 from localizer.state import FabricState
-from localizer.verdicts.verdict import I64, Drifted, Measured, Verdict
+from localizer.verdicts.verdict import I64, NOTHING_BESIDE, Beside, Drifted, Measured, Verdict
 from schemas.component_ids import component, kind_of
 from schemas.documents.incident import SMALLEST_P, Direction, Layer, Symptom
 
@@ -60,6 +60,7 @@ class Finding:
     drifted  how far, of a slow drift
     renewal_s  seconds in which the evidence renews itself
     contains, denied, crowded, earliest_s  see ``Verdict``
+    beside   what becomes of open incidents
     rivals   components that are not denied yet, and ln of how likely each is beside the class
     """
 
@@ -77,6 +78,7 @@ class Finding:
     earliest_s: int | None = None
     rivals: Mapping[str, float] = field(default_factory=dict)
     denied: frozenset[str] = frozenset()
+    beside: Beside = NOTHING_BESIDE
 
 
 def build(
@@ -147,7 +149,7 @@ def _named(
         alternatives=alternatives, drifted=finding.drifted,
         five_tuples=_five_tuples(alarm, attribution), renewal_s=finding.renewal_s,
         contains=finding.contains, crowded=finding.crowded, earliest_s=finding.earliest_s,
-        denied=finding.denied,
+        denied=finding.denied, beside=finding.beside,
     )  # fmt: skip
 
 

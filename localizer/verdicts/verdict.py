@@ -7,7 +7,7 @@ Verdicts never change: rules build them, the incident tracker keeps or replaces 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,20 @@ FAMILY: dict[Symptom, Family] = {
     "host_down": "agent",
     "clock_skewed": "agent",
 }
+
+
+class Beside(NamedTuple):
+    """Components of open incidents, seen from one that loses.
+
+    apart     they lose as well
+    replaced  it is inside them, and they lose nothing besides: what was taken for their loss is its
+    """
+
+    apart: frozenset[str] = frozenset()
+    replaced: frozenset[str] = frozenset()
+
+
+NOTHING_BESIDE: Final = Beside()
 
 
 class Contrast(NamedTuple):
@@ -113,6 +127,7 @@ class Verdict:
     contains    components all of whose paths cross this one; None: not asked
     rivals      members of the tie set that probes will tell from the component, but have not yet
     denied      rivals that the probes since the trouble began deny to be its only cause
+    beside      what becomes of open incidents on other components
     possible    components besides the tie set that untraced routes leave open
     instead_of  component that too few source hosts see at fault: the verdict is about the host
                 that complains; None: enough do
@@ -145,6 +160,7 @@ class Verdict:
     contains: frozenset[str] | None = None
     rivals: frozenset[str] = frozenset()
     denied: frozenset[str] = frozenset()
+    beside: Beside = NOTHING_BESIDE
     possible: list[str] = field(default_factory=list)
     instead_of: str | None = None
     issue: IssueTypes = IssueTypes()

@@ -93,7 +93,7 @@ class Incidence:
         """Append rows."""
         if not len(new):
             return
-        if not len(self) and not self._traced:
+        if not len(self._codes.endpoints) and not self._traced:  # no code is of other tables yet
             self._tables = new.tables
         new = self._as_documented(new.recoded(self._tables))
         start = len(self)

@@ -169,6 +169,10 @@ class DriftPolicy:
         """(P,) all: a path without a slope over this span may have one over another."""
         return np.ones(len(self.valid), bool)
 
+    def leaves_to_owners(self, _: list[Attribution]) -> bool:
+        """No."""
+        return False
+
     def refuted(self, _: list[Attribution]) -> None:
         """All classes may be culprits."""
 

@@ -133,6 +133,10 @@ class LatencyPolicy:
         """(P,) paths whose shift is known, of the overlay alone where only that is hit."""
         return self.valid & self.alarm.evidence.overlay if attribution.tunnelled else self.valid
 
+    def leaves_to_owners(self, _: list[Attribution]) -> bool:
+        """No."""
+        return False
+
     def refuted(self, _: list[Attribution]) -> None:
         """All classes may be culprits."""
 

@@ -157,6 +157,17 @@ def test_rows_after_any_changes_are_those_computed_path_by_path(
     assert mean.max(initial=0.0) <= 1 + 1e-12
 
 
+def test_paths_that_come_after_all_others_are_gone_cross_their_own_components() -> None:
+    c = End("c3", "h3", "r3", "asw1")
+    gone = [path(B, A, "overlay", 1, 1), path(A, B, "overlay", 2, 2)]
+    left = path(A, c, "overlay", 3, 3)
+    incidence = Incidence(THREE_TIER)
+    incidence.add(paths_of(gone))
+    incidence.retain(np.zeros(2, bool))
+    incidence.add(paths_of([left]))
+    assert directed_rows(incidence) == by_hand(THREE_TIER, [left], {})
+
+
 def test_a_chunk_of_traceroutes_has_the_effect_of_its_rows_one_by_one() -> None:
     paths = [path(A, B, port=n) for n in range(6)]
     hops: list[list[str | None]] = [

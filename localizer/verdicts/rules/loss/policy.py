@@ -17,6 +17,7 @@ from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.parameters import ReachabilityParameters
 from localizer.verdicts.rules import quorum
 from localizer.verdicts.rules.loss import rivals
+from localizer.verdicts.rules.loss.beside import beside
 from localizer.verdicts.rules.loss.containment import Containment, loss_of_ends, of_a_few
 from localizer.verdicts.rules.loss.extent import (
     Recency,
@@ -28,6 +29,7 @@ from localizer.verdicts.rules.loss.extent import (
     without_most_answered,
 )
 from localizer.verdicts.rules.loss.rise import Rise
+from localizer.verdicts.verdict import Beside
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -86,6 +88,11 @@ class LossPolicy:
         bad, lost = int(self.alarm.evidence.bad.sum()), int(self.alarm.lost.sum())
         return bad >= parameters.bad_paths_each * count and lost >= parameters.losses_each * count
 
+    def leaves_to_owners(self, attributions: list[Attribution]) -> bool:
+        """Where few culprits are compared with each other (``beside``)."""
+        few = len(attributions) <= self._parameters.few_culprits
+        return few and self.alarm.window_s <= self.state.history.seconds
+
     def may_be_its_links(self, candidate: Candidate, since_s: int) -> bool:
         """Whether a switch among many culprits, lossy for so long, may yet prove to be several of
         its links."""
@@ -140,13 +147,22 @@ class LossPolicy:
                 needed,
             )
             renewal_s = max(renewal_s, self._burst_s(mine))
-        undenied, denied = dict[str, float](), frozenset[str]()
+        undenied, denied, known = dict[str, float](), frozenset[str](), Beside()
         few = candidate.culprits <= self._parameters.few_culprits
-        if lone is None and few and candidate.attribution.share == 1:
-            explained = alarm.evidence.bad & ~rows & (candidate.owner >= 0)
-            counts = candidate.counts & ~explained
+        if lone is None and few:
             column = candidate.attribution.column
-            undenied, denied = self._comparison.told_apart(column, counts, bad)
+            if candidate.attribution.share == 1:
+                counts = candidate.counts & ~(alarm.evidence.bad & ~rows & (candidate.owner >= 0))
+                undenied, denied = self._comparison.told_apart(
+                    column, candidate.others, counts, bad
+                )
+            found = beside(
+                self._comparison, column, candidate.standing, candidate.others, candidate.counts,
+                bad,
+            )  # fmt: skip
+            if found is None and state.suspects.isdisjoint(undenied):
+                return None
+            known = found or known
         return Finding(
             symptom, mine,
             float(loss.excess_p_values(np.array([k]), np.array([n]), state.background.rate)[0]),
@@ -154,7 +170,7 @@ class LossPolicy:
             contains=self.containment.names(candidate.attribution.column),
             crowded=candidate.culprits > self._parameters.few_culprits,
             earliest_s=self._earliest_s(candidate, at - since_s + 1, effect),
-            rivals=undenied, denied=denied,
+            rivals=undenied, denied=denied, beside=known,
         )  # fmt: skip
 
     def _earliest_s(self, candidate: Candidate, first_s: int, effect: float) -> int:

@@ -7,28 +7,26 @@ before it were answered by either.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from localizer.evidence import Attribution
+from localizer.explanation.issue_features import OWNS
 from localizer.fabric.observability import Classes
 from localizer.state import FabricState
 from localizer.verdicts.attribute import owners
 from localizer.verdicts.build import Alarm
 from localizer.verdicts.rules.loss.containment import Containment
 from localizer.verdicts.rules.loss.extent import lasting_s, without_first
+from localizer.verdicts.rules.loss.joint_fit import log_likelihood
 from schemas.component_ids import link_ends
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
-
-#: Losses of one crossing that are tried: from little more than healthy to all.
-_TRIED: Final = np.concatenate([np.geomspace(1e-3, 0.5, 20), [0.6, 0.7, 0.8, 0.9, 0.99, 0.9999]])
-_LEAST: Final = 1e-6  # a loss that any path may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +39,75 @@ class Comparison:
     alarm: Alarm
     containment: Containment
 
-    def nats(self, column: int, counts: Bool, mine: Bool) -> dict[int, float]:
-        """Class of each rival -> how much likelier the blamed class is [nat].
+    def compares(self, mine: Bool) -> bool:
+        """Whether there are bad paths (P,), and a window of seconds that is compared."""
+        return self.alarm.window_s <= self.state.history.seconds and bool(mine.any())
 
-        counts, mine  (P,) paths that count, and the bad ones that the blamed class explains
-        """
-        state, at, groups = self.state, self.at, self.alarm.groups
-        if self.alarm.window_s > state.history.seconds or not mine.any():
-            return {}
+    def since_began(self, counts: Bool, mine: Bool) -> tuple[I64, I64]:
+        """(P,) probes sent and lost since bad paths (P,) began to lose, of the paths that count."""
+        state, at = self.state, self.at
         length = without_first(state, lasting_s(state, at, np.flatnonzero(mine)))
         sent, lost = (state.history.total(name, at, length) * counts for name in ("sent", "lost"))
+        return sent, lost
+
+    def nats(
+        self, column: int, others: Sequence[int], counts: Bool, mine: Bool
+    ) -> dict[int, float]:
+        """Class of each rival -> how much likelier the blamed class is [nat].
+
+        others        classes that are blamed as well
+        counts, mine  (P,) paths that count, and the bad ones that the blamed class explains
+        """
+        state, groups = self.state, self.alarm.groups
+        if not self.compares(mine):
+            return {}
+        sent, lost = self.since_began(counts, mine)
         healthy = state.background.rate
         if groups.directed[column]:
+            ends = ends_of(groups, column)
+            apart = self._apart([each for each in others if each not in ends], mine)
             return {
-                end: nats_above_end(groups, column, end, sent, lost, healthy)
-                for end in ends_of(groups, column)
+                end: nats_above_end(groups, column, end, sent * apart, lost * apart, healthy)
+                for end in ends
             }
         most = state.options.verdicts.reachability.inside
+        apart = self._apart(others, mine)
+        sent, lost = sent * apart, lost * apart
         return {
             link: -nats_above_end(groups, link, column, sent, lost, healthy)
             for link in links_inside(groups, self.containment.inside(column), lost, most)
         }
 
+    def _apart(self, others: Sequence[int], mine: Bool) -> Bool:
+        """(P,) paths that do not cross what else is blamed: what a second bad link of a switch
+        loses is no loss of the switch. All paths, where no bad one would be left."""
+        groups = self.alarm.groups
+        apart = np.ones(groups.paths, bool)
+        for each in others:
+            apart &= groups.share(each) < OWNS
+        return apart if (apart & mine).any() else np.ones(groups.paths, bool)
+
+    def several_links(self, column: int, others: Sequence[int], counts: Bool, mine: Bool) -> bool:
+        """Whether several links inside a switch explain its losses by far better than the switch,
+        each link by as much as denies a rival. Arguments as of ``nats``."""
+        state, groups = self.state, self.alarm.groups
+        if not self.compares(mine):
+            return False
+        sent, lost = self.since_began(counts & self._apart(others, mine), mine)
+        most = state.options.verdicts.reachability.inside
+        links = links_inside(groups, self.containment.inside(column), lost, most)
+        return any(
+            nats_above_links(groups, column, links[:some], sent, lost, state.background.rate)
+            < -self.denied_nats * (some - 1)
+            for some in range(2, len(links) + 1)
+        )
+
     def told_apart(
-        self, column: int, counts: Bool, mine: Bool
+        self, column: int, others: Sequence[int], counts: Bool, mine: Bool
     ) -> tuple[dict[str, float], frozenset[str]]:
         """Components of rivals that are not denied yet, and ln of how likely each is beside the
         blamed class; and those that are denied. Arguments as of ``nats``."""
-        members, nats = self.alarm.groups.members, self.nats(column, counts, mine)
+        members, nats = self.alarm.groups.members, self.nats(column, others, counts, mine)
         undenied = {
             name: -nats[rival] - float(np.log(len(members[rival])))
             for rival in nats if nats[rival] < self.denied_nats
@@ -100,7 +139,11 @@ def outdone(comparison: Comparison, attributions: list[Attribution], left: Bool)
         if attribution.share == 1:
             mine = bad & (groups.share(column) > 0) & (owner == number)
             counts = left & ~(bad & (owner >= 0) & (owner != number))
-            out[column] |= any(nats < 0 for nats in comparison.nats(column, counts, mine).values())
+            others = [each.column for each in attributions if each is not attribution]
+            nats = comparison.nats(column, others, counts, mine)
+            out[column] |= any(each < 0 for each in nats.values())
+            if not groups.directed[column]:
+                out[column] |= comparison.several_links(column, others, counts, mine)
     return out
 
 
@@ -136,18 +179,18 @@ def nats_above_end(
     n, k = sent[rows].astype(np.float64), lost[rows].astype(np.float64)
     link = groups.share(column)[rows]
     ways = [2.0 * link, *(each[rows].astype(np.float64) for each in groups.certain(column))]
-    best = max(_log_likelihood(each, n, k, healthy) for each in ways)
-    return best - _log_likelihood(2.0 * switch[rows], n, k, healthy)
+    best = max(log_likelihood(each[:, None], n, k, healthy) for each in ways)
+    return best - log_likelihood(2.0 * switch[rows, None], n, k, healthy)
 
 
-def _log_likelihood(crossings: F64, sent: F64, lost: F64, healthy: float) -> float:
-    """ln of the likelihood of counts, at the best loss of one crossing [nat].
-
-    crossings  (n,) how often a round trip crosses the component; of a route that is known in part,
-               the expected number
-    """
-    times, which = np.unique(np.round(crossings, 3), return_inverse=True)
-    k, n = (np.bincount(which, each, len(times)) for each in (lost, sent))
-    survive = (1.0 - max(healthy, _LEAST)) * (1.0 - _TRIED) ** times[:, None]
-    likely = k[:, None] * np.log1p(-survive) + (n - k)[:, None] * np.log(survive)
-    return float(likely.sum(axis=0).max())
+def nats_above_links(
+    groups: Classes, column: int, links: Sequence[int], sent: I64, lost: I64, healthy: float
+) -> float:
+    """ln of how much likelier the counts are if a switch loses than if some of its links do, at the
+    losses of a crossing that suit them best. Arguments as of ``nats_above_end``."""
+    switch = groups.share(column)
+    rows = np.flatnonzero((switch > 0) & (sent > 0))
+    inside = np.stack([groups.share(each)[rows] for each in links], axis=1)
+    n, k = sent[rows], lost[rows]
+    of_links = log_likelihood(2.0 * inside, n, k, healthy)
+    return log_likelihood(2.0 * switch[rows, None], n, k, healthy) - of_links

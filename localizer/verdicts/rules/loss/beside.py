@@ -1,0 +1,80 @@
+"""Whether a class loses beside what is known to lose, or is only another name for its losses.
+
+Seconds with few losses fit several components. What is named already, at the loss that suits it
+best, must leave losses over before another component is named as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.verdicts.rules.loss.joint_fit import MOST, log_likelihood
+from localizer.verdicts.rules.loss.rivals import Comparison
+from localizer.verdicts.verdict import Beside
+
+Bool = npt.NDArray[np.bool_]
+
+#: Nats that a component with a loss of its own gains by chance, as one more free parameter does.
+_NONE: Final = 1.0
+
+
+def beside(
+    comparison: Comparison,
+    column: int,
+    stood: Sequence[int],
+    others: Sequence[int],
+    counts: Bool,
+    mine: Bool,
+) -> Beside | None:
+    """What becomes of open incidents if a class loses as well; None if what is known to lose
+    explains its losses too.
+
+    stood         classes of this second's verdicts so far
+    others        all classes that the alarm blames besides
+    counts, mine  (P,) paths that count, and the bad ones that the class explains
+    """
+    state, groups = comparison.state, comparison.alarm.groups
+    suspects = [each for each in groups.of_components(state.suspects) if each != column]
+    if not comparison.compares(mine):
+        return Beside()
+    sent, lost = comparison.since_began(counts, mine)
+    known = {each: groups.share(each) for each in {*suspects, *stood, *others} - {column}}
+    explained = {each: float((lost * mine)[share > 0].sum()) for each, share in known.items()}
+    worst = sorted((each for each in known if explained[each] > 0), key=lambda k: -explained[k])
+    worst = worst[: MOST - 1]
+    if not worst:
+        return Beside()
+    columns = [column, *worst]
+    crossings = 2.0 * np.stack([groups.share(column), *(known[each] for each in worst)], axis=1)
+    rows = np.flatnonzero((crossings > 0).any(axis=1) & (sent > 0))
+    crossings, n, k = crossings[rows], sent[rows], lost[rows]
+
+    def nats(some: list[int]) -> float:
+        """ln of the likelihood if some of the classes lose."""
+        chosen = [columns.index(each) for each in some]
+        return log_likelihood(crossings[:, chosen], n, k, state.background.rate)
+
+    before = [each for each in worst if each in suspects or each in stood]
+    is_new = column not in groups.of_components(state.suspects)
+    if is_new and before and nats([column, *before]) - nats(before) < comparison.denied_nats:
+        return None
+    everything = nats(columns)
+    gains = {
+        each: everything - nats([other for other in columns if other != each])
+        for each in suspects if each in worst
+    }  # fmt: skip
+    apart = [each for each, gain in gains.items() if gain >= comparison.denied_nats]
+    none = [
+        each for each, gain in gains.items()
+        if gain < _NONE and column in comparison.containment.inside(each)
+    ]  # fmt: skip
+    return Beside(
+        *(
+            frozenset(name for each in some for name in groups.members[each])
+            for some in (apart, none)
+        )
+    )
