@@ -276,7 +276,21 @@ class IncidentTracker:
         for tracked in rest:
             tracked.parent = first.incident_id
         matched.update(tracked.incident_id for tracked in narrower)
-        return narrower
+        return [*narrower, *self._released(first)]
+
+    def _released(self, renamed: TrackedIncident) -> list[TrackedIncident]:
+        """Children of an incident that what it names by now does not contain: no longer its."""
+        contains = renamed.verdict.contains
+        if contains is None:
+            return []
+        children = [
+            each for each in self._incidents
+            if each.parent == renamed.incident_id and contains.isdisjoint(each.verdict.tie_set)
+            and each.verdict.component not in renamed.verdict.covers
+        ]  # fmt: skip
+        for each in children:
+            each.parent = None
+        return children
 
     def _add_children(self, verdict: Verdict) -> list[TrackedIncident]:
         """Open incidents on components that a verdict covers become children of its incident."""

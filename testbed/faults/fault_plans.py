@@ -19,6 +19,7 @@ from testbed.workload.skeleton import Paths
 
 _ANY: Final = "any"
 _WATCHED_S: Final = 60
+_TIERS: Final = ("tor", "agg", "spine")
 _ROWS: Final = {name: row for row in TABLE for name in (row.name, *row.aliases)}
 
 
@@ -38,6 +39,8 @@ class FaultPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     direction  of a link; "one" = either, by the seed
     count      number of such faults, each at another component
     apart      false: the component may share a switch or host with other faults
+    beside     number of an earlier fault, from 1, whose switch this one shares: an rnic below that
+               ToR, a link at that switch, another link at the lower end of that link
     """
 
     kind: str
@@ -51,6 +54,7 @@ class FaultPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     direction: Direction | Literal["one"] = "both"
     count: int = 1
     apart: bool = True
+    beside: int | None = None
 
     def __post_init__(self) -> None:
         if self.count < 1:
@@ -58,6 +62,8 @@ class FaultPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if isinstance(self.magnitude, tuple) and not 0 < self.magnitude[0] <= self.magnitude[1]:
             low, high = self.magnitude
             raise ValueError(f"fault {self.kind}: magnitude [{low}, {high}]; give 0 < low <= high")
+        if self.beside is not None and self.apart:
+            raise ValueError(f"fault {self.kind}: beside = {self.beside} needs apart = false")
         dealt = sum(many for _, _, many in self.bands)
         if self.bands and dealt != 2 * self.count:
             raise ValueError(
@@ -88,14 +94,17 @@ def place(plans: list[FaultPlan], simulation: Simulation, seed: int) -> list[Fau
     fixed = [plan.component for plan in plans if not _is_selector(plan)]
     taken = {name for component in fixed for name in _blocks(network, component)}
     board = _Board(network, simulation.paths, rng, taken)
-    faults = []
+    faults: list[Fault] = []
     for plan in plans:
         if plan.count > 1 and not _is_selector(plan):
             raise PlanError(
                 f"fault {plan.kind}: count {plan.count} needs a selector like 'any tor'"
             )
         known = plan.kind in KINDS and _is_selector(plan)
-        places = [board.choose(plan) if known else plan.component for _ in range(plan.count)]
+        shared = _shared_switch(plan, faults, network)
+        places = [
+            board.choose(plan, shared) if known else plan.component for _ in range(plan.count)
+        ]
         sizes = _dealt(plan, rng)
         for number, chosen in enumerate(places):
             there, back = sizes[number] if sizes else (_magnitude(plan, rng), None)
@@ -128,8 +137,11 @@ class _Board:
     taken: set[str]
     known: dict[str, list[str]] = field(default_factory=dict)
 
-    def choose(self, plan: FaultPlan) -> str:
+    def choose(self, plan: FaultPlan, shared: str | None = None) -> str:
+        """A place that is left; of those at a switch, if one is given."""
         open_to = self._open_to(plan)
+        if shared is not None:
+            open_to = [each for each in open_to if shared in _switches(self.network, each)]
         for i in self.rng.permutation(len(open_to)):
             here = open_to[int(i)]
             if not self.taken & (_blocked_by(self.network, here) if plan.apart else {here}):
@@ -160,6 +172,28 @@ class _Board:
         if not out and why:
             raise PlanError(f"fault {plan.kind}: {why}") from why
         return out
+
+
+def _shared_switch(plan: FaultPlan, faults: list[Fault], network: Network) -> str | None:
+    """The switch that a plan shares with an earlier fault; None: any. Of a link its lower end."""
+    if plan.beside is None:
+        return None
+    if not 1 <= plan.beside <= len(faults):
+        raise PlanError(f"fault {plan.kind}: beside = {plan.beside} is no earlier fault's number")
+    switches = _switches(network, faults[plan.beside - 1].component)
+    if not switches:
+        raise PlanError(f"fault {plan.kind}: fault {plan.beside} is on no switch, link or rnic")
+    return min(switches, key=lambda each: _TIERS.index(kind_of(each)))
+
+
+def _switches(network: Network, component: str) -> set[str]:
+    """A switch itself, those at the ends of a link, the ToR above an rnic."""
+    if kind_of(component) == "link":
+        return {name for end in link_ends(component) for name in _switches(network, end)}
+    if kind_of(component) == "rnic":
+        rnic = network.index[component] - network.rnic_component
+        return {network.components[network.switch_component + network.rnic_switch[rnic]]}
+    return {component} if kind_of(component) in _TIERS else set()
 
 
 def _magnitude(plan: FaultPlan, rng: np.random.Generator) -> float | None:

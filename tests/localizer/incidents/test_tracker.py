@@ -13,7 +13,7 @@ import pytest
 from localizer.incidents.parameters import DEFAULT
 from localizer.incidents.tracked_incident import Impact
 from localizer.incidents.tracker import IncidentTracker
-from localizer.verdicts.verdict import Contrast, IssueTypes, Measured, Verdict
+from localizer.verdicts.verdict import Beside, Contrast, IssueTypes, Measured, Verdict
 from schemas.documents.incident import Incident, Symptom
 from schemas.documents.times import rfc3339
 
@@ -463,3 +463,61 @@ def test_one_of_many_culprits_is_not_taken_for_another_that_is_named_in_the_same
             both = verdict("tor:asw2", range(10, 20)), verdict("tor:asw1", range(10))
             story.second(second, *(replace(each, crowded=crowded) for each in both))
         assert len(story.newest) == incidents
+
+
+def beside(
+    narrow: Verdict, *, apart: set[str] | None = None, instead: set[str] | None = None
+) -> Verdict:
+    found = Beside(frozenset(apart or ()), frozenset(instead or ()))
+    return replace(narrow, beside=found)
+
+
+def test_what_loses_beside_an_open_incident_has_one_of_its_own() -> None:
+    """An rnic that dies below a ToR which loses: all of its paths are bad ones of the ToR."""
+    rnic = beside(verdict("rnic:r1", range(4), first=4), apart={"tor:asw1"})
+    story = Story().during(1, 3, TOR)
+    for second in range(4, 12):
+        story.second(second, TOR, rnic)
+    assert sorted(doc.component for doc in story.newest.values()) == ["rnic:r1", "tor:asw1"]
+
+
+def test_what_explains_all_that_a_switch_lost_takes_over_its_incident() -> None:
+    link = beside(verdict("link:agg:psw1|tor:asw1", range(28, 36)), instead={"tor:asw1"})
+    story = Story().during(1, 3, TOR)
+    for second in range(4, 12):
+        story.second(second, link)
+    assert [doc.component for doc in story.newest.values()] == ["link:agg:psw1|tor:asw1"]
+
+
+def test_what_began_later_takes_over_no_incident() -> None:
+    link = beside(verdict("link:agg:psw1|tor:asw1", range(28, 36), first=9), instead={"tor:asw1"})
+    story = Story().during(1, 3, TOR)
+    for second in range(10, 16):
+        story.second(second, link)
+    names = sorted(doc.component for doc in story.newest.values())
+    assert names == ["link:agg:psw1|tor:asw1", "tor:asw1"]
+
+
+def test_children_of_a_switch_are_not_those_of_the_link_that_takes_over_its_incident() -> None:
+    switch = replace(TOR, contains=frozenset({"link:agg:psw1|tor:asw1", "link:agg:psw2|tor:asw1"}))
+    one, two = (
+        replace(
+            verdict(f"link:agg:psw{n}|tor:asw1", range(40 * n, 40 * n + 6)), contains=frozenset()
+        )
+        for n in (1, 2)
+    )
+    both = [
+        beside(one, apart={two.component}, instead={"tor:asw1"}),
+        beside(two, apart={one.component}),
+    ]
+    story = Story()
+    for second in range(1, 4):
+        story.second(second, switch)
+    story.second(4, both[1])
+    story.second(5, both[1])
+    assert sum(doc.parent is not None for doc in story.newest.values()) == 1
+    for second in range(6, 12):
+        story.second(second, *both)
+    assert {doc.component: doc.parent for doc in story.newest.values()} == {
+        "link:agg:psw1|tor:asw1": None, "link:agg:psw2|tor:asw1": None,
+    }  # fmt: skip

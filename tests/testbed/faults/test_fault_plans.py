@@ -109,6 +109,31 @@ def test_published_bands_are_dealt_to_both_directions_of_every_bad_link() -> Non
         assert sum(low <= size < high for size in sizes) == many
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_fault_beside_another_shares_its_switch(seed: int) -> None:
+    plans = [
+        FaultPlan(kind="tor_loss", component="any tor", at=1, magnitude=0.1),
+        FaultPlan(kind="rnic_port_down", component="any rnic", at=1, beside=1, apart=False),
+        FaultPlan(kind="crc_error", component="any tor-agg link", at=1, magnitude=0.1),
+        FaultPlan(
+            kind="crc_error", component="any tor-agg link", at=1, magnitude=0.1, beside=3,
+            apart=False,
+        ),
+    ]  # fmt: skip
+    tor, rnic, one, two = (fault.component for fault in place(plans, CLOS, seed))
+    above = {f"rnic:{r.real_ip}": r.asw for host in CLOS.topology.hosts for r in host.rnics}
+    assert f"tor:{above[rnic]}" == tor
+    assert one != two
+    (shared,) = set(link_ends(one)) & set(link_ends(two))
+    assert kind_of(shared) == "tor"
+
+
+def test_a_fault_beside_none_is_refused() -> None:
+    plan = FaultPlan(kind="crc_error", component="any link", at=1, beside=1, apart=False)
+    with pytest.raises(PlanError, match="beside = 1 is no earlier fault's number"):
+        place([plan], CLOS, 1)
+
+
 def test_one_way_faults_go_either_way_by_the_seed() -> None:
     plan = FaultPlan(kind="crc_error", component="any link", at=1, direction="one")
     assert {place([plan], CLOS, seed)[0].direction for seed in range(12)} == {"a>b", "b>a"}
@@ -120,6 +145,7 @@ def test_one_way_faults_go_either_way_by_the_seed() -> None:
         ({"count": 0}, "give at least 1"),
         ({"bands": BANDS}, "bands hold 52 magnitudes; 1 links have 2"),
         ({"magnitude": [0.5, 0.1]}, "give 0 < low <= high"),
+        ({"beside": 1}, "beside = 1 needs apart = false"),
     ],
 )
 def test_an_invalid_fault_plan_is_refused(plan: dict[str, object], reason: str) -> None:

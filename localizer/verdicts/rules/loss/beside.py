@@ -42,14 +42,21 @@ def beside(
     if not comparison.compares(mine):
         return Beside()
     sent, lost = comparison.since_began(counts, mine)
-    known = {each: groups.share(each) for each in {*suspects, *stood, *others} - {column}}
-    explained = {each: float((lost * mine)[share > 0].sum()) for each, share in known.items()}
-    worst = sorted((each for each in known if explained[each] > 0), key=lambda k: -explained[k])
-    worst = worst[: MOST - 1]
+    share = {each: groups.share(each) for each in {column, *suspects, *stood, *others}}
+
+    def explaining(some: Sequence[int], on: Bool) -> list[int]:
+        """Those of some classes that may explain losses on paths (P,), most first."""
+        losses = {each: float(lost[on & (share[each] > 0)].sum()) for each in some}
+        return sorted((each for each in some if losses[each] > 0), key=lambda each: -losses[each])
+
+    suspects = explaining(suspects, mine)
+    on = np.any([share[each] > 0 for each in (column, *suspects)], axis=0)
+    rest = explaining([each for each in {*stood, *others} if each not in (column, *suspects)], on)
+    worst = [*suspects, *rest][: MOST - 1]
     if not worst:
         return Beside()
     columns = [column, *worst]
-    crossings = 2.0 * np.stack([groups.share(column), *(known[each] for each in worst)], axis=1)
+    crossings = 2.0 * np.stack([share[each] for each in columns], axis=1)
     rows = np.flatnonzero((crossings > 0).any(axis=1) & (sent > 0))
     crossings, n, k = crossings[rows], sent[rows], lost[rows]
 

@@ -75,18 +75,20 @@ def of_a_few(
         rows = np.flatnonzero((share > 0) & (evidence.sent > 0))
         weighted = share[rows] * evidence.sent[rows], share[rows] * evidence.lost[rows]
         few = max(1, int(np.ceil(parameters.worst * len(inside))))
-        others = columns[columns != column]
-        inside = inside[~np.isin(inside, others)]
         worst = inside[np.argsort(-_excess(groups, evidence, rows)[inside], kind="stable")[:few]]
+        others = columns[columns != column]
         forward, reverse = groups.rows(rows, np.concatenate([worst, others]))
         crossings = forward + reverse
         certain = crossings >= 2 * parameters.certain
+        outside = np.flatnonzero(np.append(np.ones(len(worst), bool), ~np.isin(others, inside)))
+        rate = _rate(weighted, np.ones(len(rows), bool))
+        out[column] = _likelier_at(
+            evidence.background, than=rate,
+            counts=_counts(weighted, _crosses_none(certain[:, outside])),
+        )  # fmt: skip
+        # Of untraced paths most cross the worst links perhaps: few are certainly apart from them.
         # What other culprits lose is no loss of the switch.
         rate = _rate(weighted, _crosses_none(certain[:, len(worst) :]))
-        out[column] = _likelier_at(
-            evidence.background, than=rate, counts=_counts(weighted, _crosses_none(certain))
-        )
-        # Of untraced paths most cross the worst links perhaps: few are certainly apart from them.
         less = max(evidence.background, parameters.far_less * rate)
         out[column] |= _likelier_at(
             less, than=rate, counts=_counts(weighted, _crosses_none(crossings > 0)),

@@ -157,8 +157,8 @@ class LossPolicy:
                     column, candidate.others, counts, bad
                 )
             found = beside(
-                self._comparison, column, candidate.standing, candidate.others, candidate.counts,
-                bad,
+                self._comparison, column, candidate.standing, candidate.others,
+                self.before.left, bad,
             )  # fmt: skip
             if found is None and state.suspects.isdisjoint(undenied):
                 return None

@@ -1,0 +1,70 @@
+"""The likelihood of losses, if some components lose and all else is healthy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from localizer.verdicts.rules.loss.joint_fit import MOST, log_likelihood
+
+HEALTHY = 1e-4
+#: Paths over a switch and the first of its links, the second, or none of both.
+CROSSINGS = np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+
+
+def nats(columns: list[int], sent: list[int], lost: list[int]) -> float:
+    return log_likelihood(CROSSINGS[:, columns], np.array(sent), np.array(lost), HEALTHY)
+
+
+def test_one_component_is_as_likely_as_its_best_loss() -> None:
+    rates = np.linspace(0.001, 0.5, 2000)
+    best = (20 * np.log(rates) + 180 * np.log1p(-rates)).max()
+    assert nats([0], [100, 50, 50], [10, 5, 5]) == pytest.approx(best, abs=0.3)
+
+
+def test_losses_of_two_links_are_those_links_rather_than_their_switch() -> None:
+    counts = [100, 100, 100], [10, 4, 0]
+    assert nats([1, 2], *counts) > nats([0], *counts) + 7
+    assert nats([0, 1, 2], *counts) - nats([1, 2], *counts) < 1, "the switch is not needed"
+
+
+def test_losses_everywhere_are_the_switch() -> None:
+    assert nats([0], [100, 100, 100], [6, 5, 7]) > nats([1, 2], [100, 100, 100], [6, 5, 7]) + 20
+
+
+def test_a_link_that_loses_all_below_a_switch_that_loses_some_is_one_more_culprit() -> None:
+    counts = [50, 100, 100], [50, 5, 6]
+    both = nats([0, 1], *counts)
+    assert both - nats([0], *counts) > 50
+    assert both - nats([1], *counts) > 50
+
+
+def test_nothing_lost_is_as_likely_as_in_a_healthy_network() -> None:
+    healthy = stats.binom.logpmf(0, 300, HEALTHY)
+    assert nats([0, 1], [100, 100, 100], [0, 0, 0]) == pytest.approx(healthy)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=3, max_size=3),
+    st.permutations([0, 1, 2]), st.integers(1, 3),
+)  # fmt: skip
+def test_one_more_component_never_explains_less(
+    counts: list[tuple[int, int]], order: list[int], many: int
+) -> None:
+    sent, lost = [max(pair) for pair in counts], [min(pair) for pair in counts]
+    some = nats(order[:many], sent, lost)
+    assert many == 3 or nats(order[: many + 1], sent, lost) >= some - 0.5
+
+
+def test_paths_alike_are_pooled_whatever_their_order() -> None:
+    rng = np.random.default_rng(1)
+    crossings = rng.choice([0.0, 0.125, 0.5, 1.0, 2.0], (500, MOST))
+    sent = rng.integers(0, 30, 500)
+    lost = rng.binomial(sent, 0.1)
+    order = rng.permutation(500)
+    assert log_likelihood(crossings, sent, lost, HEALTHY) == pytest.approx(
+        log_likelihood(crossings[order], sent[order], lost[order], HEALTHY)
+    )
