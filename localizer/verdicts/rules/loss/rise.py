@@ -15,6 +15,12 @@ from localizer.state import FabricState
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+#: Classes that are told from the rest of the fabric path by path, which costs time: so many, those
+#: that seem to have risen most, if they may have risen at all.
+_TOLD_APART: Final = 32
+_MAY_HAVE_RISEN: Final = 1e-4
 
 #: Pasts that a window is compared with, each a test of the alarm budget.
 PASTS: Final = 2
@@ -105,9 +111,8 @@ def _rise(
     parameters, background = state.options.detectors.loss, state.background
     past_sent, past_lost = (each.copy() for each in state.class_loss.of(groups.names))
     fabric_sent, fabric_lost = state.class_loss.fabric_sent, state.class_loss.fabric_lost
-    every_sent, every_lost = (
-        float((state.history.total(name, at, length) * left).sum()) for name in ("sent", "lost")
-    )
+    sent_now, lost_now = (state.history.total(name, at, length) * left for name in ("sent", "lost"))
+    every_sent, every_lost = float(sent_now.sum()), float(lost_now.sum())
     longest = state.history.lengths(at)[-1]
     if longest > past_s:
         before = [
@@ -123,10 +128,37 @@ def _rise(
     past_lost += parameters.prior_probes * background.rate
     rest_now = _rate(every_lost - lost, every_sent - sent, background.rate)
     rest_then = _rate(fabric_lost - past_lost, fabric_sent - past_sent, background.rate)
+    alone = loss.rise_p_values(
+        lost, sent, past_lost, past_sent, np.ones(len(lost)), background.dispersion
+    )
+    for column in np.argsort(alone, kind="stable")[:_TOLD_APART].tolist():
+        if alone[column] < _MAY_HAVE_RISEN:
+            rest = rest_without(groups.share(column), sent_now, lost_now, background.rate)
+            rest_now[column] = min(rest_now[column], rest)
     common = np.maximum(1.0, rest_now / rest_then)
     p = loss.rise_p_values(lost, sent, past_lost, past_sent, common, background.dispersion)
     above = lost / np.maximum(sent, 1e-9) - common * past_lost / past_sent
     return Rise(p, above, past_sent, past_lost, common, rest_then, background.dispersion)
+
+
+def rest_without(share: F64, sent: I64, lost: I64, usual: float) -> float:
+    """Loss of the rest of the fabric [1], if one class loses more than it: what the class loses on
+    paths that cross it perhaps is no loss of the rest.
+
+    share       (P,) of each path's traversals that cross the class
+    sent, lost  (P,) probes; usual: healthy loss [1]
+    With a loss b of all probes and x more of the class, its share of all losses is
+    b sum(s n) + x sum(s^2 n), that of the rest b sum((1 - s) n) + x sum(s (1 - s) n): two equations
+    for b and x.
+    """
+    n, k = float((share * sent).sum()), float((share * lost).sum())
+    n_rest, k_rest = float(sent.sum()) - n, float(lost.sum()) - k
+    own = float((share**2 * sent).sum())
+    known = n_rest * own - n * (n - own)
+    if known <= 0.0:  # no route tells the class from the rest
+        return float(_rate(np.array(k_rest), np.array(n_rest), usual))
+    rest = max(0.0, k_rest * own - k * (n - own)) / known
+    return float(_rate(np.array(rest * n_rest), np.array(n_rest), usual))
 
 
 def older_past(lengths: list[int], window_s: int, gap: float) -> int:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localizer.verdicts.rules.loss.rise import Rise, older_past
+from localizer.verdicts.rules.loss.rise import Rise, older_past, rest_without
 
 bins = st.lists(st.sampled_from([30, 60, 120, 240]), min_size=1, max_size=9)
 
@@ -53,3 +53,22 @@ def test_what_culprits_lose_does_not_count_as_the_rest_of_the_fabric() -> None:
     congested = many.beside(control_lost=1e3, control_sent=1e6, usual=2e-4)
     assert congested.common[0] == pytest.approx(5.0, rel=0.01)
     assert congested.common[1] == 1.5  # never more than the whole rest says
+
+
+@pytest.mark.parametrize("everywhere", [2e-4, 2e-3])
+def test_what_a_spine_loses_on_paths_that_may_cross_it_is_no_loss_of_the_rest(
+    everywhere: float,
+) -> None:
+    """Of four spines one loses 0.5 %; a fifth of the paths is traced."""
+    share = np.r_[np.full(800, 0.25), np.full(50, 1.0), np.zeros(150)]
+    sent = np.full(1000, 100_000)
+    lost = np.round(sent * (everywhere + 0.005 * share)).astype(np.int64)
+    pooled = ((1 - share) * lost).sum() / ((1 - share) * sent).sum()
+    assert pooled > everywhere + 5e-4, "three quarters of what is lost perhaps count for the rest"
+    assert rest_without(share, sent, lost, 2e-4) == pytest.approx(everywhere, rel=0.05)
+
+
+def test_without_a_known_route_the_rest_of_the_fabric_is_what_it_seems() -> None:
+    share, sent = np.full(100, 0.25), np.full(100, 10_000)
+    lost = np.full(100, 20)
+    assert rest_without(share, sent, lost, 2e-4) == pytest.approx(2e-3, rel=0.01)
