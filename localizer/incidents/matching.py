@@ -113,14 +113,17 @@ def under_another_name(
     found = (
         each for each in incidents
         if each.state != "resolved" and len(verdict.bad)
-        and each.verdict.component not in verdict.beside.apart
         and (_replaces(verdict, each, parameters) or _covers(each, verdict, parameters))
     )  # fmt: skip
     return next(found, None)
 
 
 def _covers(known: TrackedIncident, verdict: Verdict, parameters: IncidentParameters) -> bool:
-    """Whether an incident has most bad paths of a verdict."""
+    """Whether an incident has most bad paths of a verdict, which does not lose beside it since a
+    later time: what began together may be one trouble on routes that have changed since."""
+    later = verdict.first_s > known.opened_s + parameters.together_s
+    if later and known.verdict.component in verdict.beside.apart:
+        return False
     inside = len(np.intersect1d(known.bad, verdict.bad))
     return inside >= parameters.inside * len(verdict.bad)
 

@@ -256,6 +256,7 @@ class IncidentTracker:
         tracked.last_bad_s, tracked.renewal_s = second, verdict.renewal_s
         if tracked.strayed < self._parameters.strayed_s:
             return []
+        tracked.bad = verdict.bad  # other bad paths may be those of another component
         return self._rename(second, [tracked], verdict, impact, matched)
 
     def _rename(

@@ -474,10 +474,10 @@ def beside(
 
 def test_what_loses_beside_an_open_incident_has_one_of_its_own() -> None:
     """An rnic that dies below a ToR which loses: all of its paths are bad ones of the ToR."""
-    rnic = beside(verdict("rnic:r1", range(4), first=4), apart={"tor:asw1"})
+    rnic = beside(verdict("rnic:r1", range(4), first=8), apart={"tor:asw1"})
     story = Story().during(1, 3, TOR)
-    for second in range(4, 12):
-        story.second(second, TOR, rnic)
+    for second in range(4, 16):
+        story.second(second, TOR, *[rnic][: second >= 10])
     assert sorted(doc.component for doc in story.newest.values()) == ["rnic:r1", "tor:asw1"]
 
 
