@@ -72,8 +72,10 @@ def explained(
 
 def _holds(verdict: Verdict, known: TrackedIncident, parameters: IncidentParameters) -> bool:
     """Whether a wider cause explains what an incident showed: its probes deny the incident's
-    component, or most paths that were bad are bad now; of rare probes each second shows a few."""
-    if known.verdict.component in verdict.denied:
+    component, or leave it nothing to explain, or most paths that were bad are bad now; of rare
+    probes each second shows a few."""
+    component = known.verdict.component
+    if component in verdict.denied or component in verdict.beside.idle:
         return True
     return len(np.intersect1d(known.bad, verdict.bad)) >= parameters.inside * len(known.bad)
 
@@ -129,11 +131,13 @@ def _covers(known: TrackedIncident, verdict: Verdict, parameters: IncidentParame
 
 
 def _replaces(verdict: Verdict, known: TrackedIncident, parameters: IncidentParameters) -> bool:
-    """Whether a verdict inside what an incident names explains it from its beginning on."""
+    """Whether a verdict inside what an incident names leaves it nothing to explain, from its
+    beginning on."""
     began = verdict.first_s if verdict.earliest_s is None else verdict.earliest_s
     began = min(began, verdict.first_s)
-    replaced = known.verdict.component in verdict.beside.replaced
-    return replaced and began <= known.opened_s + parameters.together_s
+    inside = verdict.component in (known.verdict.contains or ())
+    idle = known.verdict.component in verdict.beside.idle
+    return inside and idle and began <= known.opened_s + parameters.together_s
 
 
 def known_slow(incidents: Iterable[TrackedIncident], verdict: Verdict) -> bool:

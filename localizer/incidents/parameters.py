@@ -61,6 +61,7 @@ class IncidentParameters:
     """When incidents open, change their name, and end.
 
     sightings       sightings that open an incident
+    likely          probability of its tie set from which on a verdict is a sighting
     lone_sightings  of a host that complains alone: others may still see the same
     most_apart_s    two sightings further apart than this are not counted together
     clear_s         clean time that closes an incident
@@ -85,6 +86,7 @@ class IncidentParameters:
     """
 
     sightings: SightingCounts = SightingCounts()
+    likely: float = parameter(0.5, unit="1", source="chosen: likelier than all else together")
     lone_sightings: int = parameter(6, unit="sightings", source=_TESTS)
     most_apart_s: MostApart = MostApart()
     clear_s: ClearTimes = ClearTimes()

@@ -23,7 +23,13 @@ class Sightings:
         return len(self._of)
 
     def add(self, second: int, verdict: Verdict) -> tuple[bool, int]:
-        """Count a verdict, once a second: whether it opens an incident; its first bad second."""
+        """Count a verdict, once a second: whether it opens an incident; its first bad second.
+
+        One that is likelier to be wrong than right does not count, unless it says who complains.
+        """
+        likely = sum(verdict.tie_set_probability.values()) or verdict.confidence
+        if likely < self._parameters.likely and not verdict.lone_witness:
+            return False, verdict.first_s
         # The order of a tie set depends on the symptom, and what else it may be on the routes.
         key = (verdict.family, min(device(name) for name in verdict.tie_set))
         last, times, first_s, _ = self._of.get(key, (-(10**9), 0, verdict.first_s, 0))

@@ -32,12 +32,12 @@ FAMILY: dict[Symptom, Family] = {
 class Beside(NamedTuple):
     """Components of open incidents, seen from one that loses.
 
-    apart     they lose as well
-    replaced  it is inside them, and they lose nothing besides: what was taken for their loss is its
+    apart  they lose as well
+    idle   they lose nothing besides: what was taken for their loss is its
     """
 
     apart: frozenset[str] = frozenset()
-    replaced: frozenset[str] = frozenset()
+    idle: frozenset[str] = frozenset()
 
 
 NOTHING_BESIDE: Final = Beside()

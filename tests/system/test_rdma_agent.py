@@ -83,7 +83,7 @@ def play(ipv6: bool) -> Played:
             ).lines
             agents.wait("clean probes", lambda: agents.count("RDMA_PING") >= 5 * FIVE_TUPLES)
             at = component("spine", SPINE)
-            fabric.create(Fault(target="network", action="loss", at=at, percent=30))
+            fabric.create(Fault(target="network", action="loss", at=at, percent=45))
             fault_ns = int(float(guest.run("date +%s").lines[0]) * 1e9)
             agents.wait("probes with losses", lambda: agents.count("RDMA_PING") >= 13 * FIVE_TUPLES)
             return Played(agents, agents.stop(), by_hand, fault_ns)

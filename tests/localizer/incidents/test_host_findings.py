@@ -119,7 +119,7 @@ def test_a_finding_that_decides_no_component_leaves_it() -> None:
 def test_a_finding_about_what_is_not_in_question_any_more_is_dropped() -> None:
     made, _ = opened()
     learn(made, 2, CRC)
-    tor = replace(LOSS, component="tor:t1", tie_set=["tor:t1"], bad=np.arange(30),
+    tor = replace(LOSS, component="tor:t1", tie_set=["tor:t1"], bad=np.arange(30), confidence=0.9,
                   contains=frozenset({CABLE, RNIC}), tie_set_probability={})  # fmt: skip
     docs = [doc for at in range(3, 8) for doc in step(made, at, tor)]
     assert docs[-1].component == "tor:t1"

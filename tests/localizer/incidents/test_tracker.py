@@ -466,10 +466,9 @@ def test_one_of_many_culprits_is_not_taken_for_another_that_is_named_in_the_same
 
 
 def beside(
-    narrow: Verdict, *, apart: set[str] | None = None, instead: set[str] | None = None
+    narrow: Verdict, *, apart: set[str] | None = None, idle: set[str] | None = None
 ) -> Verdict:
-    found = Beside(frozenset(apart or ()), frozenset(instead or ()))
-    return replace(narrow, beside=found)
+    return replace(narrow, beside=Beside(frozenset(apart or ()), frozenset(idle or ())))
 
 
 def test_what_loses_beside_an_open_incident_has_one_of_its_own() -> None:
@@ -481,25 +480,44 @@ def test_what_loses_beside_an_open_incident_has_one_of_its_own() -> None:
     assert sorted(doc.component for doc in story.newest.values()) == ["rnic:r1", "tor:asw1"]
 
 
+LINK = "link:agg:psw1|tor:asw1"
+SWITCH = replace(TOR, contains=frozenset({LINK, "link:agg:psw2|tor:asw1"}))
+
+
+def lossy_link(first: int) -> Verdict:
+    """A link of the switch, which loses nothing besides; few of its bad paths were bad before."""
+    return beside(
+        replace(verdict(LINK, range(28, 36), first=first), contains=frozenset()), idle={"tor:asw1"}
+    )
+
+
 def test_what_explains_all_that_a_switch_lost_takes_over_its_incident() -> None:
-    link = beside(verdict("link:agg:psw1|tor:asw1", range(28, 36)), instead={"tor:asw1"})
-    story = Story().during(1, 3, TOR)
-    for second in range(4, 12):
-        story.second(second, link)
-    assert [doc.component for doc in story.newest.values()] == ["link:agg:psw1|tor:asw1"]
+    story = Story()
+    for second in range(1, 12):
+        story.second(second, SWITCH if second < 4 else lossy_link(first=0))
+    assert [doc.component for doc in story.newest.values()] == [LINK]
 
 
 def test_what_began_later_takes_over_no_incident() -> None:
-    link = beside(verdict("link:agg:psw1|tor:asw1", range(28, 36), first=9), instead={"tor:asw1"})
-    story = Story().during(1, 3, TOR)
-    for second in range(10, 16):
-        story.second(second, link)
-    names = sorted(doc.component for doc in story.newest.values())
-    assert names == ["link:agg:psw1|tor:asw1", "tor:asw1"]
+    story = Story()
+    for second in range(1, 16):
+        story.second(second, SWITCH if second < 4 else lossy_link(first=9))
+    assert sorted(doc.component for doc in story.newest.values()) == [LINK, "tor:asw1"]
+
+
+def test_a_wider_cause_that_leaves_an_incident_nothing_takes_it_over_by_other_bad_paths() -> None:
+    """Of rare probes each second shows other losses: the paths in common say little."""
+    rnic = replace(verdict("rnic:r1", range(4)), contains=frozenset())
+    wide = replace(verdict("spine:s1", range(3, 9)), contains=frozenset({"rnic:r1"}))
+    both, one = {"rnic:r1", "spine:s1"}, {"spine:s1"}
+    for found, names in ((wide, both), (beside(wide, idle={"rnic:r1"}), one)):
+        story = Story()
+        for second in range(1, 9):
+            story.second(second, rnic if second < 3 else found)
+        assert {doc.component for doc in story.newest.values()} == names
 
 
 def test_children_of_a_switch_are_not_those_of_the_link_that_takes_over_its_incident() -> None:
-    switch = replace(TOR, contains=frozenset({"link:agg:psw1|tor:asw1", "link:agg:psw2|tor:asw1"}))
     one, two = (
         replace(
             verdict(f"link:agg:psw{n}|tor:asw1", range(40 * n, 40 * n + 6)), contains=frozenset()
@@ -507,12 +525,12 @@ def test_children_of_a_switch_are_not_those_of_the_link_that_takes_over_its_inci
         for n in (1, 2)
     )
     both = [
-        beside(one, apart={two.component}, instead={"tor:asw1"}),
+        beside(one, apart={two.component}, idle={"tor:asw1"}),
         beside(two, apart={one.component}),
     ]
     story = Story()
     for second in range(1, 4):
-        story.second(second, switch)
+        story.second(second, SWITCH)
     story.second(4, both[1])
     story.second(5, both[1])
     assert sum(doc.parent is not None for doc in story.newest.values()) == 1
@@ -521,3 +539,21 @@ def test_children_of_a_switch_are_not_those_of_the_link_that_takes_over_its_inci
     assert {doc.component: doc.parent for doc in story.newest.values()} == {
         "link:agg:psw1|tor:asw1": None, "link:agg:psw2|tor:asw1": None,
     }  # fmt: skip
+
+
+def test_a_verdict_that_is_likelier_wrong_than_right_opens_no_incident() -> None:
+    doubtful = replace(TOR, confidence=0.03, tie_set_probability={"tor:asw1": 0.03, "rnic:r1": 0.2})
+    story = Story()
+    for second in range(1, 9):
+        story.second(second, doubtful)
+    assert not story.written
+    story.during(9, 11, TOR)
+    assert [doc.opened_at for doc in story.written] == [at(0)]
+
+
+def test_of_a_wide_tie_set_the_whole_is_what_must_be_likely() -> None:
+    wide = replace(TOR, confidence=0.1, tie_set_probability={f"rnic:r{n}": 0.09 for n in range(10)})
+    story = Story()
+    for second in range(1, 4):
+        story.second(second, wide)
+    assert len(story.newest) == 1

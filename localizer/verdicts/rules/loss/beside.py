@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from localizer.fabric.observability import Classes
 from localizer.verdicts.rules.loss.joint_fit import MOST, log_likelihood
 from localizer.verdicts.rules.loss.rivals import Comparison
 from localizer.verdicts.verdict import Beside
@@ -75,13 +76,12 @@ def beside(
         for each in suspects if each in worst
     }  # fmt: skip
     apart = [each for each, gain in gains.items() if gain >= comparison.denied_nats]
-    none = [
-        each for each, gain in gains.items()
-        if gain < _NONE and column in comparison.containment.inside(each)
-    ]  # fmt: skip
-    return Beside(
-        *(
-            frozenset(name for each in some for name in groups.members[each])
-            for some in (apart, none)
-        )
-    )
+    idle = [each for each, gain in gains.items() if gain < _NONE]
+    if idle and everything - nats([each for each in columns if each not in idle]) >= _NONE:
+        idle = []  # each is worth nothing beside the others only
+    return Beside(_names(groups, apart), _names(groups, idle))
+
+
+def _names(groups: Classes, columns: Sequence[int]) -> frozenset[str]:
+    """Components of some classes."""
+    return frozenset(name for each in columns for name in groups.members[each])

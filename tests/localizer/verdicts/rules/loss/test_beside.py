@@ -89,17 +89,16 @@ def test_a_link_that_loses_as_its_lossy_tor_does_is_nothing_new(seed: int) -> No
         assert seen(link, lost, set(), [TOR], [TOR]) is None, "so does a verdict of this second"
 
 
-def test_two_lossy_links_replace_the_tor_that_they_were_taken_for() -> None:
+def test_two_lossy_links_leave_nothing_to_the_tor_that_they_were_taken_for() -> None:
     lost = losing({ONE: 0.3, TWO: 0.2})
-    replaced = Beside(replaced=frozenset({"tor:t"}))
-    assert seen(ONE, lost, {"tor:t"}, [], [TWO]) == replaced
-    assert seen(TWO, lost, {"tor:t"}, [ONE], [ONE]) == replaced
+    idle = Beside(idle=frozenset({"tor:t"}))
+    assert seen(ONE, lost, {"tor:t"}, [], [TWO]) == idle
+    assert seen(TWO, lost, {"tor:t"}, [ONE], [ONE]) == idle
 
 
 def test_a_wrong_name_is_not_defended() -> None:
     lost = losing({TOR: 0.1})
-    found = seen(TOR, lost, {"rnic:r"}, [], [])
-    assert found == Beside(), "the rnic loses nothing besides, but the ToR is not inside it"
+    assert seen(TOR, lost, {"rnic:r"}, [], []) == Beside(idle=frozenset({"rnic:r"}))
 
 
 def test_without_open_incidents_there_is_nothing_to_compare() -> None:
