@@ -24,6 +24,8 @@ class LossParameters:
     least_rise    the same for the rise of a component's loss above its own past
     gap           time between a window and its past, in lengths of the window
     prior_probes  probes that the fabric's loss is worth beside a component's own past
+    suspicious    p-value, as if the rest of the fabric had not changed, below which
+    told_apart    so many classes are told from the rest path by path, which costs time
     steady        p-value below which a path lost at some times of a window only
     burst         probes at once that share their fate
     """
@@ -40,6 +42,10 @@ class LossParameters:
     prior_probes: float = parameter(
         1e3, unit="probes", source="chosen: pytest tests/localizer/detectors (gray loss)"
     )
+    suspicious: float = parameter(
+        1e-4, unit="1", source="chosen: far above every level of the alarm budget"
+    )
+    told_apart: int = parameter(32, unit="classes", source="chosen: make bench (row detect)")
     steady: float = parameter(
         1e-3, unit="1", source="chosen: pytest tests/localizer/detectors (unsteady paths)"
     )

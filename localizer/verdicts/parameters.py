@@ -57,6 +57,7 @@ class ReachabilityParameters:
     renewal_losses losses that renew the evidence: a verdict that loses less often is waited for
     bad_path       p-value below which a path counts as bad
     rival_nats     of a link and a switch at its end, the less likely one is denied by so much
+    idle_nats      a component that explains less beside others has nothing left to explain
     inside         links of a switch that are compared with it: those that explain most losses
     apart          share of a component's probes that must be apart from those of other culprits,
                    so that it can be told from them
@@ -93,6 +94,9 @@ class ReachabilityParameters:
         7.0,
         unit="nat",
         source="chosen: 1,100 times likelier; pytest tests/localizer/incidents (small fabric)",
+    )
+    idle_nats: float = parameter(
+        1.0, unit="nat", source="chosen: twice what one free parameter gains by chance"
     )
     inside: int = parameter(3, unit="links", source=_CHOSEN)
     apart: float = parameter(0.2, unit="1", source=_CHOSEN)

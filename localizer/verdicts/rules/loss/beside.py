@@ -7,7 +7,6 @@ best, must leave losses over before another component is named as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +17,6 @@ from localizer.verdicts.rules.loss.rivals import Comparison
 from localizer.verdicts.verdict import Beside
 
 Bool = npt.NDArray[np.bool_]
-
-#: Nats that a component with a loss of its own gains by chance, as one more free parameter does.
-_NONE: Final = 1.0
 
 
 def beside(
@@ -76,8 +72,9 @@ def beside(
         for each in suspects if each in worst
     }  # fmt: skip
     apart = [each for each, gain in gains.items() if gain >= comparison.denied_nats]
-    idle = [each for each, gain in gains.items() if gain < _NONE]
-    if idle and everything - nats([each for each in columns if each not in idle]) >= _NONE:
+    none = state.options.verdicts.reachability.idle_nats
+    idle = [each for each, gain in gains.items() if gain < none]
+    if idle and everything - nats([each for each in columns if each not in idle]) >= none:
         idle = []  # each is worth nothing beside the others only
     return Beside(_names(groups, apart), _names(groups, idle))
 

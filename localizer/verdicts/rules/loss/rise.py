@@ -17,11 +17,6 @@ Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
-#: Classes that are told from the rest of the fabric path by path, which costs time: so many, those
-#: that seem to have risen most, if they may have risen at all.
-_TOLD_APART: Final = 32
-_MAY_HAVE_RISEN: Final = 1e-4
-
 #: Pasts that a window is compared with, each a test of the alarm budget.
 PASTS: Final = 2
 
@@ -131,8 +126,8 @@ def _rise(
     alone = loss.rise_p_values(
         lost, sent, past_lost, past_sent, np.ones(len(lost)), background.dispersion
     )
-    for column in np.argsort(alone, kind="stable")[:_TOLD_APART].tolist():
-        if alone[column] < _MAY_HAVE_RISEN:
+    for column in np.argsort(alone, kind="stable")[: parameters.told_apart].tolist():
+        if alone[column] < parameters.suspicious:
             rest = rest_without(groups.share(column), sent_now, lost_now, background.rate)
             rest_now[column] = min(rest_now[column], rest)
     common = np.maximum(1.0, rest_now / rest_then)
