@@ -133,11 +133,9 @@ def _covers(known: TrackedIncident, verdict: Verdict, parameters: IncidentParame
 def _replaces(verdict: Verdict, known: TrackedIncident, parameters: IncidentParameters) -> bool:
     """Whether a verdict inside what an incident names leaves it nothing to explain, from its
     beginning on."""
-    began = verdict.first_s if verdict.earliest_s is None else verdict.earliest_s
-    began = min(began, verdict.first_s)
     inside = verdict.component in (known.verdict.contains or ())
     idle = known.verdict.component in verdict.beside.idle
-    return inside and idle and began <= known.opened_s + parameters.together_s
+    return inside and idle and _began(verdict) <= known.opened_s + parameters.together_s
 
 
 def known_slow(incidents: Iterable[TrackedIncident], verdict: Verdict) -> bool:
@@ -204,6 +202,11 @@ def _begins_later(
     """Whether a wider trouble is younger than the incident that it would explain: its probes deny
     that it was there when that began."""
     known_from = max(tracked.opened_s, second - parameters.back_s)
-    began = verdict.first_s if verdict.earliest_s is None else verdict.earliest_s
-    began = min(began, verdict.first_s)
-    return verdict.family != "agent" and began > known_from + parameters.together_s
+    return verdict.family != "agent" and _began(verdict) > known_from + parameters.together_s
+
+
+def _began(verdict: Verdict) -> int:
+    """Second from which on a component may have been bad."""
+    return min(
+        verdict.first_s, verdict.first_s if verdict.earliest_s is None else verdict.earliest_s
+    )

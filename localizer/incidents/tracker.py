@@ -257,7 +257,8 @@ class IncidentTracker:
         if tracked.strayed < self._parameters.strayed_s:
             return []
         tracked.bad = verdict.bad  # other bad paths may be those of another component
-        return self._rename(second, [tracked], verdict, impact, matched)
+        renamed = self._rename(second, [tracked], verdict, impact, matched)
+        return [*renamed, *self._released(tracked)]
 
     def _rename(
         self,
@@ -277,10 +278,11 @@ class IncidentTracker:
         for tracked in rest:
             tracked.parent = first.incident_id
         matched.update(tracked.incident_id for tracked in narrower)
-        return [*narrower, *self._released(first)]
+        return narrower
 
     def _released(self, renamed: TrackedIncident) -> list[TrackedIncident]:
-        """Children of an incident that what it names by now does not contain: no longer its."""
+        """Children of an incident that what it names by now does not contain: no longer its. A host
+        that complains alone stays: whatever its paths cross explains it."""
         contains = renamed.verdict.contains
         if contains is None:
             return []
@@ -288,6 +290,7 @@ class IncidentTracker:
             each for each in self._incidents
             if each.parent == renamed.incident_id and contains.isdisjoint(each.verdict.tie_set)
             and each.verdict.component not in renamed.verdict.covers
+            and not each.verdict.lone_witness
         ]  # fmt: skip
         for each in children:
             each.parent = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -106,13 +106,23 @@ def test_an_earlier_day_is_named(opened: Open, put_windows: PutWindows) -> None:
     page.get_by_text("Earlier: 2026-01-31 12:00:00 to 2026-01-31 12:01:00 UTC").wait_for()
 
 
-def test_arrow_keys_and_fingers_read_a_cell(
-    browser: Any, client: httpx.Client, put_windows: PutWindows
-) -> None:
+@pytest.fixture
+def phone(browser: Any, put_windows: PutWindows) -> Iterator[Any]:
+    """An empty page of a narrow touch screen; windows of 2026-01-31 at noon are stored."""
     put_windows(window(NOON, 1, lost=15))
     context = browser.new_context(viewport={"width": 390, "height": 900}, has_touch=True)
-    page = context.new_page()
-    page.goto(f"{str(client.base_url).rstrip('/')}/matrix?until=2026-01-31T12:01:00Z")
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def matrix_at_noon(client: httpx.Client) -> str:
+    return f"{str(client.base_url).rstrip('/')}/matrix?until=2026-01-31T12:01:00Z"
+
+
+def test_arrow_keys_and_fingers_read_a_cell(phone: Any, matrix_at_noon: str) -> None:
+    page = phone
+    page.goto(matrix_at_noon)
     page.locator("#matrix[aria-label^='2 by 2 cells']").wait_for()
     canvas = page.locator("#matrix")
     size = canvas.bounding_box()["width"]
@@ -124,19 +134,16 @@ def test_arrow_keys_and_fingers_read_a_cell(
     page.keyboard.press("ArrowUp")  # there is no row above
     page.keyboard.press("ArrowRight")
     page.get_by_text("t1 to t2: 15 of 30 probes lost (50 %)").wait_for()
-    context.close()
 
 
 def test_nothing_moves_under_a_finger_when_the_count_of_incidents_comes(
-    browser: Any, client: httpx.Client, put_windows: PutWindows
+    phone: Any, matrix_at_noon: str
 ) -> None:
-    put_windows(window(NOON, 1, lost=15))
-    context = browser.new_context(viewport={"width": 390, "height": 900}, has_touch=True)
-    page = context.new_page()
+    page = phone
     summaries: list[Any] = []
     # Answered when the matrix is drawn.
     page.route("**/api/v1/summary", lambda route: summaries.append(route))
-    page.goto(f"{str(client.base_url).rstrip('/')}/matrix?until=2026-01-31T12:01:00Z")
+    page.goto(matrix_at_noon)
     page.locator("#matrix[aria-label^='2 by 2 cells']").wait_for()
     page.wait_for_function("document.fonts.status === 'loaded'")
     before = page.locator("#matrix").bounding_box()
@@ -144,4 +151,3 @@ def test_nothing_moves_under_a_finger_when_the_count_of_incidents_comes(
     summaries[0].continue_()
     page.locator("#active", has_text="no active incident").wait_for()
     assert page.locator("#matrix").bounding_box()["y"] == before["y"]
-    context.close()

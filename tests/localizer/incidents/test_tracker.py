@@ -557,3 +557,15 @@ def test_of_a_wide_tie_set_the_whole_is_what_must_be_likely() -> None:
     for second in range(1, 4):
         story.second(second, wide)
     assert len(story.newest) == 1
+
+
+def test_a_host_that_complained_alone_stays_a_child_of_what_explains_it() -> None:
+    rnic = replace(verdict("rnic:r1", range(5)), contains=frozenset())
+    alone = replace(verdict("host:h1", range(5, 9)), instead_of="spine:s9")
+    wide = replace(verdict("tor:asw2", range(20)), contains=frozenset({"rnic:r1"}))
+    story = Story()
+    for second in range(1, 9):
+        story.second(second, rnic, alone)
+    for second in range(9, 14):
+        story.second(second, wide)
+    assert [doc.component for doc in story.newest.values() if doc.parent] == ["host:h1"]
