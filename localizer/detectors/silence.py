@@ -6,7 +6,8 @@ no heartbeat, no probe + kernel answers TCP or ICMP     -> agent_down, unless it
 no heartbeat + timeouts on all rnics, both layers       -> host_down
 heartbeat that shows starvation + timeouts              -> agent_starved
 heartbeats that show late timers for ten seconds        -> agent_starved, without any timeout
-While a heartbeat is late but not yet missing, the host's timeouts are attributed to no component.
+While a heartbeat is late but not yet missing, the host's timeouts are attributed to no component;
+where a kernel answers TCP or ICMP, nor in a second without any life of the host's agent.
 """
 
 from __future__ import annotations

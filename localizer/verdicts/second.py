@@ -16,7 +16,12 @@ from localizer.verdicts.rules.drift import drift, learn
 from localizer.verdicts.rules.latency import latency
 from localizer.verdicts.rules.reachability import reachability
 from localizer.verdicts.rules.scope_outage import scope_outages
-from localizer.verdicts.rules.silence import silent_hosts, skewed_clock, starved_agents
+from localizer.verdicts.rules.silence import (
+    fading_hosts,
+    silent_hosts,
+    skewed_clock,
+    starved_agents,
+)
 from localizer.verdicts.verdict import Verdict
 
 
@@ -42,7 +47,8 @@ def second(
     off = np.array([name in (suspects or ()) for name in state.hosts.names], bool)
     not_ready = unready(state, at)
     apply(state, at, Decision(ignore=not_ready.rows, suppressed=not_ready.suppressed))
-    judged = ~state.touches(hosts.doubtful | hosts.silent | off) & ~not_ready.rows
+    waiting = hosts.doubtful | hosts.silent | (fading_hosts(state, at) & known) | off
+    judged = ~state.touches(waiting) & ~not_ready.rows
     apply(state, at, Decision(ignore=state.touches(hosts.back)))
     verdicts += apply(state, at, starved_agents(state, at, hosts))
     measured = judged & ~state.touches(hosts.starved)

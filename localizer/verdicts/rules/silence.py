@@ -81,6 +81,26 @@ def silent_hosts(state: FabricState, at: int, hosts: HostStates, covered: Bool) 
     return Decision(verdicts, ignore=state.touches(down))
 
 
+def fading_hosts(state: FabricState, at: int) -> Bool:
+    """(H,) hosts that kernels show to be up and that show no life of their own in this second.
+
+    No probe sent, no heartbeat, no answer of the agent, while the kernel answers TCP or ICMP: the
+    agent may just have died. Its heartbeats tell within seconds; until then its timeouts wait, or
+    an agent that dies behind a firewall would be a lossy host first.
+    """
+    if not state.agentless.any():
+        return np.zeros(len(state.hosts), bool)
+    life = state.hosts.last_seen(at)
+    reports = life.beats | ~life.beats.any()
+    sent, lost = (state.history.total(name, at, 1) for name in ("sent", "lost"))
+    count, others = len(state.hosts), state.src != state.dst
+    answered = np.bincount(state.dst[~state.agentless & others & (sent > lost)], minlength=count)
+    dark = np.bincount(state.dst[~state.agentless & others & (lost > 0)], minlength=count)
+    by_kernel = np.bincount(state.dst[state.agentless & others & (sent > lost)], minlength=count)
+    quiet: Bool = reports & (life.last_s <= at) & (answered == 0) & (dark > 0) & (by_kernel > 0)
+    return quiet
+
+
 def starved_agents(state: FabricState, at: int, hosts: HostStates) -> Decision:
     """agent_starved: several rnics of one host time out together while its CPU is withheld, or its
     own timers have been late for long, whether a probe is lost or not.

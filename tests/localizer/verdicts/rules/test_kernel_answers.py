@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from builders.clusters import FINE, Cluster, Second, Weather, newest, observe, path
+from builders.clusters import FINE, START_S, Cluster, Second, Weather, newest, observe, path
 
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
@@ -76,6 +76,28 @@ def test_an_agent_is_down_when_it_is_silent_and_its_kernel_answers(task: str) ->
     (incident,) = story(made, gone(UDP=DEAD, **{task: FINE}), OTHERS, ALIVE)
     assert (incident.component, incident.symptom) == (f"agent:{HOST}", "agent_down")
     assert "its kernel answers the probes of 5 hosts" in str(incident.evidence["text"])
+
+
+def test_an_agent_that_dies_just_after_a_heartbeat_is_no_lossy_host_first() -> None:
+    """Its timeouts fill more than a second before its heartbeat is late."""
+    made = cluster("UDP_PING", "TCP_PING")
+    localizer, found = Localizer(topology=made.topology), []
+
+    def weather(p: Path, at: int) -> Second | None:
+        if at < BREAKS_AT or p.task_type == "TCP_PING":
+            return FINE if at <= BREAKS_AT or p.src_node_sn != HOST else None
+        if p.src_node_sn == HOST:
+            return Second(sent=2) if at == BREAKS_AT else None
+        dies = Second(lost=2) if at == BREAKS_AT else DEAD
+        return dies if p.dst_node_sn == HOST else FINE
+
+    for at in range(BREAKS_AT + 10):
+        beats = [{"node_sn": n} for n in OTHERS]
+        if at <= BREAKS_AT:
+            last_s = START_S + at + 0.45
+            beats.append({"node_sn": HOST, "time": int(last_s * 1e9)})
+        found += observe(localizer, made.second(at, weather, beats=beats)).incidents
+    assert named(newest(found)) == AGENT_DOWN
 
 
 @pytest.mark.parametrize(
