@@ -16,7 +16,10 @@ _TRIED: Final = -np.log1p(
 )
 _LEAST: Final = 1e-6  # a loss that any path may have
 _STEP: Final = 1e-3  # crossings that differ by less are alike
-_SWEEPS: Final = 8
+_SHARES: Final = 0.5 ** np.arange(8)  # of a Newton step
+_STEPS: Final = 20
+_RIDGE: Final = 1e-9  # of the curvature
+_ENOUGH: Final = 1e-3  # a step that gains less is the last [nat]
 #: Components at once: the crossings of a path are kept in one integer.
 MOST: Final = 5
 
@@ -28,25 +31,62 @@ def log_likelihood(crossings: F64, sent: F64 | I64, lost: F64 | I64, healthy: fl
                 known in part, the expected number
     sent, lost  (n,) probes
     healthy     loss of a round trip that crosses none of them [1]
-    Crossings that lose independently add up in -ln of the answered share; the likelihood is concave
-    in these, so that the best one is found component by component.
+    Crossings that lose independently add up in -ln of the answered share, the hazard; the
+    likelihood is concave in the hazards. From the best values of a grid, component by component,
+    Newton's method goes on: components that share most of their paths move together.
     """
     times, n, k = _alike(crossings, sent, lost)
     floor = -np.log1p(-max(healthy, _LEAST))
     hazards = np.zeros(times.shape[1])
     best = -np.inf
-    for _ in range(_SWEEPS):
-        before = best
-        for column in range(times.shape[1]):
-            hazards[column] = 0.0
-            rest = times @ hazards + floor
-            total = rest[:, None] + times[:, column, None] * _TRIED
-            likely = k @ np.log(-np.expm1(-total)) - (n - k) @ total
-            hazards[column] = _TRIED[likely.argmax()]
-            best = float(likely.max())
-        if best - before < 1e-3:
+    for column in range(times.shape[1]):
+        total = (times @ hazards + floor)[:, None] + times[:, column, None] * _TRIED
+        likely = _likely(total, n, k)
+        hazards[column] = _TRIED[likely.argmax()]
+        best = float(likely.max())
+    for _ in range(_STEPS):
+        found = _newton(times, n, k, floor, hazards, best)
+        if found is None:
+            break
+        hazards, before, best = found[0], best, found[1]
+        if best - before < _ENOUGH:
             break
     return best
+
+
+def _likely(total: F64, n: F64, k: F64) -> F64:
+    """ln of the likelihood (q,) of q guesses of the paths' hazards (p, q)."""
+    likely: F64 = k @ np.log(-np.expm1(-total)) - (n - k) @ total
+    return likely
+
+
+def _newton(
+    times: F64, n: F64, k: F64, floor: float, hazards: F64, best: float
+) -> tuple[F64, float] | None:
+    """Likelier hazards (m,), none below 0, and their likelihood; None if a step finds none."""
+    total = times @ hazards + floor
+    answered = np.exp(-total)
+    slope = times.T @ (k / -np.expm1(-total) - n)
+    free = (hazards > 0) | (slope > 0)
+    if not free.any():
+        return None
+    bend = times.T @ (times * (k * answered / np.expm1(-total) ** 2)[:, None])
+    # Where all that was lost crossed two of them, only the answers tell which: a line, no parabola.
+    bend += np.eye(len(hazards)) * (_RIDGE * bend.trace() + _LEAST)
+    step = np.zeros(len(hazards))
+    for _ in hazards:  # what would fall below 0 stays there, and the others make up for it
+        rest = slope[free] - bend[np.ix_(free, ~free)] @ step[~free]
+        step[free] = np.linalg.solve(bend[np.ix_(free, free)], rest)
+        below = np.flatnonzero(free & (hazards + step < 0))
+        if not len(below):
+            break
+        first = below[np.argmin(hazards[below] / -step[below])]
+        step[first] = -hazards[first]
+        free[first] = False
+    tried = np.clip(hazards[:, None] + step[:, None] * _SHARES, 0.0, _TRIED[-1])
+    likely = _likely(times @ tried + floor, n, k)
+    at = int(likely.argmax())
+    return (tried[:, at], float(likely[at])) if likely[at] > best else None
 
 
 def _alike(crossings: F64, sent: F64 | I64, lost: F64 | I64) -> tuple[F64, F64, F64]:
