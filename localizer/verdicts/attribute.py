@@ -100,6 +100,9 @@ class Policy(Protocol):
         """(K,) classes that cannot be the culprits, so that the strategy is asked again; None: all
         may be."""
 
+    def may_replace(self, attribution: Attribution, refuted: list[Attribution]) -> bool:
+        """Whether an attribution that came up only without the refuted ones may stand."""
+
     def settled(self, attributions: list[Attribution]) -> bool:
         """Whether there is enough evidence for so many culprits at once; else nothing is said."""
 
@@ -125,7 +128,12 @@ def attribute(
     refuted = policy.refuted(attributions)
     if refuted is not None and refuted.any():
         possible = ~refuted if evidence.plausible is None else evidence.plausible & ~refuted
-        attributions = strategy(replace(evidence, plausible=possible))
+        first = {each.column for each in attributions}
+        out = [each for each in attributions if refuted[each.column]]
+        attributions = [
+            each for each in strategy(replace(evidence, plausible=possible))
+            if each.column in first or policy.may_replace(each, out)
+        ]  # fmt: skip
     if not policy.settled(attributions):
         return [], replace(unclaimed, unsettled=unclaimed.unsettled + 1)
     owner = owners(groups, attributions, latency=evidence.latency)

@@ -140,6 +140,10 @@ class LatencyPolicy:
     def refuted(self, _: list[Attribution]) -> None:
         """All classes may be culprits."""
 
+    def may_replace(self, *_: object) -> bool:
+        """Nothing is refuted."""
+        return True
+
     def settled(self, _: list[Attribution]) -> bool:
         """Always: culprits of latency are few at once."""
         return True

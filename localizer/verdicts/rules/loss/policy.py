@@ -76,6 +76,10 @@ class LossPolicy:
             return few
         return few | rivals.outdone(self._comparison, attributions, self.before.left)
 
+    def may_replace(self, attribution: Attribution, refuted: list[Attribution]) -> bool:
+        """See ``attribute.Policy``."""
+        return rivals.may_replace(self._comparison, attribution, refuted)
+
     @property
     def _comparison(self) -> rivals.Comparison:
         return rivals.Comparison(self.state, self.at, self.alarm, self.containment)

@@ -147,6 +147,25 @@ def outdone(comparison: Comparison, attributions: list[Attribution], left: Bool)
     return out
 
 
+def may_replace(
+    comparison: Comparison, attribution: Attribution, refuted: Sequence[Attribution]
+) -> bool:
+    """Whether a class that is blamed only without refuted ones may stand: it is what outdid one of
+    them, a switch at its ends or a class inside, or at least as likely.
+
+    Without the culprit, the next best class explains its losses: another link of the same switch.
+    """
+    groups, column = comparison.alarm.groups, attribution.column
+    for each in refuted:
+        classes, directed = each.classes or {}, groups.directed[each.column]
+        if classes.get(column, 0.0) >= classes.get(each.column, 1.0):
+            return True
+        inside = comparison.containment.inside(each.column)
+        if column in (ends_of(groups, each.column) if directed else inside):
+            return True
+    return False
+
+
 def ends_of(groups: Classes, column: int) -> list[int]:
     """Classes of the switches at the ends of a link's class, without that class itself."""
     ends = {end for name in groups.members[column] for end in link_ends(name)}
