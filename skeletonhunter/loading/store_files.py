@@ -1,4 +1,5 @@
-"""Files -> rows of pings, path_windows, anomalies, incidents and dead_letters."""
+"""Files -> rows of pings, path_windows, anomalies, incidents and dead_letters, and of the documents
+beside them: topology_components, placement and heartbeats."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from localizer.options import Options
 from schemas import topics
@@ -19,7 +21,9 @@ from schemas.wire.batches import I64
 from skeletonhunter.diagnosis import inputs, ping_files, run
 from skeletonhunter.diagnosis.files.time_span import TimeSpan
 from skeletonhunter.diagnosis.inputs import Documents
+from skeletonhunter.errors import BadInput
 from streams.sink import rows as sink_rows
+from streams.sink import site_rows
 from streams.sink.batch import Batcher, Message
 from streams.sink.dead_letters import DeadLetter, table
 from streams.sink.rows import Place
@@ -37,12 +41,14 @@ _FILES: Final = "files"
 class Files:
     """What is to be stored.
 
-    rows   of pings and dead_letters, by table, each part read when it is asked for
-    given  what is judged; None: nothing
+    rows    of pings and dead_letters, by table, each part read when it is asked for
+    given   documents, and the records if they are judged
+    judged  their windows and incidents are wanted too
     """
 
     rows: Iterator[tuple[str, pa.Table]]
-    given: inputs.Inputs | None
+    given: inputs.Inputs
+    judged: bool
 
 
 def read(
@@ -57,16 +63,20 @@ def read(
 
     judged  their windows and incidents are wanted too
     """
-    given = inputs.read(names, documents, span=span, progress=progress) if judged else None
+    if judged:
+        given = inputs.read(names, documents, span=span, progress=progress)
+    else:
+        given = inputs.collect([], documents, span=span)
     rows = _records(names, span, progress)
     first = list(islice(rows, 1))  # an unusable file is found before anything is stored
-    return Files(chain(first, rows), given)
+    return Files(chain(first, rows), given, judged)
 
 
 def load(
     store: Store, files: Files, *, progress: Callable[[str], None] = lambda _: None
 ) -> Counter[str]:
-    """Store the records of files, and their windows and incidents if they are judged.
+    """Store the records of files and the documents beside them, and the windows and incidents of
+    the records if they are judged.
 
     returns  table -> rows that were inserted
     Raises BadInput, StoreError. A second call with the same files adds no rows that last.
@@ -80,7 +90,9 @@ def load(
 
     for name, rows in files.rows:
         insert(name, rows)
-    if files.given is not None:
+    for name, rows in _documents(files.given):
+        insert(name, rows)
+    if files.judged:
         for name, rows in _windows(files.given):
             insert(name, rows)
         done = run.diagnose(files.given, Options(), progress)
@@ -123,6 +135,22 @@ def _records(
                 parts, waiting = [], 0
     if parts:
         yield "pings", sink_rows.pings(parts)
+
+
+def _documents(given: inputs.Inputs) -> Iterator[tuple[str, pa.Table]]:
+    """Rows of the documents. A topology that does not say from when on it holds does so from the
+    first record on, so that the same files give the same rows; if none is judged, always."""
+    try:
+        if given.topology is not None:
+            times = None if given.records is None else given.records.column("ping_time")
+            first_ms = 0 if times is None else pc.min(times).as_py() // 1_000_000
+            valid_ms = site_rows.topology_valid_ms(given.topology, first_ms)
+            yield "topology_components", site_rows.topology(given.topology, valid_ms)
+        yield "placement", site_rows.placements_of(given.placements)
+        beats = [site_rows.heartbeat(beat, 0) for beat in given.heartbeats]
+        yield "heartbeats", site_rows.heartbeats(beats)
+    except sink_rows.BadMessage as why:
+        raise BadInput(f"{why}; give documents of the time of the records") from why
 
 
 def _windows(given: inputs.Inputs) -> Iterator[tuple[str, pa.Table]]:

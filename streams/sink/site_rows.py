@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -11,6 +11,7 @@ import pyarrow as pa
 from schemas.component_ids import TIER_KIND, component, link
 from schemas.documents import placement as placements
 from schemas.documents.heartbeat import Heartbeat
+from schemas.documents.placement import Placement
 from schemas.documents.times import milliseconds_of
 from schemas.documents.topology import Topology, parse
 from schemas.limits import LIMITS
@@ -60,7 +61,7 @@ def topology_message(raw: bytes, time_ms: int) -> pa.Table:
         raise BadMessage(f"topology of {len(raw)} B; it may have {LIMITS.topology_bytes} B")
     try:
         document = parse(raw)
-        return topology(document, _valid_ms(document, time_ms))
+        return topology(document, topology_valid_ms(document, time_ms))
     except ValueError as why:
         raise BadMessage(str(why)) from why
 
@@ -71,7 +72,9 @@ def topology(document: Topology, valid_ms: int) -> pa.Table:
     return pa.Table.from_pylist([shared | each for each in _components(document)], _COMPONENT)
 
 
-def _valid_ms(document: Topology, otherwise_ms: int) -> int:
+def topology_valid_ms(document: Topology, otherwise_ms: int) -> int:
+    """From when on a topology holds [ms since the epoch], if it does not say it: the second
+    argument; raises BadMessage."""
     valid_ms = milliseconds_of(document.valid_from) if document.valid_from else otherwise_ms
     if not 0 <= valid_ms < 1000 * _LAST_S:
         raise BadMessage(f"topology: valid_from {document.valid_from!r} is not of our age")
@@ -118,15 +121,22 @@ def placement(raw: bytes) -> pa.Table:
         document = placements.parse(raw)
     except ValueError as why:
         raise BadMessage(f"placement: {why}") from why
-    valid_ms = milliseconds_of(document.valid_from)
-    if not 0 <= valid_ms < 1000 * _LAST_S:
-        raise BadMessage(f"placement: valid_from {document.valid_from!r} is not of our age")
-    row = msgspec.structs.asdict(document) | {
-        "valid_from": valid_ms,
-        "ips": [each.ip for each in document.endpoints],
-        "rnics": [each.real_ip for each in document.endpoints],
-    }
-    return pa.Table.from_pylist([row], _PLACEMENT)
+    return placements_of([document])
+
+
+def placements_of(documents: Iterable[Placement]) -> pa.Table:
+    """Rows of ``placement``; raises BadMessage."""
+    rows = []
+    for document in documents:
+        valid_ms = milliseconds_of(document.valid_from)
+        if not 0 <= valid_ms < 1000 * _LAST_S:
+            raise BadMessage(f"placement: valid_from {document.valid_from!r} is not of our age")
+        rows.append(msgspec.structs.asdict(document) | {
+            "valid_from": valid_ms,
+            "ips": [each.ip for each in document.endpoints],
+            "rnics": [each.real_ip for each in document.endpoints],
+        })  # fmt: skip
+    return pa.Table.from_pylist(rows, _PLACEMENT)
 
 
 def heartbeat(beat: Heartbeat, time_ms: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
         since: Annotated[str | None, typer.Option(help="As of `diagnose`.")] = None,
         until: Annotated[str | None, typer.Option(help="As of `diagnose`.")] = None,
     ) -> int:
-        """Put records, their windows and incidents into a store, for SQL and the page.
+        """Put records, documents, windows and incidents into a store, for SQL and the page.
 
         The store is that of --data (`up --data FOLDER` shows it afterwards), else
         SKH_CLICKHOUSE_URL, else the folder SKH_DATA. The same file twice is stored once.

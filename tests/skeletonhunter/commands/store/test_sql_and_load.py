@@ -35,7 +35,7 @@ def test_what_was_loaded_can_be_asked_for(command: Command, broken: Path, tmp_pa
     done = command("load", broken / "*.parquet", "--topology", broken / "topology.json", *data)
     assert done.code == 0, done
     assert [line.split()[-1] for line in done.out.splitlines()] == [
-        "pings", "path_windows", "anomalies", "incidents",
+        "pings", "topology_components", "path_windows", "anomalies", "incidents",
     ]  # fmt: skip
     blamed = json.loads((broken / "truth.json").read_text())
     asked = command(
@@ -46,6 +46,36 @@ def test_what_was_loaded_can_be_asked_for(command: Command, broken: Path, tmp_pa
     assert name in json.dumps(blamed)
     probes = command("sql", "SELECT sum(sent) AS n FROM path_minutes", *data, "--format", "json")
     assert json.loads(probes.out)["n"] not in (0, "0")
+
+
+@pytest.mark.parametrize("judged", [True, False], ids=["judged", "records only"])
+def test_documents_beside_the_records_are_stored_once(
+    command: Command, broken: Path, tmp_path: Path, judged: bool
+) -> None:
+    data = ("--data", tmp_path / "store")
+    placement = tmp_path / "placement.ndjson"
+    fabric = json.loads((broken / "topology.json").read_text())
+    placement.write_text(json.dumps({
+        "fabric": "f", "node_id": "c-1", "state": "ready", "job": "j", "tenant": "t",
+        "node_sn": fabric["hosts"][0]["node_sn"], "valid_from": "2026-05-28T20:26:40Z",
+        "endpoints": [],
+    }))  # fmt: skip
+    for _ in range(2):
+        done = command(
+            "load", broken / "pings.parquet", "--topology", broken / "topology.json",
+            "--heartbeats", broken / "heartbeats.ndjson", "--placement", placement,
+            *([] if judged else ["--records-only"]), *data,
+        )  # fmt: skip
+        assert done.code == 0, done
+    stored = {line.split()[-1] for line in done.out.splitlines()}
+    assert stored >= {"topology_components", "placement", "heartbeats"}
+    asked = command(
+        "sql",
+        "SELECT (SELECT count() FROM topology_components FINAL WHERE kind = 'host'), "
+        "(SELECT groupArray(job) FROM placement FINAL), "
+        "(SELECT uniq(node_sn) FROM heartbeats FINAL)", *data, "--format", "tsv",
+    )  # fmt: skip
+    assert asked.out.splitlines()[1] == "8\t['j']\t8", asked
 
 
 def test_the_same_file_twice_is_stored_once(command: Command, broken: Path, tmp_path: Path) -> None:
