@@ -66,7 +66,14 @@ STRUCTURAL = {
         "localizer.strategies.hypothesis.candidates": ("BOTH", "ALONG", "AGAINST", "TUNNELLED"),
         "localizer.strategies.hypothesis.atoms": ("NEVER",),
         "localizer.strategies.hypothesis.loss": ("_SURVIVAL",),
-        "localizer.verdicts.rules.loss.joint_fit": ("MOST", "_LEAST", "_STEP", "_SWEEPS"),
+        "localizer.verdicts.rules.loss.joint_fit": (
+            "MOST",
+            "_ENOUGH",
+            "_LEAST",
+            "_RIDGE",
+            "_STEP",
+            "_STEPS",
+        ),
         "streams.ingest": ("_LOG_APPEND_TIME",),
     },
     "facts of mathematics and of the fabric's shape": {
