@@ -56,6 +56,7 @@ def runtime_options(
     tokens = site.tokens()
     return RuntimeOptions(
         data, port=port, topology=state.simulation.topology, strategy=strategy,
+        agents=False,  # its hosts are simulated; TMPDIR may be too long for a socket's path
         controller=ControllerOptions(
             feedback=False,  # simulated agents do nothing beyond their lists
             interval_s=_INTERVAL_S, lists=_LISTS, now_ms=lambda: state.event_ms

@@ -59,7 +59,8 @@ class RuntimeOptions:
     data            directory of the database, the probe key and, without ``relay``, the socket
     host, port      address of page and API; a port that is taken is replaced by a free one,
                     0: any free one
-    relay           unix socket for agents; None: relay.sock in ``data``
+    agents          whether agents of this machine may send over a unix socket
+    relay           that socket; None: relay.sock in ``data``
     topology        None: learnt from records
     false_per_week  alarm budget: false incidents per fabric and week [count]
     timing          of panes and windows
@@ -75,6 +76,7 @@ class RuntimeOptions:
     data: Path
     host: str = "127.0.0.1"
     port: int = 8765
+    agents: bool = True
     relay: Path | None = None
     topology: Topology | None = None
     strategy: str = "hypothesis"
@@ -93,9 +95,9 @@ class RuntimeOptions:
 class EmbeddedRuntime:
     """Starts and stops all parts; an async context manager.
 
-    Once started: ``bootstrap`` (Kafka protocol), ``url`` (page and API), ``relay_path`` (agents),
-    ``key_path`` (probe key), ``broker``, ``worker``, ``sink``, ``controller``. ``wait`` returns the
-    error that stopped the runtime.
+    Once started: ``bootstrap`` (Kafka protocol), ``url`` (page and API), ``relay_path`` (where
+    agents may send), ``key_path`` (probe key), ``broker``, ``worker``, ``sink``, ``controller``.
+    ``wait`` returns the error that stopped the runtime.
     """
 
     def __init__(self, options: RuntimeOptions) -> None:
@@ -163,6 +165,10 @@ class EmbeddedRuntime:
             people_sql=self._people_sql(url) if options.sql else None,
         )  # fmt: skip
         await self._start_api(api)
+        if options.agents:
+            self._start_relay()
+
+    def _start_relay(self) -> None:
         relay = Relay(
             self.relay_path, self.broker.produce,
             allowed_topics=AGENT_TOPICS | {topics.THROUGHPUT.name},

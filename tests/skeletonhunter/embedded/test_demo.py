@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from subprocess import PIPE
 
@@ -131,24 +130,25 @@ def test_the_shipped_scenario_takes_what_its_help_says(command: Command, duratio
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["SIGTERM", "SIGINT"]
 )
-def test_a_demo_that_is_stopped_leaves_no_folder_behind(
+def test_a_demo_that_is_stopped_leaves_no_folder_in_a_temporary_folder_with_a_long_name(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     scenario = tmp_path / "five.toml"
     scenario.write_text(FIVE_FAULTS)
-    # ``tmp_path`` may be too long for the demo's socket: a path of at most 107 bytes.
-    with tempfile.TemporaryDirectory() as place, subprocess.Popen(
+    place = tmp_path / ("long" * 30)  # the path of a unix socket has 107 bytes at the most
+    place.mkdir()
+    with subprocess.Popen(
         [sys.executable, "-m", "skeletonhunter", "demo", "--headless", "--port", "0",
          "--scenario", str(scenario)],
-        stdout=PIPE, stderr=PIPE, text=True, env={**os.environ, "TMPDIR": place},
+        stdout=PIPE, stderr=PIPE, text=True, env={**os.environ, "TMPDIR": str(place)},
         # A shell that starts the tests in its background has them ignore it, and so their children.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:  # fmt: skip
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline().startswith("page ")
-        assert [*Path(place).glob("skeletonhunter-*")]
+        assert [*place.glob("skeletonhunter-*")]
         process.send_signal(number)
         process.stdout.read()
         assert (process.wait(120), process.stderr.read()) == (code, "")
-        assert [*Path(place).glob("skeletonhunter-*")] == []
+        assert [*place.glob("skeletonhunter-*")] == []
