@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from skeletonhunter import kubernetes
 from skeletonhunter.errors import BadSettings
+from skeletonhunter.settings.allowed import allowed
 from skeletonhunter.settings.model import PREFIX, Settings
 from skeletonhunter.terminal import complain
 
@@ -81,7 +82,7 @@ def examine(environ: Mapping[str, str] | None = None) -> Examined:
     for name in sorted(mine.keys() - set(injected)):
         if name in fields:
             try:
-                values[fields[name]] = _parsed(name, fields[name], mine[name])
+                values[fields[name]] = _parsed(fields[name], mine[name])
             except BadSettings as why:
                 mistakes.append(str(why))
         elif name not in AGENT_VARIABLES:
@@ -92,26 +93,38 @@ def examine(environ: Mapping[str, str] | None = None) -> Examined:
     try:
         settings = Settings.model_validate(values)
     except ValidationError as why:
-        for each in why.errors(include_url=False, include_context=False):
-            field = str(each["loc"][0])
-            name = PREFIX + field.upper()
-            mistakes.append(f"{name}{_shown(field, mine.get(name, ''))}: {each['msg']}")
-            values.pop(field, None)
+        wrong = {str(each["loc"][0]): each for each in why.errors(include_url=False)}
+        for field, each in wrong.items():  # several elements of one list are one mistake
+            # pydantic's words are for programmers; those of a validator of ours are for operators
+            said = str(each["ctx"]["error"]) if each["type"] == "value_error" else None
+            mistakes.append(_mistake(field, mine[PREFIX + field.upper()], said=said))
+            del values[field]
         settings = Settings.model_validate(values)
     return Examined(settings, given, mistakes, injected)
 
 
-def _parsed(name: str, field: str, text: str) -> Any:
+def _parsed(field: str, text: str) -> Any:
     """The text; where the field is a list, the list that it holds as JSON."""
     if Settings.model_fields[field].annotation != list[str]:
         return text
     try:
         return json.loads(text)
-    except ValueError as why:
-        at = f" at character {why.pos}" if isinstance(why, json.JSONDecodeError) else ""
-        raise BadSettings(f"{name}: {field} is not a JSON array{at}; quote it as JSON") from None
-    except RecursionError:
-        raise BadSettings(f"{name}: {field} is nested too deeply") from None
+    except json.JSONDecodeError as why:
+        at = f", not JSON from character {why.pos + 1} on"
+        raise BadSettings(_mistake(field, text, at=at)) from None
+    except (ValueError, RecursionError):  # a number with too many digits, brackets nested too deep
+        raise BadSettings(_mistake(field, text)) from None
+
+
+def _mistake(field: str, value: str, *, at: str = "", said: str | None = None) -> str:
+    """Variable, its value where it is no secret, and what it may hold.
+
+    at    where in the value the mistake is
+    said  what is wrong and what to do, where it is known better than from the field's type
+    """
+    return f"{PREFIX}{field.upper()}{_shown(field, value)}{at}: " + (
+        f"it must be {allowed(field)}" if said is None else said
+    )
 
 
 def _shown(field: str, value: str) -> str:

@@ -18,19 +18,24 @@ from skeletonhunter.errors import BadSettings, MissingSettings
 PREFIX = "SKH_"
 
 
-def _read_by(*commands: str, unit: str = "", secret: bool = False) -> dict[str, Any]:
+def _read_by(
+    *commands: str, unit: str = "", secret: bool = False, allowed: str = ""
+) -> dict[str, Any]:
     """The rest of a setting's row in docs/settings.md.
 
     commands  that read the setting
     secret    whether messages must not show its value
+    allowed   its values in words, where a pattern says them
     """
-    return {"read_by": commands, "unit": unit, "secret": secret}
+    return {"read_by": commands, "unit": unit, "secret": secret, "allowed": allowed}
 
 
 class Settings(BaseSettings):
     """The defaults run everything embedded. Create it by ``read``, which takes the environment."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="forbid", frozen=True, allow_inf_nan=False
+    )
 
     @classmethod
     def settings_customise_sources(
@@ -120,7 +125,9 @@ class Settings(BaseSettings):
         pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$",
         description="cluster of ClickHouse (a name of its remote_servers) whose servers get the "
         "tables, replicated and Distributed; without it the tables are those of one server",
-        json_schema_extra=_read_by("migrate"),
+        json_schema_extra=_read_by(
+            "migrate", allowed="a name of at most 64 letters, digits and _, no digit first"
+        ),
     )
     data: Path = Field(
         default=Path("var"),
@@ -251,7 +258,9 @@ class Settings(BaseSettings):
         default="http://127.0.0.1:8770",
         pattern="^https?://[^/, ]+/?(,https?://[^/, ]+/?)*$",
         description="where commands reach the controller; of several controllers all, with commas",
-        json_schema_extra=_read_by("jobs", "probe"),
+        json_schema_extra=_read_by(
+            "jobs", "probe", allowed="http(s)://host:port without a path, several with commas"
+        ),
     )
     controller_token_file: Path | None = Field(
         default=None,
@@ -315,9 +324,8 @@ class Settings(BaseSettings):
         description="file that says whom to notify of incidents, and how; `up` then notifies too",
         json_schema_extra=_read_by("up", "notify"),
     )
-    log_level: str = Field(
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="WARNING",
-        pattern="^(DEBUG|INFO|WARNING|ERROR)$",
         description="lowest level that is logged: DEBUG, INFO, WARNING or ERROR",
         json_schema_extra=_read_by("up", "stream", "sink", "api", "controller", "notify"),
     )

@@ -11,6 +11,7 @@ from skeletonhunter import settings
 from skeletonhunter.commands.setup.settings import markdown
 from skeletonhunter.errors import BadSettings
 from skeletonhunter.services.stream import stream_config
+from skeletonhunter.settings.allowed import allowed
 
 ROOT = Path(__file__).parents[2]
 #: As kubelet writes them for a Service skh-api with the ports 80 (named http) and 53/UDP.
@@ -46,6 +47,43 @@ def test_a_bad_setting_is_named_with_its_value(name: str, value: str, says: str)
     with pytest.raises(BadSettings) as why:
         settings.read({name: value})
     assert says in str(why.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        ("SKH_API_PORT", "99999", " is '99999': it must be a whole number from 0 to 65535"),
+        ("SKH_API_PORT", "http", " is 'http': it must be a whole number from 0 to 65535"),
+        ("SKH_HEALTH_PORT", "1.5", " is '1.5': it must be a whole number from -1 to 65535"),
+        ("SKH_FALSE_PER_WEEK", "inf", " is 'inf': it must be a number above 0"),
+        ("SKH_API_RATE", "-1", " is '-1': it must be a number from 0 to 100000"),
+        ("SKH_API_SQL", "maybe", " is 'maybe': it must be true or false"),
+        ("SKH_LOG_LEVEL", "LOUD", " is 'LOUD': it must be DEBUG, INFO, WARNING or ERROR"),
+        ("SKH_LOG_FORMAT", "xml", " is 'xml': it must be text or json"),
+        ("SKH_CLICKHOUSE_CLUSTER", "a b",
+         " is 'a b': it must be a name of at most 64 letters, digits and _, no digit first"),
+        ("SKH_CONTROLLER_URL", "host:8770", " is 'host:8770': it must be http(s)://host:port "
+         "without a path, several with commas"),
+        ("SKH_API_NAMES", '["a", 1, 2]', """ is '["a", 1, 2]': it must be a JSON array of texts, """
+         """e.g. '["a", "b"]'"""),
+        ("SKH_API_NAMES", "[a]", " is '[a]', not JSON from character 2 on: it must be a JSON array "
+         """of texts, e.g. '["a", "b"]'"""),
+        ("SKH_KAFKA_OPTIONS", "[]", ": not a JSON object; give one of librdkafka settings"),
+        ("SKH_API_PORT", "token-123", ": it must be a whole number from 0 to 65535"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_one_line_that_says_what_is_allowed(
+    name: str, value: str, line: str
+) -> None:
+    assert settings.examine({name: value}).mistakes == [name + line]
+
+
+def test_what_is_allowed_is_said_of_every_setting() -> None:
+    """A pattern needs words of its own."""
+    for field, described in settings.Settings.model_json_schema()["properties"].items():
+        kinds = [described, *described.get("anyOf", ())]
+        assert described["allowed"] or not any("pattern" in each for each in kinds), field
+        assert allowed(field)
 
 
 def test_a_variable_of_the_agent_is_not_an_unknown_setting() -> None:

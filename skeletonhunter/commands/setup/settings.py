@@ -19,7 +19,8 @@ Written by `skeletonhunter settings --format markdown`; do not edit.
 Environment variables, read once when a command starts; an empty one is none. An unknown `SKH_*`
 variable is an error, except for those that Kubernetes sets for a Service
 (`SKH_API_PORT=tcp://...`): these are ignored, with a line on stderr. An option of the command
-overrides its setting. Messages show no secret.
+overrides its setting. A value that is not allowed is an error of one line, which says what is; no
+message shows a secret.
 `skeletonhunter config check --part stream` prints what is in effect, where it is from, and a line
 for each mistake in values and in named files (exit code 2). It connects to nothing.
 """
