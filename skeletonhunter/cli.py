@@ -129,6 +129,7 @@ def _complain_of_usage(why: TyperException) -> None:
     elif message:
         context = getattr(why, "ctx", None)  # of errors of usage only
         command = getattr(context, "command_path", "skeletonhunter")
+        message = message.replace(": Value error, ", ": ", 1)  # pydantic's, which checks for typer
         complain(f"{message.rstrip('.')}; see {command} --help")
 
 

@@ -107,7 +107,7 @@ class Settings(BaseSettings):
         default="refuse",
         description="accept: messages without a signature are believed; any client of Kafka can "
         "then send in every host's name",
-        json_schema_extra=_read_by("stream", "sink", "controller"),
+        json_schema_extra=_read_by("up", "stream", "sink", "controller"),
     )
     clickhouse_url: SecretStr | None = Field(
         default=None,

@@ -16,10 +16,10 @@ from skeletonhunter.errors import BadInput, CommandError
 if TYPE_CHECKING:
     from skeletonhunter.settings import Settings
 
-Part = Literal["stream", "sink", "api", "controller", "notify", "migrate"]
+Part = Literal["up", "stream", "sink", "api", "controller", "notify", "migrate"]
 #: What a part cannot start without.
 _NEEDS: Final[dict[str, tuple[Literal["kafka", "clickhouse"], ...]]] = {
-    "stream": ("kafka",), "sink": ("kafka", "clickhouse"), "api": ("clickhouse",),
+    "up": (), "stream": ("kafka",), "sink": ("kafka", "clickhouse"), "api": ("clickhouse",),
     "controller": ("kafka",), "notify": ("kafka",), "migrate": ("clickhouse",),
 }  # fmt: skip
 
@@ -40,7 +40,10 @@ def register(app: typer.Typer) -> None:
 
 def check(
     part: Annotated[
-        Part | None, typer.Option(help="Only what this part reads, and whether it could start.")
+        Part | None,
+        typer.Option(
+            help="Only what this part reads, and whether it could start. `demo` reads no setting."
+        ),
     ] = None,
 ) -> int:
     """Print every setting in effect and where it is from; check values and the files they name.
@@ -101,13 +104,18 @@ def _attempts(config: Settings, part: str | None) -> Iterator[Callable[[], list[
         yield lambda: _senders(config, part)
     if _reads(part, "clickhouse_url") and config.clickhouse_url is not None:
         yield lambda: usable_url(config)
+    if part == "up":
+        yield lambda: _data(config.data)
     if _reads(part, "strategy"):
         yield lambda: _strategy(config)
     if _reads(part, "topology"):
         yield lambda: _topology(config)
     if _reads(part, "api_tokens"):
         yield lambda: _api(config)
-    if part == "controller" or (config.controller_tokens is not None and part is None):
+    # `up` makes some where none are given
+    if part == "controller" or (
+        config.controller_tokens is not None and _reads(part, "controller_tokens")
+    ):
         yield lambda: _controller(config)
     if _reads(part, "notify"):
         yield lambda: _notify(config.notify, needed=part == "notify")
@@ -144,6 +152,19 @@ def _senders(config: Settings, part: str | None) -> None:
             KeyRingFile(config.sender_keys)
         except SenderKeysError as why:
             raise BadSettings(f"SKH_SENDER_KEYS: {why}") from why
+
+
+def _data(directory: Path) -> None:
+    """Of a directory that is not there yet, its nearest parent that is counts."""
+    from skeletonhunter.errors import BadSettings
+
+    place = next(
+        each for each in (directory, *directory.absolute().parents) if os.path.exists(each)
+    )
+    if not place.is_dir():
+        raise BadSettings(f"SKH_DATA: {place} is no directory; name one, or one to be made")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise BadSettings(f"SKH_DATA: {place} is not writable; name a directory that is")
 
 
 def _strategy(config: Settings) -> None:

@@ -22,7 +22,8 @@ variable is an error, except for those that Kubernetes sets for a Service
 overrides its setting. A value that is not allowed is an error of one line, which says what is; no
 message shows a secret.
 `skeletonhunter config check --part stream` prints what is in effect, where it is from, and a line
-for each mistake in values and in named files (exit code 2). It connects to nothing.
+for each mistake in values and in named files (exit code 2), `--part up` of everything in one
+process. It connects to nothing.
 """
 _AGENT: Final = """\
 ## The agent

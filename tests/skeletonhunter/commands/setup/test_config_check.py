@@ -91,6 +91,39 @@ def test_a_part_needs_what_it_uses_and_no_more(
     assert ("SKH_STRATEGY" in said.out) == (part == "stream")
 
 
+def test_up_needs_nothing_and_what_it_reads_is_checked(
+    command: Command, environment: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    environment.setenv("SKH_DATA", str(tmp_path / "made" / "at start"))
+    said = command("config", "check", "--part", "up")
+    assert (said.code, said.err) == (0, "")
+    read = {line.split(" ")[0] for line in said.out.splitlines()}
+    assert {"SKH_DATA", "SKH_API_PORT", "SKH_CONTROLLER_PORT", "SKH_UNSIGNED_SENDERS"} <= read
+    assert not read & {"SKH_KAFKA", "SKH_CLICKHOUSE_URL", "SKH_GROUP", "SKH_HEALTH_PORT"}
+    (tmp_path / "file").touch()
+    for name, value, says in (
+        ("SKH_DATA", tmp_path / "file" / "below", f"SKH_DATA: {tmp_path / 'file'} is no directory"),
+        ("SKH_STRATEGY", "guess", "SKH_STRATEGY: no strategy named 'guess'"),
+        ("SKH_CONTROLLER_TOKENS", tmp_path / "tokens", "SKH_CONTROLLER_TOKENS: "),
+        ("SKH_SENDER_KEYS", tmp_path / "ring", "SKH_SENDER_KEYS: "),
+        ("SKH_NOTIFY", tmp_path / "notify.yaml", f"{tmp_path / 'notify.yaml'}: "),
+    ):
+        with environment.context() as only:
+            only.setenv(name, str(value))
+            said = command("config", "check", "--part", "up")
+        assert said.code == 2
+        assert said.error_line.startswith(f"skeletonhunter: {says}")
+
+
+def test_a_part_that_is_none_is_told_which_there_are(command: Command) -> None:
+    said = command("config", "check", "--part", "demo")
+    assert said.code == 2
+    assert said.error_line == (
+        "skeletonhunter: Invalid value for '--part': 'demo' is not one of 'up', 'stream', 'sink', "
+        "'api', 'controller', 'notify', 'migrate'; see skeletonhunter config check --help\n"
+    )
+
+
 def test_a_worker_of_remote_brokers_needs_a_key_ring(
     command: Command, environment: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
