@@ -13,7 +13,7 @@ from rich.text import Text
 
 from schemas.documents.incident import Incident
 from schemas.printable import printable
-from skeletonhunter.diagnosis.report import COLORS, sentence
+from skeletonhunter.diagnosis.report import COLORS, duration, sentence
 from skeletonhunter.embedded.demo_state import DemoState
 from skeletonhunter.embedded.rounds import Rounds
 from skeletonhunter.services.lag_notice import LagNotice
@@ -107,11 +107,13 @@ class Lines:
         if self._printed.get(found.incident_id) == printed:
             return
         self._printed[found.incident_id] = printed
-        verb = "cleared" if found.state == "resolved" else "blamed"
-        when = found.updated_at if found.state == "resolved" else found.detected_at
+        if found.state == "resolved":  # the evidence was printed when it was blamed
+            verb, when, said = "cleared", found.updated_at, f"over after {duration(found)}"
+        else:
+            verb, when, said = "blamed", found.detected_at, sentence(found)
         self._console.print(
             f"{since_start(self._state, when):6.0f} s  {verb:<8} "
-            f"{found.component} {found.symptom}: {sentence(found)}"
+            f"{found.component} {found.symptom}: {said}"
         )
 
 

@@ -1,4 +1,4 @@
-"""The demo's output: what a terminal cannot show is escaped."""
+"""The demo's output: what is said of an incident, and what a terminal cannot show is escaped."""
 
 from __future__ import annotations
 
@@ -49,6 +49,26 @@ def test_the_lines_and_the_screen_of_the_demo_are_printable(
         console.print(demo_screen.Screen(state).picture())
     assert is_printable(captured.get())
     assert ESCAPED in captured.get()
+
+
+def test_a_line_of_what_cleared_says_after_how_long_and_no_evidence_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    state: Any = SimpleNamespace(simulation=SimpleNamespace(start_ns=1_767_225_600 * 10**9))
+    lines = demo_screen.Lines(state)
+    said = {"component": "tor:asw-3", "evidence": {"text": "243 of 301 bad paths cross tor:asw-3"}}
+    lines.incident(hostile_incident(**said))
+    lines.incident(hostile_incident(**said, state="ongoing", version=2))
+    lines.incident(
+        hostile_incident(
+            **said, state="resolved", version=3, closed_at="2026-01-01T00:00:29Z",
+            updated_at="2026-01-01T00:00:40Z",
+        )
+    )  # fmt: skip
+    assert capsys.readouterr().out.splitlines() == [
+        "     2 s  blamed   tor:asw-3 loss: 243 of 301 bad paths cross tor:asw-3",
+        "    40 s  cleared  tor:asw-3 loss: over after 29 s",
+    ]
 
 
 def test_everything_fits_on_a_terminal_of_80_by_24(monkeypatch: pytest.MonkeyPatch) -> None:
