@@ -193,6 +193,7 @@ class EmbeddedRuntime:
                 options.sender_keys, unsigned=options.unsigned_senders, ownership=ownership
             ),
             ownership=ownership,
+            from_first=True,  # the embedded broker forgets what waits for long
         )
         loop = asyncio.get_running_loop()
         self._sink_failed = loop.create_future()

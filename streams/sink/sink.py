@@ -60,6 +60,8 @@ class Sink:
     admission  decides on messages of agents (skh.pings, skh.heartbeats, skh.throughput,
                skh.evidence), as in their other readers; None: every sender is accepted
     ownership  which the admission uses; it learns here where containers run
+    from_first  the broker is no older than this sink: what it has deleted before the first commit
+                was missed. Else a partition without a commit begins with what is there
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Sink:
         clock: Callable[[], float] = time.monotonic,
         admission: Admission | None = None,
         ownership: Ownership | None = None,
+        from_first: bool = False,
     ) -> None:
         self._store = store
         self._kafka = dict(kafka)
@@ -84,6 +87,7 @@ class Sink:
         self._lost = False  # partitions were revoked since the batch was begun
         self._waiting: str | None = None  # why the batch cannot be stored
         self._counts = SinkCounts()
+        self._from_first = from_first
         self._assigned = False
 
     def not_ready(self) -> str | None:
@@ -215,8 +219,8 @@ class Sink:
             _log.warning("skh-sink: gaps at the start cannot be counted: %s", why)
             return
         for each in committed:
-            if each.offset >= 0:
-                self._batcher.expect(each.topic, each.partition, each.offset)
+            if each.offset >= 0 or self._from_first:
+                self._batcher.expect(each.topic, each.partition, max(each.offset, 0))
 
     def _on_revoke(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         # Eager rebalancing revokes all partitions. What is not committed is read again by the next
