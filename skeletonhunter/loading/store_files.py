@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from localizer.options import Options
 from schemas import topics
 from schemas.documents.incident import encode
+from schemas.documents.topology import Topology
 from schemas.wire.batches import I64
 from skeletonhunter.diagnosis import inputs, ping_files, run
 from skeletonhunter.diagnosis.files.time_span import TimeSpan
@@ -42,11 +43,13 @@ class Files:
     """What is to be stored.
 
     rows    of pings and dead_letters, by table, each part read when it is asked for
+    site    rows of placement and heartbeats, by table
     given   documents, and the records if they are judged
     judged  their windows and incidents are wanted too
     """
 
     rows: Iterator[tuple[str, pa.Table]]
+    site: list[tuple[str, pa.Table]]
     given: inputs.Inputs
     judged: bool
 
@@ -67,9 +70,12 @@ def read(
         given = inputs.read(names, documents, span=span, progress=progress)
     else:
         given = inputs.collect([], documents, span=span)
+    site = _site(given)
+    if given.topology is not None:
+        _topology(given.topology, 0)  # whether it can be stored
     rows = _records(names, span, progress)
     first = list(islice(rows, 1))  # an unusable file is found before anything is stored
-    return Files(chain(first, rows), given, judged)
+    return Files(chain(first, rows), site, given, judged)
 
 
 def load(
@@ -88,10 +94,16 @@ def load(
             store.insert(name, rows)
             stored[name] += rows.num_rows
 
+    first_ms: int | None = None
     for name, rows in files.rows:
         insert(name, rows)
-    for name, rows in _documents(files.given):
+        if name == "pings":
+            earliest_ms = pc.min(rows.column("ping_time").cast(pa.int64())).as_py() // 1_000_000
+            first_ms = earliest_ms if first_ms is None else min(first_ms, earliest_ms)
+    for name, rows in files.site:
         insert(name, rows)
+    if files.given.topology is not None:
+        insert("topology_components", _topology(files.given.topology, first_ms or 0))
     if files.judged:
         for name, rows in _windows(files.given):
             insert(name, rows)
@@ -137,20 +149,27 @@ def _records(
         yield "pings", sink_rows.pings(parts)
 
 
-def _documents(given: inputs.Inputs) -> Iterator[tuple[str, pa.Table]]:
-    """Rows of the documents. A topology that does not say from when on it holds does so from the
-    first record on, so that the same files give the same rows; if none is judged, always."""
+def _site(given: inputs.Inputs) -> list[tuple[str, pa.Table]]:
+    """Rows of placement and heartbeats, by table; raises BadInput for a time that no table holds.
+
+    No broker says when a heartbeat arrived, so that its ``behind_ms`` is 0.
+    """
     try:
-        if given.topology is not None:
-            times = None if given.records is None else given.records.column("ping_time")
-            first_ms = 0 if times is None else pc.min(times).as_py() // 1_000_000
-            valid_ms = site_rows.topology_valid_ms(given.topology, first_ms)
-            yield "topology_components", site_rows.topology(given.topology, valid_ms)
-        yield "placement", site_rows.placements_of(given.placements)
+        placed = site_rows.placements_of(given.placements)
         beats = [site_rows.heartbeat(beat, 0) for beat in given.heartbeats]
-        yield "heartbeats", site_rows.heartbeats(beats)
     except sink_rows.BadMessage as why:
         raise BadInput(f"{why}; give documents of the time of the records") from why
+    return [("placement", placed), ("heartbeats", site_rows.heartbeats(beats))]
+
+
+def _topology(document: Topology, first_ms: int) -> pa.Table:
+    """Rows of topology_components. One that does not say from when on it holds does so from the
+    first record on [ms since the epoch], so that the same files give the same rows."""
+    try:
+        valid_ms = site_rows.topology_valid_ms(document, first_ms)
+    except sink_rows.BadMessage as why:
+        raise BadInput(f"{why}; give a topology of the time of the records") from why
+    return site_rows.topology(document, valid_ms)
 
 
 def _windows(given: inputs.Inputs) -> Iterator[tuple[str, pa.Table]]:

@@ -60,6 +60,8 @@ def register(app: typer.Typer) -> None:
                 rows = store_files.load(store, found, progress=progress)
         finally:
             progress.clear()
+        if invalid := found.given.invalid_heartbeats:
+            terminal.complain(f"lines that are no heartbeats: {len(invalid)}; {invalid[0]}")
         for name, count in rows.items():
             terminal.echo(f"{count:>12,} rows in {name}")
         return 0

@@ -73,9 +73,37 @@ def test_documents_beside_the_records_are_stored_once(
         "sql",
         "SELECT (SELECT count() FROM topology_components FINAL WHERE kind = 'host'), "
         "(SELECT groupArray(job) FROM placement FINAL), "
-        "(SELECT uniq(node_sn) FROM heartbeats FINAL)", *data, "--format", "tsv",
+        "(SELECT uniq(node_sn) FROM heartbeats FINAL), "
+        "(SELECT max(valid_from) FROM topology_components) = (SELECT toDateTime64(min(ping_time), "
+        "3, 'UTC') FROM pings)", *data, "--format", "tsv",
     )  # fmt: skip
-    assert asked.out.splitlines()[1] == "8\t['j']\t8", asked
+    assert asked.out.splitlines()[1] == "8\t['j']\t8\t1", asked
+
+
+def test_a_document_of_no_time_leaves_no_store_behind(
+    command: Command, broken: Path, tmp_path: Path
+) -> None:
+    topology = tmp_path / "topology.json"
+    document = json.loads((broken / "topology.json").read_text())
+    topology.write_text(json.dumps(document | {"valid_from": "1960-01-01T00:00:00Z"}))
+    done = command(
+        "load", broken / "pings.parquet", "--topology", topology, "--data", tmp_path / "store"
+    )
+    assert done.code == 2, done
+    assert "valid_from '1960-01-01T00:00:00Z' is not of our age" in done.err
+    assert len(done.err.splitlines()) == 1
+    assert not (tmp_path / "store").exists()
+
+
+def test_invalid_heartbeats_are_said(command: Command, broken: Path, tmp_path: Path) -> None:
+    beats = tmp_path / "beats.ndjson"
+    beats.write_bytes((broken / "heartbeats.ndjson").read_bytes() + b"{}\n")
+    done = command(
+        "load", broken / "pings.parquet", "--heartbeats", beats, "--records-only",
+        "--data", tmp_path / "store",
+    )  # fmt: skip
+    assert done.code == 0
+    assert "lines that are no heartbeats: 1; " in done.err
 
 
 def test_the_same_file_twice_is_stored_once(command: Command, broken: Path, tmp_path: Path) -> None:
