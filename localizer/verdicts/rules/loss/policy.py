@@ -112,7 +112,7 @@ class LossPolicy:
         state, at, alarm = self.state, self.at, self.alarm
         rows, sent, lost = candidate.rows, alarm.sent, alarm.lost
         share = self.significant_share(candidate)
-        if share is None:
+        if share is None or self._explained_by_others(candidate):
             return None
         n, k = self._counts(share * rows)
         healthy = self._healthy(candidate, n, k)
@@ -176,6 +176,14 @@ class LossPolicy:
             earliest_s=self._earliest_s(candidate, at - since_s + 1, effect),
             rivals=undenied, denied=denied, beside=known,
         )  # fmt: skip
+
+    def _explained_by_others(self, candidate: Candidate) -> bool:
+        """Whether little is left of a class's losses beside those of the few others that the
+        strategy blames: it weighs where unknown routes may go, and sums over paths do not."""
+        if not candidate.others or candidate.culprits > self._parameters.few_culprits:
+            return False
+        short = self.alarm.window_s <= self.state.history.seconds
+        return short and candidate.attribution.p_value >= self._parameters.significant
 
     def _earliest_s(self, candidate: Candidate, first_s: int, effect: float) -> int:
         """Second from which on the class may have lost as it does since ``first_s``: its paths that

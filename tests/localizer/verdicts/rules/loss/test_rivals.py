@@ -10,11 +10,17 @@ import pytest
 from scipy import sparse
 
 from localizer.baselines.pane_history import PaneHistory
+from localizer.evidence import Attribution
 from localizer.fabric.incidence.factored import FactoredIncidence
 from localizer.fabric.observability import Classes
 from localizer.verdicts.parameters import ReachabilityParameters
 from localizer.verdicts.rules.loss.extent import earliest_s, lasting_s
-from localizer.verdicts.rules.loss.rivals import ends_of, links_inside, nats_above_end
+from localizer.verdicts.rules.loss.rivals import (
+    ends_of,
+    links_inside,
+    may_replace,
+    nats_above_end,
+)
 
 SPINE, LINK, OTHER_LINK = 0, 1, 2
 HEALTHY = 1e-4
@@ -38,6 +44,28 @@ def test_ends_of_a_link_and_links_inside_a_switch() -> None:
     assert ends_of(groups, LINK) == [SPINE]
     lost = np.array([1, 5, 0, 0])
     assert links_inside(groups, np.array([LINK, OTHER_LINK]), lost, most=1) == [OTHER_LINK]
+
+
+@pytest.mark.parametrize(
+    ("refuted", "classes", "instead", "may"),
+    [
+        pytest.param(LINK, {LINK: 0.97, OTHER_LINK: 0.03}, OTHER_LINK, False, id="the next best"),
+        pytest.param(LINK, {LINK: 0.5, OTHER_LINK: 0.5}, OTHER_LINK, True, id="as likely"),
+        pytest.param(LINK, {LINK: 1.0}, SPINE, True, id="the switch at its end"),
+        pytest.param(SPINE, {SPINE: 1.0}, OTHER_LINK, True, id="a link of the switch"),
+        pytest.param(LINK, None, OTHER_LINK, False, id="nothing is weighed"),
+    ],
+)
+def test_without_a_refuted_class_only_what_outdid_it_or_is_as_likely_stands(
+    refuted: int, classes: dict[int, float] | None, instead: int, may: bool
+) -> None:
+    inside = {SPINE: np.array([LINK, OTHER_LINK])}
+    comparison: Any = SimpleNamespace(
+        alarm=SimpleNamespace(groups=fabric()),
+        containment=SimpleNamespace(inside=lambda column: inside.get(column, np.empty(0, int))),
+    )
+    out = Attribution(refuted, 0.05, 1e-9, classes=classes)
+    assert may_replace(comparison, Attribution(instead, 0.05, 1e-9), [out]) is may
 
 
 def test_losses_of_all_paths_are_the_switch() -> None:
