@@ -1,5 +1,6 @@
 """Settings of the command, from SKH_* variables: typed, frozen, read once by each command."""
 
+from skeletonhunter.settings.declared import PREFIX
 from skeletonhunter.settings.environment import (
     AGENT_VARIABLES,
     Examined,
@@ -9,7 +10,7 @@ from skeletonhunter.settings.environment import (
     note_injected,
     read,
 )
-from skeletonhunter.settings.model import PREFIX, Settings
+from skeletonhunter.settings.model import Settings
 
 __all__ = [
     "AGENT_VARIABLES",

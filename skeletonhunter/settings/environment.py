@@ -15,12 +15,14 @@ from pydantic import ValidationError
 from skeletonhunter import kubernetes
 from skeletonhunter.errors import BadSettings
 from skeletonhunter.settings.allowed import allowed
-from skeletonhunter.settings.model import PREFIX, Settings
+from skeletonhunter.settings.declared import PREFIX
+from skeletonhunter.settings.model import Settings
 from skeletonhunter.terminal import complain
 
 #: Variables of skeletonhunter-agent, which has options for all else: name -> meaning.
 AGENT_VARIABLES: Final[dict[str, str]] = {
     "SKH_PROBE_KEY": "probe key, at least 16 bytes, where `--key-file` is not given (secret)",
+    "SKH_NATIVE": "off: without the compiled helper; readers of records take it too",
     "SKH_SENDER_KEY_FILE": "file of the host's sender key, where `--sender-key-file` is not given",
     "SKH_THROUGHPUT": "auto, rdma, net or off, where `--throughput` is not given",
 }

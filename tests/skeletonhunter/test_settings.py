@@ -86,8 +86,9 @@ def test_what_is_allowed_is_said_of_every_setting() -> None:
         assert allowed(field)
 
 
-def test_a_variable_of_the_agent_is_not_an_unknown_setting() -> None:
-    assert settings.read({"SKH_PROBE_KEY": "x" * 32}).data == Path("var")
+@pytest.mark.parametrize(("name", "value"), [("SKH_PROBE_KEY", "x" * 32), ("SKH_NATIVE", "off")])
+def test_a_variable_of_the_agent_is_not_an_unknown_setting(name: str, value: str) -> None:
+    assert settings.read({name: value}).data == Path("var")
 
 
 @pytest.mark.parametrize("name", sorted(INJECTED))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from threading import Event, Thread
 from typing import Any
 
 import pytest
+from builders.agents.waiting import HANG_S, wait_until
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from schemas.metrics import Metric
@@ -59,12 +59,10 @@ def test_it_is_missed_where_the_broker_is_no_older_than_the_sink(from_first: boo
     thread = Thread(target=sink.run, args=(stop,))
     thread.start()
     try:
-        until = time.monotonic() + 300
-        while counted(SINK_MESSAGES) < end - first and time.monotonic() < until:
-            time.sleep(0.05)
+        wait_until(lambda: counted(SINK_MESSAGES) >= end - first)
     finally:
         stop.set()
-        thread.join(300)
+        thread.join(HANG_S)
     assert counted(SINK_MESSAGES) == end - first
     assert counted(SINK_MISSING) == (first if from_first else 0)
     producer.flush(5)
