@@ -47,7 +47,8 @@ class Notifier:
     pauses   between attempts
     Raises SecretError.
 
-    started  set when all that was there before is known, and what comes now is notified
+    started  set when all that was there before is known and its positions are in the log: what
+             comes now is notified, by this notifier or by the next one
     """
 
     def __init__(
@@ -100,6 +101,9 @@ class Notifier:
             reports = self._begin(stored, reader)
             known, live = await asyncio.to_thread(self._read_before, reader, stored)
             self._restore(reports, stored, known, log)
+            # Without positions in the log, the notifier after this one takes its start for the
+            # first, and stays quiet about all that is published meanwhile.
+            await asyncio.to_thread(log.wait_stored)
             await self._follow(reader, live)
         except BaseExceptionGroup as group:
             raise _first(group) from group

@@ -92,6 +92,13 @@ class SentLog:
         """Where reading goes on."""
         self._put(_POSITIONS, msgspec.json.encode(positions))
 
+    def wait_stored(self, limit_s: float = 60.0) -> None:
+        """Wait until the broker has acknowledged every entry; raises ConnectionError."""
+        if left := self._producer.flush(limit_s):
+            raise ConnectionError(
+                f"{topics.NOTIFIED.name}: not stored within {limit_s:g} s: {left} entries"
+            )
+
     def close(self) -> None:
         """Wait until everything is stored, at most ten seconds."""
         if left := self._producer.flush(10):

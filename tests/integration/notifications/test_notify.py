@@ -328,6 +328,7 @@ def test_of_two_notifiers_one_sends_and_the_other_takes_over(
     publish(embedded, version(1, "a"))
     receiver.wait(1)
     second.wait_for(lambda: "health" in second.log.read_text(), "it serves")
+    first.wait_for(lambda: in_log(embedded, [("a", "opened")]), "the log has what was delivered")
     first.stop(signal.SIGKILL)
     publish(embedded, version(2, "a", state="resolved"), version(1, "b"))
     receiver.wait(3)
