@@ -41,6 +41,21 @@ def join_columns(
     not checked.
     """
 
+def flat_json(
+    raws: list[bytes], names: tuple[bytes, ...], types: str, limits: tuple[int, int, int, int], /
+) -> tuple[list[int], list[tuple[int, bytes | None, bytes, bytes | None]]]:
+    """Rows of messages of one flat JSON object per line.
+
+    types    of each name: s string, d float64, q int64, i int32, x: a message with it is of another
+             form; values of other names are left out
+    limits   most rows of a message, fewest bytes a row on average, most bytes of a row, most
+             opening brackets in a row
+    Returns how many rows of each message were read, and the columns of all these rows that have a
+    value: number, bitmap or None, values or int32 offsets, texts or None. -1: the message is of
+    another form (over a limit, nested, surrogates, a name twice, a value that is not exactly of its
+    column's type, an empty line), and none of its rows was read.
+    """
+
 def rows_are_valid(
     rows: int, texts: list[tuple[Any, ...]], numbers: list[tuple[Any, ...]], /
 ) -> bool:

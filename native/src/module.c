@@ -8,7 +8,7 @@
 
 #include "module.h"
 
-#define INTERFACE 5 /* raise it with every change that the Python side has to know of */
+#define INTERFACE 6 /* raise it with every change that the Python side has to know of */
 
 PyTypeObject *key_type, *answers_type, *socket_type;
 
@@ -210,6 +210,8 @@ static PyMethodDef functions[] = {
      "arrow_batch(index, types, records, common): numbers of the columns with values, message."},
     {"join_columns", messages_join_columns, METH_VARARGS,
      "join_columns(raws, rows, nulls, starts, lengths, columns): columns of all messages as one."},
+    {"flat_json", messages_flat_json, METH_VARARGS,
+     "flat_json(raws, names, types, limits): rows of each message, columns of all."},
     {"sum_panes", windows_sum_panes, METH_VARARGS,
      "sum_panes(panes, path, counts, features): write a window; how many paths it has."},
     {"rows_are_valid", rows_are_valid, METH_VARARGS,

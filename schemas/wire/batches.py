@@ -26,6 +26,7 @@ from schemas.wire.decoded import CodecError, Parsed, one_line
 from schemas.wire.ping_columns import concat, no_rows, row_as_json
 from schemas.wire.rejects import Reject
 from schemas.wire.row_errors import RowErrors
+from schemas.wire.text import flat_json
 
 I64 = npt.NDArray[np.int64]
 Check = Callable[[Parsed, Limits], tuple[pa.RecordBatch, RowErrors]]
@@ -122,8 +123,8 @@ def decode_all(
 
     check  rows of several messages of one schema -> the rows in the record's types, and the bad
            ones; an error that it raises becomes the error of the message that causes it
-    layouts  known layouts of Arrow streams, which are read together; None: each stream is opened by
-           itself, which takes longer and gives the same
+    layouts  known layouts of Arrow streams, which are read together, and flat NDJSON as well; None:
+           each message is read by itself, which takes longer and gives the same
     """
     found = _Found()
     done: set[int] = set()
@@ -132,6 +133,9 @@ def decode_all(
         for group in layouts.groups(arrow, limits):
             for part in group.parts(_TOGETHER_BYTES):
                 done.update(_check_alike(part, found, limits, check))
+        lines = [(i, raw) for i, (raw, kind) in enumerate(messages) if kind == topics.NDJSON]
+        for indices, raws in flat_json.groups(lines, limits):
+            done.update(_check_flat(indices, raws, found, limits, check))
     same_schema: list[tuple[int, Parsed]] = []  # Arrow batches, not yet checked
     group_bytes = 0
 
@@ -198,6 +202,32 @@ def _check_alike(alike: Group, found: _Found, limits: Limits, check: Check) -> l
         return alike.indices
     halves = slice(count // 2), slice(count // 2, None)
     return [i for half in halves for i in _check_alike(alike.part(half), found, limits, check)]
+
+
+def _check_flat(
+    indices: list[int], raws: list[bytes], found: _Found, limits: Limits, check: Check
+) -> list[int]:
+    """Read and check NDJSON together; returns the indices of messages without a bad row, which are
+    done. The others are to be read by themselves, which says of each line what is wrong.
+    """
+    flat = flat_json.read(raws, limits)
+    index = np.array(indices, np.int64)[flat.read]
+    if not len(index):
+        return []
+    start = np.cumsum(flat.rows) - flat.rows
+    try:
+        typed, errors = check(Parsed(flat.batch), limits)
+        beyond_limits(typed, errors, start, flat.rows, limits)
+    except Exception:  # of any type: reading a message by itself says what is wrong with it
+        return []
+    is_good = ~np.logical_or.reduceat(errors.bad, start)
+    keep = np.repeat(is_good, flat.rows)
+    message = np.repeat(index, flat.rows)[keep]
+    row = (np.arange(len(keep)) - np.repeat(start, flat.rows))[keep]
+    part = _Part(typed if is_good.all() else typed.filter(pa.array(keep)), message, row, [])
+    found.parts.append(part)
+    done: list[int] = index[is_good].tolist()
+    return done
 
 
 def _check(group: list[tuple[int, Parsed]], found: _Found, limits: Limits, check: Check) -> None:

@@ -15,12 +15,13 @@ import pyarrow as pa
 from schemas import topics
 from schemas.documents import ping
 from schemas.limits import LIMITS, Limits
-from schemas.wire import csv_rows, json_rows, record_checks
+from schemas.wire import record_checks
 from schemas.wire.arrow.stream import parse_arrow
 from schemas.wire.decoded import CodecError, Decoded, Parsed, one_line
 from schemas.wire.ping_columns import NUMBERS, TYPES, row_as_json, type_name
 from schemas.wire.rejects import Reject
 from schemas.wire.row_errors import RowErrors, shortened
+from schemas.wire.text import csv_rows, flat_json, json_rows
 
 
 def decode(raw: bytes, content_type: str) -> Decoded:
@@ -31,7 +32,8 @@ def decode(raw: bytes, content_type: str) -> Decoded:
                   such as ``; charset=utf-8`` are ignored
     Raises CodecError when the message as a whole is not readable or over a limit.
     """
-    return _decoded(parse(raw, content_type))
+    flat = flat_json.parse(raw) if content_type == topics.NDJSON else None
+    return _decoded(parse(raw, content_type) if flat is None else flat)
 
 
 def decode_csv(raw: bytes, *, header: bytes | None = None) -> Decoded:

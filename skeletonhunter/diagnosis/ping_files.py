@@ -23,10 +23,10 @@ from schemas import topics
 from schemas.documents.heartbeat import Heartbeat
 from schemas.limits import LIMITS
 from schemas.wire import codecs
-from schemas.wire.csv_rows import header_names
 from schemas.wire.decoded import CodecError, Decoded
 from schemas.wire.ping_columns import no_rows
 from schemas.wire.rejects import Reject
+from schemas.wire.text.csv_rows import header_names
 from skeletonhunter.diagnosis import agent_output
 from skeletonhunter.diagnosis.files import compressed
 from skeletonhunter.diagnosis.files.column_map import ColumnMap, ColumnMissing

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from builders.schemas.compiled_helper import in_python
+from builders.schemas.joined_records import same, values
 from builders.schemas.record_formats import BARE, FULL, arrow, ndjson, table
 from builders.streams.hostile_bytes import fuzzed, mutated
 from hypothesis import given
@@ -19,7 +20,7 @@ from schemas.wire import codecs
 from schemas.wire.arrow.columns import Plans
 from schemas.wire.arrow.layout import layout_of
 from schemas.wire.arrow.layouts import Layouts
-from schemas.wire.batches import Joined, decode_all
+from schemas.wire.batches import decode_all
 from schemas.wire.ping_columns import KNOWN
 
 
@@ -56,21 +57,6 @@ MESSAGES = (
     codecs.encode_arrow(table([BARE]).append_column("unknown", pa.array([[1, 2]]))),
     codecs.encode_arrow(table([full(n) for n in range(20)]).slice(9, 7)),
 )  # fmt: skip
-
-
-def same(one: Joined, other: Joined) -> None:
-    assert [(i, str(why)) for i, why in one.errors] == [(i, str(why)) for i, why in other.errors]
-    assert one.rejects == other.rejects
-    assert one.message.tolist() == other.message.tolist()
-    assert one.row.tolist() == other.row.tolist()
-    names = {*one.batch.schema.names, *other.batch.schema.names}
-    for name in names:
-        np.testing.assert_equal(column(one.batch, name), column(other.batch, name), name)
-
-
-def column(batch: pa.RecordBatch, name: str) -> list[Any]:
-    at = batch.schema.get_field_index(name)
-    return [None] * batch.num_rows if at < 0 else batch.column(at).to_pylist()
 
 
 @fuzzed(120)
@@ -111,7 +97,7 @@ def test_rows_stay_in_the_order_of_the_messages_when_schemas_alternate() -> None
     ]
     joined = decode_all(kinds * 3)
     assert joined.message.tolist() == [*range(9)]
-    assert column(joined.batch, "src_port") == [1, None, None] * 3
+    assert values(joined.batch, "src_port") == [1, None, None] * 3
 
 
 def test_a_message_of_big_endian_values_is_read_by_itself() -> None:
