@@ -41,6 +41,15 @@ def join_columns(
     not checked.
     """
 
+def compact_codes(codes: Buffer, places: Buffer, used: Buffer, /) -> int:
+    """Codes as places among those codes that are used.
+
+    codes   int32, each below the length of ``used``
+    places  int32, written: of each code, where it is in ``used``
+    used    int32, written: the codes that are used, ascending
+    Returns how many are used. Raises ValueError for a code out of range.
+    """
+
 def flat_json(
     raws: list[bytes], names: tuple[bytes, ...], types: str, limits: tuple[int, int, int, int], /
 ) -> tuple[list[int], list[tuple[int, bytes | None, bytes, bytes | None]]]:

@@ -210,6 +210,8 @@ static PyMethodDef functions[] = {
      "arrow_batch(index, types, records, common): numbers of the columns with values, message."},
     {"join_columns", messages_join_columns, METH_VARARGS,
      "join_columns(raws, rows, nulls, starts, lengths, columns): columns of all messages as one."},
+    {"compact_codes", columns_compact_codes, METH_VARARGS,
+     "compact_codes(codes, places, used): places of codes among those that are used; how many."},
     {"flat_json", messages_flat_json, METH_VARARGS,
      "flat_json(raws, names, types, limits): rows of each message, columns of all."},
     {"sum_panes", windows_sum_panes, METH_VARARGS,

@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import Final, Literal, NamedTuple
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
+from schemas.compiled.codes import compacted
 from schemas.limits import LIMITS, Limits
 from schemas.wire.arrow import columns as arrow_columns
 from schemas.wire.arrow.frames import walk
@@ -284,11 +284,9 @@ def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
     for column in batch.columns:
         if pa.types.is_dictionary(column.type) and column.dictionary.nbytes > _SMALL_BYTES:
             codes = column.indices.to_numpy(zero_copy_only=False)
-            used = np.zeros(len(column.dictionary), bool)
-            used[codes] = True
-            new_code = (np.cumsum(used) - 1).astype(np.int32)
-            names = column.dictionary.take(pa.array(np.flatnonzero(used)))
-            column = pa.DictionaryArray.from_arrays(new_code[codes], names)
+            places, used = compacted(codes, len(column.dictionary))
+            names = column.dictionary.take(pa.array(used))
+            column = pa.DictionaryArray.from_arrays(places, names)
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 

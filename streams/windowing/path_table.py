@@ -13,6 +13,7 @@ from localizer.fabric import path_table
 from localizer.fabric.key_index import GrowableArray
 from localizer.fabric.path_table import Description, table_name
 from schemas import identity
+from schemas.compiled.codes import compacted
 from schemas.wire import window_chunks
 from schemas.wire.ping_columns import column
 
@@ -94,13 +95,11 @@ class PathTable(path_table.PathTable):
                 return list(known)
         paths = self.paths
         columns: list[pa.Array] = [pa.array(paths.ids[rows])]
-        for name, codes in zip(window_chunks.PATH_STRINGS, paths.codes[:, rows], strict=True):
+        for name, codes in zip(window_chunks.PATH_STRINGS, paths.codes, strict=True):
             table = self.tables[table_name(name)]
-            used = np.zeros(len(table), bool)
-            used[codes] = True
-            texts = table.array.take(pa.array(np.flatnonzero(used)))
-            place = (np.cumsum(used) - 1).astype(np.int32)
-            columns.append(pa.DictionaryArray.from_arrays(place[codes], texts))
+            places, used = compacted(codes[rows], len(table))
+            texts = table.array.take(pa.array(used))
+            columns.append(pa.DictionaryArray.from_arrays(places, texts))
         columns += [pa.array(ports) for ports in paths.ports[:, rows]]
         self._described.append((rows, columns))
         return list(columns)
