@@ -53,8 +53,10 @@ static const char *read_name(struct reader *reader, int *before, const char *at,
                              Py_ssize_t *brackets, struct column **found) {
   int column = reader->follows[*before];
   const struct name *name = &reader->names[column];
-  const char *stop = at + name->length;
-  if (!is_next(at, end, name->text, name->length)) {
+  const char *stop;
+  if (is_next(at, end, name->text, name->length)) {
+    stop = at + name->length;
+  } else {
     struct text_parts parts;
     stop = text_end(at, end, &parts);
     if (stop == NULL || parts.escapes) return NULL;
