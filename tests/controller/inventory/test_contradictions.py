@@ -8,7 +8,7 @@ from itertools import product
 import msgspec
 import pytest
 from builders.controller.traced_fabrics import clos_fabric, compared, relinked, rewired, traces
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from controller.inventory.traced.absence import log_missed
@@ -42,7 +42,10 @@ def test_each_cable_that_is_not_there_is_named_and_nothing_else(
     document = clos_fabric(seed, tiers=tiers)
     links = data.draw(st.lists(st.sampled_from(document.links), min_size=1, max_size=2))
     gone = dict.fromkeys(links)
-    found = compared(document, relinked(document, *((link, None) for link in gone)), 16)
+    real = relinked(document, *((link, None) for link in gone))
+    # Of a ToR without any cable there is no traceroute that could contradict.
+    assume({a for a, _ in real.links} == {a for a, _ in document.links})
+    found = compared(document, real, 16)
     # Where a switch has lost all ways up, routes avoid it: its other links are not crossed either.
     stale = {frozenset(each.subject) for each in found.contradictions}
     assert {frozenset(link) for link in gone} <= stale | {
