@@ -107,13 +107,16 @@ class TracedRoutes:
         ports = [batch.column(name).to_numpy() for name in ("src_port", "dst_port")]
         numbers = self._find_or_wait(*(each[coded] for each in codes), *ports)
         hops = batch.column("hops")
-        one_by_one = numbers >= 0
-        news = False
+        routes = self._listed_routes(hops, numbers)
+        complete = routes[0] >= 0
         if self._graph.given:
-            routes = self._listed_routes(hops, numbers)
-            at_once = one_by_one & (routes[0] >= 0)
-            news = self._set(numbers[at_once], routes[:, at_once])
-            one_by_one &= ~at_once
+            news = self._set(numbers[complete], routes[:, complete])
+        else:
+            news = False
+            at = np.flatnonzero(complete)
+            complete[at] = self._stored(numbers[at], routes[:, at])  # they teach the graph nothing
+            complete &= ~np.isin(numbers, numbers[~complete])  # the last traceroute of each counts
+        one_by_one = (numbers >= 0) & ~complete
         for row in np.flatnonzero(one_by_one).tolist():
             news |= self._learn_one(int(numbers[row]), hops[row].as_py() or [])
         return news
@@ -218,6 +221,12 @@ class TracedRoutes:
         table[:, five_tuples] = padded
         self._changed += five_tuples[changed].tolist()
         return bool(changed.any())
+
+    def _stored(self, five_tuples: I64, routes: I32) -> Bool:
+        """(n,) whether each route (L, n) is what is stored of its five-tuple."""
+        table, kept = self._routes.values, min(len(routes), self.longest)
+        same: Bool = (table[:kept, five_tuples] == routes[:kept]).all(axis=0)
+        return same & (routes[kept:] < 0).all(axis=0) & (table[kept:, five_tuples] < 0).all(axis=0)
 
     def _listed_routes(self, hops: Any, five_tuples: I64) -> I32:
         """(L, n) routes whose hops are all listed, and that are complete; else -1 throughout."""
