@@ -11,6 +11,7 @@ setup(
         Extension(
             "skeletonhunter_native",
             sorted(glob("src/*.c")),
+            libraries=["m"],
             define_macros=[("_GNU_SOURCE", None)],
             extra_compile_args=["-std=c11", "-fvisibility=hidden"],
             py_limited_api=True,

@@ -50,6 +50,44 @@ def compact_codes(codes: Buffer, places: Buffer, used: Buffer, /) -> int:
     Returns how many are used. Raises ValueError for a code out of range.
     """
 
+Likelihood = tuple[int, Buffer, Buffer, float, float, float]
+
+def split_atoms(
+    likelihood: Likelihood, weight: Buffer, damage: Buffer, rows: Buffer, chances: Buffer,
+    added: Buffer, /,
+) -> None:  # fmt: skip
+    """Let culprits change the atoms of paths, as ``localizer.strategies.hypothesis.atoms``.
+
+    likelihood     0, answers (R,), losses (R,), ln of a healthy round trip's survival, 0, 0; or
+                   1, excess (R,) and noise (R,) [us], varies, freedom, most of a residual
+    weight, damage float64 (R, most), written; a weight of -1e30: no atom
+    rows, added    int64, float64 (n,): in turn, a path and what one crossing of a culprit adds
+    chances        float64 (n, 3): logarithms of the probabilities of no, one and two crossings
+    Raises ValueError for a row out of range and for more than 64 atoms.
+    """
+
+def mix_atoms(
+    likelihood: Likelihood, weight: Buffer, damage: Buffer, rows: Buffer, more: Buffer,
+    out: Buffer, /,
+) -> None:  # fmt: skip
+    """ln likelihood of paths if their damage grows, as ``split_atoms`` has it.
+
+    rows, more  int64 (n,), float64 (G,)
+    out         float64 (n, G), written
+    """
+
+def atoms_gain(
+    likelihood: Likelihood, weight: Buffer, damage: Buffer, sorts: tuple[Buffer, Buffer, Buffer],
+    crossed: Buffer, shares: Buffer, gain: Buffer, /,
+) -> None:  # fmt: skip
+    """ln likelihood ratios of sorts, as ``Rows.gain``.
+
+    sorts            int64 (n,) path, float64 (n,) probabilities to be crossed once and twice; those
+                     of a path beside each other
+    crossed, shares  float64 (G,): what one crossing adds, share of five-tuples that it hits
+    gain             float64 (n, G), written
+    """
+
 def flat_json(
     raws: list[bytes], names: tuple[bytes, ...], types: str, limits: tuple[int, int, int, int], /
 ) -> tuple[list[int], list[tuple[int, bytes | None, bytes, bytes | None]]]:

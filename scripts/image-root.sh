@@ -19,7 +19,7 @@ agent)
     skeletonhunter _virtualenv.* __pycache__)
   headers=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
   ${CC:-cc} -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -fPIC -shared -fvisibility=hidden -s -I"$headers" \
-    native/src/*.c -o "$place/lib/skeletonhunter_native.abi3.so"
+    native/src/*.c -lm -o "$place/lib/skeletonhunter_native.abi3.so"
   ;;
 server)
   # chdb is the embedded database of `up` and `demo`; the services have a ClickHouse.

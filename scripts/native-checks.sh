@@ -12,10 +12,10 @@ ${CC:-cc} $flags $core native/checks/fuzz.c -o "$place/fuzz"
 "$place/fuzz" "${1:-60}"
 headers=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("include"))')
 # shellcheck disable=SC2086
-${CC:-cc} $flags -fPIC -shared -I"$headers" native/src/*.c -o "$place/skeletonhunter_native.abi3.so"
+${CC:-cc} $flags -fPIC -shared -I"$headers" native/src/*.c -lm -o "$place/skeletonhunter_native.abi3.so"
 preload=$(${CC:-cc} -print-file-name=libasan.so)
 LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$place PYTHONMALLOC=malloc \
   .venv/bin/python -m pytest -q -p no:cacheprovider \
   tests/probers/net tests/probers/probing tests/probers/process tests/probers/publishing/encoding \
   tests/schemas/compiled tests/schemas/test_identity.py tests/schemas/wire/test_alike_messages.py tests/schemas/wire/text \
-  tests/localizer/fabric/test_key_index.py tests/streams/windowing/test_panes.py
+  tests/localizer/fabric/test_key_index.py tests/localizer/strategies/test_atoms.py tests/streams/windowing/test_panes.py

@@ -15,7 +15,7 @@ elif ! command -v "${compiler%% *}" >/dev/null 2>&1 || [ ! -f "$headers/Python.h
 elif [ ! -f "$built" ] || [ -n "$(find native scripts/native.sh -newer "$built" -type f)" ]; then
   # $compiler and $CFLAGS may hold several words. To another name first: an agent may run.
   if $compiler -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra ${CFLAGS:-} -fPIC -shared \
-    -fvisibility=hidden -I"$headers" native/src/*.c -o "$built.new"; then
+    -fvisibility=hidden -I"$headers" native/src/*.c -lm -o "$built.new"; then
     mv "$built.new" "$built"
   else
     echo "no compiled helper, because it cannot be built here (see above)"

@@ -8,7 +8,7 @@
 
 #include "module.h"
 
-#define INTERFACE 6 /* raise it with every change that the Python side has to know of */
+#define INTERFACE 7 /* raise it with every change that the Python side has to know of */
 
 PyTypeObject *key_type, *answers_type, *socket_type;
 
@@ -214,6 +214,12 @@ static PyMethodDef functions[] = {
      "compact_codes(codes, places, used): places of codes among those that are used; how many."},
     {"flat_json", messages_flat_json, METH_VARARGS,
      "flat_json(raws, names, types, limits): rows of each message, columns of all."},
+    {"split_atoms", atoms_split, METH_VARARGS,
+     "split_atoms(likelihood, weight, damage, rows, chances, added): let culprits change atoms of paths."},
+    {"atoms_gain", atoms_gain, METH_VARARGS,
+     "atoms_gain(likelihood, weight, damage, sorts, crossed, shares, gain): ln likelihood ratios of sorts."},
+    {"mix_atoms", atoms_mix, METH_VARARGS,
+     "mix_atoms(likelihood, weight, damage, rows, more, out): ln likelihood if the damage grows."},
     {"sum_panes", windows_sum_panes, METH_VARARGS,
      "sum_panes(panes, path, counts, features): write a window; how many paths it has."},
     {"rows_are_valid", rows_are_valid, METH_VARARGS,

@@ -52,6 +52,9 @@ PyObject *answers_take_counts(AnswersObject *answers);
 
 /* The module's functions; see skeletonhunter_native.pyi. */
 PyObject *records_arrow_batch(PyObject *module, PyObject *args);
+PyObject *atoms_split(PyObject *module, PyObject *args);
+PyObject *atoms_gain(PyObject *module, PyObject *args);
+PyObject *atoms_mix(PyObject *module, PyObject *args);
 PyObject *columns_compact_codes(PyObject *module, PyObject *args);
 PyObject *messages_flat_json(PyObject *module, PyObject *args);
 PyObject *messages_join_columns(PyObject *module, PyObject *args);

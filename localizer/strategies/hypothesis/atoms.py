@@ -7,14 +7,16 @@ twice. The likeliest atoms are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from localizer.evidence import F64, I64
-from localizer.strategies.hypothesis.mixture import log_sum
+from localizer.strategies.hypothesis.likelihood import Likelihood
+from localizer.strategies.hypothesis.mixture import log_sum, mixed
+from schemas.compiled import native
 
 Bool = npt.NDArray[np.bool_]
 
@@ -39,11 +41,11 @@ class Crossing(NamedTuple):
 class Atoms:
     """Up to ``most`` atoms of each of R paths.
 
-    log_f  ln likelihood (n, m) of some paths (n,), were their damage so (n, m)
+    They are split and summed by the compiled helper, or without it by whole arrays.
     """
 
-    def __init__(self, paths: int, most: int, log_f: Callable[[I64, F64], F64]) -> None:
-        self._log_f, self._most = log_f, most
+    def __init__(self, paths: int, most: int, likelihood: Likelihood) -> None:
+        self._likelihood, self._most = likelihood, most
         self._weight = np.zeros((paths, 1))  # logarithms
         self._damage = np.zeros((paths, 1))
 
@@ -67,8 +69,7 @@ class Atoms:
         here = np.flatnonzero(wanted[maybe])
         maybe, chances = maybe[here], np.concatenate([each.chances for each in crossings])[here]
         damage = np.repeat(damage, [len(each.maybe) for each in crossings])[here]
-        for part in _one_each(maybe):
-            self._split(maybe[part], chances[part], damage[part])
+        self._split(maybe, chances, damage)
 
     def split(self, crossing: Crossing, damage: float) -> None:
         """Let one more culprit change the atoms of its paths."""
@@ -110,28 +111,78 @@ class Atoms:
 
     def posterior(self) -> tuple[F64, F64]:
         """(R, m) weight of each atom given what was measured, and its damage."""
-        likely = self._weight + self._log_f(np.arange(len(self._weight)), self._damage)
+        likely = self._weight + self._likelihood.log_f(np.arange(len(self._weight)), self._damage)
         return np.exp(likely - log_sum(likely.copy())[:, None]), self._damage
 
+    def likely(self, rows: I64, more: F64) -> F64:
+        """(n, G) ln likelihood of some paths if their damage grows by ``more`` (G,)."""
+        out = np.empty((len(rows), len(more)))
+        if (helper := native.used()) is not None:
+            helper.mix_atoms(
+                self._likelihood.described(), self._weight, self._damage,
+                np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(more), out,
+            )  # fmt: skip
+            return out
+        for at, weight, damage in self.alike(rows):
+            likely = self._likelihood.log_more(rows[at], damage, more)
+            likely += weight[:, :, None]
+            out[at] = likely[:, 0] if weight.shape[1] == 1 else log_sum(likely)
+        return out
+
+    def gain(self, rows: I64, once: F64, twice: F64, crossed: F64, shares: F64) -> F64:
+        """(n, G) log-likelihood ratio of paths if a candidate were bad.
+
+        rows         (n,) paths, equal ones beside each other
+        once, twice  (n,) probabilities that they cross it once, twice
+        crossed      (G,) damage of a crossing
+        shares       (G,) of five-tuples that are hit
+        """
+        if (helper := native.used()) is not None:
+            out = np.empty((len(rows), len(crossed)))
+            helper.atoms_gain(
+                self._likelihood.described(), self._weight, self._damage, (rows, once, twice),
+                np.ascontiguousarray(crossed), np.ascontiguousarray(shares), out,
+            )  # fmt: skip
+            return out
+        paths, back = np.unique(rows, return_inverse=True)
+        likely = self.likely(paths, np.concatenate([[0.0], crossed, 2 * crossed]))
+        one, two = np.split(likely[:, 1:] - likely[:, :1], 2, axis=1)
+        return mixed(once, twice, one, two, shares, back)
+
     def _split(self, place: I64, chances: F64, damage: F64) -> None:
-        """Split the atoms of some paths (n,), each once: by the logarithms (n, 3) of their chances
-        to cross a culprit, which damages them by so much (n,) at each crossing."""
+        """Split the atoms of some paths (n,), one after another: by the logarithms (n, 3) of their
+        chances to cross a culprit, which damages them by so much (n,) at each crossing."""
         if not len(place):
             return
+        if (helper := native.used()) is None:
+            for part in _one_each(place):
+                self._split_each(place[part], chances[part], damage[part])
+            return
+        self._widen(self._most)
+        helper.split_atoms(
+            self._likelihood.described(), self._weight, self._damage,
+            np.ascontiguousarray(place, np.int64), np.ascontiguousarray(chances), damage,
+        )  # fmt: skip
+
+    def _split_each(self, place: I64, chances: F64, damage: F64) -> None:
+        """As ``_split``, of paths that differ."""
         ways = 3 if (chances[:, 2] > NEVER / 2).any() else 2
         weight, before = self.live(place)
         weight = (weight[:, None, :] + chances[:, :ways, None]).reshape(len(place), -1)
         added = damage[:, None] * np.arange(ways)
         before = (before[:, None, :] + added[:, :, None]).reshape(len(place), -1)
         weight = np.maximum(weight, NEVER)
-        best = np.argsort(-(weight + self._log_f(place, before)), axis=1)[:, : self._most]
-        size = best.shape[1]
-        if size > self._weight.shape[1]:
-            more = size - self._weight.shape[1]
-            self._weight = np.pad(self._weight, ((0, 0), (0, more)), constant_values=NEVER)
-            self._damage = np.pad(self._damage, ((0, 0), (0, more)))
+        likely = weight + self._likelihood.log_f(place, before)
+        best = np.argsort(-likely, axis=1)[:, : self._most]
+        self._widen(best.shape[1])
         rows = np.arange(len(place))[:, None]
         self.load(place, (weight[rows, best], before[rows, best]))
+
+    def _widen(self, size: int) -> None:
+        """Make room for so many atoms of each path."""
+        if (more := size - self._weight.shape[1]) > 0:
+            self._weight = np.pad(self._weight, ((0, 0), (0, more)), constant_values=NEVER)
+            self._damage = np.pad(self._damage, ((0, 0), (0, more)))
 
 
 def _one_each(place: I64) -> list[I64]:

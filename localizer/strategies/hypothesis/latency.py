@@ -12,8 +12,29 @@ import numpy as np
 
 from localizer.evidence import F64, I32, I64, Evidence
 from localizer.strategies.hypothesis.candidates import Candidates
+from localizer.strategies.hypothesis.likelihood import Described, Likelihood
 from localizer.strategies.hypothesis.parameters import DEFAULT, HypothesisParameters, LatencyModel
 from localizer.strategies.hypothesis.rows import Grid, Rows
+
+
+class LatencyLikelihood(Likelihood):
+    """Of paths by how much later than their own past they are, and their noise (R,) [us]."""
+
+    def __init__(self, excess_us: F64, noise_us: F64, model: LatencyModel) -> None:
+        self._excess, self._noise, self._model = excess_us, noise_us, model
+
+    def log_f(self, rows: I64, damage: F64) -> F64:
+        noise, model = self._noise[rows, None], self._model
+        spread = 1.0 + (model.varies * damage / noise) ** 2  # of the variance, over the noise alone
+        off = ((self._excess[rows, None] - damage) / noise) ** 2 / spread
+        tailed = (model.freedom + 1.0) * np.log1p(off / model.freedom)
+        out: F64 = -0.5 * (np.minimum(tailed, model.most_residual**2) + np.log(spread))
+        return out
+
+    def described(self) -> Described:
+        model = self._model
+        most = model.most_residual**2
+        return 1, self._excess, self._noise, model.varies, model.freedom, most
 
 
 class LatencyRows(Rows):
@@ -23,13 +44,14 @@ class LatencyRows(Rows):
         self, evidence: Evidence, choices: Candidates, parameters: HypothesisParameters = DEFAULT
     ) -> None:
         paths = np.flatnonzero(evidence.sent > 0)
-        entries = choices.of_paths(evidence, paths)
-        super().__init__(choices, entries, len(paths), parameters.search.most_atoms)
         self._model = parameters.latency
-        self._excess = evidence.excess_us[paths]
         self._noise = evidence.noise_us[paths]
+        excess = evidence.excess_us[paths]
+        likelihood = LatencyLikelihood(excess, self._noise, self._model)
+        super().__init__(choices, choices.of_paths(evidence, paths), likelihood, len(paths),
+                         parameters.search.most_atoms)  # fmt: skip
         self._healthy_us = evidence.healthy_us
-        self._largest = _largest(np.abs(self._excess), evidence.source[paths], self._model)
+        self._largest = _largest(np.abs(excess), evidence.source[paths], self._model)
 
     def grid(self) -> Grid:
         model = self._model
@@ -50,14 +72,6 @@ class LatencyRows(Rows):
 
     def damage(self, sizes: F64) -> F64:
         return sizes
-
-    def log_f(self, rows: I64, damage: F64) -> F64:
-        noise, model = self._noise[rows, None], self._model
-        spread = 1.0 + (model.varies * damage / noise) ** 2  # of the variance, over the noise alone
-        off = ((self._excess[rows, None] - damage) / noise) ** 2 / spread
-        tailed = (model.freedom + 1.0) * np.log1p(off / model.freedom)
-        out: F64 = -0.5 * (np.minimum(tailed, model.most_residual**2) + np.log(spread))
-        return out
 
     def weights(self) -> F64:
         return np.ones(self.paths)

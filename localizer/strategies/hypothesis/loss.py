@@ -18,6 +18,7 @@ import numpy as np
 from localizer.detectors.loss import excess_p_values
 from localizer.evidence import F64, I64, Bool, Evidence
 from localizer.strategies.hypothesis.candidates import Candidates
+from localizer.strategies.hypothesis.likelihood import Described, Likelihood
 from localizer.strategies.hypothesis.parameters import DEFAULT, HypothesisParameters, LossModel
 from localizer.strategies.hypothesis.rows import Grid, Rows
 
@@ -28,42 +29,12 @@ _PARTIAL: Final = tuple(
 )
 
 
-class LossRows(Rows):
-    """The paths that lost something; those that did not are counted by what they sent."""
+class LossLikelihood(Likelihood):
+    """Of paths by what was answered and lost (R,), and the healthy loss of a round trip."""
 
-    def __init__(
-        self, evidence: Evidence, choices: Candidates, parameters: HypothesisParameters = DEFAULT
-    ) -> None:
-        lossy = np.flatnonzero((evidence.sent > 0) & (evidence.lost > 0))
-        super().__init__(
-            choices, choices.of_paths(evidence, lossy), len(lossy), parameters.search.most_atoms
-        )
-        self._model = parameters.loss
-        self._lost = evidence.lost[lossy].astype(np.float64)
-        self._answered = evidence.sent[lossy] - self._lost
-        self._sent = float(evidence.sent.sum())
-        self._baseline = evidence.background
-        self.healthy_loss = _first_guess(evidence, parameters.loss)
-        clean = (evidence.sent > 0) & (evidence.lost == 0)
-        sent, kind = np.unique(evidence.sent, return_inverse=True)
-        self._counts, self._share, kind = choices.of_kinds(evidence, np.where(clean, kind, -1))
-        self._kind_sent = sent[kind].astype(np.float64)
-        #: Crossings of a round trip, on average: each may lose its part of the healthy_loss.
-        crossed = evidence.crossings.pooled(np.ones(len(evidence.sent))).sum()
-        self._length = max(1.0, 2.0 * float(crossed) / len(evidence.sent))
-
-    def grid(self) -> Grid:
-        healthy = min(self._model.uneven * self.healthy_loss / self._length, 0.02)
-        low = np.geomspace(1.3 * healthy, 0.5, self._model.steps - 1)
-        sizes = np.concatenate([[healthy], low, _HIGH, [0.999, 0.999]])
-        shares = np.concatenate([np.ones(self._model.steps + len(_HIGH)), [0.5, 0.25]])
-        return Grid(sizes, shares, (_PARTIAL[0], _PARTIAL[1]))
-
-    def near(self, size: float) -> F64:
-        return np.minimum(super().near(size), 0.9995)
-
-    def damage(self, sizes: F64) -> F64:
-        return -np.log1p(-sizes)
+    def __init__(self, answered: F64, lost: F64, healthy_loss: float) -> None:
+        self._answered, self._lost = answered, lost
+        self.healthy_loss = healthy_loss
 
     def log_f(self, rows: I64, damage: F64) -> F64:
         survive = np.log1p(-self.healthy_loss) - damage
@@ -82,6 +53,57 @@ class LossRows(Rows):
         out += answered * before[:, :, None]
         out -= answered * more
         return out
+
+    def described(self) -> Described:
+        return 0, self._answered, self._lost, float(np.log1p(-self.healthy_loss)), 0.0, 0.0
+
+
+class LossRows(Rows):
+    """The paths that lost something; those that did not are counted by what they sent."""
+
+    def __init__(
+        self, evidence: Evidence, choices: Candidates, parameters: HypothesisParameters = DEFAULT
+    ) -> None:
+        lossy = np.flatnonzero((evidence.sent > 0) & (evidence.lost > 0))
+        self._lost = evidence.lost[lossy].astype(np.float64)
+        self._answered = evidence.sent[lossy] - self._lost
+        self._losses = LossLikelihood(
+            self._answered, self._lost, _first_guess(evidence, parameters.loss)
+        )
+        super().__init__(choices, choices.of_paths(evidence, lossy), self._losses, len(lossy),
+                         parameters.search.most_atoms)  # fmt: skip
+        self._model = parameters.loss
+        self._sent = float(evidence.sent.sum())
+        self._baseline = evidence.background
+        clean = (evidence.sent > 0) & (evidence.lost == 0)
+        sent, kind = np.unique(evidence.sent, return_inverse=True)
+        self._counts, self._share, kind = choices.of_kinds(evidence, np.where(clean, kind, -1))
+        self._kind_sent = sent[kind].astype(np.float64)
+        #: Crossings of a round trip, on average: each may lose its part of the healthy_loss.
+        crossed = evidence.crossings.pooled(np.ones(len(evidence.sent))).sum()
+        self._length = max(1.0, 2.0 * float(crossed) / len(evidence.sent))
+
+    @property
+    def healthy_loss(self) -> float:
+        """Loss of a round trip that crosses no culprit [1]."""
+        return self._losses.healthy_loss
+
+    @healthy_loss.setter
+    def healthy_loss(self, loss: float) -> None:
+        self._losses.healthy_loss = loss
+
+    def grid(self) -> Grid:
+        healthy = min(self._model.uneven * self.healthy_loss / self._length, 0.02)
+        low = np.geomspace(1.3 * healthy, 0.5, self._model.steps - 1)
+        sizes = np.concatenate([[healthy], low, _HIGH, [0.999, 0.999]])
+        shares = np.concatenate([np.ones(self._model.steps + len(_HIGH)), [0.5, 0.25]])
+        return Grid(sizes, shares, (_PARTIAL[0], _PARTIAL[1]))
+
+    def near(self, size: float) -> F64:
+        return np.minimum(super().near(size), 0.9995)
+
+    def damage(self, sizes: F64) -> F64:
+        return -np.log1p(-sizes)
 
     def bulk(self, sizes: F64, shares: F64) -> F64:
         return np.asarray(self._counts @ self._each(slice(None), sizes, shares))

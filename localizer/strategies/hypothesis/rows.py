@@ -21,7 +21,8 @@ from scipy import sparse
 from localizer.evidence import F64, I64
 from localizer.strategies.hypothesis.atoms import NEVER, Atoms, Crossing
 from localizer.strategies.hypothesis.candidates import Candidates, Entries, by_candidate
-from localizer.strategies.hypothesis.mixture import log_sum, mixed, thinned
+from localizer.strategies.hypothesis.likelihood import Likelihood
+from localizer.strategies.hypothesis.mixture import thinned
 
 Bool = npt.NDArray[np.bool_]
 
@@ -61,11 +62,19 @@ class Grid:
 class Rows(ABC):
     """R paths with their own atoms; others may be counted by sorts (see ``bulk``)."""
 
-    def __init__(self, choices: Candidates, entries: Entries, paths: int, most_atoms: int) -> None:
+    def __init__(
+        self,
+        choices: Candidates,
+        entries: Entries,
+        likelihood: Likelihood,
+        paths: int,
+        most_atoms: int,
+    ) -> None:
         self.choices = choices
         self.entries = entries
         self.paths = paths
-        self.atoms = Atoms(paths, most_atoms, self.log_f)
+        self.likelihood = likelihood
+        self.atoms = Atoms(paths, most_atoms, likelihood)
         self._order, self._first = by_candidate(entries, len(choices))
         self._at = entries.row[self._order]
         self._sort, first = _sorts(entries)
@@ -81,15 +90,6 @@ class Rows(ABC):
     @abstractmethod
     def grid(self) -> Grid:
         """Where candidates are tried, now."""
-
-    @abstractmethod
-    def log_f(self, rows: I64, damage: F64) -> F64:
-        """(n, m) ln likelihood of some paths, were their damage so (n, m)."""
-
-    def log_more(self, rows: I64, damage: F64, more: F64) -> F64:
-        """(n, m, G) the same with ``more`` (G,) damage added to each."""
-        atoms = damage[:, :, None] + more
-        return self.log_f(rows, atoms.reshape(len(rows), -1)).reshape(atoms.shape)
 
     @abstractmethod
     def damage(self, sizes: F64) -> F64:
@@ -150,15 +150,12 @@ class Rows(ABC):
 
     def gain(self, sorts: I64, sizes: F64, shares: F64) -> F64:
         """(n, G) log-likelihood ratio of each sort's path, were a candidate of that sort bad."""
-        rows, back = np.unique(self._sorts.row[sorts], return_inverse=True)
-        crossed = self.damage(sizes)
-        likely = self._log(rows, np.concatenate([[0.0], crossed, 2 * crossed]))
-        one, two = np.split(likely[:, 1:] - likely[:, :1], 2, axis=1)
-        return mixed(self._sorts.once[sorts], self._sorts.twice[sorts], one, two, shares, back)
+        once, twice = self._sorts.once[sorts], self._sorts.twice[sorts]
+        return self.atoms.gain(self._sorts.row[sorts], once, twice, self.damage(sizes), shares)
 
     def total(self) -> float:
         """ln likelihood of all paths that have atoms."""
-        return float(self._log(np.arange(self.paths), np.zeros(1)).sum())
+        return float(self.atoms.likely(np.arange(self.paths), np.zeros(1)).sum())
 
     def rebuild(self, rows: I64, culprits: list[Culprit]) -> None:
         """Set the atoms of some paths to what ``culprits`` make them."""
@@ -184,15 +181,6 @@ class Rows(ABC):
             known = Crossing(place[sure], (once + 2 * twice)[sure], place[~sure], logs)
             self._crossings[culprit.which, culprit.share] = known
         return known
-
-    def _log(self, rows: I64, more: F64) -> F64:
-        """(n, G) ln likelihood of paths if their damage grows by ``more`` (G,)."""
-        out = np.empty((len(rows), len(more)))
-        for at, weight, damage in self.atoms.alike(rows):
-            likely = self.log_more(rows[at], damage, more)
-            likely += weight[:, :, None]
-            out[at] = likely[:, 0] if weight.shape[1] == 1 else log_sum(likely)
-        return out
 
 
 def _sorts(entries: Entries) -> tuple[I64, I64]:

@@ -121,6 +121,7 @@ def test_added_damage_is_likely_as_if_it_had_been_there() -> None:
     every, more = np.arange(rows.paths), np.array([0.0, 1e-6, 0.3, 7.0])
     damage = np.random.default_rng(2).random((rows.paths, 3))
     damage[0] = 0.0
-    likely = rows.log_more(every, damage, more)
+    likely = rows.likelihood.log_more(every, damage, more)
     for at, added in enumerate(more):
-        np.testing.assert_allclose(likely[:, :, at], rows.log_f(every, damage + added), rtol=1e-9)
+        expected = rows.likelihood.log_f(every, damage + added)
+        np.testing.assert_allclose(likely[:, :, at], expected, rtol=1e-9)
