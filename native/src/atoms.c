@@ -1,11 +1,10 @@
 /* split_atoms(), mix_atoms() */
-#include "atoms.h"
-
-#include <math.h>
 #include <stdlib.h>
 
-#define WAYS 3        /* a component is crossed never, once or twice */
-#define NO_PART -50.0 /* ln of a part that no sum shows */
+#include "atoms.h"
+#include "vectors.h"
+
+#define WAYS 3 /* a component is crossed never, once or twice */
 
 /* Atoms while the likeliest are chosen, in order. */
 struct chosen {
@@ -33,40 +32,59 @@ static void split(const struct likelihood *model, struct atoms *atoms, Py_ssize_
                   double added) {
   double *weight = (double *)atoms->weight.view.buf + path * atoms->most;
   double *damage = (double *)atoms->damage.view.buf + path * atoms->most;
-  double more[WAYS] = {0.0, added, 2.0 * added}, grown[WAYS] = {1.0}, likely[WAYS];
+  double heavy[WAYS * MOST], damaged[WAYS * MOST], survival[WAYS * MOST], likely[WAYS * MOST];
   struct chosen chosen = {.most = atoms->most};
-  int ways = chances[WAYS - 1] > NO_WEIGHT ? WAYS : WAYS - 1;
-  grown[1] = exp(-added), grown[2] = grown[1] * grown[1];
-  for (Py_ssize_t i = 0; i < atoms->most && weight[i] > NO_WEIGHT; i++) {
-    log_f(model, path, damage[i], more, grown, ways, likely);
-    for (int times = 0; times < ways; times++)
-      if (chances[times] > NO_WEIGHT) {
-        double all = weight[i] + chances[times];
-        choose(&chosen, all, damage[i] + more[times], all + likely[times]);
-      }
-  }
+  Py_ssize_t count = 0;
+  for (int times = 0; times < WAYS; times++)
+    for (Py_ssize_t i = 0; chances[times] > NO_WEIGHT && i < atoms->most && weight[i] > NO_WEIGHT; i++, count++) {
+      heavy[count] = weight[i] + chances[times];
+      damaged[count] = damage[i] + times * added;
+    }
+  if (model->kind == LOSS) survivals(damaged, count, survival);
+  log_f(model, path, damaged, survival, count, likely);
+  for (Py_ssize_t i = 0; i < count; i++) choose(&chosen, heavy[i], damaged[i], heavy[i] + likely[i]);
   for (Py_ssize_t i = 0; i < chosen.count; i++) weight[i] = chosen.weight[i], damage[i] = chosen.damage[i];
 }
 
-void mix(const struct likelihood *model, const struct atoms *atoms, Py_ssize_t path, const double *more,
-         const double *grown, Py_ssize_t count, double *room, double *out) {
+double *added_make(struct added *added, double *room, Py_ssize_t count, Py_ssize_t most) {
+  added->count = count;
+  added->more = room, added->survival = room += count;
+  added->top = room += count, added->sums = room += count;
+  added->damage = room += count, added->grown = room += most * count, added->likely = room += most * count;
+  survivals(added->more, count, added->survival);
+  return room + most * count;
+}
+
+/* ln of the sum over `live` atoms of exp(likely), (live, count); top and sums: room for `count`. */
+VECTORS static void log_sums(const double *likely, Py_ssize_t live, Py_ssize_t count, double *top, double *sums,
+                             double *out) {
+  for (Py_ssize_t i = 0; i < count; i++) top[i] = likely[i], sums[i] = 0.0;
+  for (Py_ssize_t atom = 1; atom < live; atom++)
+    for (Py_ssize_t i = 0; i < count; i++)
+      top[i] = likely[atom * count + i] > top[i] ? likely[atom * count + i] : top[i];
+  for (Py_ssize_t atom = 0; atom < live; atom++)
+    for (Py_ssize_t i = 0; i < count; i++) sums[i] += exp(likely[atom * count + i] - top[i]);
+  for (Py_ssize_t i = 0; i < count; i++) out[i] = log(sums[i]) + top[i];
+}
+
+void mix(const struct likelihood *model, const struct atoms *atoms, Py_ssize_t path, const struct added *added,
+         Py_ssize_t count, double *out) {
   const double *weight = (const double *)atoms->weight.view.buf + path * atoms->most;
   const double *damage = (const double *)atoms->damage.view.buf + path * atoms->most;
+  double survival[MOST];
   Py_ssize_t live = 0;
-  for (; live < atoms->most && weight[live] > NO_WEIGHT; live++)
-    log_f(model, path, damage[live], more, grown, count, room + live * count);
-  for (Py_ssize_t i = 0; i < count; i++) {
-    double top = -INFINITY, sum = 0.0;
-    for (Py_ssize_t atom = 0; atom < live; atom++) {
-      double likely = room[atom * count + i] += weight[atom];
-      if (likely > top) top = likely;
+  while (live < atoms->most && weight[live] > NO_WEIGHT) live++;
+  survivals(damage, live, survival);
+  for (Py_ssize_t atom = 0; atom < live; atom++)
+    for (Py_ssize_t i = 0; i < count; i++) {
+      added->damage[atom * count + i] = damage[atom] + added->more[i];
+      added->grown[atom * count + i] = survival[atom] * added->survival[i];
     }
-    for (Py_ssize_t atom = 0; live > 1 && atom < live; atom++) {
-      double below = room[atom * count + i] - top;
-      if (below > NO_PART) sum += exp(below);
-    }
-    out[i] = live > 1 ? log(sum) + top : top;
-  }
+  log_f(model, path, added->damage, added->grown, live * count, added->likely);
+  for (Py_ssize_t atom = 0; atom < live; atom++)
+    for (Py_ssize_t i = 0; i < count; i++) added->likely[atom * count + i] += weight[atom];
+  if (live > 1) log_sums(added->likely, live, count, added->top, added->sums, out);
+  else memcpy(out, added->likely, sizeof *out * (size_t)count);
 }
 
 void atoms_close(struct atoms *atoms, struct likelihood *model) {
@@ -125,16 +143,17 @@ PyObject *atoms_split(PyObject *module, PyObject *args) {
 static bool mix_all(const struct likelihood *model, const struct atoms *atoms, const struct array *rows,
                     const struct array *more, double *likely) {
   Py_ssize_t count = more->length;
-  double *grown = malloc(sizeof *grown * (size_t)(count * (atoms->most + 1) + 1));
-  if (grown == NULL) {
+  struct added added;
+  double *room = malloc(sizeof *room * ((size_t)count + ADDED_ROOM((size_t)count, atoms->most) + 1));
+  if (room == NULL) {
     PyErr_NoMemory();
     return false;
   }
-  for (Py_ssize_t i = 0; i < count; i++) grown[i] = exp(-((const double *)more->view.buf)[i]);
+  memcpy(room, more->view.buf, sizeof *room * (size_t)count);
+  added_make(&added, room, count, atoms->most);
   for (Py_ssize_t i = 0; i < rows->length; i++)
-    mix(model, atoms, (Py_ssize_t)read_int64(rows, i), more->view.buf, grown, count, grown + count,
-        likely + i * count);
-  free(grown);
+    mix(model, atoms, (Py_ssize_t)read_int64(rows, i), &added, count, likely + i * count);
+  free(room);
   return true;
 }
 

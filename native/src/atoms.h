@@ -22,8 +22,21 @@ void atoms_close(struct atoms *atoms, struct likelihood *model);
 /* Whether each is a path; else an exception is set. */
 bool atoms_have(const struct atoms *atoms, const struct array *rows);
 
-/* ln likelihood (count,) of a path whose damage grows by `more`; `grown`: exp(-more); `room`: (most, count). */
-void mix(const struct likelihood *model, const struct atoms *atoms, Py_ssize_t path, const double *more,
-         const double *grown, Py_ssize_t count, double *room, double *out);
+/* Damages that are added to a path, and room to compute with: what mix() needs. */
+struct added {
+  Py_ssize_t count;
+  double *more, *survival;                      /* (count,) damage, exp(-damage) */
+  double *damage, *grown, *likely, *top, *sums; /* (most, count) three, (count,) two */
+};
+
+/* Doubles that follow `more`. */
+#define ADDED_ROOM(count, most) ((count) * (3 * (size_t)(most) + 4))
+
+/* From `count` damages at `room`; returns what is behind the room. */
+double *added_make(struct added *added, double *room, Py_ssize_t count, Py_ssize_t most);
+
+/* ln likelihood (count,) of a path whose damage grows by the first `count` of those added. */
+void mix(const struct likelihood *model, const struct atoms *atoms, Py_ssize_t path, const struct added *added,
+         Py_ssize_t count, double *out);
 
 #endif

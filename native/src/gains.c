@@ -1,8 +1,8 @@
 /* atoms_gain(): what paths gain if a candidate is bad. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "atoms.h"
+#include "vectors.h"
 
 #define LEAST 1e-300 /* as in mixture.py */
 
@@ -15,39 +15,38 @@ struct sorts {
 struct tried {
   Py_ssize_t count;
   const double *shares;
-  double *more, *grown; /* (1 + 2 count,) 0, what one crossing adds, what two add */
-  double *likely;       /* (1 + 2 count,) of the path */
-  double *none, *one, *two, *top; /* (count,) shares of the likelihood by crossings, and its logarithm */
-  double *room;
+  struct added added;             /* nothing, what one crossing adds, what two add: (1 + 2 count,) */
+  double *likely;                 /* (1 + 2 count,) of the path; behind the first: ratios to it */
+  double *none, *one, *two, *top; /* (count,) parts of the likelihood by crossings, and its logarithm */
 };
 
 /* What the path gains if it is crossed once and, where `twice`, twice. */
-static void path_gains(const struct likelihood *model, const struct atoms *atoms, struct tried *tried,
-                       Py_ssize_t path, bool twice) {
-  Py_ssize_t count = tried->count;
-  mix(model, atoms, path, tried->more, tried->grown, 1 + (twice ? 2 : 1) * count, tried->room, tried->likely);
+VECTORS static void path_gains(Py_ssize_t count, bool twice, struct tried *tried) {
+  double before = tried->likely[0], *one = tried->likely + 1, *two = one + count, *top = tried->top;
   for (Py_ssize_t i = 0; i < count; i++) {
-    double one = tried->likely[1 + i] - tried->likely[0];
-    double two = twice ? tried->likely[1 + count + i] - tried->likely[0] : 0.0;
-    double top = one > two ? one : two;
-    if (top < 0.0) top = 0.0;
-    tried->top[i] = top;
-    tried->none[i] = exp(-top), tried->one[i] = exp(one - top), tried->two[i] = exp(two - top);
-    tried->likely[1 + i] = one;
-    if (twice) tried->likely[1 + count + i] = two;
+    one[i] -= before;
+    two[i] = twice ? two[i] - before : 0.0;
+    top[i] = one[i] > two[i] ? one[i] : two[i];
+    top[i] = top[i] > 0.0 ? top[i] : 0.0;
   }
+  for (Py_ssize_t i = 0; i < count; i++) tried->none[i] = exp(-top[i]);
+  for (Py_ssize_t i = 0; i < count; i++) tried->one[i] = exp(one[i] - top[i]);
+  for (Py_ssize_t i = 0; twice && i < count; i++) tried->two[i] = exp(two[i] - top[i]);
 }
 
-static void sort_gains(const struct tried *tried, double once, double twice, double *out) {
-  for (Py_ssize_t i = 0; i < tried->count; i++) {
+VECTORS static void sort_gains(const struct tried *tried, double once, double twice, double *out) {
+  Py_ssize_t count = tried->count;
+  const double *one = tried->likely + 1, *two = one + count;
+  for (Py_ssize_t i = 0; i < count; i++) {
     double share = tried->shares[i];
     double a = once * share + twice * 2 * share * (1 - share), b = twice * share * share;
     double never = 1 - a - b, likely = (never > 0.0 ? never : 0.0) * tried->none[i] + a * tried->one[i];
-    if (b > 0.0) likely += b * tried->two[i];
-    if (b == 1) out[i] = tried->likely[1 + tried->count + i]; /* exact, however small */
-    else if (a == 1) out[i] = tried->likely[1 + i];
-    else out[i] = log(likely > LEAST ? likely : LEAST) + tried->top[i];
+    if (twice > 0.0) likely += b * tried->two[i];
+    out[i] = log(likely > LEAST ? likely : LEAST) + tried->top[i];
   }
+  if (once < 1.0 && twice < 1.0) return;
+  for (Py_ssize_t i = 0; i < count; i++) /* exact, however small */
+    if (tried->shares[i] == 1.0) out[i] = twice < 1.0 ? one[i] : two[i];
 }
 
 static void gains(const struct likelihood *model, const struct atoms *atoms, const struct sorts *sorts,
@@ -57,7 +56,8 @@ static void gains(const struct likelihood *model, const struct atoms *atoms, con
     int64_t path = read_int64(&sorts->row, from);
     bool any = false;
     for (to = from; to < sorts->row.length && read_int64(&sorts->row, to) == path; to++) any |= twice[to] > 0.0;
-    path_gains(model, atoms, tried, (Py_ssize_t)path, any);
+    mix(model, atoms, (Py_ssize_t)path, &tried->added, 1 + (any ? 2 : 1) * tried->count, tried->likely);
+    path_gains(tried->count, any, tried);
     for (Py_ssize_t i = from; i < to; i++) sort_gains(tried, once[i], twice[i], out + i * tried->count);
   }
 }
@@ -66,21 +66,18 @@ static void gains(const struct likelihood *model, const struct atoms *atoms, con
 static bool try_sizes(struct tried *tried, const struct array *crossed, const struct array *shares,
                       Py_ssize_t most, double **room) {
   size_t count = (size_t)(tried->count = crossed->length), sums = 1 + 2 * count;
-  double *next = *room = malloc(sizeof *next * (3 * sums + 4 * count + (size_t)most * sums));
+  double *next = *room = malloc(sizeof *next * (2 * sums + ADDED_ROOM(sums, most) + 4 * count));
   if (next == NULL) {
     PyErr_NoMemory();
     return false;
   }
   const double *each = crossed->view.buf;
-  double **parts[] = {&tried->more, &tried->grown, &tried->likely};
-  double **of_size[] = {&tried->none, &tried->one, &tried->two, &tried->top};
-  for (int i = 0; i < 3; i++) *parts[i] = next, next += sums;
-  for (int i = 0; i < 4; i++) *of_size[i] = next, next += count;
-  tried->room = next;
+  next[0] = 0.0;
+  for (size_t i = 0; i < count; i++) next[1 + i] = each[i], next[1 + count + i] = 2 * each[i];
+  tried->likely = added_make(&tried->added, next, (Py_ssize_t)sums, most);
+  tried->none = tried->likely + sums, tried->one = tried->none + count;
+  tried->two = tried->one + count, tried->top = tried->two + count;
   tried->shares = shares->view.buf;
-  tried->more[0] = 0.0;
-  for (size_t i = 0; i < count; i++) tried->more[1 + i] = each[i], tried->more[1 + count + i] = 2 * each[i];
-  for (size_t i = 0; i < sums; i++) tried->grown[i] = exp(-tried->more[i]);
   return true;
 }
 

@@ -1,34 +1,39 @@
 #include "likelihood.h"
 
-#include <math.h>
+#include "vectors.h"
 
 #define SURVIVAL (1.0 - 1e-12) /* as in loss.py */
 
-/* A product of survivals is a sum of damages: one exponential serves many damages. */
-static double of_loss(double answered, double lost, double survive, double survival) {
-  return answered * survive + lost * log(1.0 - (survival < SURVIVAL ? survival : SURVIVAL));
+VECTORS static void of_loss(double answered, double lost, double healthy, const double *damage,
+                            const double *survival, Py_ssize_t count, double *likely) {
+  double left = exp(healthy);
+  for (Py_ssize_t i = 0; i < count; i++) {
+    double survive = left * survival[i];
+    likely[i] = answered * (healthy - damage[i]) + lost * log(1.0 - (survive < SURVIVAL ? survive : SURVIVAL));
+  }
 }
 
-static double of_latency(const double *parameters, double excess, double noise, double damage) {
+VECTORS static void of_latency(const double *parameters, double excess, double noise, const double *damage,
+                               Py_ssize_t count, double *likely) {
   double varies = parameters[0], freedom = parameters[1], most = parameters[2];
-  double relative = varies * damage / noise, off = (excess - damage) / noise;
-  double spread = 1.0 + relative * relative;
-  double tailed = (freedom + 1.0) * log1p(off * off / spread / freedom);
-  return -0.5 * ((tailed < most ? tailed : most) + log(spread));
+  for (Py_ssize_t i = 0; i < count; i++) {
+    double relative = varies * damage[i] / noise, off = (excess - damage[i]) / noise;
+    double spread = 1.0 + relative * relative;
+    double tailed = (freedom + 1.0) * log1p(off * off / spread / freedom);
+    likely[i] = -0.5 * ((tailed < most ? tailed : most) + log(spread));
+  }
 }
 
-void log_f(const struct likelihood *model, Py_ssize_t path, double damage, const double *more,
-           const double *grown, Py_ssize_t count, double *likely) {
+VECTORS void survivals(const double *damage, Py_ssize_t count, double *survival) {
+  for (Py_ssize_t i = 0; i < count; i++) survival[i] = exp(-damage[i]);
+}
+
+void log_f(const struct likelihood *model, Py_ssize_t path, const double *damage, const double *survival,
+           Py_ssize_t count, double *likely) {
   double first = ((const double *)model->first.view.buf)[path];
   double second = ((const double *)model->second.view.buf)[path];
-  if (model->kind == LATENCY) {
-    for (Py_ssize_t i = 0; i < count; i++)
-      likely[i] = of_latency(model->parameters, first, second, damage + more[i]);
-    return;
-  }
-  double survive = model->parameters[0] - damage, survival = exp(survive);
-  for (Py_ssize_t i = 0; i < count; i++)
-    likely[i] = of_loss(first, second, survive - more[i], survival * grown[i]);
+  if (model->kind == LATENCY) of_latency(model->parameters, first, second, damage, count, likely);
+  else of_loss(first, second, model->parameters[0], damage, survival, count, likely);
 }
 
 bool likelihood_open(struct likelihood *model, PyObject *described) {

@@ -19,8 +19,12 @@ bool likelihood_open(struct likelihood *model, PyObject *described);
 
 void likelihood_close(struct likelihood *model);
 
-/* ln likelihood (count,) of a path whose damage grows by `more`; `grown`: exp(-more), of LOSS. */
-void log_f(const struct likelihood *model, Py_ssize_t path, double damage, const double *more,
-           const double *grown, Py_ssize_t count, double *likely);
+/* exp(-damage), (count,). */
+void survivals(const double *damage, Py_ssize_t count, double *survival);
+
+/* ln likelihood (count,) of a path, were its damage so; `survival`: exp(-damage), of which LOSS takes the
+   logarithm of what is left. */
+void log_f(const struct likelihood *model, Py_ssize_t path, const double *damage, const double *survival,
+           Py_ssize_t count, double *likely);
 
 #endif
