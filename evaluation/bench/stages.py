@@ -112,10 +112,10 @@ def detect() -> dict[str, Any]:
 
 
 def detect_many() -> dict[str, Any]:
-    """Time to judge one second while 26 links of a fat-tree lose, a third of the routes unknown.
+    """CPU time a second of data while 26 links of a fat-tree lose, a third of the routes unknown.
 
-    Each judges two windows, and each window fits all culprits together; a second may take no
-    longer than a second.
+    The localizer searches for all culprits together, twice in five seconds; a worker falls behind
+    where that takes more than a second a second.
     """
     from streams.replay import Replay
     from testbed.scenarios import scenario
@@ -123,15 +123,16 @@ def detect_many() -> dict[str, Any]:
     simulation = scenario.load("many-links-burst-dense").simulation(seed=1, start_ns=START_NS)
     first = min(fault.start_s for fault in simulation.faults) + _SETTLE_S
     offline = Replay(topology=simulation.topology)
-    for second in simulation.seconds(first + _MEASURED_S):
-        offline.feed(
-            codecs.conform(second.pings).batch, second.heartbeats, second.start_ns + SECOND
-        )
-    judged = sorted(offline.judging_s[first:])
-    median, most = judged[len(judged) // 2] * 1e3, judged[-1] * 1e3
+    took = []
+    for second in simulation.seconds(first + 2 * _MEASURED_S):
+        pings, started = codecs.conform(second.pings).batch, time.process_time()
+        offline.feed(pings, second.heartbeats, second.start_ns + SECOND)
+        took.append(time.process_time() - started)
+    mean = sum(took[first:]) / len(took[first:]) * 1e3
     return {
-        "figure": f"{median:.0f} ms a second (worst {most:.0f} ms), {offline.paths:,} paths",
-        "goal": "< 1,000 ms", "missed": median >= 1000, **_memory(),
+        "figure": f"{mean:.0f} ms of CPU a second of data on average (worst "
+        f"{max(took[first:]) * 1e3:,.0f} ms), {offline.paths:,} paths",
+        "goal": "< 1,000 ms", "missed": mean >= 1000, **_memory(),
     }  # fmt: skip
 
 

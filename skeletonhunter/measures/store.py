@@ -164,12 +164,12 @@ def _throughput_messages() -> Iterator[Message]:
                               {topics.CONTENT_TYPE: topics.ARROW.encode()})  # fmt: skip
 
 
-_ALL: Final = {
+STAGES: Final = {
     "store-pings": pings, "store-throughput": throughput, "store-windows": windows,
     "store-queries": queries,
 }  # fmt: skip
 
 if __name__ == "__main__":
-    result = _ALL[sys.argv[1]]()
+    result = STAGES[sys.argv[1]]()
     result["rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps(result))
