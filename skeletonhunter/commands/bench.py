@@ -19,7 +19,7 @@ MEASURES: Final = {
     "decode-ndjson": "decode and check, NDJSON, 512 records a message",
     "panes": "panes, 30 s windows with features, chunks (decoded input)",
     "detect": "localizer: detection and incidents, 10,000 paths, 5 faults",
-    "detect-26-links": "localizer: 26 bad links of 4,096 paths at once, a third of the routes unknown",
+    "detect-26-links": "localizer: 26 bad links of 4,096 paths at once, 30 % of routes unknown",
     "end-to-end-arrow-512": "broker to incidents, Arrow, 512 records a message",
     "end-to-end-arrow-64": "broker to incidents, Arrow, 64 records a message",
     "end-to-end-ndjson": "broker to incidents, NDJSON, 512 records a message",
