@@ -294,18 +294,17 @@ def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
 def _check_texts(kind: Kind, batch: pa.RecordBatch, most: int, limits: Limits) -> None:
     """Bound the size of a chunk's texts once decoded, and the length of each name."""
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        values = column
-        if pa.types.is_dictionary(column.type):
-            most -= arrow_columns.decoded_bytes(column)
-            values = column.dictionary
-        elif pa.types.is_list(column.type):
+        dictionary = pa.types.is_dictionary(column.type)
+        values = column.dictionary if dictionary else column
+        if pa.types.is_list(column.type):
             values = column.flatten()
+        texts = arrow_columns.text_like(values.type)
+        lengths = arrow_columns.text_lengths(values) if texts else None
+        if dictionary:
+            most -= arrow_columns.decoded_bytes(column, lengths)
         if most < 0:
             raise WindowsError(f"skh.windows: names of this {kind} chunk expand too much: {name}")
-        if not arrow_columns.text_like(values.type):
-            continue
-        lengths = arrow_columns.text_lengths(values)
-        if len(lengths) and int(lengths.max()) > limits.name_bytes:
+        if lengths is not None and len(lengths) and int(lengths.max()) > limits.name_bytes:
             raise WindowsError(f"skh.windows: {name} is longer than {limits.name_bytes} B")
 
 

@@ -176,8 +176,11 @@ def leaves(column: pa.Array) -> int:
     return len(column)
 
 
-def decoded_bytes(column: pa.Array) -> int:
-    """Size of a dictionary or view column once decoded to plain values, upper bound [B]."""
+def decoded_bytes(column: pa.Array, lengths: np.ndarray | None = None) -> int:
+    """Size of a dictionary or view column once decoded to plain values, upper bound [B].
+
+    lengths  of the texts of its dictionary, if they are known
+    """
     if not pa.types.is_dictionary(column.type):
         # Views: 16 B a row, of which 4 are the length of its text.
         views = np.frombuffer(column.buffers()[1], np.int32, 4 * len(column), 16 * column.offset)
@@ -186,7 +189,7 @@ def decoded_bytes(column: pa.Array) -> int:
     values = column.dictionary
     if not text_like(values.type):
         return 16 * len(column)
-    lengths = text_lengths(values)
+    lengths = text_lengths(values) if lengths is None else lengths
     if not len(lengths):
         return 8 * len(column)
     longest = int(lengths.max())
@@ -217,10 +220,10 @@ def text_lengths(column: pa.Array) -> np.ndarray:
     if not rows or (offsets := column.buffers()[1]) is None:
         return np.zeros(rows, np.int64)
     wide = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
-    kind = np.int64 if wide else np.int32
-    edges = np.frombuffer(offsets, kind, rows + 1, column.offset * np.dtype(kind).itemsize)
-    part: np.ndarray = np.diff(edges)
-    return part
+    kind = np.dtype(np.int64 if wide else np.int32)
+    edges = np.frombuffer(offsets, kind, rows + 1, column.offset * kind.itemsize)
+    lengths: np.ndarray = np.subtract(edges[1:], edges[:-1])
+    return lengths
 
 
 def as_naive(column: pa.Array) -> pa.Array:
