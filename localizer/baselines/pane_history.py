@@ -17,8 +17,9 @@ I64 = npt.NDArray[np.int64]
 class PaneHistory:
     """Counts of the last ``seconds`` panes per path, 0 where nothing was sent.
 
-    The ring holds running sums (modulo 2^32), so that the count of any stretch of seconds is one
-    difference, however long it is: 16 B a second and path, and room for an eighth more paths.
+    The ring holds running sums (modulo 2^16), so that the count of any stretch of seconds is one
+    difference, however long it is: 10 B a second and path, and room for an eighth more paths. Once
+    a path has so many probes that a stretch may exceed that, the sums are modulo 2^32: 16 B.
     """
 
     FIELDS = ("sent", "lost", "refused")
@@ -31,7 +32,9 @@ class PaneHistory:
         self.dropped: list[Dropped] = []  # bins that the last second made too old
         self._paths = 0
         # One line more than seconds: a stretch is counted from the line before its first second.
-        self._ring = {name: np.zeros((seconds + 1, 0), np.uint32) for name in self.FIELDS}
+        self._ring: dict[str, npt.NDArray[np.unsignedinteger]] = {
+            name: np.zeros((seconds + 1, 0), np.uint16) for name in self.FIELDS
+        }
         self._rtt_us = np.zeros((seconds, 0), np.float32)
         self._newest: int | None = None
         self._seen: I64 = np.empty(0, np.int64)
@@ -70,8 +73,13 @@ class PaneHistory:
         self._next(second)
         self._newest = second
         self._rtt_us[second % self.seconds, rows] = rtt_us
-        for name, ring in self._ring.items():
-            np.add.at(ring[second % (self.seconds + 1)], rows, counts[name].astype(np.uint32))
+        for name in self.FIELDS:
+            added = np.zeros(self._paths, np.uint32)
+            np.add.at(added, rows, counts[name].astype(np.uint32))
+            if int(added.max(initial=0)) * self.seconds > np.iinfo(self._ring[name].dtype).max:
+                self._ring[name] = _running(self._ring[name], second)
+            line = self._ring[name][second % (self.seconds + 1), : self._paths]
+            np.add(line, added, out=line, casting="same_kind")
         self.last_seen[rows] = second
         self._push_bin_if_due(second)
 
@@ -141,7 +149,8 @@ class PaneHistory:
             raise ValueError(f"{length} s asked for; the ring holds {self.seconds}")
         ring = self._ring[name]
         after, before = (ring[s % len(ring), : self._paths] for s in (second, second - length))
-        return np.subtract(after, before) if rows is None else after[rows] - before[rows]
+        sums = np.subtract(after, before) if rows is None else after[rows] - before[rows]
+        return sums.astype(np.uint32, copy=False)
 
     def rtt_us(self, second: int) -> npt.NDArray[np.float32]:
         """(P,) mean round trip in one second [us], 0 where nothing answered."""
@@ -171,6 +180,15 @@ class PaneHistory:
         self._rtt_us = self._rtt_us[:, where]
         self._seen = self._seen[where]
         self._paths = len(where)
+
+
+def _running(ring: npt.NDArray[np.unsignedinteger], second: int) -> npt.NDArray[np.unsignedinteger]:
+    """The ring with sums modulo 2^32; ``second`` is its newest line."""
+    order = np.arange(second + 1, second + 1 + len(ring)) % len(ring)  # oldest first
+    lines = ring[order]
+    out = np.zeros(ring.shape, np.uint32)
+    out[order[1:]] = np.cumsum(lines[1:] - lines[:-1], axis=0, dtype=np.uint32)
+    return out
 
 
 def _wider(ring: npt.NDArray[Any], more: int) -> npt.NDArray[Any]:

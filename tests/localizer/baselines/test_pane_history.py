@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from localizer.baselines.pane_history import PaneHistory
 
 SECONDS = 6
+#: Of a path in a second, also more than 16 bits hold, in one second or in all of the ring.
+COUNTS = st.sampled_from([0, 1, 9, 65_535 // SECONDS, 65_535 // SECONDS + 1, 65_535, 3_000_000])
 
 
 def put(history: PaneHistory, second: int, lost: list[int]) -> None:
@@ -24,7 +26,7 @@ def put(history: PaneHistory, second: int, lost: list[int]) -> None:
 @given(
     st.lists(
         st.one_of(
-            st.tuples(st.just("put"), st.integers(1, 4), st.lists(st.integers(0, 9), max_size=5)),
+            st.tuples(st.just("put"), st.integers(1, 4), st.lists(COUNTS, max_size=5)),
             st.tuples(st.just("erase"), st.integers(0, 4), st.just([])),
             st.tuples(st.just("keep"), st.integers(0, 4), st.just([])),
             st.tuples(st.just("clear"), st.just(0), st.just([])),
