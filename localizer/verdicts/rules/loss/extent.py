@@ -79,11 +79,12 @@ def bad_for(state: FabricState, at: int, length: int, bad: I64) -> int:
 
 
 def lasting_s(state: FabricState, at: int, bad: I64) -> int:
-    """Seconds since the bad paths began to lose as they do now: they were clean for a while before,
-    as after another trouble, or all windows of seconds are full of it."""
+    """Seconds since the bad paths began to lose as they do now: they lost less for a while before,
+    as after another trouble that a few of them shared, or all windows of seconds are full of it."""
     parameters = state.options.verdicts.reachability
     longest_s = max(parameters.windows_s)
-    lossy = np.flatnonzero(state.history.by_second("lost", at, longest_s, bad))
+    lost = state.history.by_second("lost", at, longest_s, bad)
+    lossy = np.flatnonzero(lost >= max(1.0, parameters.onset * lost.max(initial=0)))
     if not len(lossy):
         return 1
     begins = np.flatnonzero(np.diff(lossy, prepend=-longest_s) > parameters.recent_s)

@@ -63,29 +63,36 @@ class Comparison:
             return {}
         sent, lost = self.since_began(counts, mine)
         healthy = state.background.rate
+        apart = self._apart(column, others, mine)
+        sent, lost = sent * apart, lost * apart
         if groups.directed[column]:
-            ends = ends_of(groups, column)
-            apart = self._apart([each for each in others if each not in ends], mine)
             return {
-                end: nats_above_end(groups, column, end, sent * apart, lost * apart, healthy)
-                for end in ends
+                end: nats_above_end(groups, column, end, sent, lost, healthy)
+                for end in ends_of(groups, column)
             }
         most = state.options.verdicts.reachability.inside
-        apart = self._apart(others, mine)
-        sent, lost = sent * apart, lost * apart
         return {
             link: -nats_above_end(groups, link, column, sent, lost, healthy)
             for link in links_inside(groups, self.containment.inside(column), lost, most)
         }
 
-    def _apart(self, others: Sequence[int], mine: Bool) -> Bool:
-        """(P,) paths that do not cross what else is blamed: what a second bad link of a switch
-        loses is no loss of the switch. All paths, where no bad one would be left."""
-        groups = self.alarm.groups
-        apart = np.ones(groups.paths, bool)
-        for each in others:
-            apart &= groups.share(each) < OWNS
-        return apart if (apart & mine).any() else np.ones(groups.paths, bool)
+    def _apart(self, column: int, others: Sequence[int], mine: Bool) -> Bool:
+        """(P,) paths that cross nothing that is known to lose besides a class and its rivals: what
+        is blamed as well, and what open incidents name, whose losses of a while ago count too. What
+        a second bad link of a switch loses is no loss of the switch. Fewer classes are left out
+        where no bad path would be left."""
+        groups, inside = self.alarm.groups, self.containment.inside(column)
+        ends = ends_of(groups, column) if groups.directed[column] else []
+        others = [each for each in others if each not in ends]
+        rivals = {column, *ends, *inside.tolist()}
+        known = [each for each in groups.of_components(self.state.suspects) if each not in rivals]
+        for some in ({*others, *known}, set(others)):
+            apart = np.ones(groups.paths, bool)
+            for each in some:
+                apart &= groups.share(each) < OWNS
+            if (apart & mine).any():
+                return apart
+        return np.ones(groups.paths, bool)
 
     def several_links(self, column: int, others: Sequence[int], counts: Bool, mine: Bool) -> bool:
         """Whether several links inside a switch explain its losses by far better than the switch,
@@ -93,7 +100,7 @@ class Comparison:
         state, groups = self.state, self.alarm.groups
         if not self.compares(mine):
             return False
-        sent, lost = self.since_began(counts & self._apart(others, mine), mine)
+        sent, lost = self.since_began(counts & self._apart(column, others, mine), mine)
         most = state.options.verdicts.reachability.inside
         links = links_inside(groups, self.containment.inside(column), lost, most)
         return any(

@@ -105,11 +105,11 @@ def test_without_open_incidents_there_is_nothing_to_compare() -> None:
     assert seen(ONE, losing({ONE: 0.3}), set(), [], []) == Beside()
 
 
-def refuted(lost: np.ndarray, columns: list[int]) -> set[int]:
-    """The classes among the blamed ones that a rival outdoes."""
+def refuted(lost: np.ndarray, columns: list[int], known: set[str] | None = None) -> set[int]:
+    """The classes among the blamed ones that a rival outdoes; known: named by open incidents."""
     blamed = [Attribution(each, 0.1, 1e-9) for each in columns]
     left = np.ones(3 * EACH, bool)
-    return set(np.flatnonzero(outdone(comparison(lost, set()), blamed, left)).tolist())
+    return set(np.flatnonzero(outdone(comparison(lost, known or set()), blamed, left)).tolist())
 
 
 def test_a_switch_is_refuted_by_two_of_its_links_together() -> None:
@@ -120,3 +120,16 @@ def test_a_switch_is_refuted_by_two_of_its_links_together() -> None:
 
 def test_what_the_other_link_loses_does_not_make_a_link_its_switch() -> None:
     assert not refuted(losing({ONE: 0.3, TWO: 0.2}), [ONE, TWO])
+
+
+def test_what_an_open_incident_lost_before_is_no_loss_of_the_switch() -> None:
+    """An rnic below the ToR was silent until it was replaced, while a link of the ToR loses."""
+    lost = losing({ONE: 0.5})
+    lost[: SECONDS - 3, paths()[:, RNIC] > 0] = SENT
+    assert ONE in refuted(lost, [ONE]), "all that the rnic lost went round the link too"
+    assert not refuted(lost, [ONE], {"rnic:r", NAMES[ONE]})
+
+
+def test_a_switch_is_compared_with_its_links_although_they_have_incidents() -> None:
+    assert TOR in refuted(losing({ONE: 0.5}), [TOR], {NAMES[ONE]})
+    assert not refuted(losing({TOR: 0.2}), [TOR], {NAMES[ONE]})

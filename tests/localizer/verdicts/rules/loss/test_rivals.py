@@ -91,15 +91,17 @@ def test_a_lost_probe_elsewhere_counts_against_the_link() -> None:
     assert nats([8, 8, 8, 8], [4, 0, 2, 1]) < nats([8, 8, 8, 8], [4, 0, 2, 0]) - 5
 
 
-def state_of(lossy: set[int], sent: int = 1) -> Any:
-    """A path that was probed so often in each of 25 seconds, and lost a probe in some of them."""
+def state_of(lossy: set[int], sent: int = 1, most: int = 1) -> Any:
+    """A path that was probed so often in each of 25 seconds, and lost a probe in some of them; from
+    second 20 on it loses ``most``."""
     history = PaneHistory(30)
     history.grow(1)
     row, none = np.arange(1), np.zeros(1, np.uint32)
     for second in range(25):
+        lost = (second in lossy) * (most if second >= 20 else 1)
         history.put(
             FIRST_S + second, row, np.full(1, 20.0, np.float32),
-            sent=none + np.uint32(sent), lost=none + np.uint32(second in lossy), refused=none,
+            sent=none + np.uint32(sent), lost=none + np.uint32(lost), refused=none,
         )  # fmt: skip
     verdicts = SimpleNamespace(reachability=ReachabilityParameters())
     return SimpleNamespace(
@@ -124,6 +126,12 @@ def test_trouble_that_loses_now_and_then_lasts_since_its_first_loss() -> None:
 
 def test_trouble_that_was_over_for_a_while_does_not_count() -> None:
     assert lasting({*range(5), 22, 23, 24}) == 3
+
+
+def test_trouble_that_loses_far_more_than_before_is_new() -> None:
+    """A few of its paths shared an earlier trouble."""
+    found = lasting_s(state_of(set(range(25)), 8, most=8), FIRST_S + 24, np.arange(1))
+    assert found == 5
 
 
 @pytest.mark.parametrize(
