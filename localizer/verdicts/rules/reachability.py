@@ -154,14 +154,15 @@ def _alarm(
     if risen is not None and risen.alarming(enough, parameters).any():
         bad = lost > 0  # of a gray loss, no path by itself shows it
     limit = verdicts.attribution.plausible
-    n, k = pooled.both_ways
-    plausible = loss.excess_p_values(k, n, background.rate) < limit
-    if not alarms.any():  # candidates cost time: one way only where that is why
-        for each in pooled.one_way:
-            plausible |= loss.excess_p_values(each[1], each[0], background.rate) < limit
-    if risen is not None:  # what loses little, and no more than ever, is healthy
-        material = k > (background.rate + parameters.least_excess) * n
-        plausible = (plausible & material) | (risen.p_values < limit)
+    # Candidates cost time: of seconds, one way only where that is why. Over minutes a link that
+    # lost one way for a while would look healthy, and an rnic at the end of its paths would not.
+    one_way = is_long or not alarms.any()
+    if risen is None:
+        plausible = pooled.plausible(background.rate, limit, one_way=one_way)
+    else:  # what loses little, and no more than ever, is healthy
+        least = background.rate + parameters.least_excess
+        plausible = pooled.plausible(background.rate, limit, least, one_way=one_way)
+        plausible |= risen.p_values < limit
     evidence = Evidence(
         groups, sent, lost, np.zeros(len(sent)), np.ones(len(sent)), bad,
         state.src, state.layer == 1, background.rate,
@@ -200,3 +201,11 @@ class _Pooled:
         tests = zip((self.both_ways, *self.one_way), (level, *[level_one_way] * 2), strict=True)
         parameters = state.options.detectors.loss
         return [loss.alarming(n, k, state.background, each, parameters) for (n, k), each in tests]
+
+    def plausible(self, healthy: float, limit: float, least: float = 0.0, *, one_way: bool) -> Bool:
+        """(K,) classes that lose more than chance makes plausible, and than the share ``least``;
+        of links also those that do one way."""
+        tests = (self.both_ways, *(self.one_way if one_way else ()))
+        some = [(loss.excess_p_values(k, n, healthy) < limit) & (k > least * n) for n, k in tests]
+        out: Bool = np.logical_or.reduce(some)
+        return out
