@@ -312,9 +312,10 @@ class Localizer:
                 return
             self._outage = None
         open_now = tracker.open_components()
-        state.suspects = {
-            name for family, names in open_now if family == "reachability" for name in names
-        }
+        state.suspects, state.slow = (
+            {name for each, names in open_now if each == family for name in names}
+            for family in ("reachability", "latency")
+        )
         state.drifting = {names[0] for family, names in open_now if family == "drift"}
         verdicts = second(state, batch.second, self._clocks.wrong(), self._clocks.suspects())
         seen = [(verdict, impact(state, verdict)) for verdict in verdicts]

@@ -35,7 +35,7 @@ def learn(state: FabricState, at: int, judged: Bool) -> list[Drift]:
     end_s, shift = at + 1, state.deviation
     if shift is None or end_s % state.options.timing.window_s:
         return []
-    healthy = shift.valid & ~shift.flagged & judged
+    healthy = shift.valid & ~shift.flagged & judged & ~_slow(state, len(judged))
     if shift.sparse is not None:
         rows, value_us = _new_answers(state, end_s, shift.sparse, healthy)
         healthy &= shift.sparse.window_s == 0
@@ -48,6 +48,20 @@ def learn(state: FabricState, at: int, judged: Bool) -> list[Drift]:
         return []
     peers = 2 * peer_groups.peer_groups(state.src, state.dst, state.layer == 1) + state.layer
     return detector.slopes(blocks, peers, state.options.detectors.drift)
+
+
+def _slow(state: FabricState, paths: int) -> Bool:
+    """(P,) paths that may cross a component with an open incident about latency.
+
+    Not all of them are flagged: a queue comes and goes, and what is too little for one path would
+    be a slope of many.
+    """
+    out = np.zeros(paths, bool)
+    if state.slow:
+        groups = state.classes()
+        for column in groups.of_components(state.slow):
+            out |= groups.share(column) > 0
+    return out
 
 
 def _new_answers(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
+from scipy import sparse
 
 from localizer.detectors.latency import LatencyDeviation, SparseEvidence
+from localizer.fabric.incidence.factored import FactoredIncidence
+from localizer.fabric.observability import Classes
 from localizer.options import Options
 from localizer.state import FabricState
 from localizer.verdicts.rules import drift
@@ -12,13 +17,20 @@ from localizer.verdicts.rules import drift
 END_S = 9000
 
 
-def learnt(ages_s: tuple[int, ...], slow: tuple[bool, ...]) -> list[bool]:
+def learnt(
+    ages_s: tuple[int, ...], slow: tuple[bool, ...], over_agg: tuple[float, ...] = ()
+) -> list[bool]:
     """Of paths whose newest answer of 20 us has these ages: which the drift baseline has learnt.
 
-    slow  paths with a slow answer in their evidence, which spans 100 s
+    slow      paths with a slow answer in their evidence, which spans 100 s
+    over_agg  share of each path that crosses an agg with an open incident about latency
     """
     paths = len(ages_s)
     state, rows = FabricState("f1", None, Options()), np.arange(paths)
+    if over_agg:
+        factored = FactoredIncidence.unfactored(sparse.csr_array(np.array([over_agg]).T))
+        groups = Classes([["agg:a"]], np.zeros(1, bool), np.zeros(1, bool), factored)
+        state.slow, cast("Any", state).classes = {"agg:a"}, lambda: groups
     for age_s in sorted({*ages_s}, reverse=True):
         now = rows[np.array(ages_s) == age_s]
         state.sparse_latency.add(
@@ -45,3 +57,7 @@ def test_an_answer_is_learnt_in_one_window_and_not_as_long_as_it_is_evidence() -
 
 def test_paths_with_a_slow_answer_in_their_evidence_teach_no_drift() -> None:
     assert learnt((1, 1), (False, True)) == [True, False]
+
+
+def test_paths_that_may_cross_what_is_known_to_be_slow_teach_no_drift() -> None:
+    assert learnt((1, 1, 1), (False,) * 3, (0.0, 0.25, 1.0)) == [True, False, False]
