@@ -34,13 +34,13 @@ TRIALS: Final[dict[tuple[str, Symptom], tuple[Trials, Trials]]] = {
     ("agent", "clock_skewed"): ((18, 18), (18, 18)),
     ("container", "unconnectivity"): ((20, 20), (18, 18)),
     ("host", "high_latency"): ((40, 40), (36, 36)),
-    ("link", "loss"): ((188, 188), (254, 258)),
+    ("link", "loss"): ((187, 187), (294, 299)),
     ("link", "unconnectivity"): ((32, 32), (42, 42)),
     ("rnic", "high_latency"): ((40, 40), (48, 48)),
-    ("rnic", "loss"): ((63, 63), (22, 24)),
-    ("rnic", "unconnectivity"): ((138, 138), (68, 68)),
+    ("rnic", "loss"): ((64, 64), (22, 22)),
+    ("rnic", "unconnectivity"): ((138, 138), (88, 88)),
     ("switch", "high_latency"): ((20, 20), (17, 17)),
-    ("switch", "loss"): ((36, 36), (36, 37)),
+    ("switch", "loss"): ((36, 36), (20, 22)),
     ("switch", "unconnectivity"): ((45, 45), (15, 15)),
     ("vswitch", "high_latency"): ((95, 95), (57, 57)),
 }
@@ -49,8 +49,8 @@ TRIALS: Final[dict[tuple[str, Symptom], tuple[Trials, Trials]]] = {
 FIRST_RIGHT: Final[dict[tuple[str, Symptom], tuple[int, int]]] = {
     ("container", "unconnectivity"): (38, 38),
     ("rnic", "high_latency"): (88, 88),
-    ("rnic", "loss"): (27, 85),
-    ("rnic", "unconnectivity"): (194, 206),
+    ("rnic", "loss"): (27, 86),
+    ("rnic", "unconnectivity"): (214, 226),
     ("switch", "unconnectivity"): (1, 1),
     ("vswitch", "high_latency"): (152, 152),
 }
