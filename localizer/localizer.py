@@ -33,7 +33,7 @@ from localizer.suppression.log import Cause, Suppressed
 from localizer.verdicts.decision import Decision, apply
 from localizer.verdicts.rules.scope_outage import fabric_outage
 from localizer.verdicts.second import second
-from localizer.verdicts.verdict import Verdict
+from localizer.verdicts.verdict import Family, Verdict
 from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Anomaly, Incident
 from schemas.documents.maintenance import Maintenance
@@ -312,10 +312,11 @@ class Localizer:
                 return
             self._outage = None
         open_now = tracker.open_components()
-        state.suspects, state.slow = (
-            {name for each, names in open_now if each == family for name in names}
-            for family in ("reachability", "latency")
-        )
+
+        def named(family: Family) -> set[str]:
+            return {name for each, names in open_now if each == family for name in names}
+
+        state.suspects, state.slow = named("reachability"), named("latency")
         state.drifting = {names[0] for family, names in open_now if family == "drift"}
         verdicts = second(state, batch.second, self._clocks.wrong(), self._clocks.suspects())
         seen = [(verdict, impact(state, verdict)) for verdict in verdicts]

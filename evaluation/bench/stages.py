@@ -112,7 +112,7 @@ def detect() -> dict[str, Any]:
 
 
 def detect_many() -> dict[str, Any]:
-    """CPU time a second of data while 26 links of a fat-tree lose, a third of the routes unknown.
+    """CPU time a second of data while 26 links of a fat-tree lose, 30 % of the routes unknown.
 
     The localizer searches for all culprits together, twice in five seconds; a worker falls behind
     where that takes more than a second a second.

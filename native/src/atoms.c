@@ -47,7 +47,6 @@ static void split(const struct likelihood *model, struct atoms *atoms, Py_ssize_
 }
 
 double *added_make(struct added *added, double *room, Py_ssize_t count, Py_ssize_t most) {
-  added->count = count;
   added->more = room, added->survival = room += count;
   added->top = room += count, added->sums = room += count;
   added->damage = room += count, added->grown = room += most * count, added->likely = room += most * count;

@@ -24,7 +24,6 @@ bool atoms_have(const struct atoms *atoms, const struct array *rows);
 
 /* Damages that are added to a path, and room to compute with: what mix() needs. */
 struct added {
-  Py_ssize_t count;
   double *more, *survival;                      /* (count,) damage, exp(-damage) */
   double *damage, *grown, *likely, *top, *sums; /* (most, count) three, (count,) two */
 };

@@ -1,3 +1,4 @@
+/* log_f(): as the log_f of loss.py and of latency.py. */
 #include "likelihood.h"
 
 #include "vectors.h"

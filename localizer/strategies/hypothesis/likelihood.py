@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 
 from localizer.evidence import F64, I64
 
-#: Of ``split_atoms`` and ``mix_atoms``: kind, what was measured (R,) (R,), three parameters.
+#: Of ``split_atoms`` and ``mix_atoms``: 0 (loss) or 1 (latency), what was measured (R,) (R,),
+#: three parameters.
 Described = tuple[int, F64, F64, float, float, float]
 
 
