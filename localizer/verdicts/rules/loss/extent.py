@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaln, xlogy
 
 from localizer.detectors import loss
 from localizer.explanation.issue_features import OWNS
@@ -54,15 +55,40 @@ def without_first(state: FabricState, since_s: int) -> int:
 
 
 def symptom_of(
-    sent: I64, lost: I64, bad: Bool, effect: float, parameters: ReachabilityParameters
+    sent: I64, lost: I64, bad: Bool, owned: Bool, effect: float, parameters: ReachabilityParameters
 ) -> Symptom:
     """Unreachability when nothing gets through, or nothing of some five-tuples.
 
-    One lost probe of one says nothing about a five-tuple, so only those with more count.
+    owned  (P,) whether a path crosses the component fully
+    One lost probe of one says nothing about a five-tuple, so only those with more count; and some
+    that lost all of a few probes are no sign of their own where all of the paths lose that much.
     """
+    if effect >= parameters.total:
+        return "unconnectivity"
     probed = bad & (sent >= parameters.silent_probes)
-    gone = probed.any() and (lost[probed] >= sent[probed]).mean() >= parameters.total
-    return "unconnectivity" if effect >= parameters.total or gone else "loss"
+    silent = probed & (lost >= sent)
+    if not probed.any() or silent.sum() < parameters.total * probed.sum():
+        return "loss"
+    if not silent[owned].any():
+        return "unconnectivity"
+    return "unconnectivity" if _nats_apart(sent[owned], lost[owned], silent[owned]) > 0 else "loss"
+
+
+def _nats_apart(sent: I64, lost: I64, silent: Bool) -> float:
+    """How much more probable counts are if the silent paths are dead and the others lose alike than
+    if all lose alike [nats], less what there is to choose from: which of the paths are dead."""
+    rest = ~silent
+    among = int(silent.sum()), int(rest.sum())
+    choice = float(gammaln(sum(among) + 1) - gammaln(among[0] + 1) - gammaln(among[1] + 1))
+    one = int(lost.sum()), int(sent.sum())
+    two = int(lost[rest].sum()), int(sent[rest].sum())
+    return _best_fit(*two) - _best_fit(*one) - choice
+
+
+def _best_fit(lost: int, sent: int) -> float:
+    """Log-likelihood of so many probes lost of those sent, at the rate that fits best [nats]."""
+    answered = sent - lost
+    return float(xlogy(lost, lost) + xlogy(answered, answered) - xlogy(sent, sent))
 
 
 def bad_for(state: FabricState, at: int, length: int, bad: I64) -> int:

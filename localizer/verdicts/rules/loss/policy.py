@@ -134,7 +134,8 @@ class LossPolicy:
         since_s = bad_for(state, at, alarm.window_s, mine)
         effect = effect_since(state, at, since_s, share * rows, candidate.attribution.effect)
         others = without_most_answered(state, at, since_s, share * rows)
-        symptom = symptom_of(sent, lost, bad, max(effect, others), self._parameters)
+        owned = rows & (share >= OWNS)
+        symptom = symptom_of(sent, lost, bad, owned, max(effect, others), self._parameters)
         if symptom == "loss" and self.may_be_its_links(candidate, since_s):
             return None
         lone, renewal_s = None, self._renewal_s(k, candidate.culprits)
