@@ -44,6 +44,11 @@ class Monitoring:
         self._counters = counters
         self._ready = ready
         self._database = database
+        self._stopping = False
+
+    def stop(self) -> None:
+        """From now on this process is not ready: it answers only those who still ask."""
+        self._stopping = True
 
     async def healthz(self) -> Response:
         """200 as long as this process runs; does not block."""
@@ -69,6 +74,8 @@ class Monitoring:
         return Response(render(sources), media_type=_TEXT, headers=HEADERS)
 
     async def _not_ready(self) -> str | None:
+        if self._stopping:
+            return "stopping"
         if self._database is not None and (reason := await self._database.not_ready()):
             return reason
         return next((reason for each in self._ready if (reason := each())), None)

@@ -74,6 +74,8 @@ def main() -> int:
             _PAGE.write_text(table.into(_PAGE.read_text(), rows))
         for problem in outcome.problems:
             print(f"  {fault.name}: {problem}", file=sys.stderr, flush=True)
+        if fault.replicas:
+            print(f"  {fault.name}: {table.callers(outcome)}", file=sys.stderr, flush=True)
         print(f"  {fault.name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     return 1 if any(each.problems for each in outcomes) else 0
 

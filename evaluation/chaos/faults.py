@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluation.chaos import load
-from evaluation.chaos.pipeline import Pipeline, Release, SmallDisks
+from evaluation.chaos.site.pipeline import Pipeline, Release, SmallDisks
 from schemas import topics
 from testbed.services import memory_limit, small_disk
 
@@ -46,6 +46,7 @@ class Fault:
     duplicate  records arrive twice, and are counted
     overtaken  retention deletes messages that were not read; incidents may differ
     fast       part of the tests
+    replicas   two APIs and two controllers run too, and are called
     before     of the releases ``play`` is given, which one runs at first
     needs      why it cannot be tried here, or None
     """
@@ -66,6 +67,7 @@ class Fault:
     duplicate: bool = False
     overtaken: bool = False
     fast: bool = False
+    replicas: bool = False
     before: Release = "this"
     needs: Callable[[], str | None] = lambda: None
 
@@ -97,15 +99,19 @@ def _roll(release: Release) -> tuple[Step, ...]:
     return (
         Step(41, lambda pipeline: pipeline.go_to(release)),
         Step(42, Pipeline.roll_sink),
+        Step(43, Pipeline.roll_api),
+        Step(44, Pipeline.roll_api),
         Step(47, Pipeline.roll_worker),
         Step(57, Pipeline.roll_worker),
+        Step(60, Pipeline.roll_controller),
+        Step(61, Pipeline.roll_controller),
     )
 
 
 def _broker_replaced(number: int, at_s: int) -> tuple[Step, Step]:
     return (
-        _at(at_s, lambda p: p.brokers[number].kill()),
-        _at(at_s, lambda p: p.brokers[number].start()),
+        _at(at_s, lambda p: p.brokers.all[number].kill()),
+        _at(at_s, lambda p: p.brokers.all[number].start()),
     )
 
 
@@ -156,22 +162,26 @@ FAULTS: Final = (
     ),
     Fault(
         "broker-killed", "the broker killed (SIGKILL) and started again",
-        (_at(BEGIN_S, lambda p: p.kafka.kill()), _at(BEGIN_S, lambda p: p.kafka.start())),
+        (_at(BEGIN_S, lambda p: p.brokers.first.kill()),
+         _at(BEGIN_S, lambda p: p.brokers.first.start())),
         late=True, fast=True,
     ),
     Fault(
         "broker-away", "the broker away for 75 s; agents hold what they measure",
-        (_at(BEGIN_S, lambda p: p.kafka.stop()), _at(BEGIN_S + 75, lambda p: p.kafka.start())),
+        (_at(BEGIN_S, lambda p: p.brokers.first.stop()),
+         _at(BEGIN_S + 75, lambda p: p.brokers.first.start())),
         late=True,
     ),
     Fault(
         "broker-away-5-min", "the broker away for 5 min; agents hold what they measure",
-        (_at(BEGIN_S, lambda p: p.kafka.stop()), _at(BEGIN_S + 300, lambda p: p.kafka.start())),
+        (_at(BEGIN_S, lambda p: p.brokers.first.stop()),
+         _at(BEGIN_S + 300, lambda p: p.brokers.first.start())),
         late=True,
     ),
     Fault(
         "broker-stopped", "the broker hangs (SIGSTOP) for 20 s",
-        (_at(BEGIN_S, lambda p: p.kafka.pause()), _at(BEGIN_S + 20, lambda p: p.kafka.resume())),
+        (_at(BEGIN_S, lambda p: p.brokers.first.pause()),
+         _at(BEGIN_S + 20, lambda p: p.brokers.first.resume())),
         late=True,
     ),
     Fault(
@@ -181,7 +191,8 @@ FAULTS: Final = (
     ),
     Fault(
         "leader-change", "3 brokers; the leader of skh.pings killed (SIGKILL), away for 20 s",
-        (_at(BEGIN_S, Pipeline.kill_leader), _at(BEGIN_S + 20, Pipeline.restart_brokers)),
+        (_at(BEGIN_S, lambda p: p.brokers.kill_leader()),
+         _at(BEGIN_S + 20, lambda p: p.brokers.restart())),
         brokers=3, late=True, fast=True,
     ),
     Fault(
@@ -220,17 +231,18 @@ FAULTS: Final = (
         tuple(_at(at, Pipeline.replace_sink) for at in (43, 50, 57)),
     ),
     Fault(
-        "rolling-upgrade", "sink and 2 workers restarted (SIGTERM) one by one, from the other "
-        "release to this one", _roll("this"), workers=2, before="other",
+        "rolling-upgrade", "sink, 2 APIs, 2 workers, 2 controllers restarted (SIGTERM) one by "
+        "one, from the other release to this one", _roll("this"), workers=2, replicas=True,
+        before="other", fast=True,
     ),
     Fault(
         "rolling-back", "the same from this release to the other one",
-        _roll("other"), workers=2,
+        _roll("other"), workers=2, replicas=True,
     ),
     Fault(
         "retention", "the worker away for 15 s; retention deletes what it has not read",
         (_at(BEGIN_S, lambda p: p.workers.pop().kill()),
-         _at(BEGIN_S + 15, lambda p: p.delete_unread(topics.PINGS)),
+         _at(BEGIN_S + 15, lambda p: p.brokers.delete_unread(topics.PINGS)),
          _at(BEGIN_S + 15, Pipeline.start_worker)),
         overtaken=True,
     ),

@@ -13,7 +13,8 @@ import msgspec
 from evaluation.chaos import load, reference
 from evaluation.chaos.faults import LEAD_S, Fault
 from evaluation.chaos.observer import Identity, Observer, identities
-from evaluation.chaos.pipeline import LONG_S, Pipeline, Unfinished, wait_for
+from evaluation.chaos.site.pipeline import Pipeline
+from evaluation.chaos.site.process import LONG_S, Unfinished, wait_for
 from schemas import topics
 from schemas.documents.incident import Incident
 from schemas.documents.times import rfc3339
@@ -46,6 +47,9 @@ class Outcome:
     named_s     from the network fault to the first version of its incident in the broker [s]
     again_s     from the end of the fault until every worker judges the present [s]; 0: always did
     restarts    processes that ended by themselves and were started again
+    answered    requests of the API's clients; failed: what became of each other one
+    lists_read  by agents; lists_failed: readings that no controller answered; lists_lost: lists
+                that an agent gave up since that went on
     problems    what does not hold, a line each
     """
 
@@ -64,6 +68,11 @@ class Outcome:
     named_s: float | None = None
     again_s: float | None = None
     restarts: int = 0
+    answered: int = 0
+    failed: list[str] = field(default_factory=list)
+    lists_read: int = 0
+    lists_failed: int = 0
+    lists_lost: int = 0
     found: set[Identity] = field(default_factory=set)
     expected: set[Identity] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
@@ -92,6 +101,12 @@ def check(outcome: Outcome) -> Iterator[str]:
         yield f"incidents differ: {sorted(o.found ^ o.expected)}"
     if o.again_s is None:
         yield "judging did not go on"
+    if o.failed:
+        yield f"{len(o.failed)} requests of the API failed, {o.failed[0]}"
+    if o.lists_lost:
+        yield f"agents gave up {o.lists_lost} ping lists"
+    if fault.replicas and not (o.answered and o.lists_read):
+        yield "no request of the API was answered, or no ping list read"
 
 
 def play(
@@ -111,13 +126,15 @@ def play(
         folder, topology, brokers=fault.brokers, small_disk=fault.small_disk,
         before=fault.before, other=other,
     )  # fmt: skip
-    observer = Observer(pipeline.bootstrap)
+    observer = Observer(pipeline.brokers.bootstrap)
     try:
         for number in range(fault.workers):
             pipeline.start_worker(instance=f"worker-{number}" if fault.named else None)
         wait_for(lambda: all(each.ready() for each in pipeline.workers), "workers are ready")
+        if fault.replicas:
+            pipeline.start_replicas()
         if fault.written_s:
-            pipeline.keep_times(topics.PINGS, topics.HEARTBEATS)
+            pipeline.brokers.keep_times(topics.PINGS, topics.HEARTBEATS)
         lead_s = (-_CATCH_UP_S if fault.history_s else LEAD_S) + fault.written_s
         start_ns = (time.time_ns() // load.SECOND_NS - lead_s) * load.SECOND_NS
         simulation = plan.simulation(
@@ -136,7 +153,7 @@ def play(
             outcome.poison = sum(not each.records for each in pings)
         ended = rfc3339(seconds[-1].start_ns)
         report("the cluster is simulated")
-        publisher = load.Publisher(pipeline.bootstrap, messages)
+        publisher = load.Publisher(pipeline.brokers.bootstrap, messages)
         try:
             _disturb(pipeline, publisher, start_ns, outcome, report)
             report("everything is published")
@@ -232,11 +249,17 @@ def _measure(
     outcome: Outcome,
 ) -> None:
     """Stop everything in the order of the data, and count."""
+    if (replicas := pipeline.replicas) is not None:
+        replicas.close()
+        outcome.answered, outcome.failed = replicas.api.answered, replicas.api.failed
+        agents = replicas.agents
+        outcome.lists_read, outcome.lists_failed = agents.read, agents.failed
+        outcome.lists_lost = agents.lost
     outcome.missing = int(pipeline.workers_metric(_MISSING))
     for worker in pipeline.workers:
         if worker.stop():
             outcome.problems.append(f"a worker ended with {worker.process.returncode}")
-    wait_for(lambda: pipeline.sink_lag() == 0, "everything is stored", 90)
+    wait_for(lambda: pipeline.brokers.sink_lag() == 0, "everything is stored", 90)
     pipeline.sink.stop()
     pipeline.store.kill()
     stored, *_ = pipeline.query("SELECT count() AS n FROM pings_unique")
@@ -245,7 +268,7 @@ def _measure(
     outcome.judged = observer.judged.records
     outcome.late, outcome.duplicate = observer.counted("late"), observer.counted("duplicate")
     outcome.letters = len(observer.dead_letters)
-    for partition, offsets in enumerate(pipeline.overtaken):
+    for partition, offsets in enumerate(pipeline.brokers.overtaken):
         outcome.overtaken_messages += len(offsets)
         places = ((topics.PINGS.name, partition, offset) for offset in offsets)
         outcome.overtaken += sum(publisher.published.by_place.get(at, 0) for at in places)

@@ -21,8 +21,8 @@ import numpy as np
 from confluent_kafka import Producer
 
 from evaluation.chaos.load import SECOND_NS, load
-from evaluation.chaos.pipeline import Pipeline, wait_for
-from evaluation.chaos.processes import Process
+from evaluation.chaos.site.pipeline import Pipeline
+from evaluation.chaos.site.process import Process, wait_for
 from evaluation.machine import machine
 from schemas import topics
 from testbed.scenarios import scenario
@@ -155,7 +155,7 @@ def soak(
         worker = pipeline.start_worker()
         wait_for(lambda: worker.ready() and pipeline.sink.ready(), "worker and sink are ready")
         source = Load(
-            pipeline.bootstrap, plan.simulation(seed=1, start_ns=time.time_ns() + SECOND_NS)
+            pipeline.brokers.bootstrap, plan.simulation(seed=1, start_ns=time.time_ns() + SECOND_NS)
         )
         found = {"stream": (worker, Samples()), "sink": (pipeline.sink, Samples())}
         began_s = time.monotonic()

@@ -31,6 +31,15 @@ def row(outcome: Outcome, *, timed: bool) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def callers(outcome: Outcome) -> str:
+    """What those who called the replicas of a site saw, in one line."""
+    return (
+        f"{outcome.answered:,} requests of the API answered, {len(outcome.failed)} failed; ping "
+        f"lists read {outcome.lists_read:,} times, {outcome.lists_failed} readings failed, "
+        f"{outcome.lists_lost} lists given up"
+    )
+
+
 def into(page: str, rows: Mapping[str, str]) -> str:
     """The page with these rows in the table between its marks; rows of other faults stay.
 

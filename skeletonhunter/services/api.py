@@ -51,6 +51,11 @@ async def serve(config: Settings, port: int) -> int:
     try:
         with health.served(config, "api", app.state.monitoring):
             failure = await until_stopped(ended, stop)
+            if failure is None and config.api_drain_s:
+                second = stop_signals()
+                app.state.monitoring.stop()
+                terminal.announce(f"stopping, answers for {config.api_drain_s:g} s more")
+                failure = await until_stopped(ended, second, config.api_drain_s)
     finally:
         server.should_exit = True
         await serving

@@ -44,17 +44,20 @@ def stop_signals() -> asyncio.Event:
 
 
 async def until_stopped(
-    failure: Callable[[], Awaitable[BaseException | None]], stop: asyncio.Event | None = None
+    failure: Callable[[], Awaitable[BaseException | None]],
+    stop: asyncio.Event | None = None,
+    within_s: float | None = None,
 ) -> BaseException | None:
     """Wait for ``stop`` (returns None) or for ``failure`` (returns its error).
 
-    stop  from ``stop_signals``; None: it is created here
+    stop      from ``stop_signals``; None: it is created here
+    within_s  it stops by itself after so long; None: it does not
     """
     stop = stop_signals() if stop is None else stop
     asked = asyncio.ensure_future(stop.wait())
     failed = asyncio.ensure_future(failure())
     try:
-        await asyncio.wait({asked, failed}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({asked, failed}, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
     finally:
         asked.cancel()
         if not failed.done():

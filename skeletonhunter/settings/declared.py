@@ -218,6 +218,14 @@ class Declared(BaseSettings):
         "bounded; `demo` does",
         json_schema_extra=_read_by("up", "api"),
     )
+    api_drain_s: float = Field(
+        default=0.0,
+        ge=0,
+        le=300,
+        description="after SIGTERM the API is not ready (`/readyz`) but still answers for so long, "
+        "so that a load balancer loses no request; a second signal ends that",
+        json_schema_extra=_read_by("api", unit="s"),
+    )
     health_host: str = Field(
         default="127.0.0.1",
         description="address on which stream, sink, api, controller and notify serve /healthz, "

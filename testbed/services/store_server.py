@@ -8,6 +8,7 @@ with a JSON object sets the faults of ``Faults``, the absent ones to their defau
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -16,7 +17,7 @@ import threading
 import time
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
@@ -27,6 +28,7 @@ from store.client import Store, StoreError, StoreUnavailable, open_store
 _FORMAT: Final = re.compile(r"\s+FORMAT\s+(\w+)\s*$", re.IGNORECASE)
 _INSERT: Final = re.compile(r"INSERT\s+INTO\s+`?(\w+)`?", re.IGNORECASE)
 _PARAMETER: Final = "param_"
+_ARRAY: Final = re.compile(r"\{(\w+)\s*:\s*Array\(")
 _ESCAPED: Final = re.compile(r"\\(.)")
 #: Of ClickHouse's error codes: TABLE_IS_READ_ONLY; NOT_ENOUGH_SPACE, for what the engine's own
 #: files cannot hold; SYNTAX_ERROR, for refusals without a code.
@@ -52,6 +54,16 @@ class Faults(msgspec.Struct, forbid_unknown_fields=True):
     die_after: int = 0
 
 
+def bound(sql: str, texts: Mapping[str, str]) -> dict[str, str | list[Any]]:
+    """The values of a statement's parameters, which HTTP carries as escaped texts; an array's text
+    is a literal."""
+    arrays = set(_ARRAY.findall(sql))
+    return {
+        name: ast.literal_eval(text) if name in arrays else _ESCAPED.sub(r"\1", text)
+        for name, text in texts.items()
+    }
+
+
 class Served:
     """A store, one statement at a time, and its faults."""
 
@@ -60,7 +72,7 @@ class Served:
         self._lock = threading.Lock()
         self.faults = Faults()
 
-    def query(self, sql: str, parameters: Mapping[str, str] | None = None) -> bytes:
+    def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> bytes:
         """Result of a query, in the format that it names."""
         found = _FORMAT.search(sql)
         with self._lock:
@@ -97,14 +109,15 @@ class Handler(BaseHTTPRequestHandler):
         options = {name: values[0] for name, values in parse_qs(url.query).items()}
         sql = options.get("query", "")
         parameters = {
-            name.removeprefix(_PARAMETER): _ESCAPED.sub(r"\1", value)
+            name.removeprefix(_PARAMETER): value
             for name, value in options.items()
             if name.startswith(_PARAMETER)
         }
         insert, faults = _INSERT.match(sql), self.served.faults
         try:
             if insert is None:
-                self._answer(200, self.served.query(sql or body.decode(), parameters))
+                sql = sql or body.decode()
+                self._answer(200, self.served.query(sql, bound(sql, parameters)))
             elif faults.read_only:
                 self._answer(500, b"Code: 242. Table is in readonly mode", _READ_ONLY)
             elif faults.code:

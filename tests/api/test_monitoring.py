@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from builders.api_service import Put, Unavailable, served
 from builders.schemas.incidents import CHILD, INCIDENT, NIC, RESOLVED
 from msgspec import structs
 
+from api.monitoring import Monitoring
 from api.queries.incidents import MOST_ACTIVE
 from schemas.metrics import Sample
 from schemas.metrics import sink as metrics
@@ -32,6 +34,15 @@ def test_a_process_is_ready_when_tables_and_all_checks_are(store: Store) -> None
     assert get("/readyz", store, ready=[lambda: None])[0] == 200
     status, text = get("/readyz", store, ready=[lambda: None, lambda: "no partitions yet"])
     assert (status, "no partitions yet" in text) == (503, True)
+
+
+def test_a_process_that_stops_is_alive_but_not_ready() -> None:
+    monitoring = Monitoring()
+    assert asyncio.run(monitoring.readyz()).status_code == 200
+    monitoring.stop()
+    refused = asyncio.run(monitoring.readyz())
+    assert (refused.status_code, b"stopping" in bytes(refused.body)) == (503, True)
+    assert asyncio.run(monitoring.healthz()).status_code == 200
 
 
 @pytest.mark.parametrize("view", ["incidents_latest", "incident_handling"])

@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 import resource
+import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
@@ -119,6 +120,25 @@ def test_an_api_needs_only_its_database_and_outlives_half_open_connections(
             assert machine.get("/healthz").status_code == 200
             assert machine.get("/readyz").status_code == 200
         assert "skh_api_ready 1.0" in machine.get("/metrics").text.splitlines()
+    assert api.stop() == 0, api.log.read_text()
+
+
+def test_an_api_that_drains_is_not_ready_but_answers_until_a_second_signal(
+    run: Callable[..., Command], database: str
+) -> None:
+    """What a load balancer that looks at /readyz needs to lose no request at a restart."""
+    environment = {"SKH_CLICKHOUSE_URL": database, "SKH_API_DRAIN_S": "300", **ANY}
+    api = run("api", "--port", "0", **environment)
+    with health(api) as machine:
+        wait_until_ready(api, machine)
+        page = re.search(r"page (http://\S+/)", api.log.read_text())
+        assert page
+        api.process.send_signal(signal.SIGTERM)
+        api.wait_for(lambda: machine.get("/readyz").status_code == 503, "it drains", LONG_S)
+        assert machine.get("/readyz").json()["reason"] == "stopping"
+        assert machine.get("/healthz").status_code == 200
+        assert httpx.get(f"{page[1]}api/v1/summary", timeout=LONG_S).status_code == 200
+        api.wait_for(lambda: "answers for 300 s more" in api.log.read_text(), "it says so", LONG_S)
     assert api.stop() == 0, api.log.read_text()
 
 

@@ -39,6 +39,9 @@ def outcome(fault: Fault = FAULT, **other: Any) -> Outcome:
         ({"found": set()}, "incidents differ"),
         ({"found": {LINK._replace(opened_at="later")}}, "incidents differ"),
         ({"again_s": None}, "judging did not go on"),
+        ({"failed": ["healthz: refused"]}, "1 requests of the API failed, healthz: refused"),
+        ({"lists_lost": 2}, "agents gave up 2 ping lists"),
+        ({"fault": replace(FAULT, replicas=True)}, "no request of the API was answered"),
     ],
 )  # fmt: skip
 def test_what_is_lost_or_invented_is_a_problem(other: dict[str, Any], problem: str) -> None:

@@ -103,3 +103,9 @@ def test_parameters_of_a_statement_are_bound_and_no_sql(server: Server) -> None:
     known = {"id": 7, "name": "x'); DROP TABLE t; --"}
     store.execute("INSERT INTO t SELECT {id:UInt64} + length({name:String})", known)
     assert store.rows("SELECT id FROM t") == [{"id": 7 + len(str(known["name"]))}]
+
+
+def test_a_parameter_may_be_an_array(server: Server) -> None:
+    known = {"ids": [7, 8], "names": ["a", "it's"]}
+    sql = "SELECT {ids:Array(UInt64)}[2] + length({names:Array(String)}[2]) AS n"
+    assert open_store(server.url).rows(sql, known) == [{"n": 12}]

@@ -7,40 +7,22 @@ import os
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
-from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its __init__ has no __all__
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ResourceType,
-)
 
-from evaluation.chaos.processes import Process
-from schemas import topics
+from evaluation.chaos.site.brokers import Brokers
+from evaluation.chaos.site.process import COMMAND, LONG_S, Process, Unfinished, wait_for
+from evaluation.chaos.site.replicas import Replicas
 from schemas.documents.topology import Topology
-from schemas.topics import Topic
-from streams.kafka import admin as kafka_topics
-from streams.sink import batch
-from testbed.services import kafka_server
-from testbed.services.kafka_server import KafkaServer
 from testbed.services.memory_limit import MemoryLimit
 from testbed.services.ports import free_port
 from testbed.services.small_disk import SmallDisk
 
 Release = Literal["this", "other"]
-COMMAND: Final = "skeletonhunter.cli"
 _STORE: Final = "testbed.services.store_server"  # stands for ClickHouse, so of no release
-#: Time-outs bound hangs, not slowness.
-LONG_S: Final = 300.0
-_LOOK_S: Final = 0.2
 _DISK_MB: Final = 512
 #: New memory that a worker needs within seconds.
 _ALMOST_NO_KB: Final = 256
@@ -54,19 +36,6 @@ print(json.dumps([store.rows(sql) for sql in sys.argv[2:]], default=str))
 
 #: Whose data are on a small file system of their own.
 SmallDisks = Literal["broker", "store"] | None
-
-
-class Unfinished(RuntimeError):
-    """A condition did not come true in time, or a process ended by itself."""
-
-
-def wait_for(condition: Callable[[], bool], what: str, within_s: float = LONG_S) -> None:
-    """Look again and again until it holds; raises Unfinished when the time is over."""
-    deadline = time.monotonic() + within_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise Unfinished(f"not within {within_s:.0f} s: {what}")
-        time.sleep(_LOOK_S)  # between two looks at a condition with a deadline
 
 
 class Pipeline:
@@ -90,28 +59,22 @@ class Pipeline:
         before: Release = "this",
         other: Path | None = None,
     ) -> None:
-        self._folder = folder
+        self.folder = folder
         self._trees: dict[Release, Path | None] = {"this": None, "other": other}
         self._tree = self._trees[before]
+        self._fabric = topology
         self._topology = folder / "topology.json"
         self._topology.write_bytes(msgspec.json.encode(topology))
         self._started = 0
         self.workers: list[Process] = []
         self.all: list[Process] = []
+        self.replicas: Replicas | None = None
         self._url = f"chdb:{folder / 'chdb'}"
         self._port = free_port()
-        self.overtaken: list[range] = []  # by partition, offsets deleted before they were read
-        self.brokers: list[KafkaServer] = []
         self.disk = self._small_disk(small_disk)
-        (folder / "kafka").mkdir(exist_ok=True)
+        self.brokers = Brokers(folder / "kafka", brokers)
         try:
-            if brokers > 1:
-                self.brokers += kafka_server.cluster(folder / "kafka", brokers)
-            else:
-                self.brokers.append(KafkaServer(folder / "kafka"))
-            self.kafka = self.brokers[0]
-            self.bootstrap = ",".join(each.bootstrap for each in self.brokers)
-            kafka_topics.create({"bootstrap.servers": self.bootstrap})
+            self.brokers.start()
             self._migrate(self._url)
             self.store = self.start_store()
             self.sink = self.start_sink()
@@ -122,14 +85,15 @@ class Pipeline:
     def _small_disk(self, whose: SmallDisks) -> SmallDisk | None:
         if whose is None:
             return None
-        data = {"broker": self._folder / "kafka" / "data", "store": self._folder / "chdb"}
+        data = {"broker": self.folder / "kafka" / "data", "store": self.folder / "chdb"}
         return SmallDisk(data[whose], _DISK_MB)
 
     # --- processes ------------------------------------------------------------------------------
 
-    def _run(self, name: str, module: str, *arguments: str, **environment: str) -> Process:
+    def run(self, name: str, module: str, *arguments: str, **environment: str) -> Process:
+        """A process of the release that is started now, with a log of this name."""
         self._started += 1
-        log = self._folder / f"{self._started:02d}-{name}.log"
+        log = self.folder / f"{self._started:02d}-{name}.log"
         environment = {"SKH_HEALTH_PORT": "0", **environment}
         found = Process(
             module, arguments, environment, log, None if module == _STORE else self._tree
@@ -139,7 +103,7 @@ class Pipeline:
 
     def start_store(self) -> Process:
         """The store's engine behind HTTP, at the same address; returns when it listens."""
-        self.store = self._run("store", _STORE, self._url, str(self._port))
+        self.store = self.run("store", _STORE, self._url, str(self._port))
         wait_for(self._store_listens, "the store listens")
         return self.store
 
@@ -152,7 +116,7 @@ class Pipeline:
 
     def start_sink(self) -> Process:
         """A sink of the broker's topics."""
-        self.sink = self._run("sink", COMMAND, "sink", **self._environment())
+        self.sink = self.run("sink", COMMAND, "sink", **self.environment())
         return self.sink
 
     def start_worker(
@@ -164,12 +128,33 @@ class Pipeline:
         instance  its name in the group, see the setting SKH_INSTANCE; None: it has none
         """
         named = {} if instance is None else {_INSTANCE: instance}
-        worker = self._run(
+        worker = self.run(
             "worker", module, *before, "stream", "--topology", str(self._topology),
-            **self._environment(), **named,
+            **self.environment(), **named,
         )  # fmt: skip
         self.workers.append(worker)
         return worker
+
+    def start_replicas(self) -> Replicas:
+        """Two APIs and two controllers, and who calls them; returns when they answer."""
+        self._to_its_end(
+            "topology", "topology", "publish", str(self._topology), SKH_KAFKA=self.brokers.bootstrap
+        )
+        hosts = [each.node_sn for each in self._fabric.hosts]
+        self.replicas = Replicas(
+            self.run, self.folder, self.environment(), self._fabric.fabric, hosts
+        )
+        return self.replicas
+
+    def roll_api(self) -> None:
+        """Replace the older of two APIs, see ``Replicas``."""
+        if self.replicas is not None:
+            self.replicas.roll_api()
+
+    def roll_controller(self) -> None:
+        """Replace the controller that leads, see ``Replicas``."""
+        if self.replicas is not None:
+            self.replicas.roll_controller()
 
     def replace_worker(self, index: int = 0) -> None:
         """Kill a worker (SIGKILL); a supervisor would start the next one at once, so do we."""
@@ -186,26 +171,25 @@ class Pipeline:
         """Start that release from now on; if it is this one, with its migrations first."""
         self._tree = self._trees[release]
         if release == "this":
-            self._migrate(self._environment()["SKH_CLICKHOUSE_URL"])
+            self._migrate(self.environment()["SKH_CLICKHOUSE_URL"])
 
     def _migrate(self, url: str) -> None:
-        done = self._run("migrate", COMMAND, "migrate", "apply", SKH_CLICKHOUSE_URL=url)
+        self._to_its_end("migrate", "migrate", "apply", SKH_CLICKHOUSE_URL=url)
+
+    def _to_its_end(self, name: str, *arguments: str, **environment: str) -> None:
+        done = self.run(name, COMMAND, *arguments, **environment)
         if done.process.wait(LONG_S):
             raise Unfinished(done.log.read_text()[-1000:])
 
     def roll_worker(self) -> None:
         """Ask the oldest worker to end (SIGTERM), and start the next one."""
-        self._end(self.workers.pop(0))
+        self.workers.pop(0).end()
         self.start_worker()
 
     def roll_sink(self) -> None:
         """The same with the sink."""
-        self._end(self.sink)
+        self.sink.end()
         self.start_sink()
-
-    def _end(self, process: Process) -> None:
-        if code := process.stop():
-            raise Unfinished(f"{process.log.stem} was asked to end, and ended with {code}")
 
     def supervise(self) -> int:
         """Start again what has ended by itself, as systemd or Kubernetes does; returns how many."""
@@ -224,25 +208,14 @@ class Pipeline:
         lines = ended[-1].log.read_text().splitlines() if ended else []
         return lines[-1] if lines else "-"
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """Where broker and store are."""
         return {
-            "SKH_KAFKA": self.bootstrap,
+            "SKH_KAFKA": self.brokers.bootstrap,
             "SKH_CLICKHOUSE_URL": f"http://127.0.0.1:{self._port}/default",
         }
 
     # --- what can happen to them ----------------------------------------------------------------
-
-    def kill_leader(self) -> None:
-        """End the broker that leads the first partition of skh.pings."""
-        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
-        partitions = admin.list_topics(timeout=60).topics[topics.PINGS.name].partitions
-        self.brokers[partitions[0].leader - 1].kill()
-
-    def restart_brokers(self) -> None:
-        """Start the brokers that have ended."""
-        for each in self.brokers:
-            if each.process.poll() is not None:
-                each.start()
 
     def exhaust_memory(self) -> None:
         """Let a worker reach the limit of its memory: the kernel ends it; the next one starts."""
@@ -261,20 +234,7 @@ class Pipeline:
         """Give it back, and start the broker if it has ended of it."""
         if self.disk is not None:
             self.disk.free()
-        self.restart_brokers()
-
-    def keep_times(self, *of: Topic) -> None:
-        """Let topics have the time stamps of their producer, so that a past can be written."""
-        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
-        change = ConfigEntry(
-            "message.timestamp.type", "CreateTime", incremental_operation=AlterConfigOpType.SET
-        )
-        wanted = [
-            ConfigResource(ResourceType.TOPIC, topic.name, incremental_configs=[change])
-            for topic in of
-        ]
-        for future in admin.incremental_alter_configs(wanted).values():
-            future.result(60)
+        self.brokers.restart()
 
     def store_faults(self, **faults: float | bool) -> None:
         """Set faults of the store, see ``testbed.services.store_server.Faults``; none: heal."""
@@ -282,23 +242,6 @@ class Pipeline:
             f"http://127.0.0.1:{self._port}/fault", json.dumps(faults).encode(), method="POST"
         )
         urllib.request.urlopen(request, timeout=LONG_S).close()  # noqa: S310 — loopback
-
-    def delete_unread(self, topic: Topic) -> None:
-        """Let the broker forget all of a topic, as retention does; ``overtaken`` counts the gap."""
-        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
-        partitions = [TopicPartition(topic.name, p) for p in range(topic.partitions)]
-        consumer = self._consumer("skh-stream")
-        try:
-            committed = consumer.committed(partitions, timeout=60)
-            ends = [consumer.get_watermark_offsets(at, timeout=60)[1] for at in partitions]
-        finally:
-            consumer.close()
-        wanted = [TopicPartition(topic.name, p, end) for p, end in enumerate(ends)]
-        for future in admin.delete_records(wanted).values():
-            future.result(60)
-        self.overtaken = [
-            range(max(at.offset, 0), end) for at, end in zip(committed, ends, strict=True)
-        ]
 
     # --- questions ------------------------------------------------------------------------------
 
@@ -317,23 +260,6 @@ class Pipeline:
         found = [worker.metrics() for worker in self.workers]
         return sum(each[name] for each in found if each is not None)
 
-    def sink_lag(self) -> int:
-        """Messages that the sink has not stored and committed [count]."""
-        consumer = self._consumer("skh-sink")
-        behind = 0
-        try:
-            for topic in batch.TOPICS:
-                partitions = [TopicPartition(topic.name, p) for p in range(topic.partitions)]
-                for at in consumer.committed(partitions, timeout=60):
-                    low, high = consumer.get_watermark_offsets(at, timeout=60)
-                    behind += max(0, high - max(at.offset, low))
-        finally:
-            consumer.close()
-        return behind
-
-    def _consumer(self, group: str) -> Consumer:
-        return Consumer({"bootstrap.servers": self.bootstrap, "group.id": group, "log_level": 2})
-
     def query(self, *statements: str) -> list[list[dict[str, Any]]]:
         """Results of statements; the store must have ended, for its files are one process's."""
         done = subprocess.run(  # noqa: S603 — our own interpreter
@@ -345,10 +271,11 @@ class Pipeline:
 
     def close(self) -> None:
         """End every process."""
+        if self.replicas is not None:
+            self.replicas.close()
         for each in self.all:
             if each.running:
                 each.kill()
-        for broker in self.brokers:
-            broker.stop()
+        self.brokers.close()
         if self.disk is not None:
             self.disk.close()

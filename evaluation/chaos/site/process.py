@@ -7,17 +7,35 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 _HEALTH: Final = re.compile(r"health and metrics (http://\S+/)")
 _SAMPLE: Final = re.compile(r"^(skh_\w+(?:\{[^}]*\})?) (\S+)$", re.MULTILINE)
 _ASK_S: Final = 2.0
+COMMAND: Final = "skeletonhunter.cli"
+#: Time-outs bound hangs, not slowness.
+LONG_S: Final = 300.0
+_LOOK_S: Final = 0.2
 _NOT_COMPILED: Final = "PYTHONDONTWRITEBYTECODE"
+
+
+class Unfinished(RuntimeError):
+    """A condition did not come true in time, or a process ended by itself."""
+
+
+def wait_for(condition: Callable[[], bool], what: str, within_s: float = LONG_S) -> None:
+    """Look again and again until it holds; raises Unfinished when the time is over."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise Unfinished(f"not within {within_s:.0f} s: {what}")
+        time.sleep(_LOOK_S)  # between two looks at a condition with a deadline
 
 
 class Process:
@@ -74,6 +92,11 @@ class Process:
             except subprocess.TimeoutExpired:
                 self.kill()
         return self.process.returncode
+
+    def end(self) -> None:
+        """Ask it to end (SIGTERM); raises Unfinished where it fails."""
+        if code := self.stop():
+            raise Unfinished(f"{self.log.stem} was asked to end, and ended with {code}")
 
     def ready(self) -> bool:
         """Whether /readyz answers 200."""
