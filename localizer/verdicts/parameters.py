@@ -68,8 +68,9 @@ class ReachabilityParameters:
     few_culprits   more culprits at once than this in a window shorter than
     settled_s      this are named only if each has
     bad_paths_each so many bad paths
-    losses_each    and so many lost probes on average, else a longer window tells; lossy switches
-                   after so many seconds of losses at the earliest,
+    losses_each    and so many lost probes on average,
+    heard          and such a share of the paths has been probed since the losses began, else a
+                   longer window tells; lossy switches after settled_s of losses at the earliest,
     again_s        or the same one again after so long; a window in which many were named twice is
                    judged again as late, too
     """
@@ -111,6 +112,7 @@ class ReachabilityParameters:
     bad_paths_each: float = parameter(8.0, unit="paths", source=_CHOSEN)
     again_s: int = parameter(5, unit="s", source="chosen: the shortest window holds new panes")
     losses_each: float = parameter(128.0, unit="probes", source=_CHOSEN)
+    heard: float = parameter(0.9, unit="1", source=_CHOSEN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,12 +85,18 @@ class LossPolicy:
         return rivals.Comparison(self.state, self.at, self.alarm, self.containment)
 
     def settled(self, attributions: list[Attribution]) -> bool:
-        """Whether each of many culprits has enough bad paths and losses."""
-        parameters, count = self._parameters, len(attributions)
-        if count <= parameters.few_culprits or self.alarm.window_s >= parameters.settled_s:
+        """Whether each of many culprits has enough bad paths and losses, and most paths have been
+        probed since the losses began: else many links are guessed at from a part of a round."""
+        parameters, count, alarm = self._parameters, len(attributions), self.alarm
+        if count <= parameters.few_culprits or alarm.window_s >= parameters.settled_s:
             return True
-        bad, lost = int(self.alarm.evidence.bad.sum()), int(self.alarm.lost.sum())
-        return bad >= parameters.bad_paths_each * count and lost >= parameters.losses_each * count
+        bad, lost = np.flatnonzero(alarm.evidence.bad), int(alarm.lost.sum())
+        if len(bad) < parameters.bad_paths_each * count or lost < parameters.losses_each * count:
+            return False
+        since_s = bad_for(self.state, self.at, alarm.window_s, bad)
+        probed = np.flatnonzero(alarm.sent)
+        heard = self.state.history.total("sent", self.at, since_s, probed) > 0
+        return bool(heard.mean() >= parameters.heard)
 
     def leaves_to_owners(self, attributions: list[Attribution]) -> bool:
         """Where few culprits are compared with each other (``beside``)."""

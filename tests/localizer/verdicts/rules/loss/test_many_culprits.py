@@ -18,14 +18,38 @@ PARAMETERS = ReachabilityParameters()
 MANY = PARAMETERS.few_culprits + 1
 
 
-def settled(culprits: int, bad_paths: int, losses: int, window_s: int = 30) -> bool:
-    """Whether so many culprits may be named, of so many bad paths and lost probes in all."""
+class History:
+    """Of windows of seconds: losses began ``since_s`` seconds ago, and since then a share of the
+    paths has been probed."""
+
+    seconds = 60
+
+    def __init__(self, since_s: int, heard: float) -> None:
+        self.since_s, self.heard = since_s, heard
+
+    def by_second(self, name: str, _at: int, length: int, _rows: Any) -> Any:
+        assert name == "lost"
+        return np.where(np.arange(length) >= length - self.since_s, 100, 0)
+
+    def total(self, name: str, _at: int, length: int, rows: Any) -> Any:
+        assert (name, length) == ("sent", self.since_s)
+        return np.where(np.arange(len(rows)) < self.heard * len(rows), 100, 0)
+
+
+def settled(
+    culprits: int, bad_paths: int, losses: int, window_s: int = 30, heard: float = 1.0
+) -> bool:
+    """Whether so many culprits may be named, of so many bad paths and lost probes in all, where
+    such a share of the paths has been probed since the losses began."""
     state = SimpleNamespace(
-        options=SimpleNamespace(verdicts=SimpleNamespace(reachability=PARAMETERS))
+        options=SimpleNamespace(verdicts=SimpleNamespace(reachability=PARAMETERS)),
+        history=History(11, heard),
     )
     bad = np.arange(1000) < bad_paths
+    lost, sent = np.zeros(1000, np.int64), np.full(1000, 100)
+    lost[0] = losses
     alarm = SimpleNamespace(
-        evidence=SimpleNamespace(bad=bad), lost=np.array([losses]), window_s=window_s
+        evidence=SimpleNamespace(bad=bad), lost=lost, sent=sent, window_s=window_s
     )
     policy = LossPolicy(
         cast("Any", state),
@@ -56,6 +80,13 @@ def test_many_culprits_wait_for_paths_and_losses_of_their_own(bad_paths: int, lo
 
 def test_many_culprits_with_enough_evidence_each_are_named() -> None:
     assert settled(MANY, bad_paths=8 * MANY, losses=128 * MANY)
+
+
+def test_many_culprits_wait_until_most_paths_have_been_probed_since_the_losses_began() -> None:
+    """With bursts each 30 s, 11 s of losses are a third of a round: most links are not heard of."""
+    assert not settled(MANY, 8 * MANY, 128 * MANY, heard=11 / 30)
+    assert settled(MANY, 8 * MANY, 128 * MANY, heard=0.95)
+    assert settled(MANY, 8 * MANY, 128 * MANY, window_s=PARAMETERS.settled_s, heard=11 / 30)
 
 
 def shows_loss(
