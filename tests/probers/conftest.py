@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +14,29 @@ from builders.agents.waiting import HANG_S, Condition, Until, wait_until
 from probers.net.packet import Key
 from probers.net.responder import Responder
 from probers.net.socket_pool import SocketPool
+from probers.net.udp_socket import UdpSocket
 from probers.process.loop import Loop
 from probers.publishing.relay import Relay
 from schemas.compiled import native
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernel_stamps() -> Iterator[None]:
+    """The kernel stamps what arrives: it begins so some time after the first socket asks for it,
+    late on a busy machine, and ends with the last one."""
+    if sys.platform != "linux":
+        yield
+        return
+    sock = UdpSocket("127.0.0.1")
+
+    def stamped() -> bool:
+        sock.send(b"", sock.address)
+        received = sock.receive()
+        return received is not None and received.kernel
+
+    wait_until(stamped)
+    yield
+    sock.close()
 
 
 @pytest.fixture
@@ -43,7 +64,8 @@ def loop(helper: str) -> Iterator[Loop]:
 
 @pytest.fixture
 def sockets(loop: Loop, key: Key) -> Iterator[SocketPool]:
-    made = SocketPool(loop, key, Responder(key), max_rate=10_000)
+    responder = Responder(key, rate=10_000, burst=10_000)
+    made = SocketPool(loop, key, responder, max_rate=10_000)
     yield made
     made.close_except(())
 
