@@ -91,9 +91,17 @@ def around(
         each for each in incidents
         if each.state != "resolved" and each.parent is None
         and not (each.verdict.contains or frozenset()).isdisjoint(verdict.tie_set)
-        and verdict.effect <= parameters.worse_inside * each.verdict.effect
+        and not worse_than(each.verdict, verdict, parameters)
     )  # fmt: skip
     return next(found, None)
+
+
+def worse_than(wider: Verdict, verdict: Verdict, parameters: IncidentParameters) -> bool:
+    """Whether a component is worse than what contains it explains: it is silent where that only
+    loses, or its effect is a multiple of that one's."""
+    if verdict.symptom == "unconnectivity" and wider.symptom == "loss":
+        return True
+    return verdict.effect > parameters.worse_inside * wider.effect
 
 
 def _is_wider(verdict: Verdict, known: Verdict) -> bool:

@@ -205,11 +205,12 @@ class IncidentTracker:
         better = issue_type_update.should_replace(
             known, verdict, tracked.typed_by, self._parameters, worse=worse
         )
+        outgrown = self._outgrows_parent(tracked, verdict)
         renamed = matching.new_name(known, verdict, self._parameters)
         relocated = tracked.relocated and {*verdict.tie_set} != {*known.tie_set}
         narrowed = not tracked.relocated and matching.narrower(verdict, known)
         changes = (
-            reopened, worse, witnessed, renamed is not None, relocated, narrowed,
+            reopened, worse, witnessed, outgrown, renamed is not None, relocated, narrowed,
             due and (grown or tracked.state == "open"),
             due and matching.better_traced(known, verdict),
             better and issue_type_update.differs(known, verdict),
@@ -223,6 +224,8 @@ class IncidentTracker:
             name = verdict.component
         if relocated and name not in verdict.tie_set:  # that component is no more
             name = verdict.component
+        if outgrown:
+            tracked.parent = None
         was_relocated, tracked.relocated = tracked.relocated, False
         if witnessed or device(verdict.component) in known.tied_devices:
             tracked.verdict = replace(
@@ -239,6 +242,18 @@ class IncidentTracker:
         tracked.add_impact(impact)
         tracked.state, tracked.closed_s = "ongoing", None
         return [tracked]
+
+    def _outgrows_parent(self, tracked: TrackedIncident, verdict: Verdict) -> bool:
+        """Whether a child is by now worse than the incident around it explains. A host that
+        complains alone stays its child, and so does what that covers."""
+        parents = (
+            each for each in self._incidents
+            if each.incident_id == tracked.parent and each.verdict.family == verdict.family
+        )  # fmt: skip
+        parent = next(parents, None)
+        if parent is None or verdict.lone_witness or verdict.component in parent.verdict.covers:
+            return False
+        return matching.worse_than(parent.verdict, verdict, self._parameters)
 
     def _stray(
         self,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from localizer.incidents.parameters import DEFAULT
 from localizer.incidents.tracked_incident import Impact
 from localizer.incidents.tracker import IncidentTracker
 from localizer.verdicts.verdict import Contrast, Measured, Verdict
-from schemas.documents.incident import Incident
+from schemas.documents.incident import Incident, Symptom
 
 START_S = 1_780_000_000
 NO_IMPACT = Impact("P2", [], [])
@@ -117,3 +118,38 @@ def test_what_a_link_of_a_gray_switch_loses_is_a_child_unless_it_is_far_worse() 
             found = step(incidents, at, tor(0, effect=0.004), link)
         link_documents = [doc for doc in found if doc.component.startswith("link:")]
         assert [doc.parent == parent[0].incident_id for doc in link_documents] == [child]
+
+
+def beside_its_tor(at: int, *, effect: float, symptom: Symptom = "loss") -> tuple[Verdict, Verdict]:
+    link = replace(loss("link:agg:a1|tor:t1", at, effect=effect), symptom=symptom)
+    return tor(0, effect=0.2), replace(link, bad=np.arange(50, 60))
+
+
+def test_what_is_silent_is_no_part_of_what_its_switch_loses() -> None:
+    incidents = tracker()
+    for at in (0, 1):
+        step(incidents, at, tor(0, effect=0.2))
+    for at in (30, 31):
+        found = step(incidents, at, *beside_its_tor(29, effect=0.96, symptom="unconnectivity"))
+    assert [(doc.symptom, doc.parent) for doc in found if doc.component.startswith("link:")] == [
+        ("unconnectivity", None)
+    ]
+
+
+@pytest.mark.parametrize(("symptom", "switch"), [("unconnectivity", 0.2), ("loss", 0.05)])
+def test_a_child_that_becomes_silent_or_far_worse_stands_alone(
+    symptom: Symptom, switch: float
+) -> None:
+    incidents = tracker()
+    around = tor(0, effect=switch)
+    link = replace(loss("link:agg:a1|tor:t1", 29, effect=switch), bad=np.arange(50, 60))
+    worse = replace(link, symptom=symptom, effect=0.96)
+    for at in (0, 1):
+        step(incidents, at, around)
+    for at in (30, 31):
+        (*_, child) = step(incidents, at, around, link)
+    later = [doc for at in range(32, 42) for doc in step(incidents, at, around, worse)]
+    alone = later[-1]
+    assert child.parent is not None
+    assert (alone.incident_id, alone.symptom) == (child.incident_id, symptom)
+    assert alone.parent is None
