@@ -29,6 +29,12 @@ def arrow_batch(
     OverflowError for one out of range.
     """
 
+def arrow_frames(
+    raw: bytes, most: int, /
+) -> tuple[tuple[int, int], list[tuple[int, int]], int, bool] | None:
+    """Frames of an Arrow IPC stream, ``most`` at most: ``schemas.wire.arrow.frames.Frames``; None:
+    the stream is refused, and why is not said."""
+
 def join_columns(
     raws: list[bytes], rows: Buffer, nulls: Buffer, starts: Buffer, lengths: Buffer,
     columns: Buffer, /,

@@ -28,6 +28,12 @@ from schemas.wire.decoded import one_line
 
 Kind = Literal["pane", "window", "routes", "heartbeats", "punctuation"]
 
+
+def _is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
 #: Texts that identify a path and place it in the fabric, in the order of the wire.
 PATH_STRINGS: Final = (
     "fabric", "layer", "task_type",
@@ -81,6 +87,11 @@ HEARTBEATS: Final = pa.schema(
 #: Columns that the first release did not write -> what they hold in its chunks.
 DEFAULTS: Final[dict[str, str | float | None]] = {"dst_tenant_id": ""}
 _SCHEMAS: Final = {"pane": PANE, "window": WINDOW, "routes": ROUTES, "heartbeats": HEARTBEATS}
+#: Positions and names of the columns that hold texts.
+_TEXTS: Final = {
+    kind: [(at, field.name) for at, field in enumerate(schema) if not _is_number(field.type)]
+    for kind, schema in _SCHEMAS.items()
+}
 MAX_CHUNK_BYTES: Final = 512 * 1024
 _CHUNK_ROWS: Final = 4096
 _OVERHEAD_BYTES: Final = 16 * 1024  # schema and frames of a stream, upper bound
@@ -293,18 +304,19 @@ def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _check_texts(kind: Kind, batch: pa.RecordBatch, most: int, limits: Limits) -> None:
     """Bound the size of a chunk's texts once decoded, and the length of each name."""
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        dictionary = pa.types.is_dictionary(column.type)
-        values = column.dictionary if dictionary else column
-        if pa.types.is_list(column.type):
+    for index, name in _TEXTS[kind]:
+        column = batch.column(index)
+        values = column
+        if dictionary := isinstance(column, pa.DictionaryArray):
+            values = column.dictionary
+        elif isinstance(column, pa.ListArray):
             values = column.flatten()
-        texts = arrow_columns.text_like(values.type)
-        lengths = arrow_columns.text_lengths(values) if texts else None
+        lengths = arrow_columns.text_lengths(values)
         if dictionary:
             most -= arrow_columns.decoded_bytes(column, lengths)
         if most < 0:
             raise WindowsError(f"skh.windows: names of this {kind} chunk expand too much: {name}")
-        if lengths is not None and len(lengths) and int(lengths.max()) > limits.name_bytes:
+        if len(lengths) and int(lengths.max()) > limits.name_bytes:
             raise WindowsError(f"skh.windows: {name} is longer than {limits.name_bytes} B")
 
 

@@ -109,7 +109,7 @@ STRUCTURAL = {
         "controller.skeleton.spectra": ("_BLOCK",),
         "controller.sources.kubernetes.api": ("_CHUNK_BYTES",),
         "localizer.detectors.lof": ("_BLOCK",),
-        "localizer.fabric.incidence.factored": ("_BLOCK",),
+        "localizer.fabric.incidence.factored": ("_BLOCK", "_LARGE"),
         "localizer.fabric.incidence.incidence": ("_SPARE_ROWS", "_SPARE_PAIRS", "_SPARE_SWITCHES"),
         "localizer.fabric.key_index": ("_LEAST_MERGED",),
         "localizer.fabric.path_index": ("_LEAST_CACHED",),

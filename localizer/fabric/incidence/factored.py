@@ -45,6 +45,7 @@ U64 = npt.NDArray[np.uint64]
 
 _UNIT = 2**24  # shares are compared as multiples of 1 / _UNIT
 _BLOCK = 65_536  # rows of M that are written out at once
+_LARGE = 200_000  # entries of S; to pick rows of fewer costs more than to multiply all of them
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,11 @@ class FactoredIncidence:
         """
         of_segment = self._of_segments(values)
         every = (self._mean_transposed, *self._certain)
-        some = every if columns is None else [m[columns] for m in every]
-        mean, forward, reverse = (np.asarray(m @ of_segment) for m in some)
+        if columns is None or self.forward.nnz < _LARGE:
+            rows = slice(None) if columns is None else columns
+            mean, forward, reverse = (np.asarray(m @ of_segment)[rows] for m in every)
+        else:
+            mean, forward, reverse = (np.asarray(m[columns] @ of_segment) for m in every)
         return mean, forward, reverse
 
     def crossed_by(self, rows: I64) -> I64:
