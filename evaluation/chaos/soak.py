@@ -1,7 +1,9 @@
-"""``python -m evaluation.chaos.soak``: hours of load, jobs that come and go; nothing may grow.
+"""``python -m evaluation.chaos.soak``: hours of load and change; nothing may grow.
 
-The pipeline carries the scenario ``churn`` with more five-tuples a pair. From the samples after the
-warm-up: slope of resident memory, number of open files, lag.
+The pipeline carries the scenario ``churn`` with as many hosts as the rate needs: jobs, containers
+and their addresses are new all the time. Each minute another host joins for a minute, by a topology
+document and its heartbeats. From the samples after the warm-up: slope of resident memory, number of
+open files, lag.
 """
 
 from __future__ import annotations
@@ -9,7 +11,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,16 +19,14 @@ from typing import Final
 
 import msgspec
 import numpy as np
-from confluent_kafka import Producer
 
-from evaluation.chaos.load import SECOND_NS, load
+from evaluation.chaos.churn_load import STEADY_S, ChurnLoad, carrying
+from evaluation.chaos.load import SECOND_NS
 from evaluation.chaos.site.pipeline import Pipeline
 from evaluation.chaos.site.process import Process, wait_for
 from evaluation.machine import machine
-from schemas import topics
 from testbed.scenarios import scenario
 from testbed.services import kafka_server
-from testbed.simulator.simulator import Simulation
 
 #: Resident memory may rise so much [MB/h], and judging may be so late [s].
 SLOPE_MB_H: Final = 1.0
@@ -91,51 +90,6 @@ def problems(name: str, samples: Samples) -> list[str]:
     return found
 
 
-class Load(threading.Thread):
-    """Simulates and publishes second after second until it is stopped.
-
-    records, behind_s  published so far [count]; how late it was at the most [s]
-    """
-
-    def __init__(self, bootstrap: str, simulation: Simulation) -> None:
-        super().__init__(name="load", daemon=True)
-        self.records, self.behind_s = 0, 0.0
-        self._simulation = simulation
-        self._ended = threading.Event()
-        self._producer = Producer({
-            "bootstrap.servers": bootstrap, "compression.type": "lz4", "linger.ms": 20,
-            "log_level": 2,
-        })  # fmt: skip
-        self.start()
-
-    def run(self) -> None:
-        headers: list[tuple[str, str | bytes | None]] = [
-            (topics.CONTENT_TYPE, topics.ARROW.encode())
-        ]
-        index = 0
-        while not self._ended.is_set():
-            second = self._simulation.second(index)
-            late_s = time.time() - second.start_ns / SECOND_NS
-            self.behind_s = max(self.behind_s, late_s)
-            if late_s < 0 and self._ended.wait(-late_s):
-                return
-            for placed in self._simulation.placements(index):
-                value = msgspec.json.encode(placed)
-                self._producer.produce(topics.PLACEMENT.name, key=placed.node_id, value=value)
-            for each in load([second]):
-                self._producer.produce(
-                    each.topic, key=each.node_sn, value=each.value, headers=headers
-                )
-                self.records += each.records
-            self._producer.flush(30)
-            index += 1
-
-    def end(self) -> None:
-        """Publish nothing more."""
-        self._ended.set()
-        self.join(60)
-
-
 def soak(
     folder: Path, *, duration_s: float, rate: int, report: Callable[[str], None] = print
 ) -> list[str]:
@@ -143,18 +97,13 @@ def soak(
 
     rate  records a second, about
     """
-    plan = scenario.load("churn")
-    plan = msgspec.structs.replace(plan, duration_s=int(duration_s) + 60)
-    one = msgspec.structs.replace(plan.probing, ports_per_pair=1)
-    alone = msgspec.structs.replace(plan, probing=one).simulation(seed=1, start_ns=0)
-    ports = max(1, round(rate / max(alone.second(0).pings.num_rows, 1)))
-    probing = msgspec.structs.replace(plan.probing, ports_per_pair=ports)
-    plan = msgspec.structs.replace(plan, probing=probing)
-    pipeline = Pipeline(folder, alone.topology)
+    plan = msgspec.structs.replace(scenario.load("churn"), duration_s=int(duration_s) + STEADY_S)
+    plan = carrying(plan, rate)
+    pipeline = Pipeline(folder, plan.simulation(seed=1, start_ns=0).topology)
     try:
         worker = pipeline.start_worker()
         wait_for(lambda: worker.ready() and pipeline.sink.ready(), "worker and sink are ready")
-        source = Load(
+        source = ChurnLoad(
             pipeline.brokers.bootstrap, plan.simulation(seed=1, start_ns=time.time_ns() + SECOND_NS)
         )
         found = {"stream": (worker, Samples()), "sink": (pipeline.sink, Samples())}

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
+from evaluation.chaos.churn_load import carrying, joined
 from evaluation.chaos.soak import Samples, problems, slope
+from schemas.documents import topology
+from schemas.documents.times import seconds_of
+from testbed.scenarios import scenario
 
 AT_S = [10.0 * i for i in range(360)]
 NOISE = np.random.default_rng(1).normal(0, 2, len(AT_S))
@@ -40,3 +45,24 @@ def test_files_that_only_rise_and_a_lag_that_stays_are_problems() -> None:
     some = [40 + i % 7 for i in range(len(AT_S))]
     assert problems("x", samples(0.0, some)) == []
     assert "20 s behind" in problems("x", samples(0.0, lag_s=20.0))[0]
+
+
+def test_each_host_that_joins_is_new_and_alone_in_a_valid_topology() -> None:
+    fabric = scenario.load("churn").simulation(seed=1, start_ns=0).topology
+    first, last = (joined(fabric, number, 10**9 * (5 + number)) for number in (0, 59))
+    for each in (first, last):
+        topology.parse(msgspec.json.encode(each))
+    assert seconds_of(last.valid_from) == 64
+    assert len(last.hosts) == len(fabric.hosts) + 1
+    new, newest = first.hosts[-1], last.hosts[-1]
+    assert new.node_sn != newest.node_sn
+    assert not {each.real_ip for each in new.rnics} & {each.real_ip for each in newest.rnics}
+    assert [each.asw for each in newest.rnics] == [each.asw for each in fabric.hosts[-1].rnics]
+
+
+def test_the_load_has_the_rate_that_was_asked_for() -> None:
+    plan = msgspec.structs.replace(scenario.load("churn"), duration_s=300)
+    least, more = (carrying(plan, rate).simulation(seed=1, start_ns=0) for rate in (1, 2_500))
+    assert len(least.topology.hosts) == 32
+    assert 2_500 <= more.second(120).pings.num_rows < 5_000
+    assert more.schedule.placements(more.topology.fabric, 0), "containers still come and go"
