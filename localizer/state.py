@@ -56,7 +56,8 @@ class FabricState:
     persistent      the same of sparse paths that are slow in each of several answers; None without
                     any
     suspects        components of open incidents about reachability; slow: about latency; drifting:
-                    about drift
+                    about drift; troubled: the suspects, and those of incidents about reachability
+                    that ended within the longest window of seconds
     unsettled_s     length of a window -> newest second in which it could not tell all culprits
     crowded_s       the same where it named many: the first such second, and the newest
     silent_scopes   pods, or the fabric, that fell silent as a whole
@@ -84,6 +85,7 @@ class FabricState:
         self.persistent: LatencyDeviation | None = None
         self._sparse: SparseEvidence | None = None  # of the newest window
         self.suspects: set[str] = set()
+        self.troubled: set[str] = set()
         self.slow: set[str] = set()
         self.drifting: set[str] = set()
         self.silent_scopes: set[str] = set()

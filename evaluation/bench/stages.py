@@ -27,6 +27,7 @@ from evaluation.bench.input import SECOND, START_NS, busy, messages
 from evaluation.bench.rounds import probes_in_a_round
 from evaluation.bench.scale.judging import LARGE, LARGEST, scale
 from evaluation.bench.scale.memory import memory
+from evaluation.bench.scale.restart import restart
 from evaluation.bench.simulate import simulate
 from schemas import topics
 from schemas.wire import codecs
@@ -268,6 +269,7 @@ STAGES: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "probes-in-a-round": lambda: {**probes_in_a_round(), **_memory()},
     "scale-100k": lambda: scale(LARGE, goal_ms=300, goal_mb=2048),
     "memory-1m": memory,
+    "restart-1m": lambda: {**restart(), **_memory()},
     "scale-1m": lambda: scale(LARGEST, goal_ms=5000, faulty_s=12),
     "simulate-parquet": lambda: {**simulate("parquet"), **_memory()},
     "simulate-arrow": lambda: {**simulate("arrow"), **_memory()},

@@ -118,6 +118,17 @@ class IncidentTracker:
             if each.state != "resolved"
         ]
 
+    def troubled_since(self, family: Family, since_s: int) -> set[str]:
+        """What incidents of a family name that are open, or showed trouble in this second or later:
+        components and tie sets."""
+        return {
+            name
+            for each in self._incidents
+            if each.verdict.family == family
+            and (each.state != "resolved" or each.last_bad_s >= since_s)
+            for name in (each.verdict.component, *each.verdict.tie_set)
+        }
+
     def renumber(self, rows: I64) -> None:
         """Follow paths to their new rows: (old P,) new row, -1 where the path was dropped."""
         for tracked in self._incidents:

@@ -41,6 +41,7 @@ MEASURES: Final = {
 LARGEST: Final = {
     "scale-1m": "localizer: a second of 1,000,000 paths x 100,000 components",
     "memory-1m": "worker: memory of windows and detectors, 1,000,000 paths",
+    "restart-1m": "worker: what is read again after a restart, 1,000,000 paths",
 }
 
 

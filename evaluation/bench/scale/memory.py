@@ -29,7 +29,7 @@ def memory() -> dict[str, Any]:
     from schemas.wire import codecs
     from streams.replay import Replay
 
-    command = [sys.executable, "-m", "evaluation.bench.scale.memory"]
+    command = [sys.executable, "-m", "evaluation.bench.scale.memory", f"{_SECONDS}"]
     source = subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603 — our own module
     assert source.stdout is not None  # noqa: S101 — we asked for a pipe
     worker = Replay(topology=build(LARGE, 1))
@@ -65,9 +65,9 @@ def simulation() -> Simulation:
 
 
 def main() -> None:
-    """Write the records to standard output, a batch a second."""
-    cluster = simulation()
-    batches = (cluster.second(at).pings for at in range(_SECONDS))
+    """Write the records to standard output, a batch a second, for so many seconds."""
+    cluster, seconds = simulation(), int(sys.argv[1])
+    batches = (cluster.second(at).pings for at in range(seconds))
     first = next(batches)
     with pa.ipc.new_stream(sys.stdout.buffer, first.schema) as out:
         out.write_batch(first)

@@ -72,6 +72,17 @@ def test_a_loss_that_began_after_the_incident_closed_is_another_one() -> None:
     assert closed[0].incident_id != again[0].incident_id
 
 
+def test_an_incident_that_ended_is_known_for_as_long_as_its_trouble_is_in_a_window() -> None:
+    incidents = tracker()
+    for at in (0, 1):
+        step(incidents, at, loss("rnic:r", 0))
+    step(incidents, 20)
+    assert incidents.open == 0
+    for since, names in ((1, {"rnic:r"}), (2, set())):
+        assert incidents.troubled_since("reachability", START_S + since) == names
+    assert not incidents.troubled_since("latency", START_S)
+
+
 def test_losses_over_a_minute_open_an_incident_at_first_sight() -> None:
     measured = Measured(Contrast(9, 9, 0, 99), {}, 0.001, DEFAULT.settled_s, 9, [])
     assert len(step(tracker(), 0, replace(loss("tor:t1", 0), measured=measured))) == 1

@@ -78,14 +78,14 @@ class Comparison:
 
     def _apart(self, column: int, others: Sequence[int], mine: Bool) -> Bool:
         """(P,) paths that cross nothing that is known to lose besides a class and its rivals: what
-        is blamed as well, and what open incidents name, whose losses of a while ago count too. What
-        a second bad link of a switch loses is no loss of the switch. Fewer classes are left out
-        where no bad path would be left."""
+        is blamed as well, and what incidents name that are open or were in the longest of these
+        windows. What a second bad link or a dead rnic of a switch loses is no loss of the switch.
+        Fewer classes are left out where no bad path would be left."""
         groups, inside = self.alarm.groups, self.containment.inside(column)
         ends = ends_of(groups, column) if groups.directed[column] else []
         others = [each for each in others if each not in ends]
         rivals = {column, *ends, *inside.tolist()}
-        known = [each for each in groups.of_components(self.state.suspects) if each not in rivals]
+        known = [each for each in groups.of_components(self.state.troubled) if each not in rivals]
         for some in ({*others, *known}, set(others)):
             apart = np.ones(groups.paths, bool)
             for each in some:

@@ -50,7 +50,7 @@ def comparison(lost: np.ndarray, known: set[str]) -> Comparison:
             sent=none + np.uint32(SENT), lost=lost[second].astype(np.uint32), refused=none,
         )  # fmt: skip
     state = SimpleNamespace(
-        history=history, background=SimpleNamespace(rate=1e-4), suspects=known,
+        history=history, background=SimpleNamespace(rate=1e-4), suspects=known, troubled=known,
         options=SimpleNamespace(
             verdicts=SimpleNamespace(reachability=ReachabilityParameters())
         ),
