@@ -58,7 +58,11 @@ class Samples:
 
     def warm(self) -> Samples:
         """Those after the warm-up."""
-        first = int(len(self.at_s) * _WARM_UP)
+        return self.since(_WARM_UP)
+
+    def since(self, share: float) -> Samples:
+        """Those after this share of them."""
+        first = int(len(self.at_s) * share)
         return Samples(
             self.at_s[first:], self.rss_mb[first:], self.files[first:], self.lag_s[first:]
         )
@@ -124,9 +128,12 @@ def soak(
         pipeline.close()
     for name, (_, samples) in found.items():
         warm = samples.warm()
+        newest = samples.since(2 / 3)
         rise, error = slope(warm.at_s, warm.rss_mb)
+        late, late_error = slope(newest.at_s, newest.rss_mb)
         report(
-            f"{name}: {warm.rss_mb[-1]:.0f} MB, {rise:+.1f} ± {error:.1f} MB/h; files "
+            f"{name}: {warm.rss_mb[-1]:.0f} MB, {rise:+.1f} ± {error:.1f} MB/h, newest third "
+            f"{late:+.1f} ± {late_error:.1f} MB/h; files "
             f"{warm.files[0]} to {warm.files[-1]}; lag at most {np.nanmax([0, *warm.lag_s]):.1f} s"
         )
     return [line for name, (_, samples) in found.items() for line in problems(name, samples)]
