@@ -85,6 +85,11 @@ def test_an_incident_that_gets_a_parent_is_closed_and_says_of_what_it_is_a_part(
     assert (found.notification.change, found.notification.explained) == ("resolved", True)
 
 
+def test_a_part_that_has_no_parent_any_more_opens() -> None:
+    cause, part = version(1, "cause"), version(1, "part", parent="cause")
+    assert heard(cause, part, version(2, "part")) == [("cause", "opened"), ("part", "opened")]
+
+
 def test_a_part_whose_cause_does_not_reach_the_channel_is_notified_itself() -> None:
     routes = (Route(to=("all",), severity=("P0",)),)
     cause, part = version(1, "cause"), version(1, "part", parent="cause", severity="P0")
