@@ -4,6 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 scripts/packages.sh iproute2 nftables iputils-ping traceroute ethtool openvswitch-switch chromium systemd
+scripts/packages.sh slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
 scripts/prometheus-tools.sh
 scripts/openapi-tools.sh
 scripts/guest-tools.sh

@@ -36,7 +36,7 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
 
     job_id   unique in the cluster until Slurm begins with 1 again
     nodes    host list
-    account  becomes the tenant
+    account  becomes the tenant; slurmctld gives its hooks "(null)" for a job without one
     start_s  when it began [s since the epoch]; 0: not known
     """
 
@@ -64,7 +64,8 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
         own = [each for each in hostlist.expand(self.nodes) if each in hosts]
         if not own:
             return None
-        return DeclaredJob(job=self.name, fabric=fabric, tenant=self.account, hosts=own)
+        tenant = "" if self.account in _PLACEHOLDERS else self.account
+        return DeclaredJob(job=self.name, fabric=fabric, tenant=tenant, hosts=own)
 
 
 def prefix(cluster: str) -> str:

@@ -57,6 +57,14 @@ async def test_a_job_has_its_hosts_from_prolog_to_epilog() -> None:
     assert service.topics.documents().jobs[0].ended is not None
 
 
+async def test_a_job_without_an_account_has_no_tenant() -> None:
+    service = Service(TOPOLOGY)
+    await sent(service, "POST", "start", content=form(account="(null)"))
+    submitted = service.site.state.tasks.jobs["slurm-7"].submitted
+    assert submitted is not None
+    assert submitted.tenant == ""
+
+
 async def test_a_job_without_any_host_of_the_fabric_is_ignored() -> None:
     service = Service(TOPOLOGY)
     begun = await sent(service, "POST", "start", content=form(nodes="login1"))
