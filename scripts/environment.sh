@@ -46,5 +46,9 @@ fill 2>.venv/.uv.log || fill --system-certs || {
   cat .venv/.uv.log >&2
   exit 2
 }
+# Where Python may write no bytecode, each process would compile all that it imports: 2 s for a worker.
+if .venv/bin/python -c 'import sys; sys.exit(not sys.dont_write_bytecode)'; then
+  .venv/bin/python -m compileall -q -j 0 .venv/lib >/dev/null || true # some files are no valid Python
+fi
 echo "$wanted" > "$stamp"
 exec scripts/native.sh

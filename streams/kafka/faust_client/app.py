@@ -9,11 +9,20 @@ from typing import Any
 
 import faust
 import mode
+from faust.tables.manager import TableManager
 
 from schemas import topics
 from streams.kafka import security
 from streams.kafka.faust_client import batches, transport
 from streams.kafka.fetch import PARTITION_BYTES
+
+
+class _NoTables(TableManager):
+    """Faust's own waits a second for tables to be declared, at each start; there are none."""
+
+    async def on_start(self) -> None:
+        await self._update_channels()
+        await self.recovery.start()
 
 
 def make(
@@ -55,6 +64,7 @@ def make(
         consumer_auto_offset_reset="earliest",
         stream_wait_empty=False,  # events stay unacknowledged for long; waiting would hang
         stream_recovery_delay=0.0,
+        TableManager=_NoTables,
         ConsumerScheduler=batches.BatchScheduler,
         broker_commit_interval=1.0,
         consumer_max_fetch_size=PARTITION_BYTES,
