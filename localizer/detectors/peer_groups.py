@@ -84,19 +84,26 @@ def excess_p_values(
     slow: Bool,
     healthy_share: float = _HEALTHY_SHARE,
     parameters: PeerGroupParameters = DEFAULT,
+    *,
+    certain: bool = False,
 ) -> F64:
     """(C,) P(so many slow votes) if a component's paths are slow as often as others of their group.
 
     incidence      (P, C) which path crosses which component
     group          (P,); vote (P,) weight of each valid path, else 0; slow (P,)
     healthy_share  of healthy paths that look slow, whatever the others do [1]
+    certain        by the paths that cross a component for certain in some direction: of components
+                   that others may cross, too; 1 for all others
     returns        1 where no path is slow, or where no group has others to compare with
     """
     hit = vote * slow
-    touched = np.flatnonzero((pooled := incidence.pooled(hit)) > 0)
-    out = np.ones(len(pooled))
+    some = incidence.pooled(hit) > 0
+    touched = np.flatnonzero(some & incidence.partly_certain if certain else some)
+    out = np.ones(len(some))
     if len(touched):
-        n, k = (incidence.pooled_by_group(each, group, touched) for each in (vote, hit))
+        n, k = (
+            incidence.pooled_by_group(each, group, touched, certain=certain) for each in (vote, hit)
+        )
         every, every_hit = (np.bincount(group, each).astype(np.float64) for each in (vote, hit))
         out[touched] = _p_values(n, k, every, every_hit, healthy_share, parameters)
     return out

@@ -152,6 +152,35 @@ class FactoredIncidence:
             out.append(sparse.csr_array(certain.T))
         return out[0], out[1]
 
+    @cached_property
+    def _certain_data(self) -> F64:
+        """1 for each entry of S that is certain in some direction, else 0."""
+        certain: Bool = (self.forward.data == 1.0) | (self.reverse.data == 1.0)
+        return certain.astype(np.float64)
+
+    @cached_property
+    def _in_any_direction(self) -> sparse.csc_array:
+        """(Q, C) 1 where a segment crosses a component for certain, in some direction."""
+        certain = sparse.csc_array(
+            sparse.csr_array(
+                (self._certain_data, self.forward.indices, self.forward.indptr), self.forward.shape
+            )
+        )
+        certain.eliminate_zeros()
+        return certain
+
+    @cached_property
+    def partly_certain(self) -> Bool:
+        """(C,) components that some paths cross for certain, and some of their traversals not."""
+        certain, components = self._certain_data, self.forward.shape[1]
+        mean = (self.forward.data + self.reverse.data) / 2
+        known, unknown = (
+            np.bincount(self.forward.indices, each, components) > 0
+            for each in (certain, mean != certain)
+        )
+        partly: Bool = known & unknown
+        return partly
+
     def _of_segments(self, values: F64 | I64 | Bool) -> F64:
         """(Q,) H^T v; values (P,)."""
         weights = values.astype(np.float64)
@@ -164,12 +193,16 @@ class FactoredIncidence:
             return of_segment.astype(np.float64, copy=False)
         return np.asarray(self.transposed @ weights)
 
-    def pooled_by_group(self, values: F64, group: I64, columns: I64) -> F64:
+    def pooled_by_group(
+        self, values: F64, group: I64, columns: I64, *, certain: bool = False
+    ) -> F64:
         """(len(columns), G) ``pooled`` of some components, by the group (P,) of the path.
 
-        values  (P,)
+        values   (P,)
+        certain  of the paths that cross a component for certain in some direction, with weight 1
         """
-        segments = sparse.csr_array(self._mean[:, columns])
+        matrix = self._in_any_direction if certain else self._mean
+        segments = sparse.csr_array(matrix[:, columns])
         some = np.diff(segments.indptr) > 0
         number = np.cumsum(some) - 1
         rows = np.flatnonzero(values)

@@ -85,8 +85,10 @@ def _alarm(
     vote = quorum.per_pair(state.pair, valid)  # a pair's five-tuples share its fate: one vote
     peers = peer_groups.peer_groups(state.src, state.dst, overlay)
     parameters, healthy = state.options.detectors.peer_groups, shift.healthy_share
-    # What tunnels is tested twice, for an rnic may fail the overlay alone.
-    level = state.budget.level(len(groups.members) + int(groups.tunnels.sum()), every_s)
+    # What tunnels is tested twice, for an rnic may fail the overlay alone; so is what some paths
+    # cross for certain, for a fault is then as good as hidden among those that only may cross it.
+    twice = groups.tunnels.astype(np.int64) + groups.factored.partly_certain
+    level = state.budget.level(len(groups.members) + int(twice.sum()), every_s)
     if not (
         _p_values(groups, peers, vote * left, flagged, overlay, healthy, parameters) < level
     ).any():
@@ -168,15 +170,25 @@ class LatencyPolicy:
         """See ``attribute.Policy``.
 
         A link that is slow in one direction looks half as slow over all paths that cross it, and
-        less where routes are unknown, so the paths that certainly cross it that way decide, too.
+        every component less so where routes are unknown, so that the paths that certainly cross it
+        decide, too: in the direction that is slow, or in any.
         """
         parameters = self.state.options.verdicts.latency
         finding = self._validated(candidate, candidate.share, self.level, parameters.most_moved)
-        direction, column = candidate.attribution.direction, candidate.attribution.column
-        if finding is not None or direction not in _WAYS or not self.alarm.groups.directed[column]:
+        if finding is not None:
             return finding
-        way = self.alarm.groups.certain(column)[_WAYS.index(direction)].astype(np.float64)
-        return self._validated(candidate, way, self.level / len(_WAYS), parameters.one_way_moved)
+        direction, column = candidate.attribution.direction, candidate.attribution.column
+        ways = self.alarm.groups.certain(column)
+        if direction in _WAYS and self.alarm.groups.directed[column]:
+            way = ways[_WAYS.index(direction)]
+        else:
+            way = ways[0] | ways[1]
+        certain = way.astype(np.float64)
+        if (certain == candidate.share).all():
+            return None
+        return self._validated(
+            candidate, certain, self.level / len(_WAYS), parameters.one_way_moved
+        )
 
     def _validated(
         self, candidate: Candidate, share: F64, level: float, moved: float
@@ -237,13 +249,15 @@ def _p_values(
     healthy_share: float,
     parameters: peer_groups.PeerGroupParameters,
 ) -> F64:
-    """(K,) excess p-value of each class; of what tunnels the smaller of all paths' and of the
-    overlay's alone."""
-    every, above = (
-        peer_groups.excess_p_values(groups.factored, peers, each, slow, healthy_share, parameters)
-        for each in (vote, vote * overlay)
+    """(K,) excess p-value of each class: the smaller of all paths' and of those that cross it for
+    certain; of what tunnels also of the overlay's alone."""
+    every, above, certain = (
+        peer_groups.excess_p_values(
+            groups.factored, peers, each, slow, healthy_share, parameters, certain=certain
+        )
+        for each, certain in ((vote, False), (vote * overlay, False), (vote, True))
     )
-    return np.where(groups.tunnels, np.minimum(every, above), every)
+    return np.minimum(np.where(groups.tunnels, np.minimum(every, above), every), certain)
 
 
 def _onset(state: FabricState, at: int, bad: I64) -> int:

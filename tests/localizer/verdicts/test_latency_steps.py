@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from schemas.documents.incident import Incident
@@ -28,11 +30,19 @@ def simulation(
     )
 
 
-def found(simulated: Simulation, seconds: int) -> list[Incident]:
+def without_replies(pings: pa.RecordBatch) -> pa.RecordBatch:
+    """The records of agents that trace requests only: no traceroute begins at a responder."""
+    sent = pc.equal(pings.column("task_type"), "RDMA_PING")
+    ports = pc.unique(pings.filter(sent).column("dst_port"))
+    return pings.filter(pc.or_(sent, pc.is_in(pings.column("dst_port"), ports)))
+
+
+def found(simulated: Simulation, seconds: int, *, replies: bool = True) -> list[Incident]:
     judge = Replay(topology=simulated.topology)
     opened: dict[str, Incident] = {}
     for second in simulated.seconds(seconds):
-        said = judge.feed(second.pings, second.heartbeats, second.start_ns + 10**9)
+        pings = second.pings if replies else without_replies(second.pings)
+        said = judge.feed(pings, second.heartbeats, second.start_ns + 10**9)
         for incident in said.incidents:
             opened.setdefault(incident.incident_id, incident)
     return list(opened.values())
@@ -70,6 +80,20 @@ def test_a_link_that_is_slow_in_one_direction_is_named_with_it(number: int) -> N
     (incident,) = found(quiet.with_faults([fault]), FAULT_S + 60)
     assert place in incident.tie_set
     assert (incident.symptom, incident.direction) == ("high_latency", direction)
+
+
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize(
+    ("kind", "where"), [("link_latency", "any link"), ("switch_latency", "any agg")]
+)
+def test_slow_links_and_switches_are_named_where_only_requests_are_traced(
+    kind: str, where: str, number: int
+) -> None:
+    quiet = simulation(21 + number, hosts=24)
+    places = [each for each in candidates(quiet.network, quiet.paths, where) if "agg:" in each]
+    fault = Fault(kind=kind, component=places[number], start_s=FAULT_S, magnitude=10.0)
+    (incident,) = found(quiet.with_faults([fault]), FAULT_S + 60, replies=False)
+    assert (incident.component, incident.symptom) == (places[number], "high_latency")
 
 
 def test_bursts_of_training_that_quadruple_the_round_trip_are_no_incident() -> None:
