@@ -80,6 +80,22 @@ def _holds(verdict: Verdict, known: TrackedIncident, parameters: IncidentParamet
     return len(np.intersect1d(known.bad, verdict.bad)) >= parameters.inside * len(known.bad)
 
 
+def meant_by(
+    incidents: Iterable[TrackedIncident], wider: TrackedIncident
+) -> list[TrackedIncident]:
+    """Open incidents on a part of what an open one names, which may mean that as well: probes could
+    not tell them, or routes were not traced."""
+    component, contains = wider.verdict.component, wider.verdict.contains or frozenset()
+    if wider.state == "resolved" or wider.verdict.possible:
+        return []
+    return [
+        each for each in incidents
+        if each.state != "resolved" and each.parent is None and each is not wider
+        and each.verdict.component in contains
+        and device(component) in each.verdict.tied_devices
+    ]  # fmt: skip
+
+
 def around(
     incidents: Iterable[TrackedIncident], verdict: Verdict, parameters: IncidentParameters
 ) -> TrackedIncident | None:

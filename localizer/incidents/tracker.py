@@ -153,7 +153,8 @@ class IncidentTracker:
         mine = [each for each in self._incidents if each.verdict.family == verdict.family]
         known = matching.same(mine, verdict, second, self._parameters)
         if known is not None:
-            return self._refresh(second, known, verdict, impact, matched)
+            changed = self._refresh(second, known, verdict, impact, matched)
+            return [*changed, *self._absorbed(known, mine, matched)]
         if verdict.family == "drift" and matching.known_slow(self._incidents, verdict):
             return []
         enough, first_s = self._sightings.add(second, verdict)
@@ -253,6 +254,17 @@ class IncidentTracker:
         tracked.add_impact(impact)
         tracked.state, tracked.closed_s = "ongoing", None
         return [tracked]
+
+    def _absorbed(
+        self, known: TrackedIncident, mine: list[TrackedIncident], matched: set[str]
+    ) -> list[TrackedIncident]:
+        """Incidents that become children of one, for their evidence left open what it names by
+        now."""
+        others = (each for each in mine if each.incident_id not in matched)
+        children = matching.meant_by(others, known)
+        for each in children:
+            each.parent = known.incident_id
+        return children
 
     def _outgrows_parent(self, tracked: TrackedIncident, verdict: Verdict) -> bool:
         """Whether a child is by now worse than the incident around it explains. A host that

@@ -326,6 +326,41 @@ def test_a_wider_loss_takes_over_what_its_probes_deny_unless_they_say_that_it_be
     assert {doc.component for doc in story.newest.values()} == names
 
 
+def test_what_an_incident_may_have_meant_explains_it_once_another_incident_names_that() -> None:
+    one, other = "link:spine:s|tor:a", "link:spine:s|tor:b"
+    story = Story()
+    for at in range(2):
+        story.second(
+            at,
+            replace(verdict(one, range(5)), contains=frozenset(), possible=["spine:s"]),
+            replace(verdict(other, range(10, 15)), contains=frozenset(), possible=["spine:s"]),
+        )
+    assert {doc.parent for doc in story.newest.values()} == {None}
+    spine = replace(verdict("spine:s", range(4, 16)), contains=frozenset({one, other}))
+    changed = story.second(5, spine)
+    by_name = {doc.component: doc for doc in changed}
+    assert by_name.keys() == {"spine:s", one}
+    assert (by_name["spine:s"].parent, by_name[one].parent) == (
+        None,
+        by_name["spine:s"].incident_id,
+    )
+    assert story.second(6, spine) == []
+
+
+def test_an_incident_that_could_not_mean_the_wider_component_stays_by_itself() -> None:
+    one, other = "link:spine:s|tor:a", "link:spine:s|tor:b"
+    story = Story()
+    for at in range(2):
+        story.second(
+            at,
+            replace(verdict(one, range(5)), contains=frozenset()),
+            replace(verdict(other, range(10, 15)), contains=frozenset(), possible=["spine:s"]),
+        )
+    spine = replace(verdict("spine:s", range(10, 16)), contains=frozenset({one, other}))
+    story.second(5, spine)
+    assert {doc.parent for doc in story.newest.values()} == {None}
+
+
 def test_a_wider_loss_that_denies_nothing_needs_the_paths_that_were_bad() -> None:
     link = "link:spine:s|tor:a"
     story = Story().during(1, 30, verdict(link, range(4)))
