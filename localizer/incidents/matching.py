@@ -80,9 +80,7 @@ def _holds(verdict: Verdict, known: TrackedIncident, parameters: IncidentParamet
     return len(np.intersect1d(known.bad, verdict.bad)) >= parameters.inside * len(known.bad)
 
 
-def meant_by(
-    incidents: Iterable[TrackedIncident], wider: TrackedIncident
-) -> list[TrackedIncident]:
+def meant_by(incidents: Iterable[TrackedIncident], wider: TrackedIncident) -> list[TrackedIncident]:
     """Open incidents on a part of what an open one names, which may mean that as well: probes could
     not tell them, or routes were not traced."""
     component, contains = wider.verdict.component, wider.verdict.contains or frozenset()
