@@ -96,5 +96,6 @@ def test_slow_links_and_switches_are_named_where_only_requests_are_traced(
     assert (incident.component, incident.symptom) == (places[number], "high_latency")
 
 
-def test_bursts_of_training_that_quadruple_the_round_trip_are_no_incident() -> None:
-    assert found(simulation(6, RESTLESS), 420) == []
+@pytest.mark.parametrize("traced", [0.0, 0.5, 1.0])
+def test_bursts_of_training_that_quadruple_the_round_trip_are_no_incident(traced: float) -> None:
+    assert found(simulation(6, RESTLESS, traced), 420) == []
