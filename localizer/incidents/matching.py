@@ -80,17 +80,20 @@ def _holds(verdict: Verdict, known: TrackedIncident, parameters: IncidentParamet
     return len(np.intersect1d(known.bad, verdict.bad)) >= parameters.inside * len(known.bad)
 
 
-def meant_by(incidents: Iterable[TrackedIncident], wider: TrackedIncident) -> list[TrackedIncident]:
+def meant_by(
+    incidents: Iterable[TrackedIncident], wider: TrackedIncident, parameters: IncidentParameters
+) -> list[TrackedIncident]:
     """Open incidents on a part of what an open one names, which may mean that as well: probes could
-    not tell them, or routes were not traced."""
+    not tell them, or routes were not traced. Not those that are worse than that explains."""
     component, contains = wider.verdict.component, wider.verdict.contains or frozenset()
     if wider.state == "resolved" or wider.verdict.possible:
         return []
     return [
         each for each in incidents
-        if each.state != "resolved" and each.parent is None and each is not wider
+        if each.state != "resolved" and each.parent is None
         and each.verdict.component in contains
         and device(component) in each.verdict.tied_devices
+        and not worse_than(wider.verdict, each.verdict, parameters)
     ]  # fmt: skip
 
 

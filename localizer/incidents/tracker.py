@@ -154,7 +154,7 @@ class IncidentTracker:
         known = matching.same(mine, verdict, second, self._parameters)
         if known is not None:
             changed = self._refresh(second, known, verdict, impact, matched)
-            return [*changed, *self._absorbed(known, mine, matched)]
+            return [*changed, *self._absorbed(second, known, verdict, mine, matched)]
         if verdict.family == "drift" and matching.known_slow(self._incidents, verdict):
             return []
         enough, first_s = self._sightings.add(second, verdict)
@@ -256,12 +256,19 @@ class IncidentTracker:
         return [tracked]
 
     def _absorbed(
-        self, known: TrackedIncident, mine: list[TrackedIncident], matched: set[str]
+        self,
+        second: int,
+        known: TrackedIncident,
+        verdict: Verdict,
+        mine: list[TrackedIncident],
+        matched: set[str],
     ) -> list[TrackedIncident]:
-        """Incidents that become children of one, for their evidence left open what it names by
-        now."""
+        """Incidents that become children of one, for their evidence left open what it and the
+        verdict name by now."""
+        if second <= self.written_until_s or known.verdict.component != verdict.component:
+            return []
         others = (each for each in mine if each.incident_id not in matched)
-        children = matching.meant_by(others, known)
+        children = matching.meant_by(others, known, self._parameters)
         for each in children:
             each.parent = known.incident_id
         return children

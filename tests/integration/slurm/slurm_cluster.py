@@ -93,12 +93,15 @@ class SlurmCluster:
 
     def submit(self, *options: str) -> str:
         """The id of a job that runs until ``cancel``; returns when it has its nodes."""
-        (self._folder / "job.sh").write_text("#!/bin/sh\nexec sleep 3600\n")
-        job = self.run(
-            "sbatch", "--parsable", "--output=/dev/null", *options, str(self._folder / "job.sh")
-        ).strip()
+        job = self.enqueue(*options)
         wait_until(lambda: self.state(job) == "RUNNING")
         return job
+
+    def enqueue(self, *options: str) -> str:
+        """The id of such a job, which may have to wait for its nodes."""
+        script = self._folder / "job.sh"
+        script.write_text("#!/bin/sh\nexec sleep 3600\n")
+        return self.run("sbatch", "--parsable", "--output=/dev/null", *options, str(script)).strip()
 
     def cancel(self, job: str) -> None:
         """End the job; returns when it has left its nodes."""

@@ -180,9 +180,14 @@ def test_a_drained_node_keeps_its_job_takes_no_other_and_is_resumed(
         "0 drained, 0 resumed, 1 left alone",
     ]
 
+    waiting = slurm.enqueue("--nodelist=h000")
+    others = slurm.submit("--nodes=3")  # placed meanwhile
+    assert slurm.state(waiting) == "PENDING"
+    slurm.cancel(others)
     over(service, "h000", minutes=31)
     assert command(*drain, "--apply").out.splitlines()[-1] == "0 drained, 1 resumed, 0 left alone"
-    slurm.wait_idle()
+    slurm.run("scontrol", "reconfigure")  # slurmctld asks the node now, not at its next round
+    wait_until(lambda: slurm.state(waiting) == "RUNNING")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")

@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -345,6 +346,27 @@ def test_what_an_incident_may_have_meant_explains_it_once_another_incident_names
         by_name["spine:s"].incident_id,
     )
     assert story.second(6, spine) == []
+
+
+@pytest.mark.parametrize(
+    "worse", [{"effect": 1.0, "symptom": "unconnectivity"}, {"effect": 0.9, "symptom": "loss"}]
+)
+def test_a_part_that_is_worse_than_the_wider_component_explains_stays_by_itself(
+    worse: dict[str, Any],
+) -> None:
+    """It may have meant the switch, but the switch loses a tenth of what it loses."""
+    one, other = "link:spine:s|tor:a", "link:spine:s|tor:b"
+    story = Story()
+    for at in range(2):
+        story.second(
+            at,
+            replace(verdict(one, range(5)), contains=frozenset(), possible=["spine:s"], **worse),
+            replace(verdict(other, range(10, 15)), contains=frozenset(), possible=["spine:s"]),
+        )
+    spine = replace(verdict("spine:s", range(4, 16)), contains=frozenset({one, other}), effect=0.1)
+    for at in (5, 6):
+        story.second(at, spine)
+    assert {doc.parent for doc in story.newest.values()} == {None}
 
 
 def test_an_incident_that_could_not_mean_the_wider_component_stays_by_itself() -> None:
