@@ -33,8 +33,8 @@ def test_a_worker_that_is_killed_judges_by_the_published_topology_before_and_aft
     valid_from = ("--valid-from", rfc3339(START_NS))
     publish = run("topology", "publish", str(topology_file), *valid_from, **environment)
     assert publish.process.wait(LONG_S) == 0, publish.log.read_text()
+    broker.publish_seconds(seconds[:52])  # before a worker could take its slowness for silence
     first = run("stream", **environment)
-    broker.publish_seconds(seconds[:52])
     read_incidents.wait(bool, "an incident of the first part")
 
     assert first.stop(signal.SIGKILL) == -signal.SIGKILL
