@@ -37,3 +37,10 @@ class BrokerUnreachable(StreamsError, ConnectionError):
 
 class LostLeadership(StreamsError):
     """Another process may lead now: this one ends, and stands by when it is started again."""
+
+
+class NameTaken(StreamsError):
+    """Another member of the group has started under this one's name: give each its own."""
+
+    def __init__(self, group: str, name: str) -> None:
+        super().__init__(f"another member of the group {group} has started as {name}")

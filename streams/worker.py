@@ -22,6 +22,7 @@ from streams import heartbeats, ingest
 from streams.admission.admission import Admission
 from streams.admission.ownership import Ownership
 from streams.kafka.faust_client import app as faust_app
+from streams.kafka.faust_client import membership
 from streams.kafka.faust_client import transport as faust_transport
 from streams.kafka.offset_ranges import unread_ranges
 from streams.kafka.producer import KafkaProducer
@@ -178,7 +179,7 @@ class StreamWorker:
         """The error that stopped the worker; None when there was none."""
         if not self.app.crashed:
             return None
-        reason: BaseException | None = self.app.crash_reason
+        reason = membership.cause(self.app.crash_reason)
         return reason or RuntimeError("the worker crashed")
 
     def not_ready(self) -> str | None:

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
-from skeletonhunter.errors import CommandError, DependencyUnreachable
+from skeletonhunter.errors import BadSettings, CommandError, DependencyUnreachable
 
 #: Exit code of a command that SIGTERM ended, as a shell reports it.
 TERMINATED: Final = 128 + signal.SIGTERM
@@ -68,13 +68,16 @@ async def until_stopped(
 def command_error(why: BaseException) -> BaseException:
     """The error that ended a part, as the command reports it.
 
-    A dependency that went away becomes DependencyUnreachable (exit code 3); any other error stays,
+    A dependency that went away becomes DependencyUnreachable (exit code 3), a name that two workers
+    have BadSettings; any other error stays,
     so that it ends as an internal error with its traceback.
     """
     from confluent_kafka import KafkaException
 
-    from streams.errors import StreamsError
+    from streams.errors import NameTaken, StreamsError
 
+    if isinstance(why, NameTaken):
+        return BadSettings(f"SKH_INSTANCE: {why}; give each worker a name of its own")
     if isinstance(why, KafkaException):
         return DependencyUnreachable(f"Kafka: {why.args[0]}")
     if isinstance(why, StreamsError | ConnectionError):

@@ -142,7 +142,8 @@ class Declared(BaseSettings):
         max_length=200,
         description="name of this stream worker in its group, the same after a restart and no "
         "other's, e.g. of its pod: a worker that was killed goes on as soon as it is started; "
-        "without it its group waits `SKH_SESSION_S` for it, and with it also when it was stopped",
+        "without it its group waits `SKH_SESSION_S` for it. Of two workers with one name the older "
+        "ends",
         json_schema_extra=_read_by("stream"),
     )
     topology: Path | None = Field(

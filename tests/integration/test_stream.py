@@ -104,7 +104,7 @@ def test_a_fault_under_maintenance_is_reported_when_the_maintenance_is_over(
 
 @pytest.mark.kafka
 @pytest.mark.parametrize("broker", ["apache"], indirect=True)
-def test_two_workers_and_two_rebalances_find_what_one_undisturbed_worker_finds(
+def test_of_two_workers_with_one_name_the_older_ends_and_says_why(
     broker: Broker,
     run: Run,
     read_incidents: IncidentReader,
@@ -112,14 +112,49 @@ def test_two_workers_and_two_rebalances_find_what_one_undisturbed_worker_finds(
     topology_file: Path,
     expected: Expected,
 ) -> None:
-    broker.publish_seconds(seconds[:52])  # before a worker could take its slowness for silence
-    first = stream(run, broker, topology_file)
+    named = {"SKH_INSTANCE": "worker-0"}
+    broker.publish_seconds(seconds[:52])
+    first = stream(run, broker, topology_file, **named)
     read_incidents.wait(an_incident_is_open, "an incident of the first part")
 
-    second = stream(run, broker, topology_file)
+    second = stream(run, broker, topology_file, **named)
+    assert first.process.wait(60) == 2
+    assert first.log.read_text().splitlines()[-1] == (
+        "skeletonhunter: SKH_INSTANCE: another member of the group skh-stream has started as "
+        "worker-0; give each worker a name of its own"
+    )
+    broker.publish_seconds(seconds[52:])
+    read_incidents.wait(all_resolved(len(expected)), "every incident over", 90)
+    assert identities(read_incidents.documents) == expected
+    assert second.stop() == 0
+
+
+#: Settings of two workers without and with names.
+NO_NAMES: list[dict[str, str]] = [{}, {}]
+NAMES = [{"SKH_INSTANCE": name, "SKH_SESSION_S": "30"} for name in ("worker-0", "worker-1")]
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("settings", [NO_NAMES, NAMES], ids=["no-names", "names"])
+@pytest.mark.parametrize("broker", ["apache"], indirect=True)
+def test_two_workers_and_two_rebalances_find_what_one_undisturbed_worker_finds(
+    broker: Broker,
+    run: Run,
+    read_incidents: IncidentReader,
+    seconds: list[Second],
+    topology_file: Path,
+    expected: Expected,
+    settings: list[dict[str, str]],
+) -> None:
+    broker.publish_seconds(seconds[:52])  # before a worker could take its slowness for silence
+    first = stream(run, broker, topology_file, **settings[0])
+    read_incidents.wait(an_incident_is_open, "an incident of the first part")
+
+    second = stream(run, broker, topology_file, **settings[1])
     second.wait_for(lambda: broker.members() == 2, "two members share the partitions")
     broker.publish_seconds(seconds[52:66])
     assert first.stop() == 0
+    assert broker.members() < 2, "a worker that is stopped leaves the group"
     second.wait_for(lambda: broker.members() == 1, "one member has all partitions")
     broker.publish_seconds(seconds[66:])
     read_incidents.wait(all_resolved(len(expected)), "every incident over", 90)

@@ -13,7 +13,7 @@ from faust.types.tuples import ack_lock
 from mode.services import WaitResults
 
 from schemas.limits import LIMITS
-from streams.kafka.faust_client import header_names
+from streams.kafka.faust_client import header_names, membership
 
 
 class _Uncommitted(NamedTuple):
@@ -36,6 +36,7 @@ def use(app: faust.App, fetch_wait_ms: int) -> None:
     """
 
     header_names.tolerate()
+    membership.use()
 
     class Thread(driver.AIOKafkaConsumerThread):
         def _create_worker_consumer(self, transport: Any) -> Any:
