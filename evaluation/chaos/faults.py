@@ -232,12 +232,12 @@ FAULTS: Final = (
     ),
     Fault(
         "rolling-upgrade", "sink, 2 APIs, 2 workers, 2 controllers restarted (SIGTERM) one by "
-        "one, from the other release to this one", _roll("this"), workers=2, replicas=True,
-        before="other", fast=True,
+        "one, from the other release to this one", _roll("this"), workers=2, named=True,
+        replicas=True, before="other", fast=True,
     ),
     Fault(
         "rolling-back", "the same from this release to the other one",
-        _roll("other"), workers=2, replicas=True,
+        _roll("other"), workers=2, named=True, replicas=True,
     ),
     Fault(
         "retention", "the worker away for 15 s; retention deletes what it has not read",

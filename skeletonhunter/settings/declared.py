@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Any, Literal
 
@@ -143,7 +144,7 @@ class Declared(BaseSettings):
         description="name of this stream worker in its group, the same after a restart and no "
         "other's, e.g. of its pod: a worker that was killed goes on as soon as it is started; "
         "without it its group waits `SKH_SESSION_S` for it. Of two workers with one name the older "
-        "ends",
+        "ends. {hostname} in it becomes the host's name, in a container the container's",
         json_schema_extra=_read_by("stream"),
     )
     topology: Path | None = Field(
@@ -343,6 +344,11 @@ class Declared(BaseSettings):
             "up", "stream", "sink", "api", "controller", "notify", "skeletonhunter-agent"
         ),
     )
+
+    @field_validator("instance")
+    @classmethod
+    def _with_the_name_of_the_host(cls, value: str | None) -> str | None:
+        return value if value is None else value.replace("{hostname}", socket.gethostname())
 
     @field_validator("kafka_options")
     @classmethod

@@ -75,6 +75,7 @@ STRUCTURAL = {
             "_STEPS",
         ),
         "streams.ingest": ("_LOG_APPEND_TIME",),
+        "streams.kafka.faust_client.membership": ("_FENCED_INSTANCE_ID",),
     },
     "facts of mathematics and of the fabric's shape": {
         "localizer.baselines.cadence": ("_SCRAMBLE",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,11 @@ INJECTED = {
     "SKH_SERVICE_HOST": "10.0.0.2",
     "SKH_PORT": "tcp://10.0.0.2:80",
 }
+
+
+def test_a_worker_may_have_the_name_of_its_host() -> None:
+    read = settings.read({"SKH_INSTANCE": "site-a-{hostname}"})
+    assert read.instance == f"site-a-{socket.gethostname()}"
 
 
 @pytest.mark.parametrize(

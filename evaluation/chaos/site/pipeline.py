@@ -183,8 +183,9 @@ class Pipeline:
 
     def roll_worker(self) -> None:
         """Ask the oldest worker to end (SIGTERM), and start the next one."""
-        self.workers.pop(0).end()
-        self.start_worker()
+        ended = self.workers.pop(0)
+        ended.end()
+        self.start_worker(instance=ended.environment.get(_INSTANCE))
 
     def roll_sink(self) -> None:
         """The same with the sink."""

@@ -30,6 +30,7 @@ class _NameTaken(KafkaError):  # type: ignore[misc]
 
 class _Coordinator(group_coordinator.GroupCoordinator):  # type: ignore[misc]
     _fenced = False
+    member_id: str
 
     def reset_generation(self) -> None:
         known = self.member_id

@@ -74,8 +74,11 @@ class Site:
             text = text.replace(there, here) if there else text
         return text
 
-    def environment(self, service: str, health_port: int = 0) -> dict[str, str]:
-        """Variables of a service, and none of this process but the path and the locale."""
+    def environment(self, service: str, health_port: int = 0, host: str = "") -> dict[str, str]:
+        """Variables of a service, and none of this process but the path and the locale.
+
+        host  name of the container that it stands for
+        """
         found = {k: self.local(v) for k, v in self.services[service]["environment"].items()}
         if "SKH_CLICKHOUSE_URL" in found:
             assert read_secret(found.pop("SKH_CLICKHOUSE_PASSWORD_FILE")).strip()
@@ -83,6 +86,9 @@ class Site:
         for name in ("SKH_API_PORT", "SKH_CONTROLLER_PORT"):
             if name in found:
                 found[name] = str(free_port())
+        if "SKH_INSTANCE" in found:
+            assert found["SKH_INSTANCE"] == "{hostname}"
+            found["SKH_INSTANCE"] = host
         if health_port:
             found["SKH_HEALTH_PORT"] = str(health_port)
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -190,7 +196,8 @@ def test_a_service_becomes_healthy_logs_json_and_stops_within_its_grace_period(
     check[-1] = str(port)
     count = config.get("deploy", {}).get("replicas", 1)
     environments = [
-        site.environment(service, port if i == 0 else free_port()) for i in range(count)
+        site.environment(service, port if i == 0 else free_port(), f"container-{i}")
+        for i in range(count)
     ]
     running = [
         site.start(["skeletonhunter", *config["command"]], each, site.folder / f"{service}-{i}.log")

@@ -90,7 +90,7 @@ def test_each_part_has_settings_that_it_reads_and_a_port_that_is_asked() -> None
     for workload in of_kind("Deployment", "StatefulSet"):
         (container,) = workload["spec"]["template"]["spec"]["containers"]
         (part,) = container["args"]
-        values = {each["name"]: each["value"] for each in container["env"]}
+        values = {each["name"]: each.get("value", "of-the-pod") for each in container["env"]}
         for source in container["envFrom"]:
             values |= maps[source["configMapRef"]["name"]]
         assert examine(values).mistakes == []
@@ -102,6 +102,13 @@ def test_each_part_has_settings_that_it_reads_and_a_port_that_is_asked() -> None
         assert ports["health"] == PORTS[part]
         assert container["readinessProbe"]["httpGet"]["port"] == "health"
     parse_json(maps["settings"]["SKH_KAFKA_OPTIONS"])
+
+
+def test_a_worker_has_the_name_of_its_pod_which_is_the_same_after_a_restart() -> None:
+    (worker,) = of_kind("StatefulSet")
+    (container,) = worker["spec"]["template"]["spec"]["containers"]
+    (name,) = (each for each in container["env"] if each["name"] == "SKH_INSTANCE")
+    assert name["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.name"}}
 
 
 #: One of them leads and is ready; the others stand by and are not.
