@@ -28,6 +28,8 @@ class HostActivityParameters:
     clock_s           by how much the clocks of heartbeats and probes may differ
     starved_steal     share of CPU time withheld from which on an agent counts as starved,
     starved_delay_us  or scheduling delay
+    pace_kept         share of a host's longest pause that is left after each later probe
+    pace_grows        by how much one pause may lengthen it: an outage is no cadence
     """
 
     heartbeats: int = parameter(
@@ -44,6 +46,12 @@ class HostActivityParameters:
         unit="us",
         source="measured: tests/system/test_starved_host.py, 130 ms and more in each second with a "
         "fifth of a CPU, 17 ms at most without",
+    )
+    pace_kept: float = parameter(
+        0.98, unit="1", source="chosen: a pause counts half after 35 seconds with probes"
+    )
+    pace_grows: float = parameter(
+        3.0, unit="1", source="chosen: from a second to a minute in four pauses"
     )
 
 
@@ -89,6 +97,7 @@ class HostActivity:
         self._code: dict[str, int] = {}
         self._rnics: dict[int, set[str]] = {}
         self._own = GrowableArray(np.int64, fill=_NEVER)  # newest second with an own probe
+        self._pause = GrowableArray(np.float64)  # longest of late between two of them [s]; 0: none
 
     def __len__(self) -> int:
         return len(self.names)
@@ -98,6 +107,14 @@ class HostActivity:
         """(H,) newest second with an own probe; far in the past for none."""
         return self._own.values
 
+    @property
+    def pace_s(self) -> npt.NDArray[np.float64]:
+        """(H,) time in which a host that is alive shows it [s]: 1 where hosts send heartbeats, else
+        the longest of late between two seconds with own probes, inf where it is not known yet."""
+        if self.heartbeats:
+            return np.ones(len(self.names))
+        return np.where(self._pause.values > 0, self._pause.values, np.inf)
+
     def code(self, name: str) -> int:
         """Dense number of a host, a new one if it is not known."""
         code = self._code.get(name)
@@ -105,6 +122,7 @@ class HostActivity:
             code = self._code[name] = len(self.names)
             self.names.append(name)
             self._own.grow(len(self.names))
+            self._pause.grow(len(self.names))
         return code
 
     def find(self, name: str) -> int:
@@ -133,6 +151,15 @@ class HostActivity:
 
     def probed(self, second: int, sources: I32) -> None:
         """Note that these hosts sent probes in this second."""
+        sources = np.unique(sources)
+        since = second - self._own.values[sources]
+        later = (since > 0) & (self._own.values[sources] > _NEVER)
+        hosts, since = sources[later], since[later]
+        known, p = self._pause.values[hosts], self.parameters
+        most = np.where(known > 0, p.pace_grows * known, since)
+        self._pause.values[hosts] = np.maximum(
+            np.maximum(np.minimum(since, most), p.pace_kept * known), 1.0
+        )
         self._own.values[sources] = second
 
     def probed_through(self, ends: Iterable[tuple[int, str]]) -> None:
@@ -169,6 +196,7 @@ class HostActivity:
         self.names = [self.names[code] for code in new]
         self._code = {name: code for code, name in enumerate(self.names)}
         self._own.retain(hosts)
+        self._pause.retain(hosts)
         self.heartbeats = {new[code]: t for code, t in self.heartbeats.items() if code in new}
         self.starvation = {new[code]: t for code, t in self.starvation.items() if code in new}
         self.late_timers = {new[code]: t for code, t in self.late_timers.items() if code in new}

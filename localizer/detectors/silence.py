@@ -32,6 +32,9 @@ I64 = npt.NDArray[np.int64]
 class SilenceParameters:
     """How long without a heartbeat means what.
 
+    Where no host of a fabric sends heartbeats, a host's own probes stand for them, and these times
+    are multiples of the pause that it usually makes (``HostActivity.pace_s``).
+
     doubtful_s        after so long a host's timeouts wait,
     silent_s          and after so long its agent is taken to be gone
     starved_before_s  a report of starvation covers the seconds up to so long after it,
@@ -103,7 +106,8 @@ def host_states(
     """
     now, count = second + 1.0, len(hosts)
     age = _age(hosts, now)
-    silent, doubtful = age > parameters.silent_s, age > parameters.doubtful_s
+    pace_s = hosts.pace_s
+    silent, doubtful = age > parameters.silent_s * pace_s, age > parameters.doubtful_s * pace_s
     if hosts.heartbeats:  # a host that never sent one is not known to be able to
         never = np.array([code not in hosts.heartbeats for code in range(count)], bool)
         silent[never] = doubtful[never] = False

@@ -28,21 +28,37 @@ def silent_hosts(state: FabricState, at: int, hosts: HostStates, covered: Bool) 
     covered  (H,) hosts that fell silent with their whole pod, which has a verdict of its own
     The probes from and to a host that is down do not count: they say nothing about the network.
     """
-    if not (hosts.silent & ~covered).any():
-        return Decision()
+    silent = np.flatnonzero(hosts.silent & ~covered)
+    # As many seconds as show that a host is silent: three, but where it probes rarely.
+    pace_s = np.nan_to_num(state.hosts.pace_s[silent], posinf=1.0)
+    lengths = np.clip(np.ceil(3 * pace_s).astype(int), 3, state.history.seconds)
+    decisions = [
+        _silent_hosts(state, at, hosts, silent[lengths == length], length)
+        for length in np.unique(lengths).tolist()
+    ]
+    return Decision(
+        [verdict for each in decisions for verdict in each.verdicts],
+        ignore=np.logical_or.reduce([each.ignore for each in decisions]) if decisions else None,
+    )
+
+
+def _silent_hosts(
+    state: FabricState, at: int, hosts: HostStates, asked: I64, length: int
+) -> Decision:
+    """agent_down and host_down of some silent hosts, by the probes of so many seconds."""
     count, parameters = len(state.hosts), state.options.verdicts.silent_hosts
-    sent, lost, refused = (state.history.total(n, at, 3) for n in ("sent", "lost", "refused"))
+    sent, lost, refused = (state.history.total(n, at, length) for n in ("sent", "lost", "refused"))
     to_silent = hosts.silent[state.dst] & ~hosts.silent[state.src]
     life = state.hosts.last_seen(at)
     # One host that claims to be answered for longer than a death takes to be seen by all vetoes
     # nothing while the others agree.
     lasting = at + 1.0 - life.last_s >= parameters.contradicted_s
     allowed = np.where(lasting, 1, 0)
-    by_kernel = state.kernel_answers(at, 3)
+    by_kernel = state.kernel_answers(at, length)
     # What a kernel answers anyway says that the agent is gone only if nothing shows that it is not:
     # no answer of its own, and no probe.
     by_agent = to_silent & ~state.agentless & (sent - lost > refused)
-    gone = (observers(state.dst, state.src, by_agent, count) <= allowed) & (life.probed_s < at - 3)
+    gone = (observers(state.dst, state.src, by_agent, count) <= allowed) & (life.probed_s < at - length)
     by_kernel[state.agentless & ~gone[state.dst]] = 0
     refusers = observers(state.dst, state.src, to_silent & (by_kernel > 0), count)
     dark = observers(state.dst, state.src, to_silent & (sent > 0) & (lost >= sent), count)
@@ -51,20 +67,22 @@ def silent_hosts(state: FabricState, at: int, hosts: HostStates, covered: Bool) 
     lit = observers(state.dst, state.src, to_silent & (lost < sent), count)
     verdicts = []
     down = np.zeros(count, bool)
-    for host in np.flatnonzero(hosts.silent & ~covered):
+    sign = "heartbeat" if life.beats.any() else "probe"
+    for host in asked.tolist():
         name = state.hosts.names[host]
         bad = np.flatnonzero((state.dst == host) & to_silent & ((by_kernel > 0) | (lost > 0)))
         answers = "refuses" if refused[bad].any() else "answers"
-        heard = f"no heartbeat from {name} for 3 s"
+        heard = f"no {sign} from {name} for {length} s"
         if refusers[host] >= needed[host]:
             text = (
                 f"{heard}, and its kernel {answers} the probes of {refusers[host]} hosts: "
                 "the network delivers them, the agent is gone"
             )
             who = component("agent", name)
-            p = unanswered(state, at, (state.dst == host) & to_silent)
+            p = unanswered(state, at, (state.dst == host) & to_silent, length)
+            first_s, witnesses = at + 1 - length, refusers[host]
             verdicts.append(
-                _about_host(who, "agent", "agent_down", bad, at - 2, text, p, refusers[host])
+                _about_host(who, "agent", "agent_down", bad, first_s, text, p, witnesses)
             )
         elif dark[host] >= needed[host] and lit[host] <= allowed[host]:
             rnics = len({state.index.paths[row].dst_real_ip for row in bad.tolist()})
@@ -75,8 +93,9 @@ def silent_hosts(state: FabricState, at: int, hosts: HostStates, covered: Bool) 
                 "time out in every layer"
             )
             who = component("host", name)
-            p = unanswered(state, at, (state.dst == host) & to_silent)
-            verdicts.append(_about_host(who, "host", "host_down", bad, at - 2, text, p, dark[host]))
+            p = unanswered(state, at, (state.dst == host) & to_silent, length)
+            first_s, witnesses = at + 1 - length, dark[host]
+            verdicts.append(_about_host(who, "host", "host_down", bad, first_s, text, p, witnesses))
             down[host] = True
     return Decision(verdicts, ignore=state.touches(down))
 
@@ -156,15 +175,16 @@ def skewed_clock(state: FabricState, at: int, name: str, by: float) -> Verdict:
     return _about_host(who, "agent", "clock_skewed", none, at, text, 1.0, lasting_s)
 
 
-def unanswered(state: FabricState, at: int, rows: Bool) -> float:
-    """P-value of so many failures of the last 3 s on some paths, if the network were healthy.
+def unanswered(state: FabricState, at: int, rows: Bool, length: int = 3) -> float:
+    """P-value of so many failures of the last seconds on some paths, if the network were healthy.
 
     A refusal counts as a failure. Corrected for the hosts that it could have been; 1 where there
     were no probes that an agent had to answer.
     """
     rows = rows & ~state.agentless
     sent, lost, refused = (
-        float(state.history.total(name, at, 3)[rows].sum()) for name in ("sent", "lost", "refused")
+        float(state.history.total(name, at, length)[rows].sum())
+        for name in ("sent", "lost", "refused")
     )
     failed, background = np.array([min(lost + refused, sent)]), state.background
     p = loss.excess_p_values(failed, np.array([sent]), background.rate, background.dispersion)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from localizer.baselines.hosts import DEFAULT, HostActivity
 from localizer.detectors.silence import host_states
 
@@ -53,3 +55,42 @@ def test_old_heartbeats_do_not_make_a_dead_host_alive() -> None:
         beat(hosts, second)
     assert silent(hosts, 120)
     assert not silent(hosts, 120, "h2")
+
+
+def test_without_heartbeats_a_host_is_silent_after_three_of_its_own_pauses() -> None:
+    hosts = HostActivity()
+    often, seldom = hosts.code("often"), hosts.code("seldom")
+    for second in range(100, 141):
+        hosts.probed(second, np.array([often] if second % 10 else [often, seldom], np.int32))
+    assert hosts.pace_s.tolist() == [1.0, 10.0]
+    found = {
+        name: next(second for second in range(141, 180) if silent(hosts, second, name))
+        for name in hosts.names
+    }
+    assert found == {"often": 144, "seldom": 173}
+
+
+def test_without_heartbeats_a_host_that_has_probed_once_or_never_is_not_called_silent() -> None:
+    hosts = HostActivity()
+    hosts.probed(100, np.array([hosts.code("once"), hosts.code("once")], np.int32))
+    hosts.code("never")
+    assert not any(silent(hosts, second, name) for second in (101, 200) for name in hosts.names)
+
+
+def test_an_outage_is_no_cadence_but_another_cadence_is_learnt_in_a_few_rounds() -> None:
+    hosts = HostActivity()
+    host = np.array([hosts.code("h1")], np.int32)
+    for second in [*range(100, 160), *range(220, 230)]:
+        hosts.probed(second, host)
+    assert hosts.pace_s[0] < 3.0, "60 s away count as three"
+    for second in range(250, 370, 20):
+        hosts.probed(second, host)
+    assert hosts.pace_s[0] == 20.0
+
+
+def test_with_heartbeats_own_probes_say_nothing_of_the_pace() -> None:
+    hosts = HostActivity()
+    for second in (100, 130, 160):
+        hosts.probed(second, np.array([hosts.code("h1")], np.int32))
+    beat(hosts, 160.0)
+    assert hosts.pace_s.tolist() == [1.0]
