@@ -58,7 +58,8 @@ def _silent_hosts(
     # What a kernel answers anyway says that the agent is gone only if nothing shows that it is not:
     # no answer of its own, and no probe.
     by_agent = to_silent & ~state.agentless & (sent - lost > refused)
-    gone = (observers(state.dst, state.src, by_agent, count) <= allowed) & (life.probed_s < at - length)
+    gone = observers(state.dst, state.src, by_agent, count) <= allowed
+    gone &= life.probed_s < at - length
     by_kernel[state.agentless & ~gone[state.dst]] = 0
     refusers = observers(state.dst, state.src, to_silent & (by_kernel > 0), count)
     dark = observers(state.dst, state.src, to_silent & (sent > 0) & (lost >= sent), count)
