@@ -32,20 +32,20 @@ def silent_hosts(state: FabricState, at: int, hosts: HostStates, covered: Bool) 
     # As many seconds as show that a host is silent: three, but where it probes rarely.
     pace_s = np.nan_to_num(state.hosts.pace_s[silent], posinf=1.0)
     lengths = np.clip(np.ceil(3 * pace_s).astype(int), 3, state.history.seconds)
-    decisions = [
-        _silent_hosts(state, at, hosts, silent[lengths == length], length)
-        for length in np.unique(lengths).tolist()
-    ]
-    return Decision(
-        [verdict for each in decisions for verdict in each.verdicts],
-        ignore=np.logical_or.reduce([each.ignore for each in decisions]) if decisions else None,
-    )
+    verdicts: list[Verdict] = []
+    ignore = np.zeros(len(state.index), bool)
+    for length in np.unique(lengths).tolist():
+        found, down = _silent_hosts(state, at, hosts, silent[lengths == length], length)
+        verdicts += found
+        ignore |= state.touches(down)
+    return Decision(verdicts, ignore=ignore if len(silent) else None)
 
 
 def _silent_hosts(
     state: FabricState, at: int, hosts: HostStates, asked: I64, length: int
-) -> Decision:
-    """agent_down and host_down of some silent hosts, by the probes of so many seconds."""
+) -> tuple[list[Verdict], Bool]:
+    """agent_down and host_down of some silent hosts, by the probes of so many seconds; and which
+    hosts are down (H,)."""
     count, parameters = len(state.hosts), state.options.verdicts.silent_hosts
     sent, lost, refused = (state.history.total(n, at, length) for n in ("sent", "lost", "refused"))
     to_silent = hosts.silent[state.dst] & ~hosts.silent[state.src]
@@ -98,7 +98,7 @@ def _silent_hosts(
             first_s, witnesses = at + 1 - length, dark[host]
             verdicts.append(_about_host(who, "host", "host_down", bad, first_s, text, p, witnesses))
             down[host] = True
-    return Decision(verdicts, ignore=state.touches(down))
+    return verdicts, down
 
 
 def fading_hosts(state: FabricState, at: int) -> Bool:
