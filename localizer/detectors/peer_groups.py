@@ -140,18 +140,26 @@ def stratified_p_value(
     stratum        (M,) code of peer group and time; weight (M,) of each answer; slow (M,)
     healthy_share  of healthy answers that look slow, whatever the others do [1]
     returns        1 where no answer is slow, or where no stratum has others to compare with
-    Source         a binomial whose rate is the mean over strata, as Mantel & Haenszel (1959) pool;
-                   the rate of few others is Jeffreys' posterior mean
+    Source         a binomial whose rate is the mean over strata, as Mantel & Haenszel (1959) pool.
+                   The others' rate in a stratum is drawn with the weight of one answer to their
+                   usual rate, Jeffreys' posterior mean over strata as the component has answers in
+                   them, of an effective number of others (Kish 1965): prior doubt in each of many
+                   strata would add up, so that rare answers of small jobs never stood out
     """
     n, k, others, late = (
         np.bincount(stratum, each).astype(np.float64)
         for each in (weight * share, weight * share * slow, 1.0 - share, (1.0 - share) * slow)
     )
     compared = others >= parameters.least_others
-    rate = np.maximum((late + 0.5) / (others + 1.0), healthy_share)
-    votes, found, expected = (float((each * compared).sum()) for each in (n, k, n * rate))
+    n, k, others, late = (each[compared] for each in (n, k, others, late))
+    votes, found = float(n.sum()), float(k.sum())
     if found <= 0:
         return 1.0
+    compared_with = votes**2 / float((n**2 / others).sum())
+    usual = float((n * late / others).sum()) / votes
+    usual = (usual * compared_with + 0.5) / (compared_with + 1.0)
+    rate = np.maximum((late + usual) / (others + 1.0), healthy_share)
+    expected = float((n * rate).sum())
     return float(special.betainc(found, max(votes - found, 0.0) + 1.0, expected / votes))
 
 

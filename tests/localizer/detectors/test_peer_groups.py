@@ -132,8 +132,20 @@ def test_answers_at_times_without_others_prove_nothing() -> None:
     assert stratified(second, CROSSES > 0) == 1.0
 
 
-def test_few_contemporaries_are_little_comparison() -> None:
-    few = np.arange(ANSWERS) % 50  # four others in a second, at most
-    many = np.arange(ANSWERS) % 10
-    slow = (CROSSES > 0) & (np.arange(ANSWERS) % 4 > 0)
-    assert stratified(few, slow) > 1e3 * stratified(many, slow)
+SOME_SLOW = (CROSSES > 0) & (np.arange(ANSWERS) % 4 > 0)
+
+
+def test_few_contemporaries_of_one_time_are_little_comparison() -> None:
+    few = np.where(CROSSES > 0, 3, np.arange(ANSWERS) % 50)  # four others in the same second
+    many = np.where(CROSSES > 0, 3, np.arange(ANSWERS) % 2 + 3)
+    assert stratified(few, SOME_SLOW) > 1e3 * stratified(many, SOME_SLOW)
+
+
+def test_few_contemporaries_at_each_of_many_times_are_a_comparison_together() -> None:
+    assert stratified(np.arange(ANSWERS) % 50, SOME_SLOW) < 1e-9
+
+
+def test_few_contemporaries_that_were_slow_themselves_count_in_their_second() -> None:
+    second = np.arange(ANSWERS) % 50  # four others in a second, at most
+    burst = second < 20
+    assert stratified(second, burst & (np.arange(ANSWERS) % 4 > 0)) > 1e-3
