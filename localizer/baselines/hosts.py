@@ -151,10 +151,11 @@ class HostActivity:
 
     def probed(self, second: int, sources: I32) -> None:
         """Note that these hosts sent probes in this second."""
-        sources = np.unique(sources)
-        since = second - self._own.values[sources]
-        later = (since > 0) & (self._own.values[sources] > _NEVER)
-        hosts, since = sources[later], since[later]
+        probing = np.zeros(len(self.names), bool)
+        probing[sources] = True
+        before = self._own.values
+        hosts = np.flatnonzero(probing & (before > _NEVER) & (before < second))
+        since = second - before[hosts]
         known, p = self._pause.values[hosts], self.parameters
         most = np.where(known > 0, p.pace_grows * known, since)
         self._pause.values[hosts] = np.maximum(
