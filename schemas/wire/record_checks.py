@@ -28,7 +28,7 @@ _IN_RANGE: Final[dict[str, tuple[float, float, str]]] = {
     "src_port": (0, 65_535, "is not a port (0..65535)"),
     "dst_port": (0, 65_535, "is not a port (0..65535)"),
     "dscp": (0, 63, "is not a DSCP (0..63)"),
-    "loss_rate": (0.0, 1.0, "is not a share (0..1)"),
+    "loss_rate": (0.0, 1.0, "is not a share (0..1); divide percent by 100"),
     "latency": (0.0, 3.6e9, "is not a round trip in us (0..1 h)"),
     "sent": (0, 1_000_000, "is not a count of probes"),
     "lost": (0, 1_000_000, "is not a count of probes"),
