@@ -36,7 +36,8 @@ FEWER: Final = {
     "cadence-25": 2, "cadence-3": 2, "cadence-mixed": 2, "demo": 10, "drift": 3,
     "fat-tree-noisy": 1, "fat-tree-sparse": 1, "flock-silent-drop": 2, "gray": 2,
     "issue_types": 5, "lingjun": 5, "many-links-burst": 2, "many-links-burst-dense": 1,
-    "rail-1024": 5, "rail-2048": 3, "rail-512": 10, "vote-007": 5,
+    "rail-1024": 5, "rail-2048": 3, "rail-512": 10, "records-only": 5,
+    "vote-007": 5,
 }  # fmt: skip
 #: Networks of each curve over time.
 CURVE_SEEDS: Final = 1

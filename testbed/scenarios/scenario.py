@@ -34,7 +34,9 @@ class Probing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     every_s   time between two probes of a pair [s], a number or several: then each host has one
     burst     probes of a record, which has their loss, median and 99th percentile
-    traced    share of the underlay's five-tuples whose routes are traced
+    traced    share of the underlay's five-tuples whose routes are traced; replies_traced: whether
+              the replies' are, too
+    beating   whether hosts send heartbeats; files of records have none
     skeleton  "ring": ``targets`` hosts on the job's ring; "layout": those that the job's layout
               makes an endpoint talk to, however many
     """
@@ -45,6 +47,8 @@ class Probing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     burst: int = 1
     layers: tuple[Literal["overlay", "underlay"], ...] = ("overlay", "underlay")
     traced: float = 1.0
+    replies_traced: bool = True
+    beating: bool = True
     skeleton: Shape = "ring"
 
 
@@ -96,6 +100,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 burst=self.probing.burst,
                 layers=self.probing.layers,
                 traced=self.probing.traced,
+                replies_traced=self.probing.replies_traced,
+                beating=self.probing.beating,
                 noise=self.noise,
                 schedule=schedule,
                 skeleton=self.probing.skeleton,

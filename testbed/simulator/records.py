@@ -97,6 +97,11 @@ class Templates:
     src_port: I32
     dst_port: I32
 
+    @property
+    def replies_from(self) -> int:
+        """The first traceroute back; all that follow are such, too."""
+        return len(self.trace) - int(self.trace.sum()) // 2
+
     def batch(
         self, rows: NDArray[np.int64], measured: Measured, round_start_ns: int
     ) -> pa.RecordBatch:

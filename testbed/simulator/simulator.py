@@ -66,6 +66,8 @@ class Simulation:
                       one of its own
     burst             probes of a record
     layers            that are probed; traced: share of five-tuples whose routes are traced
+    replies_traced    whether the routes of replies are traced, too
+    beating           whether hosts send heartbeats
     schedule          the jobs' containers, which must be the topology's, and when they come and go;
                       None = the topology's containers, there all the time
     skeleton          "ring": ``targets`` destinations on the job's ring; "layout": those that the
@@ -85,6 +87,8 @@ class Simulation:
         burst: int = 1,
         layers: Sequence[str] = ("overlay", "underlay"),
         traced: float = 1.0,
+        replies_traced: bool = True,
+        beating: bool = True,
         noise: Noise | None = None,
         schedule: Schedule | None = None,
         skeleton: Shape = "ring",
@@ -105,6 +109,8 @@ class Simulation:
         self.burst = burst
         self.layers = tuple(layers)
         self.traced = traced
+        self.replies_traced = replies_traced
+        self.beating = beating
         self.noise = noise or Noise()
         self.schedule = schedule or static_schedule(topology)
         if tuple(topology.containers) != self.schedule.containers:
@@ -186,7 +192,8 @@ class Simulation:
         made = beats(
             self.network, effects, start_ns, epoch.baseline.clock_ns, moments, self.seed, rng
         )
-        return Second(index, start_ns, pings, heartbeats(self.network, effects, made))
+        sent = heartbeats(self.network, effects, made) if self.beating else []
+        return Second(index, start_ns, pings, sent)
 
     def _records(
         self,
@@ -198,6 +205,8 @@ class Simulation:
         """The records of a second from ``hosts`` (H,), of all hosts when None."""
         effects = epoch.effects(self.network, self.faults, index)
         rows = epoch.due(effects, index)
+        if not self.replies_traced:
+            rows = rows[rows < epoch.templates.replies_from]
         if hosts is not None:
             rows = rows[hosts[epoch.templates.host[rows]]]
         moments = starved_moments(self.network, effects, self.seed, index)

@@ -101,6 +101,19 @@ def test_routes_of_half_of_the_five_tuples_stay_unknown() -> None:
     assert 0.35 < len(traced[1]) / len(traced[0]) < 0.65
 
 
+def test_records_only_has_no_heartbeats_and_no_routes_of_replies() -> None:
+    made = scenario.load("records-only").simulation(seed=1, start_ns=START_NS)
+    seconds = [made.second(index) for index in range(60)]
+    assert not any(second.heartbeats for second in seconds)
+    rows = [row for second in seconds for row in plain(second.pings).to_pylist()]
+    probed = {(row["src_ip"], row["dst_ip"], row["src_port"]) for row in rows
+              if row["task_type"] != "TRACEROUTE"}  # fmt: skip
+    traced = {(row["src_ip"], row["dst_ip"], row["src_port"]) for row in rows
+              if row["task_type"] == "TRACEROUTE"}  # fmt: skip
+    assert traced
+    assert traced <= probed, "a reply's addresses are the other way round"
+
+
 def test_random_faults_are_part_of_a_scenario() -> None:
     plan = scenario.load("rail-512")
     made = plan.simulation(seed=2, start_ns=START_NS)
