@@ -69,8 +69,8 @@ def command_error(why: BaseException) -> BaseException:
     """The error that ended a part, as the command reports it.
 
     A dependency that went away becomes DependencyUnreachable (exit code 3), a name that two workers
-    have BadSettings; any other error stays,
-    so that it ends as an internal error with its traceback.
+    have becomes BadSettings (2); any other error stays, so that it ends as an internal error with
+    its traceback.
     """
     from confluent_kafka import KafkaException
 
