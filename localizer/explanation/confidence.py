@@ -67,9 +67,16 @@ def cap(kind: str, symptom: Symptom, *, alone: bool = True) -> float:
     alone  nothing else is broken at the time
     """
     group = "switch" if kind in TIER_KIND.values() else kind
-    untried = (DEFAULT.untried, DEFAULT.untried)
-    at_rest, among_others = TRIALS.get((group, symptom), (untried, untried))
+    counted = TRIALS.get((group, symptom))
+    if counted is None:
+        return untried()
+    at_rest, among_others = counted
     return jeffreys(*(at_rest if alone else among_others))
+
+
+def untried() -> float:
+    """The most that may be claimed of a kind of verdict that no trial has shown."""
+    return jeffreys(DEFAULT.untried, DEFAULT.untried)
 
 
 def of_class(classes: Mapping[int, float] | None, column: int) -> float:

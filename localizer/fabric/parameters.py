@@ -44,6 +44,9 @@ class UntracedLinkParameters:
     cleared    traced paths clear a component if the probability of so little trouble on them is
                below this, were the component half as bad as the bad paths are
     most       components that are listed
+    joint      so many components at once are less probable than one unseen switch above the ToRs
+    most_crossed  share of a component's paths that may cross one such switch: of two in parallel,
+                  by the request or the reply
     """
 
     covers: float = parameter(
@@ -59,6 +62,10 @@ class UntracedLinkParameters:
         1e-3, unit="1", source="chosen: pytest tests/localizer/fabric/test_untraced_links.py"
     )
     most: int = parameter(16, unit="components", source="chosen: what fits a document")
+    joint: int = parameter(
+        3, unit="components", source="chosen: pytest tests/localizer/verdicts/test_unseen_switch.py"
+    )
+    most_crossed: float = parameter(0.75, unit="1", source="derived: 1 - (1 - 1/2)^2")
 
 
 ROUTES: Final = RouteParameters()

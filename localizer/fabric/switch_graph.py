@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from localizer.fabric.parameters import ROUTES
 from localizer.fabric.switch_tiers import Tiers
-from schemas.component_ids import TIER_KIND, component
+from schemas.component_ids import TIER_KIND, component, kind_of
 from schemas.documents.topology import Topology
 
 Route = tuple[int, ...]  # switches, by their numbers
@@ -50,6 +50,11 @@ class SwitchGraph:
     def links(self) -> int:
         """Links between switches [count]."""
         return len(self._links) // 2
+
+    @property
+    def above_tors(self) -> bool:
+        """Whether a switch above the ToRs is known."""
+        return any(kind_of(each) != "tor" for each in self.switches)
 
     def near(self, number: int) -> list[int]:
         """Switches that a switch is known to have a link to."""

@@ -27,6 +27,7 @@ I64 = npt.NDArray[np.int64]
 
 #: A switch above the ToRs that no record and no route has named yet.
 UNSEEN: Final = "?"
+UNSEEN_SWITCH: Final = component("spine", UNSEEN)
 
 SWITCHES: Final = frozenset(TIER_KIND.values())
 _PARAMETERS: Final = UNTRACED_LINKS
@@ -138,7 +139,7 @@ def _candidates(
         for n in sorted(upper, key=lambda n: (n not in graph.near(tor), names[n])):
             yield link(names[tor], names[n]), _travels(traces.hops, tor, n), here & unsure
         yield link(UNSEEN, names[tor]), np.zeros(len(here), bool), here & unsure
-    yield component("spine", UNSEEN), np.zeros(traces.tors.shape[1], bool), unsure
+    yield UNSEEN_SWITCH, np.zeros(traces.tors.shape[1], bool), unsure
     for n in sorted(upper, key=lambda n: names[n]):
         yield names[n], (traces.hops == n).any(axis=(0, 1)), unsure
         for other in graph.near(n):

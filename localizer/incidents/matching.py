@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from localizer.fabric.untraced_links import UNSEEN_SWITCH, between_tors
 from localizer.incidents.parameters import IncidentParameters
 from localizer.incidents.tracked_incident import TrackedIncident
 from localizer.verdicts.verdict import Verdict
@@ -161,6 +162,15 @@ def _replaces(verdict: Verdict, known: TrackedIncident, parameters: IncidentPara
     inside = verdict.component in (known.verdict.contains or ())
     idle = known.verdict.component in verdict.beside.idle
     return inside and idle and _began(verdict) <= known.opened_s + parameters.together_s
+
+
+def unseen_before(incidents: Iterable[TrackedIncident], verdict: Verdict) -> TrackedIncident | None:
+    """The open incident on an unseen switch, if the verdict names what lies above the ToRs: routes
+    that have come since show which switch or link it is."""
+    if not between_tors(verdict.component):
+        return None
+    found = (e for e in incidents if e.state != "resolved" and e.verdict.component == UNSEEN_SWITCH)
+    return next(found, None)
 
 
 def known_slow(incidents: Iterable[TrackedIncident], verdict: Verdict) -> bool:

@@ -161,7 +161,9 @@ class IncidentTracker:
         if not enough or second <= self.written_until_s:
             return []
         verdict = replace(verdict, first_s=first_s)
-        unmatched = (each for each in mine if each.incident_id not in matched)
+        unmatched = [each for each in mine if each.incident_id not in matched]
+        if (unseen := matching.unseen_before(unmatched, verdict)) is not None:
+            return self._rename(second, [unseen], verdict, impact, matched)
         if narrower := matching.explained(unmatched, verdict, second, self._parameters):
             return self._rename(second, narrower, verdict, impact, matched)
         others = mine if not verdict.crowded else [

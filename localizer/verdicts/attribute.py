@@ -19,6 +19,7 @@ from localizer.evidence import Attribution
 from localizer.explanation.issue_features import OWNS
 from localizer.fabric.observability import Classes
 from localizer.state import FabricState
+from localizer.verdicts import unseen_switch
 from localizer.verdicts.build import Alarm, Finding, build
 from localizer.verdicts.verdict import Verdict
 
@@ -167,7 +168,7 @@ def attribute(
         verdict = build(state, alarm, attribution, share * measured, finding, only=culprits == 1)
         (lone if verdict.lone_witness else verdicts).append(verdict)
     rest = replace(unclaimed, left=left, clear=clear, culprits=blamed)
-    return verdicts or lone[:1], rest
+    return unseen_switch.joined(state, alarm, verdicts, lone, left), rest
 
 
 def owners(groups: Classes, attributions: list[Attribution], *, latency: bool) -> I64:

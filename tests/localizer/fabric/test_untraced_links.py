@@ -97,15 +97,6 @@ def test_when_routes_become_known_a_later_version_names_the_link(
     assert last.confidence > first.confidence or len(last.tie_set) > 1
 
 
-def test_no_host_is_blamed_with_certainty_for_a_link_that_no_route_shows() -> None:
-    _, found = story("three tiers", "any agg-spine link", never, seed=0)
-    assert found
-    for incident in found:
-        assert incident.confidence <= 0.5, incident.component
-        assert len(incident.tie_set) > 1
-        assert warned(incident)
-
-
 def test_an_rnic_is_no_less_certain_because_routes_above_it_are_unknown() -> None:
     place, found = story("two tiers", "any rnic", never, seed=1, kind="rnic_port_down",
                          magnitude=1.0)  # fmt: skip
