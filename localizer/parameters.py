@@ -22,6 +22,7 @@ def groups() -> dict[str, object]:
         "localizer.coverage": coverage.DEFAULT,
         "localizer.second_batch": second_batch.DEFAULT,
         "localizer.fabric.routes": fabric.ROUTES,
+        "localizer.fabric.route_changes": fabric.ROUTE_CHANGES,
         "localizer.fabric.untraced_links": fabric.UNTRACED_LINKS,
         "localizer.suppression": suppression.DEFAULT,
         "localizer.explanation": explanation.DEFAULT,

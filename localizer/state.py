@@ -289,8 +289,10 @@ class FabricState:
         self._inventory.learn_jobs(documents)
 
     def learn_routes(self, batch: pa.RecordBatch) -> None:
-        """Learn traceroutes."""
-        self.incidence.learn_routes(batch)
+        """Learn traceroutes; what was counted on another route does not speak for the new one."""
+        outdated = self.incidence.learn_routes(batch, self.newest_s)
+        if outdated.any():
+            self.history.erase(outdated)
 
     def learn_heartbeats(self, batch: pa.RecordBatch) -> None:
         """Learn when hosts and their agents were alive."""

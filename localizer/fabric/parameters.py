@@ -68,5 +68,36 @@ class UntracedLinkParameters:
     most_crossed: float = parameter(0.75, unit="1", source="derived: 1 - (1 - 1/2)^2")
 
 
+@dataclass(frozen=True, slots=True)
+class RouteChangeParameters:
+    """When routes are in doubt because those of other five-tuples have changed.
+
+    least_left  five-tuples that have left a switch or link,
+    share_left  and their share among those traced since that crossed it: then all routes over it
+                that have not been traced since are in doubt
+    share_moved share of all that are traced again whose route is another: then all are in doubt
+    calm_s      after so long without another, the next change is a new one
+    unstable    a five-tuple whose route was another in so many traceroutes in a row has none:
+                its packets are sprayed, say
+    """
+
+    least_left: int = parameter(
+        3, unit="five-tuples", source="chosen: pytest tests/localizer/fabric/routes"
+    )
+    share_left: float = parameter(
+        0.3, unit="1", source="chosen: a new ECMP hash moves half of what crosses one of two"
+    )
+    share_moved: float = parameter(
+        0.5, unit="1", source="chosen: more than leave one drained switch of three"
+    )
+    calm_s: int = parameter(
+        180, unit="s", source="chosen: three rounds of traceroutes, once a minute"
+    )
+    unstable: int = parameter(
+        2, unit="changes", source="chosen: pytest tests/localizer/fabric/routes"
+    )
+
+
 ROUTES: Final = RouteParameters()
 UNTRACED_LINKS: Final = UntracedLinkParameters()
+ROUTE_CHANGES: Final = RouteChangeParameters()

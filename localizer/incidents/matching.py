@@ -24,7 +24,8 @@ def same(
     parameters: IncidentParameters,
 ) -> TrackedIncident | None:
     """The newest incident that names this component, or one that probes cannot tell from it, or
-    an open one on a rival that the verdict does not deny yet."""
+    an open one on a rival that the verdict does not deny yet, or on what unknown routes leave
+    open and the incident is surer of."""
     recent = [
         each for each in incidents
         if each.state != "resolved"
@@ -37,6 +38,12 @@ def same(
         [
             each for each in recent
             if each.state != "resolved" and each.verdict.component in verdict.rivals
+        ],
+        [
+            each for each in recent
+            if each.state != "resolved" and each.verdict.untraced is None
+            and verdict.untraced is not None and each.verdict.devices & verdict.tied_devices
+            and verdict.confidence < each.verdict.confidence
         ],
     ):  # fmt: skip
         if found:

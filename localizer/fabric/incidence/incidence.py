@@ -33,8 +33,8 @@ from localizer.fabric.incidence.segments import (
 )
 from localizer.fabric.key_index import GrowableArray, KeyIndex, pair_key
 from localizer.fabric.path_table import Paths, StringTables, new_tables
+from localizer.fabric.routes.traced_routes import TracedRoutes
 from localizer.fabric.switch_graph import SwitchGraph
-from localizer.fabric.traced_routes import TracedRoutes
 from localizer.fabric.untraced_links import Traces
 from schemas.documents.topology import Topology
 from schemas.wire.window_chunks import PATH_STRINGS
@@ -123,12 +123,20 @@ class Incidence:
             row[:] = np.where(documented[of] >= 0, documented[of], row)
         return Paths(paths.ids, codes, paths.ports, paths.tables)
 
-    def learn_routes(self, batch: pa.RecordBatch) -> None:
-        """Read a chunk of traceroutes, columns as in window_chunks.ROUTES."""
-        changed = self._traced.learn(self._tables, batch)
+    def learn_routes(self, batch: pa.RecordBatch, second: int = 0) -> Bool:
+        """Read a chunk of traceroutes, columns as in window_chunks.ROUTES; returns (P,) rows whose
+        probes before now took another route.
+
+        second  the newest that was judged [s]
+        """
+        changed = self._traced.learn(self._tables, batch, second)
         learnt = self.graph.learnt_links > self._learnt_links
         if changed or learnt or self.graph.renames > self._renames:
             self.version += 1
+        outdated = np.zeros(len(self), bool)
+        if five_tuples := self._traced.outdated():
+            outdated[self._rows_of(five_tuples)] = True
+        return outdated
 
     def factored(self) -> FactoredIncidence:
         """M = H S of all rows; a view that later calls of ``add`` and ``learn_routes`` change."""

@@ -2,7 +2,8 @@
 
 A path is probed by two five-tuples, request and reply; each may take another route. A route is a
 column of switch numbers, padded with -1. A traceroute may arrive before the path whose five-tuple
-it has; then the five-tuple waits, and is dropped if no path comes.
+it has; then the five-tuple waits, and is dropped if no path comes. A route that is in doubt
+(``route_changes``), or changes with every traceroute, is as one that is not known.
 
 Example: path 0 from 10.0.0.1:50000 to 10.0.0.2:4791, its request traced as t1, s1, t2.
 
@@ -20,8 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from localizer.fabric.key_index import GrowableArray, KeyIndex, pair_key
-from localizer.fabric.parameters import ROUTES
+from localizer.fabric.parameters import ROUTE_CHANGES, ROUTES
 from localizer.fabric.path_table import Paths, StringTable, StringTables
+from localizer.fabric.routes.route_changes import RouteChanges, crossed
 from localizer.fabric.switch_graph import SwitchGraph
 
 Bool = npt.NDArray[np.bool_]
@@ -31,6 +33,7 @@ I64 = npt.NDArray[np.int64]
 #: In place of the ToRs of a five-tuple without a path: new, and already there when
 #: ``drop_waiting`` was last called.
 _WAITING, _WAITED = -2, -3
+_BLOCK = 65_536  # five-tuples that are looked through at once
 _SHORT_ROUTE = 5  # hops: up two tiers and down again; the table widens for longer routes
 
 
@@ -44,7 +47,14 @@ class TracedRoutes:
         self._tors = GrowableArray(np.int32, 2, fill=_WAITING)  # numbers of the access switches
         self._routes = GrowableArray(np.int32, _SHORT_ROUTE, fill=-1)  # numbers of the switches
         self._unread: dict[int, list[str | None]] = {}  # hops that a path is needed to resolve
+        self._traced_s = GrowableArray(np.int64, fill=-1)  # when last; -1: never
+        self._moves = GrowableArray(np.uint8)  # changes, less traceroutes without one
+        self._doubtful = GrowableArray(np.bool_)
+        self._changes = RouteChanges()
+        self._now_s = 0
+        self._confirmed: list[int] = []  # five-tuples of the traceroutes that are being read
         self._changed: list[int] = []
+        self._outdated: list[int] = []
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -67,12 +77,18 @@ class TracedRoutes:
     def routes(self, five_tuples: I64) -> I32:
         """(L, n) switches of the route of each five-tuple, -1 behind its end or if unknown."""
         routes: I32 = self._routes.values[:, five_tuples]
+        routes[:, self._doubtful.values[five_tuples]] = -1
         return routes
 
     def changed(self) -> list[int]:
         """Five-tuples whose route has changed since the last call."""
         changed, self._changed = self._changed, []
         return changed
+
+    def outdated(self) -> list[int]:
+        """Five-tuples whose probes before now took another route, since the last call."""
+        outdated, self._outdated = self._outdated, []
+        return outdated
 
     def add_paths(self, paths: Paths, src_tor: I32, dst_tor: I32) -> I64:
         """(2, n) numbers of the request and the reply of each path.
@@ -92,11 +108,17 @@ class TracedRoutes:
             for number in np.unique(np.concatenate([requests, replies])).tolist():
                 if hops := self._unread.pop(number, None):
                     self._resolve(number, hops)
+            self._traced_s.values[self._confirmed] = self._now_s
+            self._confirmed = []
         return np.vstack([requests, replies])
 
-    def learn(self, tables: StringTables, batch: pa.RecordBatch) -> bool:
+    def learn(self, tables: StringTables, batch: pa.RecordBatch, second: int) -> bool:
         """Read a chunk of traceroutes, columns as in window_chunks.ROUTES; returns whether any
-        route is new or another than before."""
+        route is new or another than before.
+
+        second  the newest that was judged [s]
+        """
+        self._now_s = max(second, self._now_s)
         length = pc.fill_null(pc.list_value_length(batch.column("hops")), 0)
         batch = batch.filter(pc.less_equal(length, ROUTES.most_hops))
         columns = (("layer", "layer"), ("src_ip", "ip"), ("dst_ip", "ip"))
@@ -107,6 +129,7 @@ class TracedRoutes:
         ports = [batch.column(name).to_numpy() for name in ("src_port", "dst_port")]
         numbers = self._find_or_wait(*(each[coded] for each in codes), *ports)
         hops = batch.column("hops")
+        before = self._routes.values[:, np.maximum(numbers, 0)] if len(self) else None
         routes = self._listed_routes(hops, numbers)
         complete = routes[0] >= 0
         if self._graph.given:
@@ -116,15 +139,69 @@ class TracedRoutes:
             at = np.flatnonzero(complete)
             complete[at] = self._stored(numbers[at], routes[:, at])  # they teach the graph nothing
             complete &= ~np.isin(numbers, numbers[~complete])  # the last traceroute of each counts
+            self._confirmed += numbers[complete].tolist()
         one_by_one = (numbers >= 0) & ~complete
         for row in np.flatnonzero(one_by_one).tolist():
             news |= self._learn_one(int(numbers[row]), hops[row].as_py() or [])
+        if before is not None:
+            news |= self._learn_changes(numbers, before)
         return news
+
+    def _learn_changes(self, numbers: I64, before: I32) -> bool:
+        """Compare the routes that were read with those of before (L, n); returns whether that puts
+        routes in doubt, or out of it."""
+        read = np.zeros(len(self), bool)
+        read[self._confirmed] = True
+        self._confirmed = []
+        numbers, first = np.unique(numbers, return_index=True)
+        counts = (numbers >= 0) & read[numbers]
+        numbers, first = numbers[counts], first[counts]
+        after = self._routes.values[:, numbers]
+        was = np.full(after.shape, -1, np.int32)
+        was[: len(before)] = before[:, first]
+        traced_s, doubtful = self._traced_s.values, self._doubtful.values
+        again = (traced_s[numbers] >= 0) & (traced_s[numbers] < self._now_s)
+        moved = again & (was != after).any(axis=0)
+        moves = self._moves.values[numbers].astype(np.int64) + np.where(moved, 1, -1)
+        self._moves.values[numbers] = moves.clip(0, ROUTE_CHANGES.unstable + 1)
+        unstable, doubted = moves >= ROUTE_CHANGES.unstable, doubtful[numbers]
+        doubtful[numbers] = unstable
+        self._changed += numbers[unstable != doubted].tolist()
+        self._outdated += numbers[moved & ~(unstable | doubted)].tolist()
+        steady = again & ~unstable
+        left = self._changes.observe(
+            self._now_s, was[:, steady], after[:, steady], traced_s[numbers[steady]]
+        )
+        traced_s[numbers] = self._now_s
+        return (self._doubt(left) if left else False) or bool((unstable != doubted).any())
+
+    def _doubt(self, left: dict[int, int]) -> bool:
+        """Put routes in doubt that cross what others have left, and were traced before. What was
+        never traced may have taken another route before, too.
+
+        left  key -> second, as ``RouteChanges.observe``
+        """
+        keys = np.array(sorted(left), np.uint64)
+        since_s = np.array([left[key] for key in keys.tolist()], np.int64)
+        found = []
+        for start in range(0, len(self), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            over = crossed(self._routes.values[:, block])
+            at = np.searchsorted(keys, over).clip(max=len(keys) - 1)
+            older = self._traced_s.values[block] < since_s[at]
+            stale = ((keys[at] == over) & older).any(axis=0) & ~self._doubtful.values[block]
+            found += (np.flatnonzero(stale) + start).tolist()
+        self._doubtful.values[found] = True
+        self._changed += found
+        self._outdated += [*found, *np.flatnonzero(self._traced_s.values < 0).tolist()]
+        return bool(found)
 
     def adopt(self, five_tuples: I64, routes: I32) -> None:
         """Set routes (L, n) that were resolved before; -1 throughout: not known."""
         known = routes[0] >= 0
         self._set(five_tuples[known], routes[:, known])
+        self._traced_s.values[five_tuples[known]] = 0
+        self._confirmed = []
 
     def adopt_complete(self, five_tuples: I64, routes: I32) -> None:
         """As ``adopt``, of those routes that begin and end at their five-tuple's access switches,
@@ -141,6 +218,7 @@ class TracedRoutes:
         used     (2, P) numbers of the paths' five-tuples
         returns  (2, P) their new numbers
         """
+        self._changes.drop_old(self._now_s)
         tors = self._tors.values
         mask = tors[0] != _WAITED
         tors[:, tors[0] == _WAITING] = _WAITED
@@ -156,9 +234,11 @@ class TracedRoutes:
         number = np.cumsum(mask) - 1
         self._keys.retain(mask)
         self._tors.retain(mask)
-        self._routes.retain(mask)
+        for column in (self._routes, self._traced_s, self._moves, self._doubtful):
+            column.retain(mask)
         self._unread = {int(number[n]): hops for n, hops in self._unread.items() if mask[n]}
         self._changed = [int(number[n]) for n in self._changed if mask[n]]
+        self._outdated = [int(number[n]) for n in self._outdated if mask[n]]
         return np.asarray(number[used])
 
     def _add(self, layer: I32, src: I32, dst: I32, sport: I32, dport: I32) -> I64:
@@ -166,7 +246,8 @@ class TracedRoutes:
         pairs, _ = self._address_pairs.code(_address_key(layer, src, dst))
         numbers, _ = self._keys.code(_port_key(pairs, sport, dport))
         self._tors.grow(len(self))
-        self._routes.grow(len(self))
+        for column in (self._routes, self._traced_s, self._moves, self._doubtful):
+            column.grow(len(self))
         return numbers
 
     def _find(self, layer: I32, src: I32, dst: I32, sport: I32, dport: I32) -> I64:
@@ -219,6 +300,7 @@ class TracedRoutes:
         table = self._routes.values
         changed = (table[:, five_tuples] != padded).any(axis=0)
         table[:, five_tuples] = padded
+        self._confirmed += five_tuples.tolist()
         self._changed += five_tuples[changed].tolist()
         return bool(changed.any())
 

@@ -1,0 +1,1 @@
+"""Traced routes of five-tuples, and which of them are in doubt."""
