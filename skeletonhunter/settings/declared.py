@@ -130,7 +130,7 @@ class Declared(BaseSettings):
     data: Path = Field(
         default=Path("var"),
         description="directory of the embedded database and socket",
-        json_schema_extra=_read_by("up"),
+        json_schema_extra=_read_by("up", "sql", "load"),
     )
     group: str = Field(
         default="skh-stream",
