@@ -350,6 +350,13 @@ class Declared(BaseSettings):
     def _with_the_name_of_the_host(cls, value: str | None) -> str | None:
         return value if value is None else value.replace("{hostname}", socket.gethostname())
 
+    @field_validator("kafka")
+    @classmethod
+    def _has_ports(cls, value: str | None) -> str | None:
+        if value is not None:
+            kafka_client.check_bootstrap(value)
+        return value
+
     @field_validator("kafka_options")
     @classmethod
     def _is_an_object(cls, value: SecretStr) -> SecretStr:
