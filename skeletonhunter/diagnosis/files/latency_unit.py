@@ -35,7 +35,8 @@ def check(records: pa.RecordBatch, columns: ColumnMap | None) -> list[str]:
         return []
     median = float(np.median(latency))
     names = columns or UNMAPPED
-    seen = f"the median latency between hosts is {median:.3g} us"
+    figure = f"{median:,.0f}" if median >= _LONG_US else f"{median:.3g}"
+    seen = f"the median latency between hosts is {figure} us"
     if median == 0:
         return [f"{seen}; leave latency out of records where it was not measured"]
     if median < _SHORTEST_US:

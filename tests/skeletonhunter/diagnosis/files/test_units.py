@@ -95,6 +95,7 @@ def test_latencies_too_long_for_a_data_center_are_noted_and_judged(
     assert done.code == 0
     note = 'if the column is in ns, write latency = { from = "latency", times = 0.001 } into'
     assert (note in done.err) is noted
+    assert ("hosts is 12,000 us, long for a data center" in done.err) is noted
 
 
 def test_latencies_of_zero_are_noted_as_not_measured(command: Command, tmp_path: Path) -> None:
