@@ -20,7 +20,7 @@ test: env  ## Run every test, installing what they need where this machine allow
 	@scripts/test-tools.sh
 	@scripts/test.sh $(ARGS)
 
-check: env  ## Lint, format, types, the arrows between packages, rooms and words
+check: env  ## Lint, format, types, dependencies between packages, folder sizes, banned words
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy

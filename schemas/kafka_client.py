@@ -23,6 +23,7 @@ SECRETS: Final = frozenset({
     PASSWORD, "ssl.key.password", "ssl.key.pem", "ssl.keystore.password", "sasl.oauthbearer.config",
     "sasl.oauthbearer.client.secret",
 })  # fmt: skip
+_LAST_PORT: Final = 65_535
 _RESERVED: Final = frozenset({"bootstrap.servers", "metadata.broker.list", "group.id"})
 
 
@@ -82,6 +83,14 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, str]:
         return with_password(options, environ.get(PASSWORD_VARIABLE))
     except KafkaOptionError as why:
         raise KafkaOptionError(f"{PASSWORD_VARIABLE}: {why}") from why
+
+
+def check_bootstrap(bootstrap: str) -> None:
+    """Raises KafkaOptionError unless it is ``host:port,...``."""
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) <= _LAST_PORT:
+            raise KafkaOptionError(f"{address.strip()!r} is no host:port; write kafka:9092")
 
 
 def is_loopback(bootstrap: str) -> bool:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
+
+_EXAMPLES: Final = {
+    "SKH_KAFKA": "kafka:9092",
+    "SKH_CLICKHOUSE_URL": "http://default@clickhouse:8123/default",
+}
 
 
 class CommandError(Exception):
@@ -20,10 +25,8 @@ class MissingSettings(CommandError):
     """Settings that this command needs are absent: set them."""
 
     def __init__(self, names: list[str]) -> None:
-        super().__init__(
-            f"{' and '.join(names)} must be set for this command; "
-            "or run `skeletonhunter up`, which needs neither"
-        )
+        example = " ".join(f"{name}={_EXAMPLES[name]}" for name in names)
+        super().__init__(f"{' and '.join(names)} must be set for this command, as in {example}")
 
 
 class BadInput(CommandError):

@@ -50,8 +50,9 @@ READ_S: Final = 10
 #: Connections of a reader's store in chDB [count]: of 200 requests/s on one core 99 % are answered
 #: within 52 ms with two, 59 ms with one and 84 ms with three, which share the core's caches.
 _READERS: Final = 2
-# The driver logs what it also raises; StoreError is one line, without the password.
-logging.getLogger("clickhouse_connect").setLevel(logging.ERROR)
+# They log what they also raise; StoreError is one line, without the password.
+for _library in ("clickhouse_connect", "urllib3"):
+    logging.getLogger(_library).setLevel(logging.ERROR)
 _NO_DIRECTORY: Final = "chdb: needs a directory, as in chdb:./data"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
@@ -253,10 +254,23 @@ def _store_error(why: driver.ClickHouseError, name: str, secret: str = "") -> St
         or _NO_SPACE in text
         or (code is None and (transient or re.search(r"HTTP.{0,20}\b50[234]\b", text)))
     ):
-        return StoreUnavailable(f"{name}: {text}")
+        reason = _no_connection(why) if code is None else None
+        return StoreUnavailable(
+            f"{name}: {text}" if reason is None else f"no ClickHouse answers at {name}: {reason}"
+        )
     if code in (16, 60, 81):  # NO_SUCH_COLUMN_IN_TABLE, UNKNOWN_TABLE, UNKNOWN_DATABASE
         text += "; run `skeletonhunter migrate` first"
     return StoreRefused(f"{name}: {text}")
+
+
+def _no_connection(why: BaseException) -> str | None:
+    """Why there is no connection, in the words of the system; None where it was another error."""
+    each: BaseException | None = why
+    while each is not None:
+        if isinstance(each, OSError):
+            return each.strerror or str(each)
+        each = each.__cause__ or each.__context__
+    return None
 
 
 def _one_line(why: BaseException) -> str:

@@ -165,7 +165,7 @@ class ReadOnlySql:
                 raise SqlRefused(ONLY_SELECT)
             tree = self._store.rows(f"EXPLAIN AST {statement}", parameters)
         except StoreRefused as why:
-            raise self._of_author(why) from why
+            raise self._of_author(why, sql) from why
         lines = "\n".join(str(next(iter(each.values()))) for each in tree).split("\n")
         self._check(lines)
         return statement, "" if form is None else form[1]
@@ -243,12 +243,15 @@ class ReadOnlySql:
         if not allowed:
             raise SqlRefused(f"function {name[:100]} may not be used here")
 
-    def _of_author(self, why: StoreError) -> StoreError:
-        """An error of the statement as its author sees it; other errors as they are."""
+    def _of_author(self, why: StoreError, unparsed: str = "") -> StoreError:
+        """An error of the statement as its author sees it; other errors as they are.
+
+        unparsed  the statement, where the engine may not have understood it
+        """
         text = str(why).removeprefix(f"{self._store.name}: ")
         if not isinstance(why, StoreRefused) and not _LIMIT.search(text):
             return why
-        return SqlRefused(for_author(text))
+        return SqlRefused(for_author(text, unparsed))
 
 
 def _combined(name: str, known: Mapping[str, str]) -> bool:

@@ -20,6 +20,8 @@ _CODE: Final = re.compile(r"Code: \d+\. DB::Exception: ")
 _NAME: Final = re.compile(r" \([A-Z_]{4,}\)\.?$")
 _EXPECTED: Final = re.compile(r"\.? Expected one of: .*$", re.DOTALL)
 _MIGRATE: Final = "; run `skeletonhunter migrate` first"
+#: How statements begin that may run here.
+_BEGINNINGS: Final = re.compile(r"\s*(--|/\*|\(|(select|with|from|describe|desc)\b)", re.IGNORECASE)
 #: What the engine says -> what to do. The first one that is found counts.
 _HINTS: Final = (
     ("Unknown expression identifier", "DESCRIBE TABLE lists the columns of a table"),
@@ -35,14 +37,17 @@ _HINTS: Final = (
 )
 
 
-def for_author(text: str) -> str:
+def for_author(text: str, unparsed: str = "") -> str:
     """One line of an error: without codes and scopes, with what to do.
 
-    text  what the engine said, with or without the name of the store before it
+    text      what the engine said, with or without the name of the store before it
+    unparsed  the statement, where the engine may not have understood it
     """
     text = _CODE.sub("", text.removesuffix(_MIGRATE)).partition(" In scope SELECT ")[0]
     text = _NAME.sub("", _EXPECTED.sub("", text)).strip().rstrip(".: ")
     for said, hint in _HINTS:
         if said in text:
             return f"{text}; {hint}"
+    if unparsed.strip() and not _BEGINNINGS.match(unparsed):
+        return f"{text}; {ONLY_SELECT}"
     return text

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from localizer.localizer import Localizer
 from localizer.second_batch import DEFAULT as ASSEMBLY
@@ -41,6 +42,7 @@ class Judged:
 
     components  crossed, in expectation where routes are unknown
     certain     of them, crossed on a known route
+    answered    whether a record had a latency
     """
 
     def __init__(self) -> None:
@@ -48,6 +50,7 @@ class Judged:
         self.hosts: set[str] = set()
         self.components: set[str] = set()
         self.certain: set[str] = set()
+        self.answered = False
         self._sampled_s = 0
 
     def add_pane(self, second: int, batch: pa.RecordBatch) -> None:
@@ -56,6 +59,7 @@ class Judged:
             return
         self.seconds.add(second)
         self.hosts.update(batch.column("src_node_sn").unique().to_pylist())
+        self.answered = self.answered or bool(pc.max(batch.column("rtt_count")).as_py())
 
     def sample(self, localizer: Localizer, *, last: bool = False) -> None:
         """Record the components that the localizer's paths cross, at most once in a minute.

@@ -23,12 +23,14 @@ _route_decoder: Final = msgspec.json.Decoder(list[str | None])
 
 _ONE_OF: Final = {"task_type": ping.TASK_TYPES, "agent_type": ping.LAYERS, "dial": ping.DIALS}
 _ALLOWED: Final = {name: tuple(map(str.encode, texts)) for name, texts in _ONE_OF.items()}
+#: The reason of a loss_rate out of range: what follows the value.
+NOT_A_SHARE: Final = "is not a share (0..1); divide percent by 100"
 _IN_RANGE: Final[dict[str, tuple[float, float, str]]] = {
     "ping_time": (1, 2**63 - 1, "is not ns since the epoch"),
     "src_port": (0, 65_535, "is not a port (0..65535)"),
     "dst_port": (0, 65_535, "is not a port (0..65535)"),
     "dscp": (0, 63, "is not a DSCP (0..63)"),
-    "loss_rate": (0.0, 1.0, "is not a share (0..1); divide percent by 100"),
+    "loss_rate": (0.0, 1.0, NOT_A_SHARE),
     "latency": (0.0, 3.6e9, "is not a round trip in us (0..1 h)"),
     "sent": (0, 1_000_000, "is not a count of probes"),
     "lost": (0, 1_000_000, "is not a count of probes"),

@@ -16,7 +16,11 @@ _PAGE: Final = Path("docs/scorecard.md")
 
 def register(app: typer.Typer) -> None:
     """Add ``check``."""
-    check = typer.Typer(help="Compare what was blamed with what was broken.", no_args_is_help=True)
+    check = typer.Typer(
+        help="Compare what was blamed with what was broken.",
+        epilog="Example: skeletonhunter check score /tmp/demo incidents.jsonl",
+        no_args_is_help=True,
+    )
     app.add_typer(check, name="check")
 
     @check.callback()

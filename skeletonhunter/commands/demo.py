@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -34,7 +35,10 @@ def register(app: typer.Typer) -> None:
         ] = 1,
         port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page.")] = 8765,
         headless: Annotated[
-            bool, typer.Option("--headless", help="Print plain lines, for scripts.")
+            bool,
+            typer.Option(
+                "--headless", help="Print plain lines, as without a terminal, for scripts."
+            ),
         ] = False,
         stay: Annotated[
             bool,
@@ -72,6 +76,7 @@ def register(app: typer.Typer) -> None:
             simulation = plan.simulation(seed=seed, start_ns=int(start_s) * _SECOND)
         except ScenarioError as why:
             raise BadInput(str(why)) from why
+        plain = headless or not sys.stdout.isatty()  # a live table into a pipe shows nothing
         pace = Pace.until(simulation.faults, plan.duration_s, duration)
         log_lines.start("ERROR")
 
@@ -81,6 +86,6 @@ def register(app: typer.Typer) -> None:
                 state = DemoState(simulation, pace)
                 site = SimulatedSite(simulation.topology)
                 options = runtime_options(state, site, Path(data), port=port, strategy=strategy)
-                return await play(state, options, site, headless=headless, stay=stay)
+                return await play(state, options, site, headless=plain, stay=stay)
 
         return event_loop.run(until_terminated(in_a_folder()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,7 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option(
                 help="Explain the incident of this id; its first characters suffice. What an "
-                "earlier run on the same files found is used again."
+                "earlier run on the same files found is used again, but with --report."
             ),
         ] = None,
         report: Annotated[
@@ -114,6 +115,8 @@ def register(app: typer.Typer) -> None:
             names.expanded(files), documents, options, column_map.read(columns, pairs or ()),
             span(since, until), report,
         )  # fmt: skip
+        if report is not None:
+            _check_writable(report)
         key = saved.key(job.files, dataclasses.astuple(documents), job.judged_by)
         outcome = None
         if key and explain is not None and report is None:
@@ -140,6 +143,16 @@ class Job:
     def judged_by(self) -> tuple[object, ...]:
         """What the outcome depends on besides the files."""
         return self.options, self.columns, self.span, self.files
+
+
+def _check_writable(report: Path) -> None:
+    """Refuse a page that could not be written, before anything is judged; raises BadInput."""
+    if report.is_dir():
+        raise BadInput(f"--report {report}: a directory; give a file")
+    if not report.parent.is_dir():
+        raise BadInput(f"--report {report}: there is no directory {report.parent}")
+    if not os.access(report if report.exists() else report.parent, os.W_OK):
+        raise BadInput(f"--report {report}: not writable; give another file")
 
 
 def _judge(job: Job) -> Outcome:

@@ -27,6 +27,13 @@ def _list(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _time(start: str) -> datetime:
+    try:
+        return datetime.fromisoformat(start)
+    except ValueError:
+        raise BadInput(f"--start {start}: no time; write 2026-01-31T12:00:00Z") from None
+
+
 def register(app: typer.Typer) -> None:
     """Add ``simulate``."""
 
@@ -62,7 +69,7 @@ def register(app: typer.Typer) -> None:
         from testbed.simulator.files import write, write_throughput
 
         try:
-            begin = datetime.fromisoformat(start)
+            begin = _time(start)
             if begin.tzinfo is None:
                 raise BadInput(f"--start {start}: say the time zone, e.g. {start}Z")
             if not 0 < begin.timestamp() < _LATEST_S:

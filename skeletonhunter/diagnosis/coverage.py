@@ -23,6 +23,7 @@ class Need(NamedTuple):
 
     seconds, hosts            needed: judged seconds, source hosts [count]
     seconds_seen, hosts_seen  in the input [count]
+    latencies                 whether it had those that the detectors need, if they need any
     """
 
     detector: str
@@ -30,11 +31,13 @@ class Need(NamedTuple):
     hosts: int
     seconds_seen: int
     hosts_seen: int
+    latencies: bool
 
     @property
     def met(self) -> bool:
         """Whether the input had what is needed."""
-        return self.seconds_seen >= self.seconds and self.hosts_seen >= self.hosts
+        enough = self.seconds_seen >= self.seconds and self.hosts_seen >= self.hosts
+        return enough and self.latencies
 
     @property
     def missing(self) -> str:
@@ -44,6 +47,8 @@ class Need(NamedTuple):
             parts.append(f"{self.seconds:,} s ({self.seconds_seen:,} s judged)")
         if self.hosts_seen < self.hosts:
             parts.append(f"{self.hosts} source hosts ({self.hosts_seen} seen)")
+        if not self.latencies:
+            parts.append("latencies (no record has a latency)")
         return f"{self.detector} needs {' and '.join(parts)}" if parts else ""
 
 
@@ -64,11 +69,14 @@ def needs(judged: Judged, options: Options) -> list[Need]:
     lead = start % window  # a reference may lack the beginning of its first third
     latency = 2 * window - lead if lead < options.timing.third_s else 3 * window - lead
     rows = (
-        ("loss", loss, seconds),
-        ("latency", latency, span),
-        ("drift", options.detectors.drift.least_blocks * drift.block_s, span),
+        ("loss", loss, seconds, True),
+        ("latency", latency, span, judged.answered),
+        ("drift", options.detectors.drift.least_blocks * drift.block_s, span, judged.answered),
     )
-    return [Need(name, math.ceil(s), options.observers, seen, hosts) for name, s, seen in rows]
+    return [
+        Need(name, math.ceil(needed), options.observers, seen, hosts, latencies)
+        for name, needed, seen, latencies in rows
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +153,11 @@ class Coverage:
             line += "; without --topology it is not known which links no probe crosses"
         else:
             uncrossed, total = self.not_crossed()
-            line += f"; {len(uncrossed):,} of {total:,} links and components never crossed"
-            line += f": {', '.join(uncrossed[:_SHOWN])}" if uncrossed else ""
+            if uncrossed:
+                line += f"; {len(uncrossed):,} of {total:,} links and components never crossed"
+                line += f": {', '.join(uncrossed[:_SHOWN])}"
+            else:
+                line += f"; all {total:,} links and components are crossed"
             line += f" and {len(uncrossed) - _SHOWN:,} more" if len(uncrossed) > _SHOWN else ""
         lines = [line]
         if unknown := self.untraced():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,13 +18,17 @@ from schemas.documents.topology import Topology
 from schemas.wire.ping_columns import concat
 from skeletonhunter.arguments import read_topology
 from skeletonhunter.diagnosis import document_match, ping_files, site_documents
-from skeletonhunter.diagnosis.files import time_unit
-from skeletonhunter.diagnosis.files.column_map import ColumnMap
+from skeletonhunter.diagnosis.files import latency_unit, time_unit
+from skeletonhunter.diagnosis.files.column_map import UNMAPPED, ColumnMap
 from skeletonhunter.diagnosis.files.time_span import TimeSpan
 from skeletonhunter.diagnosis.ping_files import Block, DeadLetter
 from streams.windowing.records import USED
 
 _ENDS: Final = ("min", "max")
+#: In what others call a latency.
+_LATENCY: Final = re.compile("rtt|lat|delay|trip", re.IGNORECASE)
+#: Columns that a note names [count].
+_SHOWN: Final = 8
 
 
 @dataclass(slots=True)
@@ -73,13 +78,20 @@ def read(
     span      of the times of sending that are judged; None: all
     progress  is called with what has been read so far, now and then
     """
-    return collect(_blocks(names, columns, progress), documents, span=span)
+    return collect(_blocks(names, columns, progress), documents, columns=columns, span=span)
 
 
 def collect(
-    blocks: Iterable[Block], documents: Documents, *, span: TimeSpan | None = None
+    blocks: Iterable[Block],
+    documents: Documents,
+    *,
+    columns: ColumnMap | None = None,
+    span: TimeSpan | None = None,
 ) -> Inputs:
-    """Records and documents that belong together; raises BadInput as ``read`` does."""
+    """Records and documents that belong together; raises BadInput as ``read`` does.
+
+    columns  how the blocks were mapped, for what is said about columns
+    """
     fabric = read_topology(documents.topology)
     placements = site_documents.read_placements(documents.placement)
     windows = site_documents.read_maintenance(documents.maintenance)
@@ -88,7 +100,9 @@ def collect(
     )
     span = span or TimeSpan()
     batches, left_out, times = [], 0, list[pa.Array]()
+    theirs: dict[str, None] = {}
     for block in blocks:
+        theirs |= dict.fromkeys(block.names)
         inputs.dead_letters += block.dead_letters
         inputs.heartbeats += block.heartbeats
         if block.batch.num_rows:
@@ -111,6 +125,8 @@ def collect(
     if batches:
         inputs.records = concat(batches)
         batches.clear()
+        inputs.notes += _unused(theirs, columns or UNMAPPED, inputs.records)
+        inputs.notes += latency_unit.check(inputs.records, columns)
         known = document_match.known_of(inputs.records, fabric)
         document_match.check_topology(fabric, documents.topology, known)
         document_match.check_heartbeats(beats, documents.heartbeats, known)
@@ -121,6 +137,21 @@ def collect(
     every = [beat for beat in (*inputs.heartbeats, *beats) if span.holds(beat.time)]
     inputs.heartbeats = sorted(every, key=lambda beat: beat.time)
     return inputs
+
+
+def _unused(names: Iterable[str], columns: ColumnMap, records: pa.RecordBatch) -> list[str]:
+    """A note on columns that are not used: one of them may be a column of another name."""
+    unused = columns.unused(names)
+    if not unused:
+        return []
+    more = f" and {len(unused) - _SHOWN} more" if len(unused) > _SHOWN else ""
+    note = f"columns that are not used: {', '.join(unused[:_SHOWN])}{more}"
+    latency = records.schema.get_field_index("latency")
+    if latency < 0 or records.column(latency).null_count == records.num_rows:
+        likely = next((name for name in unused if _LATENCY.search(name)), None)
+        which = "one of them is it" if likely is None else f"{likely} is it"
+        note += f"; no record has a latency: if {which}, give --map {likely or 'NAME'}=latency"
+    return [note]
 
 
 def _blocks(

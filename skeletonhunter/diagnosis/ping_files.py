@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
@@ -20,6 +21,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from schemas import topics
+from schemas.documents import heartbeat
 from schemas.documents.heartbeat import Heartbeat
 from schemas.limits import LIMITS
 from schemas.wire import codecs
@@ -28,8 +30,8 @@ from schemas.wire.ping_columns import no_rows
 from schemas.wire.rejects import Reject
 from schemas.wire.text.csv_rows import header_names
 from skeletonhunter.diagnosis import agent_output
-from skeletonhunter.diagnosis.files import compressed
-from skeletonhunter.diagnosis.files.column_map import ColumnMap, ColumnMissing
+from skeletonhunter.diagnosis.files import compressed, loss_unit
+from skeletonhunter.diagnosis.files.column_map import ColumnMap, ColumnMissing, csv_names
 from skeletonhunter.errors import BadInput
 
 #: A block of text ends with the line that reaches this size [bytes].
@@ -58,28 +60,37 @@ class Block:
     """Some records of a file, and heartbeats where the file has them too.
 
     batch  in the schema of ``schemas.wire.codecs``
+    names  columns of the file, as it names them; of JSON those of its first record
     """
 
     batch: pa.RecordBatch
     dead_letters: list[DeadLetter]
     heartbeats: list[Heartbeat] = field(default_factory=list)
+    names: tuple[str, ...] = ()
 
 
 def read(path: str, columns: ColumnMap | None = None) -> Iterator[Block]:
-    """All records of a file, or of standard input when path is ``-``; raises BadInput.
+    """All records of a file, or of standard input when path is ``-``; raises BadInput, also for
+    a loss_rate in percent.
 
     columns  how the file names them, where it does not as ping records do
     """
+    name = "stdin" if path == "-" else path
     try:
-        if path == "-":
-            yield from _read(cast(BufferedReader, sys.stdin.buffer), "stdin", columns)
-        else:
-            with Path(path).open("rb") as file:
-                yield from _read(file, path, columns)
+        with _opened(path) as file:
+            for block in _read(file, name, columns):
+                loss_unit.check(name, (each.reason for each in block.dead_letters), columns)
+                yield block
     except OSError as why:
         raise BadInput(f"{path}: {why.strerror or why}; give a readable file") from why
     except (CodecError, ColumnMissing) as why:
         raise BadInput(f"{path}: {why}") from why
+
+
+def _opened(path: str) -> AbstractContextManager[BufferedReader]:
+    if path == "-":
+        return nullcontext(cast(BufferedReader, sys.stdin.buffer))
+    return Path(path).open("rb")
 
 
 def _read(file: BufferedReader, name: str, columns: ColumnMap | None) -> Iterator[Block]:
@@ -113,16 +124,17 @@ def _all(file: BufferedReader, name: str) -> bytes:
 
 
 def _json_array(raw: bytes, name: str, columns: ColumnMap | None) -> Iterator[Block]:
-    if columns is None:
-        yield _block(codecs.decode(raw, topics.JSON), name, 1)
-        return
     try:
         rows = msgspec.json.decode(raw, type=list[msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:
         raise BadInput(f"{name}: not a JSON array: {' '.join(str(why).split())[:200]}") from why
+    names = _keys(bytes(rows[0])) if rows else ()
+    if columns is None:
+        yield _block(codecs.decode(raw, topics.JSON), name, 1, names)
+        return
     for at in range(0, len(rows), LIMITS.rows):
         lines = columns.json_lines(bytes(row) for row in rows[at : at + LIMITS.rows])
-        yield _block(codecs.decode(lines, topics.NDJSON), name, at + 1)
+        yield _block(codecs.decode(lines, topics.NDJSON), name, at + 1, names)
 
 
 def _arrow(file: BufferedReader, name: str, columns: ColumnMap | None) -> Iterator[Block]:
@@ -130,13 +142,14 @@ def _arrow(file: BufferedReader, name: str, columns: ColumnMap | None) -> Iterat
     row = 1
     try:
         with pa.ipc.open_stream(file) as reader:
-            _ = reader.schema.names  # a name that is no UTF-8 shows only when it is asked for
+            names = tuple(reader.schema.names)  # one that is no UTF-8 shows only when asked for
             for batch in reader:
                 batch.validate(full=True)
                 for at in range(0, batch.num_rows, LIMITS.rows):
                     part = batch.slice(at, LIMITS.rows)
                     decoded = codecs.conform(columns.batch(part) if columns else part)
-                    yield Block(decoded.batch, [_letter(name, row, r) for r in decoded.rejects])
+                    letters = [_letter(name, row, each) for each in decoded.rejects]
+                    yield Block(decoded.batch, letters, names=names)
                     row += min(LIMITS.rows, batch.num_rows - at)
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, MemoryError) as why:
         reason = " ".join(str(why).split())[:200] or "a length in it is wrong"
@@ -152,7 +165,8 @@ def _parquet(file: BufferedReader, name: str, columns: ColumnMap | None) -> Iter
     try:
         for batch in parquet.ParquetFile(file).iter_batches(batch_size=LIMITS.rows):
             decoded = codecs.conform(columns.batch(batch) if columns else batch)
-            yield Block(decoded.batch, [_letter(name, row, each) for each in decoded.rejects])
+            letters = [_letter(name, row, each) for each in decoded.rejects]
+            yield Block(decoded.batch, letters, names=tuple(batch.schema.names))
             row += batch.num_rows
     except pa.ArrowException as why:
         raise BadInput(f"{name}: corrupt Parquet: {' '.join(str(why).split())[:200]}") from why
@@ -162,6 +176,7 @@ def _text(
     file: BufferedReader, name: str, columns: ColumnMap | None, *, is_json: bool
 ) -> Iterator[Block]:
     header: bytes | None = None
+    names: tuple[str, ...] = ()
     for number, lines in _blocks(file):
         if lines is None:
             reason = f"line is longer than {LONGEST_LINE} B"
@@ -169,20 +184,23 @@ def _text(
                 raise BadInput(f"{name}:{number}: {reason}; it is neither CSV nor NDJSON")
             yield Block(no_rows(), [DeadLetter(name, number, None, reason, b"")])
         elif is_json:
+            if not names:
+                _check_kind(lines[0], name)
+                names = _keys(lines[0])
             mapped = columns.json_lines(lines) if columns else b"".join(lines)
-            yield _block(codecs.decode(mapped, topics.NDJSON), name, number)
+            yield _block(codecs.decode(mapped, topics.NDJSON), name, number, names)
         else:
             if header is None:
                 header, lines, number = lines[0], lines[1:], number + 1
-                if columns is None:
-                    header_names(header)
+                names = tuple(csv_names(header) if columns else header_names(header))
             if lines and columns:
                 mapped, wrong = columns.csv_lines(header, lines)
-                found = _block(codecs.decode(mapped, topics.NDJSON), name, number)
+                block = _block(codecs.decode(mapped, topics.NDJSON), name, number)
                 letters = [DeadLetter(name, number + at, None, why, lines[at]) for at, why in wrong]
-                yield Block(found.batch, [*found.dead_letters, *letters])
+                yield Block(block.batch, [*block.dead_letters, *letters], names=names)
             elif lines:
-                yield _block(codecs.decode_csv(b"".join(lines), header=header), name, number)
+                found = codecs.decode_csv(b"".join(lines), header=header)
+                yield _block(found, name, number, names)
 
 
 def _messages(file: BufferedReader, name: str) -> Iterator[Block]:
@@ -213,8 +231,26 @@ def _messages(file: BufferedReader, name: str) -> Iterator[Block]:
         yield Block(no_rows(), [], beats)
 
 
-def _block(decoded: Decoded, name: str, first_line: int) -> Block:
-    return Block(decoded.batch, [_letter(name, first_line, reject) for reject in decoded.rejects])
+def _block(decoded: Decoded, name: str, first_line: int, names: tuple[str, ...] = ()) -> Block:
+    letters = [_letter(name, first_line, reject) for reject in decoded.rejects]
+    return Block(decoded.batch, letters, names=names)
+
+
+def _keys(line: bytes) -> tuple[str, ...]:
+    """Names of a JSON object; none where it is no object, which its dead letter says."""
+    try:
+        return tuple(msgspec.json.decode(line, type=dict[str, msgspec.Raw]))
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return ()
+
+
+def _check_kind(line: bytes, name: str) -> None:
+    """Refuse a file whose first line is a heartbeat; raises BadInput."""
+    try:
+        heartbeat.decode(line)
+    except ValueError:  # a ping record, or a dead letter
+        return
+    raise BadInput(f"{name}: these are heartbeats, not ping records: give --heartbeats {name}")
 
 
 def _letter(name: str, first_line: int, reject: Reject) -> DeadLetter:

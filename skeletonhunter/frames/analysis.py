@@ -56,7 +56,7 @@ def diagnose(
         blocks = frame_blocks(records, mapped)
     else:
         blocks = file_blocks(records, mapped)
-    given = inputs.collect(blocks, documents, span=span(since, until))
+    given = inputs.collect(blocks, documents, columns=mapped, span=span(since, until))
     found = Incidents(given, run.diagnose(given, options))
     if found.nothing is not None:  # an empty list would read as "the network is innocent"
         raise BadInput(found.nothing)

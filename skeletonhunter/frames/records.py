@@ -14,7 +14,7 @@ from schemas.wire import codecs
 from schemas.wire.decoded import CodecError
 from schemas.wire.ping_columns import concat, no_rows
 from skeletonhunter.diagnosis import ping_files
-from skeletonhunter.diagnosis.files import column_map, names
+from skeletonhunter.diagnosis.files import column_map, loss_unit, names
 from skeletonhunter.diagnosis.files.column_map import ColumnMap, ColumnMissing
 from skeletonhunter.diagnosis.ping_files import Block, DeadLetter
 from skeletonhunter.errors import BadInput
@@ -76,8 +76,9 @@ def frame_blocks(records: pd.DataFrame | pa.Table, columns: ColumnMap | None) ->
             DeadLetter("frame", done + each.row, each.column, each.reason, each.raw)
             for each in decoded.rejects
         ]
+        loss_unit.check("frame", (each.reason for each in letters), columns)
         done += batch.num_rows
-        yield Block(decoded.batch, letters)
+        yield Block(decoded.batch, letters, names=tuple(batch.schema.names))
 
 
 def _listed(paths: object) -> list[object]:

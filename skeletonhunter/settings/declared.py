@@ -130,7 +130,7 @@ class Declared(BaseSettings):
     data: Path = Field(
         default=Path("var"),
         description="directory of the embedded database and socket",
-        json_schema_extra=_read_by("up"),
+        json_schema_extra=_read_by("up", "sql", "load"),
     )
     group: str = Field(
         default="skh-stream",
@@ -349,6 +349,13 @@ class Declared(BaseSettings):
     @classmethod
     def _with_the_name_of_the_host(cls, value: str | None) -> str | None:
         return value if value is None else value.replace("{hostname}", socket.gethostname())
+
+    @field_validator("kafka")
+    @classmethod
+    def _has_ports(cls, value: str | None) -> str | None:
+        if value is not None:
+            kafka_client.check_bootstrap(value)
+        return value
 
     @field_validator("kafka_options")
     @classmethod

@@ -46,12 +46,14 @@ class Examined(NamedTuple):
 
     settings  what can be used; defaults where a value cannot
     given     fields that the environment sets
+    invalid   of them, those with a value that cannot be used
     mistakes  one line each: variable, reason, remedy
     injected  variables that Kubernetes sets for a Service, which are ignored
     """
 
     settings: Settings
     given: frozenset[str]
+    invalid: frozenset[str]
     mistakes: list[str]
     injected: list[str]
 
@@ -91,7 +93,7 @@ def examine(environ: Mapping[str, str] | None = None) -> Examined:
             near = difflib.get_close_matches(name, fields, 1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(fields))}"
             mistakes.append(f"{name} is not a setting; {hint}")
-    given = frozenset(values)
+    given = frozenset(fields[name] for name in mine.keys() & fields.keys() - set(injected))
     try:
         settings = Settings.model_validate(values)
     except ValidationError as why:
@@ -102,7 +104,7 @@ def examine(environ: Mapping[str, str] | None = None) -> Examined:
             mistakes.append(_mistake(field, mine[PREFIX + field.upper()], said=said))
             del values[field]
         settings = Settings.model_validate(values)
-    return Examined(settings, given, mistakes, injected)
+    return Examined(settings, given, given - values.keys(), mistakes, injected)
 
 
 def _parsed(field: str, text: str) -> Any:

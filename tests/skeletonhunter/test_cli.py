@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -39,15 +39,26 @@ def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_every_command_has_help_with_an_example(command: Command) -> None:
-    app = cli.build()
-    names = [[c.name or c.callback.__name__] for c in app.registered_commands if c.callback]
-    names += [["migrate", name] for name in ("plan", "status", "apply", "print")]
-    names += [["keys", name] for name in ("new", "host")]
-    for name in names:
-        done = command(*name, "--help")
-        assert done.code == 0, name
-        assert "Example: " in done.out, name
+def commands_of(app: typer.Typer) -> Iterator[list[str]]:
+    """The words of every command and group."""
+    for each in app.registered_commands:
+        if each.callback is not None:
+            yield [each.name or each.callback.__name__.rstrip("_").replace("_", "-")]
+    for group in app.registered_groups:
+        assert group.name is not None
+        assert group.typer_instance is not None
+        yield [group.name]
+        yield from ([group.name, *words] for words in commands_of(group.typer_instance))
+
+
+def test_every_command_and_group_has_help_with_an_example(command: Command) -> None:
+    every = list(commands_of(cli.build()))
+    assert ["fabric", "fault", "list"] in every
+    for words in every:
+        done = command(*words, "--help")
+        assert done.code == 0, words
+        assert "Example: " in done.out, words
+        assert "``" not in done.out, words
 
 
 def test_the_version_is_shown(command: Command) -> None:
@@ -84,6 +95,12 @@ def test_a_command_without_arguments_is_code_2_with_its_help(
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(" ".join(["Usage: skeletonhunter", *arguments]))
     assert "\n\nCommands:\n" in done.err
+
+
+def test_a_start_that_is_no_time_is_named_with_an_example(command: Command) -> None:
+    done = command("simulate", "small", "--start", "noon", "--out", "never")
+    assert done.code == 2
+    assert "--start noon: no time; write 2026-01-31T12:00:00Z" in done.error_line
 
 
 @pytest.mark.parametrize(

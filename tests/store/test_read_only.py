@@ -14,6 +14,7 @@ from builders.monitoring.prometheus_tools import PROJECT
 
 from store.client import Store
 from store.read_only import FORMATS, LONGEST, ReadLimits, ReadOnlySql, SqlRefused
+from store.statement_errors import ONLY_SELECT
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +104,13 @@ def test_an_error_of_syntax_is_short(sql: ReadOnlySql) -> None:
         sql.query("SELECT component FORM incidents_latest")
     assert "Expected one of" not in str(refused.value)
     assert len(str(refused.value)) < 150
+    assert ONLY_SELECT not in str(refused.value)
+
+
+def test_a_statement_that_begins_with_no_word_that_may_says_which_may(sql: ReadOnlySql) -> None:
+    with pytest.raises(SqlRefused, match="failed at position") as refused:
+        sql.query("SELEC 1")
+    assert str(refused.value).endswith(ONLY_SELECT)
 
 
 def test_a_result_after_one_over_a_limit_is_its_own(store: Store) -> None:

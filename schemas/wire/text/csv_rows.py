@@ -15,6 +15,7 @@ from schemas.wire.ping_columns import KNOWN
 from schemas.wire.rejects import Reject
 
 _BOM = b"\xef\xbb\xbf"
+_OTHER_MARKS = ";\t|"  # that others separate columns by
 
 
 def parse_csv(raw: bytes, *, header: bytes | None = None, limits: Limits = LIMITS) -> Parsed:
@@ -96,6 +97,8 @@ def header_names(header: bytes, limits: Limits = LIMITS) -> list[str]:
     except csv.Error as why:  # a carriage return, a field without an end
         raise CodecError(f"header line is not CSV: {' '.join(str(why).split())[:200]}") from why
     if missing := [name for name in ping.REQUIRED if name not in names]:
+        if len(names) == 1 and any(mark in text for mark in _OTHER_MARKS):
+            raise CodecError("header has no comma; the separator of CSV must be a comma")
         raise CodecError(
             f"header lacks the columns {', '.join(missing)}; the first line names the columns"
         )

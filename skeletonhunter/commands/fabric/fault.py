@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 def register(fabric: typer.Typer) -> None:
     """Add ``fault``."""
-    fault = typer.Typer(help="Faults in a standing fabric.", no_args_is_help=True)
+    fault = typer.Typer(
+        help="Faults in a standing fabric.",
+        epilog="Example: skeletonhunter fabric fault list",
+        no_args_is_help=True,
+    )
     fabric.add_typer(fault, name="fault")
 
     @fault.callback()

@@ -24,6 +24,7 @@ def register(app: typer.Typer) -> None:
     """Add ``fabric`` and what is below it."""
     fabric = typer.Typer(
         help="A real fabric of network namespaces on this machine, and faults in it (root).",
+        epilog="Example: skeletonhunter fabric up --containers 2 --agents",
         no_args_is_help=True,
     )
     app.add_typer(fabric, name="fabric")

@@ -24,7 +24,9 @@ _UNIT_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 def register(app: typer.Typer) -> None:
     """Add ``maintenance`` with ``add``, ``list`` and ``end``."""
     maintenance = typer.Typer(
-        help="Planned work: verdicts on its components are suppressed.", no_args_is_help=True
+        help="Planned work: verdicts on its components are suppressed.",
+        epilog="Example: skeletonhunter maintenance list",
+        no_args_is_help=True,
     )
     app.add_typer(maintenance, name="maintenance")
     maintenance.command(

@@ -24,7 +24,10 @@ _TIERS = ("asw", "psw", "dsw")
 def register(app: typer.Typer) -> None:
     """Add ``topology``."""
     topology = typer.Typer(
-        help="The document of a fabric: make it, check it, publish it.", no_args_is_help=True
+        help="The document of a fabric: make it, check it, publish it.",
+        epilog="Example: skeletonhunter topology check --topology topology.json "
+        "--traceroutes pings.ndjson",
+        no_args_is_help=True,
     )
     app.add_typer(topology, name="topology")
 

@@ -29,6 +29,7 @@ def register(app: typer.Typer) -> None:
     """Add ``jobs`` with ``apply``, ``list``, ``show``, ``end`` and ``import``."""
     jobs = typer.Typer(
         help="Training jobs: what is probed for them follows from where their containers run.",
+        epilog="Example: SKH_CONTROLLER_TOKEN_FILE=me.token skeletonhunter jobs list",
         no_args_is_help=True,
     )
     app.add_typer(jobs, name="jobs")

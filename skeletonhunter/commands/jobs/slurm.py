@@ -37,7 +37,12 @@ _Apply = Annotated[bool, typer.Option("--apply", help="Do it; else show only.")]
 
 def register(app: typer.Typer) -> None:
     """Add ``slurm`` with ``drain`` and ``features``."""
-    slurm = typer.Typer(help="What Slurm does about incidents.", no_args_is_help=True)
+    slurm = typer.Typer(
+        help="What Slurm does about incidents.",
+        epilog="Example: SKH_CONTROLLER_TOKEN_FILE=me.token skeletonhunter slurm drain "
+        "--partition gpu",
+        no_args_is_help=True,
+    )
     app.add_typer(slurm, name="slurm")
     slurm.command(
         epilog="Example: SKH_CONTROLLER_TOKEN_FILE=me.token skeletonhunter slurm drain "

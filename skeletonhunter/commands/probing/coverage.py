@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from skeletonhunter import terminal
+from skeletonhunter.commands.probing.plans import LOSS, WITHIN_S
 
 if TYPE_CHECKING:
     from controller.coverage.report import Coverage, LinkCoverage
@@ -25,13 +26,28 @@ def register(app: typer.Typer) -> None:
         topology: Annotated[Path, typer.Argument(help="The fabric, with its containers.")],
         lists: Annotated[
             Path | None,
-            typer.Option(help="Directory of ping lists; without, those that would be planned."),
+            typer.Option(
+                help="Directory of ping lists; without, those that ping-lists would plan."
+            ),
+        ] = None,
+        loss: Annotated[
+            float,
+            typer.Option(min=0.0, max=1.0, help="Without --lists: the loss that they plan for."),
+        ] = LOSS,
+        interval: Annotated[
+            float | None,
+            typer.Option(
+                help="Without --lists: seconds between two probes of a five-tuple, instead of "
+                "--loss."
+            ),
         ] = None,
         traceroutes: Annotated[
             list[str] | None,
             typer.Option(help="Ping records with traceroutes: real routes; repeatable."),
         ] = None,
-        within: Annotated[float, typer.Option(help="Seconds from a fault to its incident.")] = 60.0,
+        within: Annotated[
+            float, typer.Option(help="Seconds from a fault to its incident.")
+        ] = WITHIN_S,
         healthy_loss: Annotated[
             float | None,
             typer.Option(min=0.0, max=0.5, help="Loss of the healthy network, for its noise."),
@@ -51,6 +67,7 @@ def register(app: typer.Typer) -> None:
         from controller.ping_lists.same_rail import planned
         from schemas.documents.known_components import of_topology
         from skeletonhunter.commands.probing import inputs
+        from skeletonhunter.commands.probing.plans import interval_of
         from skeletonhunter.naming import naming
 
         fabric = inputs.read_topology(topology)
@@ -60,7 +77,8 @@ def register(app: typer.Typer) -> None:
         if lists is not None:
             documents = inputs.read_lists(lists, fabric)
         else:
-            plan = planned(fabric)
+            cadence = interval_of(fabric, interval_s=interval, loss=loss, within_s=within)
+            plan = planned(fabric, interval_s=cadence.interval_s)
             documents = [plan.document(node_sn) for node_sn in plan.hosts]
         every = [probed for document in documents for probed in entries(document)]
         routes = inputs.read_routes(traceroutes or [], fabric)

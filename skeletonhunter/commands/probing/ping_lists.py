@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 import typer
 
 from skeletonhunter import terminal
+from skeletonhunter.commands.probing.plans import LOSS, WITHIN_S
 from skeletonhunter.errors import BadInput
-
-if TYPE_CHECKING:
-    from controller.ping_lists.lists import PingLists
-    from schemas.documents.topology import Topology
 
 
 def register(app: typer.Typer) -> None:
@@ -33,10 +30,10 @@ def register(app: typer.Typer) -> None:
                 max=1.0,
                 help="Loss of an rnic's traffic that is to be named; 1 for an outage only.",
             ),
-        ] = 0.02,
+        ] = LOSS,
         within: Annotated[
             float, typer.Option(help="Seconds from the fault to the incident.")
-        ] = 60.0,
+        ] = WITHIN_S,
         interval: Annotated[
             float | None,
             typer.Option(help="Seconds between two probes of a five-tuple, instead of a goal."),
@@ -47,13 +44,13 @@ def register(app: typer.Typer) -> None:
 
         The interval follows from the goal: --loss named --within so many seconds, on every rnic.
         """  # fmt: skip
+        from controller.ping_lists.same_rail import planned
         from skeletonhunter.commands.probing.inputs import read_topology
+        from skeletonhunter.commands.probing.plans import interval_of
 
         fabric = read_topology(topology)
-        seconds, reached = (interval, None) if interval else _planned(fabric, loss, within)
-        if not 0.01 <= seconds <= 3600:
-            raise BadInput(f"--interval {seconds:g}: give 0.01 to 3600 seconds")
-        lists = _lists(fabric, seconds, dscp)
+        seconds, reached = interval_of(fabric, interval_s=interval, loss=loss, within_s=within)
+        lists = planned(fabric, interval_s=seconds, dscp=dscp)
         documents = {node_sn: lists.document(node_sn) for node_sn in lists.hosts}
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -74,33 +71,3 @@ def register(app: typer.Typer) -> None:
             said = "no loss is" if reached is None else f"only a loss of {reached:.2%} is"
             terminal.echo(f"the goal is out of reach: {said} named on every rnic", err=True)
         return 0
-
-
-def _lists(topology: Topology, interval_s: float, dscp: int = 0) -> PingLists:
-    from controller.ping_lists.same_rail import planned
-
-    return planned(topology, interval_s=interval_s, dscp=dscp)
-
-
-def _planned(topology: Topology, loss: float, within_s: float) -> tuple[float, float | None]:
-    """The longest interval that names this loss on every rnic, and what it names."""
-    from controller.coverage.cadence import planned_interval
-    from controller.coverage.crossings import entries
-    from controller.coverage.report import seen_by_link
-    from schemas.component_ids import kind_of, link_ends
-    from skeletonhunter.naming import naming
-
-    lists = _lists(topology, 1.0)
-    every = [
-        probed._replace(interval_s=1.0)
-        for node_sn in lists.hosts
-        for probed in entries(lists.document(node_sn))
-    ]
-    seen = {
-        link: each
-        for link, each in seen_by_link(topology, every).items()
-        if any(kind_of(end) == "rnic" for end in link_ends(link))
-    }
-    return planned_interval(
-        list(seen.values()), loss, naming(len(seen), within_s=within_s)
-    )  # fmt: skip

@@ -14,7 +14,7 @@ from skeletonhunter.commands.services import usable_url
 from skeletonhunter.errors import BadInput, CommandError
 
 if TYPE_CHECKING:
-    from skeletonhunter.settings import Settings
+    from skeletonhunter.settings import Examined, Settings
 
 Part = Literal["up", "stream", "sink", "api", "controller", "notify", "migrate"]
 #: What a part cannot start without.
@@ -27,7 +27,10 @@ _NEEDS: Final[dict[str, tuple[Literal["kafka", "clickhouse"], ...]]] = {
 def register(app: typer.Typer) -> None:
     """Add ``config``."""
     config = typer.Typer(
-        no_args_is_help=True, rich_markup_mode=None, help="The settings of this environment."
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        help="The settings of this environment.",
+        epilog="Example: skeletonhunter config check",
     )
     app.add_typer(config, name="config")
 
@@ -54,7 +57,7 @@ def check(
     from skeletonhunter import settings
 
     found = settings.examine()
-    for line in _lines(found.settings, found.given, part):
+    for line in _lines(found, part):
         terminal.echo(line)
     for name in found.injected:
         terminal.echo(f"{name} is ignored: Kubernetes sets it for a Service")
@@ -64,7 +67,7 @@ def check(
     return BadInput.code if mistakes else 0
 
 
-def _lines(config: Settings, given: frozenset[str], part: str | None) -> Iterator[str]:
+def _lines(found: Examined, part: str | None) -> Iterator[str]:
     """``NAME = value (from)`` of each setting that the part reads."""
     from skeletonhunter.settings import PREFIX, Settings, is_secret
 
@@ -72,9 +75,11 @@ def _lines(config: Settings, given: frozenset[str], part: str | None) -> Iterato
         extra = described.json_schema_extra
         if part is not None and isinstance(extra, dict) and part not in _commands(extra):
             continue
-        value = getattr(config, field)
-        unset = field not in given
-        if is_secret(field):
+        value = getattr(found.settings, field)
+        unset = field not in found.given
+        if field in found.invalid:
+            shown = "invalid"
+        elif is_secret(field):
             shown = "none" if unset else "***"
         else:
             shown = "none" if value is None else str(value)

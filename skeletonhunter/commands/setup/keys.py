@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         rich_markup_mode=None,
         help="Keys that senders sign with (of hosts, master keys); tokens of controller and API.",
+        epilog="Example: skeletonhunter keys new --ring /etc/skeletonhunter/sender-keys",
     )
     app.add_typer(keys, name="keys")
 

@@ -21,12 +21,13 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         rich_markup_mode=None,
         help="ClickHouse tables: plan, status, apply, print; reader: a role.",
+        epilog=f"{_EXAMPLE} migrate status",
     )
     app.add_typer(migrations, name="migrate")
 
     @migrations.command(epilog=f"{_EXAMPLE} migrate plan")
     def plan() -> int:
-        """List the migrations that ``apply`` would apply; changes nothing."""
+        """List the migrations that `apply` would apply; changes nothing."""
         from store import migrate
 
         with _Database() as store:
@@ -66,7 +67,7 @@ def register(app: typer.Typer) -> None:
             typer.Option(help="Cluster of ClickHouse, else SKH_CLICKHOUSE_CLUSTER, else none."),
         ] = None,
     ) -> int:
-        """Show every statement that ``apply`` runs on an empty database; connects to nothing."""
+        """Show every statement that `apply` runs on an empty database; connects to nothing."""
         from store import migrate
 
         name = cluster or _cluster()

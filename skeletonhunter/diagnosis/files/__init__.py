@@ -2,4 +2,5 @@
 
 ``names`` finds the files of globs, ``compressed`` expands gzip and Zstandard within bounds,
 ``column_map`` renames and scales the columns of others, ``time_span`` keeps a part of the records.
+``time_unit``, ``loss_unit`` and ``latency_unit`` notice values in another unit.
 """

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
-from schemas.wire.ping_columns import NUMBERS, TYPES
+from schemas.wire.ping_columns import KNOWN, NUMBERS, TYPES
 from skeletonhunter.errors import BadInput
 
 _TIMES: Final = ("ping_time", "task_start_time")
@@ -58,6 +58,17 @@ class ColumnMap:
                 hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known[:60])}"
                 raise ColumnMissing(f"no column {source.column} to read {ours} from; {hint}")
 
+    def scaled(self, ours: str, times: str) -> str:
+        """The line of a --columns file that multiplies a column, by the name that files give it."""
+        source = self.sources.get(ours)
+        theirs = ours if source is None or source.column is None else source.column
+        return f'{ours} = {{ from = "{theirs}", times = {times} }}'
+
+    def unused(self, names: Iterable[str]) -> list[str]:
+        """Those of a file's columns that neither the map nor a ping record has, in order."""
+        taken = {source.column for source in self.sources.values()}
+        return [name for name in names if name not in taken and name not in KNOWN]
+
     def row(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """A record's values by the names of ping records."""
         taken = {source.column for source in self.sources.values()}
@@ -76,7 +87,7 @@ class ColumnMap:
     ) -> tuple[bytes, list[tuple[int, str]]]:
         """Lines of CSV as NDJSON, line by line; and (line from 0, reason) of those that are wrong,
         which are empty there. Raises ColumnMissing."""
-        names = [each.strip() for each in next(csv.reader([_text(header).lstrip(_BOM)]), [])]
+        names = csv_names(header)
         self.check(names)
         wrong: list[tuple[int, str]] = []
         mapped: list[bytes] = []
@@ -116,6 +127,10 @@ class ColumnMap:
             return line.rstrip(b"\r\n")
 
 
+#: The columns have the names and units of ping records.
+UNMAPPED: Final = ColumnMap({})
+
+
 def read(path: Path | None, pairs: Iterable[str] = ()) -> ColumnMap | None:
     """The map of a TOML file and of ``theirs=ours`` pairs; None without any; raises BadInput."""
     sources: dict[str, Source] = {}
@@ -141,6 +156,11 @@ def read(path: Path | None, pairs: Iterable[str] = ()) -> ColumnMap | None:
                 f"{name} is no column of a ping record{hint} (schemas/documents/ping.py has them)"
             )
     return ColumnMap(sources) if sources else None
+
+
+def csv_names(header: bytes) -> list[str]:
+    """Names in the header line of a CSV file that is mapped."""
+    return [each.strip() for each in next(csv.reader([_text(header).lstrip(_BOM)]), [])]
 
 
 def _source(given: object, where: str) -> Source:

@@ -9,16 +9,15 @@ from builders.command_line import Command
 @pytest.mark.parametrize(
     ("part", "lacks"),
     [
-        ("stream", "SKH_KAFKA"),
-        ("sink", "SKH_KAFKA and SKH_CLICKHOUSE_URL"),
-        ("api", "SKH_CLICKHOUSE_URL"),
+        ("stream", "SKH_KAFKA must be set for this command, as in SKH_KAFKA=kafka:9092\n"),
+        ("sink", "SKH_KAFKA and SKH_CLICKHOUSE_URL must be set for this command, as in SKH_KAFKA="),
+        ("api", "SKH_CLICKHOUSE_URL must be set for this command, as in SKH_CLICKHOUSE_URL=http"),
     ],
 )
 def test_a_part_names_all_settings_that_it_lacks(command: Command, part: str, lacks: str) -> None:
     done = command(part)
     assert done.code == 2
-    assert f": {lacks} must be set for this command" in done.error_line
-    assert "skeletonhunter up" in done.error_line
+    assert f": {lacks}" in done.error_line
 
 
 def test_a_part_does_not_name_a_setting_that_it_has(

@@ -92,13 +92,34 @@ def test_a_clean_file_is_no_incidents_with_its_coverage(command: Command, small:
     )
     assert (done.code, done.out) == (0, "no incidents\n")
     count = f"{small.records:,}"
-    assert f"judged {count} of {count} records, {SECONDS} s, 8 source hosts; 0 of " in done.err
+    assert f"judged {count} of {count} records, {SECONDS} s, 8 source hosts; all " in done.err
+    assert " links and components are crossed\n" in done.err
     assert f"not enough to judge: latency needs 60 s ({SECONDS} s judged)" in done.err
     document = coverage_of(command("diagnose", small.pings, "--format", "json").err)
     assert document["enough"] is True
     assert document["seconds"] == SECONDS
     assert document["not_crossed"] is None, "without a topology it is not known"
     assert document["records"]["judged"] == small.records
+
+
+def test_records_without_a_latency_are_not_enough_for_latency_and_drift(
+    command: Command, tmp_path: Path
+) -> None:
+    rows = [ping(h, s, latency=None, rtt=12.0) for h in range(4) for s in range(9)]
+    done = command("diagnose", lines(tmp_path / "renamed.ndjson", *rows), "--format", "json")
+    lacks = "latencies (no record has a latency)"
+    assert "not enough to judge: latency needs " in done.err
+    assert (
+        "note: columns that are not used: rtt; no record has a latency: if rtt is it, give "
+        "--map rtt=latency\n" in done.err
+    )
+    (fabric,) = coverage_of(done.err)["fabrics"].values()
+    found = {name: each["missing"] or "" for name, each in fabric["detectors"].items()}
+    assert lacks in found["latency"]
+    assert lacks in found["drift"]
+    assert fabric["detectors"]["loss"]["enough"]
+    mapped = command("diagnose", tmp_path / "renamed.ndjson", "--map", "rtt=latency")
+    assert "no record has a latency" not in mapped.err
 
 
 def test_links_and_components_that_no_probe_crosses_are_named(
@@ -137,7 +158,7 @@ def test_links_that_only_probes_of_unknown_routes_may_cross_are_named(
     done = command("diagnose", partly, "--topology", small.topology)
     (line,) = [each for each in done.err.splitlines() if "no probe whose route is known" in each]
     assert f"link:spine:{spine}|tor:" in line
-    assert "links and components never crossed" in done.err
+    assert "links and components are crossed" in done.err
     whole = command("diagnose", small.pings, "--topology", small.topology, "--format", "json")
     assert coverage_of(whole.err)["untraced_links"] == []
 

@@ -73,8 +73,8 @@ for = 10
 def test_the_demo_names_five_kinds_of_faults(tmp_path: Path) -> None:
     scenario = tmp_path / "five.toml"
     scenario.write_text(FIVE_FAULTS)
-    done = stayed(
-        "demo", "--headless", "--stay", "--duration", "60", "--port", "0", "--scenario",
+    done = stayed(  # into a pipe: lines, as with --headless
+        "demo", "--stay", "--duration", "60", "--port", "0", "--scenario",
         str(scenario),
     )  # fmt: skip
     assert done.code == 0, done.out + done.err

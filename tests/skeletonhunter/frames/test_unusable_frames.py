@@ -32,6 +32,7 @@ def test_what_is_no_frame_and_no_file_is_one_line() -> None:
          r"ping_time 1767225\d+ is in s, and has to be in ns .* times = 1_000_000_000 }"),
         (lambda f: f.assign(ping_time=f["ping_time"].dt.as_unit("ms").astype("int64")), "is in ms"),
         (lambda f: f.assign(ping_time=f["ping_time"].dt.as_unit("us").astype("int64")), "is in us"),
+        (lambda f: f.assign(loss_rate=100 * f["loss_rate"]), "frame: loss_rate 100.0 is no share"),
         (lambda f: f.assign(dial=[0, *f["dial"][1:]]), "frame: a column has values of several typ"),
     ],
 )  # fmt: skip

@@ -64,6 +64,16 @@ def test_coverage_of_the_planned_lists_is_a_table_by_tier(command: Command, topo
     assert "routes are not known" in done.out
 
 
+def test_coverage_without_lists_is_that_of_the_lists_that_ping_lists_plans(
+    command: Command, topology: Path, tmp_path: Path
+) -> None:
+    for number, goal in enumerate(([], ["--loss", "0.2"], ["--interval", "3"])):
+        lists = tmp_path / str(number)
+        command("ping-lists", topology, "--out", lists, *goal)
+        planned = json.loads(command("coverage", topology, "--lists", lists, "--json").out)
+        assert json.loads(command("coverage", topology, *goal, "--json").out) == planned
+
+
 def test_a_link_that_no_probe_crosses_is_named_and_is_the_exit_code(
     command: Command, topology: Path, tmp_path: Path
 ) -> None:
@@ -124,6 +134,8 @@ def trace(a: str, b: str, port: int, to_port: int, tor: dict[str, str]) -> dict[
         (("coverage", "{}", "--traceroutes", "/nowhere"), "give a readable file"),
         (("ping-lists", "{}", "--out", "/proc/x"), "writable --out"),
         (("ping-lists", "{}", "--out", "unused", "--interval", "9999"), "0.01 to 3600"),
+        (("ping-lists", "{}", "--out", "unused", "--interval", "0"), "0.01 to 3600"),
+        (("coverage", "{}", "--interval", "9999"), "0.01 to 3600"),
     ],
 )
 def test_unusable_input_is_one_line(

@@ -68,6 +68,29 @@ def test_all_mistakes_are_reported_at_once_a_line_each(
     assert "s3cret" not in said.err
 
 
+def test_a_value_that_cannot_be_used_is_shown_as_invalid(
+    command: Command, environment: pytest.MonkeyPatch
+) -> None:
+    environment.setenv("SKH_LATENESS_S", "-1")
+    environment.setenv("SKH_API_NAMES", "page.example.com")
+    said = command("config", "check")
+    assert said.code == 2
+    assert "SKH_LATENESS_S = invalid (environment)\n" in said.out
+    assert "SKH_API_NAMES = invalid (environment)\n" in said.out
+
+
+@pytest.mark.parametrize("brokers", ["nocolon", "a:9092,b", ":9092", "a:0", "a:70000", "a:x"])
+def test_brokers_without_host_or_port_are_a_mistake(
+    command: Command, environment: pytest.MonkeyPatch, brokers: str
+) -> None:
+    environment.setenv("SKH_KAFKA", brokers)
+    said = command("config", "check")
+    assert said.code == 2
+    assert "is no host:port; write kafka:9092" in said.error_line
+    environment.setenv("SKH_KAFKA", "kafka:9092, [::1]:9093,SSL://b.example:9094")
+    assert command("config", "check").code == 0
+
+
 @pytest.mark.parametrize(
     ("part", "needs"),
     [

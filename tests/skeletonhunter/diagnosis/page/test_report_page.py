@@ -126,7 +126,10 @@ def test_a_healthy_cluster_has_a_page_that_says_so(
     assert "12 s, 8 source hosts" in tab.inner_text("main")
 
 
-def test_a_page_that_cannot_be_written_is_one_line(command: Command, small: Written) -> None:
-    done = command("diagnose", small.pings, "--report", "/proc/nowhere/r.html")
+@pytest.mark.parametrize("page", ["/proc/nowhere/r.html", "/proc"])
+def test_a_page_that_cannot_be_written_is_one_line_before_anything_is_read(
+    command: Command, page: str
+) -> None:
+    done = command("diagnose", "absent.ndjson", "--report", page)
     assert done.code == 2
-    assert "--report /proc/nowhere/r.html: " in done.error_line
+    assert f"--report {page}: " in done.error_line
