@@ -10,8 +10,10 @@ t2, p1 and p2 have share 1/2, s1 and s2 have 1/4, s3 has 1/2.
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +43,10 @@ class EcmpPath:
     links: dict[tuple[int, int], float] = field(default_factory=dict)
 
 
+#: Share of a traversal by switch, and by link (from, to).
+Crossed = tuple[Mapping[int, float], Mapping[tuple[int, int], float]]
 _NOTHING = EcmpPath(0)
+_FAR: Final = 1 << 30  # hops to what cannot be reached
 
 
 class EcmpPaths:
@@ -76,6 +81,35 @@ class EcmpPaths:
         if key not in self._paths:
             self._paths[key] = self._by_records(src_dsw, dst_dsw)
         return self._paths[key] or _NOTHING
+
+    def whole(self, a: int, b: int, src_dsw: str, dst_dsw: str) -> Crossed:
+        """Switches and links that one traversal from ToR a to ToR b crosses, both ToRs included."""
+        path = self.between(a, b, src_dsw, dst_dsw)
+        nodes = path.nodes | {tor: 1.0 for tor in (a, b) if tor >= 0}
+        links = dict(path.links)
+        links |= {(a, near): share for near, share in path.up.items() if a >= 0}
+        links |= {(near, b): share for near, share in path.down.items() if b >= 0}
+        return nodes, links
+
+    def between_homes(self, a: int, b: int, src_dsw: str, dst_dsw: str) -> Crossed:
+        """The same where the sender's rnic, and the receiver's, may have other ToRs besides: each
+        of the sender's is as probable, and from there the nearest of the receiver's are.
+        """
+        self._refresh()
+        nodes: defaultdict[int, float] = defaultdict(float)
+        links: defaultdict[tuple[int, int], float] = defaultdict(float)
+        starts, ends = (self._graph.homes(tor) if tor >= 0 else (tor,) for tor in (a, b))
+        for start in starts:
+            away = [self._distances(end).get(start, _FAR) if end >= 0 else _FAR for end in ends]
+            nearest = [end for end, far in zip(ends, away, strict=True) if far == min(away)]
+            for end in nearest:
+                share = 1.0 / (len(starts) * len(nearest))
+                crossed, travelled = self.whole(start, end, src_dsw, dst_dsw)
+                for node, part in crossed.items():
+                    nodes[node] += share * part
+                for ends_of, part in travelled.items():
+                    links[ends_of] += share * part
+        return nodes, links
 
     def interior_keys(self, a: I32, b: I32) -> U64:
         """(n,) equal for pairs of ToRs a and b (-1: not known) with the same interior, if the

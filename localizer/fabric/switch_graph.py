@@ -25,12 +25,13 @@ class SwitchGraph:
     learnt_switches  how many only traceroutes name
     learnt_links    how many links traceroutes have shown; only rises, and only if not given
     renames         how often a switch turned out to be of another tier; only rises, as above
+    joins           how often two ToRs turned out to be those of one rnic; only rises
     """
 
     def __init__(self, topology: Topology | None) -> None:
         self.switches: list[str] = []
         self.given = topology is not None
-        self.learnt_switches = self.learnt_links = self.renames = 0
+        self.learnt_switches = self.learnt_links = self.renames = self.joins = 0
         self._number: dict[str, int] = {}  # component id -> number
         self._asw: dict[int, str] = {}  # number -> access switch, as records write it
         self._by_hop: dict[str, int] = {}  # switch id or interface address -> number
@@ -38,6 +39,7 @@ class SwitchGraph:
         self._near: list[list[int]] = []
         self._links: set[tuple[int, int]] = set()  # both ways
         self._tiers = Tiers()
+        self._homes: dict[int, tuple[int, ...]] = {}  # ToR -> all ToRs of the rnics behind it
         if topology is not None:
             for switch in topology.switches:
                 number = self._switch(component(TIER_KIND[switch.tier], switch.id))
@@ -72,6 +74,17 @@ class SwitchGraph:
         self._asw[number] = asw
         return number
 
+    def join(self, tors: Iterable[int]) -> None:
+        """Some ToRs are those of one rnic, which is bonded over their links."""
+        together = tuple(sorted({each for tor in tors for each in self.homes(tor)}))
+        if any(self.homes(tor) != together for tor in together):
+            self.joins += 1
+            self._homes |= dict.fromkeys(together, together)
+
+    def homes(self, tor: int) -> tuple[int, ...]:
+        """A ToR, and others that rnics behind it have, too: answers may take any of these."""
+        return self._homes.get(tor, (tor,))
+
     def asw(self, tor: int) -> str:
         """What records call an access switch; empty for -1."""
         return self._asw.get(tor, "")
@@ -97,8 +110,9 @@ class SwitchGraph:
         route = self._without_gaps(numbers)
         if not route or len(set(route)) < len(route):
             return None
-        if (first and route[0] != self.tor(first)) or (last and route[-1] != self.tor(last)):
-            return None
+        for name, end in ((first, route[0]), (last, route[-1])):
+            if name and end not in self.homes(self.tor(name)):
+                return None
         if not self.given:
             self._learn_links(route)
             for number in self._tiers.learn(route, len(self.switches)):

@@ -39,6 +39,7 @@ class EndpointCodes:
         names = ("host and rnic", "container and asw", "endpoint", "joint", "asws", "dsws", "pair")
         self._keys = {name: KeyIndex() for name in names}
         self._tors: dict[int, int] = {}  # code of an access switch -> number in the graph
+        self._home: dict[int, int] = {}  # code of an rnic -> number of a ToR of it
 
     def of_endpoints(self, paths: Paths) -> I64:
         """(3, n) source, destination, and both jointly: -1 where they have nothing in common."""
@@ -88,7 +89,14 @@ class EndpointCodes:
         inner, _ = self._keys["container and asw"].code(pair_key(box, asw))
         codes, new = self._keys["endpoint"].code(pair_key(outer, inner))
         self.endpoints.append(np.vstack([column[new] for column in (host, rnic, box, asw)]))
+        self._learn_homes(rnic[new], self._tor_numbers(asw[new], paths))
         return codes
+
+    def _learn_homes(self, rnics: I32, tors: I32) -> None:
+        """Tell the graph which ToRs have an rnic in common, by (n,) ends that are new."""
+        for rnic, tor in zip(rnics.tolist(), tors.tolist(), strict=True):
+            if tor >= 0 and (other := self._home.setdefault(rnic, tor)) != tor:
+                self._graph.join((other, tor))
 
     def _tor_numbers(self, codes: I32, paths: Paths) -> I32:
         used, back = np.unique(codes, return_inverse=True)

@@ -71,7 +71,9 @@ class Incidence:
         self._five_tuples = GrowableArray(np.int64, 2)
         self._slots = GrowableArray(np.int32, 2)
         self._stale = np.empty(0, np.int64)  # rows whose slots are to be written
-        self._learnt_links = self._renames = 0  # of the graph, when segments were built
+        self._learnt_links = self._renames = self._joins = (
+            0  # of the graph, when segments were built
+        )
         self._dropped = 0  # rows dropped since columns were last built anew
         self._dropped_in_all = 0
         self._rebuild_columns()
@@ -143,8 +145,9 @@ class Incidence:
         if self.graph.renames > self._renames:  # columns have other names now
             self._renames = self.graph.renames
             self._rebuild_columns()
-        if self.graph.learnt_links > self._learnt_links:  # ECMP paths are others now
-            self._learnt_links = self.graph.learnt_links
+        graph = self.graph
+        if (graph.learnt_links, graph.joins) != (self._learnt_links, self._joins):
+            self._learnt_links, self._joins = graph.learnt_links, graph.joins
             self._rebuild_segments()
         if changed := self._traced.changed():
             self._stale = np.union1d(self._stale, self._rows_of(changed))

@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from localizer.fabric.ecmp import EcmpPath, EcmpPaths
+from localizer.fabric.ecmp import Crossed, EcmpPath, EcmpPaths
 from localizer.fabric.key_index import GrowableArray, KeyIndex, pair_key
 from localizer.fabric.path_table import StringTables
 from localizer.fabric.switch_graph import SwitchGraph
@@ -60,8 +60,6 @@ _ENDPOINT_KINDS = (
     ("node_id", "container"),
 )  # fmt: skip
 _LINK = 1  # index of the link in _ENDPOINT_KINDS
-
-_Crossed = tuple[Mapping[int, float], Mapping[tuple[int, int], float]]  # switches; links (from, to)
 
 
 class SegmentTable:
@@ -137,6 +135,7 @@ class SegmentBuilder:
         self._table = SegmentTable()
         self._interior_number: dict[tuple[int, int], int] = {}
         self._interiors: list[tuple[EcmpPath, EcmpPath]] = []  # of request and reply
+        self._of_homes: dict[tuple[int, ...], int] = {}  # traversal and a pair of ToRs -> segment
         self._ecmp_keys = [KeyIndex() for _ in range(3)]  # by traversal
         self._ecmp_segments = [GrowableArray(np.int32) for _ in range(3)]
 
@@ -193,11 +192,35 @@ class SegmentBuilder:
         self._ecmp_segments[traversal].append(np.array(made, np.int32))
         segments = np.zeros(keys.shape, np.int32)
         segments[exists] = self._ecmp_segments[traversal].values[codes]
+        if traversal != REQUEST:
+            for pair in np.flatnonzero(self._several_homes(a, b)).tolist():
+                ends = tuple(tor_pairs[:, pair].tolist())
+                segments[pair] = self._by_homes(traversal, ends, spines), 0, 0
         return segments.T
+
+    def _several_homes(self, a: I64, b: I64) -> npt.NDArray[np.bool_]:
+        """(n,) pairs of ToRs, one of which is not the only one of the rnics behind it."""
+        several = [
+            tor for tor in np.unique(np.concatenate([a, b])).tolist()
+            if tor >= 0 and len(self._graph.homes(tor)) > 1
+        ]  # fmt: skip
+        return np.isin(a, several) | np.isin(b, several)
+
+    def _by_homes(self, traversal: int, ends: tuple[int, int, int, int], spines: list[str]) -> int:
+        """The segment of an answer that may take any ToR of either rnic, and of the request, which
+        takes those that its record names."""
+        known = self._of_homes.get((traversal, *ends))
+        if known is None:
+            a, b, src, dst = ends
+            request = self._ecmp.whole(a, b, spines[src], spines[dst])
+            reply = self._ecmp.between_homes(b, a, spines[dst], spines[src])
+            known = self._add(traversal, request, reply)
+            self._of_homes[(traversal, *ends)] = known
+        return known
 
     def hop_segment(self, traversal: int, u: int, v: int) -> int:
         """The segment of switch v on a traced route, with the link from switch u (or FIRST_HOP)."""
-        crossed: _Crossed = ({v: 1.0}, {} if u == FIRST_HOP else {(u, v): 1.0})
+        crossed: Crossed = ({v: 1.0}, {} if u == FIRST_HOP else {(u, v): 1.0})
         return self._add(traversal, crossed, crossed)
 
     def _interior(self, tor_pairs: I32, spines: list[str]) -> I64:
@@ -230,7 +253,7 @@ class SegmentBuilder:
             traversal, *((leaves, enters) if which == _AT_SRC_TOR else (enters, leaves))
         )
 
-    def _add(self, traversal: int, request: _Crossed, reply: _Crossed) -> int:
+    def _add(self, traversal: int, request: Crossed, reply: Crossed) -> int:
         """A segment of what a request and a reply cross, or one of them; 0 if that is nothing."""
         shares: dict[int, tuple[float, float]] = {}
         for which, (nodes, links) in ((REQUEST, request), (REPLY, reply)):

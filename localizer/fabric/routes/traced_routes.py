@@ -209,7 +209,7 @@ class TracedRoutes:
         first, last = self._tors.values[:, five_tuples]
         hops = (routes >= 0).sum(axis=0)
         end = routes[np.maximum(hops - 1, 0), np.arange(len(five_tuples))]
-        fits = ((first < 0) | (first == routes[0])) & ((last < 0) | (last == end))
+        fits = self._at_home(first, routes[0]) & self._at_home(last, end)
         self.adopt(five_tuples[fits], routes[: max(int(hops.max(initial=0)), 1), fits])
 
     def drop_waiting(self, used: I64) -> I64:
@@ -310,6 +310,13 @@ class TracedRoutes:
         same: Bool = (table[:kept, five_tuples] == routes[:kept]).all(axis=0)
         return same & (routes[kept:] < 0).all(axis=0) & (table[kept:, five_tuples] < 0).all(axis=0)
 
+    def _at_home(self, tors: I32, ends: I32) -> Bool:
+        """(n,) whether routes begin, or end, at a ToR of the rnic; tors: -1 if unknown."""
+        fits: Bool = (tors < 0) | (tors == ends)
+        for at in np.flatnonzero(~fits & (ends >= 0)).tolist():
+            fits[at] = int(ends[at]) in self._graph.homes(int(tors[at]))
+        return fits
+
     def _listed_routes(self, hops: Any, five_tuples: I64) -> I32:
         """(L, n) routes whose hops are all listed, and that are complete; else -1 throughout."""
         length = pc.fill_null(pc.list_value_length(hops), 0).to_numpy(zero_copy_only=False)
@@ -329,7 +336,7 @@ class TracedRoutes:
         if len(self):
             first, last = self._tors.values[:, np.maximum(five_tuples, 0)]
             end = routes[np.maximum(length - 1, 0), np.arange(len(five_tuples))]
-            complete &= ((first < 0) | (first == routes[0])) & ((last < 0) | (last == end))
+            complete &= self._at_home(first, routes[0]) & self._at_home(last, end)
         routes[:, ~complete] = -1
         return routes
 

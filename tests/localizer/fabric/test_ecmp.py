@@ -101,6 +101,22 @@ def test_pairs_of_tors_with_the_same_neighbours_share_what_lies_between() -> Non
     assert ecmp.between(two, three, "", "").up == ecmp.between(two, three, "", "").down
 
 
+def test_an_answer_takes_each_tor_of_a_bonded_rnic_as_probably_and_the_nearest_beyond() -> None:
+    #      t1, t2: one rnic's; t3, t4: the other's; planes t1 - s1 - t3 and t2 - s2 - t4
+    switches = [*(Switch(f"t{n}", "asw") for n in (1, 2, 3, 4)), Switch("s1", "dsw"),
+                Switch("s2", "dsw")]  # fmt: skip
+    links = [("t1", "s1"), ("s1", "t3"), ("t2", "s2"), ("s2", "t4")]
+    graph = SwitchGraph(Topology(switches=switches, links=links))
+    t1, t2, t3, t4, s1, s2 = (graph.listed(name) for name in ("t1", "t2", "t3", "t4", "s1", "s2"))
+    graph.join((t1, t2))
+    graph.join((t3, t4))
+    nodes, ways = EcmpPaths(graph).between_homes(t3, t1, "", "")
+    assert nodes == dict.fromkeys((t1, t2, t3, t4, s1, s2), 0.5)
+    assert ways == dict.fromkeys(((t3, s1), (s1, t1), (t4, s2), (s2, t2)), 0.5)
+    within, _ = EcmpPaths(graph).between_homes(t1, t2, "", "")
+    assert within == {t1: 0.5, t2: 0.5}, "there and back over one of the two"
+
+
 def test_ecmp_links_have_the_direction_of_the_traversal() -> None:
     graph = SwitchGraph(THREE_TIER)
     ecmp = EcmpPaths(graph)

@@ -195,8 +195,9 @@ def test_the_table_of_routes_widens_for_a_longer_route() -> None:
         links=list(pairwise(names)),
     )
     far = path(A._replace(asw="t0"), B._replace(asw="t8"))
+    near = path(A._replace(asw="t0"), B._replace(box="c9", host="h9", rnic="r9", asw="t1"))
     incidence = Incidence(line)
-    incidence.add(paths_of([path(A._replace(asw="t0"), B._replace(asw="t1")), far]))
+    incidence.add(paths_of([near, far]))
     incidence.factored()
     learn_route(incidence, request(far), list(names))
     (_, row) = directed_rows(incidence)

@@ -1,0 +1,84 @@
+"""Each rnic is bonded over two ToRs: requests and answers hash to either, each by itself."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import pyarrow as pa
+import pytest
+from builders.clusters import START_S, Cluster, Message, Second, newest, observe, reply, request
+
+from localizer.fabric.path_table import Path
+from localizer.localizer import Localizer
+from schemas.documents.incident import Incident
+from schemas.wire import window_chunks
+from schemas.wire.window_chunks import Header
+
+FAULT_S, UPTO_S = 60, 150
+CLUSTER = Cluster(hosts=12)
+
+
+def draw(p: Path, *more: int) -> float:
+    """A number of [0, 1) that a path has for good."""
+    return crc32(f"{p.src_ip} {p.dst_ip} {p.layer} {p.src_port} {more}".encode()) / 2**32
+
+
+def tor(p: Path, side: str, way: int) -> str:
+    """The ToR at one end of a path's request (0) or answer (1)."""
+    asw = str(getattr(p, f"{side}_asw"))
+    return asw + "AB"[int(2 * draw(p, way, side == "src"))]
+
+
+def hops(p: Path, way: int) -> list[str]:
+    """Switches of the request, or of the answer."""
+    src, dst = ("src", "dst") if way == 0 else ("dst", "src")
+    first, last = tor(p, src, way), tor(p, dst, way)
+    if p.src_asw == p.dst_asw:
+        return [first]
+    return [first, f"s{int(4 * draw(p, way, 7))}", last]
+
+
+ROUTES = {p: (hops(p, 0), hops(p, 1)) for p in CLUSTER.paths}
+#: As records name them: the ToRs of the request.
+RECORDED = {p: p._replace(src_asw=way[0], dst_asw=way[-1]) for p, (way, _) in ROUTES.items()}
+PLAIN = {recorded: p for p, recorded in RECORDED.items()}
+
+
+def traceroutes(*, both: bool) -> Message:
+    """Of the underlay; of requests, or of answers as well."""
+    rows = []
+    for p, (there, back) in ROUTES.items():
+        if p.layer == "underlay":
+            ways = [(request(p), there), (reply(p), back)][: 2 if both else 1]
+            for flow, way in ways:
+                named = dict(zip(window_chunks.ROUTES.names[1:6], flow, strict=True))
+                rows.append({"fabric": "f1", **named, "hops": way})
+    batch = pa.RecordBatch.from_pylist(rows, schema=window_chunks.ROUTES)
+    return Header("routes", "f1", START_S, START_S + 1), batch, b""
+
+
+def judged(at_fault: str, lost: float, *, both: bool) -> list[Incident]:
+    """Without a document; one ToR loses packets from FAULT_S on."""
+    cluster = Cluster(hosts=12)
+    cluster.paths = [*PLAIN]
+
+    def weather(recorded: Path, at: int) -> Second:
+        p = PLAIN[recorded]
+        crossings = sum(at_fault in way for way in ROUTES[p])
+        share = 1 - (1 - lost) ** crossings if at >= FAULT_S else 0.0
+        return Second(1, int(draw(p, at, 3) < share))
+
+    localizer, found = Localizer(), []
+    for at in range(UPTO_S):
+        trace = [traceroutes(both=both)] if at % 30 == 5 else []
+        found += observe(localizer, [*cluster.second(at, weather), *trace]).incidents
+    return newest(found)
+
+
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("lost", [0.1, 1.0])
+def test_a_bad_tor_is_named_and_not_the_other_one_of_the_same_rnics(
+    lost: float, both: bool
+) -> None:
+    found = [each for each in judged("asw10A", lost, both=both) if each.parent is None]
+    assert {each.component for each in found} == {"tor:asw10A"}
