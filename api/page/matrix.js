@@ -1,6 +1,7 @@
 // Loss and round trips between ToRs, pods or hosts. The view is part of the address. Text only, never markup.
 import { ask } from "/page/ask.js";
 import { element, moment } from "/page/detail.js";
+import { LOOKS, lookOf } from "/page/loss.js";
 import { follow } from "/page/shell.js";
 
 const PERIOD_MS = 5000;
@@ -13,9 +14,6 @@ const FONT = "11px system-ui, sans-serif";
 const at = (id) => document.getElementById(id);
 const FIELDS = ["by", "measure", "layer", "seconds"];
 
-// Least loss of each color, worst first; then what has no probes.
-const LOSS = [[0.999, "--loss-all", "all lost"], [0.01, "--loss-much", "1 % and more"], [0.001, "--loss-some", "0.1 % and more"],
-  [0, "--loss-none", "less"]];
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const name = (text) => text || "(unnamed)";
 
@@ -116,9 +114,9 @@ function drawNames(brush, names, side, edge) {
 }
 
 function byLoss() {
-  const colors = LOSS.map(([least, variable]) => [least, color(variable)]);
-  at("scale").replaceChildren(...LOSS.map(([, variable, text]) => key(color(variable), text)), key(color("--loss-unknown"), "no probes"));
-  return ([, , sent, lost]) => colors.find(([least]) => lost / sent >= least)[1];
+  const colors = Object.fromEntries(LOOKS.map(([look]) => [look, color(`--loss-${look}`)]));
+  at("scale").replaceChildren(...LOOKS.map(([look, text]) => key(colors[look], text)), key(color("--loss-unknown"), "no probes"));
+  return ([, , sent, lost]) => colors[lookOf(sent, lost)];
 }
 
 function byRoundTrip(cells) {
