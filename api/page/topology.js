@@ -157,7 +157,7 @@ function drawPaths() {
   at("paths").hidden = !data.paths;
   if (!data.paths) return;
   const { bad, good, bad_total: total } = data.paths;
-  say("paths-title", bad.length ? `Paths: ${number(bad.length)} of ${number(total)} bad ones, and ${number(good.length)} good ones of the same hosts`
+  say("paths-title", bad.length ? `Paths in the minute shown: ${number(bad.length)} of ${number(total)} that were bad at one of its verdicts, and ${number(good.length)} good ones of the same hosts`
     : "Paths: no window of its bad paths is stored");
   const open = new Set([...at("paths").querySelectorAll("details[open] summary")].map((each) => each.textContent));
   const folded = (title, paths) => {

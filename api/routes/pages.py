@@ -25,8 +25,8 @@ _PAGES: Final = {
 _FILES: Final = (
     "page.css", "views.css", "site.css", "shell.js", "overview.js", "clos.js", "topology.js",
     "jobs.js", "job.js", "job_skeleton.js", "skeleton.js", "fleet.js", "pipeline.js",
-    "lines.js", "loss.js", "ask.js", "page.js", "view.js", "coverage.js", "detail.js", "incident.js",
-    "actions.js", "charts.js", "redraw.js",
+    "lines.js", "loss.js", "evidence.js", "ask.js", "page.js", "view.js", "coverage.js",
+    "detail.js", "incident.js", "actions.js", "charts.js", "redraw.js",
     "matrix.js", "docs.js", "login.js", "icon.svg", "vendor/uplot.js", "vendor/uplot.css",
 )  # fmt: skip
 #: Active incidents that an icon counts; so many or more are "9+".

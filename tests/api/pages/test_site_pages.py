@@ -193,7 +193,9 @@ def test_pointing_at_a_switch_shows_its_links_and_incident(opened: Open) -> None
 def test_an_incident_leads_to_its_paths_in_the_topology(opened: Open) -> None:
     page = opened("/incidents/AAAA")
     page.get_by_role("link", name="Its bad and good paths in the topology").click()
-    page.get_by_text("Paths: 1 of 1 bad ones, and 1 good ones of the same hosts").wait_for()
+    page.get_by_text(
+        "Paths in the minute shown: 1 of 1 that were bad at one of its verdicts, and 1 good ones"
+    ).wait_for()
     page.get_by_text("1 bad path; all routes traced").click()
     page.get_by_text("10.0.0.1 → t1 → a1 → s1 → a2 → t2 → 10.0.1.2").wait_for()
     page.get_by_text("1 good path; route known of 0 of 1").wait_for()
