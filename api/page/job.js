@@ -5,7 +5,7 @@ import { showSkeleton } from "/page/job_skeleton.js";
 import { linesOf } from "/page/lines.js";
 import { isMuch } from "/page/loss.js";
 import { redraw } from "/page/redraw.js";
-import { follow, micros, number, percent, pill, plural, words } from "/page/shell.js";
+import { follow, micros, microsCell, number, percent, percentCell, pill, plural, words } from "/page/shell.js";
 
 const PERIOD_MS = 10_000;
 const SLOW = 1.5; // times the median of the job
@@ -80,9 +80,9 @@ function rowOf(each) {
     element("td", { "data-label": "state" }, pill(each.state === "ready" ? "resolved" : "stale", each.state)),
     element("td", { "data-label": "host" }, element("a", { href: `/topology?component=${encodeURIComponent(`host:${each.node_sn}`)}` }, each.node_sn)),
     element("td", { "data-label": "rnics" }, rnicsOf(each.rnics)),
-    element("td", { class: "number", "data-label": "lost" }, each.sent ? `${lossy ? "! " : ""}${percent(each.lost / each.sent)}` : "no probes"),
-    element("td", { class: "number", "data-label": "round trip" }, micros(each.rtt_us)),
-    element("td", { class: "number", "data-label": "against the job" }, each.slowness === null ? "–" : `${slow ? "! " : ""}${each.slowness} ×`));
+    element("td", { class: "number", "data-label": "lost" }, each.sent ? `${lossy ? "! " : ""}${percentCell(each.lost / each.sent)}` : "no probes"),
+    element("td", { class: "number", "data-label": "round trip" }, microsCell(each.rtt_us)),
+    element("td", { class: "number", "data-label": "against the job" }, each.slowness === null ? "–" : `${slow ? "! " : ""}${each.slowness.toFixed(2)} ×`));
 }
 
 function rnicsOf(names) {

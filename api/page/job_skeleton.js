@@ -2,7 +2,7 @@
 import { itemAt, neighbor } from "/page/clos.js";
 import { element } from "/page/detail.js";
 import { LOOKS, lookOf as lookOfLoss } from "/page/loss.js";
-import { micros, number, percent, plural } from "/page/shell.js";
+import { micros, microsCell, number, percent, percentCell, plural } from "/page/shell.js";
 import { redraw } from "/page/redraw.js";
 import { groupsOf, layout, lookOf, paint, usualOf } from "/page/skeleton.js";
 
@@ -127,8 +127,8 @@ function groupRow(group) {
     element("td", { "data-label": "stage" }, stage),
     element("td", { "data-label": "rnics" }, folded(group.rnics.map((each) => each.name), "rnic")),
     element("td", { "data-label": "hosts" }, folded(hosts, "host")),
-    element("td", { class: "number", "data-label": "lost" }, sent ? `${loses(sent, lost) ? "! " : ""}${percent(lost / sent)}` : "no probes"),
-    element("td", { class: "number", "data-label": "round trip" }, micros(rtts.length ? rtts[Math.floor(rtts.length / 2)] : null)));
+    element("td", { class: "number", "data-label": "lost" }, sent ? `${loses(sent, lost) ? "! " : ""}${percentCell(lost / sent)}` : "no probes"),
+    element("td", { class: "number", "data-label": "round trip" }, microsCell(rtts.length ? rtts[Math.floor(rtts.length / 2)] : null)));
 }
 
 function folded(names, word) {
@@ -142,9 +142,9 @@ function pairRow([a, b, inSkeleton, sent, lost, rtt]) {
   return element("tr", {},
     element("td", { class: "name" }, `${data.rnics[a][0]} – ${data.rnics[b][0]}`),
     element("td", { "data-label": "in the skeleton" }, data.state !== "used" || data.pairs === null ? "–" : inSkeleton ? "yes" : "no"),
-    element("td", { class: "number", "data-label": "lost" }, sent ? `${loses(sent, lost) ? "! " : ""}${percent(lost / sent)}` : "no probes"),
+    element("td", { class: "number", "data-label": "lost" }, sent ? `${loses(sent, lost) ? "! " : ""}${percentCell(lost / sent)}` : "no probes"),
     element("td", { class: "number", "data-label": "of" }, number(sent)),
-    element("td", { class: "number", "data-label": "round trip" }, `${slow === "some" || slow === "much" ? "! " : ""}${micros(rtt)}`));
+    element("td", { class: "number", "data-label": "round trip" }, `${slow === "some" || slow === "much" ? "! " : ""}${microsCell(rtt)}`));
 }
 
 function show(item) {

@@ -2,7 +2,7 @@
 import { ask } from "/page/ask.js";
 import { element, moment } from "/page/detail.js";
 import { LOOKS, lookOf } from "/page/loss.js";
-import { follow } from "/page/shell.js";
+import { follow, micros, microsCell, percent, percentCell } from "/page/shell.js";
 
 const PERIOD_MS = 5000;
 const STEP_S = 30;
@@ -142,12 +142,10 @@ function drawWorst(names, cells) {
   const body = at("worst").tBodies[0];
   body.replaceChildren(...rows.map(([src, dst, sent, lost, rtt]) => element("tr", {},
     element("td", {}, name(names[src])), element("td", {}, name(names[dst])),
-    element("td", { class: "number" }, percent(lost / sent)), element("td", { class: "number" }, sent.toLocaleString("en")),
-    element("td", { class: "number" }, rtt === null ? "–" : `${Number(rtt.toPrecision(3))} µs`))));
+    element("td", { class: "number" }, percentCell(lost / sent)), element("td", { class: "number" }, sent.toLocaleString("en")),
+    element("td", { class: "number" }, microsCell(rtt)))));
   at("worst").hidden = !rows.length;
 }
-
-const percent = (share) => `${Number((100 * share).toPrecision(share < 0.1 ? 2 : 3))} %`;
 
 // A cell in words, by the numbers of its row and column.
 function say(src, dst) {
@@ -157,7 +155,7 @@ function say(src, dst) {
   const cell = known.get(src * names.length + dst);
   at("cell").textContent = `${name(names[src])} to ${name(names[dst])}: ` + (cell
     ? `${cell[3].toLocaleString("en")} of ${cell[2].toLocaleString("en")} probes lost (${percent(cell[3] / cell[2])}), ` +
-      (cell[4] === null ? "no answers" : `median round trip ${Number(cell[4].toPrecision(3))} µs`)
+      (cell[4] === null ? "no answers" : `median round trip ${micros(cell[4])}`)
     : "no probes");
 }
 
