@@ -34,7 +34,7 @@ export function detailOf({ incident, versions, children }) {
     part("Verdict", list({
       [incident.issue_type ? "issue type" : "issue type, undecided"]: types(incident),
       direction: incident.direction === "both" ? "both ways" : incident.direction,
-      "bad paths": `${number(incident.paths_bad)} over the whole incident, of ${number(incident.paths_total)} that cross it`,
+      "bad paths": !incident.paths_total ? "none: it is about no path" : `${number(incident.paths_bad)} over the whole incident, of ${number(incident.paths_total)} that cross it`,
       confidence: percent(incident.confidence),
       "p-value": pValue(incident.p_value),
       "indistinguishable from": incident.tie_set.filter((one) => one !== incident.component).join(", "),
