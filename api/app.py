@@ -19,7 +19,7 @@ from api.actions.documents import Action, ActionList, Feedback
 from api.answers import parameters
 from api.answers.methods import Options
 from api.answers.openapi import document
-from api.answers.problems import http_error, internal_error, invalid_request, unavailable
+from api.answers.problems import internal_error, invalid_request, unavailable
 from api.answers.shared import SharedAnswers
 from api.incident_feed import IncidentFeed
 from api.middleware import HostCheck, SecurityHeaders
@@ -96,10 +96,10 @@ def create_app(
     app.state.end_streams = feed.close
     app.state.monitoring = monitoring = Monitoring([*counters, feed.samples], ready, database)
     app.include_router(health.router(monitoring, tokens))
-    app.include_router(pages.router())
+    app.include_router(pages.router(None if tokens else database))
     app.add_exception_handler(DatabaseError, unavailable)
     app.add_exception_handler(RequestValidationError, invalid_request)
-    app.add_exception_handler(HTTPException, http_error)
+    app.add_exception_handler(HTTPException, pages.http_error)
     app.add_exception_handler(Exception, internal_error)
 
     def openapi() -> dict[str, Any]:

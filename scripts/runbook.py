@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from textwrap import indent
 from typing import Final
 
 from api.runbook.steps import PARTS, TableEntry, table
@@ -27,10 +28,11 @@ others; where none is known, it says so and gives no command. `{end_a}` and `{en
 of a link between switches.
 
 """
-    + "".join(f"`{{{name}}}` is\n\n    {text}\n\n" for name, text in PARTS.items())
+    + "".join(f"`{{{name}}}` is\n\n{indent(text, ' ' * 4)}\n\n" for name, text in PARTS.items())
     + """\
 Some steps are for some places only: what is at a host (*host*, also the link of an rnic), a link
-between two switches (*fabric_link*), or a switch.
+between two switches (*fabric_link*), or a switch. Where schedulers differ, a command has a line for
+Slurm and one for Kubernetes: run the one that is yours.
 
 An incident whose [issue type](issue-types.md) is undecided has the steps of its most probable
 types, or else those of its kind and symptom.
@@ -49,7 +51,7 @@ def _section(entry: TableEntry) -> str:
         only = f"*{', '.join(step.at)}:* " if step.at else ""
         lines.append(f"{number}. {only}{step.do}\n")
         if step.run is not None:
-            lines.append(f"\n   ```\n   {step.run}\n   ```\n\n")
+            lines.append(f"\n   ```\n{indent(step.run, ' ' * 3)}\n   ```\n\n")
     return "".join(lines).rstrip() + "\n"
 
 

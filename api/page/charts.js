@@ -27,7 +27,8 @@ export function chartsOf(box, series) {
   for (const measure of MEASURES) {
     const [bad, others] = [series.bad, series.others].map((each) => each[measure.name]);
     const drawing = element("div");
-    box.append(element("figure", {}, element("figcaption", {}, sentence(measure, series, bad)), drawing));
+    box.append(element("figure", {}, element("figcaption", {}, sentence(measure, series, bad)), drawing, element("p", { class: "quiet marks" },
+      element("i"), series.closed_s === null ? "first bad second" : "first bad second, and end")));
     const lines = (values) => values.length ? values.map((value) => value === null ? null : measure.scale(value))
       : series.times.map(() => null);
     plots.push(new uPlot(options(measure, series, drawing.clientWidth), [ends, lines(bad), lines(others)], drawing));

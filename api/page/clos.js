@@ -1,5 +1,6 @@
 // A Clos as a drawing: where each component is, and how it looks. Tiers from top to bottom; hosts are columns of
 // their rnics, a row for each rail. Knows nothing of the page but its colors.
+import { lookOf } from "/page/loss.js";
 
 const TIERS = ["spine", "agg", "tor"];
 const MOST_OF_ROW = 4; // a name of a tier takes that part of the drawing's width at most
@@ -13,8 +14,7 @@ const CORNER = 12; // pixels, of a switch
 const LEAST_TEXT = 34; // pixels that a name needs at least
 const FONT = "11px system-ui, sans-serif";
 
-// Least loss of each look, worst first.
-const LOSS = [[0.999, "all", "--loss-all"], [0.01, "much", "--loss-much"], [0.001, "some", "--loss-some"], [0, "none", "--loss-none"]];
+const LOOKS = ["none", "some", "much", "all"]; // of a loss; each is a color of the page
 
 export const kindOf = (id) => id.slice(0, id.indexOf(":"));
 
@@ -122,13 +122,13 @@ export function healthOf(item, marks) {
   const mark = marks.get(item.key);
   if (mark) return mark;
   if (item.uncovered || !item.sent) return { look: "unknown" };
-  return { look: LOSS.find(([least]) => item.lost / item.sent >= least)[1] };
+  return { look: lookOf(item.sent, item.lost) };
 }
 
 const colorOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 export function palette() {
-  const colors = Object.fromEntries(LOSS.map(([, look, name]) => [look, colorOf(name)]));
+  const colors = Object.fromEntries(LOOKS.map((look) => [look, colorOf(`--loss-${look}`)]));
   for (const name of ["ink", "quiet", "line", "card", "ground", "bad", "warn", "good", "accent", "link"]) colors[name] = colorOf(`--${name}`);
   return { ...colors, unknown: colorOf("--loss-unknown") };
 }

@@ -1,4 +1,5 @@
 // Details of an incident: evidence, alternatives, history. Text only, never markup.
+import { factsOf } from "/page/evidence.js";
 
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -28,12 +29,12 @@ export function age(text, now = Date.now()) {
 }
 
 export function detailOf({ incident, versions, children }) {
-  const facts = Object.entries(incident.evidence).filter(([name]) => !["text", "issue_types"].includes(name));
+  const facts = factsOf(incident);
   const parts = [
     part("Verdict", list({
       [incident.issue_type ? "issue type" : "issue type, undecided"]: types(incident),
       direction: incident.direction === "both" ? "both ways" : incident.direction,
-      "bad paths": `${incident.paths_bad} of ${incident.paths_total}`,
+      "bad paths": !incident.paths_total ? "none: it is about no path" : `${number(incident.paths_bad)} over the whole incident, of ${number(incident.paths_total)} that cross it`,
       confidence: percent(incident.confidence),
       "p-value": pValue(incident.p_value),
       "indistinguishable from": incident.tie_set.filter((one) => one !== incident.component).join(", "),
@@ -42,7 +43,7 @@ export function detailOf({ incident, versions, children }) {
       tenants: incident.tenants.join(", "),
       strategy: incident.strategy,
     })),
-    facts.length ? part("Evidence", list(Object.fromEntries(facts))) : null,
+    Object.keys(facts).length ? part(`Evidence of ${judgedAt(versions).slice(11, 19)} UTC`, list(facts)) : null,
     part("History", history(versions)),
     children.length ? part("Explains", element("ul", {}, ...children.map((child) =>
       element("li", {}, incidentLink(child.incident_id, `${child.component}: ${child.symptom.replaceAll("_", " ")}`), `, ${child.state}`)))) : null,
@@ -52,6 +53,16 @@ export function detailOf({ incident, versions, children }) {
     `${incident.incident_id} as JSON`);
   return element("div", {}, element("div", { class: "parts" }, ...parts.filter(Boolean)), element("p", {}, link));
 }
+
+// When the verdict was made whose evidence an incident has: later versions may count more paths and keep it.
+export function judgedAt(versions) {
+  const text = versions.at(-1).evidence.text;
+  let first = versions.length - 1;
+  while (first > 0 && versions[first - 1].evidence.text === text) first -= 1;
+  return versions[first].updated_at;
+}
+
+const number = (value) => value.toLocaleString("en");
 
 export const incidentLink = (id, text) => element("a", { href: `/incidents/${encodeURIComponent(id)}` }, text);
 
@@ -83,7 +94,7 @@ function list(values) {
 
 function shown(value) {
   if (Array.isArray(value) && value.every((one) => typeof one !== "object" || one === null)) {
-    return value.join(", ");
+    return element("ul", {}, ...value.map((one) => element("li", {}, String(one))));
   }
   if (typeof value === "object" && value !== null) return element("pre", {}, JSON.stringify(value, null, 1));
   return typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: 6 }) : String(value);
@@ -96,7 +107,7 @@ function history(versions) {
     const changes = [];
     if (!before || before.component !== each.component) changes.push(`blames ${each.component}`);
     if (before && before.severity !== each.severity) changes.push(`severity ${each.severity}`);
-    if (before && before.paths_bad !== each.paths_bad) changes.push(`${each.paths_bad} of ${each.paths_total} paths bad`);
+    if (before && before.paths_bad !== each.paths_bad) changes.push(`${number(each.paths_bad)} of ${number(each.paths_total)} paths bad so far`);
     return element("li", {}, moment(each.updated_at),
       element("span", { class: "pill", "data-state": each.state }, each.state),
       element("span", {}, changes.join("; ") || (each.state === "resolved" ? "closed" : "confirmed")));

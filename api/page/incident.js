@@ -2,7 +2,7 @@
 import { actionsOf, handledOf } from "/page/actions.js";
 import { ask } from "/page/ask.js";
 import { chartsOf } from "/page/charts.js";
-import { age, detailOf, element, moment } from "/page/detail.js";
+import { age, detailOf, element, judgedAt, moment } from "/page/detail.js";
 import { redraw } from "/page/redraw.js";
 import { follow } from "/page/shell.js";
 
@@ -27,7 +27,7 @@ async function refresh() {
 
 function draw(found, advice, series) {
   const { incident } = found;
-  drawHead(incident, found.handling); // its ages change without a new version
+  drawHead(found); // its ages change without a new version
   const key = JSON.stringify([found, advice, series]);
   if (key === drawn) return;
   drawn = key;
@@ -40,7 +40,7 @@ function draw(found, advice, series) {
   chart = chartsOf(at("charts"), series);
 }
 
-function drawHead(incident, handling) {
+function drawHead({ incident, versions, handling }) {
   document.title = `${incident.component}: ${words(incident.symptom)} · SkeletonHunter`;
   at("headline").textContent = `${incident.component}: ${words(incident.symptom)}`;
   const closed = incident.closed_at;
@@ -51,6 +51,8 @@ function drawHead(incident, handling) {
     ...(closed ? [element("span", { class: "quiet" }, ", closed "), moment(closed)] : []),
     element("span", { class: "quiet" }, `; ${handledOf(handling)}`));
   at("sentence").textContent = incident.evidence.text || "";
+  at("counted").textContent = incident.evidence.text && incident.paths_total
+    ? `As of the verdict of ${judgedAt(versions).slice(11, 19)} UTC; the whole incident is below.` : "";
 }
 
 const pill = (state) => element("span", { class: "pill", "data-state": state }, state);

@@ -3,12 +3,12 @@ import { ask } from "/page/ask.js";
 import { age, element, moment } from "/page/detail.js";
 import { showSkeleton } from "/page/job_skeleton.js";
 import { linesOf } from "/page/lines.js";
+import { isMuch } from "/page/loss.js";
 import { redraw } from "/page/redraw.js";
-import { follow, micros, number, percent, pill, plural, words } from "/page/shell.js";
+import { follow, micros, microsCell, number, percent, percentCell, pill, plural, words } from "/page/shell.js";
 
 const PERIOD_MS = 10_000;
 const SLOW = 1.5; // times the median of the job
-const LEAST_LOSS = 0.01; // as the matrix
 const at = (id) => document.getElementById(id);
 const name = decodeURIComponent(location.pathname.slice("/jobs/".length));
 const url = `/api/v1/jobs/${encodeURIComponent(name)}`;
@@ -64,25 +64,25 @@ function slowOf({ containers, containers_total: total, as_of: end }) {
     (total > containers.length ? `; the first ${number(containers.length)} are shown` : "");
   if (!end) return `${where}. None was probed in the last hour.`;
   const slow = present.filter((each) => each.slowness >= SLOW).sort((a, b) => b.slowness - a.slowness);
-  const lossy = present.filter((each) => each.sent && each.lost / each.sent >= LEAST_LOSS);
+  const lossy = present.filter((each) => isMuch(each.sent, each.lost));
   const facts = [
     slow.length ? `${slow[0].node_id} is slowest: ${slow[0].slowness} times the median of the job` : `no container is slower than ${SLOW} times the median of the job`,
-    lossy.length ? `${plural(lossy.length, "container")} lost 1 % of its probes or more` : "none lost 1 % of its probes",
+    lossy.length ? `${plural(lossy.length, "container")} lost 1 % of ${lossy.length === 1 ? "its" : "their"} probes or more` : "none lost 1 % of its probes or more",
   ];
   return `${where}. In the five minutes before ${end.slice(11, 19)} UTC ${facts.join("; ")}.`;
 }
 
 function rowOf(each) {
-  const lossy = each.sent && each.lost / each.sent >= LEAST_LOSS;
+  const lossy = isMuch(each.sent, each.lost);
   const slow = each.slowness >= SLOW;
   return element("tr", {},
     element("td", { class: "name" }, each.node_id),
     element("td", { "data-label": "state" }, pill(each.state === "ready" ? "resolved" : "stale", each.state)),
     element("td", { "data-label": "host" }, element("a", { href: `/topology?component=${encodeURIComponent(`host:${each.node_sn}`)}` }, each.node_sn)),
     element("td", { "data-label": "rnics" }, rnicsOf(each.rnics)),
-    element("td", { class: "number", "data-label": "lost" }, each.sent ? `${lossy ? "! " : ""}${percent(each.lost / each.sent)}` : "no probes"),
-    element("td", { class: "number", "data-label": "round trip" }, micros(each.rtt_us)),
-    element("td", { class: "number", "data-label": "against the job" }, each.slowness === null ? "–" : `${slow ? "! " : ""}${each.slowness} ×`));
+    element("td", { class: "number", "data-label": "lost" }, each.sent ? `${lossy ? "! " : ""}${percentCell(each.lost / each.sent)}` : "no probes"),
+    element("td", { class: "number", "data-label": "round trip" }, microsCell(each.rtt_us)),
+    element("td", { class: "number", "data-label": "against the job" }, each.slowness === null ? "–" : `${slow ? "! " : ""}${each.slowness.toFixed(2)} ×`));
 }
 
 function rnicsOf(names) {

@@ -1,13 +1,13 @@
 // The skeleton section of a job: the drawing, its keys, and the same in tables. Text only, never markup.
 import { itemAt, neighbor } from "/page/clos.js";
 import { element } from "/page/detail.js";
-import { micros, number, percent, plural } from "/page/shell.js";
+import { LOOKS, lookOf as lookOfLoss } from "/page/loss.js";
+import { micros, microsCell, number, percent, percentCell, plural } from "/page/shell.js";
 import { redraw } from "/page/redraw.js";
 import { groupsOf, layout, lookOf, paint, usualOf } from "/page/skeleton.js";
 
 const MOST_PAIRS = 200; // of the table; the others are in the JSON
 const SLOW = 1.5; // times the median of the job
-const LEAST_LOSS = 0.001;
 const at = (id) => document.getElementById(id);
 
 let data = null; // of the fabric that is shown
@@ -15,6 +15,8 @@ let fabrics = [];
 let drawing = null;
 let focus = null; // number of an rnic
 let drawn = "";
+
+const loses = (sent, lost) => !["none", "unknown"].includes(lookOfLoss(sent, lost));
 
 export function showSkeleton(found) {
   const now = JSON.stringify(found);
@@ -81,11 +83,11 @@ function textOf({ text, state, pairs, probed, links_total: links, rnics, rnics_t
 function badOf({ links, rnics }) {
   if (!links.length) return "No probe between its rnics was stored in the last minutes.";
   const usual = usualOf(data);
-  const lossy = links.filter(([, , , sent, lost]) => sent && lost / sent >= LEAST_LOSS);
+  const lossy = links.filter(([, , , sent, lost]) => loses(sent, lost));
   const slow = links.filter(([, , , , , rtt]) => rtt !== null && usual && rtt / usual >= SLOW).sort((a, b) => b[5] - a[5]);
   const named = ([a, b]) => `${rnics[a][0]} and ${rnics[b][0]}`;
   return [
-    lossy.length ? `${plural(lossy.length, "pair")} lost 0.1 % or more; worst ${named(lossy[0])}: ${percent(lossy[0][4] / lossy[0][3])}.` : "No pair lost 0.1 % of its probes.",
+    lossy.length ? `${plural(lossy.length, "pair")} lost 0.1 % or more; worst ${named(lossy[0])}: ${percent(lossy[0][4] / lossy[0][3])}.` : "No pair lost 0.1 % of its probes or more, beyond chance.",
     slow.length ? `${plural(slow.length, "pair")} took ${SLOW} times the median (${micros(usual)}) or more; slowest ${named(slow[0])}: ${micros(slow[0][5])}.`
       : usual === null ? "" : `None took ${SLOW} times the median (${micros(usual)}).`,
   ].join(" ").trim();
@@ -106,8 +108,8 @@ function saidOf(item) {
 
 function legend() {
   const loss = at("measure").value === "loss";
-  const keys = [["none", "", loss ? "well" : "as the others"], ["some", "corner", loss ? "0.1 % lost or more" : "1.5 times the median"],
-    ["much", "corner", loss ? "1 % or more" : "3 times the median"], ...(loss ? [["all", "corner", "all lost"]] : []), ["unknown", "hollow", "no probes"]];
+  const looks = loss ? LOOKS : [["none", "as the others"], ["some", "1.5 times the median"], ["much", "3 times the median"]];
+  const keys = [...looks.map(([look, text]) => [look, look === "none" ? "" : "corner", text]), ["unknown", "hollow", "no probes"]];
   return [...keys.map(([name, shape, text]) => element("li", {}, element("i", { class: `key ${shape}`, "data-color": name }), text)),
     element("li", {}, element("i", { class: "key stroke plain" }), "probed, in the skeleton"),
     element("li", {}, element("i", { class: "key stroke plain dash" }), "probed, not in the skeleton"),
@@ -125,8 +127,8 @@ function groupRow(group) {
     element("td", { "data-label": "stage" }, stage),
     element("td", { "data-label": "rnics" }, folded(group.rnics.map((each) => each.name), "rnic")),
     element("td", { "data-label": "hosts" }, folded(hosts, "host")),
-    element("td", { class: "number", "data-label": "lost" }, sent ? `${lost / sent >= LEAST_LOSS ? "! " : ""}${percent(lost / sent)}` : "no probes"),
-    element("td", { class: "number", "data-label": "round trip" }, micros(rtts.length ? rtts[Math.floor(rtts.length / 2)] : null)));
+    element("td", { class: "number", "data-label": "lost" }, sent ? `${loses(sent, lost) ? "! " : ""}${percentCell(lost / sent)}` : "no probes"),
+    element("td", { class: "number", "data-label": "round trip" }, microsCell(rtts.length ? rtts[Math.floor(rtts.length / 2)] : null)));
 }
 
 function folded(names, word) {
@@ -140,9 +142,9 @@ function pairRow([a, b, inSkeleton, sent, lost, rtt]) {
   return element("tr", {},
     element("td", { class: "name" }, `${data.rnics[a][0]} – ${data.rnics[b][0]}`),
     element("td", { "data-label": "in the skeleton" }, data.state !== "used" || data.pairs === null ? "–" : inSkeleton ? "yes" : "no"),
-    element("td", { class: "number", "data-label": "lost" }, sent ? `${lost / sent >= LEAST_LOSS ? "! " : ""}${percent(lost / sent)}` : "no probes"),
+    element("td", { class: "number", "data-label": "lost" }, sent ? `${loses(sent, lost) ? "! " : ""}${percentCell(lost / sent)}` : "no probes"),
     element("td", { class: "number", "data-label": "of" }, number(sent)),
-    element("td", { class: "number", "data-label": "round trip" }, `${slow === "some" || slow === "much" ? "! " : ""}${micros(rtt)}`));
+    element("td", { class: "number", "data-label": "round trip" }, `${slow === "some" || slow === "much" ? "! " : ""}${microsCell(rtt)}`));
 }
 
 function show(item) {

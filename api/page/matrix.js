@@ -1,7 +1,8 @@
 // Loss and round trips between ToRs, pods or hosts. The view is part of the address. Text only, never markup.
 import { ask } from "/page/ask.js";
 import { element, moment } from "/page/detail.js";
-import { follow } from "/page/shell.js";
+import { LOOKS, lookOf } from "/page/loss.js";
+import { follow, micros, microsCell, percent, percentCell } from "/page/shell.js";
 
 const PERIOD_MS = 5000;
 const STEP_S = 30;
@@ -13,9 +14,6 @@ const FONT = "11px system-ui, sans-serif";
 const at = (id) => document.getElementById(id);
 const FIELDS = ["by", "measure", "layer", "seconds"];
 
-// Least loss of each color, worst first; then what has no probes.
-const LOSS = [[0.999, "--loss-all", "all lost"], [0.01, "--loss-much", "1 % and more"], [0.001, "--loss-some", "0.1 % and more"],
-  [0, "--loss-none", "less"]];
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const name = (text) => text || "(unnamed)";
 
@@ -116,9 +114,9 @@ function drawNames(brush, names, side, edge) {
 }
 
 function byLoss() {
-  const colors = LOSS.map(([least, variable]) => [least, color(variable)]);
-  at("scale").replaceChildren(...LOSS.map(([, variable, text]) => key(color(variable), text)), key(color("--loss-unknown"), "no probes"));
-  return ([, , sent, lost]) => colors.find(([least]) => lost / sent >= least)[1];
+  const colors = Object.fromEntries(LOOKS.map(([look]) => [look, color(`--loss-${look}`)]));
+  at("scale").replaceChildren(...LOOKS.map(([look, text]) => key(colors[look], text)), key(color("--loss-unknown"), "no probes"));
+  return ([, , sent, lost]) => colors[lookOf(sent, lost)];
 }
 
 function byRoundTrip(cells) {
@@ -144,12 +142,10 @@ function drawWorst(names, cells) {
   const body = at("worst").tBodies[0];
   body.replaceChildren(...rows.map(([src, dst, sent, lost, rtt]) => element("tr", {},
     element("td", {}, name(names[src])), element("td", {}, name(names[dst])),
-    element("td", { class: "number" }, percent(lost / sent)), element("td", { class: "number" }, sent.toLocaleString("en")),
-    element("td", { class: "number" }, rtt === null ? "–" : `${Number(rtt.toPrecision(3))} µs`))));
+    element("td", { class: "number" }, percentCell(lost / sent)), element("td", { class: "number" }, sent.toLocaleString("en")),
+    element("td", { class: "number" }, microsCell(rtt)))));
   at("worst").hidden = !rows.length;
 }
-
-const percent = (share) => `${Number((100 * share).toPrecision(share < 0.1 ? 2 : 3))} %`;
 
 // A cell in words, by the numbers of its row and column.
 function say(src, dst) {
@@ -159,7 +155,7 @@ function say(src, dst) {
   const cell = known.get(src * names.length + dst);
   at("cell").textContent = `${name(names[src])} to ${name(names[dst])}: ` + (cell
     ? `${cell[3].toLocaleString("en")} of ${cell[2].toLocaleString("en")} probes lost (${percent(cell[3] / cell[2])}), ` +
-      (cell[4] === null ? "no answers" : `median round trip ${Number(cell[4].toPrecision(3))} µs`)
+      (cell[4] === null ? "no answers" : `median round trip ${micros(cell[4])}`)
     : "no probes");
 }
 

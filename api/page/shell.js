@@ -67,7 +67,7 @@ export function follow(refresh, period) {
       missing(false);
     } catch (why) {
       missing(why.status === NOT_FOUND);
-      warn(why.status === NOT_FOUND ? `Nothing to show: ${why.message}.`
+      warn(why.status === NOT_FOUND ? sentence(why.message)
         : `Not loaded: ${why.message}. Trying again; what is shown may be out of date.`);
     }
     running = false;
@@ -92,10 +92,16 @@ export function follow(refresh, period) {
   return run;
 }
 
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+
 export const number = (value) => value.toLocaleString("en");
 export const plural = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
 export const percent = (share) => `${Number((100 * share).toPrecision(share < 0.1 ? 2 : 3))} %`;
 export const micros = (value) => value === null ? "–" : `${Number(value.toPrecision(3))} µs`;
+// The same in a column: all with as many decimals, so that they can be compared at a glance.
+export const percentCell = (share, decimals = 2) => `${(100 * share).toFixed(decimals)} %`;
+export const microsCell = (value) => value === null ? "–"
+  : `${value.toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} µs`;
 export const words = (name) => name.replaceAll("_", " ");
 export const pill = (state, text = state) => element("span", { class: "pill", "data-state": state }, text);
 

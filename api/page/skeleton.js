@@ -1,6 +1,7 @@
 // The skeleton of a job as a drawing: a column for each pipeline stage, in it a row of rnics for each DP group, and
 // lines between rnics that probe each other. Knows nothing of the page but its colors.
 import { palette } from "/page/clos.js";
+import { lookOf as lookOfLoss } from "/page/loss.js";
 
 const MARGIN = 12;
 const TITLE = 18; // above a column, and above a row
@@ -11,8 +12,7 @@ const ROWS = 12; // of a column, where there are no stages
 const MOST_LINES = 6000; // more would be one gray area: only bad ones and those of the rnic in focus
 const LEAST_TEXT = 30;
 const FONT = "11px system-ui, sans-serif";
-// Least loss, and least multiple of the job's median, of each look, worst first.
-const LOSS = [[0.999, "all"], [0.01, "much"], [0.001, "some"], [0, "none"]];
+// Least multiple of the job's median of each look, worst first.
 const SLOW = [[3, "much"], [1.5, "some"], [0, "none"]];
 const WIDTH = { none: 1, some: 2, much: 3, all: 3.5 };
 const ORDER = ["none", "some", "much", "all"];
@@ -45,7 +45,7 @@ export function usualOf({ links }) {
 // How something is by what was measured: none (well), some, much, all, unknown.
 export function lookOf(sent, lost, rtt, measure, usual) {
   if (!sent) return "unknown";
-  if (measure === "loss") return LOSS.find(([least]) => lost / sent >= least)[1];
+  if (measure === "loss") return lookOfLoss(sent, lost);
   if (rtt === null || !usual) return "unknown";
   return SLOW.find(([least]) => rtt / usual >= least)[1];
 }

@@ -3,13 +3,13 @@
 import { ask } from "/page/ask.js";
 import { healthOf, itemAt, key, layout, linksOf, neighbor, paint, paintOver, palette } from "/page/clos.js";
 import { age, element } from "/page/detail.js";
+import { LOOKS, isMuch } from "/page/loss.js";
 import { redraw } from "/page/redraw.js";
 import { follow, micros, number, percent, pill, plural, words } from "/page/shell.js";
 
 const PERIOD_MS = 10_000;
 const MOST_FOUND = 50;
 const WORST = 8;
-const LEAST_LOSS = 0.01; // as the matrix: less is nothing to look at
 const at = (id) => document.getElementById(id);
 const given = new URLSearchParams(location.search);
 const view = { fabric: given.get("fabric") || "", incident: given.get("incident") || "", component: given.get("component") || "" };
@@ -120,7 +120,7 @@ function options(select, values, chosen) {
 
 function legend() {
   const box = (name, shape) => element("i", { class: `key ${shape}`, "data-color": name });
-  const keys = [["none", "", "well"], ["some", "corner", "0.1 % lost or more"], ["much", "corner", "1 % or more"], ["all", "corner", "all lost"],
+  const keys = [...LOOKS.map(([look, text]) => [look, look === "none" ? "" : "corner", text]),
     ["unknown", "hollow", "no probes known"], ["bad", "cross", "incident"], ["warn", "hollow", "not told from it"]];
   if (data.paths) keys.push(["bad", "stroke", "bad path"], ["good", "stroke dash", "good path"]);
   return keys.map(([name, shape, text]) => element("li", {}, box(name, shape), text));
@@ -133,11 +133,11 @@ function outstanding() {
     element("a", { href: `/incidents/${encodeURIComponent(each.incident_id)}` }, `${each.component}: ${words(each.symptom)}`),
     element("span", { class: "quiet" }, ` ${age(each.opened_at)} `),
     finder(each.marks[0], "show it"), each.text ? element("span", { class: "why" }, each.text) : null));
-  const worst = data.rnics.filter(([, , , , sent, lost]) => sent && lost / sent >= LEAST_LOSS)
+  const worst = data.rnics.filter(([, , , , sent, lost]) => isMuch(sent, lost))
     .sort((a, b) => b[5] / b[4] - a[5] / a[4]);
   const rnics = worst.slice(0, WORST).map(([name, host, , , sent, lost, rtt]) => element("li", {},
     finder(`rnic:${name}`, name), ` of ${data.hosts[host]?.[0] ?? "an unknown host"}: ${percent(lost / sent)} of ${number(sent)} probes lost, median ${micros(rtt)}`));
-  const over = data.switches.filter(([, , , sent, lost]) => sent && lost / sent >= LEAST_LOSS).sort((a, b) => b[4] / b[3] - a[4] / a[3]);
+  const over = data.switches.filter(([, , , sent, lost]) => isMuch(sent, lost)).sort((a, b) => b[4] / b[3] - a[4] / a[3]);
   rnics.unshift(...over.slice(0, WORST).map(([id, , , sent, lost, rtt]) => element("li", {},
     finder(id, id), `: ${percent(lost / sent)} of ${number(sent)} probes over it lost, median ${micros(rtt)}`)));
   const more = worst.length > WORST ? [element("li", { class: "quiet" }, `and ${plural(worst.length - WORST, "rnic")} more that lose 1 %`)] : [];
@@ -157,7 +157,7 @@ function drawPaths() {
   at("paths").hidden = !data.paths;
   if (!data.paths) return;
   const { bad, good, bad_total: total } = data.paths;
-  say("paths-title", bad.length ? `Paths: ${number(bad.length)} of ${number(total)} bad ones, and ${number(good.length)} good ones of the same hosts`
+  say("paths-title", bad.length ? `Paths in the minute shown: ${number(bad.length)} of ${number(total)} that were bad at one of its verdicts, and ${number(good.length)} good ones of the same hosts`
     : "Paths: no window of its bad paths is stored");
   const open = new Set([...at("paths").querySelectorAll("details[open] summary")].map((each) => each.textContent));
   const folded = (title, paths) => {

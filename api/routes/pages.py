@@ -11,13 +11,23 @@ from pathlib import Path
 from typing import Final
 
 from fastapi import APIRouter, Response
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from api.answers import problems
+from api.queries import incidents
+from api.queries.database import Database, DatabaseError
 
 _FOLDER: Final = Path(__file__).parents[1] / "page"
 _TYPES: Final = {
     ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml",
 }  # fmt: skip
+_INCIDENT: Final = "incident.html"
+_MISSING: Final = "missing.html"
+#: Longest wait for the database before a page is served all the same [s].
+_LOOKED_UP_S: Final = 1.0
 _PAGES: Final = {
-    "/": "index.html", "/docs": "docs.html", "/incidents/{incident_id}": "incident.html",
+    "/": "index.html", "/docs": "docs.html",
     "/matrix": "matrix.html", "/topology": "topology.html", "/jobs": "jobs.html",
     "/jobs/{job:path}": "job.html", "/fleet": "fleet.html", "/pipeline": "pipeline.html",
     "/login": "login.html",
@@ -25,8 +35,8 @@ _PAGES: Final = {
 _FILES: Final = (
     "page.css", "views.css", "site.css", "shell.js", "overview.js", "clos.js", "topology.js",
     "jobs.js", "job.js", "job_skeleton.js", "skeleton.js", "fleet.js", "pipeline.js",
-    "lines.js", "ask.js", "page.js", "view.js", "coverage.js", "detail.js", "incident.js",
-    "actions.js", "charts.js", "redraw.js",
+    "lines.js", "loss.js", "evidence.js", "ask.js", "page.js", "view.js", "coverage.js",
+    "detail.js", "incident.js", "actions.js", "charts.js", "redraw.js",
     "matrix.js", "docs.js", "login.js", "icon.svg", "vendor/uplot.js", "vendor/uplot.css",
 )  # fmt: skip
 #: Active incidents that an icon counts; so many or more are "9+".
@@ -42,15 +52,45 @@ _HEADERS: Final = {
 }
 
 
-def router() -> APIRouter:
-    """The files of ``page/``, read once."""
+def router(database: Database | None) -> APIRouter:
+    """The files of ``page/``, read once.
+
+    database  knows which incidents there are; None: pages do not say it, for any client has them,
+              and incidents are for callers with a token
+    """
     routes = APIRouter(include_in_schema=False)
     for url, name in (_PAGES | {f"/page/{name}": name for name in _FILES}).items():
         file = _FOLDER / name
         _add(routes, url, file.read_bytes(), _TYPES[file.suffix])
     for count in range(1, _MOST_COUNTED + 1):
         _add(routes, f"/page/icon-{count}.svg", _icon(count).encode(), _TYPES[".svg"])
+    content = (_FOLDER / _INCIDENT).read_bytes()
+
+    async def incident_page(incident_id: str) -> Response:
+        known = database is None or await _known(database, incident_id)
+        return _page(content, 200 if known else 404)
+
+    routes.add_api_route("/incidents/{incident_id}", incident_page, response_class=Response)
     return routes
+
+
+async def _known(database: Database, incident_id: str) -> bool:
+    """Whether there may be such an incident."""
+    try:
+        found = await database.run(lambda store: incidents.latest(store, incident_id), _LOOKED_UP_S)
+    except DatabaseError:
+        return True  # the page says that the database does not answer
+    return found is not None
+
+
+async def http_error(request: Request, why: Exception) -> Response:
+    """An unknown address, as a page for people and as a document for programs."""
+    readable = "text/html" in request.headers.get("accept", "")
+    if not readable or request.url.path.startswith(("/api/", "/page/")):
+        return await problems.http_error(request, why)
+    if not isinstance(why, HTTPException) or why.status_code != 404:
+        return await problems.http_error(request, why)
+    return _page((_FOLDER / _MISSING).read_bytes(), 404)
 
 
 def _icon(count: int) -> str:
@@ -65,8 +105,12 @@ def _icon(count: int) -> str:
     )
 
 
+def _page(content: bytes, status: int, media_type: str = "text/html") -> Response:
+    return Response(content, status, _HEADERS, f"{media_type}; charset=utf-8")
+
+
 def _add(routes: APIRouter, url: str, content: bytes, media_type: str) -> None:
     async def page() -> Response:  # async: the page does not wait for a thread
-        return Response(content, media_type=f"{media_type}; charset=utf-8", headers=_HEADERS)
+        return _page(content, 200, media_type)
 
     routes.add_api_route(url, page, methods=["GET"], response_class=Response)

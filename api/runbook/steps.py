@@ -27,6 +27,8 @@ PARTS: Final = {
     "port": "PORT=$(lldpctl -f keyvalue | awk -F= -v a={end_a} -v b={end_b}"
     " '$1 ~ /chassis[.]name$/ && ($2 == a || $2 == b)"
     ' {split($1, part, "."); print part[2]; exit}\')',
+    "drain": "scontrol update nodename={host} state=drain reason=skeletonhunter  # Slurm\n"
+    "kubectl drain {host} --ignore-daemonsets --delete-emptydir-data  # Kubernetes",
 }
 _SWITCHES: Final = frozenset(TIER_KIND.values())
 _NAMED: Final = re.compile(r"\{(\w+)\}")

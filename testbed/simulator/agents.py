@@ -16,6 +16,8 @@ from testbed.simulator.network import Network
 #: Share of probes to or from a starved rnic that miss their time-out, and of rnics that starve.
 STARVED_LOSS: Final = 0.7
 _STARVED_RNICS: Final = 0.75
+#: What simulated agents say they run; the page knows by it that clocks are played, not read.
+VERSION: Final = "simulated"
 
 
 class Moment(NamedTuple):
@@ -80,6 +82,7 @@ def heartbeats(network: Network, effects: FaultEffects, made: Beats) -> list[Hea
             fabric=network.topology.fabric,
             cpu_steal=round(float(made.cpu_steal[host]), 4),
             scheduling_delay_us=round(float(made.delay_us[host]), 1),
+            version=VERSION,
         )
         for host, name in enumerate(network.hosts)
         if not effects.silent[host]

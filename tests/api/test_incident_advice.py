@@ -260,7 +260,19 @@ def test_steps_are_for_the_place_of_the_component(key: str, component: str) -> N
 
 
 #: Entries that are about something on a host, whatever is named.
-HOSTS_ONLY = frozenset({"rnic_port_flapping", "container_crash", "tor/loss"})
+HOSTS_ONLY = frozenset({
+    "rnic_port_flapping", "rnic_port_down", "rnic_hardware_failure", "rnic/unconnectivity",
+    "pcie_nic_error", "host_down", "container_crash", "tor/loss",
+})  # fmt: skip
+
+
+@pytest.mark.parametrize("key", list(table()))
+def test_a_command_for_one_scheduler_is_there_for_the_other_too(key: str) -> None:
+    entries = next_steps(about(key, "host:h1"), PLACES["one of each"])
+    for command in (step.run for entry in entries for step in entry.steps if step.run):
+        slurm = "scontrol" in command or "squeue" in command
+        assert ("kubectl" in command) == slurm, command
+        assert not slurm or command.startswith(("scontrol", "squeue")), "Slurm first"
 
 
 @pytest.mark.parametrize("component", ["link:agg:a1|tor:t1", "rnic:10.0.0.1", "spine:s1"])

@@ -11,15 +11,14 @@ import pyarrow as pa
 from api.documents import finite
 from api.queries.database import Store
 from api.queries.site import marks
+from api.queries.site.first_minute import ONCE, first_minute
 from api.site_documents import DrawnPath, IncidentPaths
 from schemas import identity
 from schemas.documents.incident import Incident
-from schemas.documents.times import seconds_of
 
 #: Paths of each sort that are drawn, and among how many they are chosen: traced ones first.
 _DRAWN: Final = 16
 _CHOSEN: Final = 96
-_AFTER_S: Final = 120
 #: Agents trace a five-tuple now and then: the route is looked for so long around the beginning.
 _TRACED_S: Final = 900
 _BAD_IDS: Final = "SELECT path_id FROM anomalies WHERE incident_id = {id:String}"
@@ -38,7 +37,7 @@ _PATHS: Final = (
     + ", sum(sent) AS all_sent, sum(lost) AS all_lost, quantile(0.5)(rtt_p50_us) AS p50"
     " FROM path_windows WHERE fabric = {fabric:String}"
     " AND window_start >= toDateTime({since:Int64}) AND window_start < toDateTime({until:Int64})"
-    " AND toUnixTimestamp(window_start) % 30 = 0"
+    f" AND {ONCE}"
 )
 _BAD: Final = (
     f"{_PATHS} AND path_id IN ({_BAD_IDS}) GROUP BY path_id"
@@ -60,14 +59,14 @@ _ROUTES: Final = (
 def incident_paths(
     store: Store, incident: Incident, names: Mapping[str, str] | None = None
 ) -> IncidentPaths:
-    """Paths of the two minutes after the first bad second, traced ones first.
+    """Paths of the incident's first minute, traced ones first.
 
     names  address of a switch, as traceroutes show it -> its name
     """
-    at = int(seconds_of(incident.opened_at))
+    at, until = first_minute(incident)
     values = {
         "id": incident.incident_id, "fabric": incident.fabric, "most": _CHOSEN,
-        "since": at, "until": at + _AFTER_S,
+        "since": at, "until": until,
     }  # fmt: skip
     bad = store.rows(_BAD, values)
     good = store.rows(_GOOD, values) if bad else []

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from api.documents import finite
 from api.queries.database import Store
+from api.queries.site.first_minute import ONCE
 
 #: Agents trace a five-tuple now and then: its route is looked for so long around [s].
 _TRACED_S: Final = 900
@@ -22,7 +23,7 @@ _PATHS: Final = (
     " sum(w.sent) AS all_sent, sum(w.lost) AS all_lost, quantile(0.5)(w.rtt_p50_us) AS p50"
     " FROM path_windows AS w WHERE fabric = {fabric:String}"
     " AND window_start >= toDateTime({since:Int64}) AND window_start < toDateTime({until:Int64})"
-    " AND toUnixTimestamp(window_start) % 30 = 0 GROUP BY path_id"
+    f" AND {ONCE} GROUP BY path_id"
 )
 #: A traceroute that a fault cut short does not replace a whole one.
 _ROUTES: Final = (

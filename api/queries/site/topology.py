@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final, NamedTuple
 
 from api.documents import finite
 from api.queries import incidents
 from api.queries.database import Store
 from api.queries.site import marks
+from api.queries.site.first_minute import ONCE, WINDOW_S, first_minute
 from api.queries.site.incident_paths import incident_paths
 from api.queries.site.switch_health import UNKNOWN, switch_health
 from api.site_documents import HostNode, RnicNode, SwitchNode, TopologyView
 from schemas.component_ids import component
 from schemas.documents.incident import Incident
-from schemas.documents.times import rfc3339_of_ms, seconds_of
+from schemas.documents.times import rfc3339_of_ms
 
 #: Rnics that are drawn at most: more than any drawing can show.
 MOST_RNICS: Final = 16_384
 _MOST_COMPONENTS: Final = 200_000
 _HEALTH_S: Final = 60
-_WINDOW_S: Final = 30
 
 _DOCUMENT_FABRICS: Final = "SELECT DISTINCT fabric FROM topology_components ORDER BY fabric"
 _WINDOW_FABRICS: Final = (
@@ -51,7 +50,7 @@ _HEALTH: Final = (
     " sum(lost) AS all_lost, quantile(0.5)(rtt_p50_us) AS p50 FROM path_windows"
     " WHERE fabric = {fabric:String} AND window_start >= toDateTime({since:Int64})"
     " AND window_start < toDateTime({until:Int64})"
-    f" AND toUnixTimestamp(window_start) % {_WINDOW_S} = 0 GROUP BY rnic"
+    f" AND {ONCE} GROUP BY rnic"
 )
 _UNCOVERED: Final = (
     "SELECT uncovered_names FROM coverage FINAL WHERE fabric = {fabric:String}"
@@ -182,14 +181,13 @@ def _check(rnics: int) -> None:
 
 
 def _times(store: Store, fabric: str, shown: Incident | None) -> tuple[int | None, int | None]:
-    """The newest minute, or that in which an incident began."""
+    """The newest minute, or the first one of an incident."""
     if shown is not None:
-        since = math.ceil(seconds_of(shown.opened_at) / _WINDOW_S) * _WINDOW_S
-        return since, since + _HEALTH_S
+        return first_minute(shown)
     (row,) = store.rows(_NEWEST, {"fabric": fabric})
     if not int(row["n"]):
         return None, None
-    until = int(row["newest"]) // _WINDOW_S * _WINDOW_S
+    until = int(row["newest"]) // WINDOW_S * WINDOW_S
     return until - _HEALTH_S, until
 
 

@@ -85,7 +85,7 @@ def _section(
         ("Tenants", ", ".join(each.tenants)),
         ("Confidence", f"{share(each.confidence)} that it is {each.component}"),
         ("Test", significance(each.p_value)),
-        ("Paths", f"{each.paths_bad:,} bad of {each.paths_total:,} that cross it"),
+        ("Paths", _paths_said(each)),
         ("Or", ", ".join(name for name in each.tie_set if name != each.component)),
         ("Explained by", each.parent or ""),
         ("Incident", f"{each.incident_id}, version {each.version}, by {each.strategy}"),
@@ -95,10 +95,20 @@ def _section(
         f'<section id="{escape(incident.incident_id)}"><h2><b class="{each.severity}">'
         f"{each.severity}</b> {escape(each.component)} <span>{each.symptom}"
         f"{f', probably {escape(each.issue_type)}' if each.issue_type else ''}</span></h2>"
-        f'<p class="why">{escape(sentence(each))}</p><dl>{rows}</dl>'
+        f'<p class="why">{escape(sentence(each))}{_moment(each)}</p><dl>{rows}</dl>'
         f"{_charts(incident, bad, table) if table is not None else ''}{_paths(bad)}"
         f"{_advice(next_steps(incident, where))}</section>"
     )
+
+
+def _moment(each: Incident) -> str:
+    """Of when a sentence is that counts paths."""
+    return " <small>(as of the last verdict)</small>" if "bad_crossing" in each.evidence else ""
+
+
+def _paths_said(each: Incident) -> str:
+    """Those that were bad at any time; the sentence counts those of the verdict's moment."""
+    return f"{each.paths_bad:,} bad over the whole incident, of {each.paths_total:,} that cross it"
 
 
 def _first(names: list[str]) -> str:
@@ -124,7 +134,7 @@ def _charts(incident: Incident, bad: list[Anomaly], table: ProbeTable) -> str:
         chart(title, times, a.tolist(), b.tolist(), opened_s=opened_s, closed_s=closed_s, unit=unit)
         for title, a, b, unit in pictures
     )
-    many = f"{len(ids)} bad path{'' if len(ids) == 1 else 's'}"
+    many = f"{_count(len(ids))} at one of its verdicts"
     return (
         f'<div class="charts">{drawn}</div><p class="key"><i class="bad"></i>{many} '
         f'<i class="others"></i>all other paths <i class="during"></i>the incident; '
@@ -145,10 +155,15 @@ def _paths(bad: list[Anomaly]) -> str:
     more = len(worst) - MOST_PATHS
     rest = f"<p>and {more:,} more</p>" if more > 0 else ""
     return (
-        "<details><summary>Bad paths</summary><div class=scroll><table><thead><tr><th>From</th>"
-        f"<th>To</th><th>Lost</th><th>Slower by</th></tr></thead><tbody>{rows}</tbody></table>"
+        f"<details><summary>{_count(len(bad))} at one of its verdicts</summary>"
+        "<div class=scroll><table><thead><tr><th>From</th><th>To</th><th>Lost</th>"
+        f"<th>Slower by</th></tr></thead><tbody>{rows}</tbody></table>"
         f"</div>{rest}</details>"
     )
+
+
+def _count(bad: int) -> str:
+    return f"{bad:,} bad path{'' if bad == 1 else 's'}"
 
 
 def _excess(each: Anomaly) -> str:

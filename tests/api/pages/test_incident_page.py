@@ -139,6 +139,69 @@ def test_an_unknown_incident_is_named(browser: Any, client: httpx.Client) -> Non
     page.close()
 
 
+EVIDENCE = {
+    "text": "99 of 121 bad paths cross it", "flapping": False, "bad_crossing": 99, "bad": 121,
+    "good_crossing": 279, "good": 8839, "effect": 0.163043, "window_s": 5, "source_hosts": 1,
+    "layers": {"overlay": {"sent": 900, "lost": 120}, "underlay": {"sent": 0, "lost": 0}},
+    "examples": ["overlay h1 10.0.0.1:61100 -> h2 10.0.1.2:65300", "underlay h1 -> h3"],
+    "alternatives": {"tor:t1": 0.02, "spine:s1": 0.05}, "lof": 40.75, "of_tomorrow": [1, {"a": 2}],
+}  # fmt: skip
+
+
+def test_evidence_is_in_words_and_what_is_not_known_stays_as_it_is(opened: Open, put: Put) -> None:
+    put(msgspec.structs.replace(INCIDENT, evidence=EVIDENCE))
+    facts = opened("/incidents/AAAA").locator("#facts section", has_text="Evidence of 12:00:04 UTC")
+    facts.wait_for()
+    names, texts = facts.locator("dt").all_inner_texts(), facts.locator("dd").all_inner_texts()
+    assert dict(zip(names, texts, strict=True)) == {
+        "comes and goes": "no", "bad paths that cross it": "99 of 121",
+        "good paths that cross it": "279 of 8,839", "loss": "16.3 % (last 5 s)",
+        "seen by": "1 source host", "may also be": "spine:s1 5.0 %, tor:t1 2.0 %",
+        "by layer": "overlay: 120 of 900 probes lost (13.3 %)\nunderlay: no probes",
+        "example paths": "overlay h1 10.0.0.1:61100 → h2 10.0.1.2:65300\nunderlay h1 → h3",
+        "outlier factor": "40.75 (LOF; 1 is as the others)",
+        "of tomorrow": '[\n 1,\n {\n  "a": 2\n }\n]',
+    }  # fmt: skip
+
+
+def test_added_latency_has_its_unit_and_evidence_of_another_form_is_shown(
+    opened: Open, put: Put
+) -> None:
+    put(msgspec.structs.replace(
+        INCIDENT, symptom="high_latency", evidence={"effect": 29.658833, "layers": "overlay"}
+    ))  # fmt: skip
+    facts = opened("/incidents/AAAA").locator("#facts")
+    facts.get_by_text("29.7 µs", exact=True).wait_for()
+    facts.get_by_text("overlay", exact=True).wait_for()
+
+
+def test_counts_of_the_sentence_have_the_moment_of_the_verdict_that_it_is_of(
+    opened: Open, put: Put
+) -> None:
+    later = {"state": "ongoing", "evidence": EVIDENCE}
+    put(
+        INCIDENT,
+        msgspec.structs.replace(INCIDENT, version=2, updated_at="2026-01-31T12:00:20Z", **later),
+        msgspec.structs.replace(
+            INCIDENT, version=3, updated_at="2026-01-31T12:00:40Z", paths_bad=224, paths_total=1386,
+            **later,
+        ),
+    )  # fmt: skip
+    page = opened("/incidents/AAAA")
+    page.get_by_text("As of the verdict of 12:00:20 UTC; the whole incident is below.").wait_for()
+    page.get_by_text("224 over the whole incident, of 1,386 that cross it").wait_for()
+    page.get_by_text("224 of 1,386 paths bad so far").wait_for()
+
+
+@pytest.mark.usefixtures("shown")
+def test_links_on_the_page_have_its_order_and_charts_say_what_their_marks_are(opened: Open) -> None:
+    page = opened("/incidents/AAAA")
+    page.locator("#charts .marks").first.get_by_text("first bad second, and end").wait_for()
+    links = page.get_by_role("navigation", name="On this page").get_by_role("link")
+    titles = page.locator("main > section > h2").all_text_contents()
+    assert links.all_text_contents() == titles == ["Where", "Why", "What next", "Handling"]
+
+
 def test_hostile_names_are_shown_and_not_executed(opened: Open, put: Put) -> None:
     put(msgspec.structs.replace(
         TYPED, component=f"rnic:{HOSTILE}", tie_set=[f"rnic:{HOSTILE}", HOSTILE], jobs=[HOSTILE],

@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import msgspec
-import pyarrow as pa
 import pytest
 from builders.api_service import Put, served
 from builders.monitoring.path_windows import window
@@ -19,27 +18,21 @@ from builders.monitoring.small_site import (
     beat,
     put_heartbeats,
     put_placement,
-    put_route,
     put_skeleton,
     put_topology,
 )
 from builders.schemas.incidents import INCIDENT, NIC, RESOLVED
-from builders.streams.sink_messages import COVERAGE
 
-from schemas.documents.coverage import encode as encode_coverage
 from schemas.documents.tasks.skeleton import Position
-from schemas.documents.times import seconds_of
 from schemas.documents.topology import Endpoint, Host, Rnic, Switch, Topology
 from schemas.metrics import Sample, sink, stream
 from store.client import Store
-from streams.sink import rows as sink_rows
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 VIEWS = (
     "/", "/topology", "/topology?incident=AAAA", "/incidents/AAAA", "/matrix", "/jobs", "/jobs/llm",
     "/fleet", "/pipeline", "/docs",
 )  # fmt: skip
-NOON = int(seconds_of(INCIDENT.opened_at))
 TOR = msgspec.structs.replace(
     INCIDENT, component="tor:t1", tie_set=["tor:t1", "link:agg:a1|tor:t1"], jobs=["llm"]
 )
@@ -48,31 +41,6 @@ PutWindows = Callable[..., None]
 Open = Callable[..., Any]
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def site(store: Store, put: Put, put_windows: PutWindows) -> None:
-    """A fabric with an active incident, its paths, a job, agents, coverage and a dead letter."""
-    now = int(time.time()) // 30 * 30
-    put_topology(store)
-    put(TOR)
-    put_placement(store, "c1", "h1", endpoints=[Endpoint("172.16.0.1", "10.0.0.1")])
-    put_placement(store, "c2", "h2", endpoints=[Endpoint("172.16.0.2", "10.0.1.2")])
-    put_skeleton(store)
-    put_heartbeats(store, beat("h1", time.time()), beat("h2", time.time() - 60))
-    store.insert("coverage", sink_rows.coverage(encode_coverage(COVERAGE)))
-    store.execute("INSERT INTO dead_letters (topic, offset, reason) VALUES ('skh.pings', 1, 'bad')")
-    ends = {"src_ip": "10.0.0.1", "dst_ip": "10.0.1.2", "dst_port": 4791}
-    bad = window(NOON + 30, 1, lost=15, src_port=50001, **ends)
-    put_windows(
-        bad, window(NOON + 30, 2, src_port=50002, **ends),
-        *(window(now - ago, path, lost=3) for ago in (30, 60, 90) for path in (1, 2)),
-    )  # fmt: skip
-    store.insert("anomalies", pa.table({
-        "fabric": ["f1"], "path_id": pa.array([1], pa.uint64()), "layer": ["underlay"],
-        "src_node_sn": ["h1"], "incident_id": ["AAAA"],
-    }))  # fmt: skip
-    put_route(store, bad, NOON - 60)
 
 
 def loaded(page: Any) -> None:
@@ -193,7 +161,9 @@ def test_pointing_at_a_switch_shows_its_links_and_incident(opened: Open) -> None
 def test_an_incident_leads_to_its_paths_in_the_topology(opened: Open) -> None:
     page = opened("/incidents/AAAA")
     page.get_by_role("link", name="Its bad and good paths in the topology").click()
-    page.get_by_text("Paths: 1 of 1 bad ones, and 1 good ones of the same hosts").wait_for()
+    page.get_by_text(
+        "Paths in the minute shown: 1 of 1 that were bad at one of its verdicts, and 1 good ones"
+    ).wait_for()
     page.get_by_text("1 bad path; all routes traced").click()
     page.get_by_text("10.0.0.1 → t1 → a1 → s1 → a2 → t2 → 10.0.1.2").wait_for()
     page.get_by_text("1 good path; route known of 0 of 1").wait_for()
@@ -283,7 +253,7 @@ def test_the_skeleton_of_a_job_is_drawn_and_said(opened: Open) -> None:
     page.locator("#groups tr", has_text="DP group 0").wait_for()
     row = page.locator("#pairs tr").inner_text()
     assert "10.0.0.1" in row
-    assert "! 10 %" in row
+    assert "! 10.00 %" in row
     page.get_by_label("Color by").select_option("rtt")
     page.locator("#skeleton-legend", has_text="1.5 times the median").wait_for()
 

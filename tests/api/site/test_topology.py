@@ -9,11 +9,13 @@ from typing import Any
 import httpx
 import msgspec
 import pyarrow as pa
+import pytest
 from builders.api_service import Put
 from builders.monitoring.path_windows import window
 from builders.monitoring.small_site import SITE, put_placement, put_route, put_topology
 from builders.schemas.incidents import CHILD, INCIDENT, RESOLVED
 
+from api.queries.site.first_minute import first_minute
 from schemas.documents.times import seconds_of
 from schemas.documents.topology import Switch
 from store.client import Store
@@ -26,6 +28,14 @@ def asked(client: httpx.Client, **parameters: str) -> dict[str, Any]:
     response = client.get("/api/v1/topology", params=parameters)
     assert response.status_code == 200
     return dict(response.json())
+
+
+def put_bad_path(store: Store) -> None:
+    """Path 1 is bad in the incident AAAA."""
+    store.insert("anomalies", pa.table({
+        "fabric": ["f1"], "path_id": pa.array([1], pa.uint64()), "layer": ["underlay"],
+        "src_node_sn": ["h1"], "incident_id": ["AAAA"],
+    }))  # fmt: skip
 
 
 def test_the_newest_document_that_holds_is_drawn(client: httpx.Client, store: Store) -> None:
@@ -96,10 +106,7 @@ def test_the_paths_of_an_incident_cross_what_a_traceroute_of_their_five_tuple_sh
     bad = window(NOON + 30, 1, lost=15, src_port=50001, **ends)
     good = window(NOON + 30, 2, src_port=50002, **ends)
     put_windows(bad, good)
-    store.insert("anomalies", pa.table({
-        "fabric": ["f1"], "path_id": pa.array([1], pa.uint64()), "layer": ["underlay"],
-        "src_node_sn": ["h1"], "incident_id": ["AAAA"],
-    }))  # fmt: skip
+    put_bad_path(store)
     put_route(store, bad, NOON - 60)
     paths = asked(client, incident="AAAA")["paths"]
     (drawn,) = paths["bad"]
@@ -108,6 +115,43 @@ def test_the_paths_of_an_incident_cross_what_a_traceroute_of_their_five_tuple_sh
     (other,) = paths["good"]
     assert (other["hops"], other["traced"]) == (["t1", "t2"], False)
     assert paths["bad_total"] == 1
+
+
+def test_the_loss_of_an_incident_is_that_of_its_own_seconds(
+    client: httpx.Client, store: Store, put: Put, put_windows: PutWindows
+) -> None:
+    put_topology(store)
+    put(msgspec.structs.replace(
+        RESOLVED, opened_at="2026-01-31T12:00:20Z", closed_at="2026-01-31T12:00:49Z"
+    ))  # fmt: skip
+    put_windows(
+        window(NOON, 1, lost=10), window(NOON + 20, 1, lost=29), window(NOON + 30, 1, lost=19),
+        window(NOON + 50, 1),
+    )  # fmt: skip
+    put_bad_path(store)
+    found = asked(client, incident="AAAA")
+    assert (found["since_s"], found["until_s"]) == (NOON + 20, NOON + 50)
+    assert found["rnics"][0][4:6] == [30, 29]
+    assert next(each for each in found["switches"] if each[1] == "t2")[3:5] == [30, 29]
+    assert [(each["sent"], each["lost"]) for each in found["paths"]["bad"]] == [(30, 29)]
+
+
+@pytest.mark.parametrize(
+    ("opened", "closed", "since", "until"),
+    [
+        ("12:00:23", None, 20, 80), ("12:00:00", "12:10:00", 0, 60),
+        ("12:00:20", "12:01:00", 20, 50), ("12:00:20", "12:01:10", 20, 80),
+        ("12:00:00", "12:00:02", 0, 30),
+    ],
+)  # fmt: skip
+def test_the_first_minute_ends_about_when_the_incident_does(
+    opened: str, closed: str | None, since: int, until: int
+) -> None:
+    incident = msgspec.structs.replace(
+        INCIDENT, opened_at=f"2026-01-31T{opened}Z",
+        closed_at=None if closed is None else f"2026-01-31T{closed}Z",
+    )  # fmt: skip
+    assert first_minute(incident) == (NOON + since, NOON + until)
 
 
 ENDS = {"src_ip": "10.0.0.1", "dst_ip": "10.0.1.2", "dst_port": 4791}

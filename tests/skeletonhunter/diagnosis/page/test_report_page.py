@@ -79,6 +79,8 @@ def test_the_page_says_what_where_why_and_what_next(
     text = tab.inner_text("main section")
     for words in ("rnic:10.", "unconnectivity", "bad paths cross", "Host\n", "ToR\n", "What next"):
         assert words in text
+    for moment in ("(as of the last verdict)", "bad over the whole incident, of", "one of its"):
+        assert moment in text, "counts of one thing differ by their moment"
     assert "ip -br addr" in text, "a command to run"
     assert "<host>" not in text, "commands have the host's name from the records"
     assert "µs" in tab.inner_html("main figure:last-child")
