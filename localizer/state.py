@@ -24,6 +24,7 @@ from localizer.detectors.latency import (
     SparseEvidence,
     comparable,
     deviation,
+    lasting,
     with_persistent,
     with_sparse,
 )
@@ -53,6 +54,7 @@ class FabricState:
     topology        document that holds; None: the fabric is learnt from records
     index           path table; history, latency, drift, loss ... are by its rows, or by host
     deviation       latency deviation of the window that ends with this second; None without one
+    lasting         the same of paths that were slow in each of several windows; None without
     persistent      the same of sparse paths that are slow in each of several answers; None without
                     any
     suspects        components of open incidents about reachability; slow: about latency; drifting:
@@ -83,6 +85,7 @@ class FabricState:
         self._inventory = Inventory(topology)
         self.deviation: LatencyDeviation | None = None
         self.persistent: LatencyDeviation | None = None
+        self.lasting: LatencyDeviation | None = None
         self._sparse: SparseEvidence | None = None  # of the newest window
         self.suspects: set[str] = set()
         self.troubled: set[str] = set()
@@ -178,7 +181,7 @@ class FabricState:
         self.history.put(batch.second, where, rtt_us, **weighted)
         self._learn_class_loss()
         self.hosts.probed(batch.second, source)
-        self.persistent = None
+        self.persistent = self.lasting = None
         self.deviation = self._latency_deviation(batch) if batch.windows else None
 
     def _learn_answers(self, second: int, rows: I64, rtt_us: npt.NDArray[np.float32]) -> None:
@@ -237,6 +240,7 @@ class FabricState:
         found = deviation(
             self.latency, end_s, features, self.layer, detectors.latency, detectors.lof
         )
+        self.lasting = lasting(found, self.latency, sparse, detectors.latency)
         self.latency.learn(end_s, features, found.flagged)
         if len(sparse):
             found = self._with_sparse(found, end_s, sparse, round_s)
@@ -337,7 +341,7 @@ class FabricState:
             self._sparse = self._sparse.retained(rows)
         self.drift.retain(rows)
         self._columns.retain(rows)
-        self.deviation = self.persistent = None
+        self.deviation = self.persistent = self.lasting = None
         self._classes = None
         self.hosts.probed_through(self._columns.rnics(self.index.paths))
 

@@ -155,6 +155,17 @@ class LatencyBaseline:
             newer_flagged[there] = flagged
         return stack
 
+    def flagged_before(self, windows: int, paths: int) -> Bool:
+        """(P,) paths that were flagged in each of so many remembered windows, the newest ones that
+        are disjoint from the one that was compared last."""
+        out, found = np.ones(paths, bool), 0
+        for back, line in self._past(self._summary.newest_s):
+            if back < windows:
+                found += 1
+                out[: len(line.flagged)] &= line.flagged
+                out[len(line.flagged) :] = False
+        return out & (found == windows)
+
     def retain(self, rows: Bool) -> None:
         """Drop all other paths (P,)."""
         count, known = len(rows), self._summary

@@ -23,10 +23,10 @@ class AlarmBudget:
 
     per_week: float
     families: int = parameter(
-        7,
+        8,
         unit="families",
-        source="a Bonferroni bound: loss and latency, each over 5 and 30 s, loss in one direction, "
-        "loss over minutes, and drift",
+        source="a Bonferroni bound: loss and latency, each over 5 and 30 s, latency in several "
+        "windows in a row, loss in one direction, loss over minutes, and drift",
     )
 
     def level(self, components: int, every_s: float) -> float:

@@ -38,6 +38,8 @@ class LatencyParameters:
     outlying        and the Local Outlier Factor of the window must be at least this
     healthy_share   share of healthy paths that may look slow, whatever the others of their peer
                     group do
+    lasting         windows in a row: of what few pairs cross, so many must be slow
+    lasting_share   share of healthy paths that may look slow in each of them
     quicker_share   share of paths that must be quicker than usual for them to tell the noise
     noise_share     a path's noise is at least this share of its round trip,
     noise_us        and at least this
@@ -67,6 +69,10 @@ class LatencyParameters:
     healthy_share: float = parameter(
         0.005, unit="1", source="measured: on clean clusters 2e-4 on average, this at worst"
     )
+    lasting: int = parameter(
+        3, unit="windows", source="chosen: 90 s, longer than what slows a few pairs by chance"
+    )
+    lasting_share: float = parameter(1e-4, unit="1", source="measured: TODO")
     quicker_share: float = parameter(
         0.1, unit="1", source="chosen: pytest tests/localizer/detectors (a switch slows most paths)"
     )
@@ -171,6 +177,25 @@ def deviation(
     flagged = np.zeros(paths, bool)
     flagged[shifted] = ~(factor[shifted] < parameters.outlying)  # NaN: the shift alone decides
     return LatencyDeviation(valid, excess, noise, flagged, factor, parameters.healthy_share)
+
+
+def lasting(
+    newest: LatencyDeviation,
+    baseline: LatencyBaseline,
+    sparse: I64,
+    parameters: LatencyParameters = DEFAULT,
+) -> LatencyDeviation:
+    """The newest window, but only paths are flagged that were so in those before it, too.
+
+    sparse  rows of the paths that have no windows
+    Two pairs that are slow in one window may be so by chance, but hardly in three in a row.
+    """
+    flagged = newest.flagged & baseline.flagged_before(parameters.lasting - 1, len(newest.flagged))
+    valid = newest.valid.copy()
+    valid[sparse] = flagged[sparse] = False
+    return replace(
+        newest, valid=valid, flagged=flagged, healthy_share=parameters.lasting_share, sparse=None
+    )
 
 
 def with_sparse(

@@ -51,6 +51,7 @@ STRUCTURAL = {
         "controller.traffic.job_series": ("_NEVER",),
         "localizer.baselines.hosts": ("_NEVER",),
         "localizer.baselines.latency": ("_MAX",),
+        "localizer.fabric.ecmp": ("_FAR",),
         "localizer.baselines.sparse_latency": ("_NEVER",),
         "localizer.fabric.incidence.segments": (
             "REQUEST",

@@ -33,7 +33,8 @@ def latency(state: FabricState, at: int, judged: Bool) -> Decision:
 
     judged  (P,) paths that may be judged
     Large steps show in five seconds, all others in a window of 30 s, or of some rounds of sparse
-    paths; each adds what the shorter ones missed.
+    paths, and what two or three pairs cross in several windows in a row; each adds what the shorter
+    ones missed.
     """
     left = judged
     verdicts: list[Verdict] = []
@@ -48,6 +49,9 @@ def latency(state: FabricState, at: int, judged: Bool) -> Decision:
         for pace in by_pace(each, times.window_s, state.options.verdicts.latency)
     ]  # fmt: skip
     spans += [(shift, length_s, times.hop_s / len(paces)) for shift, length_s in paces]
+    if state.lasting is not None:
+        length_s = state.options.detectors.latency.lasting * times.window_s
+        spans.append((state.lasting, length_s, float(times.window_s)))
     for shift, length_s, every_s in spans:
         policy = _alarm(state, at, shift, judged, left, length_s, every_s)
         if policy is not None:
@@ -237,6 +241,9 @@ class LatencyPolicy:
             lof = round(float(np.nanmedian(shift.lof[mine])), 2)
         size = float(np.median(shift.excess_us[mine]))
         first_s = _onset(state, self.at, mine)
+        if window_s > state.history.seconds and shift.sparse is None:  # it began before the ring
+            times = state.options.timing
+            first_s = self.at + 1 - (window_s - times.window_s + times.third_s)
         return Finding("high_latency", mine, p, size, first_s, lof=lof, renewal_s=renewal_s)
 
 
