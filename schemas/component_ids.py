@@ -13,6 +13,8 @@ from typing import Final
 KINDS: Final = ("host", "rnic", "vswitch", "container", "tor", "agg", "spine", "agent", "link",
                 "pod", "fabric", "pipeline")  # fmt: skip
 TIER_KIND: Final = {"asw": "tor", "psw": "agg", "dsw": "spine"}
+#: Name of a switch that no record, route or document has named: ``spine:?``, ``link:?|tor:x``.
+UNSEEN: Final = "?"
 
 
 _EMPTY: Final = "%00"

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from schemas.component_ids import TIER_KIND, kind_of, link_ends, name_of
+from schemas.component_ids import TIER_KIND, UNSEEN, component, kind_of, link_ends, name_of
 from schemas.documents.incident import Incident
 
 _TABLE: Final = Path(__file__).with_name("steps.toml")
@@ -31,6 +31,7 @@ PARTS: Final = {
     "kubectl drain {host} --ignore-daemonsets --delete-emptydir-data  # Kubernetes",
 }
 _SWITCHES: Final = frozenset(TIER_KIND.values())
+_UNSEEN: Final = component("spine", UNSEEN)
 _NAMED: Final = re.compile(r"\{(\w+)\}")
 #: Other names of a kind that are listed beside the one that a command is for.
 _MOST_OTHERS: Final = 4
@@ -83,6 +84,8 @@ def keys(incident: Incident) -> list[str]:
     """Keys of the entries about an incident, the most probable issue type first; at least one for
     every symptom that incidents have."""
     known = table()
+    if incident.component == _UNSEEN:
+        return ["unseen_switch"]
     if incident.issue_type in known:
         return [incident.issue_type]
     usual = (f"{incident.kind}/{incident.symptom}", incident.symptom)

@@ -18,7 +18,7 @@ from scipy import special
 
 from localizer.fabric.parameters import UNTRACED_LINKS
 from localizer.fabric.switch_graph import SwitchGraph
-from schemas.component_ids import TIER_KIND, component, kind_of, link, link_ends
+from schemas.component_ids import TIER_KIND, UNSEEN, component, kind_of, link, link_ends
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -26,7 +26,6 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 #: A switch above the ToRs that no record and no route has named yet.
-UNSEEN: Final = "?"
 UNSEEN_SWITCH: Final = component("spine", UNSEEN)
 
 SWITCHES: Final = frozenset(TIER_KIND.values())

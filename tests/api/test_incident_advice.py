@@ -104,6 +104,12 @@ def test_what_was_not_probed_is_found_in_the_topology(
     assert {name: found[name] for name in place} == place
 
 
+def test_the_steps_for_an_unseen_switch_tell_how_it_gets_its_name() -> None:
+    unseen = msgspec.structs.replace(INCIDENT, component="spine:?", kind="spine", symptom="loss")
+    (entry,) = next_steps(unseen, {})
+    assert "topology document" in entry.steps[0].do
+
+
 def test_a_link_between_switches_has_commands_for_its_two_ports(
     client: httpx.Client, put: Put
 ) -> None:
