@@ -174,7 +174,7 @@ def _replaces(verdict: Verdict, known: TrackedIncident, parameters: IncidentPara
 def unseen_before(incidents: Iterable[TrackedIncident], verdict: Verdict) -> TrackedIncident | None:
     """The open incident on an unseen switch, if the verdict names what lies above the ToRs: routes
     that have come since show which switch or link it is."""
-    if not between_tors(verdict.component):
+    if verdict.kind == "tor" or not between_tors(verdict.component):
         return None
     found = (e for e in incidents if e.state != "resolved" and e.verdict.component == UNSEEN_SWITCH)
     return next(found, None)

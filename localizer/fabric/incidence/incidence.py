@@ -71,9 +71,8 @@ class Incidence:
         self._five_tuples = GrowableArray(np.int64, 2)
         self._slots = GrowableArray(np.int32, 2)
         self._stale = np.empty(0, np.int64)  # rows whose slots are to be written
-        self._learnt_links = self._renames = self._joins = (
-            0  # of the graph, when segments were built
-        )
+        # Of the graph, when segments were built.
+        self._learnt_links = self._renames = self._joins = 0
         self._dropped = 0  # rows dropped since columns were last built anew
         self._dropped_in_all = 0
         self._rebuild_columns()

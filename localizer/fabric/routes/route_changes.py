@@ -4,8 +4,8 @@ A drained switch or a new ECMP hash moves many five-tuples at once, but tracerou
 one, a minute apart. Until a five-tuple is traced again, its probes would speak for a route that
 they do not take any more. So routes are in doubt that cross what others are leaving.
 
-Example: of five-tuples over spine s1 three are traced again, now over s2. The change is not older
-than the oldest of these traceroutes, so all routes over s1 that were traced before that are in
+Example: of five-tuples over spine s1 three are traced again, now over s2. The change is no younger
+than the first of these traceroutes, so all routes over s1 that were traced before that are in
 doubt; one that was traced later is not.
 """
 
@@ -36,7 +36,7 @@ class _Leaving:
 
     left, stayed  five-tuples traced since then that crossed it before [count]
     newest_s      of the last traceroute that left it
-    reported          it is left, and that has been returned
+    reported      it is left, and that has been returned
     """
 
     since_s: int
@@ -56,9 +56,6 @@ class RouteChanges:
         self._parameters = parameters
         self._leaving: dict[int, _Leaving] = {}
 
-    def __len__(self) -> int:
-        return len(self._leaving)
-
     def observe(self, second: int, before: I32, after: I32, traced_s: I64) -> dict[int, int]:
         """Learn routes of five-tuples that were traced before; returns what turns out to be left,
         once, and since when [s]: key -> second.
@@ -67,6 +64,8 @@ class RouteChanges:
         """
         calm_s = self._parameters.calm_s
         moved = (before != after).any(axis=0)
+        if not (self._leaving or moved.any()):
+            return {}
         old, new = crossed(before), crossed(after[:, moved])
         gone = ~(old[:, None, moved] == new[None]).any(axis=1) & (old[:, moved] > 0)
         gone[0] = old[0, moved] > 0
@@ -78,8 +77,6 @@ class RouteChanges:
             if known is None or second - known.newest_s > calm_s or newest >= known.since_s:
                 known = self._leaving[key] = _Leaving(second, second)
             known.left, known.newest_s = known.left + left, second
-        if not self._leaving:
-            return {}
         known_keys = np.array([*self._leaving], np.uint64)
         stays = np.isin(old, known_keys)
         stays[:, moved] &= ~gone
