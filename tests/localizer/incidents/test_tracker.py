@@ -626,3 +626,18 @@ def test_a_host_that_complained_alone_stays_a_child_of_what_explains_it() -> Non
     for second in range(9, 14):
         story.second(second, wide)
     assert [doc.component for doc in story.newest.values() if doc.parent] == ["host:h1"]
+
+
+@pytest.mark.parametrize(
+    ("later", "names"),
+    [
+        ("spine:s1", {"spine:s1"}), ("link:agg:a1|spine:s1", {"link:agg:a1|spine:s1"}),
+        ("tor:asw1", {"spine:?", "tor:asw1"}), ("rnic:10.0.0.1", {"spine:?", "rnic:10.0.0.1"}),
+    ],
+)  # fmt: skip
+def test_an_unseen_switch_gets_the_name_of_what_lies_above_the_tors_only(
+    later: str, names: set[str]
+) -> None:
+    story = Story().during(0, 3, verdict("spine:?"))
+    story.during(5, 6, verdict(later, range(20, 30), first=5))
+    assert {each.component for each in story.newest.values()} == names
