@@ -113,6 +113,11 @@ def latest(store: Store, incident_id: str) -> Incident | None:
     return _documents(rows)[0] if rows else None
 
 
+def known(store: Store, incident_id: str) -> bool:
+    """Whether there is an incident with this id."""
+    return latest(store, incident_id) is not None
+
+
 class Active(NamedTuple):
     """An incident that is not resolved, as gauges show it; ``detected_s`` since the epoch."""
 

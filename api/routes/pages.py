@@ -7,6 +7,7 @@ Swagger or Redoc elsewhere can read as well.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -16,22 +17,27 @@ from starlette.requests import Request
 
 from api.answers import problems
 from api.queries import incidents
-from api.queries.database import Database, DatabaseError
+from api.queries.database import Database, DatabaseError, Store
+from api.queries.site import jobs
 
 _FOLDER: Final = Path(__file__).parents[1] / "page"
 _TYPES: Final = {
     ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml",
 }  # fmt: skip
-_INCIDENT: Final = "incident.html"
 _MISSING: Final = "missing.html"
 #: Longest wait for the database before a page is served all the same [s].
 _LOOKED_UP_S: Final = 1.0
 _PAGES: Final = {
     "/": "index.html", "/docs": "docs.html",
     "/matrix": "matrix.html", "/topology": "topology.html", "/jobs": "jobs.html",
-    "/jobs/{job:path}": "job.html", "/fleet": "fleet.html", "/pipeline": "pipeline.html",
+    "/fleet": "fleet.html", "/pipeline": "pipeline.html",
     "/login": "login.html",
 }  # fmt: skip
+#: Pages of one thing: their file, and whether there is one of a name.
+_LOOKED_UP: Final[dict[str, tuple[str, Callable[[Store, str], bool]]]] = {
+    "/incidents/{name}": ("incident.html", incidents.known),
+    "/jobs/{name:path}": ("job.html", jobs.known),  # names of schedulers may contain a slash
+}
 _FILES: Final = (
     "page.css", "views.css", "site.css", "shell.js", "overview.js", "clos.js", "topology.js",
     "jobs.js", "job.js", "job_skeleton.js", "skeleton.js", "fleet.js", "pipeline.js",
@@ -55,8 +61,8 @@ _HEADERS: Final = {
 def router(database: Database | None) -> APIRouter:
     """The files of ``page/``, read once.
 
-    database  knows which incidents there are; None: pages do not say it, for any client has them,
-              and incidents are for callers with a token
+    database  knows which incidents and jobs there are; None: pages do not say it, for any client
+              has them, and incidents and jobs are for callers with a token
     """
     routes = APIRouter(include_in_schema=False)
     for url, name in (_PAGES | {f"/page/{name}": name for name in _FILES}).items():
@@ -64,23 +70,9 @@ def router(database: Database | None) -> APIRouter:
         _add(routes, url, file.read_bytes(), _TYPES[file.suffix])
     for count in range(1, _MOST_COUNTED + 1):
         _add(routes, f"/page/icon-{count}.svg", _icon(count).encode(), _TYPES[".svg"])
-    content = (_FOLDER / _INCIDENT).read_bytes()
-
-    async def incident_page(incident_id: str) -> Response:
-        known = database is None or await _known(database, incident_id)
-        return _page(content, 200 if known else 404)
-
-    routes.add_api_route("/incidents/{incident_id}", incident_page, response_class=Response)
+    for url, (name, there_is) in _LOOKED_UP.items():
+        _add_looked_up(routes, url, (_FOLDER / name).read_bytes(), database, there_is)
     return routes
-
-
-async def _known(database: Database, incident_id: str) -> bool:
-    """Whether there may be such an incident."""
-    try:
-        found = await database.run(lambda store: incidents.latest(store, incident_id), _LOOKED_UP_S)
-    except DatabaseError:
-        return True  # the page says that the database does not answer
-    return found is not None
 
 
 async def http_error(request: Request, why: Exception) -> Response:
@@ -114,3 +106,25 @@ def _add(routes: APIRouter, url: str, content: bytes, media_type: str) -> None:
         return _page(content, 200, media_type)
 
     routes.add_api_route(url, page, methods=["GET"], response_class=Response)
+
+
+def _add_looked_up(
+    routes: APIRouter,
+    url: str,
+    content: bytes,
+    database: Database | None,
+    there_is: Callable[[Store, str], bool],
+) -> None:
+    async def page(name: str) -> Response:
+        known = database is None or await _known(database, lambda store: there_is(store, name))
+        return _page(content, 200 if known else 404)
+
+    routes.add_api_route(url, page, methods=["GET"], response_class=Response)
+
+
+async def _known(database: Database, there_is: Callable[[Store], bool]) -> bool:
+    """Whether there may be what a page is about."""
+    try:
+        return await database.run(there_is, _LOOKED_UP_S)
+    except DatabaseError:
+        return True  # the page says that the database does not answer

@@ -72,6 +72,12 @@ def _line(key: tuple[str, str], row: dict[str, Any], active: dict[str, int]) -> 
     )  # fmt: skip
 
 
+def known(store: Store, name: str) -> bool:
+    """Whether a container or an incident names a job."""
+    some = store.rows(_OF_JOB, {"job": name, "most": 1})
+    return bool(some or store.rows(_INCIDENTS, {"job": name}))
+
+
 def job(store: Store, name: str) -> JobView | None:
     """One job; None when neither a container nor an incident names it."""
     rows = store.rows(_OF_JOB, {"job": name, "most": _MOST_CONTAINERS})

@@ -38,6 +38,15 @@ def test_the_page_of_an_unknown_incident_is_a_404(client: httpx.Client, put: Put
     assert missing.headers["content-type"] == "text/html; charset=utf-8"
 
 
+def test_the_page_of_an_unknown_job_is_a_404(client: httpx.Client, put: Put) -> None:
+    put(INCIDENT)
+    (job, *_) = INCIDENT.jobs
+    assert client.get(f"/jobs/{job}").status_code == 200
+    assert client.get("/jobs/nosuch").status_code == 404
+    assert client.get("/jobs/team/nosuch").status_code == 404
+    assert client.get("/jobs").status_code == 200
+
+
 def test_a_page_comes_where_the_database_does_not_answer() -> None:
     with served(Database(Unavailable())) as client:
         assert client.get("/incidents/AAAA").status_code == 200
@@ -48,6 +57,7 @@ def test_who_has_no_token_does_not_learn_which_incidents_there_are(
 ) -> None:
     with served(store, tokens=lambda: Tokens({})) as guarded:
         assert guarded.get("/incidents/nosuch").status_code == 200
+        assert guarded.get("/jobs/nosuch").status_code == 200
 
 
 @pytest.mark.browser
