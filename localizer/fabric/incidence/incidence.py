@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from localizer.fabric.incidence.endpoint_codes import EndpointCodes
 from localizer.fabric.incidence.factored import FactoredIncidence
+from localizer.fabric.incidence.rnic_tors import BOTH_NAMED
 from localizer.fabric.incidence.segments import (
     FIRST_HOP,
     REPLY,
@@ -72,7 +73,7 @@ class Incidence:
         self._slots = GrowableArray(np.int32, 2)
         self._stale = np.empty(0, np.int64)  # rows whose slots are to be written
         # Of the graph, when segments were built.
-        self._learnt_links = self._renames = self._joins = 0
+        self._learnt_links = self._renames = self._joins = self._rnics_placed = 0
         self._dropped = 0  # rows dropped since columns were last built anew
         self._dropped_in_all = 0
         self._rebuild_columns()
@@ -141,14 +142,16 @@ class Incidence:
 
     def factored(self) -> FactoredIncidence:
         """M = H S of all rows; a view that later calls of ``add`` and ``learn_routes`` change."""
-        if self.graph.renames > self._renames:  # columns have other names now
-            self._renames = self.graph.renames
+        graph, changed = self.graph, self._traced.changed()
+        renamed = graph.renames > self._renames
+        self._place_rnics(np.arange(len(self)) if renamed else self._rows_of(changed))
+        if renamed:  # columns have other names now
+            self._renames = graph.renames
             self._rebuild_columns()
-        graph = self.graph
         if (graph.learnt_links, graph.joins) != (self._learnt_links, self._joins):
             self._learnt_links, self._joins = graph.learnt_links, graph.joins
             self._rebuild_segments()
-        if changed := self._traced.changed():
+        if changed:
             self._stale = np.union1d(self._stale, self._rows_of(changed))
         if len(self._stale):
             self._write(self._stale)
@@ -158,7 +161,7 @@ class Incidence:
     def traces(self) -> Traces:
         """What is known of the routes of all paths."""
         pair = self._tor_pair.values
-        tors = self._codes.tor_pairs.values[:2, np.maximum(pair, 0)]
+        tors = self._codes.certain_tors(pair)
         routes = [self._traced.routes(each) for each in self._five_tuples.values]
         return Traces(np.where(pair >= 0, tors, 0), np.stack(routes))
 
@@ -286,7 +289,25 @@ class Incidence:
         mask[-1] = False
         return np.flatnonzero(mask)
 
+    def _place_rnics(self, rows: I64) -> None:
+        """Learn from routes of some rows at which ToRs their rnics are, if records name none."""
+        codes, pair = self._codes, self._tor_pair.values
+        rows = rows[pair[rows] >= 0]
+        rows = rows[codes.tor_pairs.values[4, pair[rows]] != BOTH_NAMED]
+        src, dst = codes.rnics(self._endpoints.values[:2, rows])
+        request, reply = self._five_tuples.values[:, rows]
+        codes.rnic_tors.learn_routes(src, dst, self._traced.routes(request))
+        codes.rnic_tors.learn_routes(dst, src, self._traced.routes(reply))
+        placed = (codes.rnic_tors.learnt, self.graph.joins)
+        if placed != (self._rnics_placed, self._joins):
+            self._rnics_placed = placed[0]
+            again = codes.tor_pairs_again(self._endpoints.values[:2], pair)
+            self._stale = np.union1d(self._stale, np.flatnonzero(again != pair))
+            pair[:] = again
+
     def _rows_of(self, five_tuples: list[int]) -> I64:
+        if not five_tuples:
+            return np.empty(0, np.int64)
         mask = np.zeros(len(self._traced), bool)
         mask[five_tuples] = True
         request, reply = self._five_tuples.values

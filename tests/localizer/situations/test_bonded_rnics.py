@@ -39,9 +39,9 @@ def hops(p: Path, way: int) -> list[str]:
 
 
 ROUTES = {p: (hops(p, 0), hops(p, 1)) for p in CLUSTER.paths}
-#: As records name them: the ToRs of the request.
-RECORDED = {p: p._replace(src_asw=way[0], dst_asw=way[-1]) for p, (way, _) in ROUTES.items()}
-PLAIN = {recorded: p for p, recorded in RECORDED.items()}
+#: As records name them: the ToRs of the request, or none.
+NAMED = {p._replace(src_asw=way[0], dst_asw=way[-1]): p for p, (way, _) in ROUTES.items()}
+UNNAMED = {p._replace(src_asw="", dst_asw=""): p for p in ROUTES}
 
 
 def traceroutes(*, both: bool) -> Message:
@@ -57,13 +57,13 @@ def traceroutes(*, both: bool) -> Message:
     return Header("routes", "f1", START_S, START_S + 1), batch, b""
 
 
-def judged(at_fault: str, lost: float, *, both: bool) -> list[Incident]:
+def judged(recorded: dict[Path, Path], at_fault: str, lost: float, *, both: bool) -> list[Incident]:
     """Without a document; one ToR loses packets from FAULT_S on."""
     cluster = Cluster(hosts=12)
-    cluster.paths = [*PLAIN]
+    cluster.paths = [*recorded]
 
-    def weather(recorded: Path, at: int) -> Second:
-        p = PLAIN[recorded]
+    def weather(named: Path, at: int) -> Second:
+        p = recorded[named]
         crossings = sum(at_fault in way for way in ROUTES[p])
         share = 1 - (1 - lost) ** crossings if at >= FAULT_S else 0.0
         return Second(1, int(draw(p, at, 3) < share))
@@ -77,8 +77,9 @@ def judged(at_fault: str, lost: float, *, both: bool) -> list[Incident]:
 
 @pytest.mark.parametrize("both", [True, False])
 @pytest.mark.parametrize("lost", [0.1, 1.0])
+@pytest.mark.parametrize("recorded", [NAMED, UNNAMED], ids=["named", "unnamed"])
 def test_a_bad_tor_is_named_and_not_the_other_one_of_the_same_rnics(
-    lost: float, both: bool
+    recorded: dict[Path, Path], lost: float, both: bool
 ) -> None:
-    found = [each for each in judged("asw10A", lost, both=both) if each.parent is None]
-    assert {each.component for each in found} == {"tor:asw10A"}
+    incidents = judged(recorded, "asw10A", lost, both=both)
+    assert {each.component for each in incidents if each.parent is None} == {"tor:asw10A"}
