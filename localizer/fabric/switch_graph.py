@@ -47,6 +47,8 @@ class SwitchGraph:
                     self._by_hop[hop] = number
             for a, b in topology.links:
                 self._add_link(self._by_hop[a], self._by_hop[b])
+            for asws in sorted({r.tors for host in topology.hosts for r in host.rnics}):
+                self.join(self.tor(asw) for asw in asws)
 
     @property
     def links(self) -> int:

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from localizer.fabric.incidence.documented_tors import DocumentedTors
 from localizer.fabric.incidence.endpoint_codes import EndpointCodes
 from localizer.fabric.incidence.factored import FactoredIncidence
 from localizer.fabric.incidence.rnic_tors import BOTH_NAMED
@@ -38,7 +39,6 @@ from localizer.fabric.routes.traced_routes import TracedRoutes
 from localizer.fabric.switch_graph import SwitchGraph
 from localizer.fabric.untraced_links import Traces
 from schemas.documents.topology import Topology
-from schemas.wire.window_chunks import PATH_STRINGS
 
 Bool = npt.NDArray[np.bool_]
 I32 = npt.NDArray[np.int32]
@@ -58,9 +58,8 @@ class Incidence:
 
     def __init__(self, topology: Topology | None) -> None:
         self._topology = topology
-        hosts = topology.hosts if topology is not None else ()
-        self._asw_of = {r.real_ip: r.asw for host in hosts for r in host.rnics if r.asw}
         self.graph = SwitchGraph(topology)
+        self._documented = DocumentedTors(topology, self.graph)
         self.version = 0
         self._tables: StringTables = new_tables()
         self._traced = TracedRoutes(self.graph)
@@ -97,33 +96,17 @@ class Incidence:
             return
         if not len(self._codes.endpoints) and not self._traced:  # no code is of other tables yet
             self._tables = new.tables
-        new = self._as_documented(new.recoded(self._tables))
+        new = self._documented.applied(new.recoded(self._tables))
+        bonds = self._documented.place(new, self._codes.rnic_tors)
         start = len(self)
         self._endpoints.append(self._codes.of_endpoints(new))
         self._tor_pair.append(self._codes.of_tor_pairs(new))
         self._codes.record_spines(new)
-        self._five_tuples.append(self._traced.add_paths(new, *self._codes.tors(new)))
+        named = self._codes.tors(new)
+        ends = [np.where(n < 0, bond, n) for n, bond in zip(named, bonds, strict=True)]
+        self._five_tuples.append(self._traced.add_paths(new, *ends))
         self._stale = np.concatenate([self._stale, np.arange(start, len(self))])
         self.version += 1
-
-    def _as_documented(self, paths: Paths) -> Paths:
-        """The same paths with the access switches of the topology document, where it has them: a
-        record names the switch that its sender knew, and a path keeps its first record's."""
-        if not self._asw_of:
-            return paths
-        rnics, asws = paths.table("src_real_ip").texts, paths.table("src_asw")
-        codes = paths.codes.copy()
-        for side in ("src", "dst"):
-            of = paths.column(f"{side}_real_ip")
-            used = np.zeros(len(rnics), bool)
-            used[of] = True
-            documented = np.full(len(rnics), -1, np.int32)
-            for code in np.flatnonzero(used).tolist():
-                if asw := self._asw_of.get(rnics[code]):
-                    documented[code] = asws.code(asw)
-            row = codes[PATH_STRINGS.index(f"{side}_asw")]
-            row[:] = np.where(documented[of] >= 0, documented[of], row)
-        return Paths(paths.ids, codes, paths.ports, paths.tables)
 
     def learn_routes(self, batch: pa.RecordBatch, second: int = 0) -> Bool:
         """Read a chunk of traceroutes, columns as in window_chunks.ROUTES; returns (P,) rows whose
