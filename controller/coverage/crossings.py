@@ -110,24 +110,24 @@ class _Counter:
         self._untraceable: defaultdict[tuple[int, int], list[float]] = defaultdict(_nothing)
 
     def count(self, lists: Iterable[Probed]) -> Crossings:
-        tor = self._pieces.tor
         between: defaultdict[tuple[int, str, str, bool], list[float]] = defaultdict(_nothing)
         for each in lists:
-            a, b = tor.get(each.src_rnic, ""), tor.get(each.dst_rnic, "")
-            if not a or not b:
+            ends = self._pieces.tor_pairs(each.src_rnic, each.dst_rnic)
+            if not ends:
                 continue
             host = self._hosts.setdefault(each.node_sn, len(self._hosts))
             ports = len(each.src_ports)
             for rnic in {each.src_rnic, each.dst_rnic}:
                 piece = self._pieces.rnic(rnic)
                 _add(self._traceable[host, piece], ports, ports / each.interval_s)
-            if a == b:
+            if all(a == b for a, b, _ in ends):
                 continue
             if each.layer == "underlay" and self._routes:
                 ports = sum(not self._traced(each, port, host) for port in each.src_ports)
-            if ports:
-                key = host, a, b, each.layer == "underlay"
-                _add(between[key], ports, ports / each.interval_s)
+            for a, b, share in ends:
+                if ports and a != b:
+                    key = host, a, b, each.layer == "underlay"
+                    _add(between[key], share * ports, share * ports / each.interval_s)
         for (host, a, b, traceable), (count, rate) in between.items():
             for piece in self._pieces.between(a, b):
                 rows = self._traceable if traceable else self._untraceable

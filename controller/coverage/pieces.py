@@ -6,6 +6,7 @@ one ToR and the other's group. So few pieces describe all pairs.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -45,10 +46,12 @@ class Pieces:
         self._paths = SwitchPaths(topology)
         kinds = {switch.id: TIER_KIND[switch.tier] for switch in topology.switches}
         names = {name: component(kind, name) for name, kind in kinds.items()}
-        self.tor = {r.real_ip: r.asw for host in topology.hosts for r in host.rnics}
-        above = [(ip, asw) for ip, asw in self.tor.items() if asw]
+        self.tors = {r.real_ip: r.tors for host in topology.hosts for r in host.rnics}
+        above = [(ip, asw) for ip, asws in self.tors.items() for asw in asws]
         self.links = [link(component("rnic", ip), names[asw]) for ip, asw in above]
-        self._of_rnic = {ip: at for at, (ip, _) in enumerate(above)}
+        self._of_rnic: defaultdict[str, list[int]] = defaultdict(list)
+        for at, (ip, _) in enumerate(above):
+            self._of_rnic[ip].append(at)
         self._of_hop: dict[Hop, int] = {}
         for a, b in topology.links:
             self._of_hop[a, b] = self._of_hop[b, a] = len(self.links)
@@ -58,8 +61,22 @@ class Pieces:
         self._between: dict[tuple[str, str], tuple[int, ...]] = {}
 
     def rnic(self, ip: str) -> int:
-        """The piece of an rnic's link, which all of its five-tuples cross."""
-        return self._piece(("rnic", ip), lambda: {self._of_rnic[ip]: (1.0, 1.0)})
+        """The piece of an rnic's link, which all of its five-tuples cross; of a bonded one, of its
+        links, each of which takes an equal share."""
+        links = self._of_rnic[ip]
+        return self._piece(("rnic", ip), lambda: dict.fromkeys(links, (1 / len(links),) * 2))
+
+    def tor_pairs(self, src: str, dst: str) -> list[tuple[str, str, float]]:
+        """ToRs that a five-tuple between two rnics may take, and their share; none where the
+        document does not say. One that both rnics have leads to nothing else."""
+        ends = self.tors.get(dst, ())
+        return [
+            (a, b, 1 / len(starts) / len(near))
+            for starts in [self.tors.get(src, ())]
+            for a in starts
+            for near in [[a] if a in ends else ends]
+            for b in near
+        ]
 
     def between(self, a: str, b: str) -> tuple[int, ...]:
         """Pieces from ToR a to ToR b where no route is known; none without a path."""

@@ -18,13 +18,13 @@ def complete_routes(topology: Topology, traced: Iterable[Trace]) -> dict[FiveTup
     """
     switch = {address: each.id for each in topology.switches for address in each.addresses}
     switch |= {each.id: each.id for each in topology.switches}
-    tor = {rnic.real_ip: rnic.asw for host in topology.hosts for rnic in host.rnics}
+    tors = {rnic.real_ip: rnic.tors for host in topology.hosts for rnic in host.rnics}
     joined = {frozenset(pair) for pair in topology.links}
     found: dict[FiveTuple, list[str]] = {}
     for each in traced:
         route = [switch.get(hop or "", "") for hop in each.hops]
-        ends = tor.get(each.five_tuple.src_ip), tor.get(each.five_tuple.dst_ip)
-        whole = each.complete and bool(route) and (route[0], route[-1]) == ends
+        src, dst = (tors.get(ip, ()) for ip in (each.five_tuple.src_ip, each.five_tuple.dst_ip))
+        whole = each.complete and bool(route) and route[0] in src and route[-1] in dst
         if whole and all(frozenset(hop) in joined for hop in pairwise(route)):
             key = each.five_tuple
             found[key.src_ip, key.dst_ip, key.src_port, key.dst_port] = route

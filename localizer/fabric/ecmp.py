@@ -10,7 +10,7 @@ t2, p1 and p2 have share 1/2, s1 and s2 have 1/4, s3 has 1/2.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -91,14 +91,15 @@ class EcmpPaths:
         links |= {(near, b): share for near, share in path.down.items() if b >= 0}
         return nodes, links
 
-    def between_homes(self, a: int, b: int, src_dsw: str, dst_dsw: str) -> Crossed:
-        """The same where the sender's rnic, and the receiver's, may have other ToRs besides: each
-        of the sender's is as probable, and from there the nearest of the receiver's are.
+    def between_any(
+        self, starts: Sequence[int], ends: Sequence[int], src_dsw: str, dst_dsw: str
+    ) -> Crossed:
+        """The same of a traversal from any of some ToRs, each as probable, to the nearest of
+        others: those of a sender and of a receiver whose rnics are bonded.
         """
         self._refresh()
         nodes: defaultdict[int, float] = defaultdict(float)
         links: defaultdict[tuple[int, int], float] = defaultdict(float)
-        starts, ends = (self._graph.homes(tor) if tor >= 0 else (tor,) for tor in (a, b))
         for start in starts:
             away = [self._distances(end).get(start, _FAR) if end >= 0 else _FAR for end in ends]
             nearest = [end for end, far in zip(ends, away, strict=True) if far == min(away)]

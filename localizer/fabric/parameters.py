@@ -17,6 +17,7 @@ class RouteParameters:
                     because a record says so,
     learnt_per_tor  and so many more per ToR
     most_waiting    five-tuples without a path whose routes are stored
+    most_homes      ToRs over which one rnic is bonded: what would put more together is not read
     """
 
     most_hops: int = parameter(
@@ -31,6 +32,9 @@ class RouteParameters:
     )
     most_waiting: int = parameter(
         100_000, unit="five-tuples", source="chosen: bounds what untrusted records may add"
+    )
+    most_homes: int = parameter(
+        8, unit="ToRs", source="chosen: bonds have two, or four; untrusted records may name any"
     )
 
 

@@ -47,6 +47,8 @@ class SwitchGraph:
                     self._by_hop[hop] = number
             for a, b in topology.links:
                 self._add_link(self._by_hop[a], self._by_hop[b])
+            for asws in sorted({r.tors for host in topology.hosts for r in host.rnics}):
+                self.join(self.tor(asw) for asw in asws)
 
     @property
     def links(self) -> int:
@@ -77,6 +79,8 @@ class SwitchGraph:
     def join(self, tors: Iterable[int]) -> None:
         """Some ToRs are those of one rnic, which is bonded over their links."""
         together = tuple(sorted({each for tor in tors for each in self.homes(tor)}))
+        if len(together) > ROUTES.most_homes:
+            return
         if any(self.homes(tor) != together for tor in together):
             self.joins += 1
             self._homes |= dict.fromkeys(together, together)
@@ -84,6 +88,10 @@ class SwitchGraph:
     def homes(self, tor: int) -> tuple[int, ...]:
         """A ToR, and others that rnics behind it have, too: answers may take any of these."""
         return self._homes.get(tor, (tor,))
+
+    def bonded(self) -> list[int]:
+        """ToRs that are not the only one of the rnics behind them."""
+        return [tor for tor, homes in self._homes.items() if len(homes) > 1]
 
     def asw(self, tor: int) -> str:
         """What records call an access switch; empty for -1."""

@@ -81,8 +81,7 @@ def of_topology(topology: Topology) -> set[str]:
         for rnic in host.rnics:
             own = component("rnic", rnic.real_ip)
             ids.add(own)
-            if rnic.asw:
-                ids.add(link(own, component(kinds[rnic.asw], rnic.asw)))
+            ids |= {link(own, component(kinds[asw], asw)) for asw in rnic.tors}
     ids |= {
         link(component(kinds[a], a), component(kinds[b], b)) for a, b in topology.links
     }  # fmt: skip

@@ -8,7 +8,7 @@ from ``valid_from`` on, in event time, until the next one of its fabric.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -17,17 +17,35 @@ from schemas.documents.decoding import DocumentError, decode
 from schemas.documents.ping import DEFAULT_FABRIC
 from schemas.documents.times import seconds_of
 
+#: Access switches that an rnic is bonded over [count].
+MOST_ASWS: Final = 8
+
 
 class TopologyError(ValueError):
     """The document is no valid topology; one line: where, what, what to do."""
 
 
 class Rnic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An rnic of a host: its underlay address, rail (rank in the host) and access switch."""
+    """An rnic of a host: its underlay address, rail (rank in the host) and access switch.
+
+    asws  in place of ``asw``, all access switches of an rnic that is bonded over several; not
+          written where there is none, so that programs which do not know it can read the document
+    """
 
     real_ip: str
     rail: int = 0
     asw: str = ""
+    asws: list[str] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def tors(self) -> tuple[str, ...]:
+        """All access switches; none where the document names none."""
+        return (self.asw,) if self.asw else tuple(self.asws or ())
+
+    @property
+    def bonded(self) -> bool:
+        """Whether there are several."""
+        return len(self.tors) > 1
 
 
 class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,7 +83,7 @@ class Container(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Topology(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One fabric. ``links`` joins switch ids; links of rnics follow from ``asw``.
+    """One fabric. ``links`` joins switch ids; links of rnics follow from ``asw`` and ``asws``.
 
     valid_from  RFC 3339; empty: on the topic the time of its message, in a file always
     """
@@ -96,6 +114,19 @@ def load(path: Path) -> Topology:
     except OSError as why:
         raise TopologyError(f"{path}: {why.strerror}; give a readable topology.json") from why
     return parse(raw, str(path))
+
+
+def _bond(rnic: Rnic) -> str | None:
+    """What is wrong about the switches that an rnic is bonded over; None if nothing is."""
+    if rnic.asws is msgspec.UNSET:
+        return None
+    if rnic.asw:
+        return "has asw and asws; name all of its access switches in asws alone"
+    if len(set(rnic.asws)) < len(rnic.asws):
+        return f"names asws {', '.join(rnic.asws)}: one of them twice; remove it"
+    if not 2 <= len(rnic.asws) <= MOST_ASWS:
+        return f"has {len(rnic.asws)} asws; a bond has 2 to {MOST_ASWS}, and a single switch is asw"
+    return None
 
 
 def _check(topology: Topology, where: str) -> None:
@@ -130,10 +161,11 @@ def _check(topology: Topology, where: str) -> None:
             if rnic.real_ip in rnics:
                 fail(f"rnic {rnic.real_ip!r} appears twice; an rnic belongs to one host")
             rnics.add(rnic.real_ip)
-            if rnic.asw and rnic.asw not in switches:
-                fail(
-                    f"rnic {rnic.real_ip} names asw {rnic.asw!r}, which is not in switches; add it"
-                )
+            for asw in rnic.tors:
+                if asw not in switches:
+                    fail(f"rnic {rnic.real_ip} names asw {asw!r}, which is not in switches; add it")
+            if wrong := _bond(rnic):
+                fail(f"rnic {rnic.real_ip} {wrong}")
     containers: set[str] = set()
     for container in topology.containers:
         node_id = container.node_id

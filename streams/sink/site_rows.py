@@ -94,10 +94,10 @@ def _components(document: Topology) -> Iterator[dict[str, Any]]:
             named = _named("rnic", rnic.real_ip)
             yield {
                 **named, "pod": host.pod, "host": host.node_sn,
-                "rail": min(max(rnic.rail, 0), _MOST_RAIL), "tor": rnic.asw,
+                "rail": min(max(rnic.rail, 0), _MOST_RAIL), "tor": next(iter(rnic.tors), ""),
             }  # fmt: skip
-            if rnic.asw:
-                yield _link(named["component"], component("tor", rnic.asw))
+            for asw in rnic.tors:
+                yield _link(named["component"], component("tor", asw))
     for box in document.containers:
         yield {
             **_named("container", box.node_id), "host": box.node_sn, "job": box.job,

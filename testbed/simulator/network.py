@@ -91,7 +91,8 @@ def build(topology: Topology) -> Network:
     rnic_index = {rnic.real_ip: i for i, (_, rnic) in enumerate(rnics)}
     for _, rnic in rnics:
         if rnic.asw not in switch_index:
-            raise NetworkError(f"rnic {rnic.real_ip} has no asw in the topology; give it one")
+            number = "several asws" if rnic.bonded else "no asw"
+            raise NetworkError(f"rnic {rnic.real_ip} has {number} in the topology; give it one")
     endpoints = [(c, end) for c, box in enumerate(topology.containers) for end in box.endpoints]
     jobs = tuple(sorted({box.job for box in topology.containers if box.job}))
     job_index = {job: i for i, job in enumerate(jobs)} | {"": -1}

@@ -53,6 +53,7 @@ STRUCTURAL = {
         "localizer.baselines.latency": ("_MAX",),
         "localizer.fabric.ecmp": ("_FAR",),
         "localizer.baselines.sparse_latency": ("_NEVER",),
+        "localizer.fabric.incidence.rnic_tors": ("SRC_NAMED", "DST_NAMED"),
         "localizer.fabric.incidence.segments": (
             "REQUEST",
             "REPLY",

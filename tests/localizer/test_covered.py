@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 from builders.clusters import TWO_TIER
 
 from localizer.coverage import covered
 from schemas.component_ids import component, link
 from schemas.documents.known_components import of_topology
+from schemas.documents.topology import Host, Rnic
 
 LINKS = {
     link(component("tor", tor), component("spine", spine))
@@ -36,3 +38,16 @@ def test_links_that_only_unknown_routes_may_cross_are_untraced_not_uncovered() -
 
 def test_without_any_known_route_no_link_is_called_untraced() -> None:
     assert covered(TWO_TIER, of_topology(TWO_TIER), {"tor:asw1"}).untraced == []
+
+
+def test_a_cable_of_a_bonded_rnic_counts_only_where_probes_are_known_to_cross_it() -> None:
+    hosts = [Host("h1", [Rnic("r1", asws=["asw1", "asw2"])])]
+    bonded = msgspec.structs.replace(TWO_TIER, hosts=hosts)
+    cables = {"link:rnic:r1|tor:asw1", "link:rnic:r1|tor:asw2"}
+    every = of_topology(bonded)
+    assert cables < every
+    assert covered(bonded, every - cables, every).uncovered == []
+    assert (
+        covered(bonded, every, every).components
+        == 2 + covered(bonded, every - cables, every).components
+    )

@@ -15,7 +15,7 @@ def elsewhere(
     moved = {
         rnic: (switch, evidence)
         for (rnic, switch), evidence in sorted(at.items())
-        if of[rnic][1].asw and switch != of[rnic][1].asw
+        if of[rnic][1].tors and switch not in of[rnic][1].tors
     }
     out: list[Contradiction] = []
     done: set[str] = set()
@@ -47,8 +47,9 @@ def elsewhere(
         also = observed.at.get((rnic, own.asw))
         out.append(Contradiction(
             "rnic elsewhere", [rnic],
-            f"{rnic} of {host}: behind {own.asw} in the document, but {shown(evidence)} have it "
-            f"behind {switch}{f' ({also.traces} not)' if also else ''}; correct its asw",
+            f"{rnic} of {host}: behind {' and '.join(own.tors)} in the document, but "
+            f"{shown(evidence)} have it behind {switch}"
+            f"{f' ({also.traces} not)' if also else ''}; correct its asw{'s' * own.bonded}",
             evidence.traces, example=str(evidence.example),
         ))  # fmt: skip
     return out

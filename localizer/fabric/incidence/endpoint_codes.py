@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from localizer.fabric.incidence.rnic_tors import BOTH_NAMED, DST_NAMED, SRC_NAMED, RnicTors
 from localizer.fabric.incidence.segments import ENDPOINT_FIELDS
 from localizer.fabric.key_index import GrowableArray, KeyIndex, pair_key
 from localizer.fabric.path_table import Paths
@@ -27,19 +28,22 @@ class EndpointCodes:
     endpoints  (4, E) host, rnic, container and access switch: codes of the paths' tables, -1 for
                none
     joint      (2, J) codes of two endpoints of one path that share something
-    tor_pairs  (4, T) numbers of the two access switches in the graph, and the spines that the
-               records of the two ends name, as codes of the paths' table
+    tor_pairs  (5, T) numbers of the two access switches in the graph, the spines that the records
+               of the two ends name, as codes of the paths' table, and at which ends an access
+               switch is named (bits SRC_NAMED, DST_NAMED): elsewhere it is one of the rnic's, by
+               ``rnic_tors``, or -1
+    rnic_tors  ToRs of the rnics, by their codes
     """
 
     def __init__(self, graph: SwitchGraph) -> None:
         self.endpoints = GrowableArray(np.int32, len(ENDPOINT_FIELDS))
         self.joint = GrowableArray(np.int32, 2)
-        self.tor_pairs = GrowableArray(np.int32, 4)
+        self.tor_pairs = GrowableArray(np.int32, 5)
+        self.rnic_tors = RnicTors(graph)
         self._graph = graph
-        names = ("host and rnic", "container and asw", "endpoint", "joint", "asws", "dsws", "pair")
+        names = ("host and rnic", "container and asw", "endpoint", "joint", "tors", "dsws", "pair")
         self._keys = {name: KeyIndex() for name in names}
         self._tors: dict[int, int] = {}  # code of an access switch -> number in the graph
-        self._home: dict[int, int] = {}  # code of an rnic -> number of a ToR of it
 
     def of_endpoints(self, paths: Paths) -> I64:
         """(3, n) source, destination, and both jointly: -1 where they have nothing in common."""
@@ -55,16 +59,41 @@ class EndpointCodes:
 
     def of_tor_pairs(self, paths: Paths) -> I64:
         """(n,) pair of ToRs of each path; -1 for what an rnic sends to itself."""
-        asws, dsws = (
-            [paths.column(f"{side}_{x}") for side in ("src", "dst")] for x in ("asw", "dsw")
-        )
-        asw_pairs, _ = self._keys["asws"].code(pair_key(*asws))
-        dsw_pairs, _ = self._keys["dsws"].code(pair_key(*dsws))
-        pairs, new = self._keys["pair"].code(pair_key(asw_pairs, dsw_pairs))
-        tors = (self._tor_numbers(codes[new], paths) for codes in asws)
-        self.tor_pairs.append(np.vstack([*tors, *(codes[new] for codes in dsws)]))
-        pairs[paths.column("src_real_ip") == paths.column("dst_real_ip")] = -1
+        dsws = np.stack([paths.column(f"{side}_dsw") for side in ("src", "dst")])
+        rnics = np.stack([paths.column(f"{side}_real_ip") for side in ("src", "dst")])
+        tors = np.stack(self.tors(paths))
+        named = SRC_NAMED * (tors[0] >= 0) | DST_NAMED * (tors[1] >= 0)
+        pairs = self._tor_pairs(rnics, tors, dsws, named)
+        pairs[rnics[0] == rnics[1]] = -1
         return pairs
+
+    def certain_tors(self, pairs: I64) -> I32:
+        """(2, n) access switches of both ends; -1 where none is known, or one of several is."""
+        a, b, _, _, named = self.tor_pairs.values[:, np.maximum(pairs, 0)]
+        bonded = self._graph.bonded()
+        guessed = np.stack([named & SRC_NAMED == 0, named & DST_NAMED == 0])
+        tors = np.stack([a, b])
+        return np.where(guessed & np.isin(tors, bonded), -1, tors)
+
+    def tor_pairs_again(self, endpoints: I32, pairs: I64) -> I64:
+        """(n,) pair of ToRs of some paths by what is known of their rnics now.
+
+        endpoints  (2, n) codes of the source and the destination
+        pairs      (n,) pair until now; -1 stays
+        """
+        out = pairs.copy()
+        guessed = np.flatnonzero(pairs >= 0)
+        guessed = guessed[self.tor_pairs.values[4, pairs[guessed]] != BOTH_NAMED]
+        before = self.tor_pairs.values[:, pairs[guessed]]
+        rnics = self.rnics(endpoints[:, guessed])
+        named = before[4]
+        tors = np.where([named & SRC_NAMED > 0, named & DST_NAMED > 0], before[:2], -1)
+        out[guessed] = self._tor_pairs(rnics, tors, before[2:4], named)
+        return out
+
+    def rnics(self, endpoints: I32) -> I32:
+        """Codes of the rnics of some endpoints, of any shape."""
+        return np.asarray(self.endpoints.values[ENDPOINT_FIELDS.index("real_ip")][endpoints])
 
     def tors(self, paths: Paths) -> tuple[I32, I32]:
         """(n,) (n,) numbers in the graph of both ends' access switches; -1 for none."""
@@ -89,14 +118,18 @@ class EndpointCodes:
         inner, _ = self._keys["container and asw"].code(pair_key(box, asw))
         codes, new = self._keys["endpoint"].code(pair_key(outer, inner))
         self.endpoints.append(np.vstack([column[new] for column in (host, rnic, box, asw)]))
-        self._learn_homes(rnic[new], self._tor_numbers(asw[new], paths))
+        self.rnic_tors.learn(rnic[new], self._tor_numbers(asw[new], paths))
         return codes
 
-    def _learn_homes(self, rnics: I32, tors: I32) -> None:
-        """Tell the graph which ToRs have an rnic in common, by (n,) ends that are new."""
-        for rnic, tor in zip(rnics.tolist(), tors.tolist(), strict=True):
-            if tor >= 0 and (other := self._home.setdefault(rnic, tor)) != tor:
-                self._graph.join((other, tor))
+    def _tor_pairs(self, rnics: I32, tors: I32, dsws: I32, named: I32) -> I64:
+        """(n,) pairs of (2, n) ToRs, which are those of the rnics where none is named (-1)."""
+        for side, unknown in enumerate(tors < 0):
+            tors[side, unknown] = self.rnic_tors.of(rnics[side, unknown])
+        tor_codes, _ = self._keys["tors"].code(pair_key(*tors))
+        dsw_codes, _ = self._keys["dsws"].code(pair_key(*dsws))
+        pairs, new = self._keys["pair"].code(pair_key(tor_codes << 2 | named, dsw_codes))
+        self.tor_pairs.append(np.vstack([tors[:, new], dsws[:, new], named[new]]))
+        return pairs
 
     def _tor_numbers(self, codes: I32, paths: Paths) -> I32:
         used, back = np.unique(codes, return_inverse=True)

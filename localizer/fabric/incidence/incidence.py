@@ -22,8 +22,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from localizer.fabric.incidence.documented_tors import DocumentedTors
 from localizer.fabric.incidence.endpoint_codes import EndpointCodes
 from localizer.fabric.incidence.factored import FactoredIncidence
+from localizer.fabric.incidence.rnic_tors import BOTH_NAMED
 from localizer.fabric.incidence.segments import (
     FIRST_HOP,
     REPLY,
@@ -37,7 +39,6 @@ from localizer.fabric.routes.traced_routes import TracedRoutes
 from localizer.fabric.switch_graph import SwitchGraph
 from localizer.fabric.untraced_links import Traces
 from schemas.documents.topology import Topology
-from schemas.wire.window_chunks import PATH_STRINGS
 
 Bool = npt.NDArray[np.bool_]
 I32 = npt.NDArray[np.int32]
@@ -57,9 +58,8 @@ class Incidence:
 
     def __init__(self, topology: Topology | None) -> None:
         self._topology = topology
-        hosts = topology.hosts if topology is not None else ()
-        self._asw_of = {r.real_ip: r.asw for host in hosts for r in host.rnics if r.asw}
         self.graph = SwitchGraph(topology)
+        self._documented = DocumentedTors(topology, self.graph)
         self.version = 0
         self._tables: StringTables = new_tables()
         self._traced = TracedRoutes(self.graph)
@@ -72,7 +72,7 @@ class Incidence:
         self._slots = GrowableArray(np.int32, 2)
         self._stale = np.empty(0, np.int64)  # rows whose slots are to be written
         # Of the graph, when segments were built.
-        self._learnt_links = self._renames = self._joins = 0
+        self._learnt_links = self._renames = self._joins = self._rnics_placed = 0
         self._dropped = 0  # rows dropped since columns were last built anew
         self._dropped_in_all = 0
         self._rebuild_columns()
@@ -96,33 +96,17 @@ class Incidence:
             return
         if not len(self._codes.endpoints) and not self._traced:  # no code is of other tables yet
             self._tables = new.tables
-        new = self._as_documented(new.recoded(self._tables))
+        new = self._documented.applied(new.recoded(self._tables))
+        bonds = self._documented.place(new, self._codes.rnic_tors)
         start = len(self)
         self._endpoints.append(self._codes.of_endpoints(new))
         self._tor_pair.append(self._codes.of_tor_pairs(new))
         self._codes.record_spines(new)
-        self._five_tuples.append(self._traced.add_paths(new, *self._codes.tors(new)))
+        named = self._codes.tors(new)
+        ends = [np.where(n < 0, bond, n) for n, bond in zip(named, bonds, strict=True)]
+        self._five_tuples.append(self._traced.add_paths(new, *ends))
         self._stale = np.concatenate([self._stale, np.arange(start, len(self))])
         self.version += 1
-
-    def _as_documented(self, paths: Paths) -> Paths:
-        """The same paths with the access switches of the topology document, where it has them: a
-        record names the switch that its sender knew, and a path keeps its first record's."""
-        if not self._asw_of:
-            return paths
-        rnics, asws = paths.table("src_real_ip").texts, paths.table("src_asw")
-        codes = paths.codes.copy()
-        for side in ("src", "dst"):
-            of = paths.column(f"{side}_real_ip")
-            used = np.zeros(len(rnics), bool)
-            used[of] = True
-            documented = np.full(len(rnics), -1, np.int32)
-            for code in np.flatnonzero(used).tolist():
-                if asw := self._asw_of.get(rnics[code]):
-                    documented[code] = asws.code(asw)
-            row = codes[PATH_STRINGS.index(f"{side}_asw")]
-            row[:] = np.where(documented[of] >= 0, documented[of], row)
-        return Paths(paths.ids, codes, paths.ports, paths.tables)
 
     def learn_routes(self, batch: pa.RecordBatch, second: int = 0) -> Bool:
         """Read a chunk of traceroutes, columns as in window_chunks.ROUTES; returns (P,) rows whose
@@ -141,14 +125,16 @@ class Incidence:
 
     def factored(self) -> FactoredIncidence:
         """M = H S of all rows; a view that later calls of ``add`` and ``learn_routes`` change."""
-        if self.graph.renames > self._renames:  # columns have other names now
-            self._renames = self.graph.renames
+        graph, changed = self.graph, self._traced.changed()
+        renamed = graph.renames > self._renames
+        self._place_rnics(np.arange(len(self)) if renamed else self._rows_of(changed))
+        if renamed:  # columns have other names now
+            self._renames = graph.renames
             self._rebuild_columns()
-        graph = self.graph
         if (graph.learnt_links, graph.joins) != (self._learnt_links, self._joins):
             self._learnt_links, self._joins = graph.learnt_links, graph.joins
             self._rebuild_segments()
-        if changed := self._traced.changed():
+        if changed:
             self._stale = np.union1d(self._stale, self._rows_of(changed))
         if len(self._stale):
             self._write(self._stale)
@@ -158,7 +144,7 @@ class Incidence:
     def traces(self) -> Traces:
         """What is known of the routes of all paths."""
         pair = self._tor_pair.values
-        tors = self._codes.tor_pairs.values[:2, np.maximum(pair, 0)]
+        tors = self._codes.certain_tors(pair)
         routes = [self._traced.routes(each) for each in self._five_tuples.values]
         return Traces(np.where(pair >= 0, tors, 0), np.stack(routes))
 
@@ -286,7 +272,25 @@ class Incidence:
         mask[-1] = False
         return np.flatnonzero(mask)
 
+    def _place_rnics(self, rows: I64) -> None:
+        """Learn from routes of some rows at which ToRs their rnics are, if records name none."""
+        codes, pair = self._codes, self._tor_pair.values
+        rows = rows[pair[rows] >= 0]
+        rows = rows[codes.tor_pairs.values[4, pair[rows]] != BOTH_NAMED]
+        src, dst = codes.rnics(self._endpoints.values[:2, rows])
+        request, reply = self._five_tuples.values[:, rows]
+        codes.rnic_tors.learn_routes(src, dst, self._traced.routes(request))
+        codes.rnic_tors.learn_routes(dst, src, self._traced.routes(reply))
+        placed = (codes.rnic_tors.learnt, self.graph.joins)
+        if placed != (self._rnics_placed, self._joins):
+            self._rnics_placed = placed[0]
+            again = codes.tor_pairs_again(self._endpoints.values[:2], pair)
+            self._stale = np.union1d(self._stale, np.flatnonzero(again != pair))
+            pair[:] = again
+
     def _rows_of(self, five_tuples: list[int]) -> I64:
+        if not five_tuples:
+            return np.empty(0, np.int64)
         mask = np.zeros(len(self._traced), bool)
         mask[five_tuples] = True
         request, reply = self._five_tuples.values

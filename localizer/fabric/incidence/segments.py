@@ -34,6 +34,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from localizer.fabric.ecmp import Crossed, EcmpPath, EcmpPaths
+from localizer.fabric.incidence.rnic_tors import BOTH_NAMED, DST_NAMED, SRC_NAMED
 from localizer.fabric.key_index import GrowableArray, KeyIndex, pair_key
 from localizer.fabric.path_table import StringTables
 from localizer.fabric.switch_graph import SwitchGraph
@@ -177,11 +178,11 @@ class SegmentBuilder:
         """(3, n) segments of the ECMP paths between two ToRs: at the one, at the other, and the
         interior; 0 for none.
 
-        tor_pairs  (4, n) as ``EndpointCodes.tor_pairs``
+        tor_pairs  (5, n) as ``EndpointCodes.tor_pairs``
         spines     texts of its codes
         """
         a, b = tor_pairs[:2].astype(np.int64)
-        interior = self._interior(tor_pairs, spines)
+        interior = self._interior(tor_pairs[:4], spines)
         base = interior << 32
         keys = np.stack([base | a << 2 | _AT_SRC_TOR, base | b << 2 | _AT_DST_TOR,
                          base | _INTERIOR], axis=1).astype(np.uint64)  # fmt: skip
@@ -192,28 +193,33 @@ class SegmentBuilder:
         self._ecmp_segments[traversal].append(np.array(made, np.int32))
         segments = np.zeros(keys.shape, np.int32)
         segments[exists] = self._ecmp_segments[traversal].values[codes]
-        if traversal != REQUEST:
-            for pair in np.flatnonzero(self._several_homes(a, b)).tolist():
-                ends = tuple(tor_pairs[:, pair].tolist())
-                segments[pair] = self._by_homes(traversal, ends, spines), 0, 0
+        several = self._several_homes(a, b)
+        if traversal == REQUEST:
+            several &= tor_pairs[4] != BOTH_NAMED
+        for pair in np.flatnonzero(several).tolist():
+            ends = tuple(tor_pairs[:, pair].tolist())
+            segments[pair] = self._by_homes(traversal, ends, spines), 0, 0
         return segments.T
 
     def _several_homes(self, a: I64, b: I64) -> npt.NDArray[np.bool_]:
         """(n,) pairs of ToRs, one of which is not the only one of the rnics behind it."""
-        several = [
-            tor for tor in np.unique(np.concatenate([a, b])).tolist()
-            if tor >= 0 and len(self._graph.homes(tor)) > 1
-        ]  # fmt: skip
+        several = self._graph.bonded()
         return np.isin(a, several) | np.isin(b, several)
 
-    def _by_homes(self, traversal: int, ends: tuple[int, int, int, int], spines: list[str]) -> int:
+    def _by_homes(self, traversal: int, ends: tuple[int, ...], spines: list[str]) -> int:
         """The segment of an answer that may take any ToR of either rnic, and of the request, which
-        takes those that its record names."""
+        takes those that its record names, or else any.
+
+        ends  a column of ``EndpointCodes.tor_pairs``
+        """
         known = self._of_homes.get((traversal, *ends))
         if known is None:
-            a, b, src, dst = ends
-            request = self._ecmp.whole(a, b, spines[src], spines[dst])
-            reply = self._ecmp.between_homes(b, a, spines[dst], spines[src])
+            a, b, src, dst, named = ends
+            starts, stops = (self._graph.homes(tor) for tor in (a, b))
+            leaves = (a,) if named & SRC_NAMED else starts
+            enters = (b,) if named & DST_NAMED else stops
+            request = self._ecmp.between_any(leaves, enters, spines[src], spines[dst])
+            reply = self._ecmp.between_any(stops, starts, spines[dst], spines[src])
             known = self._add(traversal, request, reply)
             self._of_homes[(traversal, *ends)] = known
         return known

@@ -17,7 +17,7 @@ from controller.inventory.traced import routes as traced
 from controller.inventory.traced.routes import Trace
 from controller.ping_lists.lists import PingLists
 from controller.ping_lists.same_rail import make_ready
-from schemas.documents.topology import Switch, Topology
+from schemas.documents.topology import Rnic, Switch, Topology
 
 RULE = Naming(
     level=1e-9, rest_level=1e-4, healthy=2e-4, dispersion=1.0, least_excess=0.004, hosts=3,
@@ -63,6 +63,33 @@ def test_an_untraced_five_tuple_crosses_each_uplink_with_the_share_of_ecmp() -> 
     assert np.exp(found.unseen[row]) == pytest.approx((3 / 4) ** 4)
     assert found.twice[row] == pytest.approx(2 / 16)
     assert found.once[row] == pytest.approx(2 * either - 2 / 16)
+
+
+def test_five_tuples_of_bonded_rnics_take_each_tor_as_probably() -> None:
+    bonds = {f"10.0.{n}.1": [f"tor-{n // 4}-0", f"tor-{n // 4}-1"] for n in (0, 4)}
+    tors = [*TOPOLOGY.switches, *(Switch(f"tor-{n}-1", "asw") for n in (0, 1))]
+    above = [(f"tor-{n}-1", f"spine-{spine}") for n in (0, 1) for spine in range(4)]
+    hosts = [
+        msgspec.structs.replace(host, rnics=[
+            Rnic(r.real_ip, r.rail, asws=bonds[r.real_ip]) if r.real_ip in bonds else r
+            for r in host.rnics
+        ])
+        for host in TOPOLOGY.hosts
+    ]  # fmt: skip
+    bonded = msgspec.structs.replace(
+        TOPOLOGY, hosts=hosts, switches=tors, links=[*TOPOLOGY.links, *above]
+    )
+    found = crossings(bonded, [probe(0, 4, ports=4)])
+    either = 1 - (3 / 4) ** 2  # of four spines, by request or reply
+    for tor in (0, 1):
+        (row,) = np.flatnonzero(found.link == found.links.index(
+            f"link:spine:spine-0|tor:tor-0-{tor}"
+        ))  # fmt: skip
+        assert found.five_tuples[row] == pytest.approx(4 / 2 * either)
+        (row,) = np.flatnonzero(found.link == found.links.index(
+            f"link:rnic:10.0.0.1|tor:tor-0-{tor}"
+        ))  # fmt: skip
+        assert found.five_tuples[row] == pytest.approx(4 * 3 / 4)
 
 
 @settings(deadline=None)

@@ -15,7 +15,7 @@ from controller.inventory.traced.absence import log_missed
 from controller.inventory.traced.contradictions import compare
 from controller.inventory.traced.routes import FiveTuple, Observed, Trace
 from controller.ping_lists.ecmp import SwitchPaths
-from schemas.documents.topology import Switch, Topology
+from schemas.documents.topology import Rnic, Switch, Topology
 
 REAL = clos_fabric()
 ASWS, PSWS, DSWS = ([s.id for s in REAL.switches if s.tier == t] for t in ("asw", "psw", "dsw"))
@@ -116,6 +116,25 @@ def test_an_rnic_behind_another_switch_is_named_with_both() -> None:
     assert kinds(found) == [("rnic elsewhere", {one.real_ip})]
     assert f"behind {one.asw} in the document" in found.contradictions[0].text
     assert f"behind {two.asw}" in found.contradictions[0].text
+
+
+def bonded(*asws: str) -> Topology:
+    """The fabric as it is, but that the document bonds the first rnic over some switches."""
+    host, *others = REAL.hosts
+    one, *rnics = host.rnics
+    bond = Rnic(one.real_ip, one.rail, asws=[*asws])
+    return msgspec.structs.replace(
+        REAL, hosts=[msgspec.structs.replace(host, rnics=[bond, *rnics]), *others]
+    )
+
+
+def test_a_bonded_rnic_may_be_behind_each_of_its_switches_and_no_other() -> None:
+    one = REAL.hosts[0].rnics[0]
+    two, three = [asw for asw in ASWS if asw != one.asw][:2]
+    assert kinds(compared(bonded(one.asw, two), REAL)) == []
+    found = compared(bonded(two, three), REAL)
+    assert kinds(found) == [("rnic elsewhere", {one.real_ip})]
+    assert f"behind {two} and {three} in the document" in found.contradictions[0].text
 
 
 def test_a_switch_that_the_document_lacks_is_unknown() -> None:

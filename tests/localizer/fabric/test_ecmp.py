@@ -110,10 +110,10 @@ def test_an_answer_takes_each_tor_of_a_bonded_rnic_as_probably_and_the_nearest_b
     t1, t2, t3, t4, s1, s2 = (graph.listed(name) for name in ("t1", "t2", "t3", "t4", "s1", "s2"))
     graph.join((t1, t2))
     graph.join((t3, t4))
-    nodes, ways = EcmpPaths(graph).between_homes(t3, t1, "", "")
+    nodes, ways = EcmpPaths(graph).between_any(*map(graph.homes, (t3, t1)), "", "")
     assert nodes == dict.fromkeys((t1, t2, t3, t4, s1, s2), 0.5)
     assert ways == dict.fromkeys(((t3, s1), (s1, t1), (t4, s2), (s2, t2)), 0.5)
-    within, _ = EcmpPaths(graph).between_homes(t1, t2, "", "")
+    within, _ = EcmpPaths(graph).between_any(*map(graph.homes, (t1, t2)), "", "")
     assert within == {t1: 0.5, t2: 0.5}, "there and back over one of the two"
 
 

@@ -11,6 +11,7 @@ from builders.clusters import START_S, Cluster, Message, Second, newest, observe
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
 from schemas.documents.incident import Incident
+from schemas.documents.topology import Host, Rnic, Switch, Topology
 from schemas.wire import window_chunks
 from schemas.wire.window_chunks import Header
 
@@ -39,9 +40,10 @@ def hops(p: Path, way: int) -> list[str]:
 
 
 ROUTES = {p: (hops(p, 0), hops(p, 1)) for p in CLUSTER.paths}
-#: As records name them: the ToRs of the request.
-RECORDED = {p: p._replace(src_asw=way[0], dst_asw=way[-1]) for p, (way, _) in ROUTES.items()}
-PLAIN = {recorded: p for p, recorded in RECORDED.items()}
+TORS = {f"{end.asw}{twin}" for end in CLUSTER.ends for twin in "AB"}
+#: As records name them: the ToRs of the request, or none.
+NAMED = {p._replace(src_asw=way[0], dst_asw=way[-1]): p for p, (way, _) in ROUTES.items()}
+UNNAMED = {p._replace(src_asw="", dst_asw=""): p for p in ROUTES}
 
 
 def traceroutes(*, both: bool) -> Message:
@@ -57,18 +59,39 @@ def traceroutes(*, both: bool) -> Message:
     return Header("routes", "f1", START_S, START_S + 1), batch, b""
 
 
-def judged(at_fault: str, lost: float, *, both: bool) -> list[Incident]:
-    """Without a document; one ToR loses packets from FAULT_S on."""
-    cluster = Cluster(hosts=12)
-    cluster.paths = [*PLAIN]
+#: Every ToR reaches four spines.
+DOCUMENT = Topology(
+    fabric="f1",
+    hosts=[
+        Host(host, [
+            Rnic(end.rnic, int(end.rnic[-1]), asws=[f"{end.asw}A", f"{end.asw}B"])
+            for end in CLUSTER.ends if end.host == host
+        ])
+        for host in sorted({end.host for end in CLUSTER.ends})
+    ],
+    switches=[
+        *(Switch(name, "asw") for name in sorted(TORS)),
+        *(Switch(f"s{n}", "dsw") for n in range(4)),
+    ],
+    links=[(name, f"s{n}") for name in sorted(TORS) for n in range(4)],
+)  # fmt: skip
 
-    def weather(recorded: Path, at: int) -> Second:
-        p = PLAIN[recorded]
+
+def judged(
+    recorded: dict[Path, Path], at_fault: str, lost: float, *, both: bool,
+    document: Topology | None = None,
+) -> list[Incident]:  # fmt: skip
+    """One ToR loses packets from FAULT_S on."""
+    cluster = Cluster(hosts=12)
+    cluster.paths = [*recorded]
+
+    def weather(named: Path, at: int) -> Second:
+        p = recorded[named]
         crossings = sum(at_fault in way for way in ROUTES[p])
         share = 1 - (1 - lost) ** crossings if at >= FAULT_S else 0.0
         return Second(1, int(draw(p, at, 3) < share))
 
-    localizer, found = Localizer(), []
+    localizer, found = Localizer(topology=document), []
     for at in range(UPTO_S):
         trace = [traceroutes(both=both)] if at % 30 == 5 else []
         found += observe(localizer, [*cluster.second(at, weather), *trace]).incidents
@@ -77,8 +100,15 @@ def judged(at_fault: str, lost: float, *, both: bool) -> list[Incident]:
 
 @pytest.mark.parametrize("both", [True, False])
 @pytest.mark.parametrize("lost", [0.1, 1.0])
+@pytest.mark.parametrize("recorded", [NAMED, UNNAMED], ids=["named", "unnamed"])
 def test_a_bad_tor_is_named_and_not_the_other_one_of_the_same_rnics(
-    lost: float, both: bool
+    recorded: dict[Path, Path], lost: float, both: bool
 ) -> None:
-    found = [each for each in judged("asw10A", lost, both=both) if each.parent is None]
-    assert {each.component for each in found} == {"tor:asw10A"}
+    incidents = judged(recorded, "asw10A", lost, both=both)
+    assert {each.component for each in incidents if each.parent is None} == {"tor:asw10A"}
+
+
+@pytest.mark.parametrize("lost", [0.1, 1.0])
+def test_a_document_that_names_both_tors_of_an_rnic_is_as_good(lost: float) -> None:
+    incidents = judged(UNNAMED, "asw10A", lost, both=True, document=DOCUMENT)
+    assert {each.component for each in incidents if each.parent is None} == {"tor:asw10A"}

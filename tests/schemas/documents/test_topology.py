@@ -13,7 +13,7 @@ import pytest
 
 from schemas import json_schemas
 from schemas.documents import topology
-from schemas.documents.topology import Topology, TopologyError
+from schemas.documents.topology import Rnic, Topology, TopologyError
 
 Doc = dict[str, Any]
 
@@ -65,6 +65,25 @@ def test_an_absent_field_has_its_default() -> None:
     assert (read.version, read.fabric, read.hosts[0].rnics[0].asw) == (1, "default", "")
 
 
+def bonded(*asws: str, asw: str = "") -> Callable[[Doc], None]:
+    """The first rnic, behind several access switches."""
+    return put("hosts", 0, "rnics", 0, value={"real_ip": "r1", "asw": asw, "asws": [*asws]})
+
+
+def test_an_rnic_that_is_bonded_names_all_of_its_access_switches() -> None:
+    doc = good()
+    bonded("asw2", "asw1")(doc)
+    jsonschema.validate(doc, json_schemas.schema("topology"))
+    (one,), (other,) = (host.rnics for host in parse(doc).hosts)
+    assert (one.tors, other.tors) == (("asw2", "asw1"), ("asw2",))
+    assert Rnic("r9").tors == ()
+
+
+def test_rnics_with_one_access_switch_are_written_as_before_there_were_bonds() -> None:
+    written = json.loads(msgspec.json.encode(parse(good())))
+    assert {*written["hosts"][0]["rnics"][0]} == {"real_ip", "rail", "asw"}
+
+
 def test_a_field_that_is_not_known_is_refused_and_the_nearest_one_named() -> None:
     for field, hint in (("vendor", "known: containers, fabric"), ("host", "did you mean 'hosts'?")):
         with pytest.raises(TopologyError, match=rf"unknown field '{field}'; ") as why:
@@ -110,6 +129,7 @@ def same_rnic(doc: Doc) -> None:
         (drop("switches", 0), "'asw1', which is not in switches; add it"),
         (put("links", value=[["asw1", "asw9"]]), "names switch 'asw9', which is not in switches"),
         (put("hosts", 0, "rnics", 0, "asw", value="asw9"), "rnic r1 names asw 'asw9', which is no"),
+        (bonded("asw1", "asw9"), "rnic r1 names asw 'asw9', which is not in switches; add it"),
         (drop("hosts", 0), "container 'c1' names host 'h1', not in hosts; add it"),
         (put("hosts", 0, "rnics", value=[]), "container 'c1' names rnic 'r1', not in hosts"),
         # a component that is there twice
@@ -117,6 +137,10 @@ def same_rnic(doc: Doc) -> None:
         (twice("hosts"), "host 'h1' appears twice; merge the entries"),
         (same_rnic, "rnic 'r1' appears twice; an rnic belongs to one host"),
         (twice("containers"), "container 'c1' appears twice"),
+        (bonded("asw1", "asw1"), "rnic r1 names asws asw1, asw1: one of them twice; remove it"),
+        (bonded("asw1", "asw2", asw="asw1"), "rnic r1 has asw and asws; name all of its access"),
+        (bonded(), "rnic r1 has 0 asws; a bond has 2 to 8"),
+        (bonded("asw1"), "rnic r1 has 1 asws; a bond has 2 to 8, and a single switch is asw"),
         # a name that cannot be one
         (put("switches", 2, "id", value="a|b"), "names switch 'dsw1'"),
         (put("hosts", 1, "node_sn", value="a|b"), "name 'a|b' is empty or holds '|'"),

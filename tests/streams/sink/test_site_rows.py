@@ -10,7 +10,7 @@ from builders.streams.sink_messages import message
 from schemas.documents import heartbeat
 from schemas.documents.placement import Placement
 from schemas.documents.tasks.job import Job, Size, Submission
-from schemas.documents.topology import Endpoint
+from schemas.documents.topology import Endpoint, Host, Rnic, Switch, Topology
 from streams.sink.batch import Batcher, Message
 
 PLACED = Placement(
@@ -32,6 +32,18 @@ def test_a_topology_becomes_a_row_for_each_component() -> None:
     assert named["link:rnic:10.0.0.1|tor:t1"]["kind"] == "link"
     assert named["tor:t1"]["addresses"] == ["10.9.0.1"]
     assert (named["container:c1"]["job"], named["container:c1"]["rnics"]) == ("llm", ["10.0.0.1"])
+
+
+def test_a_bonded_rnic_is_linked_to_each_of_its_tors_and_shown_behind_the_first() -> None:
+    switches = [Switch("t1", "asw"), Switch("t2", "asw")]
+    hosts = [Host("h1", [Rnic("10.0.0.1", asws=["t2", "t1"])])]
+    batcher = Batcher()
+    message_of = message("skh.topology", encoded(Topology(hosts=hosts, switches=switches)))
+    batcher.add(message_of, 0.0)
+    rows = batcher.collect().tables["topology_components"].to_pylist()
+    named = {row["component"]: row for row in rows}
+    assert named["rnic:10.0.0.1"]["tor"] == "t2"
+    assert {"link:rnic:10.0.0.1|tor:t1", "link:rnic:10.0.0.1|tor:t2"} < named.keys()
 
 
 def test_the_document_says_from_when_on_a_topology_holds() -> None:
