@@ -14,7 +14,7 @@ from localizer.baselines.cadence import Cadence
 from localizer.baselines.drift import DriftBaseline
 from localizer.baselines.hosts import HostActivity
 from localizer.baselines.latency import FEATURES, LatencyBaseline
-from localizer.baselines.loss import ClassLoss, LossBaseline, Probation
+from localizer.baselines.loss import ClassLoss, LearntLoss, LossBaseline
 from localizer.baselines.pane_history import PaneHistory
 from localizer.baselines.source_weights import bounded
 from localizer.baselines.sparse_latency import SparseLatency
@@ -77,8 +77,7 @@ class FabricState:
         self.cadence = Cadence(options.timing.window_s, options.baselines.cadence)
         self.sparse_latency = SparseLatency(options.baselines.sparse_latency)
         self.drift = DriftBaseline(options.baselines.drift)
-        self.background = LossBaseline(options.baselines.loss)
-        self.probation = Probation(options.baselines.loss)
+        self.learnt_loss = LearntLoss(options.baselines.loss)
         self.class_loss = ClassLoss(options.baselines.class_loss)
         self.hosts = HostActivity(options.baselines.hosts)
         self._columns = PathColumns()
@@ -212,6 +211,11 @@ class FabricState:
             self.class_loss.learn(
                 groups.names, each.seconds, sent * healthy, lost * healthy, fabric
             )
+
+    @property
+    def background(self) -> LossBaseline:
+        """What the fabric loses when it is healthy."""
+        return self.learnt_loss.baseline
 
     def note_many_culprits(self, second: int, unsettled: list[int], crowded: list[int]) -> None:
         """Note windows (lengths) that hold many culprits; those of a while ago are dropped."""

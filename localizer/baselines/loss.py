@@ -7,8 +7,9 @@ above the class's own past, not in the difference to other classes.
 from __future__ import annotations
 
 from collections import deque
+from copy import copy
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -72,35 +73,6 @@ class HealthyLoss:
     class_lost: F64
 
 
-class Probation:
-    """Seconds that seem healthy, until they are old enough to be learnt.
-
-    A fault that is not named yet would raise the dispersion so that it is never named.
-    """
-
-    def __init__(self, parameters: LossBaselineParameters = DEFAULT) -> None:
-        self._probation_s = parameters.probation_s
-        self._waiting: deque[tuple[int, HealthyLoss]] = deque()
-        self._first_s: int | None = None
-
-    def add(self, second: int, healthy: HealthyLoss) -> list[HealthyLoss]:
-        """Add a second; returns those that may be learnt now, oldest first."""
-        if self._first_s is None:
-            self._first_s = second
-        known = second - self._first_s >= self._probation_s
-        self._waiting.append((second, healthy))
-        learnt_until = second - self._probation_s * known
-        out = []
-        while self._waiting and self._waiting[0][0] <= learnt_until:
-            out.append(self._waiting.popleft()[1])
-        return out
-
-    def drop_since(self, second: int) -> None:
-        """Something has lost packets since then: these seconds were not healthy."""
-        while self._waiting and self._waiting[-1][0] >= second:
-            self._waiting.pop()
-
-
 class LossBaseline:
     """Healthy loss of a round trip and its over-dispersion.
 
@@ -123,6 +95,10 @@ class LossBaseline:
     def dispersion(self) -> float:
         return max(1.0, self._ratio)
 
+    def copy(self) -> LossBaseline:
+        """Another one that has learnt the same."""
+        return copy(self)
+
     def learn(self, sent: float, lost: float, each_sent: F64, each_lost: F64) -> None:
         """Add one healthy pane.
 
@@ -137,6 +113,61 @@ class LossBaseline:
             newest = float(np.minimum(square, self._parameters.most_dispersed).mean())
             step = self._parameters.dispersion_step
             self._ratio = (1.0 - step) * self._ratio + step * newest
+
+
+class _Waiting(NamedTuple):
+    """A second that seems healthy; early: among the first ones of all."""
+
+    second: int
+    healthy: HealthyLoss
+    early: bool
+
+
+class LearntLoss:
+    """The loss baseline, and the seconds that seem healthy until they are old enough to be learnt.
+
+    A fault that is not named yet would raise the baseline so that it is never named. The first
+    seconds of all are learnt at once, since a prior is all that is known else; what a verdict says
+    of them later is taken back: a worker may start in the midst of a fault.
+
+    baseline  what tests compare with now
+    """
+
+    def __init__(self, parameters: LossBaselineParameters = DEFAULT) -> None:
+        self._probation_s = parameters.probation_s
+        self._proven = LossBaseline(parameters)
+        self._waiting: deque[_Waiting] = deque()
+        self._first_s: int | None = None
+        self.baseline = self._proven
+
+    def add(self, second: int, healthy: HealthyLoss) -> None:
+        """Add a second without loss verdicts; those that are old enough are learnt."""
+        if self._first_s is None:
+            self._first_s = second
+        early = second - self._first_s < self._probation_s
+        self._waiting.append(_Waiting(second, healthy, early))
+        if early:
+            if self.baseline is self._proven:
+                self.baseline = self._proven.copy()
+            _learn(self.baseline, healthy)
+        while self._waiting[0].second < second - self._probation_s + 1:
+            _learn(self._proven, self._waiting.popleft().healthy)
+        if not self._waiting[0].early:
+            self.baseline = self._proven
+
+    def drop_since(self, second: int) -> None:
+        """Something has lost packets since then: these seconds were not healthy."""
+        early = False
+        while self._waiting and self._waiting[-1].second >= second:
+            early |= self._waiting.pop().early
+        if early:
+            self.baseline = self._proven.copy()
+            for each in self._waiting:
+                _learn(self.baseline, each.healthy)
+
+
+def _learn(baseline: LossBaseline, healthy: HealthyLoss) -> None:
+    baseline.learn(healthy.sent, healthy.lost, healthy.class_sent, healthy.class_lost)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,12 +52,12 @@ def apply(state: FabricState, second: int, decision: Decision) -> list[Verdict]:
     state.suppression_log.add(decision.suppressed, second)
     if decision.silent_scopes is not None:
         state.silent_scopes = set(decision.silent_scopes)
-    for verdict in decision.verdicts:
-        if verdict.family == "reachability":
-            state.probation.drop_since(verdict.first_s)
+    lossy = [each.first_s for each in decision.verdicts if each.family == "reachability"]
+    lossy += [second - length + 1 for length in decision.unsettled]
+    if lossy:
+        state.learnt_loss.drop_since(min(lossy))
     if decision.healthy is not None:
-        for each in state.probation.add(second, decision.healthy):
-            state.background.learn(each.sent, each.lost, each.class_sent, each.class_lost)
+        state.learnt_loss.add(second, decision.healthy)
     state.note_many_culprits(second, decision.unsettled, decision.crowded)
     if decision.deviation is not None:
         state.deviation = decision.deviation

@@ -71,6 +71,7 @@ class ReachabilityParameters:
     losses_each    and so many lost probes on average,
     heard          and such a share of the paths has been probed since the losses began, else a
                    longer window tells; lossy switches after settled_s of losses at the earliest,
+    known_before   several culprits, if few, are named once such a share of the paths is not new,
     again_s        or the same one again after so long; a window in which many were named twice is
                    judged again as late, too
     """
@@ -111,7 +112,12 @@ class ReachabilityParameters:
     settled_s: int = parameter(60, unit="s", source=_CHOSEN)
     bad_paths_each: float = parameter(8.0, unit="paths", source=_CHOSEN)
     again_s: int = parameter(5, unit="s", source="chosen: the shortest window holds new panes")
-    losses_each: float = parameter(128.0, unit="probes", source=_CHOSEN)
+    losses_each: float = parameter(
+        32.0, unit="probes", source="chosen: make scorecard (sparse-probes at 30 s, precision)"
+    )
+    known_before: float = parameter(
+        0.75, unit="1", source="chosen: make scorecard (sparse-bursts: false incidents at 15 s)"
+    )
     heard: float = parameter(0.9, unit="1", source=_CHOSEN)
 
 

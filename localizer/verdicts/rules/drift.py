@@ -220,7 +220,8 @@ class DriftPolicy:
         backed = self._contrast(candidate, rest).p_value(inflated) < parameters.least_backing
         hours = float(np.median(drift.hours[mine]))
         smallest = max(parameters.least_per_hour, parameters.least_growth / hours)
-        needed = quorum.needed(self.state.src, rows, self.state.options.observers)
+        probing = quorum.hosts(self.state.src, rows)
+        needed = quorum.needed(probing, self.state.options.observers)
         few = quorum.hosts(self.state.src, rows & self.alarm.evidence.bad) < needed
         if not p < self.level or found.rate < smallest or few or not backed:
             return None

@@ -218,7 +218,8 @@ class LatencyPolicy:
         # Five seconds are too short to tell some five-tuples from a rush of some pairs.
         hit = candidate.attribution.share if window_s >= state.options.timing.window_s else 1.0
         hit *= moved
-        needed = quorum.needed(state.src, rows | self._slower(candidate), state.options.observers)
+        probing = quorum.hosts(state.src, rows | self._slower(candidate))
+        needed = quorum.needed(probing, state.options.observers)
         if not p < level or k < hit * n or witnesses < needed:
             return None
         if needed < state.options.observers and not self._seen_by_each(rows, share, hit):

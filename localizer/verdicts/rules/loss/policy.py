@@ -86,10 +86,13 @@ class LossPolicy:
 
     def settled(self, attributions: list[Attribution]) -> bool:
         """Whether each of many culprits has enough bad paths and losses, and most paths have been
-        probed since the losses began: else many links are guessed at from a part of a round."""
+        probed since the losses began: else many links are guessed at from a part of a round. Of
+        a few, the first round of all must be almost over."""
         parameters, count, alarm = self._parameters, len(attributions), self.alarm
-        if count <= parameters.few_culprits or alarm.window_s >= parameters.settled_s:
+        if count <= 1 or alarm.window_s >= parameters.settled_s:
             return True
+        if count <= parameters.few_culprits:
+            return self._known_before() >= parameters.known_before
         bad, lost = np.flatnonzero(alarm.evidence.bad), int(alarm.lost.sum())
         if len(bad) < parameters.bad_paths_each * count or lost < parameters.losses_each * count:
             return False
@@ -97,6 +100,15 @@ class LossPolicy:
         probed = np.flatnonzero(alarm.sent)
         heard = self.state.history.total("sent", self.at, since_s, probed) > 0
         return bool(heard.mean() >= parameters.heard)
+
+    def _known_before(self) -> float:
+        """Share of the paths that were probed lately which are not new: where many are, a first
+        round of probes is under way, and of many lossy links few have been met so far."""
+        history, newest_s = self.state.history, self._parameters.windows_s[0]
+        lately = history.total("sent", self.at, history.seconds) > 0
+        before = history.total("sent", self.at - newest_s, history.seconds - newest_s) > 0
+        known = before | (self.state.cadence.interval_s > 0)  # the latter have been probed twice
+        return float((lately & known).sum()) / max(float(lately.sum()), 1.0)
 
     def leaves_to_owners(self, attributions: list[Attribution]) -> bool:
         """Where few culprits are compared with each other (``beside``)."""
@@ -146,15 +158,19 @@ class LossPolicy:
             return None
         lone, renewal_s = None, self._renewal_s(k, candidate.culprits)
         seen = rows & (share > 0) if self._among_many else rows
-        probing = seen & ((sent > 0) | state.probed(at, min(alarm.window_s, state.history.seconds)))
-        needed = quorum.needed(state.src, probing, state.options.observers)
-        if not quorum.enough(state.src, lost, sent, seen, state.background, needed):
-            if not self._contradicted(probing, since_s):
+        crossing = self._crossing(candidate.attribution, seen)
+        probed = (sent > 0) | state.probed(at, min(alarm.window_s, state.history.seconds))
+        after = quorum.given_answers(crossing, sent, lost, candidate.attribution.effect)
+        probing = quorum.probing(state.src, after * probed)
+        needed = quorum.needed(probing, state.options.observers)
+        if not quorum.enough(state.src, lost, sent, crossing, state.background, needed):
+            if not self._contradicted(after * probed, since_s):
                 return None  # the others have not yet lost enough, nor too little
+            seeing = quorum.hosts(state.src, seen & (lost > 0))
             lone = Lone(
-                state.hosts.names[quorum.loudest(state.src, lost, seen)],
-                quorum.hosts(state.src, seen & (lost > 0)),
-                quorum.hosts(state.src, probing),
+                state.hosts.names[quorum.loudest(state.src, lost, crossing)],
+                seeing,
+                max(seeing, probing),
                 needed,
             )
             renewal_s = max(renewal_s, self._burst_s(mine))
@@ -203,9 +219,28 @@ class LossPolicy:
             apart &= groups.share(each) == 0
         return earliest_s(state, self.at, np.flatnonzero(apart), first_s, effect)
 
-    def _contradicted(self, probing: Bool, since_s: int) -> bool:
-        """Whether the source hosts that probe some paths deny what the loudest one says: by what
-        they have sent since it lost, however rarely they probe."""
+    def _crossing(self, attribution: Attribution, rows: Bool) -> F64:
+        """(P,) probability that a round trip of some paths crosses a class, of a link that is bad
+        in one direction in that direction; 0 for other paths.
+
+        A host whose paths cross it with a small probability, or the other way, bears no witness
+        for it nor against it.
+        """
+        here = np.flatnonzero(rows)
+        column = np.array([attribution.column])
+        there, back = (each.toarray()[:, 0] for each in self.alarm.groups.rows(here, column))
+        either = 1.0 - (1.0 - there) * (1.0 - back)
+        one_way = {"a>b": there, "b>a": back} if self.alarm.groups.directed[column[0]] else {}
+        out = np.zeros(len(rows))
+        out[here] = one_way.get(attribution.direction or "both", either)
+        return out
+
+    def _contradicted(self, probing: F64, since_s: int) -> bool:
+        """Whether the source hosts that probe a class deny what the loudest one says: by what they
+        have sent since it lost, however rarely they probe.
+
+        probing  (P,) probability that a path crosses the class, 0 of paths that are not probed
+        """
         state, at = self.state, self.at
         sent, lost = (state.history.total(name, at, since_s) for name in ("sent", "lost"))
         return quorum.contradicted(state.src, lost, sent, probing, self._parameters.contradicted)

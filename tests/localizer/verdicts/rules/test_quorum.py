@@ -18,7 +18,7 @@ paths = st.lists(
 def enough(rows: list[tuple[int, int, int]], least: int = 3) -> bool:
     """rows: (source host, lost, answered)."""
     source, lost, answered = (I([row[n] for row in rows]) for n in range(3))
-    every = np.ones(len(rows), bool)
+    every = np.ones(len(rows))
     return quorum.enough(source, lost, lost + answered, every, LossBaseline(), least)
 
 
@@ -36,7 +36,7 @@ def test_making_the_loudest_host_louder_never_convinces(
     source, lost = I([r[0] for r in rows]), I([r[1] for r in rows])
     if not lost.any():
         return
-    loud = quorum.loudest(source, lost, np.ones(len(rows), bool))
+    loud = quorum.loudest(source, lost, np.ones(len(rows)))
     at = next(n for n, row in enumerate(rows) if row[0] == loud)
     louder = [(s, k + more * (n == at), a) for n, (s, k, a) in enumerate(rows)]
     hurt = {s for s, k, _ in rows if k}
@@ -56,7 +56,7 @@ def test_three_hosts_are_not_enough_when_two_of_them_lost_what_chance_loses() ->
 
 def test_the_loudest_is_the_host_with_the_most_lost_probes() -> None:
     source, lost = I([3, 1, 3, 2]), I([4, 6, 4, 7])
-    assert quorum.loudest(source, lost, np.ones(4, bool)) == 3
+    assert quorum.loudest(source, lost, np.ones(4)) == 3
 
 
 def test_a_pair_has_one_vote_however_many_five_tuples_it_has() -> None:
@@ -67,7 +67,7 @@ def test_a_pair_has_one_vote_however_many_five_tuples_it_has() -> None:
 def contradicted(rows: list[tuple[int, int, int]]) -> bool:
     """rows: (source host, lost, answered)."""
     source, lost, answered = (I([row[n] for row in rows]) for n in range(3))
-    every = np.ones(len(rows), bool)
+    every = np.ones(len(rows))
     return quorum.contradicted(source, lost, lost + answered, every, 0.01)
 
 
@@ -82,3 +82,38 @@ def test_hosts_that_lose_a_little_less_or_have_hardly_looked_do_not_contradict_i
 
 def test_one_host_that_looks_alone_will_never_be_confirmed() -> None:
     assert contradicted([(0, 13, 987)])
+
+
+def test_hosts_whose_paths_hardly_cross_it_do_not_contradict_it() -> None:
+    source, lost, sent = I([0, 1, 2, 3]), I([30, 0, 0, 0]), I([100, 100, 100, 100])
+    assert quorum.contradicted(source, lost, sent, I([1.0, 0.5, 0.5, 0.5]), 0.01)
+    assert not quorum.contradicted(source, lost, sent, I([1.0, 0.01, 0.01, 0.01]), 0.01)
+
+
+def test_few_losses_convince_where_the_other_paths_hardly_cross_it() -> None:
+    rows = [(0, 40, 60), (1, 2, 38), (2, 2, 38), *((host, 0, 1000) for host in range(3, 40))]
+    source, lost, answered = (I([row[n] for row in rows]) for n in range(3))
+    weight = np.where(source < 3, 1.0, 0.02)
+    sent = lost + answered
+    assert not quorum.enough(source, lost, sent, np.ones(len(rows)), LossBaseline(), 3)
+    assert quorum.enough(source, lost, sent, weight, LossBaseline(), 3)
+
+
+def test_a_host_probes_a_component_that_it_crosses_more_likely_than_not() -> None:
+    source = I([0, 1, 1, 2, 2, 3])
+    assert quorum.probing(source, I([1.0, 0.3, 0.3, 0.2, 0.2, 0.0])) == 2  # 1: 1 - 0.7^2 = 0.51
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=20))
+def test_hosts_that_cross_it_for_sure_are_counted_as_they_are(source: list[int]) -> None:
+    sources = I(source)
+    assert quorum.probing(sources, np.ones(len(source))) == len(set(source))
+    assert quorum.hosts(sources, np.ones(len(source), bool)) == len(set(source))
+
+
+def test_answers_say_that_an_unknown_route_leads_elsewhere_but_not_a_known_one() -> None:
+    weight, sent = I([1.0, 0.5, 0.5, 0.5, 0.0]), I([20, 20, 0, 20, 20])
+    after = quorum.given_answers(weight, sent, I([0, 0, 0, 2, 0]), 0.3)
+    assert after[[0, 2, 3, 4]].tolist() == [1.0, 0.5, 0.5, 0.0]
+    assert after[1] == np.float64(0.7**20 / (0.7**20 + 1.0))
+    assert quorum.given_answers(weight, sent, I([0] * 5), 1.0)[1] == 0.0

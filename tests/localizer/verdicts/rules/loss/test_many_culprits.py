@@ -16,34 +16,43 @@ from localizer.verdicts.rules.loss.policy import LossPolicy
 
 PARAMETERS = ReachabilityParameters()
 MANY = PARAMETERS.few_culprits + 1
+LOSSES = int(PARAMETERS.losses_each)
 
 
 class History:
     """Of windows of seconds: losses began ``since_s`` seconds ago, and since then a share of the
-    paths has been probed."""
+    paths has been probed. So many of 1,000 paths are not new."""
 
     seconds = 60
 
-    def __init__(self, since_s: int, heard: float) -> None:
-        self.since_s, self.heard = since_s, heard
+    def __init__(self, since_s: int, heard: float, known: int = 1000) -> None:
+        self.since_s, self.heard, self.known = since_s, heard, known
 
     def by_second(self, name: str, _at: int, length: int, _rows: Any) -> Any:
         assert name == "lost"
         return np.where(np.arange(length) >= length - self.since_s, 100, 0)
 
-    def total(self, name: str, _at: int, length: int, rows: Any) -> Any:
+    def total(self, name: str, at: int, length: int, rows: Any = None) -> Any:
+        if rows is None:
+            return np.where(np.arange(1000) < (1000 if at == 0 else self.known), 100, 0)
         assert (name, length) == ("sent", self.since_s)
         return np.where(np.arange(len(rows)) < self.heard * len(rows), 100, 0)
 
 
 def settled(
-    culprits: int, bad_paths: int, losses: int, window_s: int = 30, heard: float = 1.0
+    culprits: int,
+    bad_paths: int,
+    losses: int,
+    window_s: int = 30,
+    heard: float = 1.0,
+    known: int = 1000,
 ) -> bool:
     """Whether so many culprits may be named, of so many bad paths and lost probes in all, where
-    such a share of the paths has been probed since the losses began."""
+    such a share of the paths has been probed since the losses began, and so many are not new."""
     state = SimpleNamespace(
         options=SimpleNamespace(verdicts=SimpleNamespace(reachability=PARAMETERS)),
-        history=History(11, heard),
+        history=History(11, heard, known),
+        cadence=SimpleNamespace(interval_s=np.zeros(1000)),
     )
     bad = np.arange(1000) < bad_paths
     lost, sent = np.zeros(1000, np.int64), np.full(1000, 100)
@@ -68,9 +77,17 @@ def test_a_few_culprits_are_named_at_once() -> None:
     assert settled(PARAMETERS.few_culprits, bad_paths=1, losses=1)
 
 
+def test_several_culprits_wait_while_most_paths_are_new_but_a_single_one_does_not() -> None:
+    """In the first seconds of bursts, a fabric of many bad links has shown a few of them."""
+    assert not settled(2, bad_paths=50, losses=1000, known=0)
+    assert not settled(PARAMETERS.few_culprits, bad_paths=50, losses=1000, known=740)
+    assert settled(PARAMETERS.few_culprits, bad_paths=50, losses=1000, known=760)
+    assert settled(1, bad_paths=50, losses=1000, known=0)
+
+
 @pytest.mark.parametrize(
     ("bad_paths", "losses"),
-    [(8 * MANY - 1, 128 * MANY), (8 * MANY, 128 * MANY - 1)],
+    [(8 * MANY - 1, LOSSES * MANY), (8 * MANY, LOSSES * MANY - 1)],
     ids=["too few bad paths", "too few losses"],
 )
 def test_many_culprits_wait_for_paths_and_losses_of_their_own(bad_paths: int, losses: int) -> None:
@@ -79,14 +96,14 @@ def test_many_culprits_wait_for_paths_and_losses_of_their_own(bad_paths: int, lo
 
 
 def test_many_culprits_with_enough_evidence_each_are_named() -> None:
-    assert settled(MANY, bad_paths=8 * MANY, losses=128 * MANY)
+    assert settled(MANY, bad_paths=8 * MANY, losses=LOSSES * MANY)
 
 
 def test_many_culprits_wait_until_most_paths_have_been_probed_since_the_losses_began() -> None:
     """With bursts each 30 s, 11 s of losses are a third of a round: most links are not heard of."""
-    assert not settled(MANY, 8 * MANY, 128 * MANY, heard=11 / 30)
-    assert settled(MANY, 8 * MANY, 128 * MANY, heard=0.95)
-    assert settled(MANY, 8 * MANY, 128 * MANY, window_s=PARAMETERS.settled_s, heard=11 / 30)
+    assert not settled(MANY, 8 * MANY, LOSSES * MANY, heard=11 / 30)
+    assert settled(MANY, 8 * MANY, LOSSES * MANY, heard=0.95)
+    assert settled(MANY, 8 * MANY, LOSSES * MANY, window_s=PARAMETERS.settled_s, heard=11 / 30)
 
 
 def shows_loss(
