@@ -9,13 +9,11 @@ import numpy.typing as npt
 
 from localizer.detectors import loss
 from localizer.evidence import Attribution
-from localizer.explanation.explain import Lone
 from localizer.explanation.issue_features import OWNS
 from localizer.state import FabricState
 from localizer.verdicts.attribute import Candidate, Over, Unclaimed
 from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.parameters import ReachabilityParameters
-from localizer.verdicts.rules import quorum
 from localizer.verdicts.rules.loss import rivals
 from localizer.verdicts.rules.loss.beside import beside
 from localizer.verdicts.rules.loss.containment import Containment, loss_of_ends, of_a_few
@@ -29,6 +27,8 @@ from localizer.verdicts.rules.loss.extent import (
     without_most_answered,
 )
 from localizer.verdicts.rules.loss.rise import Rise
+from localizer.verdicts.rules.loss.settled import settled
+from localizer.verdicts.rules.loss.witnesses import Witnesses
 from localizer.verdicts.verdict import Beside
 
 Bool = npt.NDArray[np.bool_]
@@ -85,30 +85,8 @@ class LossPolicy:
         return rivals.Comparison(self.state, self.at, self.alarm, self.containment)
 
     def settled(self, attributions: list[Attribution]) -> bool:
-        """Whether each of many culprits has enough bad paths and losses, and most paths have been
-        probed since the losses began: else many links are guessed at from a part of a round. Of
-        a few, the first round of all must be almost over."""
-        parameters, count, alarm = self._parameters, len(attributions), self.alarm
-        if count <= 1 or alarm.window_s >= parameters.settled_s:
-            return True
-        if count <= parameters.few_culprits:
-            return self._known_before() >= parameters.known_before
-        bad, lost = np.flatnonzero(alarm.evidence.bad), int(alarm.lost.sum())
-        if len(bad) < parameters.bad_paths_each * count or lost < parameters.losses_each * count:
-            return False
-        since_s = bad_for(self.state, self.at, alarm.window_s, bad)
-        probed = np.flatnonzero(alarm.sent)
-        heard = self.state.history.total("sent", self.at, since_s, probed) > 0
-        return bool(heard.mean() >= parameters.heard)
-
-    def _known_before(self) -> float:
-        """Share of the paths that were probed lately which are not new: where many are, a first
-        round of probes is under way, and of many lossy links few have been met so far."""
-        history, newest_s = self.state.history, self._parameters.windows_s[0]
-        lately = history.total("sent", self.at, history.seconds) > 0
-        before = history.total("sent", self.at - newest_s, history.seconds - newest_s) > 0
-        known = before | (self.state.cadence.interval_s > 0)  # the latter have been probed twice
-        return float((lately & known).sum()) / max(float(lately.sum()), 1.0)
+        """See ``attribute.Policy``."""
+        return settled(self.state, self.at, self.alarm, len(attributions))
 
     def leaves_to_owners(self, attributions: list[Attribution]) -> bool:
         """Where few culprits are compared with each other (``beside``)."""
@@ -158,22 +136,11 @@ class LossPolicy:
             return None
         lone, renewal_s = None, self._renewal_s(k, candidate.culprits)
         seen = rows & (share > 0) if self._among_many else rows
-        crossing = self._crossing(candidate.attribution, seen)
-        probed = (sent > 0) | state.probed(at, min(alarm.window_s, state.history.seconds))
-        after = quorum.given_answers(crossing, sent, lost, candidate.attribution.effect)
-        probing = quorum.probing(state.src, after * probed)
-        needed = quorum.needed(probing, state.options.observers)
-        if not quorum.enough(state.src, lost, sent, crossing, state.background, needed):
-            if not self._contradicted(after * probed, since_s):
+        witnesses = Witnesses.of(state, at, alarm, candidate.attribution, seen)
+        if not witnesses.enough():
+            if not witnesses.deny(since_s, self._parameters.contradicted):
                 return None  # the others have not yet lost enough, nor too little
-            seeing = quorum.hosts(state.src, seen & (lost > 0))
-            lone = Lone(
-                state.hosts.names[quorum.loudest(state.src, lost, crossing)],
-                seeing,
-                max(seeing, probing),
-                needed,
-            )
-            renewal_s = max(renewal_s, self._burst_s(mine))
+            lone, renewal_s = witnesses.lone(), max(renewal_s, self._burst_s(mine))
         undenied, denied, known = dict[str, float](), frozenset[str](), Beside()
         few = candidate.culprits <= self._parameters.few_culprits
         if lone is None and few:
@@ -218,32 +185,6 @@ class LossPolicy:
         for each in known.tolist():
             apart &= groups.share(each) == 0
         return earliest_s(state, self.at, np.flatnonzero(apart), first_s, effect)
-
-    def _crossing(self, attribution: Attribution, rows: Bool) -> F64:
-        """(P,) probability that a round trip of some paths crosses a class, of a link that is bad
-        in one direction in that direction; 0 for other paths.
-
-        A host whose paths cross it with a small probability, or the other way, bears no witness
-        for it nor against it.
-        """
-        here = np.flatnonzero(rows)
-        column = np.array([attribution.column])
-        there, back = (each.toarray()[:, 0] for each in self.alarm.groups.rows(here, column))
-        either = 1.0 - (1.0 - there) * (1.0 - back)
-        one_way = {"a>b": there, "b>a": back} if self.alarm.groups.directed[column[0]] else {}
-        out = np.zeros(len(rows))
-        out[here] = one_way.get(attribution.direction or "both", either)
-        return out
-
-    def _contradicted(self, probing: F64, since_s: int) -> bool:
-        """Whether the source hosts that probe a class deny what the loudest one says: by what they
-        have sent since it lost, however rarely they probe.
-
-        probing  (P,) probability that a path crosses the class, 0 of paths that are not probed
-        """
-        state, at = self.state, self.at
-        sent, lost = (state.history.total(name, at, since_s) for name in ("sent", "lost"))
-        return quorum.contradicted(state.src, lost, sent, probing, self._parameters.contradicted)
 
     def significant_share(self, candidate: Candidate) -> F64 | None:
         """(P,) weights of the paths that show the loss significantly: of a link first those that

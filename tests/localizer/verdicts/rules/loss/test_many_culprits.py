@@ -12,6 +12,7 @@ from localizer.evidence import Attribution
 from localizer.options import DetectorParameters
 from localizer.verdicts.attribute import Candidate, Unclaimed
 from localizer.verdicts.parameters import ReachabilityParameters
+from localizer.verdicts.rules.loss import settled
 from localizer.verdicts.rules.loss.policy import LossPolicy
 
 PARAMETERS = ReachabilityParameters()
@@ -39,7 +40,7 @@ class History:
         return np.where(np.arange(len(rows)) < self.heard * len(rows), 100, 0)
 
 
-def settled(
+def enough(
     culprits: int,
     bad_paths: int,
     losses: int,
@@ -60,29 +61,19 @@ def settled(
     alarm = SimpleNamespace(
         evidence=SimpleNamespace(bad=bad), lost=lost, sent=sent, window_s=window_s
     )
-    policy = LossPolicy(
-        cast("Any", state),
-        0,
-        cast("Any", alarm),
-        1e-9,
-        1e-9,
-        cast("Any", None),
-        Unclaimed.of(bad),
-        None,
-    )
-    return policy.settled([Attribution(column, 0.5, 1e-9) for column in range(culprits)])
+    return settled.settled(cast("Any", state), 0, cast("Any", alarm), culprits)
 
 
 def test_a_few_culprits_are_named_at_once() -> None:
-    assert settled(PARAMETERS.few_culprits, bad_paths=1, losses=1)
+    assert enough(PARAMETERS.few_culprits, bad_paths=1, losses=1)
 
 
 def test_several_culprits_wait_while_most_paths_are_new_but_a_single_one_does_not() -> None:
     """In the first seconds of bursts, a fabric of many bad links has shown a few of them."""
-    assert not settled(2, bad_paths=50, losses=1000, known=0)
-    assert not settled(PARAMETERS.few_culprits, bad_paths=50, losses=1000, known=740)
-    assert settled(PARAMETERS.few_culprits, bad_paths=50, losses=1000, known=760)
-    assert settled(1, bad_paths=50, losses=1000, known=0)
+    assert not enough(2, bad_paths=50, losses=1000, known=0)
+    assert not enough(PARAMETERS.few_culprits, bad_paths=50, losses=1000, known=740)
+    assert enough(PARAMETERS.few_culprits, bad_paths=50, losses=1000, known=760)
+    assert enough(1, bad_paths=50, losses=1000, known=0)
 
 
 @pytest.mark.parametrize(
@@ -91,19 +82,19 @@ def test_several_culprits_wait_while_most_paths_are_new_but_a_single_one_does_no
     ids=["too few bad paths", "too few losses"],
 )
 def test_many_culprits_wait_for_paths_and_losses_of_their_own(bad_paths: int, losses: int) -> None:
-    assert not settled(MANY, bad_paths, losses)
-    assert settled(MANY, bad_paths, losses, window_s=PARAMETERS.settled_s)
+    assert not enough(MANY, bad_paths, losses)
+    assert enough(MANY, bad_paths, losses, window_s=PARAMETERS.settled_s)
 
 
 def test_many_culprits_with_enough_evidence_each_are_named() -> None:
-    assert settled(MANY, bad_paths=8 * MANY, losses=LOSSES * MANY)
+    assert enough(MANY, bad_paths=8 * MANY, losses=LOSSES * MANY)
 
 
 def test_many_culprits_wait_until_most_paths_have_been_probed_since_the_losses_began() -> None:
     """With bursts each 30 s, 11 s of losses are a third of a round: most links are not heard of."""
-    assert not settled(MANY, 8 * MANY, LOSSES * MANY, heard=11 / 30)
-    assert settled(MANY, 8 * MANY, LOSSES * MANY, heard=0.95)
-    assert settled(MANY, 8 * MANY, LOSSES * MANY, window_s=PARAMETERS.settled_s, heard=11 / 30)
+    assert not enough(MANY, 8 * MANY, LOSSES * MANY, heard=11 / 30)
+    assert enough(MANY, 8 * MANY, LOSSES * MANY, heard=0.95)
+    assert enough(MANY, 8 * MANY, LOSSES * MANY, window_s=PARAMETERS.settled_s, heard=11 / 30)
 
 
 def shows_loss(
