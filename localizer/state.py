@@ -85,7 +85,7 @@ class FabricState:
         self.deviation: LatencyDeviation | None = None
         self.persistent: LatencyDeviation | None = None
         self.lasting: LatencyDeviation | None = None
-        self._sparse: SparseEvidence | None = None  # of the newest window
+        self._sparse: SparseEvidence | None = None  # of the newest window, without answers
         self.suspects: set[str] = set()
         self.troubled: set[str] = set()
         self.slow: set[str] = set()
@@ -250,7 +250,7 @@ class FabricState:
             found = self._with_sparse(found, end_s, sparse, round_s)
         elif self.cadence.any_known:
             self.sparse_latency.clear()
-        self._sparse = found.sparse
+        self._sparse = None if found.sparse is None else found.sparse.bounds()
         return found
 
     def _with_sparse(
@@ -342,7 +342,7 @@ class FabricState:
         self.cadence.retain(rows)
         self.sparse_latency.retain(rows)
         if self._sparse is not None:
-            self._sparse = self._sparse.retained(rows)
+            self._sparse = self._sparse.bounds(rows)
         self.drift.retain(rows)
         self._columns.retain(rows)
         self.deviation = self.persistent = self.lasting = None

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from localizer.baselines.robust import MAD_TO_SIGMA, median
+from localizer.baselines.robust import MAD_TO_SIGMA, median_and_deviation
 from schemas.parameters.parameter import parameter
 
 F32 = npt.NDArray[np.float32]
@@ -28,7 +28,6 @@ I64 = npt.NDArray[np.int64]
 
 #: Columns of the features of a window, in this order.
 FEATURES: Final = ("p25", "p50", "p75", "min", "mean", "std", "max")
-QUARTILES: Final = slice(0, 3)
 _MAX: Final = 6
 
 
@@ -192,20 +191,23 @@ class LatencyBaseline:
         known = self._summary
         if known.newest_s != newest_s:
             windows = self._parameters.windows
-            value = np.full((paths, windows, 1), np.nan, np.float32)
-            highest = np.full((paths, windows), -np.inf, np.float32)
+            value = np.full((windows, paths), np.nan, np.float32)
+            highest = np.full((2, paths), -np.inf, np.float32)  # the two greatest, rising
             for back, (past, flagged) in self._past(newest_s):
-                calm = np.flatnonzero(~flagged & np.isfinite(past[:, _MAX]))
-                value[calm, back, 0] = past[calm, QUARTILES].mean(axis=1)
-                highest[calm, back] = past[calm, _MAX]
-            middle = median(value)
-            spread = MAD_TO_SIGMA * median(np.abs(value - middle[:, None]))[:, 0]
-            highest = np.partition(highest, -2, axis=1)[:, -2]
-            count = np.isfinite(value[:, :, 0]).sum(axis=1)
+                calm = ~flagged & np.isfinite(past[:, _MAX])
+                upto = len(calm)
+                value[back, :upto] = np.where(calm, mean_of_quartiles(past), np.float32(np.nan))
+                most = np.where(calm, past[:, _MAX], np.float32(-np.inf))
+                second = np.minimum(most, highest[1, :upto])
+                np.maximum(highest[0, :upto], second, out=highest[0, :upto])
+                np.maximum(highest[1, :upto], most, out=highest[1, :upto])
+            middle, apart = median_and_deviation(value)
+            spread, ceiling = MAD_TO_SIGMA * apart, highest[0]
+            count = np.isfinite(value).sum(axis=0, dtype=np.int8)
             known = _Summary(
-                newest_s, middle[:, 0].astype(np.float32),
+                newest_s, middle.astype(np.float32),
                 np.where(count < self._parameters.spread_from, 0.0, spread).astype(np.float32),
-                np.where(count < self._parameters.ceiling_from, np.nan, highest).astype(np.float32),
+                np.where(count < self._parameters.ceiling_from, np.nan, ceiling).astype(np.float32),
             )  # fmt: skip
         self._summary = _Summary(
             newest_s, _padded(known.middle_us, paths),
@@ -217,6 +219,18 @@ class LatencyBaseline:
         for back in range(self._parameters.windows):
             if (line := self._ring.get(newest_s - back * self.window_s)) is not None:
                 yield back, line
+
+
+def mean_of_quartiles(features: F32, dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
+    """(P,) mean of the three quartiles of windows (P, F), added up in this type.
+
+    numpy's mean over so short an axis takes ten times as long.
+    """
+    first, second, third = (features[:, each].astype(dtype, copy=False) for each in (0, 1, 2))
+    total: npt.NDArray[Any] = first + second
+    total += third
+    total /= np.dtype(dtype).type(3)
+    return total
 
 
 def _padded(values: F32, paths: int, fill: float = np.nan) -> F32:

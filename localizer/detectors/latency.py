@@ -9,14 +9,16 @@ and went three times in five minutes is the rhythm of the workload.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import cached_property
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from localizer.baselines.latency import QUARTILES, LatencyBaseline
-from localizer.baselines.robust import MAD_TO_SIGMA
+from localizer.baselines.latency import LatencyBaseline, mean_of_quartiles
+from localizer.baselines.robust import MAD_TO_SIGMA, sorted_lines
 from localizer.baselines.sparse_latency import Reference
 from localizer.detectors import lof
 from schemas.parameters.parameter import parameter
@@ -25,6 +27,8 @@ F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 Bool = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
+
+_BLOCK = 8_192  # paths at once: what is computed between two steps stays in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,29 +99,45 @@ class LatencyParameters:
 DEFAULT: Final = LatencyParameters()
 
 
-@dataclass(frozen=True, slots=True)
-class SparseEvidence:
-    """Answers of sparse paths, one by one: M of them.
+class SparseAnswers(NamedTuple):
+    """Answers of sparse paths, one by one: M of them, those of a path beside each other.
 
-    window_s  (P,) seconds that the evidence of each path spans; 0: it has windows
-    row       (M,) path of each answer; second (M,) of it
-    slow      (M,) whether it is slow by itself
-    slow_us   (P,) answers of sparse paths above this are slow [us]; NaN where unknown
+    row   (M,) path of each answer; second (M,) of it
+    slow  (M,) whether it is slow by itself
     """
 
-    window_s: F64
     row: I64
     second: I64
     slow: Bool
-    slow_us: F64
 
-    def retained(self, rows: Bool) -> SparseEvidence:
+
+@dataclass(frozen=True)
+class SparseEvidence:
+    """Evidence of sparse paths.
+
+    window_s  (P,) seconds that the evidence of each path spans; 0: it has windows
+    slow_us   (P,) answers of sparse paths above this are slow [us]; NaN where unknown
+    listed    makes ``answers``; most windows end without anybody who asks for them
+    """
+
+    window_s: F64
+    slow_us: F64
+    listed: Callable[[], SparseAnswers]
+
+    @cached_property
+    def answers(self) -> SparseAnswers:
+        """The answers that are evidence."""
+        return self.listed()
+
+    def bounds(self, rows: Bool | slice = slice(None)) -> SparseEvidence:
         """Without the answers, and all paths but those of a mask (P,)."""
-        known = rows[: len(self.window_s)]
-        none = np.empty(0, np.int64)
-        return SparseEvidence(
-            self.window_s[known], none, none, np.empty(0, bool), self.slow_us[known]
-        )
+        known = rows if isinstance(rows, slice) else rows[: len(self.window_s)]
+        return SparseEvidence(self.window_s[known], self.slow_us[known], _no_answers)
+
+
+def _no_answers() -> SparseAnswers:
+    none = np.empty(0, np.int64)
+    return SparseAnswers(none, none, np.empty(0, bool))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +180,7 @@ def deviation(
     paths = len(features)
     baseline.advance(end_s, paths)
     reference = baseline.reference
-    value = features[:, QUARTILES].mean(axis=1, dtype=np.float64)
+    value = mean_of_quartiles(features, np.float64)
     valid = np.isfinite(value) & np.isfinite(reference)
     excess = np.where(valid, value - reference, 0.0)
     usual = np.nan_to_num(reference.astype(np.float64))
@@ -243,14 +263,18 @@ def with_persistent(
     rtt, second = answers
     window_s = parameters.persistent * window_s
     new = _new(end_s, window_s, rtt, second, reference)
-    enough: Bool = new.sum(axis=1) >= parameters.least_persistent
+    enough: Bool = new.sum(axis=1, dtype=np.int64) >= parameters.least_persistent
     quickest = np.where(new, rtt, np.inf).min(axis=1, initial=np.inf)
     sparse = _Sparse(rows, window_s, rtt, second, new, np.where(enough, quickest, 0.0))
     found = _merged(dense, sparse, enough, reference, layer, parameters)
-    if found.sparse is None:
+    if (evidence := found.sparse) is None:
         return found
-    slow = found.sparse.slow & found.flagged[found.sparse.row]
-    return replace(found, sparse=replace(found.sparse, slow=slow))
+
+    def listed() -> SparseAnswers:
+        answers = evidence.answers
+        return answers._replace(slow=answers.slow & found.flagged[answers.row])
+
+    return replace(found, sparse=replace(evidence, listed=listed))
 
 
 def _new(end_s: int, window_s: F64, rtt: F32, second: I64, reference: Reference) -> Bool:
@@ -291,15 +315,19 @@ def _merged(
         )
     least = np.maximum(parameters.least_us, parameters.least_share * usual)
     bound = np.maximum(parameters.sigmas * noise, least)
-    at, _ = np.nonzero(sparse.new)
     paths = len(dense.valid)
     spans, slow_us = np.zeros(paths), np.full(paths, np.nan)
     spans[rows], slow_us[rows] = (
         sparse.window_s,
         np.where(np.isfinite(reference.usual_us), usual + bound, np.nan),
     )
-    rtt, second = sparse.rtt[sparse.new], sparse.second[sparse.new]
-    evidence = SparseEvidence(spans, rows[at], second, rtt > slow_us[rows[at]], slow_us)
+
+    def listed() -> SparseAnswers:
+        new = np.ascontiguousarray(sparse.new)
+        row = rows[np.flatnonzero(new) // new.shape[1]]
+        return SparseAnswers(row, sparse.second[new], sparse.rtt[new] > slow_us[row])
+
+    evidence = SparseEvidence(spans, slow_us, listed)
     merged = replace(
         dense, valid=dense.valid.copy(), excess_us=dense.excess_us.copy(),
         noise_us=dense.noise_us.copy(), flagged=dense.flagged.copy(), lof=dense.lof.copy(),
@@ -315,16 +343,26 @@ def _mean_of_quartiles(values: F32, counts: Bool) -> F64:
 
     Source  quantiles of type 7 (Hyndman & Fan 1996), as those of windows
     """
-    ordered = np.sort(np.where(counts, values, np.inf), axis=1).astype(np.float64)
-    ordered[np.isinf(ordered)] = 0.0  # behind the last that counts
-    last = np.maximum(counts.sum(axis=1) - 1, 0)[:, None]
-    total = np.zeros(len(values))
+    out = np.zeros(len(values))
+    for start in range(0, len(values), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        known, count = counts[part].T, counts[part].sum(axis=1, dtype=np.int64)
+        ordered = sorted_lines(np.where(known, values[part].T, np.float32(np.inf)))
+        lines = [line.astype(np.float64) for line in ordered]
+        with np.errstate(invalid="ignore"):  # of paths with fewer values, which are left out
+            for each in range(1, len(lines) + 1):
+                np.copyto(out[part], _quartiles_of(lines[:each]), where=count == each)
+    return out
+
+
+def _quartiles_of(lines: list[F64]) -> F64:
+    """(n,) mean of the quartiles of so many values each, which are sorted."""
+    total, last = np.zeros(len(lines[0])), len(lines) - 1
     for quarter in (1, 2, 3):
         position = last * quarter / 4
-        below = np.floor(position).astype(np.int64)
-        low = np.take_along_axis(ordered, below, axis=1)
-        high = np.take_along_axis(ordered, np.minimum(below + 1, last), axis=1)
-        total += (low + (high - low) * (position - below))[:, 0] / 3
+        below = int(position)
+        low, high = lines[below], lines[min(below + 1, last)]
+        total += (low + (high - low) * (position - below)) / 3
     return total
 
 

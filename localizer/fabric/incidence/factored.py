@@ -92,10 +92,15 @@ class FactoredIncidence:
     @cached_property
     def transposed(self) -> sparse.csr_array:
         """(Q, P) the transpose of H, without the empty segment."""
-        slot, path = np.nonzero(self.slots)
-        segment = self.slots[slot, path]
-        shape = (self.forward.shape[0], self.slots.shape[1])
-        return sparse.csr_array((np.ones(len(segment)), (segment, path.astype(np.int32))), shape)
+        of_path = np.ascontiguousarray(self.slots.T)  # row by row: H without a sort
+        there = of_path > 0
+        ends = np.zeros(len(of_path) + 1, np.int64)
+        np.cumsum(np.count_nonzero(there, axis=1), out=ends[1:])
+        segment = of_path[there]
+        shape = (len(of_path), self.forward.shape[0])
+        return sparse.csr_array(
+            sparse.csr_array((np.ones(len(segment)), segment, ends), shape).tocsc().T
+        )
 
     @cached_property
     def _mean(self) -> sparse.csc_array:
@@ -281,21 +286,24 @@ class FactoredIncidence:
         M^T w of random weights w of 64 bits, modulo 2^64: sums do not depend on any order, and
         unequal columns collide with a probability below 2^-70.
         """
-        paths, columns = self.shape
         rng = np.random.default_rng(0x5EED)
         shares = np.round(self.forward.data * _UNIT) + np.round(self.reverse.data * _UNIT)
-        whole = sparse.csr_array(
-            (shares.astype(np.uint64), self.forward.indices, self.forward.indptr),
-            self.forward.shape,
-        )
-        out = np.zeros((columns, 2), np.uint64)
+        whole, crossed = self.forward, self.transposed
+        columns, paths = whole.shape[1], len(live)
+        weights = np.empty((paths, 2), np.uint64)
         for number in range(2):
-            weights: U64 = np.where(live, rng.integers(2**63, size=paths, dtype=np.uint64), 0)
-            of_segment = np.zeros(self.forward.shape[0], np.uint64)
-            for slot in self.slots:
-                of_segment += _summed(slot, weights, len(of_segment))
-            out[:, number] = whole.T @ of_segment
-        return out
+            draws = rng.integers(2**63, size=paths, dtype=np.uint64)
+            weights[:, number] = np.where(live, draws, 0)
+        if not paths:
+            return np.zeros((columns, 2), np.uint64)
+        ones = np.ones(crossed.nnz, np.uint64)
+        of_segment = (
+            sparse.csr_array((ones, crossed.indices, crossed.indptr), crossed.shape) @ weights
+        )
+        share = sparse.csr_array(
+            (shares.astype(np.uint64), whole.indices, whole.indptr), whole.shape
+        )
+        return np.asarray(share.T @ of_segment)
 
     def matrices(self) -> tuple[sparse.csr_array, sparse.csr_array, sparse.csr_array]:
         """(P, C) M written out: mean, forward and reverse, with one pattern."""
@@ -359,11 +367,3 @@ def _aligned(
         data[(union.data & mark) > 0] = matrix.data
         out.append(sparse.csr_array((data, union.indices, union.indptr), union.shape))
     return out[0], out[1]
-
-
-def _summed(slot: I32, weights: U64, segments: int) -> U64:
-    """(Q,) sum of the weights (P,) of the paths of each segment, modulo 2^64."""
-    rows = len(slot)
-    one = sparse.csc_array((np.ones(rows, np.uint64), slot, np.arange(rows + 1)), (segments, rows))
-    total: U64 = one @ weights
-    return total

@@ -141,5 +141,15 @@ def candidates(evidence: Evidence, least: float = 0.0, *, tunnels: bool = False)
 
 def by_candidate(entries: Entries, candidates: int) -> tuple[I64, I64]:
     """Order of the entries by candidate, and (K + 1,) where each one's begin."""
-    order = np.argsort(entries.which, kind="stable")
-    return order, np.searchsorted(entries.which[order], np.arange(candidates + 1))
+    return by_code(entries.which, candidates)
+
+
+def by_code(codes: I64, count: int) -> tuple[I64, I64]:
+    """(n,) stable order of codes 0, 1, ... below ``count``, and (count + 1,) where each begins.
+
+    A counting sort, by the change of a sparse matrix from columns to rows: linear in n.
+    """
+    at = np.arange(len(codes) + 1)
+    columns = sparse.csc_array((at[:-1], codes, at), (count, len(codes)))
+    rows = sparse.csr_array(columns.tocsr())
+    return rows.data.astype(np.int64, copy=False), rows.indptr.astype(np.int64)

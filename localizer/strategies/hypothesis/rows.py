@@ -20,7 +20,7 @@ from scipy import sparse
 
 from localizer.evidence import F64, I64
 from localizer.strategies.hypothesis.atoms import NEVER, Atoms, Crossing
-from localizer.strategies.hypothesis.candidates import Candidates, Entries, by_candidate
+from localizer.strategies.hypothesis.candidates import Candidates, Entries, by_candidate, by_code
 from localizer.strategies.hypothesis.likelihood import Likelihood
 from localizer.strategies.hypothesis.mixture import thinned
 
@@ -80,11 +80,10 @@ class Rows(ABC):
         self._sort, first = _sorts(entries)
         self._sorts = Entries(*(getattr(entries, name)[first] for name in Entries.__slots__))
         self._start = np.searchsorted(self._sorts.row, np.arange(paths + 1))
+        order, start = by_code(self._sort, len(first))
         self._members = sparse.csr_array(
-            (np.ones(len(entries.row)), entries.which[order := np.argsort(self._sort)],
-             np.searchsorted(self._sort[order], np.arange(len(first) + 1))),
-            shape=(len(first), len(choices)),
-        )  # fmt: skip
+            (np.ones(len(order)), entries.which[order], start), (len(first), len(choices))
+        )
         self._crossings: dict[tuple[int, float], Crossing] = {}
 
     @abstractmethod

@@ -93,11 +93,12 @@ def timing(
         return None
     span_s = float(np.median(spans))
     bin_s = max(parameters.shortest_draw_s, span_s / parameters.draws_in_span)
-    some = counts[sparse.row]
+    answers = sparse.answers
+    some = counts[answers.row]
     dense = np.flatnonzero(counts & (sparse.window_s == 0))
-    row = np.concatenate([sparse.row[some], dense])
-    slow = np.concatenate([sparse.slow[some], shift.flagged[dense]])
-    second = np.concatenate([sparse.second[some], np.full(len(dense), at)])
+    row = np.concatenate([answers.row[some], dense])
+    slow = np.concatenate([answers.slow[some], shift.flagged[dense]])
+    second = np.concatenate([answers.second[some], np.full(len(dense), at)])
     draw = np.maximum((at - second) // bin_s, 0).astype(np.int64) + 1
     draw[len(row) - len(dense) :] = 0  # windows are compared with windows
     weight = (vote / np.maximum(np.bincount(row, minlength=len(vote)), 1))[row]

@@ -72,7 +72,7 @@ def _new_answers(
     Their evidence is longer than a window, so each answer would count again and again; and while it
     holds a slow answer, trouble may have begun or ended in it.
     """
-    slow = np.bincount(sparse.row, sparse.slow, len(healthy)) > 0
+    slow = np.bincount(sparse.answers.row, sparse.answers.slow, len(healthy)) > 0
     rows = np.flatnonzero(healthy & ~slow & (sparse.window_s > 0))
     rtt, second = state.sparse_latency.answers(rows)
     new = (rtt > 0) & (second >= end_s - state.options.timing.window_s)

@@ -108,7 +108,7 @@ def _alarm(
     ring_s = min(length, state.options.timing.window_s)
     sent, lost = (state.history.total(name, at, ring_s) for name in ("sent", "lost"))
     if shift.sparse is not None:
-        sent = np.maximum(sent, np.bincount(shift.sparse.row, minlength=len(sent)) * valid)
+        sent = np.maximum(sent, np.bincount(shift.sparse.answers.row, minlength=len(sent)) * valid)
     alarm = Alarm(groups, evidence, sent, lost, length, shift.excess_us)
     vote = quorum.per_pair(state.pair, left & valid)
     return LatencyPolicy(state, at, alarm, level, shift, valid, peers, vote)

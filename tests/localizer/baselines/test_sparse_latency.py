@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
+from localizer.baselines.robust import MAD_TO_SIGMA
 from localizer.baselines.sparse_latency import SparseLatency
 
 NONE = np.full(3, np.nan, np.float32)
@@ -117,3 +121,48 @@ def test_dropped_paths_take_their_answers_along() -> None:
     answers.baseline.retain(np.array([False, True, True]))
     found = answers.baseline.reference(answers.now, ROWS[:2], PAIR[1:], NONE[:2])
     assert found.usual_us.tolist() == [11, 12]
+
+
+def simple_reference(past: np.ndarray, pair: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What n paths are compared with, path by path; past (n, R), 0 where absent."""
+    known = [each[each > 0].astype(float) for each in past]
+    usual, spread = np.full(len(past), np.nan), np.zeros(len(past))
+    own = np.array([len(each) >= 3 for each in known])
+    of_pair = {code: np.concatenate([known[i] for i in np.flatnonzero(pair == code)])
+               for code in set(pair[~own].tolist())}  # fmt: skip
+    apart = [abs(each / np.median(each) - 1) for each in of_pair.values() if len(each)]
+    noise = MAD_TO_SIGMA * np.median(np.concatenate(apart)) if apart else 0.0
+    for path, answers in enumerate(known):
+        if own[path]:
+            usual[path] = np.median(answers)
+            if len(answers) >= 4:
+                spread[path] = MAD_TO_SIGMA * np.median(abs(answers - usual[path]))
+        elif len(lent := of_pair[int(pair[path])]) >= 3:
+            usual[path] = np.median(lent)
+            spread[path] = noise * usual[path]
+    return usual, spread
+
+
+@given(st.data())
+def test_references_are_those_of_each_path_by_itself_or_else_of_its_pair(
+    data: st.DataObject,
+) -> None:
+    paths = data.draw(st.integers(1, 12))
+    level = st.integers(8, 400).map(lambda eighths: eighths / 8)
+    answers = data.draw(arrays.arrays(np.float32, (9, paths), elements=st.just(0.0) | level))
+    pair = data.draw(arrays.arrays(np.int64, paths, elements=st.integers(0, 4)))
+    baseline = SparseLatency()
+    past: list[list[float]] = [[] for _ in range(paths)]
+    for turn, line in enumerate(answers):
+        rows = np.flatnonzero(line)
+        unknown = np.full(len(rows), np.nan)
+        baseline.add(40 * turn, rows, line[rows], np.zeros(len(rows)), unknown)
+        for row in rows.tolist():
+            past[row].append(float(line[row]))
+    # With evidence of no length an answer is a reference as soon as there is a newer one.
+    kept = np.array([([0.0] * 5 + each[:-1])[-5:] for each in past])
+    some = np.flatnonzero(data.draw(arrays.arrays(bool, paths)) | ([True] + [False] * (paths - 1)))
+    found = baseline.reference(360, some, pair[some], np.full(len(some), np.nan, np.float32))
+    usual, spread = simple_reference(kept[some], pair[some])
+    assert np.allclose(found.usual_us, usual, rtol=1e-12, equal_nan=True)
+    assert np.allclose(found.spread_us, spread, rtol=1e-6, atol=1e-9)

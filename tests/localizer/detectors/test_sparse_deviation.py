@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
 from localizer.baselines.sparse_latency import Reference
 from localizer.detectors.latency import LatencyDeviation, with_persistent, with_sparse
@@ -85,7 +88,7 @@ def test_a_path_without_a_reference_is_not_judged() -> None:
     assert not found.valid[20:].any()
     assert np.isfinite(found.excess_us).all()
     assert found.sparse is not None
-    assert len(found.sparse.row) == 0
+    assert len(found.sparse.answers.row) == 0
 
 
 def test_the_spread_of_all_sparse_paths_is_noise_of_each() -> None:
@@ -102,7 +105,8 @@ def test_a_path_is_persistently_slow_if_all_of_its_answers_are() -> None:
     assert np.flatnonzero(found.flagged).tolist() == [0, *range(20, 25)]
     assert found.valid.all()
     assert found.sparse is not None
-    assert {*found.sparse.row[found.sparse.slow].tolist()} == {*range(20, 25)}
+    answers = found.sparse.answers
+    assert {*answers.row[answers.slow].tolist()} == {*range(20, 25)}
 
 
 def test_persistence_takes_two_answers_of_evidence_that_is_twice_as_long() -> None:
@@ -110,3 +114,32 @@ def test_persistence_takes_two_answers_of_evidence_that_is_twice_as_long() -> No
     assert older.flagged[20:30].all()
     one = merged(added(12, 12), ages_s=(5, 85), compare=with_persistent)
     assert not one.valid[20:].any()
+
+
+ANSWER = st.one_of(st.just(0.0), st.floats(1, 1e4, width=32))
+
+
+@given(arrays.arrays(np.float32, st.tuples(st.integers(1, 9), st.just(4)), elements=ANSWER),
+       st.integers(0, 80))  # fmt: skip
+def test_excess_is_the_mean_of_the_quartiles_of_the_answers_that_count_less_what_is_usual(
+    rtt_us: np.ndarray, oldest_s: int
+) -> None:
+    paths = len(rtt_us)
+    ages_s = np.array([1, 21, 41, 61]) + 7 * np.arange(paths)[:, None]
+    none = np.zeros(paths)
+    nothing = LatencyDeviation(none > 0, none, none + 1, none > 0, none.astype(np.float32))
+    found = with_sparse(
+        nothing, END_S, np.arange(paths), np.full(paths, float(oldest_s)),
+        (rtt_us, END_S - ages_s), Reference(none + 10, none + 1), np.zeros(paths, np.int8),
+    )  # fmt: skip
+    assert found.sparse is not None
+    listed = found.sparse.answers
+    for path in range(paths):
+        counted = (rtt_us[path] > 0) & (ages_s[path] <= oldest_s)
+        values = rtt_us[path, counted].astype(float)
+        quartiles = np.quantile(values, [0.25, 0.5, 0.75]) if len(values) else np.array([10.0])
+        assert found.valid[path] == counted.any()
+        assert np.isclose(found.excess_us[path], quartiles.mean() - 10, rtol=1e-12, atol=1e-9)
+        assert (
+            listed.second[listed.row == path].tolist() == (END_S - ages_s[path, counted]).tolist()
+        )

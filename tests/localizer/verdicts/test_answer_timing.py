@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from localizer.detectors.latency import LatencyDeviation, SparseEvidence
+from localizer.detectors.latency import LatencyDeviation, SparseAnswers, SparseEvidence
 from localizer.verdicts.parameters import LatencyVerdictParameters
 from localizer.verdicts.rules.answers import Timing, by_pace, timing
 
@@ -19,7 +19,8 @@ SPREAD = AT - np.arange(PATHS) * 7 % 40  # over the 40 s of the evidence
 def shift(second: np.ndarray, slow: np.ndarray, window_s: np.ndarray) -> LatencyDeviation:
     """One answer of each path; those whose evidence spans nothing have windows."""
     some = np.flatnonzero(window_s > 0)
-    sparse = SparseEvidence(window_s, some, second[some], slow[some], np.full(PATHS, 20.0))
+    answers = SparseAnswers(some, second[some], slow[some])
+    sparse = SparseEvidence(window_s, np.full(PATHS, 20.0), lambda: answers)
     zero = np.zeros(PATHS)
     return LatencyDeviation(
         np.ones(PATHS, bool), zero, zero + 1, slow, zero.astype(np.float32), sparse=sparse

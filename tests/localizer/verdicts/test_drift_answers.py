@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from localizer.detectors.latency import LatencyDeviation, SparseEvidence
+from localizer.detectors.latency import LatencyDeviation, SparseAnswers, SparseEvidence
 from localizer.fabric.incidence.factored import FactoredIncidence
 from localizer.fabric.observability import Classes
 from localizer.options import Options
@@ -37,9 +37,8 @@ def learnt(
             END_S - age_s, now, np.full(len(now), 20, np.float32),
             np.full(len(now), 100.0), np.full(len(now), np.nan),
         )  # fmt: skip
-    evidence = SparseEvidence(
-        np.full(paths, 100.0), rows, END_S - np.array(ages_s), np.array(slow), np.full(paths, 30.0)
-    )
+    answers = SparseAnswers(rows, END_S - np.array(ages_s), np.array(slow))
+    evidence = SparseEvidence(np.full(paths, 100.0), np.full(paths, 30.0), lambda: answers)
     zero = np.zeros(paths)
     everything = np.ones(paths, bool)
     state.deviation = LatencyDeviation(

@@ -105,3 +105,24 @@ def test_forward_and_reverse_of_any_matrix_have_one_pattern() -> None:
     one, two = factored.rows(np.arange(1))
     assert one.indices.tolist() == two.indices.tolist()
     assert (one.toarray().tolist(), two.toarray().tolist()) == (forward.tolist(), reverse.tolist())
+
+
+@given(st.integers(0, 2**32), st.integers(0, 40), st.integers(1, 5))
+@settings(deadline=None, max_examples=60)
+def test_the_transpose_lists_the_paths_of_each_segment_in_their_order(
+    seed: int, paths: int, width: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    segments = np.arange(1, 9)
+    slots = np.array([rng.permutation(segments)[:width] for _ in range(paths)], np.int32)
+    slots = np.where(rng.random((paths, width)) < 0.4, 0, slots.reshape(paths, width)).T
+    nothing = sparse.csr_array((9, 2))
+    transposed = FactoredIncidence(slots.astype(np.int32), nothing, nothing).transposed
+    assert transposed.shape == (9, paths)
+    assert not transposed[[0]].nnz
+    for segment in segments:
+        here = slice(*transposed.indptr[segment : segment + 2])
+        assert (
+            transposed.indices[here].tolist() == np.flatnonzero((slots == segment).any(0)).tolist()
+        )
+        assert (transposed.data[here] == 1).all()
