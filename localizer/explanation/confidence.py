@@ -32,27 +32,31 @@ TRIALS: Final[dict[tuple[str, Symptom], tuple[Trials, Trials]]] = {
     ("agent", "agent_down"): ((28, 28), (28, 28)),
     ("agent", "agent_starved"): ((18, 18), (18, 18)),
     ("agent", "clock_skewed"): ((18, 18), (18, 18)),
+    ("container", "loss"): ((3, 3), (3, 3)),
     ("container", "unconnectivity"): ((20, 20), (18, 18)),
     ("host", "high_latency"): ((40, 40), (36, 36)),
-    ("link", "loss"): ((190, 190), (294, 298)),
+    ("link", "loss"): ((195, 195), (294, 298)),
     ("link", "unconnectivity"): ((32, 32), (42, 42)),
-    ("rnic", "high_latency"): ((40, 40), (48, 48)),
-    ("rnic", "loss"): ((64, 64), (22, 22)),
-    ("rnic", "unconnectivity"): ((138, 138), (87, 87)),
-    ("switch", "high_latency"): ((20, 20), (17, 17)),
-    ("switch", "loss"): ((36, 36), (20, 21)),
+    ("rnic", "high_latency"): ((45, 45), (48, 48)),
+    ("rnic", "loss"): ((69, 69), (22, 22)),
+    ("rnic", "unconnectivity"): ((143, 143), (88, 88)),
+    ("switch", "high_latency"): ((30, 30), (17, 17)),
+    ("switch", "loss"): ((46, 46), (20, 20)),
     ("switch", "unconnectivity"): ((45, 45), (15, 15)),
     ("vswitch", "high_latency"): ((95, 95), (57, 57)),
+    ("vswitch", "loss"): ((2, 2), (2, 2)),
 }
 #: Verdicts of the same results whose component no probe tells from others of its tie set: how often
 #: the first member was the culprit, of how many.
 FIRST_RIGHT: Final[dict[tuple[str, Symptom], tuple[int, int]]] = {
+    ("container", "loss"): (0, 3),
     ("container", "unconnectivity"): (38, 38),
-    ("rnic", "high_latency"): (88, 88),
-    ("rnic", "loss"): (27, 86),
-    ("rnic", "unconnectivity"): (213, 225),
+    ("rnic", "high_latency"): (93, 93),
+    ("rnic", "loss"): (32, 91),
+    ("rnic", "unconnectivity"): (219, 231),
     ("switch", "unconnectivity"): (1, 1),
     ("vswitch", "high_latency"): (152, 152),
+    ("vswitch", "loss"): (2, 2),
 }
 
 

@@ -54,7 +54,7 @@ def refused(done: CommandResult, *parts: str) -> None:
         ({"hosts": [{"node_sn": "h", "rnics": []}]}, "no host with an rnic"),
         (
             {"hosts": [{"node_sn": "h", "rnics": [{"real_ip": "r", "tor": "a"}]}]},
-            "unknown field 'tor' at `$.hosts[0].rnics[0]`; known: asw, rail, real_ip",
+            "unknown field 'tor' at `$.hosts[0].rnics[0]`; known: asw, asws, rail, real_ip",
         ),
         (
             {"fabric": "smal", "hosts": [{"node_sn": "h", "rnics": [{"real_ip": "r"}]}]},
