@@ -69,14 +69,12 @@ class Pieces:
     def tor_pairs(self, src: str, dst: str) -> list[tuple[str, str, float]]:
         """ToRs that a five-tuple between two rnics may take, and their share; none where the
         document does not say. One that both rnics have leads to nothing else."""
-        ends = self.tors.get(dst, ())
-        return [
-            (a, b, 1 / len(starts) / len(near))
-            for starts in [self.tors.get(src, ())]
-            for a in starts
-            for near in [[a] if a in ends else ends]
-            for b in near
-        ]
+        starts, ends = self.tors.get(src, ()), self.tors.get(dst, ())
+        pairs = []
+        for a in starts:
+            near = [a] if a in ends else ends
+            pairs += [(a, b, 1 / len(starts) / len(near)) for b in near]
+        return pairs
 
     def between(self, a: str, b: str) -> tuple[int, ...]:
         """Pieces from ToR a to ToR b where no route is known; none without a path."""

@@ -89,5 +89,6 @@ def _crossing(alarm: Alarm, attribution: Attribution, rows: Bool) -> F64:
     either = 1.0 - (1.0 - there) * (1.0 - back)
     one_way = {"a>b": there, "b>a": back} if alarm.groups.directed[column] else {}
     out = np.zeros(len(rows))
-    out[here] = one_way.get(attribution.direction or "both", either)
+    # Shares of ECMP paths add up to 1 but for rounding, and beyond 1 there is no logarithm.
+    out[here] = np.round(one_way.get(attribution.direction or "both", either), 9)
     return out
