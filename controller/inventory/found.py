@@ -57,6 +57,7 @@ class Found:
     addresses  port -> addresses of the interface
     pods       host -> pod
     rnics      port -> row of the hosts file
+    bonds      port -> the interface, of the same device, that bonds it with others
     mistakes   one line each: where, what, what to do
     notes      what was left out and why
     """
@@ -68,6 +69,7 @@ class Found:
     addresses: dict[Port, list[str]] = field(default_factory=dict)
     pods: dict[str, str] = field(default_factory=dict)
     rnics: dict[Port, RnicRow] = field(default_factory=dict)
+    bonds: dict[Port, Port] = field(default_factory=dict)
     mistakes: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -98,6 +100,7 @@ class Found:
                     "remove one row"
                 )
             self.rnics.setdefault(port, row)
+        self.bonds |= other.bonds
         self.mistakes += other.mistakes
         self.notes += other.notes
 

@@ -50,10 +50,10 @@ class Assembled(NamedTuple):
 
 
 class _Wired(NamedTuple):
-    """An rnic: its port, the switch that it is cabled to, rail, address."""
+    """An rnic: its port or bond, the switches that it is cabled to, rail, address."""
 
     port: Port
-    asw: str
+    asws: tuple[str, ...]
     rail: int
     address: str
 
@@ -67,7 +67,7 @@ def assemble(found: Found, choices: Choices) -> Assembled:
     paired, contradictions = cables.pair(statements)
     mistakes += contradictions
     wired = _rnics(paired, found, hosts, choices, mistakes, notes)
-    access = {each.asw for each in wired}
+    access = {asw for each in wired for asw in each.asws}
     links = {
         cast(tuple[str, str], tuple(sorted((each.a.device, each.b.device))))
         for each in paired
@@ -124,12 +124,14 @@ def _rnics(
     notes: list[str],
 ) -> list[_Wired]:
     """Cables between a host and a switch, with what the document needs of the host's end."""
-    ends: dict[Port, tuple[str, str]] = {}
+    ends: defaultdict[Port, list[tuple[str, str]]] = defaultdict(list)
+    cabled: set[Port] = set()
     for cable in paired:
         at_host = [end for end in (cable.a, cable.b) if end.device in hosts]
         if len(at_host) == 1:
             other = cable.b if cable.a == at_host[0] else cable.a
-            ends[at_host[0]] = other.device, cable.where
+            cabled.add(at_host[0])
+            ends[selection.rnic_of(at_host[0], found)].append((other.device, cable.where))
         elif at_host:
             notes.append(f"{cable.where}: {cable.a} to {cable.b} joins two hosts; left out")
     chosen = selection.rnic_ports(ends, found, choices.rails, notes)
@@ -142,7 +144,8 @@ def _rnics(
         row = found.rnics.get(port)
         known = found.addresses.get(port, [])
         address = row.address if row is not None else known[0] if known else ""
-        asw, where = ends[port]
+        where = ends[port][0][1]
+        asws = tuple(sorted({asw for asw, _ in ends[port]}, key=natural))
         if not address:
             unaddressed[port.device].append(port.name)
         elif address in where_of:
@@ -152,9 +155,12 @@ def _rnics(
                 )
         else:
             where_of[address] = str(port)
-            wired.append(_Wired(port, asw, rail_of[port], address))
+            wired.append(_Wired(port, asws, rail_of[port], address))
     stated = {each.port for each in found.statements}
     stated |= {Port(each.peer, name) for each in found.statements for name in each.peer_ports}
+    members: defaultdict[Port, list[Port]] = defaultdict(list)
+    for port, bond in found.bonds.items():
+        members[bond].append(port)
     first: dict[str, Port] = {}
     for row_port, row in found.rnics.items():
         if (before := first.setdefault(row.address, row_port)) != row_port:
@@ -162,13 +168,15 @@ def _rnics(
                 f"{row.where}: {row_port} has the address {row.address} of {before} "
                 f"({found.rnics[before].where}); correct one"
             )
-        if row_port not in ends and row_port not in stated:
-            cabled = [port.name for port in ends if port.device == row_port.device]
+        for port in members.get(row_port, [row_port]):
+            if port in cabled or port in stated:
+                continue
+            others = sorted(each.name for each in cabled if each.device == port.device)
             there = (
-                f"cabled are {selection.some(cabled)}; correct the row" if cabled
+                f"cabled are {selection.some(others)}; correct the row" if others
                 else "add its switch's, or remove the row"
             )  # fmt: skip
-            mistakes.append(f"{row.where}: no input has a cable of {row_port}; {there}")
+            mistakes.append(f"{row.where}: no input has a cable of {port}; {there}")
     mistakes += [
         f"host {host!r}: no address of {selection.some(names)}; add rows host,port,ip with --hosts"
         for host, names in unaddressed.items()
@@ -190,6 +198,12 @@ def _rails_taken_twice(wired: Sequence[_Wired]) -> list[str]:
     return out
 
 
+def _rnic(wired: _Wired) -> Rnic:
+    if len(wired.asws) == 1:
+        return Rnic(wired.address, wired.rail, wired.asws[0])
+    return Rnic(wired.address, wired.rail, asws=[*wired.asws])
+
+
 def _document(
     fabric: str,
     wired: Sequence[_Wired],
@@ -203,14 +217,14 @@ def _document(
         of_host[each.port.device].append(each)
     kept = sorted(link for link in links if link[0] in tier_of and link[1] in tier_of)
     pod_of = selection.pods_of_switches(
-        [(each.port.device, each.asw) for each in wired], kept, tier_of, pods
+        [(each.port.device, asw) for each in wired for asw in each.asws], kept, tier_of, pods
     )
     return Topology(
         fabric=fabric,
         hosts=[
             Host(
                 name,
-                [Rnic(each.address, each.rail, each.asw)
+                [_rnic(each)
                  for each in sorted(of_host[name], key=lambda each: each.rail)],
                 pods.get(name, ""),
             )

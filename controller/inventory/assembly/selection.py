@@ -59,6 +59,7 @@ def under_one_name(found: Found) -> Found:
         ],
         addresses={own(port): value for port, value in found.addresses.items()},
         rnics={own(port): row for port, row in found.rnics.items()},
+        bonds={own(port): own(bond) for port, bond in found.bonds.items()},
     )
 
 
@@ -113,10 +114,18 @@ def _ignored(port: Port, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(port.device, each) or fnmatchcase(str(port), each) for each in patterns)
 
 
+def rnic_of(port: Port, found: Found) -> Port:
+    """The interface that has the address: the bond of a port, or the port itself."""
+    bond = found.bonds.get(port)
+    if bond is None or port in found.rnics:
+        return port
+    return bond if bond in found.rnics or bond in found.addresses else port
+
+
 def rnic_ports(
     ends: Iterable[Port], found: Found, given: Sequence[str], notes: list[str]
 ) -> list[Port]:
-    """Ports of hosts that are rnics: of a host in the hosts file those listed, else those of
+    """Ports and bonds that are rnics: of a host in the hosts file those listed, else those of
     ``--rails``, else all that are cabled to switches."""
     listed = {port.device for port in found.rnics}
     chosen: list[Port] = []

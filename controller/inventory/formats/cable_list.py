@@ -5,7 +5,10 @@ Three kinds of files, recognized by their header (any case, any order of columns
     a_device,a_port,b_device,b_port     a cable a row
     host,port,ip[,rail][,pod]           an rnic a row: the hosts file, also beside other formats
     host,asw,psw,dsw                    a host a row with the switches above it ("ip" for host): one
-                                        bonded rnic each, named by the host where no ``ip`` is given
+                                        bonded rnic each, named by the host without ``ip``;
+                                        a row for each asw where it has several
+
+A port ``eth0+eth1`` in the hosts file is one rnic, bonded of these two.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ _CABLE: Final = ("a_device", "a_port", "b_device", "b_port")
 _RNIC: Final = ("host", "port", "ip")
 _TIERS: Final = ("asw", "psw", "dsw")
 _BOND: Final = "bond0"
+_BONDED: Final = "+"
 
 Row = dict[str, str]
 
@@ -87,7 +91,16 @@ def _read_rnics(rows: Iterator[tuple[str, Row]], found: Found) -> None:
                 f"{where}: {port} is listed already, at {found.rnics[port].where}; remove one row"
             )
             continue
+        members = [Port(row["host"], name) for name in row["port"].split(_BONDED)]
+        taken = [each for each in members if each in found.bonds or each in found.rnics]
+        if taken or len(set(members)) < len(members):
+            found.mistakes.append(
+                f"{where}: {(taken or members)[0]} is listed already; a port is in one row, once"
+            )
+            continue
         found.rnics[port] = RnicRow(row["ip"], rail, where)
+        if len(members) > 1:
+            found.bonds |= dict.fromkeys(members, port)
         found.kinds[row["host"]] = "host"
         if row.get("pod") and found.pods.setdefault(row["host"], row["pod"]) != row["pod"]:
             found.mistakes.append(
@@ -99,9 +112,10 @@ def _read_rnics(rows: Iterator[tuple[str, Row]], found: Found) -> None:
 def _read_tiers(rows: Iterator[tuple[str, Row]], key: str, found: Found) -> None:
     for where, row in rows:
         host, asw, psw, dsw = row[key], *(row[tier] for tier in _TIERS)
-        port = Port(host, _BOND)
+        bond, port = Port(host, _BOND), Port(host, f"to {asw}")
         found.kinds[host] = "host"
-        found.addresses[port] = [row.get("ip") or host]
+        found.addresses[bond] = [row.get("ip") or host]
+        found.bonds[port] = bond
         found.cable(port, Port(asw, f"to {host}"), where)
         found.cable(Port(asw, f"to {psw}"), Port(psw, f"to {asw}"), where)
         found.cable(Port(psw, f"to {dsw}"), Port(dsw, f"to {psw}"), where)

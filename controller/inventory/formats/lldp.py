@@ -100,6 +100,7 @@ def _capabilities(chassis: dict[str, Any]) -> set[str] | None:
 
 
 def _read_addresses(interfaces: list[dict[str, Any]], own: str, found: Found) -> None:
+    """Addresses of interfaces, and which of them are bonded: a port of a bridge is no SLAVE."""
     found.kinds.setdefault(own, "host")
     for each in interfaces:
         addresses = [
@@ -109,6 +110,8 @@ def _read_addresses(interfaces: list[dict[str, Any]], own: str, found: Found) ->
         ]
         if addresses:
             found.addresses[Port(own, str(each["ifname"]))] = addresses
+        if each.get("master") and "SLAVE" in _list(each.get("flags")):
+            found.bonds[Port(own, str(each["ifname"]))] = Port(own, str(each["master"]))
 
 
 def _named(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -107,6 +107,8 @@ def _read_interface(item: dict[str, Any], where: str, found: Found) -> None:
     if own is None:
         found.mistakes.append(f"{where}: the interface names no device; export it again")
         return
+    if isinstance(lag := item.get("lag"), dict) and lag.get("name"):
+        found.bonds[own] = own._replace(name=str(lag["name"]))
     ends = item.get("connected_endpoints") or item.get("connected_endpoint")
     ends = ends if isinstance(ends, list) else [ends] if ends else []
     reachable = item.get("connected_endpoints_reachable", item.get("connected_endpoint_reachable"))

@@ -158,7 +158,10 @@ def import_(
     ],
     hosts: Annotated[
         list[Path] | None,
-        typer.Option(help="CSV host,port,ip[,rail][,pod]: the hosts and their rnics; repeatable."),
+        typer.Option(
+            help="CSV host,port,ip[,rail][,pod]: the hosts and their rnics, eth0+eth1 for ports "
+            "that are bonded; repeatable."
+        ),
     ] = None,
     rails: Annotated[
         str, typer.Option(help="Ports of hosts in the order of rails: mlx5_0,mlx5_3,...")

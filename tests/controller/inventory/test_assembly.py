@@ -150,3 +150,47 @@ def test_an_unknown_header_says_which_there_are(text: str) -> None:
     (mistake,) = cable_list.read(text.encode(), "x.csv").mistakes
     assert mistake.startswith("x.csv:1: the header")
     assert "a_device,a_port,b_device,b_port" in mistake
+
+
+def rnics(out: Assembled) -> list[tuple[str, int, tuple[str, ...]]]:
+    assert out.topology is not None, out.mistakes
+    return [(r.real_ip, r.rail, r.tors) for host in out.topology.hosts for r in host.rnics]
+
+
+def test_ports_that_the_hosts_file_joins_are_one_rnic_of_several_access_switches() -> None:
+    hosts = "host,port,ip\nh1,mlx5_0+mlx5_1,10.0.0.1\nh2,mlx5_0+mlx5_1,10.0.0.2"
+    out = made(hosts=hosts)
+    assert rnics(out) == [("10.0.0.1", 0, ("a1", "a2")), ("10.0.0.2", 0, ("a1", "a2"))]
+    assert tiers(out) == {"a1": "asw", "a2": "asw", "s1": "dsw", "s2": "dsw"}
+
+
+def test_rails_of_bonds_are_in_the_order_of_their_ports() -> None:
+    cables = CLOS + "h1,mlx5_2,a1,3\nh1,mlx5_3,a2,3\n"
+    hosts = "host,port,ip\nh1,mlx5_2+mlx5_3,10.0.0.2\nh1,mlx5_0+mlx5_1,10.0.0.1\nh2,mlx5_0,10.0.0.3"
+    both = ("a1", "a2")
+    assert rnics(made(cables, hosts))[:2] == [("10.0.0.1", 0, both), ("10.0.0.2", 1, both)]
+
+
+def test_a_bond_whose_ports_have_one_switch_names_it_once() -> None:
+    cables = CLOS + "h1,mlx5_2,a1,3\n"
+    hosts = "host,port,ip\nh1,mlx5_0+mlx5_2,10.0.0.1\nh2,mlx5_0,10.0.0.2"
+    assert rnics(made(cables, hosts))[0] == ("10.0.0.1", 0, ("a1",))
+
+
+def test_a_port_without_a_cable_in_a_bond_is_a_mistake() -> None:
+    assert made(hosts="host,port,ip\nh1,mlx5_0+mlx5_7,10.0.0.1").mistakes == [
+        "h.csv:2: no input has a cable of h1:mlx5_7; cabled are mlx5_0, mlx5_1; correct the row"
+    ]
+
+
+@pytest.mark.parametrize("row", ["mlx5_0", "mlx5_1+mlx5_2", "mlx5_2+mlx5_2"])
+def test_a_port_is_in_one_row_once(row: str) -> None:
+    hosts = f"host,port,ip\nh1,mlx5_0+mlx5_1,10.0.0.1\nh1,{row},10.0.0.2"
+    (mistake,) = made(hosts=hosts).mistakes
+    assert mistake.startswith("h.csv:3: ")
+    assert mistake.endswith(" is listed already; a port is in one row, once")
+
+
+def test_a_host_with_a_row_for_each_of_two_access_switches_is_bonded_over_both() -> None:
+    rows = "host,asw,psw,dsw\nh1,a1,p1,d1\nh1,a2,p1,d1\nh2,a3,p2,d1"
+    assert rnics(made(rows, hosts="")) == [("h1", 0, ("a1", "a2")), ("h2", 0, ("a3",))]

@@ -146,3 +146,30 @@ def test_broken_files_are_mistakes_with_file_and_line() -> None:
     for start, mistake in zip(starts, out.mistakes, strict=True):
         assert mistake.startswith(start)
         assert "\n" not in mistake
+
+
+def enslaved(bond: str, ip: str, *ports: str, flag: str) -> bytes:
+    """``ip -j addr`` of a host whose bond, or bridge, has the address."""
+    slaves = [{"ifname": name, "flags": ["UP", flag], "master": bond, "addr_info": []}
+              for name in ports]  # fmt: skip
+    return json.dumps([*slaves, *json.loads(addresses(**{bond: ip}))]).encode()
+
+
+def test_ports_of_a_bond_are_one_rnic_with_the_access_switches_of_all() -> None:
+    cabled = (("ens1", interface("leaf1", "swp1")), ("ens2", interface("leaf2", "swp1")))
+    out = made({
+        "h1.json": neighbours(*cabled),
+        "h1.addr.json": enslaved("bond0", "10.0.0.1", "ens1", "ens2", flag="SLAVE"),
+    })  # fmt: skip
+    assert out.topology is not None, out.mistakes
+    ((rnic,),) = (host.rnics for host in out.topology.hosts)
+    assert (rnic.real_ip, rnic.tors) == ("10.0.0.1", ("leaf1", "leaf2"))
+
+
+def test_ports_of_a_bridge_are_not_bonded() -> None:
+    out = made({
+        "h1.json": neighbours(("ens1", interface("leaf1", "swp1"))),
+        "h1.addr.json": enslaved("br0", "10.0.0.1", "ens1", flag="LOWER_UP"),
+    })  # fmt: skip
+    assert out.topology is None
+    assert out.mistakes == ["host 'h1': no address of ens1; add rows host,port,ip with --hosts"]

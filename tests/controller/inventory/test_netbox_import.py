@@ -84,3 +84,17 @@ def test_objects_that_are_incomplete_are_mistakes_each() -> None:
         "all.json: object 2: neither a device, interface, cable nor IP address of NetBox",
         "all.json: object 3: neither a device, interface, cable nor IP address of NetBox",
     ]
+
+
+def test_an_interface_with_a_lag_is_of_the_rnic_that_has_the_address() -> None:
+    bond = {"name": "bond0", "device": {"name": "h1"}}
+    interfaces = [
+        {"url": f"{BASE}/dcim/interfaces/{n}/", **end("h1", f"eth{n}"), "lag": bond,
+         "connected_endpoints": [end(f"leaf{n}", "Ethernet1")],
+         "connected_endpoints_reachable": True}
+        for n in (1, 2)
+    ]  # fmt: skip
+    leaf = {"url": f"{BASE}/dcim/devices/3/", "name": "leaf2", "role": {"slug": "leaf"}}
+    out = made([*DEVICES, leaf], interfaces, [ADDRESS | {"assigned_object": bond}])
+    assert out.topology is not None, out.mistakes
+    assert [rnic.tors for rnic in out.topology.hosts[0].rnics] == [("leaf1", "leaf2")]
