@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from localizer.baselines.clocks import ClockWatch
-from localizer.coverage import DEFAULT as COVERAGE
-from localizer.coverage import covered
+from localizer.coverage import coverage
 from localizer.explanation.impact import anomalies, impact
+from localizer.fabric.incidence.incidence import Incidence
 from localizer.fabric.topology_versions import TopologyVersions
 from localizer.host_evidence.collected import CollectedEvidence
 from localizer.host_evidence.finding import HostFinding, Question
@@ -39,7 +39,7 @@ from schemas.documents.incident import Anomaly, Incident
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
 from schemas.documents.requests.evidence import Evidence
-from schemas.documents.times import rfc3339, seconds_of
+from schemas.documents.times import seconds_of
 from schemas.documents.topology import Topology
 from schemas.wire.window_chunks import Header
 
@@ -172,40 +172,14 @@ class Localizer:
         state, judged_s = self._state, self.judged_s
         if state is None or state.topology is None or judged_s is None or not len(state.index):
             return None
-        found = covered(state.topology, self.crossed(), self.crossed_for_certain())
-        return Coverage(
-            fabric=state.fabric, at=rfc3339((judged_s + 1) * 10**9), paths=len(state.index),
-            components=found.components, uncovered=len(found.uncovered),
-            untraced=len(found.untraced), uncovered_names=found.uncovered[: COVERAGE.names],
-            untraced_names=found.untraced[: COVERAGE.names],
-        )  # fmt: skip
+        return coverage(state.fabric, judged_s, len(state.index), state.topology, state.incidence)
 
-    def crossed(self) -> set[str]:
-        """Components that the remembered paths cross, in expectation where a route is unknown; one
-        direction of one path is enough.
-        """
-        return {name for name, times in self.traversals().items() if times >= COVERAGE.crossed}
-
-    def traversals(self) -> dict[str, float]:
-        """Component -> traversals by the paths that are remembered [paths], in expectation where a
-        route is unknown; a component that a path crosses in one direction only counts half.
-        """
+    @property
+    def incidence(self) -> Incidence | None:
+        """What the paths that are remembered cross; None where there are none."""
         if self._state is None or not len(self._state.index):
-            return {}
-        incidence = self._state.incidence
-        factored = incidence.factored()  # before the components: it adds what is missing
-        expected = factored.pooled(np.ones(factored.shape[0]))
-        return dict(zip(incidence.components, expected.tolist(), strict=True))
-
-    def crossed_for_certain(self) -> set[str]:
-        """Components that a remembered path crosses on a route that is known, in any direction."""
-        if self._state is None or not len(self._state.index):
-            return set()
-        incidence = self._state.incidence
-        factored = incidence.factored()
-        _, forward, reverse = factored.pooled_by_direction(np.ones(factored.shape[0]))
-        certain = (forward + reverse) > 0
-        return {name for name, known in zip(incidence.components, certain, strict=True) if known}
+            return None
+        return self._state.incidence
 
     @property
     def repeated(self) -> int:

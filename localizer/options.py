@@ -22,8 +22,8 @@ from localizer.baselines import (
 )
 from localizer.detectors import drift as drift_test
 from localizer.detectors import flapping, lof, peer_groups, silence, spike
-from localizer.detectors import latency as latency_test
 from localizer.detectors import loss as loss_test
+from localizer.detectors.latency import parameters as latency_test
 from localizer.host_evidence.parameters import DEFAULT as HOST_EVIDENCE
 from localizer.host_evidence.parameters import HostEvidenceParameters
 from localizer.incidents import parameters as incident_parameters

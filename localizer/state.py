@@ -13,25 +13,17 @@ import pyarrow as pa
 from localizer.baselines.cadence import Cadence
 from localizer.baselines.drift import DriftBaseline
 from localizer.baselines.hosts import HostActivity
-from localizer.baselines.latency import FEATURES, LatencyBaseline
+from localizer.baselines.latency import FEATURES
 from localizer.baselines.loss import ClassLoss, LearntLoss, LossBaseline
 from localizer.baselines.pane_history import PaneHistory
 from localizer.baselines.source_weights import bounded
-from localizer.baselines.sparse_latency import SparseLatency
 from localizer.detectors.alarm_budget import AlarmBudget
-from localizer.detectors.latency import (
-    LatencyDeviation,
-    SparseEvidence,
-    comparable,
-    deviation,
-    lasting,
-    with_persistent,
-    with_sparse,
-)
+from localizer.detectors.latency.deviation import comparable
 from localizer.fabric.incidence.incidence import Incidence
 from localizer.fabric.observability import Classes, classes
 from localizer.fabric.path_index import PathIndex
 from localizer.inventory import Inventory
+from localizer.latency_state import LatencyState, SparsePaths
 from localizer.options import Options
 from localizer.path_columns import PathColumns
 from localizer.second_batch import SecondBatch
@@ -53,10 +45,7 @@ class FabricState:
 
     topology        document that holds; None: the fabric is learnt from records
     index           path table; history, latency, drift, loss ... are by its rows, or by host
-    deviation       latency deviation of the window that ends with this second; None without one
-    lasting         the same of paths that were slow in each of several windows; None without
-    persistent      the same of sparse paths that are slow in each of several answers; None without
-                    any
+    latency         what is usual, and the deviation of the window that ends with this second
     suspects        components of open incidents about reachability; slow: about latency; drifting:
                     about drift; troubled: the suspects, and those of incidents about reachability
                     that ended within the longest window of seconds
@@ -73,19 +62,14 @@ class FabricState:
         self.index = PathIndex()
         self.incidence = Incidence(topology)
         self.history = PaneHistory(parameters=options.baselines.long_counts)
-        self.latency = LatencyBaseline(options.timing.window_s, options.baselines.latency)
+        self.latency = LatencyState(options)
         self.cadence = Cadence(options.timing.window_s, options.baselines.cadence)
-        self.sparse_latency = SparseLatency(options.baselines.sparse_latency)
         self.drift = DriftBaseline(options.baselines.drift)
         self.learnt_loss = LearntLoss(options.baselines.loss)
         self.class_loss = ClassLoss(options.baselines.class_loss)
         self.hosts = HostActivity(options.baselines.hosts)
         self._columns = PathColumns()
         self._inventory = Inventory(topology)
-        self.deviation: LatencyDeviation | None = None
-        self.persistent: LatencyDeviation | None = None
-        self.lasting: LatencyDeviation | None = None
-        self._sparse: SparseEvidence | None = None  # of the newest window, without answers
         self.suspects: set[str] = set()
         self.troubled: set[str] = set()
         self.slow: set[str] = set()
@@ -159,8 +143,6 @@ class FabricState:
         if batch.jumped:
             self.history.clear()
             self.latency.clear()
-            self.sparse_latency.clear()
-            self._sparse = None
         self.newest_s = batch.second
         counts: dict[str, list[npt.NDArray[np.uint32]]] = {n: [] for n in PaneHistory.FIELDS}
         rows: list[I64] = [np.empty(0, np.int64)]
@@ -174,29 +156,19 @@ class FabricState:
         empty = np.empty(0, np.uint32)
         counted = {n: np.concatenate([empty, *p]) for n, p in counts.items()}
         rtt_us = np.concatenate(rtt)
-        self._learn_answers(batch.second, where, rtt_us)
+        any_known = self.cadence.any_known
+        self.cadence.observe(batch.second, where, self.history.last_seen)
+        self.latency.learn_answers(
+            batch.second, where, rtt_us, len(self.index), every_path=not any_known
+        )
         source = self.src[where]
         weighted = bounded(source, counted, self.options.baselines.source_weights)
         self.history.put(batch.second, where, rtt_us, **weighted)
         self._learn_class_loss()
         self.hosts.probed(batch.second, source)
-        self.persistent = self.lasting = None
-        self.deviation = self._latency_deviation(batch) if batch.windows else None
-
-    def _learn_answers(self, second: int, rows: I64, rtt_us: npt.NDArray[np.float32]) -> None:
-        """Learn the cadence of the paths that are probed, and the answers of the sparse ones."""
-        self.cadence.observe(second, rows, self.history.last_seen)
-        if self._sparse is None and self.cadence.any_known:
-            return
-        # The first answers of a new path are kept, whatever its cadence will turn out to be.
-        window_s = np.full(len(self.index), self.options.baselines.sparse_latency.longest_s)
-        slow_us = np.full(len(self.index), np.nan)
-        if self._sparse is not None:
-            known = len(self._sparse.slow_us)
-            window_s[:known], slow_us[:known] = self._sparse.window_s, self._sparse.slow_us
-        kept = (rtt_us > 0) & (window_s[rows] > 0)
-        rows, rtt_us = rows[kept], rtt_us[kept]
-        self.sparse_latency.add(second, rows, rtt_us, window_s[rows], slow_us[rows])
+        self.latency.drop_deviations()
+        if batch.windows:
+            self._compare_latency(batch)
 
     def _learn_class_loss(self) -> None:
         """Learn from what is older than all windows, but not of classes with an open incident, nor
@@ -225,7 +197,8 @@ class FabricState:
         known = {n: both for n, both in self.crowded_s.items() if second - both[1] <= again_s}
         self.crowded_s = known | {n: (known.get(n, (second,))[0], second) for n in crowded}
 
-    def _latency_deviation(self, batch: SecondBatch) -> LatencyDeviation:
+    def _compare_latency(self, batch: SecondBatch) -> None:
+        """Compare the windows that end with this second with what is usual of their paths."""
         parts = list(zip(self._rows(batch.windows), batch.windows, strict=True))
         third_s = self.options.timing.third_s
         ends = (batch.second - third * third_s for third in range(3))
@@ -238,40 +211,12 @@ class FabricState:
                 np.stack(columns, axis=1), count, whole[rows],
                 self.options.detectors.latency.least_answers,
             )  # fmt: skip
-        end_s, detectors = batch.second + 1, self.options.detectors
         sparse, round_s = self.cadence.sparse(self.pair, self.history.last_seen, batch.second)
         features[sparse] = np.nan
-        found = deviation(
-            self.latency, end_s, features, self.layer, detectors.latency, detectors.lof
-        )
-        self.lasting = lasting(found, self.latency, sparse, detectors.latency)
-        self.latency.learn(end_s, features, found.flagged)
-        if len(sparse):
-            found = self._with_sparse(found, end_s, sparse, round_s)
-        elif self.cadence.any_known:
-            self.sparse_latency.clear()
-        self._sparse = None if found.sparse is None else found.sparse.bounds()
-        return found
-
-    def _with_sparse(
-        self, dense: LatencyDeviation, end_s: int, rows: I64, round_s: npt.NDArray[np.float32]
-    ) -> LatencyDeviation:
-        """Add the deviation of n sparse paths, of pairs whose rounds are so long (n,) [s]."""
-        answers = self.sparse_latency
-        reference = answers.reference(end_s, rows, self.pair[rows], self.latency.middle[rows])
-        self.latency.adopt(rows, reference.usual_us)
-        evidence = (
-            end_s, rows, answers.window_s(round_s), answers.answers(rows), reference, self.layer,
-            self.options.detectors.latency,
+        self.latency.compare(
+            batch.second + 1, features, self.layer,
+            SparsePaths(sparse, self.pair[sparse], round_s), any_known=self.cadence.any_known,
         )  # fmt: skip
-        self.persistent = with_persistent(dense, *evidence)
-        return with_sparse(dense, *evidence)
-
-    def sparse_rows(self, rows: I64) -> I64:
-        """Which of these paths (n,) have no windows: indices into them."""
-        if self._sparse is None:
-            return np.empty(0, np.int64)
-        return np.flatnonzero(self._sparse.window_s[rows] > 0)
 
     def _rows(self, batches: list[pa.RecordBatch]) -> list[I64]:
         rows, new = self.index.rows(batches)
@@ -340,12 +285,8 @@ class FabricState:
         self.history.retain(rows)
         self.latency.retain(rows)
         self.cadence.retain(rows)
-        self.sparse_latency.retain(rows)
-        if self._sparse is not None:
-            self._sparse = self._sparse.bounds(rows)
         self.drift.retain(rows)
         self._columns.retain(rows)
-        self.deviation = self.persistent = self.lasting = None
         self._classes = None
         self.hosts.probed_through(self._columns.rnics(self.index.paths))
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from localizer.coverage import crossed, crossed_for_certain
 from localizer.localizer import Localizer
 from localizer.second_batch import DEFAULT as ASSEMBLY
 from schemas.parameters.parameter import parameter
@@ -71,8 +72,9 @@ class Judged:
         if not last and abs(judged_s - self._sampled_s) < DEFAULT.sample_every_s:
             return
         self._sampled_s = judged_s
-        self.certain |= localizer.crossed_for_certain()
-        self.components |= localizer.crossed()
+        if (incidence := localizer.incidence) is not None:
+            self.certain |= crossed_for_certain(incidence)
+            self.components |= crossed(incidence)
 
     def stretches(self) -> list[Stretch]:
         """The times between jumps of event time, in order; judging begins anew after each."""

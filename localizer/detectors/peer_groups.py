@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import sparse, special
 from scipy.sparse.csgraph import connected_components
 
-from localizer.detectors import latency
+from localizer.detectors.latency import parameters as latency
 from localizer.fabric.incidence.factored import FactoredIncidence
 from schemas.parameters.parameter import parameter
 

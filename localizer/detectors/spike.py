@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from localizer.baselines.robust import MAD_TO_SIGMA
-from localizer.detectors.latency import LatencyDeviation
+from localizer.detectors.latency.deviation import LatencyDeviation
 from schemas.parameters.parameter import parameter
 
 F32 = npt.NDArray[np.float32]

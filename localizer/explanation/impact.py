@@ -55,8 +55,8 @@ def anomalies(state: FabricState, second: int, incident: Incident, bad: I64) -> 
     for row in bad[: DEFAULT.anomalies].tolist():
         path = state.index.paths[row]
         excess = None
-        if state.deviation is not None and incident.symptom == "high_latency":
-            excess = round(float(state.deviation.excess_us[row]), 3)
+        if state.latency.deviation is not None and incident.symptom == "high_latency":
+            excess = round(float(state.latency.deviation.excess_us[row]), 3)
         out.append(
             Anomaly(
                 fabric=state.fabric, path_id=f"{path.path_id:016x}",

@@ -93,7 +93,7 @@ def _late_by_turns(state: FabricState, verdict: Verdict) -> bool | None:
     """Whether the bad paths are late, in time, and late again."""
     rtt = np.stack([state.history.rtt_us(second)[verdict.bad] for second in _ring(state)])
     heard = rtt > 0
-    over = np.where(heard, rtt - state.latency.reference[verdict.bad], 0.0).sum(axis=1)
+    over = np.where(heard, rtt - state.latency.baseline.reference[verdict.bad], 0.0).sum(axis=1)
     count = heard.sum(axis=1)
     return flapping.lateness(over / np.maximum(count, 1), count, state.options.detectors.flapping)
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from localizer.baselines.loss import HealthyLoss
-from localizer.detectors.latency import LatencyDeviation
+from localizer.detectors.latency.deviation import LatencyDeviation
 from localizer.state import FabricState
 from localizer.suppression.log import Suppression
 from localizer.verdicts.verdict import Verdict
@@ -60,5 +60,5 @@ def apply(state: FabricState, second: int, decision: Decision) -> list[Verdict]:
         state.learnt_loss.add(second, decision.healthy)
     state.note_many_culprits(second, decision.unsettled, decision.crowded)
     if decision.deviation is not None:
-        state.deviation = decision.deviation
+        state.latency.deviation = decision.deviation
     return decision.verdicts

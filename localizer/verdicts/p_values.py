@@ -37,15 +37,19 @@ def report(state: FabricState, at: int, judged: Bool) -> None:
             for k in (lost, lost + 1.0)
         )
         ask(PValues(f"loss {length} s", at, p, np.minimum(above, p), sent * background.rate))
-    if state.deviation is not None:
-        valid = state.deviation.valid & judged
+    if state.latency.deviation is not None:
+        valid = state.latency.deviation.valid & judged
         vote = quorum.per_pair(state.pair, valid)
         group = peer_groups.peer_groups(state.src, state.dst, state.layer == 1)
-        slow = state.deviation.flagged & valid
+        slow = state.latency.deviation.flagged & valid
         p = peer_groups.excess_p_values(
-            groups.factored, group, vote, slow, state.deviation.healthy_share,
+            groups.factored, group, vote, slow, state.latency.deviation.healthy_share,
             state.options.detectors.peer_groups,
         )  # fmt: skip
         votes = groups.pooled(vote)
         window_s = state.options.timing.window_s
-        ask(PValues(f"latency {window_s} s", at, p, p, votes * state.deviation.healthy_share))
+        ask(
+            PValues(
+                f"latency {window_s} s", at, p, p, votes * state.latency.deviation.healthy_share
+            )
+        )

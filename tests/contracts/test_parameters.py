@@ -112,7 +112,7 @@ STRUCTURAL = {
         "controller.skeleton.spectra": ("_BLOCK",),
         "controller.sources.kubernetes.api": ("_CHUNK_BYTES",),
         "localizer.baselines.robust": ("_BLOCK",),
-        "localizer.detectors.latency": ("_BLOCK",),
+        "localizer.detectors.latency.sparse_deviation": ("_BLOCK",),
         "localizer.detectors.lof": ("_BLOCK",),
         "localizer.fabric.incidence.factored": ("_BLOCK", "_LARGE"),
         "localizer.fabric.incidence.incidence": ("_SPARE_ROWS", "_SPARE_PAIRS", "_SPARE_SWITCHES"),

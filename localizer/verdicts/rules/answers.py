@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from localizer.detectors import peer_groups
-from localizer.detectors.latency import LatencyDeviation, SparseEvidence
+from localizer.detectors.latency.deviation import LatencyDeviation
+from localizer.detectors.latency.sparse_evidence import SparseEvidence
 from localizer.verdicts.parameters import LatencyVerdictParameters
 
 Bool = npt.NDArray[np.bool_]

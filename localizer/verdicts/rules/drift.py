@@ -10,7 +10,7 @@ import numpy.typing as npt
 from localizer.detectors import drift as detector
 from localizer.detectors import peer_groups
 from localizer.detectors.drift import Contrast, Drift
-from localizer.detectors.latency import SparseEvidence
+from localizer.detectors.latency.sparse_evidence import SparseEvidence
 from localizer.evidence import Attribution, Evidence
 from localizer.explanation import confidence
 from localizer.fabric.observability import Classes
@@ -32,7 +32,7 @@ def learn(state: FabricState, at: int, judged: Bool) -> list[Drift]:
     judged  (P,) paths that may be judged
     The longest span comes last. This changes the drift baseline of the state.
     """
-    end_s, shift = at + 1, state.deviation
+    end_s, shift = at + 1, state.latency.deviation
     if shift is None or end_s % state.options.timing.window_s:
         return []
     healthy = shift.valid & ~shift.flagged & judged & ~_slow(state, len(judged))
@@ -41,7 +41,7 @@ def learn(state: FabricState, at: int, judged: Bool) -> list[Drift]:
         healthy &= shift.sparse.window_s == 0
         state.drift.learn(end_s, rows, value_us)
     rows = np.flatnonzero(healthy)
-    value_us = state.latency.reference[rows] + shift.excess_us[rows]
+    value_us = state.latency.baseline.reference[rows] + shift.excess_us[rows]
     state.drift.learn(end_s, rows, value_us)
     blocks = state.drift.close(end_s)
     if not blocks:
@@ -74,7 +74,7 @@ def _new_answers(
     """
     slow = np.bincount(sparse.answers.row, sparse.answers.slow, len(healthy)) > 0
     rows = np.flatnonzero(healthy & ~slow & (sparse.window_s > 0))
-    rtt, second = state.sparse_latency.answers(rows)
+    rtt, second = state.latency.answers.answers(rows)
     new = (rtt > 0) & (second >= end_s - state.options.timing.window_s)
     count = new.sum(axis=1)
     mean = np.where(new, rtt, 0.0).sum(axis=1, dtype=np.float64) / np.maximum(count, 1)

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from localizer.detectors import latency as detector
 from localizer.detectors import peer_groups, spike
 from localizer.detectors.change_point import change_of_level
+from localizer.detectors.latency.deviation import LatencyDeviation
 from localizer.evidence import Attribution, Evidence
 from localizer.fabric.observability import Classes
 from localizer.state import FabricState
@@ -38,20 +38,20 @@ def latency(state: FabricState, at: int, judged: Bool) -> Decision:
     """
     left = judged
     verdicts: list[Verdict] = []
-    window, sudden = state.deviation, _sudden(state, at)
+    window, sudden = state.latency.deviation, _sudden(state, at)
     times = state.options.timing
-    spans: list[tuple[detector.LatencyDeviation, int, float]] = []
+    spans: list[tuple[LatencyDeviation, int, float]] = []
     if sudden is not None:
         spans.append((sudden, state.options.detectors.spike.recent_s, 1.0))
-    shifts = [each for each in (window, state.persistent) if each is not None]
+    shifts = [each for each in (window, state.latency.persistent) if each is not None]
     paces = [
         pace for each in shifts
         for pace in by_pace(each, times.window_s, state.options.verdicts.latency)
     ]  # fmt: skip
     spans += [(shift, length_s, times.hop_s / len(paces)) for shift, length_s in paces]
-    if state.lasting is not None:
+    if state.latency.lasting is not None:
         length_s = state.options.detectors.latency.lasting * times.window_s
-        spans.append((state.lasting, length_s, float(times.window_s)))
+        spans.append((state.latency.lasting, length_s, float(times.window_s)))
     for shift, length_s, every_s in spans:
         policy = _alarm(state, at, shift, judged, left, length_s, every_s)
         if policy is not None:
@@ -61,8 +61,8 @@ def latency(state: FabricState, at: int, judged: Bool) -> Decision:
     return Decision(verdicts, deviation=sudden if window is None else None)
 
 
-def _sudden(state: FabricState, at: int) -> detector.LatencyDeviation | None:
-    baseline, paths = state.latency, len(state.index)
+def _sudden(state: FabricState, at: int) -> LatencyDeviation | None:
+    baseline, paths = state.latency.baseline, len(state.index)
     if len(baseline.reference) < paths:
         return None  # paths joined since the last window: the next one is near
     parameters = state.options.detectors.spike
@@ -73,7 +73,7 @@ def _sudden(state: FabricState, at: int) -> detector.LatencyDeviation | None:
 
 
 def _alarm(
-    state: FabricState, at: int, shift: detector.LatencyDeviation, judged: Bool, left: Bool,
+    state: FabricState, at: int, shift: LatencyDeviation, judged: Bool, left: Bool,
     length: int, every_s: float,
 ) -> LatencyPolicy | None:  # fmt: skip
     """The policy of one set of shifts, if a class moves more often than the alarm budget allows.
@@ -126,7 +126,7 @@ class LatencyPolicy:
     at: int
     alarm: Alarm
     level: float
-    shift: detector.LatencyDeviation
+    shift: LatencyDeviation
     valid: Bool
     peers: I64
     vote: F64
@@ -274,13 +274,13 @@ def _onset(state: FabricState, at: int, bad: I64) -> int:
     Over what the ring of panes holds; the level of a second is the mean over the bad paths that
     were answered in it of ln(round trip / reference).
     """
-    sparse = state.sparse_rows(bad)
+    sparse = state.latency.sparse_rows(bad)
     if len(sparse) and len(sparse) > len(bad) // 2:
         return _onset_of_answers(state, bad[sparse])
     seconds = range(at - state.history.seconds + 1, at + 1)
     rtt = np.stack([state.history.rtt_us(second)[bad] for second in seconds])
     heard = rtt > 0
-    ratio = np.log(np.where(heard, rtt, 1.0) / state.latency.reference[bad], where=heard,
+    ratio = np.log(np.where(heard, rtt, 1.0) / state.latency.baseline.reference[bad], where=heard,
                    out=np.zeros_like(rtt))  # fmt: skip
     count = heard.sum(axis=1).astype(np.float64)
     level = ratio.sum(axis=1, dtype=np.float64) / np.maximum(count, 1.0)
@@ -289,9 +289,9 @@ def _onset(state: FabricState, at: int, bad: I64) -> int:
 
 def _onset_of_answers(state: FabricState, bad: I64) -> int:
     """The same of sparse paths, over the answers of each that are kept."""
-    rtt, second = state.sparse_latency.answers(bad)
+    rtt, second = state.latency.answers.answers(bad)
     heard = rtt > 0
-    usual = np.broadcast_to(state.latency.reference[bad][:, None], rtt.shape)
+    usual = np.broadcast_to(state.latency.baseline.reference[bad][:, None], rtt.shape)
     seconds, of = np.unique(second[heard], return_inverse=True)
     ratio = np.log(rtt[heard] / usual[heard]).astype(np.float64)
     count = np.bincount(of).astype(np.float64)

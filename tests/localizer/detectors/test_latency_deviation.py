@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from localizer.baselines.latency import LatencyBaseline
-from localizer.detectors.latency import DEFAULT, LatencyDeviation, comparable, deviation
+from localizer.detectors.latency.deviation import LatencyDeviation, comparable, deviation
+from localizer.detectors.latency.parameters import DEFAULT
 
 PATHS = 40
 LAYER = np.zeros(PATHS, np.int8)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from localizer.baselines.sparse_latency import Reference
-from localizer.detectors.latency import LatencyDeviation, with_persistent, with_sparse
+from localizer.detectors.latency.deviation import LatencyDeviation
+from localizer.detectors.latency.sparse_deviation import with_persistent, with_sparse
 
 Compare = Callable[..., LatencyDeviation]
 PATHS = 60

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from localizer.detectors.latency import LatencyDeviation, SparseAnswers, SparseEvidence
+from localizer.detectors.latency.deviation import LatencyDeviation
+from localizer.detectors.latency.sparse_evidence import SparseAnswers, SparseEvidence
 from localizer.verdicts.parameters import LatencyVerdictParameters
 from localizer.verdicts.rules.answers import Timing, by_pace, timing
 

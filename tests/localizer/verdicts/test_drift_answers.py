@@ -7,7 +7,8 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from localizer.detectors.latency import LatencyDeviation, SparseAnswers, SparseEvidence
+from localizer.detectors.latency.deviation import LatencyDeviation
+from localizer.detectors.latency.sparse_evidence import SparseAnswers, SparseEvidence
 from localizer.fabric.incidence.factored import FactoredIncidence
 from localizer.fabric.observability import Classes
 from localizer.options import Options
@@ -33,7 +34,7 @@ def learnt(
         state.slow, cast("Any", state).classes = {"agg:a"}, lambda: groups
     for age_s in sorted({*ages_s}, reverse=True):
         now = rows[np.array(ages_s) == age_s]
-        state.sparse_latency.add(
+        state.latency.answers.add(
             END_S - age_s, now, np.full(len(now), 20, np.float32),
             np.full(len(now), 100.0), np.full(len(now), np.nan),
         )  # fmt: skip
@@ -41,7 +42,7 @@ def learnt(
     evidence = SparseEvidence(np.full(paths, 100.0), np.full(paths, 30.0), lambda: answers)
     zero = np.zeros(paths)
     everything = np.ones(paths, bool)
-    state.deviation = LatencyDeviation(
+    state.latency.deviation = LatencyDeviation(
         everything, zero, zero + 1, ~everything, zero.astype(np.float32), sparse=evidence
     )
     drift.learn(state, END_S - 1, everything)
