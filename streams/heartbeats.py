@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,14 +49,16 @@ class Heartbeats:
         *,
         progress: ConsumerProgress | None = None,
         admission: Admission | None = None,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
+        """clock_s  any clock that does not run back; see ``Twins``"""
         self._merger = merger
         self._admission = admission or Admission()
         self._progress = progress or ConsumerProgress()
         self._partitions: dict[int, _PartitionState] = {}
         self._lock = asyncio.Lock()
         self.received = self.dead_lettered = 0
-        self.twins = Twins()
+        self.twins = Twins(clock_s)
         merger.register(
             MergeInput(
                 topics.HEARTBEATS.name, self._progress, self._event_time_s, self._unprocessed,

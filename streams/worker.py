@@ -101,7 +101,7 @@ class StreamWorker:
         self.heartbeats = heartbeats.attach(
             self.app, self.merger, self._progress(topics.HEARTBEATS), self.admission
         )
-        self.operator_feed = OperatorFeed(self._kafka(), ownership.add)
+        self.operator_feed = OperatorFeed(self._kafka(), ownership.add, on_evict=ownership.drop_old)
         self.evidence = HostEvidence(
             RequestFeed(
                 self._kafka(), self.admission, names=(topics.EVIDENCE.name,),

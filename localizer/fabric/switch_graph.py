@@ -76,6 +76,10 @@ class SwitchGraph:
         self._asw[number] = asw
         return number
 
+    def known_tor(self, asw: str) -> int:
+        """Number of an access switch; -1 for one that is not there, which is not added."""
+        return self._number.get(component("tor", asw), -1) if self.given else self.listed(asw)
+
     def join(self, tors: Iterable[int]) -> None:
         """Some ToRs are those of one rnic, which is bonded over their links."""
         together = tuple(sorted({each for tor in tors for each in self.homes(tor)}))
@@ -146,8 +150,8 @@ class SwitchGraph:
             if (theirs := other.listed(hop)) >= 0:
                 out.setdefault(number, theirs)
         for number, asw in self._asw.items():  # records may name one that no document lists
-            if number not in out:
-                out[number] = other.tor(asw)
+            if number not in out and (theirs := other.known_tor(asw)) >= 0:
+                out[number] = theirs
         return out
 
     def removed_in(self, other: SwitchGraph, number: dict[int, int]) -> set[tuple[int, int]]:

@@ -31,6 +31,7 @@ class TwinParameters:
 
     returns    returns of an instance that another had replaced are no restart from so many on,
     recent_s   none later than this after the one before
+    kept_s     a name that is not heard for so long is forgotten
     names      that are remembered
     instances  of one name that are remembered
     """
@@ -40,6 +41,9 @@ class TwinParameters:
     )
     recent_s: int = parameter(
         60, unit="s", source="chosen: pytest tests/streams/admission (restarts, twins)"
+    )
+    kept_s: int = parameter(
+        3600, unit="s", source="chosen: as long as what is over is remembered elsewhere"
     )
     names: int = parameter(65_536, unit="names", source=_MEMORY)
     instances: int = parameter(8, unit="instances", source=_MEMORY)
@@ -51,6 +55,8 @@ class AdmissionParameters:
 
     future_s         how far a sender's clock may be ahead of the broker's
     hosts            hosts of one container that are remembered
+    over_s           event time for which a container that is gone, and what a topology leaves out,
+                     keeps its owner
     ring_every_s     from one look at the key ring's file to the next
     name_characters  of a refused name that its reason shows
     """
@@ -63,6 +69,11 @@ class AdmissionParameters:
     hosts: int = parameter(
         8, unit="hosts", source="chosen: a container moves, and its records may be late"
     )
+    over_s: int = parameter(
+        14_400, unit="s",
+        source="chosen: readers that are further behind take what such a container sent by its "
+        "signature alone",
+    )  # fmt: skip
     ring_every_s: float = parameter(
         1.0, unit="s", source="chosen: keys are rotated without a restart"
     )

@@ -154,9 +154,27 @@ class LocalizeStage:
                     await self._producer.send(out)
             state.evict_idle()
         self._publish_coverage()
-        judged = [each.judged_s for each in self.fabrics]
-        if judged and None not in judged:
-            self._operator_feed.evict(min(each or 0 for each in judged) - RETENTION.lookback_s)
+        if self.fabrics and (needed_s := self._documents_needed_s()) is not None:
+            self._operator_feed.evict(needed_s - RETENTION.lookback_s)
+
+    def _documents_needed_s(self) -> int | None:
+        """Second from which on operators' documents may still be needed; None: of any time.
+
+        A fabric in which nothing is measured any more, or never was, must not hold them for ever:
+        its localizer has what has come, and what is to come is of the present.
+        """
+        needed = []
+        now_s = self._clock_s()
+        for partition, state in list(self._partitions.items()):
+            behind = self._progress.has_more(partition)
+            for fabric in list(state.fabrics.values()):
+                at = fabric.judged_s
+                if at is None and behind:
+                    return None
+                idle = now_s - fabric.arrival_s > RETENTION.idle_s
+                if at is not None and (behind or not idle):
+                    needed.append(at)
+        return min(needed, default=int(now_s))
 
     def _publish_coverage(self) -> None:
         """Beside the stream: a broker without the topic must not hold up incidents."""

@@ -54,13 +54,15 @@ class OperatorFeed:
         kafka: Mapping[str, Any],
         on_document: Callable[[OperatorDocument], None] = lambda _: None,
         more: Mapping[str, type[Any]] | None = None,
+        on_evict: Callable[[int], None] = lambda _: None,
     ) -> None:
         """on_document  called with every valid document as it is read
         more         further topics to read, and the types of their documents
+        on_evict     called with the second of each eviction [s]
         """
         self._types: dict[str, type[Any]] = {**_TYPES, **(more or {})}
         self._kafka = dict(kafka)
-        self._on_document = on_document
+        self._on_document, self._on_evict = on_document, on_evict
         self._consumer: Consumer | None = None
         self._known: dict[tuple[str, bytes], deque[tuple[int, OperatorDocument]]] = {}
         self._letters: list[OutMessage] = []
@@ -108,12 +110,18 @@ class OperatorFeed:
         return letters
 
     def evict(self, second: int) -> None:
-        """Drop containers that were gone, and maintenance that was over, long before a second."""
+        """Drop containers that were gone, maintenance that was over, and topologies that others had
+        replaced, long before a second."""
         if second - self._evicted_s < OPERATOR_FEED.evict_every_s:
             return
         self._evicted_s = second
+        self._on_evict(second)
         for key, versions in list(self._known.items()):
             _, last = versions[-1]
+            if isinstance(last, Topology):  # a large fabric's has tens of megabytes
+                while len(versions) > 1 and _replaced(versions[1][1], second):
+                    versions.popleft()
+                continue
             if isinstance(last, Maintenance):
                 over_s = seconds_of(last.until)
             elif isinstance(last, Placement) and last.state == "gone":
@@ -203,6 +211,13 @@ class OperatorFeed:
         _log.warning("%s: offset %d is left out: %s", place[0], place[2], why[:300])
         if len(self._letters) < OPERATOR_FEED.letters:
             self._letters.append(letter)
+
+
+def _replaced(following: OperatorDocument, second: int) -> bool:
+    """Whether the topology that follows one had held for long at a second."""
+    if not isinstance(following, Topology) or not following.valid_from:
+        return False
+    return seconds_of(following.valid_from) < second - OPERATOR_FEED.retention_s
 
 
 def decode(topic: str, raw: bytes, kind: type[Any] | None = None) -> OperatorDocument:

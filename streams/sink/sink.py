@@ -83,7 +83,10 @@ class Sink:
         self._retry_s = retry_s
         self._clock = clock
         self._batcher = Batcher(limits, admission=admission)
-        self._operator_feed = None if ownership is None else OperatorFeed(kafka, ownership.add)
+        self._operator_feed = (
+            None if ownership is None
+            else OperatorFeed(kafka, ownership.add, on_evict=ownership.drop_old)
+        )  # fmt: skip
         self._lost = False  # partitions were revoked since the batch was begun
         self._waiting: str | None = None  # why the batch cannot be stored
         self._counts = SinkCounts()
@@ -133,6 +136,7 @@ class Sink:
     def _collect(self, consumer: Consumer) -> None:
         if self._operator_feed is not None:
             self._operator_feed.new_documents()
+            self._operator_feed.evict(int(time.time()))
         # poll(), not consume(): a rebalance cannot happen between two messages of one call, so no
         # message of a revoked partition follows _on_revoke.
         message = consumer.poll(_POLL_S)

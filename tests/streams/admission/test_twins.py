@@ -112,3 +112,13 @@ def test_names_that_senders_invent_do_not_grow_the_memory(twins: Twins) -> None:
     for number in range(70_000):
         twins.observe(beat("a", 1, node_sn=f"host-{number}"))
     assert len(twins) == 65_536
+
+
+def test_a_name_that_is_not_heard_any_more_is_forgotten(twins: Twins, clock: Clock) -> None:
+    twins.observe(beat("a", 0, node_sn="h1"))
+    clock.now += DEFAULT.twins.kept_s
+    twins.observe(beat("b", 1, node_sn="h2"))
+    assert len(twins) == 2
+    clock.now += 1
+    twins.observe(beat("b", 2, node_sn="h2"))
+    assert len(twins) == 1

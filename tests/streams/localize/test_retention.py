@@ -16,22 +16,43 @@ from schemas.wire import window_chunks
 from streams.kafka.messages import InMessage
 from streams.localize.retention import RETENTION
 from streams.localize.stage import LocalizeStage
+from streams.merge.consumer_progress import ConsumerProgress
 from streams.replay import Replay
+
+
+class Evicting(FixedFeed):
+    """A feed without documents that records from which second on they are needed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.evicted: list[int] = []
+
+    def evict(self, second: int) -> None:
+        self.evicted.append(second)
 
 
 class Story:
     """A stage that is given messages of any fabric and time."""
 
-    def __init__(self) -> None:
+    def __init__(self, end: int = 0) -> None:
+        """end  of the partition, by the broker: one past the offset of its last message"""
         self.reads = 0
         self.made: list[str] = []
         self.acked: list[int] = []
         self.open: set[str] = set()
-        self.stage = LocalizeStage(RecordingProducer(), self.make, self.read, FixedFeed())
+        self.judged: set[str] = set()
+        self.feed = Evicting()
+        self.now_s = 0.0
+        self.stage = LocalizeStage(
+            RecordingProducer(), self.make, self.read, self.feed,
+            ConsumerProgress(high_watermark=lambda _: end), clock_s=lambda: self.now_s,
+        )  # fmt: skip
         self.offset = 0
 
     def make(self, fabric: str) -> Localizer:
         self.made.append(fabric)
+        if fabric in self.judged:
+            return Judged()
         return Open() if fabric in self.open else Localizer()
 
     async def read(self) -> list[Incident]:
@@ -40,6 +61,7 @@ class Story:
 
     async def send(self, at: float, fabric: str, kind: window_chunks.Kind = "heartbeats") -> None:
         second = START_S + int(at)
+        self.now_s = second
         value = b""
         if kind == "heartbeats":
             beat = {
@@ -121,6 +143,52 @@ def test_a_thousand_fabrics_that_come_and_go_do_not_grow_the_memory() -> None:
         assert most <= RETENTION.idle_s / 60 + 3
         assert story.stage.sizes()["messages_held"] <= 2 * (2 * RETENTION.lookback_s / 60 + 2)
         assert max(story.acked) > story.offset - 30
+
+    asyncio.run(play())
+
+
+def test_documents_are_evicted_although_a_fabric_only_sends_heartbeats() -> None:
+    """Its agents run, but nothing is probed: no second of it is ever judged."""
+
+    async def play() -> None:
+        story = Story()
+        await story.send(0, "f1")
+        await story.stage.tick()
+        assert story.feed.evicted == [START_S - RETENTION.lookback_s]
+
+    asyncio.run(play())
+
+
+def test_documents_are_retained_for_what_has_not_been_read() -> None:
+    async def play() -> None:
+        story = Story(end=3)
+        await story.send(0, "f1")
+        await story.stage.tick()
+        assert story.feed.evicted == [], "its panes may be among what is still to come"
+
+    asyncio.run(play())
+
+
+class Judged(Localizer):
+    """Has judged the second with which the story began."""
+
+    @property
+    def judged_s(self) -> int | None:
+        return START_S
+
+
+def test_documents_are_evicted_although_the_only_fabric_of_a_partition_is_no_more() -> None:
+    async def play() -> None:
+        story = Story()
+        story.judged.add("f1")
+        await story.send(0, "f1")
+        story.now_s += RETENTION.idle_s
+        await story.stage.tick()
+        assert story.names() == ["f1"], "the only fabric of a partition stays"
+        story.now_s += 1
+        await story.stage.tick()
+        now_s = START_S + int(RETENTION.idle_s) + 1
+        assert story.feed.evicted == [START_S - RETENTION.lookback_s, now_s - RETENTION.lookback_s]
 
     asyncio.run(play())
 

@@ -14,7 +14,9 @@ from schemas import topics
 from schemas.documents.maintenance import Maintenance
 from schemas.documents.placement import Placement
 from schemas.documents.times import rfc3339
+from schemas.documents.topology import Topology
 from streams.readers.operator_feed import OperatorDocument, OperatorFeed
+from streams.readers.parameters import OPERATOR_FEED
 
 
 def by_kind(
@@ -134,3 +136,20 @@ def test_documents_that_are_over_are_evicted() -> None:
         feed.add(topics.MAINTENANCE.name, str(number).encode(), over)
         feed.evict(from_s)
     assert len(feed) < 200
+
+
+def test_a_topology_is_evicted_when_another_one_has_held_for_long() -> None:
+    def topology(at_s: int) -> Topology:
+        return Topology(fabric="f1", hosts=[], valid_from=rfc3339(at_s * 10**9))
+
+    feed = OperatorFeed({})
+    long_s = OPERATOR_FEED.retention_s
+    documents = [topology(START_S + at) for at in (0, 60, 60 + 2 * long_s)]
+    for each in documents:
+        feed.add(topics.TOPOLOGY.name, b"f1", each)
+    feed.evict(START_S + 60 + long_s)
+    assert feed.known == documents
+    feed.evict(START_S + 120 + long_s)
+    assert feed.known == documents[1:], "the second one holds until the third does"
+    feed.evict(START_S + 180 + 9 * long_s)
+    assert feed.known == documents[2:], "the newest one stays, however old"
