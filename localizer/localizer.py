@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from localizer.baselines.clocks import ClockWatch
@@ -24,10 +23,11 @@ from localizer.host_evidence.collected import CollectedEvidence
 from localizer.host_evidence.finding import HostFinding, Question
 from localizer.incidents.tracked_incident import TrackedIncident
 from localizer.incidents.tracker import IncidentTracker
-from localizer.inventory import rnic_hosts
 from localizer.options import Options
 from localizer.second_batch import Assembler, SecondBatch
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
+from localizer.state.inventory import rnic_hosts
+from localizer.state.retention import CleanUps, clean_up
 from localizer.suppression import filters
 from localizer.suppression.log import Cause, Suppressed
 from localizer.verdicts.decision import Decision, apply
@@ -73,7 +73,7 @@ class Localizer:
         self._placements: list[Placement] = []  # given before the first message
         self._maintenance: list[Maintenance] = []
         self._outage: Verdict | None = None  # of the whole fabric, until a second is judged again
-        self._cleaned_s = self._judged_since = 0  # second of a clean-up; seconds judged since then
+        self._clean_ups = CleanUps(self.options.retention)
 
     def restore(self, incidents: list[Incident]) -> None:
         """Continue incidents that a former process wrote; call before the first message.
@@ -301,7 +301,13 @@ class Localizer:
             if incident.state != "resolved":
                 output.anomalies += anomalies(state, batch.second, incident, bad)
         output.incidents += [incident for incident, _ in tracker.learn(batch.second, self._decided)]
-        self._clean_up_if_due(state, tracker, batch.second)
+        if self._clean_ups.due(batch.second):
+            if (moved := clean_up(state, batch.second)) is not None:
+                tracker.renumber(moved)
+            tracker.drop_old_sightings(batch.second)
+            self._topologies.drop_old(state.fabric, batch.second)
+            self._assembler.drop_old()
+            self._clocks.drop_before(batch.second - self.options.retention.every_s)
 
     def _decided(self, incident_id: str, question: Question) -> HostFinding | None:
         """What the evidence of hosts decides, where it has not been asked that yet."""
@@ -310,28 +316,3 @@ class Localizer:
         known = self._state
         owners = rnic_hosts(known.index.paths)
         return self._evidence.answer(incident_id, question, known.fabric, owners)
-
-    def _clean_up_if_due(self, state: FabricState, tracker: IncidentTracker, at: int) -> None:
-        """Where event time jumps, no second may be a multiple of the interval; paths that come back
-        after a hole are given some seconds to do so.
-        """
-        retention, every_s = self.options.retention, self.options.retention.every_s
-        self._cleaned_s, self._judged_since = self._cleaned_s or at, self._judged_since + 1
-        late = at - self._cleaned_s > every_s and self._judged_since >= retention.least_judged
-        if at % every_s == 0 or late:
-            self._clean_up(state, tracker, at)
-
-    def _clean_up(self, state: FabricState, tracker: IncidentTracker, at: int) -> None:
-        """Drop what has not been heard of for long."""
-        retention = self.options.retention
-        self._cleaned_s, self._judged_since = at, 0
-        keep = state.history.last_seen >= at - retention.unheard_s
-        if not keep.all():
-            state.retain(keep)
-            tracker.renumber(np.where(keep, np.cumsum(keep) - 1, -1))
-        state.drop_hosts(at - retention.unheard_s)
-        state.compact(at)
-        tracker.drop_old_sightings(at)
-        self._topologies.drop_old(state.fabric, at)
-        self._assembler.drop_old()
-        self._clocks.drop_before(at - retention.every_s)

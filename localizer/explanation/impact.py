@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from localizer.explanation.parameters import DEFAULT
 from localizer.incidents.tracked_incident import Impact
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.verdict import Verdict
 from schemas.documents.incident import Anomaly, Incident, Severity
 from schemas.documents.times import rfc3339

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from localizer.detectors import flapping
 from localizer.explanation.issue_types import IssueFeatures
 from localizer.explanation.parameters import DEFAULT
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.verdict import Verdict
 from schemas.component_ids import kind_of
 

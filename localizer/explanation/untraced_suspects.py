@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from localizer.fabric import untraced_links
 from localizer.fabric.untraced_links import Trouble
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.verdict import I64, Untraced, Verdict
 
 Bool = npt.NDArray[np.bool_]

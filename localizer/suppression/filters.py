@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from localizer.fabric.key_index import pair_key
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.suppression.log import Suppression
 from localizer.verdicts.verdict import Verdict
 from schemas.component_ids import component

@@ -18,7 +18,7 @@ from localizer import strategies
 from localizer.evidence import Attribution
 from localizer.explanation.issue_features import OWNS
 from localizer.fabric.observability import Classes
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts import unseen_switch
 from localizer.verdicts.build import Alarm, Finding, build
 from localizer.verdicts.verdict import Verdict

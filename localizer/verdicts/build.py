@@ -15,7 +15,7 @@ from localizer.explanation.issue_features import features
 from localizer.explanation.issue_types import issue_types, likeliest_first, of_members
 from localizer.explanation.parameters import DEFAULT
 from localizer.fabric.observability import Classes
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.verdict import I64, NOTHING_BESIDE, Beside, Drifted, Measured, Verdict
 from schemas.component_ids import component, kind_of
 from schemas.documents.incident import SMALLEST_P, Direction, Layer, Symptom

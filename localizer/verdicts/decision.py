@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from localizer.baselines.loss import HealthyLoss
 from localizer.detectors.latency.deviation import LatencyDeviation
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.suppression.log import Suppression
 from localizer.verdicts.verdict import Verdict
 

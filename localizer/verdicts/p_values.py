@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from localizer.detectors import loss, peer_groups
 from localizer.options import PValues
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.rules import quorum
 
 Bool = npt.NDArray[np.bool_]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from localizer.detectors.silence import host_states
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.suppression.filters import reported, unready
 from localizer.verdicts import p_values
 from localizer.verdicts.decision import Decision, apply

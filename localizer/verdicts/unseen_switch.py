@@ -18,7 +18,7 @@ from scipy import special
 from localizer.explanation import confidence, explain
 from localizer.fabric.parameters import UNTRACED_LINKS
 from localizer.fabric.untraced_links import UNSEEN_SWITCH, Trouble
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.build import Alarm
 from localizer.verdicts.verdict import I64, Measured, Untraced, Verdict
 from schemas.documents.incident import Symptom

@@ -124,10 +124,10 @@ async def churn(worker: WholeWorker) -> list[Counter[str]]:
 
 
 #: Tables of names keep what no path has any more until that is most of them: some thousand entries
-#: at least. ``tests/localizer/test_growth.py`` tries these. The log has 10,000 entries at most.
+#: at least. ``tests/localizer/state/test_growth.py`` tries these. The log has 10,000 at most.
 LAZY = (
-    "._state.index.tables{}", "._state._columns._address_pairs", "._state._columns._pairs",
-    "._state._inventory.jobs", "._state.suppression_log._of",
+    "._state.index.tables{}", "._state.columns._address_pairs", "._state.columns._pairs",
+    "._state.inventory.jobs", "._state.suppression_log._of",
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from localizer.detectors.latency.sparse_evidence import SparseEvidence
 from localizer.evidence import Attribution, Evidence
 from localizer.explanation import confidence
 from localizer.fabric.observability import Classes
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.attribute import Candidate, Unclaimed, attribute
 from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.decision import Decision

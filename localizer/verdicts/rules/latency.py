@@ -13,7 +13,7 @@ from localizer.detectors.change_point import change_of_level
 from localizer.detectors.latency.deviation import LatencyDeviation
 from localizer.evidence import Attribution, Evidence
 from localizer.fabric.observability import Classes
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.attribute import Candidate, Over, Unclaimed, attribute
 from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.decision import Decision

@@ -16,7 +16,7 @@ from localizer.baselines.loss import HealthyLoss
 from localizer.detectors import loss
 from localizer.evidence import Evidence
 from localizer.fabric.observability import Classes
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.attribute import Unclaimed, attribute
 from localizer.verdicts.build import Alarm
 from localizer.verdicts.decision import Decision

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from localizer.detectors.silence import HostStates, observers
 from localizer.explanation.confidence import by_rule
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.decision import Decision
 from localizer.verdicts.rules.silence import unanswered
 from localizer.verdicts.verdict import Verdict

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from localizer.detectors import loss
 from localizer.detectors.silence import HostStates, observers
 from localizer.explanation.confidence import by_rule
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.build import corrected
 from localizer.verdicts.decision import Decision
 from localizer.verdicts.rules import quorum

@@ -10,7 +10,7 @@ from builders.clusters import FINE, START_S, Cluster, Second, newest, observe
 from localizer.fabric.path_table import Path
 from localizer.localizer import Localizer
 from localizer.options import Options
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.attribute import Unclaimed
 from localizer.verdicts.rules import reachability
 from localizer.verdicts.rules.loss.policy import LossPolicy

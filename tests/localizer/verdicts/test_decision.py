@@ -6,7 +6,7 @@ import numpy as np
 
 from localizer.baselines.loss import HealthyLoss
 from localizer.options import Options
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.decision import Decision, apply
 
 NONE = np.zeros(0)

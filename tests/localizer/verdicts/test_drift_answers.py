@@ -12,7 +12,7 @@ from localizer.detectors.latency.sparse_evidence import SparseAnswers, SparseEvi
 from localizer.fabric.incidence.factored import FactoredIncidence
 from localizer.fabric.observability import Classes
 from localizer.options import Options
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.rules import drift
 
 END_S = 9000

@@ -10,7 +10,7 @@ from scipy.special import gammaln, xlogy
 
 from localizer.detectors import loss
 from localizer.explanation.issue_features import OWNS
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.parameters import ReachabilityParameters
 from schemas.documents.incident import Symptom
 

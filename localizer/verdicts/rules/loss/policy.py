@@ -10,7 +10,7 @@ import numpy.typing as npt
 from localizer.detectors import loss
 from localizer.evidence import Attribution
 from localizer.explanation.issue_features import OWNS
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.attribute import Candidate, Over, Unclaimed
 from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.parameters import ReachabilityParameters

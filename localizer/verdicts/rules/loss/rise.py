@@ -11,7 +11,7 @@ import numpy.typing as npt
 from localizer.detectors import loss
 from localizer.detectors.loss import LossParameters
 from localizer.fabric.observability import Classes
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]

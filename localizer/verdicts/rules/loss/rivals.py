@@ -16,7 +16,7 @@ import numpy.typing as npt
 from localizer.evidence import Attribution
 from localizer.explanation.issue_features import OWNS
 from localizer.fabric.observability import Classes
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.attribute import owners
 from localizer.verdicts.build import Alarm
 from localizer.verdicts.rules.loss.containment import Containment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.build import Alarm
 from localizer.verdicts.rules.loss.extent import bad_for
 

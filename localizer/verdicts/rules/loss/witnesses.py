@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from localizer.evidence import Attribution
 from localizer.explanation.explain import Lone
-from localizer.state import FabricState
+from localizer.state.fabric_state import FabricState
 from localizer.verdicts.build import Alarm
 from localizer.verdicts.rules import quorum
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from builders.clusters import End, path
 from builders.incidences import paths_of
 
-from localizer.inventory import Inventory
+from localizer.state.inventory import Inventory
 from schemas.documents.placement import Placement
 from schemas.documents.topology import Container, Host, Topology
 

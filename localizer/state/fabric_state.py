@@ -22,15 +22,14 @@ from localizer.detectors.latency.deviation import comparable
 from localizer.fabric.incidence.incidence import Incidence
 from localizer.fabric.observability import Classes, classes
 from localizer.fabric.path_index import PathIndex
-from localizer.inventory import Inventory
-from localizer.latency_state import LatencyState, SparsePaths
 from localizer.options import Options
-from localizer.path_columns import PathColumns
 from localizer.second_batch import SecondBatch
+from localizer.state.inventory import Inventory
+from localizer.state.latency_state import LatencyState, SparsePaths
+from localizer.state.path_columns import PathColumns
 from localizer.suppression.log import SuppressionLog
 from localizer.suppression.maintenance import MaintenanceWindows
 from localizer.suppression.placement import Placements
-from schemas.component_ids import component
 from schemas.documents.placement import Placement
 from schemas.documents.topology import Topology
 
@@ -45,6 +44,7 @@ class FabricState:
 
     topology        document that holds; None: the fabric is learnt from records
     index           path table; history, latency, drift, loss ... are by its rows, or by host
+    columns         further columns of the path table; inventory: pods of hosts, jobs of containers
     latency         what is usual, and the deviation of the window that ends with this second
     suspects        components of open incidents about reachability; slow: about latency; drifting:
                     about drift; troubled: the suspects, and those of incidents about reachability
@@ -68,8 +68,8 @@ class FabricState:
         self.learnt_loss = LearntLoss(options.baselines.loss)
         self.class_loss = ClassLoss(options.baselines.class_loss)
         self.hosts = HostActivity(options.baselines.hosts)
-        self._columns = PathColumns()
-        self._inventory = Inventory(topology)
+        self.columns = PathColumns()
+        self.inventory = Inventory(topology)
         self.suspects: set[str] = set()
         self.troubled: set[str] = set()
         self.slow: set[str] = set()
@@ -87,24 +87,24 @@ class FabricState:
     @property
     def src(self) -> I32:
         """(P,) source host of each path."""
-        src: I32 = self._columns.hosts[0]
+        src: I32 = self.columns.hosts[0]
         return src
 
     @property
     def dst(self) -> I32:
         """(P,) destination host of each path."""
-        dst: I32 = self._columns.hosts[1]
+        dst: I32 = self.columns.hosts[1]
         return dst
 
     @property
     def layer(self) -> I8:
         """(P,) 1 = overlay."""
-        return self._columns.layer
+        return self.columns.layer
 
     @property
     def agentless(self) -> Bool:
         """(P,) probes that the peer's kernel answers: TCP, ICMP."""
-        return self._columns.agentless
+        return self.columns.agentless
 
     def kernel_answers(self, at: int, length: int) -> I64:
         """(P,) probes of so many seconds that only the peer's kernel has answered: those of its
@@ -126,17 +126,17 @@ class FabricState:
     @property
     def pair(self) -> I64:
         """(P,) code of (endpoint pair, layer)."""
-        return self._columns.pair
+        return self.columns.pair
 
     @property
     def pods(self) -> dict[str, str]:
         """Host -> pod."""
-        return self._inventory.pods
+        return self.inventory.pods
 
     @property
     def jobs(self) -> dict[str, tuple[str, str]]:
         """Container -> (job, tenant)."""
-        return self._inventory.jobs
+        return self.inventory.jobs
 
     def ingest(self, batch: SecondBatch) -> None:
         """Write panes and windows of the next second into the history, test the windows."""
@@ -224,8 +224,8 @@ class FabricState:
             self.incidence.add(new)
             self.history.grow(len(self.index))
             self.cadence.grow(len(self.index))
-            self._columns.append(new, self.hosts)
-            self._inventory.learn_pods(new)
+            self.columns.append(new, self.hosts)
+            self.inventory.learn_pods(new)
         return rows
 
     def follow(self, topology: Topology) -> None:
@@ -233,13 +233,13 @@ class FabricState:
         self.topology = topology
         paths = self.index.paths
         self.incidence = self.incidence.following(topology, paths)
-        self._inventory.follow(topology, paths)
-        self._classes = None
+        self.inventory.follow(topology, paths)
+        self.forget_classes()
 
     def learn_placements(self, documents: list[Placement]) -> None:
         """Learn where containers run and what for."""
         self.placements.add(documents)
-        self._inventory.learn_jobs(documents)
+        self.inventory.learn_jobs(documents)
 
     def learn_routes(self, batch: pa.RecordBatch) -> None:
         """Learn traceroutes; what was counted on another route does not speak for the new one."""
@@ -273,6 +273,10 @@ class FabricState:
             self._classes_of = (incidence.version, self.newest_s)
         return self._classes or fresh
 
+    def forget_classes(self) -> None:
+        """Make the observability classes anew when they are asked for."""
+        self._classes = None
+
     def probed(self, at: int, least_s: float) -> Bool:
         """(P,) paths that are still probed, at the cadence of each; ``least_s`` at the quickest."""
         unheard_s = self.options.retention.unheard_s
@@ -286,29 +290,16 @@ class FabricState:
         self.latency.retain(rows)
         self.cadence.retain(rows)
         self.drift.retain(rows)
-        self._columns.retain(rows)
+        self.columns.retain(rows)
         self._classes = None
-        self.hosts.probed_through(self._columns.rnics(self.index.paths))
-
-    def compact(self, second: int) -> None:
-        """Drop texts, switches, jobs and whatever else no path needs any more."""
-        self.incidence.drop_waiting_routes()
-        boxes = self.index.tables["node_id"]
-        self.placements.drop_old(second, boxes)
-        self.maintenance.drop_ended(second)
-        self._inventory.retain_containers(boxes, self.placements)
-        if self.index.compact(always=self.incidence.wasteful):
-            paths = self.index.paths
-            self.incidence = self.incidence.rebuilt(paths)
-            self._columns.recode(paths)
-            self._classes = None
+        self.hosts.probed_through(self.columns.rnics(self.index.paths))
 
     def sizes(self) -> dict[str, int]:
         """How much is stored, by what [count]."""
         return {
             "paths": len(self.index),
             "texts": self.index.texts,
-            "endpoint_pairs": self._columns.pairs,
+            "endpoint_pairs": self.columns.pairs,
             "hosts": len(self.hosts),
             "pods": len(self.pods),
             "jobs": len(self.jobs),
@@ -318,27 +309,6 @@ class FabricState:
             "suppressed": len(self.suppression_log.all),
             **self.incidence.sizes(),
         }
-
-    def drop_hosts(self, since_s: int) -> None:
-        """Drop hosts without a path and without a sign of life since then.
-
-        Hosts of a silent pod or fabric stay for a day: its outage ends when half of them are back.
-        """
-        keep = self.hosts.heard(since_s)
-        keep[self._columns.hosts.ravel()] = True
-        all_of_it = component("fabric", self.fabric) in self.silent_scopes
-        missed = self.hosts.heard(since_s - self.options.retention.outage_s)
-        for code in np.flatnonzero(~keep & missed).tolist():
-            pod = self.pods.get(self.hosts.names[code])
-            dead = pod is not None and component("pod", pod) in self.silent_scopes
-            keep[code] = all_of_it or dead
-        if not keep.all():
-            self._columns.renumber_hosts(np.cumsum(keep) - 1)
-            self.hosts.retain(keep)
-            self._inventory.retain_hosts(self.hosts.names)
-        if self.silent_scopes:  # a pod may have lost its hosts or changed its name
-            scopes = {component("pod", pod) for pod in self.pods.values()}
-            self.silent_scopes &= scopes | {component("fabric", self.fabric)}
 
     def touches(self, hosts: Bool) -> Bool:
         """(P,) paths with an end on one of these hosts (H,)."""

@@ -7,7 +7,7 @@ from builders.clusters import End, path
 from builders.incidences import paths_of
 
 from localizer.baselines.hosts import HostActivity
-from localizer.path_columns import PathColumns
+from localizer.state.path_columns import PathColumns
 
 A = End("c1", "h1", "r1", "asw1")
 B = End("c2", "h2", "r2", "asw2")
