@@ -35,6 +35,21 @@ def arrow_frames(
     """Frames of an Arrow IPC stream, ``most`` at most: ``schemas.wire.arrow.frames.Frames``; None:
     the stream is refused, and why is not said."""
 
+def chunk_is_valid(
+    raw: bytes, schema: bytes, widths: bytes, rows: int, name_bytes: int, decoded_bytes: int, /
+) -> bool:
+    """Whether an Arrow IPC stream of one batch is whole, so that all that ``pyarrow`` and
+    ``schemas.wire.window_chunks`` check holds. False: it is not, or it is unusual (a null, names
+    that are no ASCII, another schema).
+
+    schema         the frame that it must begin with
+    widths         a byte for each column, of its values [B]; 0: int32 indices of its own dictionary
+                   of texts, whose number is that of the columns before it that have one
+    rows           at most
+    name_bytes     of a text, at most
+    decoded_bytes  of all texts, written out in each row, at most
+    """
+
 def join_columns(
     raws: list[bytes], rows: Buffer, nulls: Buffer, starts: Buffer, lengths: Buffer,
     columns: Buffer, /,

@@ -8,7 +8,7 @@
 
 #include "module.h"
 
-#define INTERFACE 8 /* raise it with every change that the Python side has to know of */
+#define INTERFACE 9 /* raise it with every change that the Python side has to know of */
 
 PyTypeObject *key_type, *answers_type, *socket_type;
 
@@ -210,6 +210,8 @@ static PyMethodDef functions[] = {
      "arrow_batch(index, types, records, common): numbers of the columns with values, message."},
     {"arrow_frames", messages_arrow_frames, METH_VARARGS,
      "arrow_frames(raw, most): frames of an Arrow stream; None: it is refused."},
+    {"chunk_is_valid", messages_chunk_is_valid, METH_VARARGS,
+     "chunk_is_valid(raw, schema, widths, rows, name_bytes, decoded_bytes): False: it is not certain."},
     {"join_columns", messages_join_columns, METH_VARARGS,
      "join_columns(raws, rows, nulls, starts, lengths, columns): columns of all messages as one."},
     {"compact_codes", columns_compact_codes, METH_VARARGS,

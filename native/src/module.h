@@ -57,6 +57,7 @@ PyObject *atoms_gain(PyObject *module, PyObject *args);
 PyObject *atoms_mix(PyObject *module, PyObject *args);
 PyObject *columns_compact_codes(PyObject *module, PyObject *args);
 PyObject *messages_arrow_frames(PyObject *module, PyObject *args);
+PyObject *messages_chunk_is_valid(PyObject *module, PyObject *args);
 PyObject *messages_flat_json(PyObject *module, PyObject *args);
 PyObject *messages_join_columns(PyObject *module, PyObject *args);
 PyObject *rows_are_valid(PyObject *module, PyObject *args);
