@@ -135,6 +135,30 @@ def rows_are_valid(
              d float64), least, greatest
     """
 
+def count_segments(slots: Buffer, ends: Buffer, /) -> None:
+    """Write where the paths of each segment end, if all lie in one array.
+
+    slots  (width, paths) int32, segments of each path; 0: none
+    ends   (segments + 1,) int64, zeros; the first stays 0, segment q gets ``ends[q + 1]``
+    """
+
+def segment_paths(slots: Buffer, starts: Buffer, out: Buffer, /) -> None:
+    """Write the paths of each segment, rising, into ``out`` (int32).
+
+    starts  (segments,) int64, where those of each begin; they are moved to where they end
+    """
+
+def sum_segments(edges: Buffer, paths: Buffer, values: Buffer, sums: Buffer, /) -> None:
+    """Write the sum over the paths of each segment, added in the order of ``paths``.
+
+    edges   (segments + 1,) int64, where in ``paths`` (int32) those of each begin and end
+    values  float64 by path; sums (segments,) float64
+    """
+
+def add_segments(slots: Buffer, rows: Buffer, values: Buffer, sums: Buffer, /) -> None:
+    """Add the values (float64) of some paths (int64) to the sums of all their segments, slot 0
+    included; column by column of ``slots`` (int32), each in the order of ``rows``."""
+
 def sum_panes(
     panes: list[tuple[NDArray[Any], ...]], path: Buffer, counts: Buffer, features: Buffer, /
 ) -> int:
