@@ -194,7 +194,7 @@ static bool next_texts(const struct stream *stream, int64_t *position, int64_t n
 
 /* Whether every frame begins with the mark of continuation, and nothing follows the rows. */
 static bool is_marked(const struct stream *stream, int64_t position) {
-  int32_t mark;
+  int32_t mark = 0;
   return bytes_at(stream, position, &mark, sizeof mark) && mark == -1;
 }
 
