@@ -35,6 +35,21 @@ def arrow_frames(
     """Frames of an Arrow IPC stream, ``most`` at most: ``schemas.wire.arrow.frames.Frames``; None:
     the stream is refused, and why is not said."""
 
+def chunk_is_valid(
+    raw: bytes, schema: bytes, widths: bytes, rows: int, name_bytes: int, decoded_bytes: int, /
+) -> bool:
+    """Whether an Arrow IPC stream of one batch is whole, so that all that ``pyarrow`` and
+    ``schemas.wire.window_chunks`` check holds. False: it is not, or it is unusual (a null, names
+    that are no ASCII, another schema).
+
+    schema         the frame that it must begin with
+    widths         a byte for each column, of its values [B]; 0: int32 indices of its own dictionary
+                   of texts, whose number is that of the columns before it that have one
+    rows           at most
+    name_bytes     of a text, at most
+    decoded_bytes  of all texts, written out in each row, at most
+    """
+
 def join_columns(
     raws: list[bytes], rows: Buffer, nulls: Buffer, starts: Buffer, lengths: Buffer,
     columns: Buffer, /,
@@ -119,6 +134,30 @@ def rows_are_valid(
     numbers  bitmap or None, values, first row, whether not null, type (i int32, q int64,
              d float64), least, greatest
     """
+
+def count_segments(slots: Buffer, ends: Buffer, /) -> None:
+    """Write where the paths of each segment end, if all lie in one array.
+
+    slots  (width, paths) int32, segments of each path; 0: none
+    ends   (segments + 1,) int64, zeros; the first stays 0, segment q gets ``ends[q + 1]``
+    """
+
+def segment_paths(slots: Buffer, starts: Buffer, out: Buffer, /) -> None:
+    """Write the paths of each segment, rising, into ``out`` (int32).
+
+    starts  (segments,) int64, where those of each begin; they are moved to where they end
+    """
+
+def sum_segments(edges: Buffer, paths: Buffer, values: Buffer, sums: Buffer, /) -> None:
+    """Write the sum over the paths of each segment, added in the order of ``paths``.
+
+    edges   (segments + 1,) int64, where in ``paths`` (int32) those of each begin and end
+    values  float64 by path; sums (segments,) float64
+    """
+
+def add_segments(slots: Buffer, rows: Buffer, values: Buffer, sums: Buffer, /) -> None:
+    """Add the values (float64) of some paths (int64) to the sums of all their segments, slot 0
+    included; column by column of ``slots`` (int32), each in the order of ``rows``."""
 
 def sum_panes(
     panes: list[tuple[NDArray[Any], ...]], path: Buffer, counts: Buffer, features: Buffer, /

@@ -130,9 +130,9 @@ class SparseLatency:
             self._epoch_s = second
         self._grow(rows)
         now = second - self._epoch_s
-        value, when = self._value.values[:, rows], self._when.values[:, rows]
+        value, when = _taken(self._value.values, rows), _taken(self._when.values, rows)
         slow = np.vstack([rtt_us, value]) > slow_us  # never where the bound is unknown
-        past, learnt = self._past.values[:, rows], self._learnt.values[rows]
+        past, learnt = _taken(self._past.values, rows), self._learnt.values[rows]
         for at in reversed(range(len(value))):
             old = (value[at] > 0) & (when[at] <= now - window_s) & (when[at] > learnt)
             take = np.flatnonzero(old & ~(slow[at] & slow[at + 1]))

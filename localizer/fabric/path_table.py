@@ -14,6 +14,7 @@ Example: two paths between containers c1 and c2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
@@ -90,13 +91,17 @@ class StringTable:
         """Codes of those texts that are in the table."""
         return {text: self._codes[text] for text in texts if text in self._codes}
 
+    def find(self, texts: Sequence[str]) -> I32:
+        """(n,) codes of some texts, -1 for those that are not in the table."""
+        return np.fromiter(map(self._codes.get, texts, repeat(-1)), np.int32, len(texts))
+
     def codes(self, texts: Iterable[str]) -> I32:
         """(n,) codes of some texts, which are added if they are new."""
-        codes, many = self._codes, list(texts)
-        for text in many:
-            if text not in codes:
-                self.code(text)
-        return np.array([codes[text] for text in many], np.int32)
+        many = list(texts)
+        codes = self.find(many)
+        for at in np.flatnonzero(codes < 0).tolist():
+            codes[at] = self.code(many[at])
+        return codes
 
 
 StringTables = dict[str, StringTable]
@@ -163,9 +168,13 @@ class Paths(Sequence[Path]):
             return self
         codes = np.empty_like(self.codes)
         for row, field in enumerate(PATH_STRINGS):
-            used, back = np.unique(self.codes[row], return_inverse=True)
             texts = self.table(field).texts
-            codes[row] = tables[table_name(field)].codes(texts[c] for c in used.tolist())[back]
+            used = np.zeros(len(texts), bool)
+            used[self.codes[row]] = True
+            there = np.flatnonzero(used)
+            of = np.empty(len(texts), np.int32)
+            of[there] = tables[table_name(field)].codes(texts[code] for code in there.tolist())
+            codes[row] = of[self.codes[row]]
         return Paths(self.ids, codes, self.ports, tables)
 
 
@@ -274,5 +283,6 @@ def _recoded_column(column: Any, rows: I64, table: StringTable) -> I32:
     used = np.zeros(len(column.dictionary), bool)
     used[indices] = True
     codes = np.empty(len(used), np.int32)
-    codes[used] = table.codes(column.dictionary.filter(pa.array(used)).to_pylist())
+    texts = column.dictionary.to_numpy(zero_copy_only=False)
+    codes[used] = table.codes(texts[used].tolist())
     return np.asarray(codes[indices])

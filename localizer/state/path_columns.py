@@ -29,6 +29,12 @@ class PathColumns:
         self._pair = GrowableArray(np.int64)
         self._agentless = GrowableArray(np.bool_)
         self._address_pairs, self._pairs = KeyIndex(), KeyIndex()
+        self._forget_ends()
+
+    def _forget_ends(self) -> None:
+        """Codes of hosts or texts change, or which rnics are probed: ends are to be told again."""
+        self._ends = KeyIndex()  # codes of host's name and rnic
+        self._host_of_end = GrowableArray(np.int32)
 
     @property
     def hosts(self) -> I32:
@@ -59,22 +65,27 @@ class PathColumns:
 
     def append(self, new: Paths, activity: HostActivity) -> None:
         """Append rows; their hosts are added to the activity."""
-        self._hosts.append(np.vstack([_hosts(new, side, activity) for side in ("src", "dst")]))
+        self._hosts.append(
+            np.vstack([self._hosts_of(new, side, activity) for side in ("src", "dst")])
+        )
         self._layer.append(new.mask("layer", "overlay").astype(np.int8))
         self._pair.append(self._pairs_of(new))
         self._agentless.append(np.logical_or(*(new.mask("task_type", t) for t in AGENTLESS)))
 
     def retain(self, rows: Bool) -> None:
         """Drop all rows but those of a mask (P,)."""
+        self._forget_ends()
         for column in (self._hosts, self._layer, self._pair, self._agentless):
             column.retain(rows)
 
     def renumber_hosts(self, code: I64) -> None:
         """Follow ``HostActivity.retain``; code (H,) new code of each host."""
+        self._forget_ends()
         self._hosts.values[...] = code[self._hosts.values]
 
     def recode(self, paths: Paths) -> None:
         """Follow ``PathTable.compact``: codes of texts have changed."""
+        self._forget_ends()
         self._address_pairs, self._pairs = KeyIndex(), KeyIndex()
         self._pair.values[...] = self._pairs_of(paths)
 
@@ -90,11 +101,15 @@ class PathColumns:
         codes, _ = self._address_pairs.code(addresses)
         return self._pairs.code(pair_key(codes, paths.column("layer")))[0]
 
-
-def _hosts(paths: Paths, side: str, activity: HostActivity) -> I64:
-    """(n,) code of the host at one end of each path."""
-    ends = pair_key(paths.column(f"{side}_node_sn"), paths.column(f"{side}_real_ip"))
-    used, back = np.unique(ends, return_inverse=True)
-    names, rnics = paths.table("src_node_sn").texts, paths.table("src_real_ip").texts
-    codes = [activity.end(names[end >> 32], rnics[end & 0xFFFFFFFF]) for end in used.tolist()]
-    return np.array(codes)[back]
+    def _hosts_of(self, paths: Paths, side: str, activity: HostActivity) -> I32:
+        """(n,) code of the host at one end of each path; the activity is told each end once."""
+        ends = pair_key(paths.column(f"{side}_node_sn"), paths.column(f"{side}_real_ip"))
+        known = len(self._ends)
+        codes, new = self._ends.code(ends)
+        names, rnics = paths.table("src_node_sn").texts, paths.table("src_real_ip").texts
+        hosts = self._host_of_end.grow(known + len(new))
+        order = np.argsort(ends[new])  # hosts are numbered in the order of texts
+        for at, end in zip(order.tolist(), ends[new][order].tolist(), strict=True):
+            hosts[at] = activity.end(names[end >> 32], rnics[end & 0xFFFFFFFF])
+        out: I32 = self._host_of_end.values[codes]
+        return out

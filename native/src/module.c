@@ -8,7 +8,7 @@
 
 #include "module.h"
 
-#define INTERFACE 8 /* raise it with every change that the Python side has to know of */
+#define INTERFACE 9 /* raise it with every change that the Python side has to know of */
 
 PyTypeObject *key_type, *answers_type, *socket_type;
 
@@ -210,6 +210,8 @@ static PyMethodDef functions[] = {
      "arrow_batch(index, types, records, common): numbers of the columns with values, message."},
     {"arrow_frames", messages_arrow_frames, METH_VARARGS,
      "arrow_frames(raw, most): frames of an Arrow stream; None: it is refused."},
+    {"chunk_is_valid", messages_chunk_is_valid, METH_VARARGS,
+     "chunk_is_valid(raw, schema, widths, rows, name_bytes, decoded_bytes): False: it is not certain."},
     {"join_columns", messages_join_columns, METH_VARARGS,
      "join_columns(raws, rows, nulls, starts, lengths, columns): columns of all messages as one."},
     {"compact_codes", columns_compact_codes, METH_VARARGS,
@@ -222,6 +224,14 @@ static PyMethodDef functions[] = {
      "atoms_gain(likelihood, weight, damage, sorts, crossed, shares, gain): ln likelihood ratios of sorts."},
     {"mix_atoms", atoms_mix, METH_VARARGS,
      "mix_atoms(likelihood, weight, damage, rows, more, out): ln likelihood if the damage grows."},
+    {"count_segments", segments_count, METH_VARARGS,
+     "count_segments(slots, ends): where the paths of each segment end."},
+    {"segment_paths", segments_paths, METH_VARARGS,
+     "segment_paths(slots, starts, out): the paths of each segment, rising."},
+    {"sum_segments", segments_sum, METH_VARARGS,
+     "sum_segments(edges, paths, values, sums): sums over the paths of each segment."},
+    {"add_segments", segments_add, METH_VARARGS,
+     "add_segments(slots, rows, values, sums): add some paths to the sums of their segments."},
     {"sum_panes", windows_sum_panes, METH_VARARGS,
      "sum_panes(panes, path, counts, features): write a window; how many paths it has."},
     {"rows_are_valid", rows_are_valid, METH_VARARGS,

@@ -57,9 +57,14 @@ PyObject *atoms_gain(PyObject *module, PyObject *args);
 PyObject *atoms_mix(PyObject *module, PyObject *args);
 PyObject *columns_compact_codes(PyObject *module, PyObject *args);
 PyObject *messages_arrow_frames(PyObject *module, PyObject *args);
+PyObject *messages_chunk_is_valid(PyObject *module, PyObject *args);
 PyObject *messages_flat_json(PyObject *module, PyObject *args);
 PyObject *messages_join_columns(PyObject *module, PyObject *args);
 PyObject *rows_are_valid(PyObject *module, PyObject *args);
+PyObject *segments_add(PyObject *module, PyObject *args);
+PyObject *segments_count(PyObject *module, PyObject *args);
+PyObject *segments_paths(PyObject *module, PyObject *args);
+PyObject *segments_sum(PyObject *module, PyObject *args);
 PyObject *windows_sum_panes(PyObject *module, PyObject *args);
 
 /* Read the address "a.b.c.d"; false: an exception is set. */

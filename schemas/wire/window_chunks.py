@@ -15,163 +15,46 @@ side (``decode``): a column that is added goes to ``DEFAULTS``, and none is rena
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
-import msgspec
 import pyarrow as pa
 
 from schemas.compiled.codes import compacted
 from schemas.limits import LIMITS, Limits
-from schemas.wire.arrow import columns as arrow_columns
 from schemas.wire.arrow.frames import walk
 from schemas.wire.decoded import one_line
-
-Kind = Literal["pane", "window", "routes", "heartbeats", "punctuation"]
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
-
-
-#: Texts that identify a path and place it in the fabric, in the order of the wire.
-PATH_STRINGS: Final = (
-    "fabric", "layer", "task_type",
-    "src_node_id", "src_ip", "src_real_ip", "src_node_sn", "src_asw", "src_dsw", "src_pod",
-    "dst_node_id", "dst_ip", "dst_real_ip", "dst_node_sn", "dst_asw", "dst_dsw", "dst_pod",
-    "src_tenant_id", "dst_tenant_id",
-)  # fmt: skip
-_NAME: Final = pa.dictionary(pa.int32(), pa.string())
-PATH_FIELDS: Final = [
-    pa.field("path_id", pa.uint64()),
-    *(pa.field(name, _NAME) for name in PATH_STRINGS),
-    pa.field("src_port", pa.int32()),
-    pa.field("dst_port", pa.int32()),
-]
-#: records: ping records counted; sent, lost, refused: probes [count]. A refused probe was answered
-#: by the peer's kernel: the network delivered it, so it is not lost. rtt_*: over answered probes.
-COUNT_FIELDS: Final = [
-    pa.field("records", pa.uint32()),
-    pa.field("sent", pa.uint32()),
-    pa.field("lost", pa.uint32()),
-    pa.field("refused", pa.uint32()),
-    pa.field("rtt_count", pa.uint32()),
-    pa.field("rtt_mean_us", pa.float32()),
-]
-FEATURE_FIELDS: Final = [
-    pa.field(f"rtt_{name}_us", pa.float32()) for name in ("p25", "p50", "p75", "min", "std", "max")
-]
-PANE: Final = pa.schema([*PATH_FIELDS, *COUNT_FIELDS])
-WINDOW: Final = pa.schema([*PATH_FIELDS, *COUNT_FIELDS, *FEATURE_FIELDS])
-ROUTES: Final = pa.schema(
-    [
-        pa.field("fabric", pa.string()),
-        pa.field("layer", pa.string()),
-        pa.field("src_ip", pa.string()),
-        pa.field("dst_ip", pa.string()),
-        pa.field("src_port", pa.int32()),
-        pa.field("dst_port", pa.int32()),
-        pa.field("hops", pa.list_(pa.string())),  # null for a silent hop
-    ]
+from schemas.wire.windows.checks import (
+    check_body,
+    check_probes,
+    check_texts,
+    check_whole,
+    is_certain,
 )
-HEARTBEATS: Final = pa.schema(
-    [
-        pa.field("fabric", pa.string()),
-        pa.field("node_sn", pa.string()),
-        pa.field("time", pa.int64()),
-        pa.field("alive", pa.bool_()),
-        pa.field("cpu_steal", pa.float32()),
-        pa.field("scheduling_delay_us", pa.float32()),
-    ]
+from schemas.wire.windows.columns import (
+    COUNT_FIELDS,
+    DEFAULTS,
+    FEATURE_FIELDS,
+    HEARTBEATS,
+    PANE,
+    PATH_FIELDS,
+    PATH_STRINGS,
+    ROUTES,
+    SCHEMAS,
+    WINDOW,
 )
-#: Columns that the first release did not write -> what they hold in its chunks.
-DEFAULTS: Final[dict[str, str | float | None]] = {"dst_tenant_id": ""}
-_SCHEMAS: Final = {"pane": PANE, "window": WINDOW, "routes": ROUTES, "heartbeats": HEARTBEATS}
-#: Positions and names of the columns that hold texts.
-_TEXTS: Final = {
-    kind: [(at, field.name) for at, field in enumerate(schema) if not _is_number(field.type)]
-    for kind, schema in _SCHEMAS.items()
-}
+from schemas.wire.windows.header import Header, Kind, WindowsError
+
+__all__ = [
+    "COUNT_FIELDS", "DEFAULTS", "FEATURE_FIELDS", "HEARTBEATS", "MAX_CHUNK_BYTES", "PANE",
+    "PATH_FIELDS", "PATH_STRINGS", "ROUTES", "WINDOW", "Header", "Kind", "WindowsError",
+    "check_body", "check_whole", "decode", "encode", "encode_chunks", "ignored", "read",
+]  # fmt: skip
+
 MAX_CHUNK_BYTES: Final = 512 * 1024
 _CHUNK_ROWS: Final = 4096
 _OVERHEAD_BYTES: Final = 16 * 1024  # schema and frames of a stream, upper bound
 _SMALL_BYTES: Final = 4 * 1024  # a smaller dictionary is not worth compacting
-_END_S: Final = 2**32  # year 2106, the end of ClickHouse's DateTime
-#: Columns in which the localizer allows no null.
-_NOT_NULL: Final = frozenset({
-    *(field.name for field in (*PATH_FIELDS, *COUNT_FIELDS[:-1])),
-    "fabric", "node_sn", "time", "alive", "layer", "src_ip", "dst_ip", "hops",
-})  # fmt: skip
-
-
 _IGNORED: Final = b"ignored"  # in the metadata of a decoded chunk: names, with newlines
-
-
-class WindowsError(ValueError):
-    """A message on skh.windows is not one that this release reads."""
-
-
-class Header(NamedTuple):
-    """The Kafka headers of a message on skh.windows.
-
-    start_s, end_s  the pane or window is [start_s, end_s) [s since the epoch]
-    partition       of skh.pings whose records were counted
-    epoch           rises with each assignment of that partition to a worker
-    chunk, chunks   index of this chunk, 0..chunks-1, and number of chunks of the pane
-    watermark_ms    event-time watermark of the partition when this was written [ms since the epoch]
-    idle            the partition has no live source
-    """
-
-    kind: Kind
-    fabric: str
-    start_s: int = 0
-    end_s: int = 0
-    partition: int = 0
-    epoch: int = 0
-    chunk: int = 0
-    chunks: int = 1
-    watermark_ms: int = 0
-    idle: bool = False
-
-    def to_kafka(self) -> list[tuple[str, bytes]]:
-        """Kafka headers, all text."""
-        return [
-            (name, str(int(value) if isinstance(value, bool) else value).encode())
-            for name, value in self._asdict().items()
-        ]
-
-    @classmethod
-    def from_kafka(cls, headers: dict[str, bytes]) -> Header:
-        """Inverse of to_kafka; raises WindowsError when a header is missing or not a number."""
-        try:
-            text = {name: headers[name].decode() for name in cls._fields}
-            kind = text.pop("kind")
-            fabric = text.pop("fabric")
-            numbers = {name: int(value) for name, value in text.items()}
-        except (KeyError, ValueError) as why:
-            what = str(why)[:200]
-            raise WindowsError(f"skh.windows: bad header {what}; was it written by us?") from why
-        if kind not in (*_SCHEMAS, "punctuation"):
-            raise WindowsError(f"skh.windows: kind {kind[:60]!r} is not known to this release")
-        idle = bool(numbers.pop("idle"))
-        header = cls(kind=kind, fabric=fabric, idle=idle, **numbers)  # type: ignore[arg-type]  # kind was checked
-        if (name := header._invalid_field()) is not None:
-            raise WindowsError(f"skh.windows: bad header {name}: no pane or window has this")
-        return header
-
-    def _invalid_field(self) -> str | None:
-        """Name of the first field whose value no writer sends, or None."""
-        valid = {
-            "fabric": len(self.fabric.encode()) <= LIMITS.name_bytes,
-            "start_s": 0 <= self.start_s < _END_S,
-            "end_s": self.start_s <= self.end_s < _END_S,
-            "partition": 0 <= self.partition < 2**31,
-            "epoch": 0 <= self.epoch < 2**63,
-            "chunks": 0 < self.chunks <= LIMITS.chunks,
-            "chunk": 0 <= self.chunk < self.chunks,
-            "watermark_ms": 0 <= self.watermark_ms < 1000 * _END_S,
-        }
-        return next((name for name, is_valid in valid.items() if not is_valid), None)
 
 
 def encode(batch: pa.RecordBatch) -> bytes:
@@ -189,21 +72,42 @@ def decode(kind: Kind, raw: bytes, limits: Limits = LIMITS) -> pa.RecordBatch:
     release did not write yet has its default. A column of the first release that is missing, and
     any of another type, is an error: the chunk would be misread.
     """
+    return _decoded(kind, raw, limits)[0]
+
+
+def read(kind: Kind, raw: bytes, limits: Limits = LIMITS) -> pa.RecordBatch:
+    """``decode``, and what the localizer relies on: ``check_whole``; raises WindowsError."""
+    batch, certain = _decoded(kind, raw, limits)
+    if certain:  # no value is null
+        check_probes(kind, batch)
+    else:
+        check_whole(kind, batch)
+    return batch
+
+
+def _decoded(kind: Kind, raw: bytes, limits: Limits) -> tuple[pa.RecordBatch, bool]:
+    """See ``decode``; and whether ``is_certain`` holds of it."""
     try:
+        if is_certain(kind, raw, limits):
+            return _first_batch(raw), True
         frames = walk(raw, limits)
         if frames.rows > limits.chunk_rows:
             raise WindowsError(f"skh.windows: a chunk of {frames.rows} rows")
-        with pa.ipc.open_stream(pa.py_buffer(raw)) as reader:
-            batch = reader.read_next_batch()
-        if batch.schema != _SCHEMAS[kind]:
+        batch = _first_batch(raw)
+        if batch.schema != SCHEMAS[kind]:
             batch = _in_this_release(kind, batch)
         batch.validate(full=True)
-        _check_texts(kind, batch, limits.may_expand_to(len(raw)), limits)
+        check_texts(kind, batch, limits.may_expand_to(len(raw)), limits)
     except WindowsError:
         raise
     except Exception as why:  # Arrow raises errors of any type for corrupt bytes
         raise WindowsError(f"skh.windows: corrupt {kind} chunk: {one_line(why)}") from why
-    return batch
+    return batch, False
+
+
+def _first_batch(raw: bytes) -> pa.RecordBatch:
+    with pa.ipc.open_stream(pa.py_buffer(raw)) as reader:
+        return reader.read_next_batch()
 
 
 def ignored(batch: pa.RecordBatch) -> list[str]:
@@ -214,7 +118,7 @@ def ignored(batch: pa.RecordBatch) -> list[str]:
 
 def _in_this_release(kind: Kind, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The chunk of another release in the columns of this one."""
-    wanted = _SCHEMAS[kind]
+    wanted = SCHEMAS[kind]
     columns = []
     for field in wanted:
         found = batch.schema.get_all_field_indices(field.name)
@@ -300,60 +204,3 @@ def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
             column = pa.DictionaryArray.from_arrays(places, names)
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
-
-
-def _check_texts(kind: Kind, batch: pa.RecordBatch, most: int, limits: Limits) -> None:
-    """Bound the size of a chunk's texts once decoded, and the length of each name."""
-    for index, name in _TEXTS[kind]:
-        column = batch.column(index)
-        values = column
-        if dictionary := isinstance(column, pa.DictionaryArray):
-            values = column.dictionary
-        elif isinstance(column, pa.ListArray):
-            values = column.flatten()
-        lengths = arrow_columns.text_lengths(values)
-        if dictionary:
-            most -= arrow_columns.decoded_bytes(column, lengths)
-        if most < 0:
-            raise WindowsError(f"skh.windows: names of this {kind} chunk expand too much: {name}")
-        if len(lengths) and int(lengths.max()) > limits.name_bytes:
-            raise WindowsError(f"skh.windows: {name} is longer than {limits.name_bytes} B")
-
-
-def check_whole(kind: Kind, batch: pa.RecordBatch) -> None:
-    """Check what the localizer relies on: no nulls, no more probes lost than sent.
-
-    Raises WindowsError.
-    """
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if name in _NOT_NULL and column.null_count:
-            raise WindowsError(f"skh.windows: {name} is null in this {kind} chunk")
-    if kind not in ("pane", "window") or not batch.num_rows:
-        return
-    sent = batch.column("sent").to_numpy()
-    for name in ("lost", "refused"):
-        if (batch.column(name).to_numpy() > sent).any():
-            raise WindowsError(f"skh.windows: more probes {name} than sent in this {kind} chunk")
-
-
-class _Body(msgspec.Struct):
-    """The field of a punctuation that readers use; further fields are ignored."""
-
-    skewed: dict[str, float] = {}
-
-
-_body_decoder: Final = msgspec.json.Decoder(_Body)
-
-
-def check_body(raw: bytes, limits: Limits = LIMITS) -> None:
-    """Check the body of a punctuation, which is empty or JSON; raises WindowsError."""
-    if len(raw) > limits.punctuation_bytes:
-        raise WindowsError(f"skh.windows: a punctuation of {len(raw)} B")
-    if not raw:
-        return
-    try:
-        body = _body_decoder.decode(raw)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as why:
-        raise WindowsError(f"skh.windows: bad punctuation: {one_line(why)}") from why
-    if any(len(name) > limits.name_bytes for name in body.skewed):
-        raise WindowsError(f"skh.windows: a host's name is longer than {limits.name_bytes} B")

@@ -197,8 +197,7 @@ class Fabric:
         if header.kind == "punctuation":
             window_chunks.check_body(value)
         else:
-            batch = window_chunks.decode(header.kind, value)
-            window_chunks.check_whole(header.kind, batch)
+            batch = window_chunks.read(header.kind, value)
             if unknown := window_chunks.ignored(batch):
                 self._count_later(unknown)
         output = localizer.observe(header, batch, value if batch is None else b"")

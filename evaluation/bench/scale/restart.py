@@ -66,6 +66,5 @@ def _read(localizer: Any, headers: dict[str, bytes], value: bytes) -> None:
         window_chunks.check_body(value)
         localizer.observe(header, None, value)
     else:
-        batch = window_chunks.decode(header.kind, value)
-        window_chunks.check_whole(header.kind, batch)
+        batch = window_chunks.read(header.kind, value)
         localizer.observe(header, batch)

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from localizer.fabric.incidence.rnic_tors import RnicTors
-from localizer.fabric.key_index import pair_key
-from localizer.fabric.path_table import Paths
+from localizer.fabric.key_index import GrowableArray, pair_key
+from localizer.fabric.path_table import Paths, StringTables
 from localizer.fabric.switch_graph import SwitchGraph
 from schemas.documents.topology import Topology
 from schemas.wire.window_chunks import PATH_STRINGS
@@ -30,24 +30,27 @@ class DocumentedTors:
         self._graph = graph
         hosts = topology.hosts if topology is not None else ()
         self._asws = {r.real_ip: r.tors for host in hosts for r in host.rnics if r.tors}
+        self._begin(None)
+
+    def _begin(self, tables: StringTables | None) -> None:
+        """Remember nothing of rnics; what is remembered from now on is by codes of these tables."""
+        self._tables = tables
+        self._asked = GrowableArray(np.bool_)
+        self._asw = GrowableArray(np.int32, fill=-1)  # by rnic: code of the switch, -1: unknown
+        self._bonded: dict[int, tuple[str, ...]] = {}
+        self._bonds: list[tuple[int, int]] = []  # rnic and each of its switches
 
     def applied(self, paths: Paths) -> Paths:
         """The same paths with the access switches of the document, where it has them."""
         if not self._asws:
             return paths
-        codes, asws = paths.codes.copy(), paths.table("src_asw")
-        nothing = asws.code("")
+        codes = paths.codes.copy()
         for side in ("src", "dst"):
             rnics, row = paths.column(f"{side}_real_ip"), codes[PATH_STRINGS.index(f"{side}_asw")]
-            documented = np.full(len(paths.table("src_real_ip").texts), -1, np.int32)
-            bonds = []  # rnic and each of its access switches
-            for code, names in self._named(rnics, paths).items():
-                documented[code] = asws.code(names[0]) if len(names) == 1 else nothing
-                if len(names) > 1:
-                    bonds += [(code, asws.code(name)) for name in names]
-            of = documented[rnics]
-            if bonds:
-                known = np.isin(pair_key(rnics, row), pair_key(*np.array(bonds).T))
+            self._ask(rnics, paths)
+            of = self._asw.values[rnics]
+            if self._bonds:
+                known = np.isin(pair_key(rnics, row), pair_key(*np.array(self._bonds).T))
                 of = np.where(known, row, of)
             row[:] = np.where(of >= 0, of, row)
         return Paths(paths.ids, codes, paths.ports, paths.tables)
@@ -60,22 +63,35 @@ class DocumentedTors:
         out = []
         for side in ("src", "dst"):
             rnics = paths.column(f"{side}_real_ip")
+            self._ask(rnics, paths)
             first = np.full(len(paths.table("src_real_ip").texts), -1, np.int32)
-            for code, asws in self._named(rnics, paths).items():
-                if len(asws) > 1:
-                    first[code] = self._graph.tor(asws[0])
+            for code in sorted(set(rnics.tolist()) & self._bonded.keys()) if self._bonded else ():
+                first[code] = self._graph.tor(self._bonded[code][0])
             rnic_tors.learn(rnics, first[rnics])
             out.append(first[rnics])
         return out[0], out[1]
 
-    def _named(self, rnics: I32, paths: Paths) -> dict[int, tuple[str, ...]]:
-        """Code -> access switches, of those rnics of a column that the document knows."""
+    def _ask(self, rnics: I32, paths: Paths) -> None:
+        """Learn what the document says of the rnics of a column; it is asked once for each."""
         if not self._asws:
-            return {}
-        texts = paths.table("src_real_ip").texts
-        used = np.zeros(len(texts), bool)
-        used[rnics] = True
-        asws = self._asws
-        return {
-            code: asws[texts[code]] for code in np.flatnonzero(used).tolist() if texts[code] in asws
-        }
+            return
+        if self._tables is not paths.tables:
+            self._begin(paths.tables)
+        texts, asws = paths.table("src_real_ip").texts, paths.table("src_asw")
+        nothing = asws.code("")
+        for column in (self._asked, self._asw):
+            column.grow(len(texts))
+        new = np.zeros(len(texts), bool)
+        new[rnics] = True
+        new &= ~self._asked.values
+        self._asked.values[new] = True
+        for code in np.flatnonzero(new).tolist():
+            names = self._asws.get(texts[code])
+            if names is None:
+                continue
+            if len(names) == 1:
+                self._asw.values[code] = asws.code(names[0])
+                continue
+            self._asw.values[code] = nothing
+            self._bonded[code] = names
+            self._bonds += [(code, asws.code(name)) for name in names]

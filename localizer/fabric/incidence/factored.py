@@ -37,14 +37,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from localizer.fabric.incidence.fingerprints import fingerprints
+from localizer.fabric.incidence.segment_paths import SegmentPaths
+from localizer.fabric.incidence.shares import Shares
+from localizer.fabric.incidence.written_out import aligned, product, written_out
+
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
-_UNIT = 2**24  # shares are compared as multiples of 1 / _UNIT
-_BLOCK = 65_536  # rows of M that are written out at once
 _LARGE = 200_000  # entries of S; to pick rows of fewer costs more than to multiply all of them
 
 
@@ -73,7 +76,7 @@ class FactoredIncidence:
         """
         empty = sparse.csr_array((1, forward.shape[1]))
         directions = (forward, forward if reverse is None else reverse)
-        segments = _aligned(*(sparse.csr_array(sparse.vstack([empty, m])) for m in directions))
+        segments = aligned(*(sparse.csr_array(sparse.vstack([empty, m])) for m in directions))
         return cls(np.arange(1, forward.shape[0] + 1, dtype=np.int32)[None], *segments)
 
     @property
@@ -86,21 +89,13 @@ class FactoredIncidence:
         some = FactoredIncidence(
             self.slots, self.forward[:, columns].tocsr(), self.reverse[:, columns].tocsr()
         )
-        some.__dict__["transposed"] = self.transposed  # H is the same
+        some.__dict__["segment_paths"] = self.segment_paths  # H is the same
         return some
 
     @cached_property
-    def transposed(self) -> sparse.csr_array:
-        """(Q, P) the transpose of H, without the empty segment."""
-        of_path = np.ascontiguousarray(self.slots.T)  # row by row: H without a sort
-        there = of_path > 0
-        ends = np.zeros(len(of_path) + 1, np.int64)
-        np.cumsum(np.count_nonzero(there, axis=1), out=ends[1:])
-        segment = of_path[there]
-        shape = (len(of_path), self.forward.shape[0])
-        return sparse.csr_array(
-            sparse.csr_array((np.ones(len(segment)), segment, ends), shape).tocsc().T
-        )
+    def segment_paths(self) -> SegmentPaths:
+        """The transpose of H."""
+        return SegmentPaths(self.slots, self.forward.shape[0])
 
     @cached_property
     def _mean(self) -> sparse.csc_array:
@@ -122,7 +117,7 @@ class FactoredIncidence:
 
         values  (P,)
         """
-        return np.asarray(self._mean_transposed @ self._of_segments(values))
+        return np.asarray(self._mean_transposed @ self.segment_paths.sums(values))
 
     def pooled_by_direction(
         self, values: F64 | I64 | Bool, columns: I64 | None = None
@@ -132,19 +127,37 @@ class FactoredIncidence:
 
         values  (P,)
         """
-        of_segment = self._of_segments(values)
-        every = (self._mean_transposed, *self._certain)
+        of_segment = self.segment_paths.sums(values)
         if columns is None or self.forward.nnz < _LARGE:
             rows = slice(None) if columns is None else columns
+            every = (self._mean_transposed, *self._certain)
             mean, forward, reverse = (np.asarray(m @ of_segment)[rows] for m in every)
         else:
-            mean, forward, reverse = (np.asarray(m[columns] @ of_segment) for m in every)
+            some = self._components(columns)
+            mean, forward, reverse = (np.asarray(m @ of_segment) for m in some)
         return mean, forward, reverse
+
+    def _components(self, columns: I64) -> list[sparse.csr_array]:
+        """(n, Q) three times: mean, and what is certain forward and reverse, of some components.
+        Those of the newest call are kept: losses are asked for after what was sent."""
+        newest = self._newest_components
+        if not newest or not np.array_equal(newest[0][0], columns):
+            some = [m[columns] for m in (self._mean_transposed, *self._certain)]
+            newest[:] = [(columns.copy(), some)]
+        return newest[0][1]
+
+    @cached_property
+    def _newest_components(self) -> list[tuple[I64, list[sparse.csr_array]]]:
+        """None or one: components, and their matrices."""
+        return []
 
     def crossed_by(self, rows: I64) -> I64:
         """(n,) components that some paths (m,) cross or may cross, rising."""
-        segments = np.unique(self.slots[:, rows])
-        return np.unique(self.forward[segments].indices).astype(np.int64)
+        segments = np.zeros(self.forward.shape[0], bool)
+        segments[self.slots[:, rows]] = True
+        components = np.zeros(self.forward.shape[1], bool)
+        components[self.forward[np.flatnonzero(segments)].indices] = True
+        return np.flatnonzero(components)
 
     @cached_property
     def _certain(self) -> tuple[sparse.csr_array, sparse.csr_array]:
@@ -186,18 +199,6 @@ class FactoredIncidence:
         partly: Bool = known & unknown
         return partly
 
-    def _of_segments(self, values: F64 | I64 | Bool) -> F64:
-        """(Q,) H^T v; values (P,)."""
-        weights = values.astype(np.float64)
-        if np.count_nonzero(values) < len(weights) // 16:
-            rows = np.flatnonzero(values)
-            slots = self.slots[:, rows]
-            of_segment = np.bincount(
-                slots.ravel(), np.tile(weights[rows], len(slots)), self.forward.shape[0]
-            )
-            return of_segment.astype(np.float64, copy=False)
-        return np.asarray(self.transposed @ weights)
-
     def pooled_by_group(
         self, values: F64, group: I64, columns: I64, *, certain: bool = False
     ) -> F64:
@@ -222,9 +223,9 @@ class FactoredIncidence:
     def column(self, column: int) -> F64:
         """(P,) mean shares of one component."""
         here = slice(*self._mean.indptr[column : column + 2])
-        paths = self.transposed[self._mean.indices[here]]
-        share = np.repeat(self._mean.data[here], np.diff(paths.indptr))
-        crossed = np.bincount(paths.indices, share * paths.data, paths.shape[1])
+        paths, count = self.segment_paths.of(self._mean.indices[here])
+        share = np.repeat(self._mean.data[here], count)
+        crossed = np.bincount(paths, share, self.shape[0])
         return crossed.astype(np.float64, copy=False)
 
     def certain(self, column: int) -> tuple[Bool, Bool]:
@@ -233,137 +234,45 @@ class FactoredIncidence:
         for segments in self._certain:
             here = slice(*segments.indptr[column : column + 2])
             paths = np.zeros(self.shape[0], bool)
-            paths[self.transposed[segments.indices[here]].indices] = True
+            paths[self.segment_paths.of(segments.indices[here])[0]] = True
             out.append(paths)
         return out[0], out[1]
 
-    @cached_property
-    def _distinct(self) -> tuple[I64, F64, Bool, sparse.csr_array]:
-        """(D,) component, share and direction (True: reverse) of the entries of S that differ in
-        any of these, by component; (D, Q) which segments have each."""
-        segment = np.repeat(np.arange(self.forward.shape[0]), np.diff(self.forward.indptr))
-        shares = (self.forward.data, self.reverse.data)
-        entries = [np.flatnonzero(share > 0) for share in shares]
-        entry = np.concatenate(entries)
-        share = np.concatenate([s[e] for s, e in zip(shares, entries, strict=True)])
-        reverse = np.repeat([False, True], [len(e) for e in entries])
-        values, code = np.unique(np.round(share * _UNIT), return_inverse=True)
-        key = (self.forward.indices[entry].astype(np.int64) * len(values) + code) * 2 + reverse
-        _, first, which = np.unique(key, return_index=True, return_inverse=True)
-        holders = sparse.csr_array(
-            (np.ones(len(entry)), (which, segment[entry])), (len(first), self.forward.shape[0])
-        )
-        column = self.forward.indices[entry[first]].astype(np.int64)
-        return column, share[first], reverse[first], holders
-
     def crossing_counts(self, kind: I64, columns: I64) -> tuple[I64, F64, Bool, F64]:
-        """How many paths of each kind cross some components, by share and direction.
+        """How many paths of each kind cross some components, by share and direction; see
+        ``Shares.crossing_counts``.
 
         kind     (P,) code of a path's kind, -1 for paths that do not count
         columns  rising
-        returns  (D,) index into ``columns``, share, whether the direction is reverse;
-                 (D, kinds) number of paths
-        Paths are counted by segment: each has a component in one direction in one segment at most.
         """
-        kinds = max(int(kind.max(initial=-1)) + 1, 1)
-        rows = np.flatnonzero(kind >= 0)
-        count = np.zeros(self.forward.shape[0] * kinds, np.int64)
-        for slot in self.slots:
-            count += np.bincount(
-                slot[rows].astype(np.int64) * kinds + kind[rows], minlength=len(count)
-            )
-        column, share, reverse, holders = self._distinct
-        place = np.full(self.forward.shape[1], -1)
-        place[columns] = np.arange(len(columns))
-        mine = np.flatnonzero(place[column] >= 0)
-        paths = holders[mine] @ count.reshape(-1, kinds).astype(np.float64)
-        return place[column[mine]], share[mine], reverse[mine], paths
+        return self._shares.crossing_counts(self.slots, kind, columns)
+
+    @cached_property
+    def _shares(self) -> Shares:
+        return Shares.of(self.forward, self.reverse)
 
     def fingerprints(self, live: Bool) -> U64:
         """(C, 2) equal for components whose mean columns are equal over the live paths (P,); 0
-        where no live path crosses the component.
-
-        M^T w of random weights w of 64 bits, modulo 2^64: sums do not depend on any order, and
-        unequal columns collide with a probability below 2^-70.
+        where no live path crosses the component. Those of the newest paths are kept.
         """
-        rng = np.random.default_rng(0x5EED)
-        shares = np.round(self.forward.data * _UNIT) + np.round(self.reverse.data * _UNIT)
-        whole, crossed = self.forward, self.transposed
-        columns, paths = whole.shape[1], len(live)
-        weights = np.empty((paths, 2), np.uint64)
-        for number in range(2):
-            draws = rng.integers(2**63, size=paths, dtype=np.uint64)
-            weights[:, number] = np.where(live, draws, 0)
-        if not paths:
-            return np.zeros((columns, 2), np.uint64)
-        ones = np.ones(crossed.nnz, np.uint64)
-        of_segment = (
-            sparse.csr_array((ones, crossed.indices, crossed.indptr), crossed.shape) @ weights
-        )
-        share = sparse.csr_array(
-            (shares.astype(np.uint64), whole.indices, whole.indptr), whole.shape
-        )
-        return np.asarray(share.T @ of_segment)
+        newest = self._newest_fingerprints
+        if not newest or not np.array_equal(newest[0][0], live):
+            found = fingerprints(self.forward, self.reverse, self.segment_paths, live)
+            newest[:] = [(live.copy(), found)]
+        return newest[0][1]
+
+    @cached_property
+    def _newest_fingerprints(self) -> list[tuple[Bool, U64]]:
+        """None or one: the paths that were live, and what they gave."""
+        return []
 
     def matrices(self) -> tuple[sparse.csr_array, sparse.csr_array, sparse.csr_array]:
         """(P, C) M written out: mean, forward and reverse, with one pattern."""
-        starts = range(0, max(self.shape[0], 1), _BLOCK)
-        blocks = [self.rows(slice(start, start + _BLOCK)) for start in starts]
-        forward, reverse = (sparse.csr_array(sparse.vstack(b)) for b in zip(*blocks, strict=True))
-        mean = (forward.data + reverse.data) / 2
-        return (
-            sparse.csr_array((mean, forward.indices, forward.indptr), self.shape),
-            forward,
-            sparse.csr_array((reverse.data, forward.indices, forward.indptr), self.shape),
-        )
+        return written_out(self.slots, self.forward, self.reverse)
 
     def rows(
         self, rows: I64 | slice, columns: I64 | None = None
     ) -> tuple[sparse.csr_array, sparse.csr_array]:
         """(n, C) (n, C) some rows of M, forward and reverse, with one pattern; only some columns,
         if they are given: (n, len(columns))."""
-        slots = self.slots[:, rows]
-        if columns is None:
-            return _aligned(_product(slots, self.forward), _product(slots, self.reverse))
-        forward, reverse = self.forward[:, columns], self.reverse[:, columns]
-        some = np.diff(forward.indptr) > 0
-        crossed = np.flatnonzero(some[slots].any(axis=0))  # the other rows are empty
-        shape = (slots.shape[1], len(columns))
-        return _aligned(
-            *(_spread(_product(slots[:, crossed], m), crossed, shape) for m in (forward, reverse))
-        )
-
-
-def _product(slots: I32, segments: sparse.csr_array) -> sparse.csr_array:
-    """(n, C) H S for the paths of some slots (W, n)."""
-    width, paths = slots.shape
-    h = sparse.csr_array(
-        (np.ones(slots.size), slots.T.ravel(), np.arange(paths + 1) * width),
-        (paths, segments.shape[0]),
-    )
-    return sparse.csr_array(h @ segments)
-
-
-def _spread(matrix: sparse.csr_array, rows: I64, shape: tuple[int, int]) -> sparse.csr_array:
-    """The rows of a matrix at other places, between empty ones."""
-    length = np.zeros(shape[0] + 1, matrix.indptr.dtype)
-    length[rows + 1] = np.diff(matrix.indptr)
-    return sparse.csr_array((matrix.data, matrix.indices, np.cumsum(length)), shape)
-
-
-def _aligned(
-    forward: sparse.csr_array, reverse: sparse.csr_array
-) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Both with the union of their patterns, zeros included."""
-    marks = []
-    for matrix, mark in ((forward, 1), (reverse, 2)):
-        matrix.sum_duplicates()  # sorts too
-        data = np.full(matrix.nnz, mark, np.int8)
-        marks.append(sparse.csr_array((data, matrix.indices, matrix.indptr), matrix.shape))
-    union = sparse.csr_array(marks[0] + marks[1])  # 1: forward only, 2: reverse only, 3: both
-    out = []
-    for matrix, mark in ((forward, 1), (reverse, 2)):
-        data = np.zeros(union.nnz)
-        data[(union.data & mark) > 0] = matrix.data
-        out.append(sparse.csr_array((data, union.indices, union.indptr), union.shape))
-    return out[0], out[1]
+        return product(self.slots[:, rows], self.forward, self.reverse, columns)

@@ -22,18 +22,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from localizer.fabric.incidence.built_segments import ECMP_SEGMENTS, BuiltSegments
 from localizer.fabric.incidence.documented_tors import DocumentedTors
 from localizer.fabric.incidence.endpoint_codes import EndpointCodes
 from localizer.fabric.incidence.factored import FactoredIncidence
 from localizer.fabric.incidence.rnic_tors import BOTH_NAMED
-from localizer.fabric.incidence.segments import (
-    FIRST_HOP,
-    REPLY,
-    REQUEST,
-    ROUND_TRIP,
-    SegmentBuilder,
-)
-from localizer.fabric.key_index import GrowableArray, KeyIndex, pair_key
+from localizer.fabric.incidence.segments import REPLY, REQUEST, ROUND_TRIP
+from localizer.fabric.key_index import GrowableArray, pair_key
 from localizer.fabric.path_table import Paths, StringTables, new_tables
 from localizer.fabric.routes.traced_routes import TracedRoutes
 from localizer.fabric.switch_graph import SwitchGraph
@@ -46,7 +41,6 @@ I64 = npt.NDArray[np.int64]
 
 #: What belongs to no row may be so much, and as much as belongs to rows: see ``wasteful``.
 _SPARE_ROWS, _SPARE_PAIRS, _SPARE_SWITCHES = 10_000, 50_000, 256
-_ECMP_SEGMENTS = 3  # of one traversal, or of the round trip
 
 
 class Incidence:
@@ -64,7 +58,7 @@ class Incidence:
         self._tables: StringTables = new_tables()
         self._traced = TracedRoutes(self.graph)
         self._codes = EndpointCodes(self.graph)
-        self._hop_keys = KeyIndex()
+        self._segments = BuiltSegments(self.graph, self._codes)
         # By path: codes of its endpoints (source, destination, joint), ToR pair, five-tuples.
         self._endpoints = GrowableArray(np.int32, 3, fill=-1)
         self._tor_pair = GrowableArray(np.int32, fill=-1)
@@ -73,9 +67,9 @@ class Incidence:
         self._stale = np.empty(0, np.int64)  # rows whose slots are to be written
         # Of the graph, when segments were built.
         self._learnt_links = self._renames = self._joins = self._rnics_placed = 0
+        self._newest: tuple[tuple[int, ...], FactoredIncidence] | None = None  # of these changes
         self._dropped = 0  # rows dropped since columns were last built anew
         self._dropped_in_all = 0
-        self._rebuild_columns()
 
     def __len__(self) -> int:
         return len(self._tor_pair)
@@ -83,12 +77,12 @@ class Incidence:
     @property
     def components(self) -> list[str]:
         """Component ids of the columns; call ``factored`` before, it adds what is missing."""
-        return self._builder.components
+        return self._segments.components
 
     @property
     def kinds(self) -> npt.NDArray[np.int8]:
         """(C,) rank of each component's kind in PREFERENCE."""
-        return self._builder.kinds
+        return self._segments.kinds
 
     def add(self, new: Paths) -> None:
         """Append rows."""
@@ -124,7 +118,14 @@ class Incidence:
         return outdated
 
     def factored(self) -> FactoredIncidence:
-        """M = H S of all rows; a view that later calls of ``add`` and ``learn_routes`` change."""
+        """M = H S of all rows; a view that later calls of ``add`` and ``learn_routes`` change.
+
+        It is the same one while nothing has changed, so that what was derived from it stays.
+        """
+        newest = self._newest
+        if newest is not None and newest[0] == self._changes():
+            return newest[1]
+        self._newest = None
         graph, changed = self.graph, self._traced.changed()
         renamed = graph.renames > self._renames
         self._place_rnics(np.arange(len(self)) if renamed else self._rows_of(changed))
@@ -139,7 +140,17 @@ class Incidence:
         if len(self._stale):
             self._write(self._stale)
             self._stale = np.empty(0, np.int64)
-        return FactoredIncidence(self._slots.values, *self._builder.matrices())
+        factored = FactoredIncidence(self._slots.values, *self._segments.matrices())
+        self._newest = self._changes(), factored
+        return factored
+
+    def _changes(self) -> tuple[int, ...]:
+        """Rises with whatever ``factored`` depends on."""
+        graph = self.graph
+        return (
+            self.version, graph.learnt_links, graph.joins, graph.renames,
+            len(self._stale), self._traced.changes, self._codes.rnic_tors.learnt,
+        )  # fmt: skip
 
     def traces(self) -> Traces:
         """What is known of the routes of all paths."""
@@ -235,7 +246,7 @@ class Incidence:
         """How much is stored, by what [count]."""
         return {
             "components": len(self.components),
-            "segments": len(self._builder),
+            "segments": len(self._segments),
             "switches": len(self.graph.switches),
             "links": self.graph.links,
             "five_tuples": len(self._traced),
@@ -247,19 +258,11 @@ class Incidence:
 
     def _rebuild_columns(self) -> None:
         """Drop segments and columns; all are built again when they are met."""
-        self._builder = SegmentBuilder(self.graph)
-        self._rebuild_segments()
+        self._segments.drop_columns()
+        self._stale = np.arange(len(self))
 
     def _rebuild_segments(self) -> None:
-        self._builder.reset()
-        # Segments by code, -1 until they are built: of an endpoint, two jointly, a ToR pair, a hop.
-        self._of_endpoint = GrowableArray(np.int32, fill=-1)
-        self._of_joint = GrowableArray(np.int32, fill=-1)
-        self._of_tor_pair = {
-            traversal: GrowableArray(np.int32, _ECMP_SEGMENTS, fill=-1)
-            for traversal in (REQUEST, REPLY, ROUND_TRIP)
-        }
-        self._of_hop = GrowableArray(np.int32, 2, fill=-1)
+        self._segments.drop()
         self._stale = np.arange(len(self))
 
     def _switches_in_use(self) -> I64:
@@ -307,70 +310,23 @@ class Incidence:
         slots[:, rows] = 0
         src, dst, joint = self._endpoints.values[:, rows]
         single = joint < 0
-        slots[0, rows[single]] = self._endpoint_segments(src[single])
-        slots[1, rows[single]] = self._endpoint_segments(dst[single])
-        slots[0, rows[~single]] = self._joint_segments(joint[~single])
+        slots[0, rows[single]] = self._segments.of_endpoints(self._tables, src[single])
+        slots[1, rows[single]] = self._segments.of_endpoints(self._tables, dst[single])
+        slots[0, rows[~single]] = self._segments.of_joint(self._tables, joint[~single])
         rows = rows[self._tor_pair.values[rows] >= 0]
         pair = self._tor_pair.values[rows]
         routes = [self._traced.routes(each) for each in self._five_tuples.values[:, rows]]
         traced = [route[0] >= 0 for route in routes]
         neither = ~(traced[REQUEST] | traced[REPLY])
-        ecmp = slice(2, 2 + _ECMP_SEGMENTS)
-        slots[ecmp, rows[neither]] = self._ecmp_segments(ROUND_TRIP, pair[neither])
+        ecmp = slice(2, 2 + ECMP_SEGMENTS)
+        slots[ecmp, rows[neither]] = self._segments.of_tor_pairs(
+            self._tables, ROUND_TRIP, pair[neither]
+        )
         for traversal, start in ((REQUEST, 2), (REPLY, 2 + longest)):
             exact, guess = traced[traversal], ~traced[traversal] & ~neither
-            hops = self._hop_segments(traversal, routes[traversal][:, exact])
+            hops = self._segments.of_hops(traversal, routes[traversal][:, exact])
             slots[start : start + longest, rows[exact]] = hops
-            ecmp = slice(start, start + _ECMP_SEGMENTS)
-            slots[ecmp, rows[guess]] = self._ecmp_segments(traversal, pair[guess])
-
-    def _endpoint_segments(self, endpoints: I64) -> I32:
-        built = self._of_endpoint
-        built.grow(len(self._codes.endpoints))
-        missing = _missing(built.values, endpoints)
-        ends = self._codes.endpoints.values[None, :, missing]
-        built.values[missing] = self._builder.endpoint_segments(ends, self._tables)
-        return np.asarray(built.values[endpoints])
-
-    def _joint_segments(self, joint: I64) -> I32:
-        built = self._of_joint
-        built.grow(len(self._codes.joint))
-        missing = _missing(built.values, joint)
-        ends = self._codes.endpoints.values[:, self._codes.joint.values[:, missing]]
-        built.values[missing] = self._builder.endpoint_segments(
-            np.moveaxis(ends, 1, 0), self._tables
-        )
-        return np.asarray(built.values[joint])
-
-    def _ecmp_segments(self, traversal: int, tor_pairs: I64) -> I32:
-        built = self._of_tor_pair[traversal]
-        built.grow(len(self._codes.tor_pairs))
-        missing = _missing(built.values[0], tor_pairs)
-        built.values[:, missing] = self._builder.ecmp_segments(
-            traversal, self._codes.tor_pairs.values[:, missing], self._tables["dsw"].texts
-        )
-        return np.asarray(built.values[:, tor_pairs])
-
-    def _hop_segments(self, traversal: int, routes: I32) -> I32:
-        """(L, n) segments of traced routes, 0 behind their end."""
-        crossed = routes >= 0
-        before = np.vstack([np.full((1, routes.shape[1]), FIRST_HOP, np.int64), routes[:-1]])
-        keys = pair_key(before[crossed], routes[crossed])
-        codes, _ = self._hop_keys.code(keys)
-        built = self._of_hop
-        built.grow(len(self._hop_keys))
-        if len(missing := np.flatnonzero(built.values[traversal, codes] < 0)):
-            new, at = np.unique(codes[missing], return_index=True)
-            for code, key in zip(new.tolist(), keys[missing[at]].tolist(), strict=True):
-                u, v = key >> 32, key & 0xFFFF_FFFF
-                built.values[traversal, code] = self._builder.hop_segment(traversal, u, v)
-        segments = np.zeros(routes.shape, np.int32)
-        segments[crossed] = built.values[traversal, codes]
-        return segments
-
-
-def _missing(built: I32, wanted: I64) -> I64:
-    """Codes that are wanted and not built yet, rising."""
-    missing = np.zeros(len(built), bool)
-    missing[wanted] = True
-    return np.flatnonzero(missing & (built < 0))
+            ecmp = slice(start, start + ECMP_SEGMENTS)
+            slots[ecmp, rows[guess]] = self._segments.of_tor_pairs(
+                self._tables, traversal, pair[guess]
+            )

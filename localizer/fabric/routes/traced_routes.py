@@ -80,6 +80,11 @@ class TracedRoutes:
         routes[:, self._doubtful.values[five_tuples]] = -1
         return routes
 
+    @property
+    def changes(self) -> int:
+        """Five-tuples that ``changed`` would give [count]."""
+        return len(self._changed)
+
     def changed(self) -> list[int]:
         """Five-tuples whose route has changed since the last call."""
         changed, self._changed = self._changed, []
@@ -268,13 +273,11 @@ class TracedRoutes:
     def _codes(self, column: Any, table: StringTable) -> I32:
         """(n,) texts by their codes in a table; -1 for new ones where too many wait already."""
         coded = column.dictionary_encode()
-        texts = coded.dictionary.to_pylist()
-        known = table.known(texts)
-        if len(known) < len(texts):
-            new = [text for text in texts if text not in known]
-            room = max(ROUTES.most_waiting - self.waiting, 0)
-            known |= {text: table.code(text) for text in new[:room]}
-        codes = np.array([known.get(text, -1) for text in texts], np.int32)
+        texts = coded.dictionary.to_numpy(zero_copy_only=False).tolist()
+        codes = table.find(texts)
+        room = max(ROUTES.most_waiting - self.waiting, 0)
+        for at in np.flatnonzero(codes < 0)[:room].tolist():
+            codes[at] = table.code(texts[at])
         return np.asarray(codes[coded.indices.to_numpy()])
 
     def _learn_one(self, number: int, hops: list[str | None]) -> bool:

@@ -1,0 +1,1 @@
+"""Parts of ``window_chunks``: columns, headers, checks of what comes."""
