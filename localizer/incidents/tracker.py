@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from localizer.host_evidence.finding import HostFinding, Question
-from localizer.incidents import issue_type_update, matching
+from localizer.incidents import issue_type_update, matching, undecided
 from localizer.incidents.parameters import DEFAULT, IncidentParameters
 from localizer.incidents.sightings import Sightings
 from localizer.incidents.tracked_incident import Impact, TrackedIncident
@@ -60,8 +60,9 @@ class IncidentTracker:
         """
         changed: list[TrackedIncident] = []
         matched = self._confirmed(second, [verdict for verdict, _ in seen if verdict.crowded])
+        named = {verdict.component for verdict, _ in seen}
         for verdict, impact in seen:
-            found = self._match(second, verdict, impact, matched)
+            found = self._match(second, verdict, impact, matched, named)
             for tracked in [*found, *self._add_children(verdict)]:
                 if tracked not in changed:
                     changed.append(tracked)
@@ -120,13 +121,14 @@ class IncidentTracker:
 
     def troubled_since(self, family: Family, since_s: int) -> set[str]:
         """What incidents of a family name that are open, or showed trouble in this second or later:
-        components and tie sets."""
+        components and tie sets, but not what is undecided."""
         return {
             name
             for each in self._incidents
             if each.verdict.family == family
             and (each.state != "resolved" or each.last_bad_s >= since_s)
             for name in (each.verdict.component, *each.verdict.tie_set)
+            if name not in each.verdict.undecided
         }
 
     def renumber(self, rows: I64) -> None:
@@ -144,14 +146,15 @@ class IncidentTracker:
         self._sightings.drop_old(second)
 
     def _match(
-        self, second: int, verdict: Verdict, impact: Impact, matched: set[str]
+        self, second: int, verdict: Verdict, impact: Impact, matched: set[str], named: set[str]
     ) -> list[TrackedIncident]:
         """Give a verdict to its incident, or open one; returns the incidents that changed.
 
         matched  ids of the incidents that verdicts of this second are about
+        named    components of all verdicts of this second
         """
         mine = [each for each in self._incidents if each.verdict.family == verdict.family]
-        known = matching.same(mine, verdict, second, self._parameters)
+        known = matching.same(mine, verdict, second, self._parameters, named)
         if known is not None:
             changed = self._refresh(second, known, verdict, impact, matched)
             return [*changed, *self._absorbed(second, known, verdict, mine, matched)]
@@ -173,7 +176,7 @@ class IncidentTracker:
         if renamed is not None:
             return self._stray(second, renamed, verdict, impact, matched)
         tracked = TrackedIncident(
-            self._identify(verdict), verdict, verdict.first_s,
+            self._identify(verdict), undecided.opening(verdict), verdict.first_s,
             second + 1 + self._lateness_s, second, verdict.bad,
             typed_by=verdict.effect, renewal_s=verdict.renewal_s,
             severity=impact.severity, jobs=impact.jobs, tenants=impact.tenants,
@@ -205,6 +208,7 @@ class IncidentTracker:
     ) -> list[TrackedIncident]:
         """The incident goes on; it is written again where the verdict adds something."""
         known = tracked.verdict
+        verdict = undecided.going_on(verdict, known)
         matched.add(tracked.incident_id)
         reopened = tracked.state == "resolved"
         tracked.last_bad_s, tracked.strayed = second, 0

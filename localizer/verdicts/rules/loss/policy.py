@@ -165,6 +165,7 @@ class LossPolicy:
             crowded=candidate.culprits > self._parameters.few_culprits,
             earliest_s=self._earliest_s(candidate, at - since_s + 1, effect),
             rivals=undenied, denied=denied, beside=known,
+            weighed=lone is None and few and alarm.window_s <= state.history.seconds,
         )  # fmt: skip
 
     def _explained_by_others(self, candidate: Candidate) -> bool:
