@@ -41,6 +41,7 @@ class IncidentTracker:
         self._strategy = strategy
         self._incidents: list[TrackedIncident] = []
         self._sightings = Sightings(parameters)
+        self._last = False
         self.written_until_s = -1  # a former process has written up to this second
 
     def restore(self, incidents: list[Incident]) -> None:
@@ -51,14 +52,21 @@ class IncidentTracker:
             self.written_until_s = max(self.written_until_s, tracked.written_s)
 
     def step(
-        self, second: int, seen: list[tuple[Verdict, Impact]], *, close: bool = True
+        self,
+        second: int,
+        seen: list[tuple[Verdict, Impact]],
+        *,
+        close: bool = True,
+        last: bool = False,
     ) -> list[tuple[Incident, I64]]:
         """Advance to the end of a second; returns the documents that changed, with their bad paths.
 
         seen   the verdicts of this second that are still bad now, strongest first
         close  whether calm may close incidents: not where nothing could be measured
+        last   there is no later second, so one sighting must do
         """
         changed: list[TrackedIncident] = []
+        self._last = last
         matched = self._confirmed(second, [verdict for verdict, _ in seen if verdict.crowded])
         named = {verdict.component for verdict, _ in seen}
         for verdict, impact in seen:
@@ -160,7 +168,7 @@ class IncidentTracker:
             return [*changed, *self._absorbed(second, known, verdict, mine, matched)]
         if verdict.family == "drift" and matching.known_slow(self._incidents, verdict):
             return []
-        enough, first_s = self._sightings.add(second, verdict)
+        enough, first_s = self._sightings.add(second, verdict, final=self._last)
         if not enough or second <= self.written_until_s:
             return []
         verdict = replace(verdict, first_s=first_s)
