@@ -32,7 +32,7 @@ from localizer.suppression import filters
 from localizer.suppression.log import Cause, Suppressed
 from localizer.verdicts.decision import Decision, apply
 from localizer.verdicts.rules.scope_outage import fabric_outage
-from localizer.verdicts.second import second
+from localizer.verdicts.second import at_end, second
 from localizer.verdicts.verdict import Family, Verdict
 from schemas.documents.coverage import Coverage
 from schemas.documents.incident import Anomaly, Incident
@@ -221,7 +221,14 @@ class Localizer:
 
     def finish(self) -> LocalizerOutput:
         """Judge what is left at the end of the input."""
-        return self._judge_all(self._assembler.finish())
+        output = self._judge_all(self._assembler.finish())
+        state, tracker, at = self._state, self._tracker, self.judged_s
+        if state is not None and tracker is not None and at is not None and state.unsettled_s:
+            verdicts = at_end(state, at, self._clocks.suspects())
+            seen = [(verdict, impact(state, verdict)) for verdict in verdicts]
+            documents = tracker.step(at, seen, close=False, last=True)
+            output.incidents += [incident for incident, _ in documents]
+        return output
 
     def report_silence(self) -> LocalizerOutput:
         """The outage of the whole fabric, if that is why no message comes any more.

@@ -5,7 +5,7 @@ No I/O.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -22,10 +22,14 @@ def same(
     verdict: Verdict,
     second: int,
     parameters: IncidentParameters,
+    named: Collection[str] = (),
 ) -> TrackedIncident | None:
     """The newest incident that names this component, or one that probes cannot tell from it, or
     an open one on a rival that the verdict does not deny yet, or on what unknown routes leave
-    open and the incident is surer of."""
+    open and the incident is surer of, or one that has left this component open.
+
+    named  components of all verdicts of the second: what one of them is about is not left open
+    """
     recent = [
         each for each in incidents
         if each.state != "resolved"
@@ -34,7 +38,7 @@ def same(
     ]  # fmt: skip
     for found in (
         [each for each in recent if verdict.devices & each.verdict.devices],
-        [each for each in recent if verdict.devices & each.verdict.tied_devices],
+        [each for each in recent if verdict.devices & _decided(each.verdict)],
         [
             each for each in recent
             if each.state != "resolved" and each.verdict.component in verdict.rivals
@@ -45,10 +49,20 @@ def same(
             and verdict.untraced is not None and each.verdict.devices & verdict.tied_devices
             and verdict.confidence < each.verdict.confidence
         ],
+        [
+            each for each in recent
+            if each.state != "resolved" and verdict.component in each.verdict.undecided
+            and each.verdict.component not in {*named, *verdict.beside.apart}
+        ],
     ):  # fmt: skip
         if found:
             return found[-1]
     return None
+
+
+def _decided(known: Verdict) -> set[str]:
+    """Devices of what an incident may be, without other classes that it only leaves open."""
+    return {device(name) for name in known.tied if name not in known.undecided}
 
 
 def kept_s(tracked: TrackedIncident, parameters: IncidentParameters) -> float:
@@ -197,7 +211,7 @@ def new_name(known: Verdict, new: Verdict, parameters: IncidentParameters) -> st
     rivals.
     """
     less_likely = new.confidence > parameters.far_likelier * new.confidence_in(known.component)
-    if known.component in new.rivals and less_likely:
+    if known.component in {*new.rivals, *new.undecided} and less_likely:
         return new.component
     if known.component in new.tied or device(new.component) not in known.tied_devices:
         return None
@@ -215,7 +229,7 @@ def no_wider(new: Verdict, known: Verdict) -> Verdict:
         return new
     return replace(
         new, tie_set=known.tie_set, tie_set_probability=known.tie_set_probability,
-        confidence=known.confidence,
+        confidence=known.confidence, undecided=known.undecided,
     )  # fmt: skip
 
 

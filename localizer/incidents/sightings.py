@@ -22,8 +22,10 @@ class Sightings:
     def __len__(self) -> int:
         return len(self._of)
 
-    def add(self, second: int, verdict: Verdict) -> tuple[bool, int]:
+    def add(self, second: int, verdict: Verdict, *, final: bool = False) -> tuple[bool, int]:
         """Count a verdict, once a second: whether it opens an incident; its first bad second.
+
+        final  no other sighting can follow: one does that leaves no other class open
 
         One that is likelier to be wrong than right does not count, unless it says who complains.
         """
@@ -45,6 +47,8 @@ class Sightings:
         least = parameters.sightings.of(verdict.family)
         measured, lossy = verdict.measured, verdict.family == "reachability"
         if lossy and measured is not None and measured.window_s >= parameters.settled_s:
+            least = 1
+        if final and lossy and not verdict.others:
             least = 1
         if verdict.lone_witness:
             least = parameters.lone_sightings

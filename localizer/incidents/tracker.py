@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from localizer.host_evidence.finding import HostFinding, Question
-from localizer.incidents import issue_type_update, matching
+from localizer.incidents import issue_type_update, matching, undecided
 from localizer.incidents.parameters import DEFAULT, IncidentParameters
 from localizer.incidents.sightings import Sightings
 from localizer.incidents.tracked_incident import Impact, TrackedIncident
@@ -41,6 +41,7 @@ class IncidentTracker:
         self._strategy = strategy
         self._incidents: list[TrackedIncident] = []
         self._sightings = Sightings(parameters)
+        self._last = False
         self.written_until_s = -1  # a former process has written up to this second
 
     def restore(self, incidents: list[Incident]) -> None:
@@ -51,17 +52,25 @@ class IncidentTracker:
             self.written_until_s = max(self.written_until_s, tracked.written_s)
 
     def step(
-        self, second: int, seen: list[tuple[Verdict, Impact]], *, close: bool = True
+        self,
+        second: int,
+        seen: list[tuple[Verdict, Impact]],
+        *,
+        close: bool = True,
+        last: bool = False,
     ) -> list[tuple[Incident, I64]]:
         """Advance to the end of a second; returns the documents that changed, with their bad paths.
 
         seen   the verdicts of this second that are still bad now, strongest first
         close  whether calm may close incidents: not where nothing could be measured
+        last   there is no later second, so one sighting must do
         """
         changed: list[TrackedIncident] = []
+        self._last = last
         matched = self._confirmed(second, [verdict for verdict, _ in seen if verdict.crowded])
+        named = {verdict.component for verdict, _ in seen}
         for verdict, impact in seen:
-            found = self._match(second, verdict, impact, matched)
+            found = self._match(second, verdict, impact, matched, named)
             for tracked in [*found, *self._add_children(verdict)]:
                 if tracked not in changed:
                     changed.append(tracked)
@@ -120,13 +129,14 @@ class IncidentTracker:
 
     def troubled_since(self, family: Family, since_s: int) -> set[str]:
         """What incidents of a family name that are open, or showed trouble in this second or later:
-        components and tie sets."""
+        components and tie sets, but not what is undecided."""
         return {
             name
             for each in self._incidents
             if each.verdict.family == family
             and (each.state != "resolved" or each.last_bad_s >= since_s)
             for name in (each.verdict.component, *each.verdict.tie_set)
+            if name not in each.verdict.undecided
         }
 
     def renumber(self, rows: I64) -> None:
@@ -144,20 +154,21 @@ class IncidentTracker:
         self._sightings.drop_old(second)
 
     def _match(
-        self, second: int, verdict: Verdict, impact: Impact, matched: set[str]
+        self, second: int, verdict: Verdict, impact: Impact, matched: set[str], named: set[str]
     ) -> list[TrackedIncident]:
         """Give a verdict to its incident, or open one; returns the incidents that changed.
 
         matched  ids of the incidents that verdicts of this second are about
+        named    components of all verdicts of this second
         """
         mine = [each for each in self._incidents if each.verdict.family == verdict.family]
-        known = matching.same(mine, verdict, second, self._parameters)
+        known = matching.same(mine, verdict, second, self._parameters, named)
         if known is not None:
             changed = self._refresh(second, known, verdict, impact, matched)
             return [*changed, *self._absorbed(second, known, verdict, mine, matched)]
         if verdict.family == "drift" and matching.known_slow(self._incidents, verdict):
             return []
-        enough, first_s = self._sightings.add(second, verdict)
+        enough, first_s = self._sightings.add(second, verdict, final=self._last)
         if not enough or second <= self.written_until_s:
             return []
         verdict = replace(verdict, first_s=first_s)
@@ -173,7 +184,7 @@ class IncidentTracker:
         if renamed is not None:
             return self._stray(second, renamed, verdict, impact, matched)
         tracked = TrackedIncident(
-            self._identify(verdict), verdict, verdict.first_s,
+            self._identify(verdict), undecided.opening(verdict), verdict.first_s,
             second + 1 + self._lateness_s, second, verdict.bad,
             typed_by=verdict.effect, renewal_s=verdict.renewal_s,
             severity=impact.severity, jobs=impact.jobs, tenants=impact.tenants,
@@ -205,6 +216,7 @@ class IncidentTracker:
     ) -> list[TrackedIncident]:
         """The incident goes on; it is written again where the verdict adds something."""
         known = tracked.verdict
+        verdict = undecided.going_on(verdict, known)
         matched.add(tracked.incident_id)
         reopened = tracked.state == "resolved"
         tracked.last_bad_s, tracked.strayed = second, 0

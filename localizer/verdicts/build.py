@@ -62,6 +62,7 @@ class Finding:
     contains, denied, crowded, earliest_s  see ``Verdict``
     beside   what becomes of open incidents
     rivals   components that are not denied yet, and ln of how likely each is beside the class
+    weighed  the strategy has weighed other classes by probes that soon tell them apart
     """
 
     symptom: Symptom
@@ -79,6 +80,7 @@ class Finding:
     rivals: Mapping[str, float] = field(default_factory=dict)
     denied: frozenset[str] = frozenset()
     beside: Beside = NOTHING_BESIDE
+    weighed: bool = False
 
 
 def build(
@@ -108,6 +110,8 @@ def build(
     crosses, probed = share > 0, alarm.sent > 0
     contrast = explain.contrast(bad & probed, probed & ~bad, crosses)
     verdict = confidence.beside(verdict, finding.rivals)
+    if finding.weighed:
+        verdict = replace(verdict, others=_others(alarm.groups, attribution, least, verdict))
     measured = Measured(
         contrast,
         explain.layers(state.layer == 1, alarm.lost, alarm.sent, crosses),
@@ -174,6 +178,20 @@ def _alternatives(groups: Classes, attribution: Attribution, least: float) -> di
         for column, likely in sorted((attribution.classes or {}).items(), key=lambda each: -each[1])
         if column != attribution.column and likely >= least
     }
+
+
+def _others(
+    groups: Classes, attribution: Attribution, least: float, verdict: Verdict
+) -> dict[str, float]:
+    """Members of the alternatives, likeliest first, a class's probability shared alike; not those
+    that the verdict holds in its tie set already, or denies."""
+    known = {*verdict.tie_set, *verdict.denied}
+    classes = sorted((attribution.classes or {}).items(), key=lambda each: -each[1])
+    return {
+        name: round(likely / len(groups.members[column]), 4)
+        for column, likely in classes if column != attribution.column and likely >= least
+        for name in groups.members[column] if name not in known
+    }  # fmt: skip
 
 
 def corrected(p: float, tests: int) -> float:

@@ -63,6 +63,8 @@ class ReachabilityParameters:
                    so that it can be told from them
     contradicted   where one host alone sees losses, p-value below which the others contradict it
     total          share of lost probes, or of silent five-tuples, that makes it unreachability
+    certain_nats   paths that cross it for certain decide instead of all, if by so much they lose
+                   more
     onset          share of the worst second's losses that marks the first bad second
     silent_probes  that a five-tuple must have sent to be called silent
     few_culprits   more culprits at once than this in a window shorter than
@@ -106,6 +108,7 @@ class ReachabilityParameters:
         0.01, unit="1", source="chosen: pytest tests/localizer/verdicts (one witness)"
     )
     total: float = parameter(0.95, unit="1", source=_CHOSEN)
+    certain_nats: float = parameter(3.0, unit="nat", source="chosen: twenty times likelier")
     onset: float = parameter(0.25, unit="1", source=_CHOSEN)
     silent_probes: int = parameter(4, unit="probes", source=_CHOSEN)
     few_culprits: int = parameter(6, unit="culprits", source=_CHOSEN)

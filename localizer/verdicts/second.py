@@ -6,8 +6,9 @@ Every rule returns a decision; ``apply`` carries it out before the next rule rea
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from localizer.detectors.silence import host_states
+from localizer.detectors.silence import HostStates, host_states
 from localizer.state.fabric_state import FabricState
 from localizer.suppression.filters import reported, unready
 from localizer.verdicts import p_values
@@ -23,6 +24,8 @@ from localizer.verdicts.rules.silence import (
     starved_agents,
 )
 from localizer.verdicts.verdict import Verdict
+
+Bool = npt.NDArray[np.bool_]
 
 
 def second(
@@ -42,13 +45,9 @@ def second(
     outages = scope_outages(state, at, hosts)
     verdicts += apply(state, at, outages.decision)
     verdicts += apply(state, at, silent_hosts(state, at, hosts, outages.covered))
-    # Between "no sign of life for a moment" and a verdict, a host's time-outs wait.
-    # So do those of a host whose clock is off: its peers refuse its probes as stale.
-    off = np.array([name in (suspects or ()) for name in state.hosts.names], bool)
     not_ready = unready(state, at)
     apply(state, at, Decision(ignore=not_ready.rows, suppressed=not_ready.suppressed))
-    waiting = hosts.doubtful | hosts.silent | (fading_hosts(state, at) & known) | off
-    judged = ~state.touches(waiting) & ~not_ready.rows
+    judged = _judged(state, at, hosts, suspects or set()) & ~not_ready.rows
     apply(state, at, Decision(ignore=state.touches(hosts.back)))
     verdicts += apply(state, at, starved_agents(state, at, hosts))
     measured = judged & ~state.touches(hosts.starved)
@@ -60,3 +59,28 @@ def second(
     out = reported(state, verdicts, at)
     apply(state, at, Decision(suppressed=out.suppressed))
     return out.verdicts
+
+
+def at_end(state: FabricState, at: int, suspects: set[str]) -> list[Verdict]:
+    """The verdicts of the last second of the input that ``second`` has waited for evidence with: of
+    several culprits at once, before the first round of probes was over.
+
+    suspects  as of ``second``
+    """
+    parameters = state.options.detectors.silence
+    hosts = host_states(state.hosts, at, parameters, state.options.timing.window_s)
+    judged = _judged(state, at, hosts, suspects) & ~unready(state, at).rows
+    verdicts = apply(state, at, reachability(state, at, judged, ended=True))
+    return reported(state, verdicts, at).verdicts
+
+
+def _judged(state: FabricState, at: int, hosts: HostStates, suspects: set[str]) -> Bool:
+    """(P,) paths that may be judged.
+
+    Between "no sign of life for a moment" and a verdict, a host's time-outs wait. So do those of a
+    host whose clock is off: its peers refuse its probes as stale.
+    """
+    off = np.array([name in suspects for name in state.hosts.names], bool)
+    known = ~state.without_agent(at)
+    fading = fading_hosts(state, at)
+    return ~state.touches(((hosts.doubtful | hosts.silent | fading) & known) | off)

@@ -6,6 +6,7 @@ Verdicts never change: rules build them, the incident tracker keeps or replaces 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -128,6 +129,10 @@ class Verdict:
     rivals      members of the tie set that probes will tell from the component, but have not yet
     denied      rivals that the probes since the trouble began deny to be its only cause
     beside      what becomes of open incidents on other components
+    others      members of other classes that may be the culprit, likeliest first, each with its
+                probability: what an incident that opens now leaves open
+    undecided   members of an incident's tie set that were among the others as it opened, and that
+                its evidence has not ruled out since
     possible    components besides the tie set that untraced routes leave open
     instead_of  component that too few source hosts see at fault: the verdict is about the host
                 that complains; None: enough do
@@ -161,6 +166,8 @@ class Verdict:
     rivals: frozenset[str] = frozenset()
     denied: frozenset[str] = frozenset()
     beside: Beside = NOTHING_BESIDE
+    others: Mapping[str, float] = field(default_factory=dict)
+    undecided: frozenset[str] = frozenset()
     possible: list[str] = field(default_factory=list)
     instead_of: str | None = None
     issue: IssueTypes = IssueTypes()

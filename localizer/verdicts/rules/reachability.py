@@ -30,10 +30,12 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
 
-def reachability(state: FabricState, at: int, judged: Bool) -> Decision:
+def reachability(state: FabricState, at: int, judged: Bool, *, ended: bool = False) -> Decision:
     """Verdicts of all windows; a longer window adds what the shorter ones missed.
 
     judged  (P,) paths that may be judged
+    ended   the input has ended with this second, which was judged before: windows that waited for
+            more evidence get none
     A second without a verdict is healthy, and the loss baseline may learn from it, unless there
     were too many culprits to name them.
     """
@@ -52,22 +54,24 @@ def reachability(state: FabricState, at: int, judged: Bool) -> Decision:
     crowded: list[int] = []
     waiting = state.unsettled_s.keys() | state.crowded_s.keys()
     for length in lengths:
-        if length in state.unsettled_s:
+        if length in state.unsettled_s and not ended:
             unclaimed = replace(unclaimed, unsettled=unclaimed.unsettled + 1)
             continue
         # Two sightings open an incident. A longer window must know what the shorter ones explain.
         first, newest = state.crowded_s.get(length, (at, at))
         rests = first < newest and at - newest < parameters.again_s
-        if rests and lengths[-1] <= max(parameters.windows_s):
+        if rests and not ended and lengths[-1] <= max(parameters.windows_s):
             continue
         if length > state.history.seconds:
             unclaimed = replace(unclaimed, left=_steady(state, at, length, unclaimed.left))
         policy = _alarm(state, at, length, unclaimed, groups)
         if policy is None:
             continue
+        policy = replace(policy, ended=ended)
         before = unclaimed
         found, unclaimed = attribute(state, policy, before)
-        verdicts += found
+        if not ended or length in state.unsettled_s:
+            verdicts += found
         if unclaimed.unsettled > before.unsettled:
             unsettled.append(length)
         elif unclaimed.culprits - before.culprits > parameters.few_culprits:

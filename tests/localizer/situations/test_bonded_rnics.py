@@ -79,14 +79,16 @@ DOCUMENT = Topology(
 
 def judged(
     recorded: dict[Path, Path], at_fault: str, lost: float, *, both: bool,
-    document: Topology | None = None,
+    document: Topology | None = None, every_s: int = 1,
 ) -> list[Incident]:  # fmt: skip
-    """One ToR loses packets from FAULT_S on."""
+    """One ToR loses packets from FAULT_S on; every five-tuple is probed each ``every_s``."""
     cluster = Cluster(hosts=12)
     cluster.paths = [*recorded]
 
-    def weather(named: Path, at: int) -> Second:
+    def weather(named: Path, at: int) -> Second | None:
         p = recorded[named]
+        if (at + int(draw(p, 99) * every_s)) % every_s:
+            return None
         crossings = sum(at_fault in way for way in ROUTES[p])
         share = 1 - (1 - lost) ** crossings if at >= FAULT_S else 0.0
         return Second(1, int(draw(p, at, 3) < share))
@@ -112,3 +114,14 @@ def test_a_bad_tor_is_named_and_not_the_other_one_of_the_same_rnics(
 def test_a_document_that_names_both_tors_of_an_rnic_is_as_good(lost: float) -> None:
     incidents = judged(UNNAMED, "asw10A", lost, both=True, document=DOCUMENT)
     assert {each.component for each in incidents if each.parent is None} == {"tor:asw10A"}
+
+
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize(("lost", "symptom"), [(0.5, "loss"), (1.0, "unconnectivity")])
+def test_a_dead_tor_is_unreachable_though_paths_of_unknown_routes_are_answered(
+    lost: float, symptom: str, both: bool
+) -> None:
+    """Records name no ToR, overlay paths are never traced, and too few probes come to call a
+    five-tuple silent: what crosses the ToR for certain decides."""
+    (dead,) = judged(UNNAMED, "asw10A", lost, both=both, every_s=3)
+    assert (dead.component, dead.symptom) == ("tor:asw10A", symptom)

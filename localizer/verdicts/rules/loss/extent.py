@@ -49,6 +49,28 @@ def without_most_answered(state: FabricState, at: int, since_s: int, share: F64)
     return float(lost[rest].sum() / max(int(sent[rest].sum()), 1))
 
 
+def certain_loss(state: FabricState, at: int, since_s: int, certain: Bool, effect: float) -> float:
+    """Loss since the first bad second of the paths that cross a component for certain [1]; 0 where
+    it does not stand out against that of all paths which cross it by half or more.
+
+    certain  (P,) paths
+    effect   loss of all of them [1]
+    Of an rnic's two ToRs half of its requests and half of its answers take either. Where a route is
+    unknown a path crosses the ToR by half, and a quarter of such paths by neither way: they are
+    answered, though nothing gets through it.
+    """
+    length = without_first(state, since_s)
+    rows = np.flatnonzero(certain)
+    sent = float(state.history.total("sent", at, length, rows).sum())
+    lost = float(state.history.total("lost", at, length, rows).sum())
+    alike = max(effect, state.background.rate)
+    if not sent or lost / sent <= alike:
+        return 0.0
+    apart = loss.log_likelihood_ratio(lost, sent, lost / sent, alike)
+    stands_out = apart >= state.options.verdicts.reachability.certain_nats
+    return lost / sent if stands_out else 0.0
+
+
 def without_first(state: FabricState, since_s: int) -> int:
     """The seconds that are counted of so many since the first loss; bins are counted whole."""
     return max(1, since_s - 1) if since_s <= state.history.seconds else since_s

@@ -20,6 +20,7 @@ from localizer.verdicts.rules.loss.containment import Containment, loss_of_ends,
 from localizer.verdicts.rules.loss.extent import (
     Recency,
     bad_for,
+    certain_loss,
     earliest_s,
     effect_since,
     significant,
@@ -44,6 +45,7 @@ class LossPolicy:
     containment   which classes lie inside another one, by the paths that were probed
     before        what shorter windows leave over
     risen         how the window compares with the past; None: it is too short to
+    ended         the input ends with this second
     """
 
     state: FabricState
@@ -54,6 +56,7 @@ class LossPolicy:
     containment: Containment
     before: Unclaimed
     risen: Rise | None
+    ended: bool = False
 
     @property
     def _parameters(self) -> ReachabilityParameters:
@@ -86,7 +89,7 @@ class LossPolicy:
 
     def settled(self, attributions: list[Attribution]) -> bool:
         """See ``attribute.Policy``."""
-        return settled(self.state, self.at, self.alarm, len(attributions))
+        return settled(self.state, self.at, self.alarm, len(attributions), ended=self.ended)
 
     def leaves_to_owners(self, attributions: list[Attribution]) -> bool:
         """Where few culprits are compared with each other (``beside``)."""
@@ -131,6 +134,10 @@ class LossPolicy:
         effect = effect_since(state, at, since_s, share * rows, candidate.attribution.effect)
         others = without_most_answered(state, at, since_s, share * rows)
         owned = rows & (share >= OWNS)
+        certain = np.logical_or(*alarm.groups.certain(candidate.attribution.column)) & rows
+        surely = certain_loss(state, at, since_s, certain, effect)
+        if surely >= self._parameters.total:
+            effect = surely
         symptom = symptom_of(sent, lost, bad, owned, max(effect, others), self._parameters)
         if symptom == "loss" and self.may_be_its_links(candidate, since_s):
             return None
@@ -165,6 +172,7 @@ class LossPolicy:
             crowded=candidate.culprits > self._parameters.few_culprits,
             earliest_s=self._earliest_s(candidate, at - since_s + 1, effect),
             rivals=undenied, denied=denied, beside=known,
+            weighed=lone is None and few and alarm.window_s <= state.history.seconds,
         )  # fmt: skip
 
     def _explained_by_others(self, candidate: Candidate) -> bool:

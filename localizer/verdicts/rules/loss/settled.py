@@ -9,18 +9,25 @@ from localizer.verdicts.build import Alarm
 from localizer.verdicts.rules.loss.extent import bad_for
 
 
-def settled(state: FabricState, at: int, alarm: Alarm, culprits: int) -> bool:
+def settled(
+    state: FabricState, at: int, alarm: Alarm, culprits: int, *, ended: bool = False
+) -> bool:
     """Whether so many culprits may be named.
 
     Of many, each must have enough bad paths and losses, and most paths have been probed since the
     losses began: else many links are guessed at from a part of a round. Of a few, the first round
-    of all must be almost over. A window of a minute always names what it finds.
+    of all must be almost over. Once the input has ended nothing is left to wait for, and a few need
+    what each of many does; of many, one look is too little then. A window of a minute always names
+    what it finds.
     """
     parameters = state.options.verdicts.reachability
     if culprits <= 1 or alarm.window_s >= parameters.settled_s:
         return True
-    if culprits <= parameters.few_culprits:
-        return _known_before(state, at) >= parameters.known_before
+    few = culprits <= parameters.few_culprits
+    if few and _known_before(state, at) >= parameters.known_before:
+        return True
+    if few != ended:
+        return False
     bad, lost = np.flatnonzero(alarm.evidence.bad), int(alarm.lost.sum())
     if len(bad) < parameters.bad_paths_each * culprits or lost < parameters.losses_each * culprits:
         return False
