@@ -300,6 +300,7 @@ class Localizer:
         state.suspects, state.slow = named("reachability"), named("latency")
         longest_s = max(self.options.verdicts.reachability.windows_s)
         state.troubled = tracker.troubled_since("reachability", batch.second - longest_s + 1)
+        state.ended = tracker.ended("reachability")
         state.drifting = {names[0] for family, names in open_now if family == "drift"}
         verdicts = second(state, batch.second, self._clocks.wrong(), self._clocks.suspects())
         seen = [(verdict, impact(state, verdict)) for verdict in verdicts]

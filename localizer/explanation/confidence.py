@@ -35,7 +35,7 @@ TRIALS: Final[dict[tuple[str, Symptom], tuple[Trials, Trials]]] = {
     ("container", "loss"): ((3, 3), (3, 3)),
     ("container", "unconnectivity"): ((20, 20), (18, 18)),
     ("host", "high_latency"): ((40, 40), (36, 36)),
-    ("link", "loss"): ((195, 195), (294, 298)),
+    ("link", "loss"): ((195, 195), (296, 300)),
     ("link", "unconnectivity"): ((32, 32), (42, 42)),
     ("rnic", "high_latency"): ((45, 45), (48, 48)),
     ("rnic", "loss"): ((69, 69), (22, 22)),

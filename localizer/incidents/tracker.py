@@ -139,6 +139,15 @@ class IncidentTracker:
             if name not in each.verdict.undecided
         }
 
+    def ended(self, family: Family) -> dict[str, int]:
+        """Component of each resolved incident of a family that is kept -> its last second of
+        trouble."""
+        return {
+            each.verdict.component: each.last_bad_s
+            for each in self._incidents
+            if each.verdict.family == family and each.state == "resolved"
+        }
+
     def renumber(self, rows: I64) -> None:
         """Follow paths to their new rows: (old P,) new row, -1 where the path was dropped."""
         for tracked in self._incidents:

@@ -49,6 +49,8 @@ class FabricState:
     suspects        components of open incidents about reachability; slow: about latency; drifting:
                     about drift; troubled: the suspects, and those of incidents about reachability
                     that ended within the longest window of seconds
+    ended           component of a resolved incident about reachability -> its last second of
+                    trouble
     unsettled_s     length of a window -> newest second in which it could not tell all culprits
     crowded_s       the same where it named many: the first such second, and the newest
     silent_scopes   pods, or the fabric, that fell silent as a whole
@@ -72,6 +74,7 @@ class FabricState:
         self.inventory = Inventory(topology)
         self.suspects: set[str] = set()
         self.troubled: set[str] = set()
+        self.ended: dict[str, int] = {}
         self.slow: set[str] = set()
         self.drifting: set[str] = set()
         self.silent_scopes: set[str] = set()

@@ -83,6 +83,16 @@ def test_an_incident_that_ended_is_known_for_as_long_as_its_trouble_is_in_a_wind
     assert not incidents.troubled_since("latency", START_S)
 
 
+def test_a_resolved_incident_is_known_with_its_last_trouble_and_an_open_one_is_not() -> None:
+    incidents = tracker()
+    for at in (0, 1):
+        step(incidents, at, loss("rnic:r", 0))
+    assert incidents.ended("reachability") == {}
+    step(incidents, 20)
+    assert incidents.ended("reachability") == {"rnic:r": START_S + 1}
+    assert incidents.ended("latency") == {}
+
+
 def test_losses_over_a_minute_open_an_incident_at_first_sight() -> None:
     measured = Measured(Contrast(9, 9, 0, 99), {}, 0.001, DEFAULT.settled_s, 9, [])
     assert len(step(tracker(), 0, replace(loss("tor:t1", 0), measured=measured))) == 1

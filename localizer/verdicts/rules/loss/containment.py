@@ -47,6 +47,10 @@ class Containment:
         members = self.groups.members
         return frozenset(name for each in self.inside(column).tolist() for name in members[each])
 
+    def is_within(self, column: int, components: set[str]) -> bool:
+        """Whether a class lies inside the class of one of these components."""
+        return any(column in self.inside(each) for each in self.groups.of_components(components))
+
     @cached_property
     def _total(self) -> F64:
         """(K,) live paths of each class, by their shares."""

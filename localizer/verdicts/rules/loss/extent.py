@@ -12,6 +12,7 @@ from localizer.detectors import loss
 from localizer.explanation.issue_features import OWNS
 from localizer.state.fabric_state import FabricState
 from localizer.verdicts.parameters import ReachabilityParameters
+from localizer.verdicts.rules.loss.containment import Containment
 from schemas.documents.incident import Symptom
 
 Bool = npt.NDArray[np.bool_]
@@ -172,6 +173,22 @@ def significant(state: FabricState, lost: float, sent: float, healthy: float) ->
         np.array([lost]), np.array([sent]), healthy, state.background.dispersion
     )
     return bool(p[0] < state.options.verdicts.reachability.significant)
+
+
+def ended_already(
+    state: FabricState, at: int, window_s: int, containment: Containment, column: int
+) -> bool:
+    """Whether a class lies inside a component whose incident ended within this window of minutes,
+    and no open incident names it.
+
+    What it lost then is known; windows that begin later show whether it loses by itself.
+    """
+    if window_s <= state.history.seconds:
+        return False
+    if not state.suspects.isdisjoint(containment.groups.members[column]):
+        return False
+    ended = {name for name, last_s in state.ended.items() if last_s > at - window_s}
+    return containment.is_within(column, ended)
 
 
 @dataclass(frozen=True, slots=True)

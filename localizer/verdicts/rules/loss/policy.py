@@ -23,6 +23,7 @@ from localizer.verdicts.rules.loss.extent import (
     certain_loss,
     earliest_s,
     effect_since,
+    ended_already,
     significant,
     symptom_of,
     without_most_answered,
@@ -121,6 +122,8 @@ class LossPolicy:
             candidate, n, k
         ):
             return None
+        if ended_already(state, at, alarm.window_s, self.containment, candidate.attribution.column):
+            return Over()
         rates = k / alarm.window_s, min(healthy * n, k) / alarm.window_s
         elsewhere = self.before.clear
         if candidate.culprits > self._parameters.few_culprits:

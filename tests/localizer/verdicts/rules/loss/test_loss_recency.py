@@ -7,10 +7,14 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
+from scipy import sparse
 
 from localizer.baselines.pane_history import PaneHistory
+from localizer.fabric.incidence.factored import FactoredIncidence
+from localizer.fabric.observability import Classes
 from localizer.verdicts.parameters import ReachabilityParameters
-from localizer.verdicts.rules.loss.extent import Recency, bad_for
+from localizer.verdicts.rules.loss.containment import Containment
+from localizer.verdicts.rules.loss.extent import Recency, bad_for, ended_already
 
 START = 1_000_200  # a multiple of the bins
 HEALTHY = 1e-4
@@ -81,3 +85,36 @@ def test_losses_of_a_long_window_that_all_came_lately_are_no_older() -> None:
     assert bad_for(state, at, 240, np.array([0])) == state.history.seconds
     state, at = state_of(240, every_second, once_each(2, 125))
     assert bad_for(state, at, 240, np.array([0])) == 120
+
+
+AGG, LINK, AT = 0, 1, 1000
+
+
+def left_to_later_windows(column: int, window_s: int, ended_s: int, suspects: set[str]) -> bool:
+    """Whether a class of a fabric, an agg and one of its links, is left to later windows where the
+    incident of the agg has shown its last trouble at that second."""
+    shares = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
+    groups = Classes(
+        [["agg:a"], ["link:agg:a|tor:t"]], np.array([False, True]), np.zeros(2, bool),
+        FactoredIncidence.unfactored(sparse.csr_array(shares)),
+    )  # fmt: skip
+    state = SimpleNamespace(
+        history=SimpleNamespace(seconds=60), suspects=suspects, ended={"agg:a": ended_s}
+    )
+    inside = Containment(groups, np.ones(3, bool))
+    return ended_already(cast("Any", state), AT, window_s, inside, column)
+
+
+def test_what_a_link_lost_while_its_switch_was_dead_is_no_trouble_of_the_link() -> None:
+    """Minutes later a long window still holds it, and a loss by chance made it a verdict."""
+    assert left_to_later_windows(LINK, 270, AT - 229, set())
+
+
+def test_a_link_is_judged_by_windows_that_begin_after_the_end_of_the_switchs_incident() -> None:
+    assert not left_to_later_windows(LINK, 270, AT - 270, set())
+
+
+def test_windows_of_seconds_an_open_incident_and_the_switch_itself_are_judged_at_once() -> None:
+    assert not left_to_later_windows(LINK, 30, AT - 10, set())
+    assert not left_to_later_windows(LINK, 270, AT - 229, {"link:agg:a|tor:t"})
+    assert not left_to_later_windows(AGG, 270, AT - 229, set())
