@@ -10,18 +10,29 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from localizer.host_evidence.finding import HostFinding, Question
-from localizer.incidents import issue_type_update, matching, undecided
+from localizer.incidents import issue_type_update, matching, parents, undecided
 from localizer.incidents.parameters import DEFAULT, IncidentParameters
 from localizer.incidents.sightings import Sightings
 from localizer.incidents.tracked_incident import Impact, TrackedIncident
 from localizer.verdicts.verdict import I64, Family, Verdict
 from schemas.component_ids import device
 from schemas.documents.incident import Incident
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One second: whether it is the last one, components of all its verdicts, and ids of the
+    incidents that they are about, so far."""
+
+    second: int
+    last: bool
+    named: set[str]
+    matched: set[str]
 
 
 class IncidentTracker:
@@ -41,7 +52,6 @@ class IncidentTracker:
         self._strategy = strategy
         self._incidents: list[TrackedIncident] = []
         self._sightings = Sightings(parameters)
-        self._last = False
         self.written_until_s = -1  # a former process has written up to this second
 
     def restore(self, incidents: list[Incident]) -> None:
@@ -66,12 +76,13 @@ class IncidentTracker:
         last   there is no later second, so one sighting must do
         """
         changed: list[TrackedIncident] = []
-        self._last = last
-        matched = self._confirmed(second, [verdict for verdict, _ in seen if verdict.crowded])
-        named = {verdict.component for verdict, _ in seen}
+        step = _Step(
+            second, last, {verdict.component for verdict, _ in seen},
+            self._confirmed(second, [verdict for verdict, _ in seen if verdict.crowded]),
+        )  # fmt: skip
         for verdict, impact in seen:
-            found = self._match(second, verdict, impact, matched, named)
-            for tracked in [*found, *self._add_children(verdict)]:
+            found = self._match(step, verdict, impact)
+            for tracked in [*found, *parents.covered(verdict, self._incidents)]:
                 if tracked not in changed:
                     changed.append(tracked)
         for tracked in self._incidents if close else ():
@@ -162,36 +173,31 @@ class IncidentTracker:
         """Drop sightings that are too old to count."""
         self._sightings.drop_old(second)
 
-    def _match(
-        self, second: int, verdict: Verdict, impact: Impact, matched: set[str], named: set[str]
-    ) -> list[TrackedIncident]:
-        """Give a verdict to its incident, or open one; returns the incidents that changed.
-
-        matched  ids of the incidents that verdicts of this second are about
-        named    components of all verdicts of this second
-        """
+    def _match(self, step: _Step, verdict: Verdict, impact: Impact) -> list[TrackedIncident]:
+        """Give a verdict to its incident, or open one; returns the incidents that changed."""
+        second, matched = step.second, step.matched
         mine = [each for each in self._incidents if each.verdict.family == verdict.family]
-        known = matching.same(mine, verdict, second, self._parameters, named)
+        known = matching.same(mine, verdict, second, self._parameters, step.named)
         if known is not None:
-            changed = self._refresh(second, known, verdict, impact, matched)
-            return [*changed, *self._absorbed(second, known, verdict, mine, matched)]
+            changed = self._refresh(step, known, verdict, impact)
+            return [*changed, *self._absorbed(step, known, verdict, mine)]
         if verdict.family == "drift" and matching.known_slow(self._incidents, verdict):
             return []
-        enough, first_s = self._sightings.add(second, verdict, final=self._last)
+        enough, first_s = self._sightings.add(second, verdict, final=step.last)
         if not enough or second <= self.written_until_s:
             return []
         verdict = replace(verdict, first_s=first_s)
         unmatched = [each for each in mine if each.incident_id not in matched]
         if (unseen := matching.unseen_before(unmatched, verdict)) is not None:
-            return self._rename(second, [unseen], verdict, impact, matched)
+            return self._rename(step, [unseen], verdict, impact)
         if narrower := matching.explained(unmatched, verdict, second, self._parameters):
-            return self._rename(second, narrower, verdict, impact, matched)
+            return self._rename(step, narrower, verdict, impact)
         others = mine if not verdict.crowded else [
             each for each in mine if each.incident_id not in matched
         ]  # fmt: skip
         renamed = matching.under_another_name(others, verdict, self._parameters)
         if renamed is not None:
-            return self._stray(second, renamed, verdict, impact, matched)
+            return self._stray(step, renamed, verdict, impact)
         tracked = TrackedIncident(
             self._identify(verdict), undecided.opening(verdict), verdict.first_s,
             second + 1 + self._lateness_s, second, verdict.bad,
@@ -216,17 +222,13 @@ class IncidentTracker:
         return found
 
     def _refresh(
-        self,
-        second: int,
-        tracked: TrackedIncident,
-        verdict: Verdict,
-        impact: Impact,
-        matched: set[str],
+        self, step: _Step, tracked: TrackedIncident, verdict: Verdict, impact: Impact
     ) -> list[TrackedIncident]:
         """The incident goes on; it is written again where the verdict adds something."""
+        second = step.second
         known = tracked.verdict
         verdict = undecided.going_on(verdict, known)
-        matched.add(tracked.incident_id)
+        step.matched.add(tracked.incident_id)
         reopened = tracked.state == "resolved"
         tracked.last_bad_s, tracked.strayed = second, 0
         tracked.renewal_s = verdict.renewal_s
@@ -240,7 +242,7 @@ class IncidentTracker:
         better = issue_type_update.should_replace(
             known, verdict, tracked.typed_by, self._parameters, worse=worse
         )
-        outgrown = self._outgrows_parent(tracked, verdict)
+        outgrown = parents.outgrows(tracked, verdict, self._incidents, self._parameters)
         renamed = matching.new_name(known, verdict, self._parameters)
         relocated = tracked.relocated and {*verdict.tie_set} != {*known.tie_set}
         narrowed = not tracked.relocated and matching.narrower(verdict, known)
@@ -279,108 +281,48 @@ class IncidentTracker:
         return [tracked]
 
     def _absorbed(
-        self,
-        second: int,
-        known: TrackedIncident,
-        verdict: Verdict,
-        mine: list[TrackedIncident],
-        matched: set[str],
+        self, step: _Step, known: TrackedIncident, verdict: Verdict, mine: list[TrackedIncident]
     ) -> list[TrackedIncident]:
         """Incidents that become children of one, for their evidence left open what it and the
         verdict name by now."""
+        second = step.second
         if second <= self.written_until_s or known.verdict.component != verdict.component:
             return []
-        others = (each for each in mine if each.incident_id not in matched)
+        others = (each for each in mine if each.incident_id not in step.matched)
         children = matching.meant_by(others, known, self._parameters)
         for each in children:
             each.parent = known.incident_id
         return children
 
-    def _outgrows_parent(self, tracked: TrackedIncident, verdict: Verdict) -> bool:
-        """Whether a child is by now worse than the incident around it explains. A host that
-        complains alone stays its child, and so does what that covers."""
-        parents = (
-            each for each in self._incidents
-            if each.incident_id == tracked.parent and each.verdict.family == verdict.family
-        )  # fmt: skip
-        parent = next(parents, None)
-        if parent is None or verdict.lone_witness or verdict.component in parent.verdict.covers:
-            return False
-        return matching.worse_than(parent.verdict, verdict, self._parameters)
-
     def _stray(
-        self,
-        second: int,
-        tracked: TrackedIncident,
-        verdict: Verdict,
-        impact: Impact,
-        matched: set[str],
+        self, step: _Step, tracked: TrackedIncident, verdict: Verdict, impact: Impact
     ) -> list[TrackedIncident]:
         """The same trouble under another name: rename only if it keeps that name."""
-        if tracked.incident_id in matched:
+        if tracked.incident_id in step.matched:
             return []
-        matched.add(tracked.incident_id)
+        step.matched.add(tracked.incident_id)
         tracked.strayed += 1
-        tracked.last_bad_s, tracked.renewal_s = second, verdict.renewal_s
+        tracked.last_bad_s, tracked.renewal_s = step.second, verdict.renewal_s
         if tracked.strayed < self._parameters.strayed_s:
             return []
         tracked.bad = verdict.bad  # other bad paths may be those of another component
-        renamed = self._rename(second, [tracked], verdict, impact, matched)
-        return [*renamed, *self._released(tracked)]
+        renamed = self._rename(step, [tracked], verdict, impact)
+        return [*renamed, *parents.released(tracked, self._incidents)]
 
     def _rename(
-        self,
-        second: int,
-        narrower: list[TrackedIncident],
-        verdict: Verdict,
-        impact: Impact,
-        matched: set[str],
+        self, step: _Step, narrower: list[TrackedIncident], verdict: Verdict, impact: Impact
     ) -> list[TrackedIncident]:
         """The first incident becomes the wider cause, the others its children."""
         first, *rest = narrower
         first.verdict = replace(verdict, first_s=first.opened_s)
         first.bad, first.typed_by = np.union1d(first.bad, verdict.bad), verdict.effect
-        first.last_bad_s, first.strayed, first.state = second, 0, "ongoing"
+        first.last_bad_s, first.strayed, first.state = step.second, 0, "ongoing"
         first.renewal_s = verdict.renewal_s
         first.add_impact(impact)
         for tracked in rest:
             tracked.parent = first.incident_id
-        matched.update(tracked.incident_id for tracked in narrower)
+        step.matched.update(tracked.incident_id for tracked in narrower)
         return narrower
-
-    def _released(self, renamed: TrackedIncident) -> list[TrackedIncident]:
-        """Children of an incident that what it names by now does not contain: no longer its. A host
-        that complains alone stays: whatever its paths cross explains it."""
-        contains = renamed.verdict.contains
-        if contains is None:
-            return []
-        children = [
-            each for each in self._incidents
-            if each.parent == renamed.incident_id and contains.isdisjoint(each.verdict.tie_set)
-            and each.verdict.component not in renamed.verdict.covers
-            and not each.verdict.lone_witness
-        ]  # fmt: skip
-        for each in children:
-            each.parent = None
-        return children
-
-    def _add_children(self, verdict: Verdict) -> list[TrackedIncident]:
-        """Open incidents on components that a verdict covers become children of its incident."""
-        if not verdict.covers:
-            return []
-        open_now = [each for each in self._incidents if each.state != "resolved"]
-        parents = (e for e in reversed(open_now) if e.verdict.component == verdict.component)
-        parent = next(parents, None)
-        if parent is None:
-            return []
-        children = [
-            each
-            for each in open_now
-            if each.parent is None and each.verdict.component in verdict.covers
-        ]
-        for each in children:
-            each.parent = parent.incident_id
-        return children
 
     def _over(self, second: int, tracked: TrackedIncident) -> bool:
         """Whether the paths of an incident have been clean for long enough."""
