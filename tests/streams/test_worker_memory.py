@@ -128,6 +128,7 @@ async def churn(worker: WholeWorker) -> list[Counter[str]]:
 LAZY = (
     "._state.index.tables{}", "._state.columns._address_pairs", "._state.columns._pairs",
     "._state.inventory.jobs", "._state.suppression_log._of",
+    "._documented._asked", "._documented._asw._room",  # by the codes of those names
 )  # fmt: skip
 
 
