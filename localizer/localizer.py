@@ -225,9 +225,7 @@ class Localizer:
         state, tracker, at = self._state, self._tracker, self.judged_s
         if state is not None and tracker is not None and at is not None and state.unsettled_s:
             verdicts = at_end(state, at, self._clocks.suspects())
-            seen = [(verdict, impact(state, verdict)) for verdict in verdicts]
-            documents = tracker.step(at, seen, close=False, last=True)
-            output.incidents += [incident for incident, _ in documents]
+            self._track(state, tracker, at, verdicts, output, last=True)
         return output
 
     def report_silence(self) -> LocalizerOutput:
@@ -303,11 +301,7 @@ class Localizer:
         state.ended = tracker.ended("reachability")
         state.drifting = {names[0] for family, names in open_now if family == "drift"}
         verdicts = second(state, batch.second, self._clocks.wrong(), self._clocks.suspects())
-        seen = [(verdict, impact(state, verdict)) for verdict in verdicts]
-        for incident, bad in tracker.step(batch.second, seen):
-            output.incidents.append(incident)
-            if incident.state != "resolved":
-                output.anomalies += anomalies(state, batch.second, incident, bad)
+        self._track(state, tracker, batch.second, verdicts, output)
         output.incidents += [incident for incident, _ in tracker.learn(batch.second, self._decided)]
         if self._clean_ups.due(batch.second):
             if (moved := clean_up(state, batch.second)) is not None:
@@ -316,6 +310,17 @@ class Localizer:
             self._topologies.drop_old(state.fabric, batch.second)
             self._assembler.drop_old()
             self._clocks.drop_before(batch.second - self.options.retention.every_s)
+
+    def _track(
+        self, state: FabricState, tracker: IncidentTracker, at: int, verdicts: list[Verdict],
+        output: LocalizerOutput, *, last: bool = False,
+    ) -> None:  # fmt: skip
+        """Give the verdicts of a second to their incidents; last: see ``IncidentTracker.step``."""
+        seen = [(verdict, impact(state, verdict)) for verdict in verdicts]
+        for incident, bad in tracker.step(at, seen, close=not last, last=last):
+            output.incidents.append(incident)
+            if incident.state != "resolved":
+                output.anomalies += anomalies(state, at, incident, bad)
 
     def _decided(self, incident_id: str, question: Question) -> HostFinding | None:
         """What the evidence of hosts decides, where it has not been asked that yet."""

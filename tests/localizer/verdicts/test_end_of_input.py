@@ -60,3 +60,14 @@ def test_while_more_may_come_none_is_named() -> None:
 
 def test_nothing_is_named_where_nothing_is_broken() -> None:
     assert judged(simulated(2, 0), ends=True) == []
+
+
+def test_incidents_of_the_end_have_their_bad_paths_as_all_others() -> None:
+    simulation = simulated(2, 2)
+    judge = Replay(topology=simulation.topology)
+    for second in simulation.seconds(ROUND_S):
+        judge.feed(second.pings, second.heartbeats, second.start_ns + 10**9)
+    end = judge.finish()
+    opened = {each.incident_id for each in end.incidents}
+    assert opened
+    assert {each.incident_id for each in end.anomalies} == opened
