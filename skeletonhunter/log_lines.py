@@ -23,7 +23,7 @@ from schemas.printable import printable, printable_lines
 #: Where librdkafka's clients send their lines, once they are polled.
 KAFKA_LOGGER: Final = "librdkafka"
 _OWN: Final = "skeletonhunter"
-_CLIENTS: Final = (KAFKA_LOGGER, "aiokafka")
+_CLIENTS: Final = (KAFKA_LOGGER, "aiokafka", "mode")  # mode: the services and timers of Faust
 _ALIKE_S: Final = 30.0
 _MOST_ALIKE: Final = 1000
 _DIGITS: Final = re.compile(r"\d+")
@@ -62,7 +62,8 @@ class AlikeLines(logging.Filter):
     """Of alike lines of Kafka's clients one passes in half a minute; it says how many did not.
 
     While a broker is away each client tries to connect, fails and logs it ten to twenty times a
-    second: more than a disk should take in a night. Lines are alike but for their digits.
+    second: more than a disk should take in a night; on a busy machine Faust does so of its timers.
+    Lines are alike but for their digits.
     """
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
@@ -96,6 +97,7 @@ def start(level: str, form: Literal["text", "json"] = "text") -> None:
         JsonLine() if form == "json" else OneLine("%(asctime)s %(levelname)s %(name)s: %(message)s")
     )
     handler.addFilter(AlikeLines())
+    handler.setLevel(level)  # for loggers of libraries that have a lower level of their own, too
     logging.basicConfig(level=level, handlers=[handler])
     if form == "json":
         logging.captureWarnings(True)

@@ -122,18 +122,21 @@ function drawActive() {
   }, `${number(summary.active[each])} active ${each}`)));
 }
 
+// Before the first answer there are no counts: "0 incidents" would be an all-clear that nobody gave.
 function drawControls() {
   const { counts } = page;
+  const label = (name, count) => summary ? `${name} (${number(count)})` : name;
   if (document.activeElement !== at("filter")) at("filter").value = view.text;
   at("state").value = view.state;
   for (const option of at("state").options) {
-    option.textContent = `${option.value || "all"} (${number(counted(counts, option.value, view.severity))})`;
+    option.textContent = label(option.value || "all", counted(counts, option.value, view.severity));
   }
   for (const button of document.querySelectorAll("[data-severity]")) {
     const { severity } = button.dataset;
     button.setAttribute("aria-pressed", String(view.severity.includes(severity)));
-    button.textContent = `${severity} (${number(counted(counts, view.state, [severity]))})`;
+    button.textContent = label(severity, counted(counts, view.state, [severity]));
   }
+  if (!summary) return;
   const from = SIZE * (view.page - 1);
   const pages = Math.ceil(page.total / SIZE);
   at("count").textContent = pages > 1

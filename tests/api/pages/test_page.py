@@ -90,6 +90,21 @@ def test_an_incident_appears_resolves_and_is_announced_without_a_reload(
 
 
 @pytest.mark.browser
+def test_before_the_first_answer_nothing_is_counted(browser: Any, client: httpx.Client) -> None:
+    page = browser.new_page()
+    held: list[Any] = []
+    page.route("**/api/v1/**", lambda route: held.append(route))
+    page.goto(str(client.base_url))
+    page.wait_for_function("document.getElementById('state').value === ''")
+    assert page.locator("#connection").inner_text() == "connecting"
+    assert "0" not in page.locator("#controls").inner_text().replace("P0", "")
+    page.route("**/api/v1/**", lambda route: route.continue_())
+    for route in held:
+        route.continue_()
+    page.locator("#count", has_text="incident").wait_for()
+    page.close()
+
+
 def test_the_list_listens_to_the_server(browser: Any, client: httpx.Client, put: Put) -> None:
     page = browser.new_page()
     page.set_default_timeout(30_000)
