@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from localizer.host_evidence.finding import HostFinding, Question
-from localizer.incidents import issue_type_update, matching, parents, undecided
+from localizer.incidents import matching, parents, undecided
 from localizer.incidents.parameters import DEFAULT, IncidentParameters
 from localizer.incidents.sightings import Sightings
 from localizer.incidents.tracked_incident import Impact, TrackedIncident
+from localizer.incidents.verdict_update import VerdictUpdate
 from localizer.verdicts.verdict import I64, Family, Verdict
-from schemas.component_ids import device
 from schemas.documents.incident import Incident
 
 
@@ -236,48 +236,14 @@ class IncidentTracker:
         tracked.bad = np.union1d(tracked.bad, verdict.bad)
         if second <= self.written_until_s:
             return []
-        worse = verdict.symptom == "unconnectivity" and known.symptom == "loss"
-        due = second - tracked.written_s >= self._parameters.update_s
-        witnessed = known.lone_witness and not verdict.lone_witness
-        better = issue_type_update.should_replace(
-            known, verdict, tracked.typed_by, self._parameters, worse=worse
-        )
-        outgrown = parents.outgrows(tracked, verdict, self._incidents, self._parameters)
-        renamed = matching.new_name(known, verdict, self._parameters)
-        relocated = tracked.relocated and {*verdict.tie_set} != {*known.tie_set}
-        narrowed = not tracked.relocated and matching.narrower(verdict, known)
-        changes = (
-            reopened, worse, witnessed, outgrown, renamed is not None, relocated, narrowed,
-            due and (grown or tracked.state == "open"),
-            due and matching.better_traced(known, verdict),
-            better and issue_type_update.differs(known, verdict),
+        update = VerdictUpdate.of(
+            tracked, verdict, self._incidents, second, self._parameters,
+            grown=grown, reopened=reopened,
         )  # fmt: skip
-        if not any(changes) or tracked.written_s == second:
+        if not update.due or tracked.written_s == second:
             return []
-        name = renamed or known.component  # the name stays unless a wider cause explains it
-        if witnessed or (worse and name in verdict.tie_set):
-            # Other hosts see it too by now, so it is not the host that complained; or of those that
-            # no probe tells apart, another is likelier to be silent than to lose packets.
-            name = verdict.component
-        if relocated and name not in verdict.tie_set:  # that component is no more
-            name = verdict.component
-        if outgrown:
-            tracked.parent = None
-        was_relocated, tracked.relocated = tracked.relocated, False
-        if witnessed or device(verdict.component) in known.tied_devices:
-            tracked.verdict = replace(
-                verdict, component=name, first_s=tracked.opened_s,
-                symptom=known.symptom if known.symptom == "unconnectivity" else verdict.symptom,
-                confidence=verdict.confidence_in(name),
-            )  # fmt: skip
-            if not (witnessed or was_relocated):
-                tracked.verdict = matching.no_wider(tracked.verdict, known)
-            if witnessed or better:
-                tracked.typed_by = verdict.effect
-            else:
-                tracked.verdict = issue_type_update.with_known_type(tracked.verdict, known)
+        update.apply(tracked, verdict)
         tracked.add_impact(impact)
-        tracked.state, tracked.closed_s = "ongoing", None
         return [tracked]
 
     def _absorbed(
