@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from controller.ping_lists.ecmp import Hop, SwitchPaths
+from controller.ping_lists.ecmp import Hop, SwitchPaths, tor_pairs
 from schemas.component_ids import TIER_KIND, component, link
 from schemas.documents.topology import Topology
 
@@ -67,14 +67,8 @@ class Pieces:
         return self._piece(("rnic", ip), lambda: dict.fromkeys(links, (1 / len(links),) * 2))
 
     def tor_pairs(self, src: str, dst: str) -> list[tuple[str, str, float]]:
-        """ToRs that a five-tuple between two rnics may take, and their share; none where the
-        document does not say. One that both rnics have leads to nothing else."""
-        starts, ends = self.tors.get(src, ()), self.tors.get(dst, ())
-        pairs = []
-        for a in starts:
-            near = [a] if a in ends else ends
-            pairs += [(a, b, 1 / len(starts) / len(near)) for b in near]
-        return pairs
+        """See ``ecmp.tor_pairs``; of two rnics, none where the document does not say."""
+        return tor_pairs(self.tors.get(src, ()), self.tors.get(dst, ()))
 
     def between(self, a: str, b: str) -> tuple[int, ...]:
         """Pieces from ToR a to ToR b where no route is known; none without a path."""

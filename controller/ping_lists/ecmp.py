@@ -7,6 +7,7 @@ groups of ToRs with equal uplinks lies the same, so it is computed once.
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from schemas.documents.topology import Topology
@@ -29,6 +30,16 @@ class Between(NamedTuple):
 
 
 _NOTHING = Between({}, {}, {})
+
+
+def tor_pairs(a: Sequence[str], b: Sequence[str]) -> list[tuple[str, str, float]]:
+    """ToRs that a five-tuple may take from an rnic behind ToRs ``a`` to one behind ``b``, and their
+    share: a bond spreads its five-tuples evenly. One that both have leads to nothing else."""
+    found = []
+    for one in a:
+        near = [one] if one in b else b
+        found += [(one, other, 1 / len(a) / len(near)) for other in near]
+    return found
 
 
 class SwitchPaths:

@@ -6,12 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from controller.ping_lists.ecmp import Between, SwitchPaths
+from controller.ping_lists.ecmp import Group, Hop, SwitchPaths, tor_pairs
 from controller.ping_lists.endpoints import Endpoint
 from controller.ping_lists.jobs.spread import pairs, ring
 from controller.ping_lists.parameters import DEFAULT, FIRST_PORT, RESPONDER_PORT, PingListParameters
 from controller.ping_lists.ports import five_tuples_to_cover
 from schemas.documents.topology import Topology
+
+#: ToRs of an rnic: one, or all that it is bonded over.
+Attachment = tuple[str, ...]
 
 
 class Pair(NamedTuple):
@@ -33,21 +36,23 @@ def plan(
       many as cover each uplink of the two with probability ``coverage``; and all pairs between the
       same two groups of ToRs together cover each link between their uplinks;
     - the rnics of a host probe their neighbours, which reveals faults between a host's rnics.
+    The ToRs that rnics are bonded over count as one ToR, whose five-tuples spread over them.
     Rnics whose ToR, or what lies above it, is not known are spread over their rail, as in
     ``rail_spread``.
     """
     merged: Counter[tuple[str, str]] = Counter()
-    by_tor: defaultdict[str, list[Endpoint]] = defaultdict(list)
+    tors = {rnic.real_ip: rnic.tors for host in topology.hosts for rnic in host.rnics}
+    attached: defaultdict[Attachment, list[Endpoint]] = defaultdict(list)
     for rnic in sorted(rnics.values()):
-        if rnic.asw:
-            by_tor[rnic.asw].append(rnic)
-    for members in by_tor.values():
+        if tors[rnic.real_ip]:
+            attached[tuple(sorted(tors[rnic.real_ip]))].append(rnic)
+    for members in attached.values():
         for one, other in _apart(pairs(members, parameters.tor_targets)):
             merged[_key(one, other)] = 1
-    for pair in _between_tors(topology, by_tor, parameters):
+    for pair in _between_tors(topology, attached, parameters):
         merged[pair.a, pair.b] += pair.ports
     linked = {end for pair in topology.links for end in pair}
-    lost = [rnic for rnic in rnics.values() if rnic.asw not in linked]
+    lost = [rnic for rnic in rnics.values() if linked.isdisjoint(tors[rnic.real_ip])]
     for pair in [*rail_spread(lost, parameters), *host_rings(rnics.values(), parameters)]:
         merged[pair.a, pair.b] = max(merged[pair.a, pair.b], pair.ports)
     return [Pair(a, b, ports) for (a, b), ports in sorted(merged.items())]
@@ -78,43 +83,52 @@ def host_rings(rnics: Iterable[Endpoint], parameters: PingListParameters = DEFAU
 
 
 def _between_tors(
-    topology: Topology, by_tor: dict[str, list[Endpoint]], parameters: PingListParameters
+    topology: Topology, attached: dict[Attachment, list[Endpoint]], parameters: PingListParameters
 ) -> list[Pair]:
     paths = SwitchPaths(topology)
     joined = [
         (a, b)
-        for members in _tor_rings(by_tor)
+        for members in _rings(attached)
         for a, b in pairs(members, parameters.tor_peers)
-        if paths.hops(a, b)
+        if any(paths.hops(one, other) for one, other, _ in tor_pairs(a, b))
     ]
-    alike = Counter(frozenset((paths.group(a), paths.group(b))) for a, b in joined)
+    alike = Counter(_groups(paths, a, b) for a, b in joined)
     found = []
     for a, b in joined:
-        sharing = alike[frozenset((paths.group(a), paths.group(b)))]
-        wanted = _five_tuples(paths.between(a, b), sharing, parameters.coverage)
-        found += _dealt(by_tor[a], by_tor[b], wanted)
+        wanted = _five_tuples(paths, a, b, alike[_groups(paths, a, b)], parameters.coverage)
+        found += _dealt(attached[a], attached[b], wanted)
     return found
 
 
-def _tor_rings(by_tor: dict[str, list[Endpoint]]) -> list[list[str]]:
+def _rings(attached: dict[Attachment, list[Endpoint]]) -> list[list[Attachment]]:
     """ToRs that serve the same rail, by pod; those that are the only one of their rail together."""
-    rails: defaultdict[int, list[str]] = defaultdict(list)
-    for tor, members in sorted(by_tor.items(), key=lambda each: (each[1][0].pod, each[0])):
+    rails: defaultdict[int, list[Attachment]] = defaultdict(list)
+    for tors, members in sorted(attached.items(), key=lambda each: (each[1][0].pod, each[0])):
         (rail, _), *_ = Counter(rnic.rail for rnic in members).most_common(1)
-        rails[rail].append(tor)
-    alone = [tors[0] for _, tors in sorted(rails.items()) if len(tors) == 1]
-    return [*(tors for tors in rails.values() if len(tors) > 1), alone]
+        rails[rail].append(tors)
+    alone = [of_rail[0] for _, of_rail in sorted(rails.items()) if len(of_rail) == 1]
+    return [*(of_rail for of_rail in rails.values() if len(of_rail) > 1), alone]
 
 
-def _five_tuples(between: Between, sharing: int, probability: float) -> int:
+def _groups(paths: SwitchPaths, a: Attachment, b: Attachment) -> frozenset[frozenset[Group]]:
+    """Pairs for which this is equal have the same links between the uplinks of their ToRs."""
+    return frozenset(frozenset(map(paths.group, tors)) for tors in (a, b))
+
+
+def _five_tuples(
+    paths: SwitchPaths, a: Attachment, b: Attachment, sharing: int, probability: float
+) -> int:
     """Five-tuples for a pair of ToRs, one of ``sharing`` pairs with the same links in the middle.
 
     Of links with equal shares there are as many as the inverse of the smallest share.
     """
-    ends = min([*between.up.values(), *between.down.values()], default=1.0)
-    middle = min(between.middle.values(), default=1.0)
-    own = five_tuples_to_cover(round(1 / ends), probability)
-    together = five_tuples_to_cover(round(1 / middle), probability)
+    ends, middle = defaultdict[Hop, float](float), defaultdict[Hop, float](float)
+    for one, other, part in tor_pairs(a, b):
+        for hop, share in paths.hops(one, other).items():
+            at = middle if {one, other}.isdisjoint(hop) else ends
+            at[hop] += part * share
+    own = five_tuples_to_cover(round(1 / min(ends.values())), probability)
+    together = five_tuples_to_cover(round(1 / min(middle.values(), default=1.0)), probability)
     return max(own, -(-together // sharing))
 
 

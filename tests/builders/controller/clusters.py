@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from schemas.documents.placement import Placement
 from schemas.documents.tasks.claims import State
 from schemas.documents.times import rfc3339_of_ms
@@ -29,6 +31,19 @@ def two_tiers(hosts: int = 8, rails: int = 2, hosts_per_tor: int = 4, spines: in
             *(Switch(tor, "asw") for tor in tors),
         ],
         links=[(tor, f"spine-{s}") for tor in tors for s in range(spines)],
+    )
+
+
+def bonded(hosts: int = 8, hosts_per_tor: int = 4, spines: int = 4) -> Topology:
+    """An rnic a host, bonded over both ToRs of its group."""
+    wide = two_tiers(hosts, 2, hosts_per_tor, spines)
+    return msgspec.structs.replace(
+        wide,
+        hosts=[
+            Host(each.node_sn, [Rnic(first.real_ip, 0, asws=[first.asw, second.asw])], each.pod)
+            for each in wide.hosts
+            for first, second in [each.rnics]
+        ],
     )
 
 

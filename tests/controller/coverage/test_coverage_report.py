@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
-from builders.controller.clusters import two_tiers
+from builders.controller.clusters import bonded, two_tiers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,8 +47,9 @@ def uplink(tor: int, spine: int) -> str:
     return f"link:spine:spine-{spine}|tor:tor-{tor}-0"
 
 
-def test_the_plan_covers_every_link_of_the_fabric() -> None:
-    found = report(TOPOLOGY, every_entry(), RULE)
+@pytest.mark.parametrize("topology", [TOPOLOGY, bonded(16, spines=32)], ids=["tor", "bonded"])
+def test_the_plan_covers_every_link_of_the_fabric(topology: Topology) -> None:
+    found = report(topology, every_entry(topology), RULE)
     assert found.uncovered() == found.uncertain() == found.unnameable() == []
     assert [tier.tier for tier in found.tiers()] == ["rnic-tor", "tor-spine"]
     assert all(tier.covered == tier.links for tier in found.tiers())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from builders.controller.clusters import two_tiers
+from builders.controller.clusters import bonded, two_tiers
 
 from controller.ping_lists import endpoints, underlay
 from controller.ping_lists.ecmp import SwitchPaths
@@ -69,6 +69,18 @@ def test_a_tor_that_is_alone_on_its_rail_is_paired_with_those_of_other_rails() -
     plan, rnics = planned(two_tiers(4, rails=2, hosts_per_tor=4))
     across = [pair for pair in plan if rnics[pair.a].rail != rnics[pair.b].rail]
     assert any(rnics[pair.a].node_sn != rnics[pair.b].node_sn for pair in across)
+
+
+def test_the_tors_that_rnics_are_bonded_over_are_covered_as_one_tor_with_the_uplinks_of_both() -> (
+    None
+):
+    plan, rnics = planned(bonded(8, spines=8))
+    tors = {ip: int(rnic.node_sn[1:]) // 4 for ip, rnic in rnics.items()}
+    within = [pair for pair in plan if tors[pair.a] == tors[pair.b]]
+    assert {pair.ports for pair in within} == {1}
+    between = [pair for pair in plan if tors[pair.a] != tors[pair.b]]
+    wanted = five_tuples_to_cover(2 * 8, 0.99)
+    assert wanted <= sum(pair.ports for pair in between) < wanted + len(between)
 
 
 def test_rnics_without_a_known_tor_are_spread_over_their_rail() -> None:
