@@ -187,12 +187,12 @@ def _shared_switch(plan: FaultPlan, faults: list[Fault], network: Network) -> st
 
 
 def _switches(network: Network, component: str) -> set[str]:
-    """A switch itself, those at the ends of a link, the ToR above an rnic."""
+    """A switch itself, those at the ends of a link, the ToRs above an rnic."""
     if kind_of(component) == "link":
         return {name for end in link_ends(component) for name in _switches(network, end)}
     if kind_of(component) == "rnic":
         rnic = network.index[component] - network.rnic_component
-        return {network.components[network.switch_component + network.rnic_switch[rnic]]}
+        return {*network.tors(rnic)}
     return {component} if kind_of(component) in _TIERS else set()
 
 
@@ -218,12 +218,12 @@ def _is_selector(plan: FaultPlan) -> bool:
 
 def _blocked_by(network: Network, component: str) -> set[str]:
     """What must be free for a fault here to be seen for itself: the component, its host, the ends
-    of a link, the ToR above an rnic, and everything below a ToR."""
+    of a link, the ToRs above an rnic, and everything below a ToR."""
     return _touched(network, component, above=True)
 
 
 def _blocks(network: Network, component: str) -> set[str]:
-    """What a fault here takes: as above, but an rnic leaves its ToR's other rnics free."""
+    """What a fault here takes: as above, but an rnic leaves its ToRs' other rnics free."""
     return _touched(network, component, above=False)
 
 
@@ -242,9 +242,8 @@ def _touched(network: Network, component: str, *, above: bool) -> set[str]:
         return out
     if kind == "rnic":
         rnic = at - network.rnic_component
-        switch = network.components[network.switch_component + network.rnic_switch[rnic]]
         out |= {f"host:{network.hosts[network.rnic_host[rnic]]}"}
-        out.add(switch if above else f"below {switch}")
+        out |= {switch if above else f"below {switch}" for switch in network.tors(rnic)}
     elif kind == "container":
         host = network.container_host[at - network.container_component]
         out.add(f"host:{network.hosts[host]}")

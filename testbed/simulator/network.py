@@ -1,7 +1,8 @@
 """A topology document as arrays, and ECMP routes through it.
 
-Every rnic needs a ToR. A packet takes a shortest path of switches; each switch chooses among its
-next hops by a hash of the five-tuple and a salt of its own.
+Every rnic needs a ToR, or several that it is bonded over. A packet takes a shortest path of
+switches; each switch chooses among its next hops by a hash of the five-tuple and a salt of its own,
+and so do bonded rnics among their ToRs.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ class NetworkError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Index arrays over hosts (H), rnics (R), containers (C), endpoints (E), switches (S).
+    """Index arrays over hosts (H), rnics (R), containers (C), endpoints (E), switches (S), and the
+    ToRs of an rnic (B at most).
 
     components                 (K,) every component id: hosts, agents, vswitches, containers,
                                rnics, switches, links; the ``*_component`` offsets say where
     rnic_host, rnic_rail       (R,) host index; rail
-    rnic_switch                (R,) switch index of the ToR
-    rnic_link                  (R,) component index of the link rnic-ToR
+    rnic_switches              (R, B) switch indices of the ToRs, -1 padded
+    rnic_links                 (R, B) component indices of the links rnic-ToR, -1 padded
     endpoint_rnic, _container  (E,) what an endpoint is made of
     container_host, _job       (C,) host index; job index into ``jobs``
     neighbours                 (S, D) switch indices, -1 padded
@@ -49,8 +51,8 @@ class Network:
     jobs: tuple[str, ...]
     rnic_host: I32
     rnic_rail: I32
-    rnic_switch: I32
-    rnic_link: I32
+    rnic_switches: I32
+    rnic_links: I32
     rnic_address: U64
     endpoint_rnic: I32
     endpoint_container: I32
@@ -65,6 +67,17 @@ class Network:
     container_component: int
     rnic_component: int
     switch_component: int
+
+    @property
+    def rnic_tor(self) -> I32:
+        """(R,) switch index of the only ToR; -1 of a bonded rnic."""
+        bonded = (self.rnic_switches >= 0).sum(axis=1) > 1
+        return np.where(bonded, np.int32(-1), self.rnic_switches[:, 0])
+
+    def tors(self, rnic: int) -> list[str]:
+        """Component ids of an rnic's ToRs."""
+        switches = self.rnic_switches[rnic]
+        return [self.components[self.switch_component + at] for at in switches[switches >= 0]]
 
     @property
     def rnic_names(self) -> list[str]:
@@ -90,9 +103,8 @@ def build(topology: Topology) -> Network:
     rnics = [(h, rnic) for h, host in enumerate(topology.hosts) for rnic in host.rnics]
     rnic_index = {rnic.real_ip: i for i, (_, rnic) in enumerate(rnics)}
     for _, rnic in rnics:
-        if rnic.asw not in switch_index:
-            number = "several asws" if rnic.bonded else "no asw"
-            raise NetworkError(f"rnic {rnic.real_ip} has {number} in the topology; give it one")
+        if not rnic.tors:
+            raise NetworkError(f"rnic {rnic.real_ip} has no asw in the topology; give it one")
     endpoints = [(c, end) for c, box in enumerate(topology.containers) for end in box.endpoints]
     jobs = tuple(sorted({box.job for box in topology.containers if box.job}))
     job_index = {job: i for i, job in enumerate(jobs)} | {"": -1}
@@ -106,7 +118,11 @@ def build(topology: Topology) -> Network:
         [component("container", box.node_id) for box in topology.containers],
         [component("rnic", rnic.real_ip) for _, rnic in rnics],
         list(kinds.values()),
-        [link(component("rnic", rnic.real_ip), kinds[rnic.asw]) for _, rnic in rnics],
+        [
+            link(component("rnic", rnic.real_ip), kinds[asw])
+            for _, rnic in rnics
+            for asw in rnic.tors
+        ],
     ):
         names += more
         starts.append(len(names))
@@ -116,7 +132,11 @@ def build(topology: Topology) -> Network:
         i, j = switch_index[a], switch_index[b]
         switch_link[i, j] = switch_link[j, i] = len(names)
         names.append(link(kinds[a], kinds[b]))
-    rnic_switch = np.array([switch_index[rnic.asw] for _, rnic in rnics], np.int32)
+    bonds = np.array([len(rnic.tors) for _, rnic in rnics], np.intp)
+    used = np.arange(max(bonds, default=1)) < bonds[:, None]
+    rnic_switches, rnic_links = (np.full(used.shape, -1, np.int32) for _ in range(2))
+    rnic_switches[used] = [switch_index[asw] for _, rnic in rnics for asw in rnic.tors]
+    rnic_links[used] = np.arange(starts[5], starts[5] + used.sum())
     return Network(
         topology=topology,
         components=tuple(names),
@@ -125,15 +145,15 @@ def build(topology: Topology) -> Network:
         jobs=jobs,
         rnic_host=np.array([h for h, _ in rnics], np.int32),
         rnic_rail=np.array([rnic.rail for _, rnic in rnics], np.int32),
-        rnic_switch=rnic_switch,
-        rnic_link=np.arange(starts[5], starts[5] + len(rnics), dtype=np.int32),
+        rnic_switches=rnic_switches,
+        rnic_links=rnic_links,
         rnic_address=np.array([name_hash(rnic.real_ip) for _, rnic in rnics], np.uint64),
         endpoint_rnic=np.array([rnic_index[end.real_ip] for _, end in endpoints], np.int32),
         endpoint_container=np.array([c for c, _ in endpoints], np.int32),
         container_host=np.array([host_index[b.node_sn] for b in topology.containers], np.int32),
         container_job=np.array([job_index[b.job] for b in topology.containers], np.int32),
         neighbours=_neighbours(switch_link),
-        hops=_hops(switch_link, np.unique(rnic_switch)),
+        hops=_hops(switch_link, np.unique(rnic_switches[used])),
         switch_link=switch_link,
         salt=np.array([name_hash(switch.id) for switch in topology.switches], np.uint64),
         agent_component=starts[0],
@@ -161,8 +181,7 @@ def ecmp(network: Network, src_rnic: I32, dst_rnic: I32, flow: U64) -> I32:
 
 
 def _walk(network: Network, src_rnic: I32, dst_rnic: I32, flow: U64) -> I32:
-    here = network.rnic_switch[src_rnic].copy()
-    goal = network.rnic_switch[dst_rnic]
+    here, goal = _tors(network, src_rnic, dst_rnic, flow)
     columns = [here.copy()]
     while (moving := np.flatnonzero(here != goal)).size:
         at, to = here[moving], goal[moving]
@@ -187,6 +206,25 @@ def _walk(network: Network, src_rnic: I32, dst_rnic: I32, flow: U64) -> I32:
     return np.stack(columns, axis=1)
 
 
+def _tors(network: Network, src_rnic: I32, dst_rnic: I32, flow: U64) -> tuple[I32, I32]:
+    """(N,) first and last switch: a bonded source hashes; of a bonded destination's ToRs those that
+    are nearest share the rest."""
+    ours, theirs = network.rnic_switches[src_rnic], network.rnic_switches[dst_rnic]
+    width = theirs.shape[1]
+    if width == 1:
+        return ours[:, 0].copy(), theirs[:, 0]
+    turns = [
+        mix(flow, network.rnic_address[rnic]) % (switches >= 0).sum(axis=1).astype(np.uint64)
+        for rnic, switches in ((src_rnic, ours), (dst_rnic, theirs))
+    ]
+    first = np.take_along_axis(ours, turns[0].astype(np.int64)[:, None], axis=1)[:, 0]
+    hops = network.hops[first[:, None], theirs].astype(np.int64)
+    hops[theirs < 0] = np.iinfo(np.int16).max
+    order = (np.arange(width) - turns[1].astype(np.int64)[:, None]) % width
+    last = np.argmin(hops * width + order, axis=1)
+    return first, np.take_along_axis(theirs, last[:, None], axis=1)[:, 0]
+
+
 def crossings(network: Network, src_rnic: I32, dst_rnic: I32, switches: I32) -> I32:
     """Components that each packet crosses from rnic to rnic, links included.
 
@@ -197,13 +235,21 @@ def crossings(network: Network, src_rnic: I32, dst_rnic: I32, switches: I32) -> 
     count, width = switches.shape
     out = np.full((count, 2 * width + 3), -1, np.int32)
     out[:, 0] = network.rnic_component + src_rnic
-    out[:, 1] = network.rnic_link[src_rnic]
+    last = np.take_along_axis(switches, (switches >= 0).sum(axis=1)[:, None] - 1, axis=1)[:, 0]
+    out[:, 1] = _rnic_link(network, src_rnic, switches[:, 0])
     out[:, 2 : 2 * width + 1 : 2] = np.where(switches >= 0, network.switch_component + switches, -1)
     before, after = switches[:, :-1], switches[:, 1:]
     out[:, 3 : 2 * width + 1 : 2] = np.where(after >= 0, network.switch_link[before, after], -1)
-    out[:, -2] = network.rnic_link[dst_rnic]
+    out[:, -2] = _rnic_link(network, dst_rnic, last)
     out[:, -1] = network.rnic_component + dst_rnic
     return out
+
+
+def _rnic_link(network: Network, rnic: I32, tor: I32) -> I32:
+    """(N,) component indices of the links between rnics and their ToRs."""
+    at = np.argmax(network.rnic_switches[rnic] == tor[:, None], axis=1)
+    links: I32 = network.rnic_links[rnic, at]
+    return links
 
 
 def _neighbours(switch_link: I32) -> I32:

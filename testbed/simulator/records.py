@@ -203,7 +203,7 @@ def _place(network: Network, rnic: I32, end: I32) -> dict[str, Coded]:
     tenants = sorted({container.tenant for container in topology.containers})
     tenant = np.array([*(tenants.index(c.tenant) for c in topology.containers), -1], np.int32)
     columns = {
-        "asw": _code(network.rnic_switch[rnic], [s.id for s in topology.switches]),
+        "asw": _code(network.rnic_tor[rnic], [s.id for s in topology.switches]),
         "idc": _code(np.zeros(len(rnic), np.int8), [topology.fabric]),
         "ip": _code(np.where(end >= 0, len(rnics) + end, rnic), rnics + addresses),
         "node_id": _code(box, [c.node_id for c in topology.containers]),

@@ -8,6 +8,7 @@ nothing about a component's place can be read from its name.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from ipaddress import IPv4Address
 from typing import Final
@@ -29,6 +30,7 @@ class ClosSpec(
 
     hosts, rails       hosts, and rnics per host (one per rail)
     hosts_per_segment  hosts behind one set of ToRs
+    tors_per_rail      ToRs of a segment and rail; rnics are bonded over them if they are several
     aggs               aggregation switches per pod; 0 = two tiers
     pods, spines       segments are dealt to pods evenly; spines join everything
     hosts_per_job      hosts of one training job, scattered over the fabric
@@ -40,6 +42,7 @@ class ClosSpec(
     hosts: int = 64
     rails: int = 4
     hosts_per_segment: int = 16
+    tors_per_rail: int = 1
     aggs: int = 4
     pods: int = 2
     spines: int = 4
@@ -50,7 +53,16 @@ class ClosSpec(
     def __post_init__(self) -> None:
         at_least_one(
             self,
-            ("hosts", "rails", "hosts_per_segment", "pods", "spines", "hosts_per_job", "tenants"),
+            (
+                "hosts",
+                "rails",
+                "hosts_per_segment",
+                "tors_per_rail",
+                "pods",
+                "spines",
+                "hosts_per_job",
+                "tenants",
+            ),
         )
         if self.aggs < 0:
             raise ValueError(f"fabric: aggs is {self.aggs}; give 0 for two tiers, or more")
@@ -72,23 +84,24 @@ def build(spec: ClosSpec, seed: int) -> Topology:
     pods = 1 if spec.aggs == 0 else min(spec.pods, segments)
     pod_of_segment = [segment * pods // segments for segment in range(segments)]
     pod_names = shuffled(rng, "pod", pods)
-    asw = np.array(shuffled(rng, "asw", segments * spec.rails)).reshape(segments, spec.rails)
+    shape = segments, spec.rails, spec.tors_per_rail
+    asw = np.array(shuffled(rng, "asw", math.prod(shape)), dtype=object).reshape(shape)
     psw = np.array(shuffled(rng, "psw", pods * spec.aggs), dtype=object).reshape(pods, spec.aggs)
     dsw = shuffled(rng, "dsw", spec.spines)
 
     switches = [
-        Switch(str(asw[s, r]), "asw", pod_names[pod_of_segment[s]])
+        Switch(name, "asw", pod_names[pod_of_segment[s]])
         for s in range(segments)
-        for r in range(spec.rails)
+        for name in asw[s].flat
     ]
     switches += [
         Switch(psw[p, a], "psw", pod_names[p]) for p in range(pods) for a in range(spec.aggs)
     ]
     switches += [Switch(name, "dsw") for name in dsw]
     links = [
-        (str(asw[s, r]), upper)
+        (name, upper)
         for s in range(segments)
-        for r in range(spec.rails)
+        for name in asw[s].flat
         for upper in (psw[pod_of_segment[s]] if spec.aggs else dsw)
     ]
     links += [(psw[p, a], spine) for p in range(pods) for a in range(spec.aggs) for spine in dsw]
@@ -99,7 +112,7 @@ def build(spec: ClosSpec, seed: int) -> Topology:
         Host(
             names[h],
             [
-                Rnic(underlay_address(addresses[h, r]), r, str(asw[segment, r]))
+                _rnic(underlay_address(addresses[h, r]), r, asw[segment, r].tolist())
                 for r in range(spec.rails)
             ],
             pod_names[pod_of_segment[segment]],
@@ -118,6 +131,10 @@ def build(spec: ClosSpec, seed: int) -> Topology:
         containers=place_jobs(hosts, spec.hosts_per_job, spec.tenants, rng),
     )
     return with_ipv6(built) if spec.ipv6 else built
+
+
+def _rnic(address: str, rail: int, asws: list[str]) -> Rnic:
+    return Rnic(address, rail, asws[0]) if len(asws) == 1 else Rnic(address, rail, asws=asws)
 
 
 def place_jobs(

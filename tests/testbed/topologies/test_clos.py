@@ -20,15 +20,17 @@ SMALL = ClosSpec(
     name="t", hosts=16, rails=2, hosts_per_segment=4, aggs=2, pods=2, spines=2, hosts_per_job=8
 )
 TWO_TIER = ClosSpec(hosts=8, rails=2, hosts_per_segment=4, aggs=0, spines=2, hosts_per_job=8)
+BONDED = msgspec.structs.replace(SMALL, tors_per_rail=2)
 
 
-@pytest.mark.parametrize("spec", [SMALL, TWO_TIER, ClosSpec()])
+@pytest.mark.parametrize("spec", [SMALL, TWO_TIER, BONDED, ClosSpec()])
 def test_a_fabric_is_a_valid_topology_document(spec: ClosSpec) -> None:
     document = clos.build(spec, seed=3)
     assert topology_document.parse(msgspec.json.encode(document)) == document
     assert len(document.hosts) == len(document.containers) == spec.hosts
     tiers = Counter(switch.tier for switch in document.switches)
-    assert tiers["asw"] == spec.hosts // spec.hosts_per_segment * spec.rails
+    tors = spec.hosts // spec.hosts_per_segment * spec.rails * spec.tors_per_rail
+    assert tiers["asw"] == tors
     assert tiers["psw"] == spec.aggs * spec.pods
 
 
@@ -38,7 +40,7 @@ def test_the_same_seed_draws_the_same_fabric_and_another_seed_other_names() -> N
     assert first != other
 
 
-@pytest.mark.parametrize("spec", [SMALL, TWO_TIER])
+@pytest.mark.parametrize("spec", [SMALL, TWO_TIER, BONDED])
 def test_routes_follow_links_of_the_topology_there_and_back(spec: ClosSpec) -> None:
     fabric = network.build(clos.build(spec, seed=1))
     drawn = skeleton.paths(fabric, targets=4, ports_per_pair=2, seed=1)
@@ -83,6 +85,19 @@ def test_five_tuples_spread_over_all_equal_cost_ways() -> None:
     used = np.unique(drawn.forward[drawn.forward >= 0])
     unused = set(range(len(fabric.components))) - set(used.tolist())
     assert {kind_of(fabric.components[i]) for i in unused} <= {"host", "agent"}
+
+
+def test_five_tuples_of_bonded_rnics_spread_over_their_tors_at_both_ends() -> None:
+    fabric = network.build(clos.build(BONDED, seed=1))
+    drawn = skeleton.paths(fabric, targets=7, ports_per_pair=40, seed=1)
+    routes = drawn.forward_switches
+    last = routes[np.arange(len(routes)), (routes >= 0).sum(axis=1) - 1]
+    for rnics, tors in ((drawn.src_rnic, routes[:, 0]), (drawn.dst_rnic, last)):
+        homes = fabric.rnic_switches[rnics]
+        assert ((homes == tors[:, None]).sum(axis=1) == 1).all()
+        assert np.mean(homes[:, 0] == tors) == pytest.approx(0.5, abs=0.03)
+    both_home = fabric.rnic_switches[drawn.dst_rnic] == routes[:, :1]
+    assert (last == routes[:, 0])[both_home.any(axis=1)].all(), "a ToR that both have is the way"
 
 
 def test_an_overlay_probe_takes_another_five_tuple_than_the_underlay_probe_below_it() -> None:

@@ -28,7 +28,7 @@ def test_the_real_cluster_has_847_hosts_on_three_tiers() -> None:
     tiers = Counter(switch.tier for switch in document.switches)
     assert (len(document.hosts), tiers) == (847, {"asw": 48, "psw": 3, "dsw": 1})
     built = network.build(document)
-    tors = np.unique(built.rnic_switch)
+    tors = np.unique(built.rnic_switches)
     assert built.hops[np.ix_(tors, tors)].max() == 2, "ToR, aggregation switch, ToR"
 
 
