@@ -60,8 +60,6 @@ def covered(topology: Topology, crossed: Set[str], certain: Set[str]) -> Covered
 
     crossed  component ids that judged probes cross, in expectation where routes are unknown
     certain  of them, those crossed on a known route
-    A link of an rnic that is bonded over several counts only where probes are known to cross it:
-    else it is judged with the rnic.
     """
     boxes = {box.node_sn for box in topology.containers}
     components = {
@@ -71,10 +69,6 @@ def covered(topology: Topology, crossed: Set[str], certain: Set[str]) -> Covered
         and (kind_of(each) != "vswitch" or each.partition(":")[2] in boxes)
     }
     kinds = {each.id: TIER_KIND[each.tier] for each in topology.switches}
-    components -= {
-        link(component("rnic", rnic.real_ip), component(kinds[asw], asw))
-        for host in topology.hosts for rnic in host.rnics if rnic.bonded for asw in rnic.tors
-    } - crossed  # fmt: skip
     links = {link(component(kinds[a], a), component(kinds[b], b)) for a, b in topology.links}
     untraced = (links & crossed) - certain if links & certain else set()
     return Covered(len(components), sorted(components - crossed), sorted(untraced))

@@ -35,6 +35,7 @@ class BuiltSegments:
     def __init__(self, graph: SwitchGraph, codes: EndpointCodes) -> None:
         self._graph, self._codes = graph, codes
         self._hop_keys = KeyIndex()
+        self._bond_keys = KeyIndex(), KeyIndex()
         self.drop_columns()
 
     def __len__(self) -> int:
@@ -70,6 +71,7 @@ class BuiltSegments:
             for traversal in (REQUEST, REPLY, ROUND_TRIP)
         }
         self._of_hop = GrowableArray(np.int32, 2, fill=-1)
+        self._of_bond = GrowableArray(np.int32, fill=-1)
 
     def of_endpoints(self, tables: StringTables, endpoints: I64) -> I32:
         """(n,) segment of each endpoint."""
@@ -115,6 +117,26 @@ class BuiltSegments:
         segments = np.zeros(routes.shape, np.int32)
         segments[crossed] = built.values[traversal, codes]
         return segments
+
+    def of_bonds(
+        self, tables: StringTables, rnics: I32, tors: I32, leaves: I32, enters: I32
+    ) -> I32:
+        """(n,) segments of the links of bonded rnics.
+
+        rnics                 (n,) codes
+        tors, leaves, enters  (n,) see ``SegmentBuilder.bond_segment``; -1 for a ToR that is unknown
+        """
+        outer, _ = self._bond_keys[0].code(pair_key(rnics, leaves + 1))
+        codes, _ = self._bond_keys[1].code(pair_key(outer, enters + 1))
+        built, texts = self._of_bond, tables["real_ip"].texts
+        built.grow(len(self._bond_keys[1]))
+        missing = np.flatnonzero(built.values[codes] < 0)
+        new, at = np.unique(codes[missing], return_index=True)
+        for code, row in zip(new.tolist(), missing[at].tolist(), strict=True):
+            built.values[code] = self._builder.bond_segment(
+                texts[rnics[row]], int(tors[row]), int(leaves[row]), int(enters[row])
+            )
+        return np.asarray(built.values[codes])
 
 
 def _missing(built: I32, wanted: I64) -> I64:

@@ -75,6 +75,11 @@ class EndpointCodes:
         tors = np.stack([a, b])
         return np.where(guessed & np.isin(tors, bonded), -1, tors)
 
+    def unnamed_tors(self, pairs: I64) -> I32:
+        """(2, n) a ToR of the rnic at both ends where its records name none; else -1."""
+        a, b, _, _, named = self.tor_pairs.values[:, pairs]
+        return np.where([named & SRC_NAMED > 0, named & DST_NAMED > 0], -1, [a, b])
+
     def tor_pairs_again(self, endpoints: I32, pairs: I64) -> I64:
         """(n,) pair of ToRs of some paths by what is known of their rnics now.
 

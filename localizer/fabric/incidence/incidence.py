@@ -7,7 +7,8 @@ five-tuples is traced:
     traced     endpoint segments    hop segments of the request  hop segments of the reply
     untraced   endpoint segments    ECMP segments (3), of the request, the reply or the round trip
 
-L is the longest route; a path whose ends share something has one endpoint segment for both.
+L is the longest route; a path whose ends share something has one endpoint segment for both. Where
+rnics are bonded two slots more hold the segments of their links.
 
 Example: the path of ``segments``, of which only the request is traced, has L = 5 and the slots
 [src, dst, t1, s1, t2, 0, 0, at t1, at t2, interior, 0, 0]. When its reply is traced too, the last
@@ -301,9 +302,10 @@ class Incidence:
 
     def _write(self, rows: I64) -> None:
         """Write the slots of some rows."""
-        longest = self._traced.longest
-        if len(self._slots.values) != 2 + 2 * longest:
-            self._slots = GrowableArray(np.int32, 2 + 2 * longest)
+        longest, bonded = self._traced.longest, self.graph.bonded()
+        width = 2 + 2 * longest + (2 if bonded else 0)
+        if len(self._slots.values) != width:
+            self._slots = GrowableArray(np.int32, width)
             rows = np.arange(len(self))
         self._slots.grow(len(self))
         slots = self._slots.values
@@ -317,6 +319,8 @@ class Incidence:
         pair = self._tor_pair.values[rows]
         routes = [self._traced.routes(each) for each in self._five_tuples.values[:, rows]]
         traced = [route[0] >= 0 for route in routes]
+        if bonded:
+            slots[-2:, rows] = self._bonds(rows, bonded, routes)
         neither = ~(traced[REQUEST] | traced[REPLY])
         ecmp = slice(2, 2 + ECMP_SEGMENTS)
         slots[ecmp, rows[neither]] = self._segments.of_tor_pairs(
@@ -330,3 +334,28 @@ class Incidence:
             slots[ecmp, rows[guess]] = self._segments.of_tor_pairs(
                 self._tables, traversal, pair[guess]
             )
+
+    def _bonds(self, rows: I64, bonded: list[int], routes: list[I32]) -> I32:
+        """(2, n) segments of the links of the rnics at both ends of some paths; 0 where a rnic is
+        not bonded, or where the ToR is named and the link is in the segment of the endpoint.
+
+        bonded  ToRs of bonded rnics
+        routes  (L, n) of the request and of the reply
+        """
+        tors = self._codes.unnamed_tors(self._tor_pair.values[rows])
+        rnics = self._codes.rnics(self._endpoints.values[:2, rows])
+        first, last = zip(*map(_ends, routes), strict=True)
+        segments = np.zeros(tors.shape, np.int32)
+        for end in (REQUEST, REPLY):  # which of the two the rnic at this end sends
+            some = np.flatnonzero(np.isin(tors[end], bonded))
+            segments[end, some] = self._segments.of_bonds(
+                self._tables, rnics[end, some], tors[end, some],
+                leaves=first[end][some], enters=last[1 - end][some],
+            )  # fmt: skip
+        return segments
+
+
+def _ends(routes: I32) -> tuple[I32, I32]:
+    """(n,) (n,) first and last switch of (L, n) routes; -1 where none is traced."""
+    hops = (routes >= 0).sum(axis=0)
+    return routes[0], routes[hops - 1, np.arange(routes.shape[1])]

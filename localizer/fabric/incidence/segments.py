@@ -1,9 +1,11 @@
 """S, segments x components, and how segments are built.
 
-Three kinds of segments make up a path:
+Four kinds of segments make up a path:
 
     endpoint   rnic, link to its ToR, host, and for the overlay vswitch and container: crossed by
                requests and replies alike. One segment for both ends if they share any of these.
+    bond       the links of a bonded rnic whose records name no ToR, instead of one link: those that
+               routes begin and end with, or each with an equal share
     hop        a switch of a traced route, with the link that leads to it
     ECMP       where no route is traced, three segments: the source's ToR with its uplinks, the
                destination's ToR with its uplinks, and the interior (what lies between, the same for
@@ -223,6 +225,26 @@ class SegmentBuilder:
             known = self._add(traversal, request, reply)
             self._of_homes[(traversal, *ends)] = known
         return known
+
+    def bond_segment(self, rnic: str, tor: int, leaves: int, enters: int) -> int:
+        """The segment of the links between a bonded rnic and its ToRs.
+
+        tor             one of these
+        leaves, enters  that by which packets of the rnic leave and those to it come; any other
+                        switch: it may be each
+        """
+        homes = self._graph.homes(tor)
+        ways = [
+            {taken: 1.0} if taken in homes else dict.fromkeys(homes, 1 / len(homes))
+            for taken in (leaves, enters)
+        ]
+        shares = {
+            self._column_of(link(component("rnic", rnic), self._graph.switches[home])): tuple(
+                way.get(home, 0.0) for way in ways
+            )
+            for home in homes
+        }
+        return self._table.add({column: (a, b) for column, (a, b) in shares.items() if a or b})
 
     def hop_segment(self, traversal: int, u: int, v: int) -> int:
         """The segment of switch v on a traced route, with the link from switch u (or FIRST_HOP)."""

@@ -41,6 +41,18 @@ def hops(p: Path, way: int) -> list[str]:
 
 ROUTES = {p: (hops(p, 0), hops(p, 1)) for p in CLUSTER.paths}
 TORS = {f"{end.asw}{twin}" for end in CLUSTER.ends for twin in "AB"}
+
+
+def crossings(p: Path, at_fault: str) -> int:
+    """How often a round trip crosses a ToR, an rnic or a link ``rnic|ToR``."""
+    there, back = ROUTES[p]
+    rnic, _, tor = at_fault.partition("|")
+    if rnic not in (p.src_real_ip, p.dst_real_ip):
+        return sum(at_fault in way for way in (there, back))
+    mine, theirs = (there, back) if rnic == p.src_real_ip else (back, there)
+    return sum(tor in ("", used) for used in (mine[0], theirs[-1]))
+
+
 #: As records name them: the ToRs of the request, or none.
 NAMED = {p._replace(src_asw=way[0], dst_asw=way[-1]): p for p, (way, _) in ROUTES.items()}
 UNNAMED = {p._replace(src_asw="", dst_asw=""): p for p in ROUTES}
@@ -81,7 +93,8 @@ def judged(
     recorded: dict[Path, Path], at_fault: str, lost: float, *, both: bool,
     document: Topology | None = None, every_s: int = 1,
 ) -> list[Incident]:  # fmt: skip
-    """One ToR loses packets from FAULT_S on; every five-tuple is probed each ``every_s``."""
+    """One ToR, rnic or link between both loses packets from FAULT_S on; every five-tuple is probed
+    each ``every_s``."""
     cluster = Cluster(hosts=12)
     cluster.paths = [*recorded]
 
@@ -89,8 +102,7 @@ def judged(
         p = recorded[named]
         if (at + int(draw(p, 99) * every_s)) % every_s:
             return None
-        crossings = sum(at_fault in way for way in ROUTES[p])
-        share = 1 - (1 - lost) ** crossings if at >= FAULT_S else 0.0
+        share = 1 - (1 - lost) ** crossings(p, at_fault) if at >= FAULT_S else 0.0
         return Second(1, int(draw(p, at, 3) < share))
 
     localizer, found = Localizer(topology=document), []
@@ -108,6 +120,26 @@ def test_a_bad_tor_is_named_and_not_the_other_one_of_the_same_rnics(
 ) -> None:
     incidents = judged(recorded, "asw10A", lost, both=both)
     assert {each.component for each in incidents if each.parent is None} == {"tor:asw10A"}
+
+
+LINK = f"{CLUSTER.ends[0].rnic}|{CLUSTER.ends[0].asw}A"
+
+
+@pytest.mark.parametrize("lost", [0.1, 1.0])
+@pytest.mark.parametrize("document", [None, DOCUMENT], ids=["learnt", "document"])
+@pytest.mark.parametrize(
+    ("at_fault", "expected"),
+    [
+        (LINK, "link:rnic:{}|tor:{}".format(*LINK.split("|"))),
+        (CLUSTER.ends[0].rnic, f"rnic:{CLUSTER.ends[0].rnic}"),
+    ],
+    ids=["link", "rnic"],
+)
+def test_one_of_the_two_links_of_an_rnic_is_told_from_the_rnic_by_routes(
+    at_fault: str, expected: str, document: Topology | None, lost: float
+) -> None:
+    incidents = judged(UNNAMED, at_fault, lost, both=True, document=document)
+    assert {each.component for each in incidents if each.parent is None} == {expected}
 
 
 @pytest.mark.parametrize("lost", [0.1, 1.0])
