@@ -66,6 +66,10 @@ def _sudden(state: FabricState, at: int) -> LatencyDeviation | None:
     if len(baseline.reference) < paths:
         return None  # paths joined since the last window: the next one is near
     parameters = state.options.detectors.spike
+    rows, newest = state.history.probed_rtt_us(at)
+    usual, ceiling = baseline.reference[rows], baseline.ceiling[rows]
+    if not spike.any_slow(newest, usual, ceiling, parameters):
+        return None
     lines = [state.history.rtt_us(at - back) for back in reversed(range(parameters.recent_s))]
     return spike.spike(
         np.stack(lines), baseline.reference, baseline.ceiling, state.layer, parameters

@@ -41,7 +41,7 @@ def reachability(state: FabricState, at: int, judged: Bool, *, ended: bool = Fal
     """
     parameters = state.options.verdicts.reachability
     lengths: list[int] = []
-    if (state.history.total("lost", at, parameters.recent_s) * judged).any():
+    if state.history.any("lost", at, parameters.recent_s, judged):
         lengths += parameters.windows_s
     if (at + 1) % state.history.long.parameters.bin_s == 0:
         lengths += _long(state.history.lengths(at), parameters.longer)
@@ -113,10 +113,15 @@ def _steady(state: FabricState, at: int, length: int, left: Bool) -> Bool:
 
 def _healthy(state: FabricState, at: int, judged: Bool) -> HealthyLoss:
     groups = state.classes()
-    sent, lost = (state.history.line(n, at).astype(np.int64) * judged for n in ("sent", "lost"))
+    sent, lost = (_masked(state.history.total(n, at, 1), judged) for n in ("sent", "lost"))
     return HealthyLoss(
         float(sent.sum()), float(lost.sum()), groups.pooled(sent), groups.pooled(lost)
     )
+
+
+def _masked(counts: I64, rows: Bool) -> I64:
+    """(P,) counts, 0 for paths outside of a mask (P,), which mostly holds all of them."""
+    return counts if rows.all() else counts * rows
 
 
 def _alarm(
@@ -124,12 +129,14 @@ def _alarm(
 ) -> LossPolicy | None:
     """The policy of one window, if a class loses more than the alarm budget allows."""
     background, verdicts = state.background, state.options.verdicts
-    sent = state.history.total("sent", at, length) * unclaimed.left
-    lost = state.history.total("lost", at, length) * unclaimed.left
+    is_long = length > state.history.seconds
+    if not is_long and not state.history.any("lost", at, length, unclaimed.left):
+        return None
+    sent = _masked(state.history.total("sent", at, length), unclaimed.left)
+    lost = _masked(state.history.total("lost", at, length), unclaimed.left)
     if not lost.any():
         return None
     tests, every_s = len(groups.members), 1.0
-    is_long = length > state.history.seconds
     if is_long:
         long = state.history.long.parameters
         windows = len(_long(state.history.lengths(at), verdicts.reachability.longer))
