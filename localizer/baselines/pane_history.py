@@ -112,6 +112,10 @@ class PaneHistory:
         out = out if rows is None else out[rows]
         return out + self._between(name, second, since, rows) if since else out
 
+    def counts(self, name: str, second: int, length: int) -> U32:
+        """(P,) ``total`` of a stretch of the ring in half the memory; it is not to be written."""
+        return self._between(name, second, length)
+
     def any(self, name: str, second: int, length: int, rows: npt.NDArray[np.bool_]) -> bool:
         """Whether ``total`` of "lost" or "refused" is more than 0 for any path of a mask (P,)."""
         self._check(length)
