@@ -115,7 +115,7 @@ class LatencyState:
         self.baseline.adopt(rows, reference.usual_us)
         evidence = (
             end_s, rows, answers.window_s(sparse.round_s), answers.answers(rows), reference, layer,
-            self._options.detectors.latency,
+            self._options.detectors.latency, answers.epoch_s,
         )  # fmt: skip
         self.persistent = with_persistent(dense, *evidence)
         return with_sparse(dense, *evidence)

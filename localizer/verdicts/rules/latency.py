@@ -299,4 +299,5 @@ def _onset_of_answers(state: FabricState, bad: I64) -> int:
     seconds, of = np.unique(second[heard], return_inverse=True)
     ratio = np.log(rtt[heard] / usual[heard]).astype(np.float64)
     count = np.bincount(of).astype(np.float64)
-    return int(seconds[change_of_level(np.bincount(of, ratio) / count, count)])
+    first = seconds[change_of_level(np.bincount(of, ratio) / count, count)]
+    return state.latency.answers.epoch_s + int(first)
