@@ -38,7 +38,7 @@ def with_sparse(
 ) -> LatencyDeviation:
     """The deviation of the paths with windows, and of n sparse ones by their newest answers.
 
-    rows       (n,) sparse paths; window_s (n,) seconds that their evidence spans
+    rows       (n,) sparse paths, rising; window_s (n,) seconds that their evidence spans
     answers    (n, m) round trips [us], 0 where absent, and the seconds of their panes
     reference  (n,) what they are compared with; layer (P,)
     epoch_s    from which these seconds count [s since the epoch]
@@ -113,20 +113,21 @@ def _merged(
     layer: npt.NDArray[np.int8], parameters: LatencyParameters,
 ) -> LatencyDeviation:  # fmt: skip
     """The deviation of the paths with windows, and of those of n sparse ones that are valid."""
-    rows = sparse.rows
+    rows, paths = sparse.rows, len(dense.valid)
+    at: I64 | slice = slice(None) if len(rows) == paths else rows  # mostly all of them
     usual = np.nan_to_num(reference.usual_us, nan=0.0)
     excess = np.where(valid, sparse.value_us - usual, 0.0)
     noise = np.maximum(
         np.maximum(reference.spread_us, parameters.noise_share * usual), parameters.noise_us
     )
-    for code in np.unique(layer[rows[valid]]):
-        here = valid & (layer[rows] == code)
+    layers = layer[at]
+    for code in np.unique(layers[valid]):
+        here = valid & (layers == code)
         noise[here] = np.maximum(noise[here], cross_section(excess[here], parameters.quicker_share))
     least = np.maximum(parameters.least_us, parameters.least_share * usual)
     bound = np.maximum(parameters.sigmas * noise, least)
-    paths = len(dense.valid)
     spans, slow_us = np.zeros(paths), np.full(paths, np.nan)
-    spans[rows], slow_us[rows] = (
+    spans[at], slow_us[at] = (
         sparse.window_s,
         np.where(np.isfinite(reference.usual_us), usual + bound, np.nan),
     )
@@ -143,8 +144,8 @@ def _merged(
         noise_us=dense.noise_us.copy(), flagged=dense.flagged.copy(), lof=dense.lof.copy(),
         sparse=evidence,
     )  # fmt: skip
-    merged.valid[rows], merged.excess_us[rows], merged.noise_us[rows] = valid, excess, noise
-    merged.flagged[rows], merged.lof[rows] = valid & (excess > bound), np.nan
+    merged.valid[at], merged.excess_us[at], merged.noise_us[at] = valid, excess, noise
+    merged.flagged[at], merged.lof[at] = valid & (excess > bound), np.nan
     return merged
 
 
