@@ -43,6 +43,12 @@ class PaneHistory:
         self._seen: I64 = np.empty(0, np.int64)
 
     @property
+    def nbytes(self) -> int:
+        """Memory in use [B], without that of windows of minutes."""
+        lines = (*self._few.values(), self._rtt_us)
+        return self._sent.nbytes + self._seen.nbytes + sum(each.nbytes for each in lines)
+
+    @property
     def last_seen(self) -> I64:
         """(P,) newest second in which each path was probed; -1 for none."""
         return self._seen[: self._paths]

@@ -42,6 +42,12 @@ class SparseLines:
         self._lines: dict[int, Line] = {}
         self._sums: dict[tuple[int, int, int], U32] = {}
 
+    @property
+    def nbytes(self) -> int:
+        """Memory in use [B], without sums that are remembered until the next second."""
+        lines = self._lines.values()
+        return sum(sum(part.nbytes for part in line if part is not None) for line in lines)
+
     def put(self, second: int, rows: I64, values: Values, paths: int) -> None:
         """Write the values (n,) of some rows (n,) of so many paths; seconds come in order."""
         self._sums.clear()

@@ -160,8 +160,9 @@ def _mean_of_quartiles(values: F32, counts: Bool) -> F64:
         known, count = counts[part].T, counts[part].sum(axis=1, dtype=np.int64)
         ordered = sorted_lines(np.where(known, values[part].T, np.float32(np.inf)))
         lines = [line.astype(np.float64) for line in ordered]
+        there = np.flatnonzero(np.bincount(count)).tolist()  # mostly one or two numbers of values
         with np.errstate(invalid="ignore"):  # of paths with fewer values, which are left out
-            for each in range(1, len(lines) + 1):
+            for each in filter(None, there):
                 np.copyto(out[part], _quartiles_of(lines[:each]), where=count == each)
     return out
 
