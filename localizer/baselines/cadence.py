@@ -115,13 +115,16 @@ class Cadence:
         if not (interval > self._sparse_s).any():
             return np.empty(0, np.int64), np.empty(0, np.float32)
         pairs = int(pair.max()) + 1
-        total = np.bincount(pair[known], interval[known], pairs)
-        count = np.bincount(pair[known], minlength=pairs)
-        usual = np.where(count > 0, total / np.maximum(count, 1), np.median(interval[known]))
-        filled = np.where(known, interval, usual[pair])
+        filled = interval.astype(np.float64)
+        if not known.all():  # else the most costly part of it is for nothing
+            total = np.bincount(pair[known], interval[known], pairs)
+            count = np.bincount(pair[known], minlength=pairs)
+            usual = np.where(count > 0, total / np.maximum(count, 1), np.median(interval[known]))
+            filled = np.where(known, interval, usual[pair])
         rows = np.flatnonzero(filled > self._sparse_s)
         live = now_s - last_seen <= self._parameters.live * filled
-        rate = np.bincount(pair[live], 1.0 / filled[live], pairs)[pair[rows]]
+        some = slice(None) if live.all() else live
+        rate = np.bincount(pair[some], 1.0 / filled[some], pairs)[pair[rows]]
         return rows, np.minimum(1.0 / np.maximum(rate, 1e-9), filled[rows]).astype(np.float32)
 
     def live(self, last_seen: I64, now_s: int, least_s: float, most_s: float) -> Bool:
@@ -133,5 +136,8 @@ class Cadence:
         if not (self._parameters.live * interval > least_s).any():
             return age <= least_s
         known = interval > 0
-        filled = np.where(known, interval, np.median(interval[known]))
-        return age <= np.clip(self._parameters.live * filled, least_s, most_s)
+        filled = interval
+        if not known.all():
+            filled = np.where(known, interval, np.median(interval[known]))
+        out: Bool = age <= np.clip(self._parameters.live * filled, least_s, most_s)
+        return out

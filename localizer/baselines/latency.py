@@ -7,7 +7,7 @@ that leaves it alone. A window in which a path was flagged does not enter the pa
 a lasting fault does not become the new normal.
 
 Memory: 11 windows x 7 float32 a path, 308 B; with flags and the summary 335 B, 0.34 GB at a
-million paths.
+million paths. Of paths that have no windows, as they are probed too rarely, the flags alone: 27 B.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from schemas.parameters.parameter import parameter
 
 F32 = npt.NDArray[np.float32]
 Bool = npt.NDArray[np.bool_]
+I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 #: Columns of the features of a window, in this order.
@@ -66,10 +67,38 @@ class _Summary:
 
 
 class _Line(NamedTuple):
-    """One remembered window."""
+    """One remembered window: features (n, F) of the paths (n,) that have any, rising; None: of all
+    paths (P,). NaN where nothing was answered; flagged (P,)."""
 
-    features: F32  # (P, F), NaN where nothing was answered
-    flagged: Bool  # (P,)
+    rows: I32 | None
+    features: F32
+    flagged: Bool
+
+    def calm(self) -> tuple[I64 | I32, F32]:
+        """(m,) paths that answered and were not flagged, and their features (m, F)."""
+        flagged = self.flagged if self.rows is None else self.flagged[self.rows]
+        there = np.flatnonzero(~flagged & np.isfinite(self.features[:, _MAX]))
+        return (there if self.rows is None else self.rows[there]), self.features[there]
+
+    def of(self, rows: I64) -> F32:
+        """(n, F) features of some paths (n,); NaN where there are none."""
+        if self.rows is None:
+            return self.features[rows]
+        out = np.full((len(rows), len(FEATURES)), np.nan, np.float32)
+        if len(self.rows):
+            at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+            found = self.rows[at] == rows
+            out[found] = self.features[at[found]]
+        return out
+
+    def retained(self, rows: Bool) -> _Line:
+        """The window without all paths but those of a mask (P,)."""
+        rows = rows[: len(self.flagged)]  # older lines may hold fewer paths
+        if self.rows is None:
+            return _Line(None, self.features[rows], self.flagged[rows])
+        kept = rows[self.rows]
+        moved = (np.cumsum(rows) - 1).astype(np.int32)
+        return _Line(moved[self.rows[kept]], self.features[kept], self.flagged[rows])
 
 
 class LatencyBaseline:
@@ -87,7 +116,7 @@ class LatencyBaseline:
         """Memory in use [B]."""
         known = self._summary
         lines = (known.middle_us, known.spread_us, known.ceiling_us, self._reference)
-        past = [each for line in self._ring.values() for each in line]
+        past = [each for line in self._ring.values() for each in line if each is not None]
         return sum(each.nbytes for each in (*past, *lines))
 
     @property
@@ -125,13 +154,15 @@ class LatencyBaseline:
         compared with [us]."""
         self._reference[rows] = usual_us
 
-    def learn(self, end_s: int, features: F32, flagged: Bool) -> None:
+    def learn(self, end_s: int, features: F32, flagged: Bool, rows: I64 | None = None) -> None:
         """Remember a window, if it ends on a multiple of the window's length.
 
-        features  (P, F) as in FEATURES [us], NaN where unknown; flagged (P,) paths found slow
+        features  (n, F) as in FEATURES [us], NaN where unknown; flagged (P,) paths found slow
+        rows      (n,) paths of the features, rising; None: all
         """
         if end_s % self.window_s == 0:
-            self._ring[end_s] = _Line(features.astype(np.float32), flagged)
+            of = None if rows is None else rows.astype(np.int32)
+            self._ring[end_s] = _Line(of, features.astype(np.float32), flagged)
         oldest_s = end_s - self._parameters.windows * self.window_s
         for old in [at for at in self._ring if at < oldest_s]:
             del self._ring[old]
@@ -147,7 +178,7 @@ class LatencyBaseline:
         calm, newer_flagged = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
         for back, line in self._past(self._summary.newest_s):
             there = np.flatnonzero(rows < len(line.flagged))
-            features, flagged = line.features[rows[there]], line.flagged[rows[there]]
+            features, flagged = line.of(rows[there]), line.flagged[rows[there]]
             counts = ~flagged | (calm[there] & ~newer_flagged[there])
             stack[there[counts], back] = features[counts]
             calm[there] |= ~flagged & np.isfinite(features[:, _MAX])
@@ -168,9 +199,7 @@ class LatencyBaseline:
     def retain(self, rows: Bool) -> None:
         """Drop all other paths (P,)."""
         count, known = len(rows), self._summary
-        for at, (features, flagged) in self._ring.items():  # older lines may hold fewer paths
-            kept = rows[: len(flagged)]
-            self._ring[at] = _Line(features[kept], flagged[kept])
+        self._ring = {at: line.retained(rows) for at, line in self._ring.items()}
         self._summary = replace(
             known, middle_us=_padded(known.middle_us, count)[rows],
             spread_us=_padded(known.spread_us, count, 0.0)[rows],
@@ -190,30 +219,37 @@ class LatencyBaseline:
         newest_s = (end_s // self.window_s - 1) * self.window_s
         known = self._summary
         if known.newest_s != newest_s:
-            windows = self._parameters.windows
-            value = np.full((windows, paths), np.nan, np.float32)
-            highest = np.full((2, paths), -np.inf, np.float32)  # the two greatest, rising
-            for back, (past, flagged) in self._past(newest_s):
-                calm = ~flagged & np.isfinite(past[:, _MAX])
-                upto = len(calm)
-                value[back, :upto] = np.where(calm, mean_of_quartiles(past), np.float32(np.nan))
-                most = np.where(calm, past[:, _MAX], np.float32(-np.inf))
-                second = np.minimum(most, highest[1, :upto])
-                np.maximum(highest[0, :upto], second, out=highest[0, :upto])
-                np.maximum(highest[1, :upto], most, out=highest[1, :upto])
-            middle, apart = median_and_deviation(value)
-            spread, ceiling = MAD_TO_SIGMA * apart, highest[0]
-            count = np.isfinite(value).sum(axis=0, dtype=np.int8)
-            known = _Summary(
-                newest_s, middle.astype(np.float32),
-                np.where(count < self._parameters.spread_from, 0.0, spread).astype(np.float32),
-                np.where(count < self._parameters.ceiling_from, np.nan, ceiling).astype(np.float32),
-            )  # fmt: skip
+            known = self._summary_of(newest_s, paths)
         self._summary = _Summary(
             newest_s, _padded(known.middle_us, paths),
             _padded(known.spread_us, paths, 0.0), _padded(known.ceiling_us, paths),
         )  # fmt: skip
         return self._summary
+
+    def _summary_of(self, newest_s: int, paths: int) -> _Summary:
+        calm = [(back, *line.calm()) for back, line in self._past(newest_s)]
+        there = np.zeros(paths, bool)
+        for _, rows, _ in calm:
+            there[rows] = True
+        some = np.flatnonzero(there)  # of the others nothing is known
+        number = np.cumsum(there, dtype=np.int32) - np.int32(1)
+        value = np.full((self._parameters.windows, len(some)), np.nan, np.float32)
+        highest = np.full((2, len(some)), -np.inf, np.float32)  # the two greatest, rising
+        for back, rows, past in calm:
+            at = slice(None) if len(rows) == len(some) else number[rows]
+            value[back, at] = mean_of_quartiles(past)
+            most = past[:, _MAX]
+            second = np.minimum(most, highest[1, at])
+            highest[0, at] = np.maximum(highest[0, at], second)
+            highest[1, at] = np.maximum(highest[1, at], most)
+        middle, apart = median_and_deviation(value)
+        count = np.isfinite(value).sum(axis=0, dtype=np.int8)
+        spread = np.where(count < self._parameters.spread_from, 0.0, MAD_TO_SIGMA * apart)
+        ceiling = np.where(count < self._parameters.ceiling_from, np.nan, highest[0])
+        return _Summary(
+            newest_s, _spread_out(some, middle, paths, np.nan),
+            _spread_out(some, spread, paths, 0.0), _spread_out(some, ceiling, paths, np.nan),
+        )  # fmt: skip
 
     def _past(self, newest_s: int) -> Iterator[tuple[int, _Line]]:
         for back in range(self._parameters.windows):
@@ -231,6 +267,13 @@ def mean_of_quartiles(features: F32, dtype: npt.DTypeLike = np.float32) -> npt.N
     total += third
     total /= np.dtype(dtype).type(3)
     return total
+
+
+def _spread_out(rows: I64, values: npt.NDArray[Any], paths: int, fill: float) -> F32:
+    """(P,) values (n,) of some paths (n,); the fill value of the others."""
+    out = np.full(paths, fill, np.float32)
+    out[rows] = values
+    return out
 
 
 def _padded(values: F32, paths: int, fill: float = np.nan) -> F32:

@@ -28,6 +28,7 @@ from schemas.parameters.parameter import parameter
 Bool = npt.NDArray[np.bool_]
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
+I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 _NEVER: Final = -(10**9)
@@ -113,11 +114,16 @@ class SparseLatency:
         p = self.parameters
         return np.clip(p.rounds * round_s.astype(np.float64), p.shortest_s, p.longest_s)
 
-    def answers(self, rows: I64) -> tuple[F32, I64]:
-        """(n, newest) round trips [us], newest first, 0 where absent; (n, newest) seconds."""
+    @property
+    def epoch_s(self) -> int:
+        """Second from which the times of ``answers`` count."""
+        return self._epoch_s or 0
+
+    def answers(self, rows: I64) -> tuple[F32, I32]:
+        """(n, newest) round trips [us], newest first, 0 where absent; (n, newest) seconds of them
+        since ``epoch_s``."""
         self._grow(rows)
-        when = _taken(self._when.values, rows).astype(np.int64) + (self._epoch_s or 0)
-        return _taken(self._value.values, rows).T, when.T
+        return _taken(self._value.values, rows).T, _taken(self._when.values, rows).T
 
     def add(self, second: int, rows: I64, rtt_us: F32, window_s: F64, slow_us: F64) -> None:
         """Add one answer for each of n paths; what is older than the evidence becomes a reference.

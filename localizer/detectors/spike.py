@@ -56,6 +56,24 @@ class SpikeParameters:
 DEFAULT: Final = SpikeParameters()
 
 
+def any_slow(
+    rtt_us: F32, reference: F32, ceiling: F32, parameters: SpikeParameters = DEFAULT
+) -> bool:
+    """Whether any of n round trips is so slow that it may be part of a spike.
+
+    rtt_us              (n,) of the newest second [us]
+    reference, ceiling  (n,) as of ``spike``
+    """
+    return bool((rtt_us > _bound(reference, ceiling, parameters)).any())
+
+
+def _bound(reference: F32, ceiling: F32, parameters: SpikeParameters) -> F32:
+    """(P,) round trip [us] above which a path is slow; inf where that is unknown."""
+    known = np.isfinite(reference) & np.isfinite(ceiling)
+    bound: F32 = np.where(known, np.fmax(parameters.factor * reference, ceiling), np.inf)
+    return bound
+
+
 def spike(
     rtt_us: F32,
     reference: F32,
@@ -69,12 +87,12 @@ def spike(
     reference, ceiling  (P,) of ``LatencyBaseline`` [us]; NaN where unknown
     layer               (P,) code of the layer, for the cross-section of healthy shifts
     """
-    known = np.isfinite(reference) & np.isfinite(ceiling)
-    bound = np.where(known, np.fmax(parameters.factor * reference, ceiling), np.inf)
+    bound = _bound(reference, ceiling, parameters)
     if not (rtt_us[-1] > bound).any():
         return None
     answers = (rtt_us > 0).sum(axis=0)
     lowest = np.where(rtt_us > 0, rtt_us, np.inf).min(axis=0)
+    known = np.isfinite(reference) & np.isfinite(ceiling)
     valid = known & (answers >= parameters.least_answers)
     flagged = valid & (lowest > bound)
     usual = np.where(valid, reference, 1.0).astype(np.float64)

@@ -24,6 +24,7 @@ from schemas.component_ids import kind_of
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
 
 _LINK, _RNIC = PREFERENCE.index("link"), PREFERENCE.index("rnic")
 
@@ -53,12 +54,12 @@ class Classes:
         """P."""
         return self.factored.shape[0]
 
-    def pooled(self, values: F64 | I64 | Bool) -> F64:
+    def pooled(self, values: F64 | I64 | U32 | Bool) -> F64:
         """(K,) sum over paths (P,), weighted by the share that crosses each class."""
         return self.factored.pooled(values)
 
     def pooled_by_direction(
-        self, values: F64 | I64 | Bool, columns: I64 | None = None
+        self, values: F64 | I64 | U32 | Bool, columns: I64 | None = None
     ) -> tuple[F64, F64, F64]:
         """(K,) ``pooled``, and sums over paths (P,) that cross each class for certain: a>b of a
         link's id, and b>a; of other classes by request, and by reply. Of some classes (n,) only, if

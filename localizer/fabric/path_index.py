@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from localizer.fabric.path_table import I64, U64, Description, Paths, PathTable
+from localizer.fabric.path_table import I32, I64, U64, Description, Paths, PathTable
 from schemas.wire.window_chunks import PATH_STRINGS
 
 _LEAST_CACHED = 2_000_000  # rows of chunks that are cached at least; and four times the paths
@@ -19,7 +19,7 @@ class PathIndex(PathTable):
 
     def __init__(self) -> None:
         super().__init__()
-        self._cache: dict[tuple[int, ...], tuple[U64, I64]] = {}
+        self._cache: dict[tuple[int, ...], tuple[U64, I32]] = {}
         self._cached = 0  # rows
 
     def rows(self, batches: Sequence[pa.RecordBatch]) -> tuple[list[I64], Paths]:
@@ -63,13 +63,15 @@ class PathIndex(PathTable):
 
     def _from_cache(self, ids: U64) -> I64 | None:
         last = self._cache.get(_cache_key(ids))
-        return last[1] if last is not None and np.array_equal(last[0], ids) else None
+        if last is None or not np.array_equal(last[0], ids):
+            return None
+        return last[1].astype(np.int64)
 
     def _cache_rows(self, ids: U64, rows: I64) -> None:
         if self._cached + len(ids) > max(_LEAST_CACHED, 4 * len(self)):
             self._clear_cache()
         # Copies, or they would hold on to the whole message.
-        self._cache[_cache_key(ids)] = (ids.copy(), rows.copy())
+        self._cache[_cache_key(ids)] = (ids.copy(), rows.astype(np.int32))
         self._cached += len(ids)
 
     def _clear_cache(self) -> None:

@@ -162,21 +162,6 @@ class Paths(Sequence[Path]):
         """(n,) paths whose field is that text."""
         return np.asarray(self.column(field) == self.table(field).code(text))
 
-    def recoded(self, tables: StringTables) -> Paths:
-        """The same paths by the codes of other tables."""
-        if tables is self.tables:
-            return self
-        codes = np.empty_like(self.codes)
-        for row, field in enumerate(PATH_STRINGS):
-            texts = self.table(field).texts
-            used = np.zeros(len(texts), bool)
-            used[self.codes[row]] = True
-            there = np.flatnonzero(used)
-            of = np.empty(len(texts), np.int32)
-            of[there] = tables[table_name(field)].codes(texts[code] for code in there.tolist())
-            codes[row] = of[self.codes[row]]
-        return Paths(self.ids, codes, self.ports, tables)
-
 
 class Description(NamedTuple):
     """What a record batch says of the paths of some of its rows.

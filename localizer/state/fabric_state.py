@@ -161,9 +161,7 @@ class FabricState:
         rtt_us = np.concatenate(rtt)
         any_known = self.cadence.any_known
         self.cadence.observe(batch.second, where, self.history.last_seen)
-        self.latency.learn_answers(
-            batch.second, where, rtt_us, len(self.index), every_path=not any_known
-        )
+        self.latency.learn_answers(batch.second, where, rtt_us, every_path=not any_known)
         source = self.src[where]
         weighted = bounded(source, counted, self.options.baselines.source_weights)
         self.history.put(batch.second, where, rtt_us, **weighted)
@@ -203,23 +201,39 @@ class FabricState:
     def _compare_latency(self, batch: SecondBatch) -> None:
         """Compare the windows that end with this second with what is usual of their paths."""
         parts = list(zip(self._rows(batch.windows), batch.windows, strict=True))
-        third_s = self.options.timing.third_s
-        ends = (batch.second - third * third_s for third in range(3))
-        whole = np.logical_and.reduce([self.history.heard(end, third_s) for end in ends])
-        features = np.full((len(self.index), len(FEATURES)), np.nan, np.float32)
-        for rows, window in parts:
-            columns = [window.column(f"rtt_{name}_us").to_numpy() for name in FEATURES]
-            count = window.column("rtt_count").to_numpy()
-            features[rows] = comparable(
-                np.stack(columns, axis=1), count, whole[rows],
-                self.options.detectors.latency.least_answers,
-            )  # fmt: skip
         sparse, round_s = self.cadence.sparse(self.pair, self.history.last_seen, batch.second)
-        features[sparse] = np.nan
+        dense = np.ones(len(self.index), bool)
+        dense[sparse] = False
         self.latency.compare(
-            batch.second + 1, features, self.layer,
-            SparsePaths(sparse, self.pair[sparse], round_s), any_known=self.cadence.any_known,
+            batch.second + 1, np.flatnonzero(dense), self._features(batch.second, parts, dense),
+            self.layer, SparsePaths(sparse, self.pair[sparse], round_s),
+            any_known=self.cadence.any_known,
         )  # fmt: skip
+
+    def _features(
+        self, second: int, parts: list[tuple[I64, pa.RecordBatch]], dense: Bool
+    ) -> npt.NDArray[np.float32]:
+        """(n, F) features of the windows of the paths of a mask (P,), NaN where unknown.
+
+        parts  rows (m,) of the paths of each chunk of windows that ends with this second
+        """
+        number = np.cumsum(dense) - 1
+        features = np.full((int(dense.sum()), len(FEATURES)), np.nan, np.float32)
+        if not len(features):
+            return features
+        third_s = self.options.timing.third_s
+        ends = (second - third * third_s for third in range(3))
+        whole = np.logical_and.reduce([self.history.heard(end, third_s) for end in ends])
+        for rows, window in parts:
+            some = np.flatnonzero(dense[rows])
+            if not len(some):
+                continue
+            columns = [window.column(f"rtt_{name}_us").to_numpy()[some] for name in FEATURES]
+            features[number[rows[some]]] = comparable(
+                np.stack(columns, axis=1), window.column("rtt_count").to_numpy()[some],
+                whole[rows[some]], self.options.detectors.latency.least_answers,
+            )  # fmt: skip
+        return features
 
     def _rows(self, batches: list[pa.RecordBatch]) -> list[I64]:
         rows, new = self.index.rows(batches)

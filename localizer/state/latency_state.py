@@ -62,38 +62,43 @@ class LatencyState:
         """Forget the newest window's deviations, not what is usual."""
         self.deviation = self.persistent = self.lasting = None
 
-    def learn_answers(
-        self, second: int, rows: I64, rtt_us: F32, paths: int, *, every_path: bool
-    ) -> None:
-        """Learn answers (n,) [us] of n of so many paths, 0 where absent.
+    def learn_answers(self, second: int, rows: I64, rtt_us: F32, *, every_path: bool) -> None:
+        """Learn answers (n,) [us] of some paths (n,), 0 where absent.
 
         every_path  keep those of every path: before cadences are known any path may be sparse
         """
         if self._sparse is None and not every_path:
             return
+        rows, rtt_us = rows[rtt_us > 0], rtt_us[rtt_us > 0]
         # The first answers of a new path are kept, whatever its cadence will turn out to be.
-        window_s = np.full(paths, self._options.baselines.sparse_latency.longest_s)
-        slow_us = np.full(paths, np.nan)
+        window_s = np.full(len(rows), self._options.baselines.sparse_latency.longest_s)
+        slow_us = np.full(len(rows), np.nan)
         if self._sparse is not None:
-            known = len(self._sparse.slow_us)
-            window_s[:known], slow_us[:known] = self._sparse.window_s, self._sparse.slow_us
-        kept = (rtt_us > 0) & (window_s[rows] > 0)
-        rows, rtt_us = rows[kept], rtt_us[kept]
-        self.answers.add(second, rows, rtt_us, window_s[rows], slow_us[rows])
+            known = np.flatnonzero(rows < len(self._sparse.slow_us))
+            window_s[known] = self._sparse.window_s[rows[known]]
+            slow_us[known] = self._sparse.slow_us[rows[known]]
+        kept = window_s > 0
+        self.answers.add(second, rows[kept], rtt_us[kept], window_s[kept], slow_us[kept])
 
     def compare(
-        self, end_s: int, features: F32, layer: I8, sparse: SparsePaths, *, any_known: bool
-    ) -> None:
+        self, end_s: int, rows: I64, features: F32, layer: I8, sparse: SparsePaths, *,
+        any_known: bool,
+    ) -> None:  # fmt: skip
         """Compare a window that ends there with what is usual, then learn it.
 
-        features   (P, F) as in FEATURES [us]; NaN where a window holds too little, or where sparse
+        rows       (n,) paths that are not sparse, rising
+        features   (n, F) as in FEATURES [us]; NaN where a window holds too little
         layer      (P,) code of the layer
         any_known  whether the cadence of any path is known
         """
         detectors = self._options.detectors
-        found = deviation(self.baseline, end_s, features, layer, detectors.latency, detectors.lof)
+        found = deviation(
+            self.baseline, end_s, features, layer, detectors.latency, detectors.lof, rows
+        )
         self.lasting = lasting(found, self.baseline, sparse.rows, detectors.latency)
-        self.baseline.learn(end_s, features, found.flagged)
+        self.baseline.learn(
+            end_s, features, found.flagged, rows if len(rows) < len(layer) else None
+        )
         if len(sparse.rows):
             found = self._with_sparse(found, end_s, layer, sparse)
         elif any_known:
@@ -110,7 +115,7 @@ class LatencyState:
         self.baseline.adopt(rows, reference.usual_us)
         evidence = (
             end_s, rows, answers.window_s(sparse.round_s), answers.answers(rows), reference, layer,
-            self._options.detectors.latency,
+            self._options.detectors.latency, answers.epoch_s,
         )  # fmt: skip
         self.persistent = with_persistent(dense, *evidence)
         return with_sparse(dense, *evidence)

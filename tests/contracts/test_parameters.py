@@ -113,6 +113,7 @@ STRUCTURAL = {
         "controller.skeleton.spectra": ("_BLOCK",),
         "controller.sources.kubernetes.api": ("_CHUNK_BYTES",),
         "localizer.baselines.robust": ("_BLOCK",),
+        "localizer.baselines.seconds.sparse_lines": ("_MOST", "_SUMS"),
         "localizer.detectors.latency.sparse_deviation": ("_BLOCK",),
         "localizer.detectors.lof": ("_BLOCK",),
         "localizer.fabric.incidence.factored": ("_LARGE",),

@@ -56,19 +56,23 @@ def deviation(
     layer: npt.NDArray[np.int8],
     parameters: LatencyParameters = DEFAULT,
     lof_parameters: lof.LofParameters = lof.DEFAULT,
+    rows: I64 | None = None,
 ) -> LatencyDeviation:
     """Compare a window with the baseline, which is advanced to it but learns nothing.
 
     end_s     end of the window [s]
-    features  (P, F) as in FEATURES [us]; NaN where too few probes were answered
+    features  (n, F) as in FEATURES [us]; NaN where too few probes were answered
     layer     (P,) code of the layer: the cross-section of healthy shifts is taken within it
+    rows      (n,) paths of the features, rising; None: all
     """
-    paths = len(features)
+    paths = len(layer)
+    rows = np.arange(paths) if rows is None else rows
     baseline.advance(end_s, paths)
     reference = baseline.reference
     value = mean_of_quartiles(features, np.float64)
-    valid = np.isfinite(value) & np.isfinite(reference)
-    excess = np.where(valid, value - reference, 0.0)
+    known = np.isfinite(value) & np.isfinite(reference[rows])
+    valid, excess = np.zeros(paths, bool), np.zeros(paths)
+    valid[rows], excess[rows] = known, np.where(known, value - reference[rows], 0.0)
     usual = np.nan_to_num(reference.astype(np.float64))
     noise = np.maximum(
         np.maximum(baseline.spread, parameters.noise_share * usual), parameters.noise_us
@@ -76,10 +80,12 @@ def deviation(
     for code in np.unique(layer[valid]):
         here = valid & (layer == code)
         noise[here] = np.maximum(noise[here], cross_section(excess[here], parameters.quicker_share))
-    least = np.maximum(parameters.least_us, parameters.least_share * usual)
-    shifted = np.flatnonzero(valid & (excess > np.maximum(parameters.sigmas * noise, least)))
+    least = np.maximum(parameters.least_us, parameters.least_share * usual[rows])
+    bound = np.maximum(parameters.sigmas * noise[rows], least)
+    those = np.flatnonzero(known & (excess[rows] > bound))
+    shifted = rows[those]
     references = baseline.references(shifted)
-    units = lof.in_noise_units(references, features[shifted], lof_parameters)
+    units = lof.in_noise_units(references, features[those], lof_parameters)
     factor = np.full(paths, np.nan, np.float32)
     factor[shifted] = lof.local_outlier_factor(*units, lof_parameters.neighbours)
     flagged = np.zeros(paths, bool)

@@ -19,6 +19,7 @@ from localizer.detectors.latency.sparse_evidence import SparseAnswers, SparseEvi
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 Bool = npt.NDArray[np.bool_]
+I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 _BLOCK = 8_192  # paths at once: what is computed between two steps stays in the cache
@@ -29,21 +30,24 @@ def with_sparse(
     end_s: int,
     rows: I64,
     window_s: F64,
-    answers: tuple[F32, I64],
+    answers: tuple[F32, I32 | I64],
     reference: Reference,
     layer: npt.NDArray[np.int8],
     parameters: LatencyParameters = DEFAULT,
+    epoch_s: int = 0,
 ) -> LatencyDeviation:
     """The deviation of the paths with windows, and of n sparse ones by their newest answers.
 
-    rows       (n,) sparse paths; window_s (n,) seconds that their evidence spans
+    rows       (n,) sparse paths, rising; window_s (n,) seconds that their evidence spans
     answers    (n, m) round trips [us], 0 where absent, and the seconds of their panes
     reference  (n,) what they are compared with; layer (P,)
+    epoch_s    from which these seconds count [s since the epoch]
     The value of a path is the mean of the three quartiles of its answers, as that of a window.
     """
     rtt, second = answers
-    new = _new(end_s, window_s, rtt, second, reference)
-    sparse = _Sparse(rows, window_s, rtt, second, new, _mean_of_quartiles(rtt, new))
+    new = _new(end_s - epoch_s, window_s, rtt, second, reference)
+    value = _mean_of_quartiles(rtt, new)
+    sparse = _Sparse(rows, window_s, rtt, second, new, value, epoch_s)
     return _merged(dense, sparse, np.asarray(new.any(axis=1)), reference, layer, parameters)
 
 
@@ -52,10 +56,11 @@ def with_persistent(
     end_s: int,
     rows: I64,
     window_s: F64,
-    answers: tuple[F32, I64],
+    answers: tuple[F32, I32 | I64],
     reference: Reference,
     layer: npt.NDArray[np.int8],
     parameters: LatencyParameters = DEFAULT,
+    epoch_s: int = 0,
 ) -> LatencyDeviation:
     """The same over evidence that is longer: the value of a path is its quickest answer.
 
@@ -64,10 +69,11 @@ def with_persistent(
     """
     rtt, second = answers
     window_s = parameters.persistent * window_s
-    new = _new(end_s, window_s, rtt, second, reference)
+    new = _new(end_s - epoch_s, window_s, rtt, second, reference)
     enough: Bool = new.sum(axis=1, dtype=np.int64) >= parameters.least_persistent
     quickest = np.where(new, rtt, np.inf).min(axis=1, initial=np.inf)
-    sparse = _Sparse(rows, window_s, rtt, second, new, np.where(enough, quickest, 0.0))
+    value = np.where(enough, quickest, 0.0)
+    sparse = _Sparse(rows, window_s, rtt, second, new, value, epoch_s)
     found = _merged(dense, sparse, enough, reference, layer, parameters)
     if (evidence := found.sparse) is None:
         return found
@@ -79,24 +85,27 @@ def with_persistent(
     return replace(found, sparse=replace(evidence, listed=listed))
 
 
-def _new(end_s: int, window_s: F64, rtt: F32, second: I64, reference: Reference) -> Bool:
+def _new(end_s: int, window_s: F64, rtt: F32, second: I32 | I64, reference: Reference) -> Bool:
     """(n, m) answers that are evidence."""
     known = np.isfinite(reference.usual_us)[:, None]
-    out: Bool = (rtt > 0) & (second >= end_s - window_s[:, None]) & known
+    # Answers have whole seconds; numbers of one type are compared in a third of the time.
+    since_s = np.ceil(end_s - window_s).astype(second.dtype)[:, None]
+    out: Bool = (rtt > 0) & np.greater_equal(second, since_s) & known
     return out
 
 
 @dataclass(frozen=True, slots=True)
 class _Sparse:
     """Sparse paths: rows, window_s, value_us (n,); rtt, second, new (n, m) answers, and which of
-    them count."""
+    them count; epoch_s: from which seconds count."""
 
     rows: I64
     window_s: F64
     rtt: F32
-    second: I64
+    second: I32 | I64
     new: Bool
     value_us: F64
+    epoch_s: int
 
 
 def _merged(
@@ -104,20 +113,21 @@ def _merged(
     layer: npt.NDArray[np.int8], parameters: LatencyParameters,
 ) -> LatencyDeviation:  # fmt: skip
     """The deviation of the paths with windows, and of those of n sparse ones that are valid."""
-    rows = sparse.rows
+    rows, paths = sparse.rows, len(dense.valid)
+    at: I64 | slice = slice(None) if len(rows) == paths else rows  # mostly all of them
     usual = np.nan_to_num(reference.usual_us, nan=0.0)
     excess = np.where(valid, sparse.value_us - usual, 0.0)
     noise = np.maximum(
         np.maximum(reference.spread_us, parameters.noise_share * usual), parameters.noise_us
     )
-    for code in np.unique(layer[rows[valid]]):
-        here = valid & (layer[rows] == code)
+    layers = layer[at]
+    for code in np.unique(layers[valid]):
+        here = valid & (layers == code)
         noise[here] = np.maximum(noise[here], cross_section(excess[here], parameters.quicker_share))
     least = np.maximum(parameters.least_us, parameters.least_share * usual)
     bound = np.maximum(parameters.sigmas * noise, least)
-    paths = len(dense.valid)
     spans, slow_us = np.zeros(paths), np.full(paths, np.nan)
-    spans[rows], slow_us[rows] = (
+    spans[at], slow_us[at] = (
         sparse.window_s,
         np.where(np.isfinite(reference.usual_us), usual + bound, np.nan),
     )
@@ -125,7 +135,8 @@ def _merged(
     def listed() -> SparseAnswers:
         new = np.ascontiguousarray(sparse.new)
         row = rows[np.flatnonzero(new) // new.shape[1]]
-        return SparseAnswers(row, sparse.second[new], sparse.rtt[new] > slow_us[row])
+        second = sparse.second[new].astype(np.int64) + sparse.epoch_s
+        return SparseAnswers(row, second, sparse.rtt[new] > slow_us[row])
 
     evidence = SparseEvidence(spans, slow_us, listed)
     merged = replace(
@@ -133,8 +144,8 @@ def _merged(
         noise_us=dense.noise_us.copy(), flagged=dense.flagged.copy(), lof=dense.lof.copy(),
         sparse=evidence,
     )  # fmt: skip
-    merged.valid[rows], merged.excess_us[rows], merged.noise_us[rows] = valid, excess, noise
-    merged.flagged[rows], merged.lof[rows] = valid & (excess > bound), np.nan
+    merged.valid[at], merged.excess_us[at], merged.noise_us[at] = valid, excess, noise
+    merged.flagged[at], merged.lof[at] = valid & (excess > bound), np.nan
     return merged
 
 
@@ -149,8 +160,9 @@ def _mean_of_quartiles(values: F32, counts: Bool) -> F64:
         known, count = counts[part].T, counts[part].sum(axis=1, dtype=np.int64)
         ordered = sorted_lines(np.where(known, values[part].T, np.float32(np.inf)))
         lines = [line.astype(np.float64) for line in ordered]
+        there = np.flatnonzero(np.bincount(count)).tolist()  # mostly one or two numbers of values
         with np.errstate(invalid="ignore"):  # of paths with fewer values, which are left out
-            for each in range(1, len(lines) + 1):
+            for each in filter(None, there):
                 np.copyto(out[part], _quartiles_of(lines[:each]), where=count == each)
     return out
 

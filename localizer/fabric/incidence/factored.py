@@ -46,6 +46,7 @@ Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 
 _LARGE = 200_000  # entries of S; to pick rows of fewer costs more than to multiply all of them
@@ -112,7 +113,7 @@ class FactoredIncidence:
         """(C, Q) the same, row by row."""
         return sparse.csr_array(self._mean.T)
 
-    def pooled(self, values: F64 | I64 | Bool) -> F64:
+    def pooled(self, values: F64 | I64 | U32 | Bool) -> F64:
         """(C,) M^T v of the mean: sum over paths, weighted by the share that crosses a component.
 
         values  (P,)
@@ -120,7 +121,7 @@ class FactoredIncidence:
         return np.asarray(self._mean_transposed @ self.segment_paths.sums(values))
 
     def pooled_by_direction(
-        self, values: F64 | I64 | Bool, columns: I64 | None = None
+        self, values: F64 | I64 | U32 | Bool, columns: I64 | None = None
     ) -> tuple[F64, F64, F64]:
         """(C,) ``pooled``, and the sums over the paths that cross a component for certain: forward,
         and reverse. Of some components (n,) only, if they are given.

@@ -31,6 +31,7 @@ from localizer.fabric.incidence.rnic_tors import BOTH_NAMED
 from localizer.fabric.incidence.segments import REPLY, REQUEST, ROUND_TRIP
 from localizer.fabric.key_index import GrowableArray, pair_key
 from localizer.fabric.path_table import Paths, StringTables, new_tables
+from localizer.fabric.recoding import Recoding
 from localizer.fabric.routes.traced_routes import TracedRoutes
 from localizer.fabric.switch_graph import SwitchGraph
 from localizer.fabric.untraced_links import Traces
@@ -60,6 +61,7 @@ class Incidence:
         self._traced = TracedRoutes(self.graph)
         self._codes = EndpointCodes(self.graph)
         self._segments = BuiltSegments(self.graph, self._codes)
+        self._recoding = Recoding()
         # By path: codes of its endpoints (source, destination, joint), ToR pair, five-tuples.
         self._endpoints = GrowableArray(np.int32, 3, fill=-1)
         self._tor_pair = GrowableArray(np.int32, fill=-1)
@@ -91,7 +93,7 @@ class Incidence:
             return
         if not len(self._codes.endpoints) and not self._traced:  # no code is of other tables yet
             self._tables = new.tables
-        new = self._documented.applied(new.recoded(self._tables))
+        new = self._documented.applied(self._recoding.applied(new, self._tables))
         bonds = self._documented.place(new, self._codes.rnic_tors)
         start = len(self)
         self._endpoints.append(self._codes.of_endpoints(new))

@@ -23,6 +23,7 @@ Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 
 _FEW: Final = 4  # to add paths one by one pays up to this share of all of them, 1 / _FEW
@@ -71,17 +72,21 @@ class SegmentPaths:
         at = np.arange(int(count.sum())) + np.repeat(self.edges[segments] - first, count)
         return self.paths[at], count
 
-    def sums(self, values: F64 | I64 | Bool) -> F64:
-        """(Q,) H^T v; values (P,). What it gives for segment 0 means nothing."""
+    def sums(self, values: F64 | I64 | U32 | Bool) -> F64:
+        """(Q,) H^T v; values (P,), which are not to be written later where they are unsigned. What
+        it gives for segment 0 means nothing."""
         if values.dtype.kind not in "iu":
             return self._direct(values, _FEW if values.dtype == np.bool_ else _FEW_REALS)
         there = np.count_nonzero(values)
         if len(values) < _LEAST_PATHS or there <= len(values) // _FEW:
             return self._direct(values, _FEW)
-        if values.min() < 0 or values.max() > np.iinfo(np.int32).max:
+        signed = values.dtype.kind == "i"
+        if (signed and values.min() < 0) or values.max() > np.iinfo(np.int32).max:
             return self._direct(values, _FEW)
-        total = int(values.sum())
-        counts, known = values.astype(np.int32), self._known
+        total, known = int(values.sum()), self._known
+        counts: I32 = (
+            values.view(np.int32) if values.dtype == np.uint32 else values.astype(np.int32)
+        )
         if known:
             nearest = min(range(len(known)), key=lambda at: abs(known[at].total - total))
             before = known[nearest]
@@ -98,7 +103,7 @@ class SegmentPaths:
         del known[:-_REMEMBERED]
         return sums
 
-    def _direct(self, values: F64 | I64 | Bool, few: int) -> F64:
+    def _direct(self, values: F64 | I64 | U32 | Bool, few: int) -> F64:
         if np.count_nonzero(values) < len(values) // few:
             rows = np.flatnonzero(values != 0)  # three times as fast as of numbers
             sums = np.zeros(self.segments)

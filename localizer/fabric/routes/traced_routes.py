@@ -275,9 +275,11 @@ class TracedRoutes:
         coded = column.dictionary_encode()
         texts = coded.dictionary.to_numpy(zero_copy_only=False).tolist()
         codes = table.find(texts)
-        room = max(ROUTES.most_waiting - self.waiting, 0)
-        for at in np.flatnonzero(codes < 0)[:room].tolist():
-            codes[at] = table.code(texts[at])
+        new = np.flatnonzero(codes < 0)
+        if len(new):  # to count who waits takes a look at all five-tuples
+            room = max(ROUTES.most_waiting - self.waiting, 0)
+            for at in new[:room].tolist():
+                codes[at] = table.code(texts[at])
         return np.asarray(codes[coded.indices.to_numpy()])
 
     def _learn_one(self, number: int, hops: list[str | None]) -> bool:

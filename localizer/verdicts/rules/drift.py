@@ -74,8 +74,9 @@ def _new_answers(
     """
     slow = np.bincount(sparse.answers.row, sparse.answers.slow, len(healthy)) > 0
     rows = np.flatnonzero(healthy & ~slow & (sparse.window_s > 0))
-    rtt, second = state.latency.answers.answers(rows)
-    new = (rtt > 0) & (second >= end_s - state.options.timing.window_s)
+    answers = state.latency.answers
+    rtt, second = answers.answers(rows)
+    new = (rtt > 0) & (second >= end_s - state.options.timing.window_s - answers.epoch_s)
     count = new.sum(axis=1)
     mean = np.where(new, rtt, 0.0).sum(axis=1, dtype=np.float64) / np.maximum(count, 1)
     return rows[count > 0], mean[count > 0]

@@ -66,6 +66,10 @@ def _sudden(state: FabricState, at: int) -> LatencyDeviation | None:
     if len(baseline.reference) < paths:
         return None  # paths joined since the last window: the next one is near
     parameters = state.options.detectors.spike
+    rows, newest = state.history.probed_rtt_us(at)
+    usual, ceiling = baseline.reference[rows], baseline.ceiling[rows]
+    if not spike.any_slow(newest, usual, ceiling, parameters):
+        return None
     lines = [state.history.rtt_us(at - back) for back in reversed(range(parameters.recent_s))]
     return spike.spike(
         np.stack(lines), baseline.reference, baseline.ceiling, state.layer, parameters
@@ -295,4 +299,5 @@ def _onset_of_answers(state: FabricState, bad: I64) -> int:
     seconds, of = np.unique(second[heard], return_inverse=True)
     ratio = np.log(rtt[heard] / usual[heard]).astype(np.float64)
     count = np.bincount(of).astype(np.float64)
-    return int(seconds[change_of_level(np.bincount(of, ratio) / count, count)])
+    first = seconds[change_of_level(np.bincount(of, ratio) / count, count)]
+    return state.latency.answers.epoch_s + int(first)

@@ -28,6 +28,7 @@ from localizer.verdicts.verdict import Verdict
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
 
 
 def reachability(state: FabricState, at: int, judged: Bool, *, ended: bool = False) -> Decision:
@@ -41,7 +42,7 @@ def reachability(state: FabricState, at: int, judged: Bool, *, ended: bool = Fal
     """
     parameters = state.options.verdicts.reachability
     lengths: list[int] = []
-    if (state.history.total("lost", at, parameters.recent_s) * judged).any():
+    if state.history.any("lost", at, parameters.recent_s, judged):
         lengths += parameters.windows_s
     if (at + 1) % state.history.long.parameters.bin_s == 0:
         lengths += _long(state.history.lengths(at), parameters.longer)
@@ -113,10 +114,24 @@ def _steady(state: FabricState, at: int, length: int, left: Bool) -> Bool:
 
 def _healthy(state: FabricState, at: int, judged: Bool) -> HealthyLoss:
     groups = state.classes()
-    sent, lost = (state.history.line(n, at).astype(np.int64) * judged for n in ("sent", "lost"))
+    sent, lost = (_masked(state.history.counts(n, at, 1), judged) for n in ("sent", "lost"))
     return HealthyLoss(
         float(sent.sum()), float(lost.sum()), groups.pooled(sent), groups.pooled(lost)
     )
+
+
+def _masked(counts: U32, rows: Bool) -> U32:
+    """(P,) counts, 0 for paths outside of a mask (P,), which mostly holds all of them."""
+    return counts if rows.all() else counts * rows
+
+
+def _counted(state: FabricState, at: int, length: int, left: Bool) -> tuple[I64 | U32, I64 | U32]:
+    """(P,) probes sent and lost in a window, on the paths of a mask (P,)."""
+    history = state.history
+    if length > history.seconds:
+        return history.total("sent", at, length) * left, history.total("lost", at, length) * left
+    sent, lost = (_masked(history.counts(name, at, length), left) for name in ("sent", "lost"))
+    return sent, lost
 
 
 def _alarm(
@@ -124,12 +139,13 @@ def _alarm(
 ) -> LossPolicy | None:
     """The policy of one window, if a class loses more than the alarm budget allows."""
     background, verdicts = state.background, state.options.verdicts
-    sent = state.history.total("sent", at, length) * unclaimed.left
-    lost = state.history.total("lost", at, length) * unclaimed.left
-    if not lost.any():
+    is_long = length > state.history.seconds
+    if not is_long and not state.history.any("lost", at, length, unclaimed.left):
+        return None
+    counted = _counted(state, at, length, unclaimed.left)
+    if not counted[1].any():
         return None
     tests, every_s = len(groups.members), 1.0
-    is_long = length > state.history.seconds
     if is_long:
         long = state.history.long.parameters
         windows = len(_long(state.history.lengths(at), verdicts.reachability.longer))
@@ -137,11 +153,12 @@ def _alarm(
     level = state.budget.level(tests, every_s)
     links = state.budget.level(2 * int(groups.directed.sum()), every_s)
     if not is_long and not state.suspects:  # most seconds end here: only what lost can alarm
-        some = groups.crossed_by(np.flatnonzero(lost))
-        few = _Pooled.of(groups, sent, lost, some)
+        some = groups.crossed_by(np.flatnonzero(counted[1] != 0))
+        few = _Pooled.of(groups, *counted, some)
         if not any(each.any() for each in few.alarming(state, level, links)):
             return None
-    pooled = _Pooled.of(groups, sent, lost)
+    pooled = _Pooled.of(groups, *counted)
+    sent, lost = (each.astype(np.int64) for each in counted)
     alarms, *alarms_one_way = pooled.alarming(state, level, links)
     parameters = state.options.detectors.loss
     risen: Rise | None = None
@@ -191,7 +208,9 @@ class _Pooled:
     one_way: list[tuple[F64, F64]]
 
     @classmethod
-    def of(cls, groups: Classes, sent: I64, lost: I64, columns: I64 | None = None) -> _Pooled:
+    def of(
+        cls, groups: Classes, sent: I64 | U32, lost: I64 | U32, columns: I64 | None = None
+    ) -> _Pooled:
         """Pool the counts of paths (P,)."""
         directed = groups.directed if columns is None else groups.directed[columns]
         (n, *n_ways), (k, *k_ways) = (

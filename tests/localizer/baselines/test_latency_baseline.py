@@ -45,3 +45,46 @@ def test_a_summary_is_the_median_spread_and_second_maximum_of_windows_without_a_
         assert np.isclose(baseline.spread[path], spread, rtol=1e-5, atol=0.05)
         ceiling = np.sort(windows[calm, path, 6])[-2] if len(value) >= 8 else np.nan
         assert np.array_equal(baseline.ceiling[path], ceiling, equal_nan=True)
+
+
+@given(
+    arrays.arrays(np.float32, st.tuples(st.integers(1, 5), st.just(PATHS), st.just(len(FEATURES))),
+                  elements=FEATURE),
+    st.lists(st.integers(0, 2**PATHS - 1), min_size=5, max_size=5),
+    st.integers(0, 2**PATHS - 1),
+)  # fmt: skip
+def test_windows_of_some_paths_are_those_of_all_with_nothing_elsewhere(
+    windows: np.ndarray, there: list[int], dropped: int
+) -> None:
+    def mask(bits: int) -> np.ndarray:
+        return np.array([bool(bits >> path & 1) for path in range(PATHS)])
+
+    some, every = LatencyBaseline(), LatencyBaseline()
+    for number, (features, bits) in enumerate(zip(windows, there, strict=False), 1):
+        has = mask(bits)
+        full = np.where(has[:, None], features, np.float32(np.nan))
+        flagged = has & (features[:, 0] > 1e3)
+        rows = np.flatnonzero(has)
+        some.learn(30 * number, full[rows], flagged, rows)
+        every.learn(30 * number, full, flagged)
+    for keep in (np.ones(PATHS, bool), mask(dropped)):
+        for baseline in (some, every):
+            baseline.retain(keep)
+            baseline.advance(30 * (len(windows) + 1), int(keep.sum()))
+        for name in ("reference", "middle", "spread", "ceiling"):
+            found, wanted = getattr(some, name), getattr(every, name)
+            assert np.array_equal(found, wanted, equal_nan=True), name
+        asked = np.arange(int(keep.sum()))
+        assert np.array_equal(some.references(asked), every.references(asked), equal_nan=True)
+        found, wanted = (each.flagged_before(1, len(asked)) for each in (some, every))
+        assert found.tolist() == wanted.tolist()
+
+
+def test_paths_without_windows_take_no_memory_but_for_flags_and_summary() -> None:
+    paths, baseline = 1000, LatencyBaseline()
+    nothing = np.empty((0, len(FEATURES)), np.float32)
+    for number in range(1, 12):
+        baseline.learn(30 * number, nothing, np.zeros(paths, bool), np.empty(0, np.int64))
+    baseline.advance(360, paths)
+    assert np.isnan(baseline.reference).all()
+    assert baseline.nbytes <= 27 * paths

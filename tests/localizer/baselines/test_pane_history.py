@@ -62,7 +62,14 @@ def test_a_stretch_of_seconds_holds_what_was_written_in_them(
             put(history, now, [0] * len(by_hand))
         want = [sum(counts.get(now - back, 0) for back in range(length)) for counts in by_hand]
         assert history.total("lost", now, length).tolist() == want
+        assert history.counts("lost", now, length).tolist() == [each % 2**32 for each in want]
         assert history.line("lost", now).tolist() == [counts.get(now, 0) for counts in by_hand]
+        every = np.arange(len(by_hand))
+        assert history.by_second("lost", now, length, every[1:]).tolist() == [
+            sum(counts.get(second, 0) for counts in by_hand[1:])
+            for second in range(now - length + 1, now + 1)
+        ]
+        assert history.any("lost", now, length, every > 0) == any(want[1:])
 
 
 def test_more_seconds_than_the_ring_holds_are_not_to_be_had() -> None:
@@ -88,3 +95,28 @@ def test_a_path_is_heard_in_a_stretch_in_which_a_probe_was_answered() -> None:
     put(history, 1001, [4, 4, 4])
     assert history.heard(1001, 2).tolist() == [True, False, True]
     assert history.heard(1001, 1).tolist() == [False, False, False]
+
+
+def test_counts_of_a_path_that_two_partitions_have_are_added() -> None:
+    history = PaneHistory(SECONDS)
+    history.grow(3)
+    rows, one = np.array([2, 0, 2]), np.ones(3, np.uint32)
+    history.put(1000, rows, np.array([5, 6, 7], np.float32), sent=2 * one, lost=one, refused=one)
+    assert history.line("sent", 1000).tolist() == [2, 0, 4]
+    assert history.line("lost", 1000).tolist() == [1, 0, 2]
+    assert history.line("refused", 1000).tolist() == [1, 0, 2]
+    assert history.rtt_us(1000).tolist() == [6.0, 0.0, 7.0]
+    assert history.heard(1000, 1).tolist() == [False, False, False]
+
+
+def test_what_is_rarely_probed_and_hardly_loses_takes_little_memory() -> None:
+    paths, seconds = 10_000, 32
+    history, rng = PaneHistory(seconds), np.random.default_rng(1)
+    history.grow(paths)
+    for second in range(seconds):  # each path is probed every 10 s
+        rows = np.arange(second % 10, paths, 10)
+        sent = np.ones(len(rows), np.uint32)
+        lost = (rng.random(len(rows)) < 1e-3).astype(np.uint32)
+        rtt = rng.uniform(10, 20, len(rows)).astype(np.float32)
+        history.put(second, rows, rtt, sent=sent, lost=lost, refused=0 * sent)
+    assert history.nbytes < 120 * paths  # 130 of round trips and 201 of counts as full lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from localizer.detectors.spike import spike
+from localizer.detectors.spike import any_slow, spike
 
 PATHS = 20
 USUAL = np.full(PATHS, 15.0, np.float32)
@@ -50,3 +50,14 @@ def test_two_answers_in_five_seconds_are_enough_and_one_is_not() -> None:
 def test_a_path_without_a_past_is_not_judged() -> None:
     unknown = np.full(PATHS, np.nan, np.float32)
     assert spike(seconds(10, 10, 10, 10, 10), USUAL, unknown, LAYER) is None
+
+
+def test_no_path_is_slow_in_a_second_without_a_slow_round_trip() -> None:
+    slow = USUAL + 10 * SLOW
+    assert any_slow(slow, USUAL, WORST)
+    assert any_slow(slow[SLOW], USUAL[SLOW], WORST[SLOW])
+    assert not any_slow(slow[~SLOW], USUAL[~SLOW], WORST[~SLOW])
+    assert not any_slow(slow, USUAL, np.full(PATHS, np.nan, np.float32)), (
+        "what bursts do is unknown"
+    )
+    assert not any_slow(slow[:0], USUAL[:0], WORST[:0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from builders.clusters import Cluster, Second, pane
-from builders.incidences import paths_of
 
 from localizer.fabric.path_index import PathIndex
 
@@ -24,12 +23,6 @@ def test_an_index_returns_the_paths_that_chunks_described() -> None:
     assert list(index.paths) == cluster.paths[10:70]
     (rows,), _ = index.rows([pane([(p, Second()) for p in cluster.paths[5:15]])])
     assert rows.tolist() == [60, 61, 62, 63, 64, 0, 1, 2, 3, 4]
-
-
-def test_recoded_paths_are_the_same_paths() -> None:
-    cluster = Cluster()
-    tables = paths_of(cluster.paths).tables
-    assert list(paths_of(cluster.paths[::-1]).recoded(tables)) == cluster.paths[::-1]
 
 
 def test_compacted_tables_hold_no_text_that_no_path_has() -> None:

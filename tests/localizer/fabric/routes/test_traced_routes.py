@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from builders.clusters import End, FiveTuple, path, reply, request
-from builders.incidences import Hops, directed_rows, incidence_of, routes_chunk
+from builders.incidences import Hops, directed_rows, incidence_of, paths_of, routes_chunk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from localizer.fabric.routes.traced_routes import TracedRoutes
 from localizer.fabric.switch_graph import Route, SwitchGraph
 from schemas.component_ids import kind_of
 
@@ -76,3 +78,31 @@ def test_the_last_traceroute_of_a_chunk_counts_also_if_its_route_was_known() -> 
     (row,) = directed_rows(incidence)
     assert row["spine:s1"][0] == 1.0
     assert "spine:s2" not in row or row["spine:s2"][0] == 0.0
+
+
+class CountedRoutes(TracedRoutes):
+    """Counts how often it is asked how many five-tuples wait, which takes a look at all of them."""
+
+    asked = 0
+
+    @property
+    def waiting(self) -> int:
+        """See ``TracedRoutes``."""
+        self.asked += 1
+        return super().waiting
+
+
+def test_traceroutes_without_a_new_name_do_not_ask_who_waits() -> None:
+    graph = SwitchGraph(None)
+    routes, paths = CountedRoutes(graph), paths_of(PATHS)
+    tors = np.full((2, len(PATHS)), 1, np.int32) * np.array([[graph.tor("asw1")], [1]], np.int32)
+    assert graph.tor("asw2") == 1
+    routes.add_paths(paths, *tors)
+    chunk = routes_chunk([(request(p), ["asw1", "s1", "asw2"]) for p in PATHS])
+    assert routes.learn(paths.tables, chunk, 1)
+    assert routes.asked == 0
+    assert (routes.routes(np.array([0]))[:3, 0] >= 0).all()
+    other = path(End("c3", "h3", "r3", "asw1"), B, port=9)
+    routes.learn(paths.tables, routes_chunk([(request(other), ["asw1", "s1", "asw2"])]), 2)
+    assert routes.asked > 0
+    assert routes.waiting == 1
