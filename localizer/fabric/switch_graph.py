@@ -116,7 +116,7 @@ class SwitchGraph:
         returns      None for a route that is cut short, ambiguous or visits a switch twice: the
                      fault itself may cause that, and such a route must not replace a better one
         """
-        if len(hops) > ROUTES.most_hops:
+        if len(hops) > ROUTES.most_hops or not self._may_begin_and_end(hops, first, last):
             return None
         numbers = [self._hop(hop, first, last) if hop else None for hop in hops]
         route = self._without_gaps(numbers)
@@ -210,6 +210,15 @@ class SwitchGraph:
             self.switches[number] = after
             self._number[after] = number
             self.renames += 1
+
+    def _may_begin_and_end(self, hops: Sequence[str | None], first: str, last: str) -> bool:
+        """Whether no end of a route is new where an access switch is known: what stands there, such
+        as the address of an interface, is none, and the route must not add it as a switch."""
+        ends = ((first, hops[0]), (last, hops[-1])) if hops else ()
+        return all(
+            not name or not hop or hop in (first, last) or self.listed(hop) >= 0
+            for name, hop in ends
+        )
 
     def _hop(self, hop: str, first: str, last: str) -> int | None:
         """Number of the switch that a hop names; None for a hop that is no known switch."""

@@ -88,9 +88,13 @@ def check(parsed: Parsed, limits: Limits = LIMITS) -> tuple[pa.RecordBatch, RowE
     batch = parsed.batch
     columns: dict[str, pa.Array] = {}
     errors = RowErrors(batch.num_rows)
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+    names = batch.schema.names
+    dial = batch.column(names.index("dial")) if "dial" in names else None
+    for name, column in zip(names, batch.columns, strict=True):
         target = ping.ALIASES.get(name, name)
         if target in TYPES and target not in columns:
+            if target == "latency":
+                column = record_checks.without_unread(column, dial)
             try:
                 columns[target] = record_checks.cast(column, TYPES[target], target, errors)
             except (ArithmeticError, ValueError, TypeError, LookupError) as why:

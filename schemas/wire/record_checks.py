@@ -22,6 +22,7 @@ _TEXTS: Final = ("route", "extra_stats")
 _route_decoder: Final = msgspec.json.Decoder(list[str | None])
 
 _ONE_OF: Final = {"task_type": ping.TASK_TYPES, "agent_type": ping.LAYERS, "dial": ping.DIALS}
+_FAILED: Final = tuple(each for each in ping.DIALS if each != "success")
 _ALLOWED: Final = {name: tuple(map(str.encode, texts)) for name, texts in _ONE_OF.items()}
 #: The reason of a loss_rate out of range: what follows the value.
 NOT_A_SHARE: Final = "is not a share (0..1); divide percent by 100"
@@ -109,6 +110,28 @@ def _article(target: pa.DataType) -> str:
     return "text"
 
 
+def without_unread(latency: pa.Array, dial: pa.Array | None) -> pa.Array:
+    """A column of latencies, null where a record has none because its dial is not success.
+
+    latency, dial  as the message has them, before they are cast; None: it has no dial
+    What stands there is not read: -1, NaN or NA of a probe without an answer must not make a dead
+    letter of it, or a file of losses looks healthy. A dial that is not known changes nothing.
+    """
+    if dial is None or latency.null_count == len(latency):
+        return latency
+    try:
+        dial = dial.cast(pa.string())
+    except pa.ArrowException:
+        return latency  # ``cast`` says of each row what is wrong with it
+    if pc.equal(dial, "success").true_count == len(dial):
+        return latency
+    folded = pc.utf8_lower(pc.utf8_trim_whitespace(dial))
+    failed = pc.is_in(folded, value_set=pa.array(_FAILED))
+    if pa.types.is_dictionary(latency.type):
+        latency = latency.dictionary_decode()
+    return pc.if_else(failed, pa.scalar(None, latency.type), latency)
+
+
 def are_valid(columns: dict[str, pa.Array], limits: Limits = LIMITS) -> bool:
     """Whether no value breaks a rule of ``check_lengths`` or ``check_values``.
 
@@ -172,19 +195,11 @@ def check_values(columns: dict[str, pa.Array], errors: RowErrors) -> None:
 
 
 def check_rows(columns: dict[str, pa.Array], errors: RowErrors, limits: Limits = LIMITS) -> None:
-    """Mark the rows whose columns contradict each other, and those with an invalid route.
-
-    Sets ``latency`` to null where dial is not success.
-    """
+    """Mark the rows whose columns contradict each other, and those with an invalid route."""
     if "sent" in columns and "lost" in columns:
         more = pc.greater(columns["lost"], columns["sent"]).fill_null(False)
         if more.true_count:
             errors.add_where(more, "lost", "{value} is more than was sent", columns["lost"])
-    if "latency" in columns and columns["latency"].null_count < len(columns["latency"]):
-        answered = pc.equal(columns["dial"], "success").fill_null(False)
-        if answered.true_count < len(answered):
-            no_latency = pa.scalar(None, pa.float64())
-            columns["latency"] = pc.if_else(answered, columns["latency"], no_latency)
     if "route" in columns:
         _check_routes(columns["route"], columns["task_type"], errors, limits)
 

@@ -18,7 +18,7 @@ from schemas.documents.topology import Topology
 from schemas.wire.ping_columns import concat
 from skeletonhunter.arguments import read_topology
 from skeletonhunter.diagnosis import document_match, ping_files, site_documents
-from skeletonhunter.diagnosis.files import latency_unit, time_unit
+from skeletonhunter.diagnosis.files import burst_size, latency_unit, time_unit
 from skeletonhunter.diagnosis.files.column_map import UNMAPPED, ColumnMap
 from skeletonhunter.diagnosis.files.time_span import TimeSpan
 from skeletonhunter.diagnosis.ping_files import Block, DeadLetter
@@ -127,6 +127,8 @@ def collect(
         batches.clear()
         inputs.notes += _unused(theirs, columns or UNMAPPED, inputs.records)
         inputs.notes += latency_unit.check(inputs.records, columns)
+        inputs.records, assumed = burst_size.filled(inputs.records)
+        inputs.notes += assumed
         known = document_match.known_of(inputs.records, fabric)
         document_match.check_topology(fabric, documents.topology, known)
         document_match.check_heartbeats(beats, documents.heartbeats, known)

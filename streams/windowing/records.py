@@ -37,8 +37,11 @@ USED: Final = frozenset(
 )  # fmt: skip
 
 
+#: What a traceroute may call its sender, or its receiver: no switch, though tools list it as a hop.
+_OWN: Final = ("ip", "real_ip", "node_sn")
 _ROUTE_COLUMNS: Final = frozenset(
-    {"src_idc", "agent_type", "src_ip", "dst_ip", "src_port", "dst_port", "ping_time", "route"}
+    {"src_idc", "agent_type", "src_port", "dst_port", "ping_time", "route"}
+    | {f"{end}_{name}" for end in ("src", "dst") for name in _OWN}
 )
 
 
@@ -254,6 +257,11 @@ def _routes(
     ports = [column(rows, name, 0).to_pylist() for name in ("src_port", "dst_port")]
     times = rows.column("ping_time").to_pylist()
     texts = column(rows, "route", "").to_pylist()
+    senders, receivers = (
+        [set(of) for of in zip(*(column(rows, f"{end}_{name}", "").to_pylist() for name in _OWN),
+                               strict=True)]
+        for end in ("src", "dst")
+    )  # fmt: skip
     routes: list[Route] = []
     bad: list[BadRow] = []
     for i, text in enumerate(texts):
@@ -268,10 +276,22 @@ def _routes(
         routes.append(
             Route(
                 ids[i], times[i], int(offset[at[i]]), fabric, layer, src_ip, dst_ip,
-                src_port, dst_port, tuple(hops),
+                src_port, dst_port, _between(hops, senders[i], receivers[i]),
             )
         )  # fmt: skip
     return routes, bad
+
+
+def _between(
+    hops: list[str | None], sender: set[str], receiver: set[str]
+) -> tuple[str | None, ...]:
+    """The hops between two endpoints: a trace that arrives lists its receiver last, as a rule."""
+    first, end = 0, len(hops)
+    while end > first and hops[end - 1] in receiver:
+        end -= 1
+    while first < end and hops[first] in sender:
+        first += 1
+    return tuple(hops[first:end])
 
 
 def _has(batch: pa.RecordBatch, name: str) -> bool:

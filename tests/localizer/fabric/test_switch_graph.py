@@ -73,6 +73,19 @@ def test_links_are_learnt_from_traceroutes_and_then_shared_by_all() -> None:
     assert shares["link:agg:psw1|tor:asw1"] == 0.5
 
 
+@pytest.mark.parametrize(
+    "hops", [["10.9.1.1", "10.9.3.2", "asw2"], ["asw1", "10.9.3.2", "10.9.2.1"]]
+)
+def test_a_route_that_does_not_end_at_the_known_access_switches_adds_no_switch(
+    hops: list[str | None],
+) -> None:
+    graph = SwitchGraph(None)
+    assert graph.tor("asw1") != graph.tor("asw2")
+    assert graph.resolve(hops, "asw1", "asw2") is None
+    assert graph.switches == ["tor:asw1", "tor:asw2"]
+    assert not graph.above_tors
+
+
 def test_the_middle_of_five_hops_is_a_spine_and_keeps_its_name() -> None:
     graph = SwitchGraph(None)
     resolve(graph, ["asw1", "psw1", "x", "psw3", "asw2"], "asw1", "asw2")

@@ -162,6 +162,28 @@ def test_latency_without_success_becomes_null(dial: str) -> None:
     assert decoded.batch.column("latency").to_pylist() == [5.0, None]
 
 
+@pytest.mark.parametrize("kind", [topics.NDJSON, topics.CSV])
+@pytest.mark.parametrize("latency", ["nan", "NaN", "NA", "null", "None", "-1", "-1.0", "inf"])
+def test_a_probe_without_an_answer_is_lost_whatever_stands_for_its_latency(
+    latency: str, kind: str
+) -> None:
+    failed = {**BARE, "dial": "Timeout", "latency": latency}
+    decoded = read(kind, {**BARE, "latency": 5.0}, failed)
+    assert decoded.rejects == []
+    assert decoded.batch.column("latency").to_pylist() == [5.0, None]
+
+
+def test_not_a_number_stands_for_no_latency_in_arrow_too() -> None:
+    rows = [{**BARE, "latency": 5.0}, {**BARE, "dial": "timeout", "latency": float("nan")}]
+    for dial in (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())):
+        batch = table(rows)
+        at = batch.schema.get_field_index("dial")
+        batch = batch.set_column(at, "dial", batch.column(at).cast(dial))
+        decoded = codecs.conform(batch)
+        assert decoded.rejects == []
+        assert decoded.batch.column("latency").to_pylist() == [5.0, None]
+
+
 def test_case_of_enumerated_values_is_ignored() -> None:
     row = {**BARE, "task_type": "RDMA_Ping", "dial": "Success", "agent_type": "Overlay"}
     (found,) = present(read(topics.NDJSON, row).batch)

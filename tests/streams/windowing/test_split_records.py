@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,28 @@ def test_round_trips_are_nanoseconds_and_absent_without_an_answer() -> None:
 def test_the_round_trip_of_a_burst_is_its_median(said: dict[str, Any], rtt_ns: int) -> None:
     pings = taken_apart(ping(), ping(**said, src_port=2)).pings
     assert pings.rtt_ns[1] == rtt_ns
+
+
+@pytest.mark.parametrize(
+    ("hops", "between"),
+    [
+        (["tor-1", "tor-2", "10.0.0.2"], ("tor-1", "tor-2")),
+        (["10.0.0.1", "tor-1", None, "tor-2", "10.0.0.2"], ("tor-1", None, "tor-2")),
+        (["h1", "tor-1", "tor-2", "h2"], ("tor-1", "tor-2")),
+        (["tor-1", None, "10.0.0.2"], ("tor-1", None)),
+        (["tor-1", None], ("tor-1", None)),
+        (["10.0.0.2"], ()),
+    ],
+)
+def test_the_ends_of_a_traceroute_are_no_hops(
+    hops: list[str | None], between: tuple[str | None, ...]
+) -> None:
+    row = ping(
+        task_type="TRACEROUTE", route=json.dumps(hops), src_ip="10.0.0.1", dst_ip="10.0.0.2",
+        src_node_sn="h1", dst_node_sn="h2",
+    )  # fmt: skip
+    (route,) = taken_apart(row).routes
+    assert route.hops == between
 
 
 def test_a_traceroute_is_a_route_and_no_ping() -> None:
