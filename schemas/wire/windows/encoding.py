@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from schemas.compiled.codes import compacted
@@ -177,7 +178,8 @@ def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
     for column in batch.columns:
         if pa.types.is_dictionary(column.type) and column.dictionary.nbytes > _SMALL_BYTES:
             codes = column.indices.to_numpy(zero_copy_only=False)
-            places, used = compacted(codes, len(column.dictionary))
+            rows = np.arange(len(codes), dtype=np.int32)
+            places, used = compacted(codes, rows, len(column.dictionary))
             names = column.dictionary.take(pa.array(used))
             column = pa.DictionaryArray.from_arrays(places, names)
         columns.append(column)
