@@ -100,7 +100,7 @@ class PathTable(path_table.PathTable):
             places, used = compacted(codes, rows, len(table))
             texts = table.array.take(pa.array(used))
             columns.append(pa.DictionaryArray.from_arrays(places, texts, safe=False))
-        columns += [pa.array(ports) for ports in paths.ports[:, rows]]
+        columns += [pa.array(ports[rows]) for ports in paths.ports]
         self._described.append((rows, columns))
         return list(columns)
 

@@ -55,13 +55,13 @@ class _Values:
 
         As Arrow does it, a column is filled up with the values that follow, then with zeros.
         """
-        parts: list[bytes | memoryview] = []
-        for width, view in self._columns:
-            size = -(-width * rows // _ALIGNMENT) * _ALIGNMENT
-            part = view[start * width : start * width + size]
-            parts.append(part)
-            if len(part) < size:
-                parts.append(bytes(size - len(part)))
+        sizes = [-(-width * rows // _ALIGNMENT) * _ALIGNMENT for width, _ in self._columns]
+        parts: list[bytes | memoryview] = [
+            view[start * width : start * width + size]
+            for (width, view), size in zip(self._columns, sizes, strict=True)
+        ]
+        if sum(map(len, parts)) < sum(sizes):
+            return [bytes(each).ljust(size, b"\0") for each, size in zip(parts, sizes, strict=True)]
         return parts
 
 
