@@ -70,10 +70,12 @@ class _Alike:
     """Batches of one schema in turn with the same names.
 
     names  of each column of names
+    step   rows of a full chunk
     heads  rows of a chunk -> the bytes before its values
     """
 
     names: list[pa.Array]
+    step: int
     heads: dict[int, bytes] = field(default_factory=dict)
 
     def keep(self, rows: int, raw: bytes, rest: bytes) -> None:
@@ -93,14 +95,28 @@ class ChunkEncoder:
 
     def encode(self, batch: pa.RecordBatch) -> list[bytes]:
         """See ``encode_chunks``."""
-        step, alike = _rows_within(batch), self._same_names(batch)
+        columns, names = batch.columns, []
+        for at, each in enumerate(columns):
+            if isinstance(each, pa.DictionaryArray):
+                columns[at] = each.indices
+                names.append(each.dictionary)
+        alike = self._alike.get(batch.schema)
+        if alike is None or not all(map(pa.Array.equals, alike.names, names)):
+            step = _rows_within(batch)
+            if all(map(_is_plain, columns)):
+                self._alike[batch.schema] = _Alike(names, step)
+        elif batch.num_rows and not any(each.null_count for each in columns):
+            return self._encode_alike(batch, alike, _Values(columns))
+        else:
+            step = alike.step
         starts = range(0, max(batch.num_rows, 1), step)
-        if alike is None:
-            return [raw for start in starts for raw in _encode_within(batch.slice(start, step))]
+        return [raw for start in starts for raw in _encode_within(batch.slice(start, step))]
+
+    @staticmethod
+    def _encode_alike(batch: pa.RecordBatch, alike: _Alike, values: _Values) -> list[bytes]:
         out: list[bytes] = []
-        values = _Values([_places(each) for each in batch.columns])
-        for start in starts:
-            rows = min(step, batch.num_rows - start)
+        for start in range(0, batch.num_rows, alike.step):
+            rows = min(alike.step, batch.num_rows - start)
             body = values.body(start, rows)
             if rows in alike.heads:
                 out.append(b"".join((alike.heads[rows], *body, _END)))
@@ -112,29 +128,10 @@ class ChunkEncoder:
             out += raws
         return out
 
-    def _same_names(self, batch: pa.RecordBatch) -> _Alike | None:
-        """What is known if the names are those of the batch before; else None."""
-        if not batch.num_rows or not all(map(_is_plain, batch.columns)):
-            return None
-        names = [each.dictionary for each in batch.columns if pa.types.is_dictionary(each.type)]
-        known = self._alike.get(batch.schema)
-        if known is not None and all(map(pa.Array.equals, known.names, names)):
-            return known
-        self._alike[batch.schema] = _Alike(names)
-        return None
-
 
 def _is_plain(column: pa.Array) -> bool:
-    """Whether a column is one buffer of whole bytes."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        kind, column = kind.index_type, column.indices
-    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    return bool(plain and column.buffers()[0] is None)
-
-
-def _places(column: pa.Array) -> pa.Array:
-    return column.indices if pa.types.is_dictionary(column.type) else column
+    """Whether a column's values are one buffer of whole bytes."""
+    return bool(pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
 
 
 def _rows_within(batch: pa.RecordBatch) -> int:
