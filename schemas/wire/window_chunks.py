@@ -47,7 +47,8 @@ from schemas.wire.windows.header import Header, Kind, WindowsError
 __all__ = [
     "COUNT_FIELDS", "DEFAULTS", "FEATURE_FIELDS", "HEARTBEATS", "MAX_CHUNK_BYTES", "PANE",
     "PATH_FIELDS", "PATH_STRINGS", "ROUTES", "WINDOW", "ChunkEncoder", "Header", "Kind",
-    "WindowsError", "check_body", "check_whole", "decode", "encode", "encode_chunks", "ignored", "read",
+    "WindowsError", "check_body", "check_whole", "decode", "encode", "encode_chunks", "ignored",
+    "read",
 ]  # fmt: skip
 
 _IGNORED: Final = b"ignored"  # in the metadata of a decoded chunk: names, with newlines

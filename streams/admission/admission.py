@@ -77,7 +77,9 @@ class Admission:
     def senders(self, messages: Sequence[InMessage]) -> tuple[list[str], list[bool]]:
         """``sender`` and ``signed`` of each of some accepted messages."""
         if self._ring() is None:
-            return [each.key.decode("utf-8", "replace") for each in messages], [False] * len(messages)
+            return [each.key.decode("utf-8", "replace") for each in messages], [False] * len(
+                messages
+            )
         return [*map(self.sender, messages)], [*map(self.signed, messages)]
 
     def pings(

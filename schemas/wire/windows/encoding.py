@@ -1,7 +1,7 @@
 """Rows -> chunks of skh.windows: Arrow IPC streams of one batch, none above the limit.
 
-Most of a second's paths are those of the second before. What precedes the values in a chunk (schema,
-names, and the description of its batch) is then the same bytes, and is written once.
+Most of a second's paths are those of the second before. What precedes the values in a chunk
+(schema, names, and the description of its batch) is then the same bytes, and is written once.
 """
 
 from __future__ import annotations
