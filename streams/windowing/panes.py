@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.compiled import native
+from streams.windowing.source_clocks import SECOND
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -24,7 +25,6 @@ F32 = npt.NDArray[np.float32]
 NO_RTT = np.uint32(0xFFFFFFFF)
 _COUNTS: Final = ("records", "sent", "lost", "refused", "rtt_count")
 _FEATURES: Final = ("mean", "p25", "p50", "p75", "min", "std", "max")
-_SECOND: Final = 1_000_000_000
 _SHIFT = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
@@ -106,7 +106,7 @@ def close_pane(start_s: int, parts: list[Pings]) -> tuple[Pane, int]:
     sent = np.concatenate([part.sent for part in parts])
     lost = np.concatenate([part.lost for part in parts])
     refused = np.concatenate([part.refused for part in parts])
-    key = (path.astype(np.uint64) << _SHIFT) | (time_ns - start_s * _SECOND).astype(np.uint64)
+    key = (path.astype(np.uint64) << _SHIFT) | (time_ns - start_s * SECOND).astype(np.uint64)
     order = np.argsort(key)
     repeats = key[order[1:]] == key[order[:-1]]
     duplicates = int(repeats.sum())
@@ -140,12 +140,14 @@ def _compiled_pane(helper: ModuleType, start_s: int, parts: list[Pings]) -> tupl
     columns = [
         (part.path, part.time_ns, part.rtt_ns, part.sent, part.lost, part.refused) for part in parts
     ]
-    rows, answered = helper.sum_pings(columns, start_s * _SECOND, path, counts, mean, samples)
+    rows, answered = helper.sum_pings(columns, start_s * SECOND, path, counts, mean, samples)
     if rows < most:  # a pane is kept for half a minute, without what lies behind
         path, counts, mean = path[:rows].copy(), counts[:, :rows].copy(), mean[:rows].copy()
     if answered < most:
         samples = samples[:answered].copy()
-    return Pane(start_s, path, *counts, mean, samples), most - int(counts[0].sum())
+    records, sent, lost, refused, rtt_count = counts
+    pane = Pane(start_s, path, records, sent, lost, refused, rtt_count, mean, samples)
+    return pane, most - int(records.sum())
 
 
 def close_window(start_s: int, end_s: int, panes: list[Pane]) -> Window:
