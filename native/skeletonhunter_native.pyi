@@ -62,13 +62,14 @@ def join_columns(
     not checked.
     """
 
-def compact_codes(codes: Buffer, places: Buffer, used: Buffer, /) -> int:
-    """Codes as places among those codes that are used.
+def compact_codes(codes: Buffer, rows: Buffer, places: Buffer, used: Buffer, /) -> int:
+    """Codes of some rows as places among those codes that they use.
 
     codes   int32, each below the length of ``used``
-    places  int32, written: of each code, where it is in ``used``
+    rows    int32, which codes
+    places  int32, written: of the code of each row, where it is in ``used``
     used    int32, written: the codes that are used, ascending
-    Returns how many are used. Raises ValueError for a code out of range.
+    Returns how many are used. Raises ValueError for a row or a code out of range.
     """
 
 Likelihood = tuple[int, Buffer, Buffer, float, float, float]
@@ -158,6 +159,20 @@ def sum_segments(edges: Buffer, paths: Buffer, values: Buffer, sums: Buffer, /) 
 def add_segments(slots: Buffer, rows: Buffer, values: Buffer, sums: Buffer, /) -> None:
     """Add the values (float64) of some paths (int64) to the sums of all their segments, slot 0
     included; column by column of ``slots`` (int32), each in the order of ``rows``."""
+
+def sum_pings(
+    parts: list[tuple[NDArray[Any], ...]], start_ns: int, path: Buffer, counts: Buffer,
+    mean: Buffer, samples: Buffer, /,
+) -> tuple[int, int]:  # fmt: skip
+    """The pane of a second, as ``streams.windowing.panes.close_pane``.
+
+    parts     path, time_ns, rtt_ns, sent, lost, refused of each; ``n`` records in all
+    path      (n,) int32, written: paths, ascending
+    counts    (5, n) uint32, written: records, sent, lost, refused, rtt_count
+    mean      (n,) float32, written [us]; samples (n,) uint64, written
+    Returns how many paths and how many samples there are; what lies behind them is of no use.
+    Raises ValueError for a record of another second.
+    """
 
 def sum_panes(
     panes: list[tuple[NDArray[Any], ...]], path: Buffer, counts: Buffer, features: Buffer, /

@@ -18,4 +18,4 @@ LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$place PYTHONMALLOC=m
   .venv/bin/python -m pytest -q -p no:cacheprovider \
   tests/probers/net tests/probers/probing tests/probers/process tests/probers/publishing/encoding \
   tests/schemas/compiled tests/schemas/test_identity.py tests/schemas/wire/test_alike_messages.py tests/schemas/wire/text \
-  tests/localizer/fabric/test_key_index.py tests/localizer/fabric/incidence/test_segment_paths.py tests/localizer/strategies/test_atoms.py tests/streams/windowing/test_panes.py
+  tests/localizer/fabric/test_key_index.py tests/localizer/fabric/incidence/test_segment_paths.py tests/localizer/strategies/test_atoms.py tests/streams/windowing/test_panes.py tests/streams/windowing/test_compiled_panes.py

@@ -8,7 +8,7 @@
 
 #include "module.h"
 
-#define INTERFACE 9 /* raise it with every change that the Python side has to know of */
+#define INTERFACE 10 /* raise it with every change that the Python side has to know of */
 
 PyTypeObject *key_type, *answers_type, *socket_type;
 
@@ -215,7 +215,7 @@ static PyMethodDef functions[] = {
     {"join_columns", messages_join_columns, METH_VARARGS,
      "join_columns(raws, rows, nulls, starts, lengths, columns): columns of all messages as one."},
     {"compact_codes", columns_compact_codes, METH_VARARGS,
-     "compact_codes(codes, places, used): places of codes among those that are used; how many."},
+     "compact_codes(codes, rows, places, used): places of codes among those that are used; how many."},
     {"flat_json", messages_flat_json, METH_VARARGS,
      "flat_json(raws, names, types, limits): rows of each message, columns of all."},
     {"split_atoms", atoms_split, METH_VARARGS,
@@ -232,6 +232,8 @@ static PyMethodDef functions[] = {
      "sum_segments(edges, paths, values, sums): sums over the paths of each segment."},
     {"add_segments", segments_add, METH_VARARGS,
      "add_segments(slots, rows, values, sums): add some paths to the sums of their segments."},
+    {"sum_pings", panes_sum_pings, METH_VARARGS,
+     "sum_pings(parts, start_ns, path, counts, mean, samples): write a pane; its paths and samples."},
     {"sum_panes", windows_sum_panes, METH_VARARGS,
      "sum_panes(panes, path, counts, features): write a window; how many paths it has."},
     {"rows_are_valid", rows_are_valid, METH_VARARGS,

@@ -65,6 +65,7 @@ PyObject *segments_add(PyObject *module, PyObject *args);
 PyObject *segments_count(PyObject *module, PyObject *args);
 PyObject *segments_paths(PyObject *module, PyObject *args);
 PyObject *segments_sum(PyObject *module, PyObject *args);
+PyObject *panes_sum_pings(PyObject *module, PyObject *args);
 PyObject *windows_sum_panes(PyObject *module, PyObject *args);
 
 /* Read the address "a.b.c.d"; false: an exception is set. */

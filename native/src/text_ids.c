@@ -40,16 +40,38 @@ static uint64_t multiply(uint64_t a, uint64_t b) {
   return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+static uint64_t load(const uint8_t *from) {
+  uint64_t eight;
+  memcpy(&eight, from, sizeof eight);
+  return eight;
+}
+
+/* The last eight bytes, or all of a shorter text: with its length they tell it from others as long. */
+static uint64_t tail_of(const uint8_t *text, size_t length) {
+  if (length >= 8) return load(text + length - 8);
+  if (length >= 4) {
+    uint32_t first, last;
+    memcpy(&first, text, sizeof first);
+    memcpy(&last, text + length - 4, sizeof last);
+    return first | (uint64_t)last << 32;
+  }
+  return length ? text[0] | (uint64_t)text[length / 2] << 8 | (uint64_t)text[length - 1] << 16 : 0;
+}
+
+/* Names differ in their last letters mostly. */
+static bool same(const uint8_t *one, const uint8_t *other, size_t length) {
+  if (tail_of(one, length) != tail_of(other, length)) return false;
+  for (size_t at = 0; at + 8 < length; at += 8)
+    if (load(one + at) != load(other + at)) return false;
+  return true;
+}
+
 /* Of the process only: its secrets make collisions unpredictable. */
 static uint64_t hash_of(const TextIdsObject *self, const uint8_t *text, size_t length) {
-  uint64_t hash = self->secrets[0] ^ length, eight = 0;
-  for (; length >= 8; text += 8, length -= 8) {
-    memcpy(&eight, text, 8);
-    hash = multiply(hash ^ eight, self->secrets[1]);
-  }
-  eight = 0;
-  memcpy(&eight, text, length);
-  return multiply(hash ^ eight, self->secrets[1]);
+  uint64_t hash = self->secrets[0] ^ length;
+  for (size_t at = 0; at + 8 < length; at += 8)
+    hash = multiply(hash ^ load(text + at), self->secrets[1]);
+  return multiply(hash ^ tail_of(text, length), self->secrets[1]);
 }
 
 /* The slot of a text, or the free one that it may have; NULL: neither is near. */
@@ -59,7 +81,7 @@ static struct slot *find(const TextIdsObject *self, const uint8_t *text, size_t 
     struct slot *slot = &self->slots[(hash + i) & (self->size - 1)];
     if (slot->length < 0) return slot;
     if (slot->hash == hash && (size_t)slot->length == length &&
-        memcmp(self->texts + slot->at, text, length) == 0)
+        same(self->texts + slot->at, text, length))
       return slot;
   }
   return NULL;
@@ -239,7 +261,7 @@ static bool fold_field(const TextIdsObject *self, const struct field *field, uin
     length = 0;
     for (Py_ssize_t i = 0; length == 0 && i < field->count; i++)
       if ((length = text_at(&field->columns[i], row, &text)) < 0) return false;
-    if (before == NULL || length != length_before || memcmp(text, before, (size_t)length) != 0) {
+    if (before == NULL || length != length_before || !same(text, before, (size_t)length)) {
       struct slot *slot = find(self, text, (size_t)length, hash_of(self, text, (size_t)length));
       if (slot == NULL || slot->length < 0) {
         PyObject *bytes = PyBytes_FromStringAndSize((const char *)text, length);

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "arrays.h"
+#include "times.h"
 
 #define COUNTS 5
 #define FEATURES 7
-#define FEW 48 /* that are sorted by insertion */
 #define BLOCK 128
 
 enum { MEAN, P25, P50, P75, LEAST, DEVIATION, MOST };
@@ -25,6 +25,7 @@ struct window {
   uint8_t *present;                    /* (bound,) */
   uint32_t *end;                       /* (bound + 1,) one past the last time of each path */
   uint32_t *times;
+  double *us;                          /* room for the times of one path */
 };
 
 static bool pane_open(struct pane *pane, PyObject *described) {
@@ -76,7 +77,15 @@ static bool gather(struct window *window) {
     PyErr_NoMemory();
     return false;
   }
-  for (Py_ssize_t i = 0; i < window->bound; i++) window->end[i + 1] += window->end[i];
+  uint32_t most = 0;
+  for (Py_ssize_t i = 0; i < window->bound; i++) {
+    if (window->end[i + 1] > most) most = window->end[i + 1];
+    window->end[i + 1] += window->end[i];
+  }
+  if ((window->us = malloc(((size_t)most + 1) * sizeof *window->us)) == NULL) {
+    PyErr_NoMemory();
+    return false;
+  }
   for (Py_ssize_t i = 0; i < window->panes_count; i++) {
     const uint64_t *samples = window->panes[i].samples.view.buf;
     for (Py_ssize_t at = 0; at < window->panes[i].samples.length; at++)
@@ -85,73 +94,51 @@ static bool gather(struct window *window) {
   return true;
 }
 
-static int ascending(const void *one, const void *other) {
-  uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
-  return (a > b) - (a < b);
-}
-
-static void sort(uint32_t *times, size_t count) {
-  if (count > FEW) {
-    qsort(times, count, sizeof *times, ascending);
-    return;
-  }
-  for (size_t i = 1; i < count; i++) {
-    uint32_t time = times[i];
-    size_t at = i;
-    for (; at > 0 && times[at - 1] > time; at--) times[at] = times[at - 1];
-    times[at] = time;
-  }
-}
-
-/* Time in us, or the square of its difference from a mean, which is less than 0 for the former. */
-static double term(uint32_t time, double mean) {
-  double us = time / 1e3, off = us - mean;
-  return mean < 0 ? us : off * off;
-}
-
 /* Sums in the order of numpy's: the last digits are the same. */
-static double sum_pairwise(const uint32_t *times, size_t count, double mean) {
+static double sum_pairwise(const double *values, size_t count) {
   if (count < 8) {
     double sum = -0.0;
-    for (size_t i = 0; i < count; i++) sum += term(times[i], mean);
+    for (size_t i = 0; i < count; i++) sum += values[i];
     return sum;
   }
   if (count > BLOCK) {
     size_t half = count / 2 - count / 2 % 8;
-    return sum_pairwise(times, half, mean) + sum_pairwise(times + half, count - half, mean);
+    return sum_pairwise(values, half) + sum_pairwise(values + half, count - half);
   }
   double part[8];
   size_t i = 8;
-  for (size_t j = 0; j < 8; j++) part[j] = term(times[j], mean);
+  memcpy(part, values, sizeof part);
   for (; i + 8 <= count; i += 8)
-    for (size_t j = 0; j < 8; j++) part[j] += term(times[i + j], mean);
+    for (size_t j = 0; j < 8; j++) part[j] += values[i + j];
   double sum = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
-  for (; i < count; i++) sum += term(times[i], mean);
+  for (; i < count; i++) sum += values[i];
   return sum;
 }
 
-static double sum_of(const uint32_t *times, size_t count, double mean) {
-  return term(times[0], mean) + (count > 1 ? sum_pairwise(times + 1, count - 1, mean) : 0.0);
+static double sum_of(const double *values, size_t count) {
+  return values[0] + (count > 1 ? sum_pairwise(values + 1, count - 1) : 0.0);
 }
 
-static double quantile(const uint32_t *times, size_t count, double q) {
+static double quantile(const double *us, size_t count, double q) {
   double position = q * (double)(count - 1);
   size_t below = (size_t)position, above = below + 1 < count ? below + 1 : count - 1;
-  double low = times[below] / 1e3, high = times[above] / 1e3;
-  return low + (high - low) * (position - (double)below);
+  return us[below] + (us[above] - us[below]) * (position - (double)below);
 }
 
-static void write_features(float *to, Py_ssize_t step, uint32_t *times, size_t count) {
+/* `us`: room for as many values as there are times. */
+static void write_features(float *to, Py_ssize_t step, uint32_t *times, size_t count, double *us) {
   double values[FEATURES];
   if (count) {
-    sort(times, count);
-    double mean = values[MEAN] = sum_of(times, count, -1) / (double)count;
-    values[DEVIATION] = sqrt(sum_of(times, count, mean) / (double)(count > 1 ? count - 1 : 1));
-    values[P25] = quantile(times, count, 0.25);
-    values[P50] = quantile(times, count, 0.5);
-    values[P75] = quantile(times, count, 0.75);
-    values[LEAST] = times[0] / 1e3;
-    values[MOST] = times[count - 1] / 1e3;
+    times_sort(times, count);
+    for (size_t i = 0; i < count; i++) us[i] = times[i] / 1e3;
+    double mean = values[MEAN] = sum_of(us, count) / (double)count;
+    values[P25] = quantile(us, count, 0.25);
+    values[P50] = quantile(us, count, 0.5);
+    values[P75] = quantile(us, count, 0.75);
+    values[LEAST] = us[0];
+    values[MOST] = us[count - 1];
+    for (size_t i = 0; i < count; i++) us[i] = (us[i] - mean) * (us[i] - mean);
+    values[DEVIATION] = sqrt(sum_of(us, count) / (double)(count > 1 ? count - 1 : 1));
   }
   for (int i = 0; i < FEATURES; i++) to[i * step] = count ? (float)values[i] : NAN;
 }
@@ -172,7 +159,7 @@ static Py_ssize_t sum_up(struct window *window) {
     for (int i = 0; i < COUNTS; i++)
       counts[i * window->bound + row] = window->sums[COUNTS * (size_t)path + (size_t)i];
     write_features((float *)window->features.view.buf + row, window->bound, window->times + first,
-                   window->end[path] - first);
+                   window->end[path] - first, window->us);
     row++;
   }
   return row;
@@ -210,5 +197,6 @@ PyObject *windows_sum_panes(PyObject *module, PyObject *args) {
   free(window.present);
   free(window.end);
   free(window.times);
+  free(window.us);
   return rows < 0 ? NULL : PyLong_FromSsize_t(rows);
 }

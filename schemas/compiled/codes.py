@@ -10,17 +10,19 @@ from schemas.compiled import native
 I32 = npt.NDArray[np.int32]
 
 
-def compacted(codes: I32, size: int) -> tuple[I32, I32]:
-    """(n,) the place of each code among the codes that are used, and those codes, ascending.
+def compacted(codes: I32, rows: I32, size: int) -> tuple[I32, I32]:
+    """(n,) the place of each row's code among the codes that they use, and those codes, ascending.
 
-    codes  (n,) each below ``size``
+    codes  (m,) each below ``size``
+    rows   (n,) which of them
 
-    Example: of the codes [7, 2, 7], 2 and 7 are used, and the places are [1, 0, 1].
+    Example: the rows [0, 1, 3] of the codes [7, 2, 9, 7] use 2 and 7; the places are [1, 0, 1].
     """
     helper = native.used()
     if helper is not None:
-        places, found = np.empty(len(codes), np.int32), np.empty(size, np.int32)
-        return places, found[: helper.compact_codes(codes, places, found)]
+        places, found = np.empty(len(rows), np.int32), np.empty(size, np.int32)
+        return places, found[: helper.compact_codes(codes, rows, places, found)]
+    codes = codes[rows]
     used = np.zeros(size, bool)
     used[codes] = True
     place = (np.cumsum(used) - 1).astype(np.int32)

@@ -12,7 +12,7 @@ from typing import Final
 
 VARIABLE: Final = "SKH_NATIVE"
 #: What the helper must offer; see INTERFACE in native/src/module.c.
-INTERFACE: Final = 9
+INTERFACE: Final = 10
 
 module: ModuleType | None = None
 try:

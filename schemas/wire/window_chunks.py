@@ -19,7 +19,6 @@ from typing import Final
 
 import pyarrow as pa
 
-from schemas.compiled.codes import compacted
 from schemas.limits import LIMITS, Limits
 from schemas.wire.arrow.frames import walk
 from schemas.wire.decoded import one_line
@@ -42,27 +41,17 @@ from schemas.wire.windows.columns import (
     SCHEMAS,
     WINDOW,
 )
+from schemas.wire.windows.encoding import MAX_CHUNK_BYTES, ChunkEncoder, encode, encode_chunks
 from schemas.wire.windows.header import Header, Kind, WindowsError
 
 __all__ = [
     "COUNT_FIELDS", "DEFAULTS", "FEATURE_FIELDS", "HEARTBEATS", "MAX_CHUNK_BYTES", "PANE",
-    "PATH_FIELDS", "PATH_STRINGS", "ROUTES", "WINDOW", "Header", "Kind", "WindowsError",
-    "check_body", "check_whole", "decode", "encode", "encode_chunks", "ignored", "read",
+    "PATH_FIELDS", "PATH_STRINGS", "ROUTES", "WINDOW", "ChunkEncoder", "Header", "Kind",
+    "WindowsError", "check_body", "check_whole", "decode", "encode", "encode_chunks", "ignored",
+    "read",
 ]  # fmt: skip
 
-MAX_CHUNK_BYTES: Final = 512 * 1024
-_CHUNK_ROWS: Final = 4096
-_OVERHEAD_BYTES: Final = 16 * 1024  # schema and frames of a stream, upper bound
-_SMALL_BYTES: Final = 4 * 1024  # a smaller dictionary is not worth compacting
 _IGNORED: Final = b"ignored"  # in the metadata of a decoded chunk: names, with newlines
-
-
-def encode(batch: pa.RecordBatch) -> bytes:
-    """One uncompressed Arrow IPC stream (Kafka compresses)."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return bytes(sink.getvalue().to_pybytes())
 
 
 def decode(kind: Kind, raw: bytes, limits: Limits = LIMITS) -> pa.RecordBatch:
@@ -147,60 +136,3 @@ def _repeated(value: str | float | None, kind: pa.DataType, rows: int) -> pa.Arr
         return pa.repeat(pa.scalar(value, kind), rows)
     zeros = pa.repeat(pa.scalar(0, kind.index_type), rows)
     return pa.DictionaryArray.from_arrays(zeros, pa.array([value], kind.value_type))
-
-
-def encode_chunks(batch: pa.RecordBatch) -> list[bytes]:
-    """The batch as one or more chunks of at most MAX_CHUNK_BYTES, in order.
-
-    Rows with names of usual length take about 100 B. Where names are long, chunks hold fewer rows,
-    and only the names that their own rows use. A batch without rows is one chunk without rows.
-    """
-    step = _rows_within(batch)
-    return [
-        raw
-        for start in range(0, max(batch.num_rows, 1), step)
-        for raw in _encode_within(batch.slice(start, step))
-    ]
-
-
-def _rows_within(batch: pa.RecordBatch) -> int:
-    """Rows of a chunk that has all names of the batch, so that none is encoded more than once.
-
-    Where names take much of it, as many as a chunk may have: its names are then reduced.
-    """
-    names, width = 0, 0
-    for column in batch.columns:
-        if pa.types.is_dictionary(column.type):
-            names += column.dictionary.nbytes
-            width += column.type.index_type.bit_width // 8
-        elif pa.types.is_primitive(column.type):
-            width += max(1, column.type.bit_width // 8)
-        else:
-            return _CHUNK_ROWS
-    left = MAX_CHUNK_BYTES - _OVERHEAD_BYTES - names
-    if 4 * left < 3 * MAX_CHUNK_BYTES or not width:
-        return _CHUNK_ROWS
-    return min(_CHUNK_ROWS, left // width)
-
-
-def _encode_within(batch: pa.RecordBatch) -> list[bytes]:
-    if batch.nbytes > MAX_CHUNK_BYTES - _OVERHEAD_BYTES:
-        batch = _compact(batch)  # only now: it costs more than it saves where names are few
-    raw = encode(batch)
-    if len(raw) <= MAX_CHUNK_BYTES or batch.num_rows <= 1:
-        return [raw]
-    half = batch.num_rows // 2
-    return [*_encode_within(batch.slice(0, half)), *_encode_within(batch.slice(half))]
-
-
-def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows; large dictionaries reduced to the names that the rows use."""
-    columns = []
-    for column in batch.columns:
-        if pa.types.is_dictionary(column.type) and column.dictionary.nbytes > _SMALL_BYTES:
-            codes = column.indices.to_numpy(zero_copy_only=False)
-            places, used = compacted(codes, len(column.dictionary))
-            names = column.dictionary.take(pa.array(used))
-            column = pa.DictionaryArray.from_arrays(places, names)
-        columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)

@@ -74,6 +74,14 @@ class Admission:
             return f"{message.header(FABRIC)}/{message.header(SENDER)}"
         return message.key.decode("utf-8", "replace")
 
+    def senders(self, messages: Sequence[InMessage]) -> tuple[list[str], list[bool]]:
+        """``sender`` and ``signed`` of each of some accepted messages."""
+        if self._ring() is None:
+            return [each.key.decode("utf-8", "replace") for each in messages], [False] * len(
+                messages
+            )
+        return [*map(self.sender, messages)], [*map(self.signed, messages)]
+
     def pings(
         self,
         messages: Sequence[InMessage],

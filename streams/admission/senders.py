@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,11 @@ class Senders:
         self.names: list[str] = []
         self._code: dict[str, int] = {}
 
-    def codes(self, names: Iterable[str]) -> I32:
+    def codes(self, names: Sequence[str]) -> I32:
         """(n,) code of each name; new names are added."""
+        known = [*map(self._code.get, names)]
+        if None not in known:
+            return np.array(known, np.int32)
         out = []
         for name in names:
             code = self._code.setdefault(name, len(self.names))

@@ -47,6 +47,7 @@ class Writer:
         self._partition = partition
         self._epoch = epoch
         self._table = table
+        self._encoder = window_chunks.ChunkEncoder()
         self._fabrics: dict[str, None] = {}  # in order of appearance
         self._until_s = 0
 
@@ -137,7 +138,7 @@ class Writer:
         self, kind: window_chunks.Kind, fabric: str, start_s: int, end_s: int, batch: pa.RecordBatch
     ) -> list[OutMessage]:
         self._fabrics.setdefault(fabric)
-        parts = window_chunks.encode_chunks(batch)
+        parts = self._encoder.encode(batch)
         header = window_chunks.Header(
             kind, fabric, start_s, end_s, self._partition, self._epoch,
             chunks=len(parts), watermark_ms=end_s * 1000,

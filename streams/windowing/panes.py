@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.compiled import native
+from streams.windowing.source_clocks import SECOND
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -96,13 +97,16 @@ def close_pane(start_s: int, parts: list[Pings]) -> tuple[Pane, int]:
     A duplicate has the same path and ping_time. Which copy is kept does not depend on the order of
     arrival: the one with the fewest lost probes, then the shortest time.
     """
+    helper = native.used()
+    if helper is not None:
+        return _compiled_pane(helper, start_s, parts)
     path = np.concatenate([part.path for part in parts])
     time_ns = np.concatenate([part.time_ns for part in parts])
     rtt = np.concatenate([part.rtt_ns for part in parts])
     sent = np.concatenate([part.sent for part in parts])
     lost = np.concatenate([part.lost for part in parts])
     refused = np.concatenate([part.refused for part in parts])
-    key = (path.astype(np.uint64) << _SHIFT) | (time_ns - start_s * 1_000_000_000).astype(np.uint64)
+    key = (path.astype(np.uint64) << _SHIFT) | (time_ns - start_s * SECOND).astype(np.uint64)
     order = np.argsort(key)
     repeats = key[order[1:]] == key[order[:-1]]
     duplicates = int(repeats.sum())
@@ -127,6 +131,23 @@ def close_pane(start_s: int, parts: list[Pings]) -> tuple[Pane, int]:
     total_ns = np.add.reduceat(np.where(answered, rtt, 0).astype(np.float64), starts)
     np.divide(total_ns, 1e3 * np.maximum(pane.rtt_count, 1), out=pane.rtt_mean_us, casting="unsafe")
     return pane, duplicates
+
+
+def _compiled_pane(helper: ModuleType, start_s: int, parts: list[Pings]) -> tuple[Pane, int]:
+    most = sum(map(len, parts))
+    path, samples = np.empty(most, np.int32), np.empty(most, np.uint64)
+    counts, mean = np.empty((len(_COUNTS), most), np.uint32), np.empty(most, np.float32)
+    columns = [
+        (part.path, part.time_ns, part.rtt_ns, part.sent, part.lost, part.refused) for part in parts
+    ]
+    rows, answered = helper.sum_pings(columns, start_s * SECOND, path, counts, mean, samples)
+    if rows < most:  # a pane is kept for half a minute, without what lies behind
+        path, counts, mean = path[:rows].copy(), counts[:, :rows].copy(), mean[:rows].copy()
+    if answered < most:
+        samples = samples[:answered].copy()
+    records, sent, lost, refused, rtt_count = counts
+    pane = Pane(start_s, path, records, sent, lost, refused, rtt_count, mean, samples)
+    return pane, most - int(records.sum())
 
 
 def close_window(start_s: int, end_s: int, panes: list[Pane]) -> Window:

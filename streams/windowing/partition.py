@@ -187,6 +187,9 @@ class PartitionWorker:
     # --- steps ----------------------------------------------------------------------------------
 
     def _count_gap(self, offset: int) -> None:
+        if offset == self.next_offset:  # nearly always
+            self.next_offset = offset + 1
+            return
         if self.next_offset is not None:
             self._gaps += max(0, offset - self.next_offset)
         self.next_offset = max(offset + 1, self.next_offset or 0)
@@ -211,8 +214,8 @@ class PartitionWorker:
             arrival_ns = max(message.time_ms for message in messages) * 1_000_000
             used, of_row = np.unique(joined.message, return_inverse=True)
             senders_of = [messages[i] for i in used.tolist()]
-            codes = self._memory.senders(map(self._admission.sender, senders_of))
-            signed = np.array([*map(self._admission.signed, senders_of)], bool)
+            names, known = self._admission.senders(senders_of)
+            codes, signed = self._memory.senders(names), np.array(known, bool)
             senders = records.SentBy(codes[of_row], signed[of_row], self._memory.quota)
             kept = [message.offset for message in messages if topics.SPOOLED in message.headers]
             out += self._judge(decoded, offsets, arrival_ns, senders, np.array(kept, np.int64))

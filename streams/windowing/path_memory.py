@@ -24,7 +24,7 @@ class PathMemory:
 
     def senders(self, names: Iterable[str]) -> I32:
         """(n,) code of each sender."""
-        codes = self._senders.codes(name[: self._sender_chars] for name in names)
+        codes = self._senders.codes([name[: self._sender_chars] for name in names])
         self.quota.grow(int(codes.max(initial=-1)))
         return codes
 

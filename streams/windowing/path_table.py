@@ -97,10 +97,10 @@ class PathTable(path_table.PathTable):
         columns: list[pa.Array] = [pa.array(paths.ids[rows])]
         for name, codes in zip(window_chunks.PATH_STRINGS, paths.codes, strict=True):
             table = self.tables[table_name(name)]
-            places, used = compacted(codes[rows], len(table))
+            places, used = compacted(codes, rows, len(table))
             texts = table.array.take(pa.array(used))
-            columns.append(pa.DictionaryArray.from_arrays(places, texts))
-        columns += [pa.array(ports) for ports in paths.ports[:, rows]]
+            columns.append(pa.DictionaryArray.from_arrays(places, texts, safe=False))
+        columns += [pa.array(ports[rows]) for ports in paths.ports]
         self._described.append((rows, columns))
         return list(columns)
 

@@ -10,13 +10,14 @@ therefore close the same panes live, replayed or from a file.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
-from streams.windowing.panes import I32, Pane, Pings, Window, close_pane, close_window
+from streams.windowing.panes import I32, I64, Pane, Pings, Window, close_pane, close_window
 from streams.windowing.source_clocks import SECOND as SECOND  # the stages import it from here
 from streams.windowing.source_clocks import SourceClocks
 
@@ -94,11 +95,10 @@ class Windower:
             self.counts.late += int((~inside).sum())
             self.counts.ahead += int((~allowed).sum())
             pings, second = pings.select(inside), second[inside]
-        for s in np.unique(second):
-            part = pings.select(second == s)
-            self._open[int(s)].append(part)
+        for s, part in _by_second(pings, second):
+            self._open[s].append(part)
             low = int(part.offset.min())
-            self._first_offset[int(s)] = min(low, self._first_offset.get(int(s), low))
+            self._first_offset[s] = min(low, self._first_offset.get(s, low))
 
     def skewed(self) -> dict[int, float]:
         """See ``SourceClocks.skewed``."""
@@ -220,3 +220,16 @@ class Windower:
     def clocks(self) -> SourceClocks:
         """Clocks of the source hosts; they follow when sources or senders are renumbered."""
         return self._clocks
+
+
+def _by_second(pings: Pings, second: I64) -> Iterator[tuple[int, Pings]]:
+    """Each second, and its records; most batches are of one or two."""
+    if not len(pings):
+        return
+    first, last = int(second.min()), int(second.max())
+    if first == last:
+        yield first, pings
+        return
+    seconds = (first, last) if last == first + 1 else np.unique(second).tolist()
+    for s in seconds:
+        yield s, pings.select(second == s)

@@ -57,12 +57,21 @@ class Layouts:
     def groups(self, messages: Iterable[tuple[int, bytes]], limits: Limits = LIMITS) -> list[Group]:
         """Messages (index, bytes) that can be read together; the others are in no group."""
         by_schema: dict[bytes, list[tuple[int, bytes]]] = {}
+        schema, alike = b"", list[tuple[int, bytes]]()
         for index, raw in messages:
-            if HEADER.size < len(raw) <= limits.message_bytes:
-                mark, length = HEADER.unpack_from(raw)
-                if mark == -1 and 0 < length <= MOST_METADATA:
-                    schema = raw[: HEADER.size + length]
-                    by_schema.setdefault(schema, []).append((index, raw))
+            if not HEADER.size < len(raw) <= limits.message_bytes:
+                continue
+            # The schema's length is in its first bytes. Hashing it would take longer.
+            if schema and raw.startswith(schema):
+                alike.append((index, raw))
+                continue
+            mark, length = HEADER.unpack_from(raw)
+            if mark == -1 and 0 < length <= MOST_METADATA:
+                found_schema = raw[: HEADER.size + length]
+                of_schema = by_schema.setdefault(found_schema, [])
+                of_schema.append((index, raw))
+                if len(found_schema) == HEADER.size + length:
+                    schema, alike = found_schema, of_schema
         found: list[Group] = []
         for schema, of in by_schema.items():
             known = self._known(schema, limits)

@@ -89,6 +89,14 @@ def test_a_corrupt_first_message_does_not_keep_the_others_from_being_read_togeth
     assert [group.indices for group in layouts.groups(messages)] == [[1, 2]]
 
 
+def test_a_message_that_ends_in_its_schema_does_not_take_the_others_along() -> None:
+    whole = arrow(*map(full, range(3)))
+    raws = [whole[:40], whole, whole[:40], whole]
+    found = decode_all([(raw, topics.ARROW) for raw in raws])
+    assert found.message.tolist() == [1] * 3 + [3] * 3
+    assert [index for index, _ in found.errors] == [0, 2]
+
+
 def test_rows_stay_in_the_order_of_the_messages_when_schemas_alternate() -> None:
     kinds = [
         (arrow(full(1)), topics.ARROW),

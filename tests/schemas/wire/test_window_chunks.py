@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from schemas.wire import window_chunks
 from schemas.wire.window_chunks import Header, WindowsError
+from schemas.wire.windows import encoding
 
 NAMES = (
     pa.array(["f1", "underlay"]).dictionary_encode().cast(pa.dictionary(pa.int32(), pa.string()))
@@ -142,13 +143,13 @@ def test_a_pane_is_split_into_chunks_below_the_limit_without_losing_rows(length:
 
 
 def test_chunks_of_few_names_are_encoded_once_and_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes, encode = [], window_chunks.encode
+    sizes, encode = [], encoding.encode
 
     def counted(batch: pa.RecordBatch) -> bytes:
         sizes.append(batch.num_rows)
         return encode(batch)
 
-    monkeypatch.setattr(window_chunks, "encode", counted)
+    monkeypatch.setattr(encoding, "encode", counted)
     pane = pane_of(pa.array([f"host-{n % 100:05d}" for n in range(9000)]))
     chunks = window_chunks.encode_chunks(pane)
     assert [window_chunks.decode("pane", raw).num_rows for raw in chunks] == sizes

@@ -246,6 +246,11 @@ def test_a_container_does_not_speak_for_its_hosts_health() -> None:
 
 def test_the_sender_is_the_signer_or_the_key_where_nothing_is_signed() -> None:
     assert admission().sender(signed([ping()])) == "f1/h1"
+    mixed = [signed([ping()]), message(1, [ping()])]
+    for found in (admission(unsigned=True), Admission()):
+        names, known = found.senders(mixed)
+        assert names == [*map(found.sender, mixed)]
+        assert known == [*map(found.signed, mixed)]
     assert Admission().sender(message(0, [ping()])._replace(key=b"h1")) == "h1"
     assert Admission().sender(signed([ping()])) == "h1", "without a ring a header proves nothing"
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders.schemas.compiled_helper import compiled, in_python
 from builders.streams.pane_pings import START_S, Ping, pings, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.windowing.panes import Pane, Window, close_pane, close_window, features
+from streams.windowing.panes import close_pane, close_window, features
 
 records = st.builds(
     Ping,
@@ -179,51 +178,3 @@ def test_counts_of_a_busy_window_do_not_wrap() -> None:
         for at in range(30)
     ]
     assert close_window(START_S, START_S + 30, panes).sent.tolist() == [30 * 100 * 10**6]
-
-
-def random_pane(random: np.random.Generator, at: int, paths: int, most: int) -> Pane:
-    path = np.flatnonzero(random.random(paths) < 0.7).astype(np.int32)
-    count = random.integers(0, most, len(path))
-    rtt = random.integers(0, 2**32 - 1, count.sum()) >> random.integers(0, 24, count.sum())
-    samples = (np.repeat(path, count).astype(np.uint64) << np.uint64(32)) | rtt.astype(np.uint64)
-    records, sent, lost, refused = random.integers(0, 9, (4, len(path)), np.uint32)
-    mean = np.zeros(len(path), np.float32)
-    return Pane(
-        at, path, records, sent, lost, refused, count.astype(np.uint32), mean, np.sort(samples)
-    )
-
-
-@pytest.mark.parametrize(("panes", "most"), [(1, 2), (2, 9), (30, 3), (30, 40)])
-def test_the_helper_makes_the_windows_that_python_does(panes: int, most: int) -> None:
-    compiled()
-    random = np.random.default_rng(panes * most)
-    some = [random_pane(random, START_S + at, 50, most) for at in range(panes)]
-    found = close_window(START_S, START_S + 30, some)
-    with in_python():
-        expected = close_window(START_S, START_S + 30, some)
-    for name in Window.__slots__:
-        one, other = getattr(found, name), getattr(expected, name)
-        np.testing.assert_equal(one, other, name)  # bit by bit
-    assert {k: v.dtype for k, v in found.features_us.items()} == {
-        k: v.dtype for k, v in expected.features_us.items()
-    }
-
-
-def test_panes_that_are_none_are_refused() -> None:
-    pane = random_pane(np.random.default_rng(1), START_S, 8, 3)
-    good = (pane.path, *([pane.sent] * 5), pane.samples)
-    path, counts, out = np.zeros(8, np.int32), np.zeros((5, 8), np.uint32), np.zeros((7, 8), "f4")
-    assert compiled().sum_panes([good], path, counts, out) == len(pane.path)
-    for wrong, error in (
-        (good[:6], TypeError),
-        ([*good], TypeError),
-        ((pane.path + np.int32(8), *good[1:]), ValueError),
-        ((pane.path - np.int32(8), *good[1:]), ValueError),
-        ((*good[:6], pane.samples + np.uint64(8 << 32)), ValueError),
-        ((*good[:5], pane.sent[1:], pane.samples), ValueError),
-    ):
-        with pytest.raises(error):
-            compiled().sum_panes([wrong], path, counts, out)
-    for arrays in ((path, counts[:4], out), (path, counts, out[:6]), (path[:2], counts, out)):
-        with pytest.raises(ValueError, match=r"buffer|path"):
-            compiled().sum_panes([good], *arrays)
