@@ -122,7 +122,7 @@ function drawActive() {
   }, `${number(summary.active[each])} active ${each}`)));
 }
 
-// Before the first answer there are no counts: "0 incidents" would be an all-clear that nobody gave.
+// Before the first answer there are no counts: "0 incidents" would say that all is well.
 function drawControls() {
   const { counts } = page;
   const label = (name, count) => summary ? `${name} (${number(count)})` : name;
