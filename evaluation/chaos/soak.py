@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -62,7 +62,7 @@ class Samples:
         self.at_s.append(at_s)
         self.rss_mb.append(int(resident) / 1024)
         self.files.append(len(list(where.joinpath("fd").iterdir())))
-        found = process.metrics() or {}
+        found: Mapping[str, float] = process.metrics() or {}
         self.lag_s.append(found.get("skh_stream_lag_seconds", 0.0 if found else np.nan))
         for state, values in (("used", self.used_mb), ("free", self.free_mb)):
             size = found.get(f'skh_process_malloc_bytes{{state="{state}"}}', np.nan)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from builders.command_line import Command
 
 from schemas.metrics.process import PROCESS_MALLOC
 from skeletonhunter import malloc
@@ -90,3 +91,12 @@ def test_both_are_metrics() -> None:
     assert found.keys() == {("used",), ("free",)}
     assert {sample.metric for sample in malloc.samples()} == {PROCESS_MALLOC}
     assert found["used",] > MB
+
+
+def test_a_stream_worker_shares_one_before_anything_else(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(malloc, "share_heap", lambda: asked.append(True))
+    assert command("stream").code == 2, "there is no broker in the settings"
+    assert asked == [True]
