@@ -2,8 +2,8 @@
 
 The pipeline carries the scenario ``churn`` with as many hosts as the rate needs: jobs, containers
 and their addresses are new all the time. Each minute another host joins for a minute, by a topology
-document and its heartbeats. From the samples after the warm-up: slope of resident memory, number of
-open files, lag.
+document and its heartbeats. From the samples after the warm-up: slopes of resident memory, of what
+malloc has given out and of the free room that it keeps, number of open files, lag.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -31,20 +32,28 @@ from testbed.services import kafka_server
 #: Resident memory may rise so much [MB/h], and judging may be so late [s].
 SLOPE_MB_H: Final = 1.0
 LAG_S: Final = 10.0
-#: The first part of the samples is warm-up: caches fill, pages are touched for the first time.
+#: The first part of the samples is warm-up: the first paths are dropped 900 s after their last
+#: probe, at the clean-up after that (docs/reliability.md). Of a short run it is half at the most.
 _WARM_UP: Final = 0.25
+_SETTLED_S: Final = 1200.0
+_LONGEST_WARM_UP: Final = 0.5
 _SAMPLES: Final = 360
 _SHORTEST_S: Final = 1.0
 
 
 @dataclass(slots=True)
 class Samples:
-    """Of one process: time [s], resident memory [MB], open files, lag [s]."""
+    """Of one process: time [s], resident memory [MB], open files, lag [s].
+
+    used_mb, free_mb  what malloc has given out, and what it keeps [MB]; nan: it does not say
+    """
 
     at_s: list[float] = field(default_factory=list)
     rss_mb: list[float] = field(default_factory=list)
     files: list[int] = field(default_factory=list)
     lag_s: list[float] = field(default_factory=list)
+    used_mb: list[float] = field(default_factory=list)
+    free_mb: list[float] = field(default_factory=list)
 
     def add(self, at_s: float, process: Process) -> None:
         """Look at a process that runs."""
@@ -53,27 +62,36 @@ class Samples:
         self.at_s.append(at_s)
         self.rss_mb.append(int(resident) / 1024)
         self.files.append(len(list(where.joinpath("fd").iterdir())))
-        metrics = process.metrics()
-        self.lag_s.append(metrics["skh_stream_lag_seconds"] if metrics is not None else np.nan)
+        found: Mapping[str, float] = process.metrics() or {}
+        self.lag_s.append(found.get("skh_stream_lag_seconds", 0.0 if found else np.nan))
+        for state, values in (("used", self.used_mb), ("free", self.free_mb)):
+            size = found.get(f'skh_process_malloc_bytes{{state="{state}"}}', np.nan)
+            values.append(size / 2**20)
 
     def warm(self) -> Samples:
         """Those after the warm-up."""
-        return self.since(_WARM_UP)
+        whole_s = self.at_s[-1] if self.at_s else 0.0
+        return self.since(min(max(_WARM_UP * whole_s, _SETTLED_S), _LONGEST_WARM_UP * whole_s))
 
-    def since(self, share: float) -> Samples:
-        """Those after this share of them."""
-        first = int(len(self.at_s) * share)
+    def since(self, at_s: float) -> Samples:
+        """Those from a time on [s]."""
+        first = bisect_left(self.at_s, at_s)
         return Samples(
-            self.at_s[first:], self.rss_mb[first:], self.files[first:], self.lag_s[first:]
-        )
+            self.at_s[first:], self.rss_mb[first:], self.files[first:], self.lag_s[first:],
+            self.used_mb[first:], self.free_mb[first:],
+        )  # fmt: skip
 
 
 def slope(at_s: Sequence[float], value: Sequence[float]) -> tuple[float, float]:
-    """Rise of a value per hour by least squares, and twice its standard error; nan: too few."""
-    if len(at_s) < 3:
+    """Rise of a value per hour by least squares, and twice its standard error; nan: too few.
+
+    Values that are nan are left out.
+    """
+    known = np.isfinite(value)
+    if np.count_nonzero(known) < 3:
         return np.nan, np.nan
-    x = (np.asarray(at_s) - np.mean(at_s)) / 3600
-    y = np.asarray(value) - np.mean(value)
+    x, y = np.asarray(at_s)[known], np.asarray(value)[known]
+    x, y = (x - np.mean(x)) / 3600, y - np.mean(y)
     rise = float(x @ y / (x @ x))
     rest = y - rise * x
     return rise, 2 * float(np.sqrt(rest @ rest / (len(x) - 2) / (x @ x)))
@@ -82,10 +100,13 @@ def slope(at_s: Sequence[float], value: Sequence[float]) -> tuple[float, float]:
 def problems(name: str, samples: Samples) -> list[str]:
     """What grows, a line each: only what is beyond the error of its measurement."""
     warm = samples.warm()
-    rise, error = slope(warm.at_s, warm.rss_mb)
     found = []
-    if rise - error > SLOPE_MB_H:
-        found.append(f"{name}: resident memory rises by {rise:.1f} ± {error:.1f} MB/h")
+    for what, values in (
+        ("resident memory", warm.rss_mb), ("what malloc has given out", warm.used_mb)
+    ):  # fmt: skip
+        rise, error = slope(warm.at_s, values)
+        if rise - error > SLOPE_MB_H:
+            found.append(f"{name}: {what} rises by {rise:.1f} ± {error:.1f} MB/h")
     third, half = len(warm.files) // 3, len(warm.files) // 2
     if third and min(warm.files[-third:]) > max(warm.files[:third]):
         found.append(f"{name}: open files rose from {warm.files[0]} to {warm.files[-1]}")
@@ -128,12 +149,17 @@ def soak(
         pipeline.close()
     for name, (_, samples) in found.items():
         warm = samples.warm()
-        newest = samples.since(2 / 3)
-        rise, error = slope(warm.at_s, warm.rss_mb)
-        late, late_error = slope(newest.at_s, newest.rss_mb)
+        newest = samples.since(2 / 3 * samples.at_s[-1])
+        rises = [
+            f"{what} {values[-1]:.0f} MB, {rise:+.1f} ± {error:.1f} MB/h"
+            for what, values, of in (
+                ("resident", warm.rss_mb, warm), ("newest third", newest.rss_mb, newest),
+                ("given out by malloc", warm.used_mb, warm), ("free in it", warm.free_mb, warm),
+            )
+            for rise, error in [slope(of.at_s, values)]
+        ]  # fmt: skip
         report(
-            f"{name}: {warm.rss_mb[-1]:.0f} MB, {rise:+.1f} ± {error:.1f} MB/h, newest third "
-            f"{late:+.1f} ± {late_error:.1f} MB/h; files "
+            f"{name}, after {warm.at_s[0] / 60:.0f} min: {'; '.join(rises)}; files "
             f"{warm.files[0]} to {warm.files[-1]}; lag at most {np.nanmax([0, *warm.lag_s]):.1f} s"
         )
     return [line for name, (_, samples) in found.items() for line in problems(name, samples)]

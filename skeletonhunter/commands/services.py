@@ -24,6 +24,9 @@ def register(app: typer.Typer) -> None:
         ] = None,
     ) -> int:
         """Judge ping records of Kafka. Start as many workers as the load needs."""
+        from skeletonhunter import malloc
+
+        malloc.share_heap()  # before any library begins a thread
         config = _settings("kafka")
 
         from skeletonhunter.services.stream import serve, stream_config

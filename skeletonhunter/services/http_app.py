@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from api.monitoring import Monitoring
+from skeletonhunter import malloc
 from streams import counters
 
 if TYPE_CHECKING:
@@ -74,12 +75,12 @@ def make_api(
 
 def worker_monitoring(worker: StreamWorker) -> Monitoring:
     """Health and metrics of a stream worker that runs alone."""
-    return Monitoring([lambda: counters.samples(worker)], [worker.not_ready])
+    return Monitoring([lambda: counters.samples(worker), malloc.samples], [worker.not_ready])
 
 
 def sink_monitoring(sink: Sink) -> Monitoring:
     """Health and metrics of a sink that runs alone."""
-    return Monitoring([sink.samples], [sink.not_ready])
+    return Monitoring([sink.samples, malloc.samples], [sink.not_ready])
 
 
 def controller_monitoring(

@@ -16,10 +16,14 @@ class PendingAck(NamedTuple):
 
 
 def to_message(event: Any) -> InMessage:
-    """The event as a plain value; its payload moves, so that a pending event does not hold it."""
+    """The event as a plain value; payload and headers move, so that a pending event holds neither.
+
+    Headers are many small objects, and thousands of messages of skh.windows are pending.
+    """
     message = event.message
     out = _plain(message, round((message.timestamp or 0.0) * 1000))
     message.value = event.value = None
+    message.headers = event.headers = {}
     return out
 
 

@@ -17,7 +17,7 @@ from builders.monitoring.prometheus_tools import PROJECT, tool
 from builders.monitoring.small_site import put_placement
 
 from schemas.documents.topology import Endpoint
-from schemas.metrics import Metric, agent, api, controller, sink, stream
+from schemas.metrics import Metric, agent, api, controller, process, sink, stream
 from store.client import Store
 
 FOLDER = PROJECT / "grafana"
@@ -157,7 +157,7 @@ def test_incidents_of_a_job_are_its_own(store: Store) -> None:
 
 def test_every_promql_is_valid_and_about_metrics_that_exist(tmp_path: Path) -> None:
     known = {
-        each.name for module in (agent, api, controller, sink, stream)
+        each.name for module in (agent, api, controller, process, sink, stream)
         for each in vars(module).values() if isinstance(each, Metric)
     }  # fmt: skip
     asked = [PANELS[name]["targets"][0]["expr"] for name in ASKING_PROMQL]

@@ -15,6 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from skeletonhunter import malloc
+
 from .conftest import Broker, Command
 
 LONG_S = 300.0
@@ -54,6 +56,7 @@ def test_a_stream_worker_needs_only_kafka_and_serves_its_health(
         text = client.get("/metrics").text
     assert 'skh_stream_records_total{outcome="judged"} 0.0' in text.splitlines()
     assert "skh_stream_lag_seconds" in text
+    assert ('skh_process_malloc_bytes{state="used"}' in text) == (malloc.heap() is not None)
     assert worker.stop() == 0, worker.log.read_text()
 
 

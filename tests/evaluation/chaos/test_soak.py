@@ -16,9 +16,21 @@ AT_S = [10.0 * i for i in range(360)]
 NOISE = np.random.default_rng(1).normal(0, 2, len(AT_S))
 
 
-def samples(rise_mb_h: float, files: list[int] | None = None, lag_s: float = 0.1) -> Samples:
-    memory = [300 + rise_mb_h * at / 3600 + noise for at, noise in zip(AT_S, NOISE, strict=True)]
-    return Samples(AT_S, memory, files or [40] * len(AT_S), [lag_s] * len(AT_S))
+def rising(rise_mb_h: float) -> list[float]:
+    return [300 + rise_mb_h * at / 3600 + noise for at, noise in zip(AT_S, NOISE, strict=True)]
+
+
+def samples(
+    rise_mb_h: float,
+    files: list[int] | None = None,
+    lag_s: float = 0.1,
+    used: list[float] | None = None,
+) -> Samples:
+    count = len(AT_S)
+    return Samples(
+        AT_S, rising(rise_mb_h), files or [40] * count, [lag_s] * count,
+        used or [np.nan] * count, [np.nan] * count,
+    )  # fmt: skip
 
 
 def test_the_slope_is_that_of_the_line_within_its_error() -> None:
@@ -30,13 +42,31 @@ def test_the_slope_is_that_of_the_line_within_its_error() -> None:
 
 def test_only_what_rises_beyond_its_error_is_a_problem() -> None:
     assert problems("x", samples(0.0)) == []
-    assert "resident memory rises by 4.9 ± 1.0 MB/h" in problems("x", samples(5.0))[0]
+    assert "resident memory rises by 5.1 ± 1.3 MB/h" in problems("x", samples(5.0))[0]
+
+
+def test_what_malloc_has_given_out_rises_though_resident_memory_does_not() -> None:
+    (found,) = problems("x", samples(0.0, used=rising(5.0)))
+    assert "what malloc has given out rises by" in found
+    some = [np.nan if i % 3 else value for i, value in enumerate(rising(50.0))]
+    assert len(problems("x", samples(0.0, used=some))) == 1, "a scrape may fail"
+    assert problems("x", samples(0.0, used=[np.nan] * len(AT_S))) == []
 
 
 def test_memory_that_is_taken_in_the_warm_up_is_no_growth() -> None:
     found = samples(0.0)
-    found.rss_mb[:60] = [100.0] * 60
+    settled = 120  # 1,200 s: paths that are no more have been dropped by then
+    found.rss_mb[:settled] = [100.0] * settled
     assert problems("x", found) == []
+    found.rss_mb[: settled + 30] = [100.0] * (settled + 30)
+    assert len(problems("x", found)) == 1
+
+
+def test_the_warm_up_of_a_short_run_is_half_of_it() -> None:
+    short = Samples([10.0 * i for i in range(31)], [0.0] * 31, [40] * 31, [0.1] * 31)
+    assert short.warm().at_s[0] == 150.0
+    assert samples(0.0).warm().at_s[0] == 1200.0
+    assert Samples().warm().at_s == []
 
 
 def test_files_that_only_rise_and_a_lag_that_stays_are_problems() -> None:
