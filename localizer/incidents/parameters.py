@@ -68,7 +68,8 @@ class IncidentParameters:
     reopen_s        the same trouble so soon again is the same incident, flapping
     look_back_s     so is trouble that began before that incident was resolved, at most so long ago
     update_s        an ongoing incident is written again this often while its numbers change
-    strayed_s       seconds in a row under another name until an incident takes that name
+    strayed_s       seconds in a row under another name, one that it left open, too, until an
+                    incident takes that name
     inside          share of an incident's bad paths from which on another cause explains it,
     together_s      if the cause was there when it began: onsets of latency are known this well,
     back_s          this far back

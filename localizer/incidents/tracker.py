@@ -230,12 +230,13 @@ class IncidentTracker:
         verdict = undecided.going_on(verdict, known)
         step.matched.add(tracked.incident_id)
         reopened = tracked.state == "resolved"
-        tracked.last_bad_s, tracked.strayed = second, 0
+        strays = verdict.component in known.undecided
+        tracked.last_bad_s, tracked.strayed = second, tracked.strayed + 1 if strays else 0
         tracked.renewal_s = verdict.renewal_s
         grown = len(np.setdiff1d(verdict.bad, tracked.bad)) > 0
         tracked.bad = np.union1d(tracked.bad, verdict.bad)
-        if second <= self.written_until_s:
-            return []
+        if second <= self.written_until_s or 0 < tracked.strayed < self._parameters.strayed_s:
+            return []  # one verdict, of a window that holds other faults, say, renames nothing
         update = VerdictUpdate.of(
             tracked, verdict, self._incidents, second, self._parameters,
             grown=grown, reopened=reopened,

@@ -60,9 +60,19 @@ def test_it_narrows_as_soon_as_the_evidence_tells(story: Story) -> None:
 
 
 def test_the_other_one_takes_over_the_same_incident(story: Story) -> None:
+    assert not story.second(lossy(RIGHT, 0.99, {}))
+    assert not story.second(lossy(RIGHT, 0.99, {}))
     (later,) = story.second(lossy(RIGHT, 0.99, {}))
     assert (later.version, later.component, later.tie_set) == (2, RIGHT, [RIGHT])
     assert story.tracker.open == 1
+
+
+def test_a_verdict_now_and_then_on_the_other_one_renames_nothing(story: Story) -> None:
+    """One of a long window, which holds another fault, was the only one of its kind, and wrong."""
+    for _ in range(4):
+        assert not story.second(lossy(RIGHT, 0.95, {}))
+        assert not story.second(lossy(RIGHT, 0.95, {}))
+        assert all(each.component == LEFT for each in story.second(lossy(LEFT, 0.9, {RIGHT: 0.1})))
 
 
 def test_the_name_does_not_flicker_while_both_are_likely(story: Story) -> None:
