@@ -13,7 +13,8 @@ from skeletonhunter.commands import capacity
 from skeletonhunter.commands.capacity import plan
 
 ROOT = Path(__file__).parents[4]
-RESULTS = (ROOT / "benchmarks" / "results.md").read_text()
+#: The first table; those behind it are of other days, or of other engines.
+RESULTS = (ROOT / "benchmarks" / "results.md").read_text().partition("\n## ")[0]
 
 
 def test_the_page_has_the_table_of_the_command(command: Command) -> None:
