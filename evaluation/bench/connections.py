@@ -25,6 +25,7 @@ import numpy as np
 from controller.service.tokens import agent_line, new_token, operator_line
 from controller.tasks.events import Box
 from evaluation.bench.http_request import Answer, ask
+from evaluation.bench.method.figure import figure
 from probers.ping_list.controller import PAUSE_S, WAIT_S
 from probers.requests import client as requests
 from schemas.documents.topology import Host, Topology
@@ -215,10 +216,15 @@ async def _measure(
         each.cancel()
     p50, p99, longest = np.percentile(agents.delays_s, [50, 99, 100])
     return {
-        "figure": f"P99 {p99:.2f} s from a registration to the agents that need it (P50 {p50:.2f}, "
-        f"longest {longest:.2f} s, {len(agents.delays_s):,} targets of {created:,} containers); "
-        f"{100 * share:.0f} % of a core at {asked:.0f} requests/s of {_HOSTS:,} agents, "
-        f"which take {100 * mine:.0f} % of another; {agents.failures} requests failed",
+        **figure(
+            "P99 {p99:.2f} s from a registration to the agents that need it (P50 {p50:.2f}, "
+            "longest {longest:.2f} s, {targets:,} targets of {created:,} containers); "
+            "{percent:.0f} % of a core at {asked:.0f} requests/s of {hosts:,} agents, which take "
+            "{others:.0f} % of another; {failures} requests failed",
+            p99=p99, p50=p50, longest=longest, targets=len(agents.delays_s), created=created,
+            percent=100 * share, asked=asked, hosts=_HOSTS, others=100 * mine,
+            failures=agents.failures,
+        ),
         "goal": f"<= {_GOAL_S:g} s, <= {100 * _GOAL_CORE:.0f} % of a core",
         "missed": bool(p99 > _GOAL_S or share > _GOAL_CORE or agents.failures > 0),
         "rss_mb": _peak_mb(pid),

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from controller.ping_lists.endpoints import Document
 from controller.ping_lists.lists import PingLists
 from controller.ping_lists.same_rail import make_ready
+from evaluation.bench.method.figure import figure
 from schemas.documents.topology import Topology
 from testbed.topologies.clos import ClosSpec, build
 from testbed.workload import layouts
@@ -132,7 +133,7 @@ def probes_in_a_round() -> dict[str, Any]:
         for each in largest
     )
     return {
-        "figure": f"{_SIZES[-1]:,} rnics: {said}",
+        **figure("{rnics:,} rnics: {said}", rnics=_SIZES[-1], said=said),
         "goal": f"skeleton <= {allowed:.1%} of the full mesh (published)",
         "missed": any(each.share > allowed for each in skeletons),
     }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from evaluation.bench.input import START_NS
+from evaluation.bench.method.figure import figure
 from testbed.simulator.files import write
 from testbed.simulator.simulator import Simulation
 from testbed.topologies.clos import ClosSpec, build
@@ -51,10 +52,23 @@ def simulate(form: str) -> dict[str, Any]:
     whole = first.records + records * (_WHOLE_S - _TRACED) / _SECONDS
     whole_s = drawn_s + first_s + spent_s * (_WHOLE_S - _TRACED) / _SECONDS
     return {
-        "figure": f"{rate:,.0f} records/s/core ({records:,} records of {_SECONDS} s, "
-        f"{more.size / more.records:.0f} B each; {rnics:,} rnics, {paths:,} five-tuple paths). "
-        f"Extrapolated: {_WHOLE_S} s are {whole / 1e6:.0f} M records in {whole_s:.0f} s of CPU, "
-        f"{drawn_s:.0f} s of them to draw the fabric: {whole / whole_s:,.0f} records/s/core",
+        **figure(
+            "{rate:,.0f} records/s/core ({records:,} records of {seconds} s, {size:.0f} B each; "
+            "{rnics:,} rnics, {paths:,} five-tuple paths). Extrapolated: {long_s} s are "
+            "{millions:.0f} M records in {whole_s:.0f} s of CPU, {drawn_s:.0f} s of them to draw "
+            "the fabric: {whole_rate:,.0f} records/s/core",
+            rate=rate,
+            records=records,
+            seconds=_SECONDS,
+            size=more.size / more.records,
+            rnics=rnics,
+            paths=paths,
+            long_s=_WHOLE_S,
+            millions=whole / 1e6,
+            whole_s=whole_s,
+            drawn_s=drawn_s,
+            whole_rate=whole / whole_s,
+        ),
         "goal": f">= {_GOAL:,}",
         "missed": whole / whole_s < _GOAL,
     }

@@ -24,6 +24,7 @@ from evaluation.bench.api_requests import api_requests
 from evaluation.bench.connections import connections
 from evaluation.bench.controller import controller
 from evaluation.bench.input import SECOND, START_NS, busy, messages
+from evaluation.bench.method.figure import figure
 from evaluation.bench.rounds import probes_in_a_round
 from evaluation.bench.scale.judging import LARGE, LARGEST, scale
 from evaluation.bench.scale.memory import memory
@@ -110,7 +111,10 @@ def detect() -> dict[str, Any]:
     worst = sorted(offline.judging_s[48:])  # judged while the faults last
     median, most = worst[len(worst) // 2] * 1e3, worst[-1] * 1e3
     return {
-        "figure": f"{median:.0f} ms a second's pane (worst {most:.0f} ms), {offline.paths:,} paths",
+        **figure(
+            "{median:.0f} ms a second's pane (worst {most:.0f} ms), {paths:,} paths",
+            median=median, most=most, paths=offline.paths,
+        ),
         "goal": "< 200 ms", "missed": median >= 200, **_memory(),
     }  # fmt: skip
 
@@ -134,8 +138,11 @@ def detect_many() -> dict[str, Any]:
         took.append(time.process_time() - started)
     mean = sum(took[first:]) / len(took[first:]) * 1e3
     return {
-        "figure": f"{mean:.0f} ms of CPU a second of data on average (worst "
-        f"{max(took[first:]) * 1e3:,.0f} ms), {offline.paths:,} paths",
+        **figure(
+            "{mean:.0f} ms of CPU a second of data on average (worst {most:,.0f} ms), "
+            "{paths:,} paths",
+            mean=mean, most=max(took[first:]) * 1e3, paths=offline.paths,
+        ),
         "goal": "< 1,000 ms", "missed": mean >= 1000, **_memory(),
     }  # fmt: skip
 
@@ -166,9 +173,10 @@ def end_to_end(size: int, content_type: str, measured_s: int) -> dict[str, Any]:
         agents.kill()
         agents.wait()
     rate = records / cpu_s
-    result: dict[str, Any] = {
-        "figure": f"{rate:,.0f} records/s/core ({records / wall_s:,.0f} records/s in all)"
-    }
+    result = figure(
+        "{rate:,.0f} records/s/core ({in_all:,.0f} records/s in all)",
+        rate=rate, in_all=records / wall_s,
+    )  # fmt: skip
     if size == 512 and content_type == topics.ARROW:
         result |= {"goal": f">= {_GOAL:,}", "missed": rate < _GOAL}
     return {**result, **_memory()}
@@ -244,7 +252,7 @@ def _rate(work: Callable[[], int], repeats: int = 3) -> dict[str, Any]:
         started = time.process_time()
         records = work()
         best = max(best, records / (time.process_time() - started))
-    return {"figure": f"{best:,.0f} records/s/core", **_memory()}
+    return {**figure("{best:,.0f} records/s/core", best=best), **_memory()}
 
 
 def _memory() -> dict[str, float]:

@@ -54,11 +54,17 @@ def register(app: typer.Typer) -> None:
             list[str] | None, typer.Option(help=f"One of {', '.join(MEASURES)}; repeatable.")
         ] = None,
         out: Annotated[Path | None, typer.Option(help="Write the table to this file too.")] = None,
+        runs: Annotated[int, typer.Option(min=1, help="Runs of each measurement.")] = 3,
         scale: Annotated[
             bool, typer.Option(help="A million paths too: some minutes, and some GB.")
         ] = False,
     ) -> int:
-        """Measure and print a table; exit code 1 when a goal is missed or a record was lost."""
+        """Measure and print a table; exit code 1 when a goal is missed or a record was lost.
+
+        A figure is the median of several runs, each in a process of its own, and their range. It is
+        refused where other work took a part of the machine meanwhile.
+        """
+        from evaluation.bench.method.conditions import described
         from evaluation.machine import machine
         from skeletonhunter.errors import BadInput
 
@@ -66,30 +72,49 @@ def register(app: typer.Typer) -> None:
         wanted = (only or list(MEASURES)) + list(LARGEST) * scale
         if unknown := [name for name in wanted if name not in measures]:
             raise BadInput(f"--only {unknown[0]}: choose of {', '.join(measures)}")
-        rows, code = [], 0
+        before = described()
+        rows, good = [], True
         for name in wanted:
-            terminal.echo(f"{name} ...", err=True)
-            run = subprocess.run(  # noqa: S603 — our own module, in a fresh process
-                [sys.executable, "-m", _module(name), name],
-                capture_output=True, text=True, check=False, env=_environment(name),
-            )  # fmt: skip
-            if run.returncode:
-                terminal.echo(run.stderr[-2000:], err=True)
-                rows.append(f"| {measures[name]} | failed | | |")
-                code = 1
-                continue
-            result = json.loads(run.stdout.splitlines()[-1])
-            goal = result.get("goal", "")
-            if result.get("missed"):
-                code = 1
-                goal += " **missed**"
-            memory = f"{result['rss_mb']:.0f} MB"
-            rows.append(f"| {measures[name]} | {result['figure']} | {goal} | {memory} |")
-        table = "\n".join([f"Machine: {machine()}", "", *_HEAD, *rows, ""])
+            row, met = _row(name, measures[name], runs)
+            rows.append(row)
+            good = good and met
+        said = f"median of {runs} runs (least to most)" if runs > 1 else "one run"
+        head = [
+            f"Machine: {machine()}; {said} of each measurement",
+            f"Before: {before}. After: {described()}.",
+        ]
+        table = "\n".join([head[0] + "  ", head[1], "", *_HEAD, *rows, ""])
         terminal.echo(table)
         if out is not None:
             out.write_text(table)
-        return code
+        return 0 if good else 1
+
+
+def _row(name: str, title: str, runs: int) -> tuple[str, bool]:
+    """A measurement's row of the table, and whether it meets its goal."""
+    from evaluation.bench.method.conditions import CpuTime, refusal
+    from evaluation.bench.method.figure import summed_up
+
+    results = []
+    for run in range(runs):
+        terminal.echo(f"{name} ... {run + 1} of {runs}", err=True)
+        before = CpuTime.now()
+        done = subprocess.run(  # noqa: S603 — our own module, in a fresh process
+            [sys.executable, "-m", _module(name), name],
+            capture_output=True, text=True, check=False, env=_environment(name),
+        )  # fmt: skip
+        if done.returncode:
+            terminal.echo(done.stderr[-2000:], err=True)
+            return f"| {title} | failed | | |", False
+        result = json.loads(done.stdout.splitlines()[-1])
+        if (why := refusal(CpuTime.now().others_since(before))) is not None:
+            terminal.echo(f"{result['figure']}: {why}", err=True)
+            return f"| {title} | {why} | {result.get('goal', '')} | |", False
+        results.append(result)
+    whole = summed_up(results)
+    goal, missed = whole.get("goal", ""), whole["missed"]
+    cells = (title, whole["figure"], goal + " **missed**" * missed, f"{whole['rss_mb']:.0f} MB")
+    return f"| {' | '.join(cells)} |", not missed
 
 
 _HEAD: Final = ["| stage | measured | goal | peak RSS |", "|---|---|---|---|"]

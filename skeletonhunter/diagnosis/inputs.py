@@ -19,9 +19,9 @@ from schemas.wire.ping_columns import concat
 from skeletonhunter.arguments import read_topology
 from skeletonhunter.diagnosis import document_match, ping_files, site_documents
 from skeletonhunter.diagnosis.files import burst_size, latency_unit, time_unit
+from skeletonhunter.diagnosis.files.blocks import Block, DeadLetter
 from skeletonhunter.diagnosis.files.column_map import UNMAPPED, ColumnMap
 from skeletonhunter.diagnosis.files.time_span import TimeSpan
-from skeletonhunter.diagnosis.ping_files import Block, DeadLetter
 from streams.windowing.records import USED
 
 _ENDS: Final = ("min", "max")
@@ -125,6 +125,7 @@ def collect(
     if batches:
         inputs.records = concat(batches)
         batches.clear()
+        time_unit.check_mixed(inputs.records.column("ping_time"))
         inputs.notes += _unused(theirs, columns or UNMAPPED, inputs.records)
         inputs.notes += latency_unit.check(inputs.records, columns)
         inputs.records, assumed = burst_size.filled(inputs.records)

@@ -1,9 +1,9 @@
 """Files of ping records -> validated batches, and a dead letter for each invalid line.
 
 The format is recognized by the content: CSV (with or without a BOM), NDJSON, a JSON array, an Arrow
-stream, Parquet, or what an agent's ``--publish file:`` writes, with its heartbeats; each but
-Parquet also compressed by gzip or Zstandard. Text is read in blocks of whole lines, so that neither
-a large file nor an endless line needs more memory than a block.
+stream or file (Feather), Parquet, or what an agent's ``--publish file:`` writes, with its
+heartbeats; each but Parquet and Arrow files also compressed by gzip or Zstandard. Text is read in
+blocks of whole lines, so that neither a large file nor an endless line needs more memory than that.
 """
 
 from __future__ import annotations
@@ -11,26 +11,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from typing import Final, cast
 
 import msgspec
-import pyarrow as pa
-from pyarrow import parquet
 
 from schemas import topics
 from schemas.documents import heartbeat
 from schemas.documents.heartbeat import Heartbeat
 from schemas.limits import LIMITS
 from schemas.wire import codecs
-from schemas.wire.decoded import CodecError, Decoded
+from schemas.wire.decoded import CodecError
 from schemas.wire.ping_columns import no_rows
-from schemas.wire.rejects import Reject
 from schemas.wire.text.csv_rows import header_names
 from skeletonhunter.diagnosis import agent_output
-from skeletonhunter.diagnosis.files import compressed, loss_unit
+from skeletonhunter.diagnosis.files import columnar, compressed, loss_unit, unread
+from skeletonhunter.diagnosis.files.blocks import Block, DeadLetter
 from skeletonhunter.diagnosis.files.column_map import ColumnMap, ColumnMissing, csv_names
 from skeletonhunter.errors import BadInput
 
@@ -39,34 +36,8 @@ BLOCK_BYTES: Final = 4 * 1024 * 1024
 #: Longest line of text [bytes]; a longer one is a dead letter.
 LONGEST_LINE: Final = 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """An invalid record: its place, the reason, and the bytes."""
-
-    file: str
-    line: int  # 1-based; for binary formats the row
-    column: str | None
-    reason: str
-    raw: bytes
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.reason}"
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Some records of a file, and heartbeats where the file has them too.
-
-    batch  in the schema of ``schemas.wire.codecs``
-    names  columns of the file, as it names them; of JSON those of its first record
-    """
-
-    batch: pa.RecordBatch
-    dead_letters: list[DeadLetter]
-    heartbeats: list[Heartbeat] = field(default_factory=list)
-    names: tuple[str, ...] = ()
+_ARROW_STREAM: Final = b"\xff\xff\xff\xff"
+_ARROW_FILE: Final = b"ARROW1"
 
 
 def read(path: str, columns: ColumnMap | None = None) -> Iterator[Block]:
@@ -96,15 +67,16 @@ def _opened(path: str) -> AbstractContextManager[BufferedReader]:
 def _read(file: BufferedReader, name: str, columns: ColumnMap | None) -> Iterator[Block]:
     file = compressed.plain(file, name)
     start = file.peek(64)
+    unread.check(start, name)
     if start.startswith(_BOM):
         file.read(len(_BOM))
         start = start[len(_BOM) :]
     if not start.strip():
         raise BadInput(f"{name}: no ping records; the file is empty")
     if start[:4] == b"PAR1":
-        yield from _parquet(file, name, columns)
-    elif start[:4] == b"\xff\xff\xff\xff":
-        yield from _arrow(file, name, columns)
+        yield from columnar.parquet(file, name, columns)
+    elif start.startswith((_ARROW_STREAM, _ARROW_FILE)):
+        yield from columnar.arrow(file, name, columns, is_file=start.startswith(_ARROW_FILE))
     elif start.lstrip()[:1] == b"[":
         yield from _json_array(_all(file, name), name, columns)
     elif agent_output.begins_like(start):
@@ -130,46 +102,11 @@ def _json_array(raw: bytes, name: str, columns: ColumnMap | None) -> Iterator[Bl
         raise BadInput(f"{name}: not a JSON array: {' '.join(str(why).split())[:200]}") from why
     names = _keys(bytes(rows[0])) if rows else ()
     if columns is None:
-        yield _block(codecs.decode(raw, topics.JSON), name, 1, names)
+        yield Block.of(codecs.decode(raw, topics.JSON), name, 1, names)
         return
     for at in range(0, len(rows), LIMITS.rows):
         lines = columns.json_lines(bytes(row) for row in rows[at : at + LIMITS.rows])
-        yield _block(codecs.decode(lines, topics.NDJSON), name, at + 1, names)
-
-
-def _arrow(file: BufferedReader, name: str, columns: ColumnMap | None) -> Iterator[Block]:
-    """Batch by batch, each fully validated before use: a corrupt one would crash the process."""
-    row = 1
-    try:
-        with pa.ipc.open_stream(file) as reader:
-            names = tuple(reader.schema.names)  # one that is no UTF-8 shows only when asked for
-            for batch in reader:
-                batch.validate(full=True)
-                for at in range(0, batch.num_rows, LIMITS.rows):
-                    part = batch.slice(at, LIMITS.rows)
-                    decoded = codecs.conform(columns.batch(part) if columns else part)
-                    letters = [_letter(name, row, each) for each in decoded.rejects]
-                    yield Block(decoded.batch, letters, names=names)
-                    row += min(LIMITS.rows, batch.num_rows - at)
-    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, MemoryError) as why:
-        reason = " ".join(str(why).split())[:200] or "a length in it is wrong"
-        raise BadInput(f"{name}: corrupt Arrow stream: {reason}") from why
-
-
-def _parquet(file: BufferedReader, name: str, columns: ColumnMap | None) -> Iterator[Block]:
-    if not file.seekable():
-        raise BadInput(
-            f"{name}: Parquet cannot be read from a pipe or a compressed file; give the file itself"
-        )
-    row = 1
-    try:
-        for batch in parquet.ParquetFile(file).iter_batches(batch_size=LIMITS.rows):
-            decoded = codecs.conform(columns.batch(batch) if columns else batch)
-            letters = [_letter(name, row, each) for each in decoded.rejects]
-            yield Block(decoded.batch, letters, names=tuple(batch.schema.names))
-            row += batch.num_rows
-    except pa.ArrowException as why:
-        raise BadInput(f"{name}: corrupt Parquet: {' '.join(str(why).split())[:200]}") from why
+        yield Block.of(codecs.decode(lines, topics.NDJSON), name, at + 1, names)
 
 
 def _text(
@@ -188,19 +125,20 @@ def _text(
                 _check_kind(lines[0], name)
                 names = _keys(lines[0])
             mapped = columns.json_lines(lines) if columns else b"".join(lines)
-            yield _block(codecs.decode(mapped, topics.NDJSON), name, number, names)
+            yield Block.of(codecs.decode(mapped, topics.NDJSON), name, number, names)
         else:
             if header is None:
+                unread.check_line_ends(lines[0], name)
                 header, lines, number = lines[0], lines[1:], number + 1
                 names = tuple(csv_names(header) if columns else header_names(header))
             if lines and columns:
                 mapped, wrong = columns.csv_lines(header, lines)
-                block = _block(codecs.decode(mapped, topics.NDJSON), name, number)
+                block = Block.of(codecs.decode(mapped, topics.NDJSON), name, number)
                 letters = [DeadLetter(name, number + at, None, why, lines[at]) for at, why in wrong]
                 yield Block(block.batch, [*block.dead_letters, *letters], names=names)
             elif lines:
                 found = codecs.decode_csv(b"".join(lines), header=header)
-                yield _block(found, name, number, names)
+                yield Block.of(found, name, number, names)
 
 
 def _messages(file: BufferedReader, name: str) -> Iterator[Block]:
@@ -231,11 +169,6 @@ def _messages(file: BufferedReader, name: str) -> Iterator[Block]:
         yield Block(no_rows(), [], beats)
 
 
-def _block(decoded: Decoded, name: str, first_line: int, names: tuple[str, ...] = ()) -> Block:
-    letters = [_letter(name, first_line, reject) for reject in decoded.rejects]
-    return Block(decoded.batch, letters, names=names)
-
-
 def _keys(line: bytes) -> tuple[str, ...]:
     """Names of a JSON object; none where it is no object, which its dead letter says."""
     try:
@@ -251,11 +184,6 @@ def _check_kind(line: bytes, name: str) -> None:
     except ValueError:  # a ping record, or a dead letter
         return
     raise BadInput(f"{name}: these are heartbeats, not ping records: give --heartbeats {name}")
-
-
-def _letter(name: str, first_line: int, reject: Reject) -> DeadLetter:
-    line = first_line + reject.row
-    return DeadLetter(name, line, reject.column, reject.reason, reject.raw)
 
 
 def _blocks(file: BufferedReader) -> Iterator[tuple[int, list[bytes] | None]]:

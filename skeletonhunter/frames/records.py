@@ -15,8 +15,8 @@ from schemas.wire.decoded import CodecError
 from schemas.wire.ping_columns import concat, no_rows
 from skeletonhunter.diagnosis import ping_files
 from skeletonhunter.diagnosis.files import column_map, loss_unit, names
+from skeletonhunter.diagnosis.files.blocks import Block, DeadLetter
 from skeletonhunter.diagnosis.files.column_map import ColumnMap, ColumnMissing
-from skeletonhunter.diagnosis.ping_files import Block, DeadLetter
 from skeletonhunter.errors import BadInput
 
 Paths: TypeAlias = str | PathLike[str] | Iterable[str | PathLike[str]]

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluation.bench.input import START_NS, busy
+from evaluation.bench.method.figure import figure
 from probers.throughput.reporter import BATCH_S
 from schemas import topics
 from skeletonhunter.measures.measured_store import empty_store, row_bytes, statement
@@ -60,8 +61,15 @@ def pings() -> dict[str, Any]:
         store.execute("OPTIMIZE TABLE pings FINAL")
         size = row_bytes(store, "pings")
     return {
-        "figure": f"{rate:,.0f} pings/s/core ({total:,} rows); {size:.1f} B a stored ping "
-        f"({kept:,} rows, {_LONG_S // 60} min of each path)",
+        **figure(
+            "{rate:,.0f} pings/s/core ({total:,} rows); {size:.1f} B a stored ping ({kept:,} rows, "
+            "{minutes} min of each path)",
+            rate=rate,
+            total=total,
+            size=size,
+            kept=kept,
+            minutes=_LONG_S // 60,
+        ),
         "goal": f">= {_GOALS['pings']:,.0f}, <= {_GOALS['bytes']:g} B",
         "missed": rate < _GOALS["pings"] or size > _GOALS["bytes"],
     }
@@ -111,8 +119,12 @@ def windows() -> dict[str, Any]:
                 })  # fmt: skip
             rates.append(rows / (time.process_time() - began))
     return {
-        "figure": f"{rates[1]:,.0f} windows/s/core, {rates[0]:,.0f} without half minutes and what "
-        "is between ToRs (making the rows included)",
+        **figure(
+            "{rate:,.0f} windows/s/core, {without:,.0f} without half minutes and what is between "
+            "ToRs (making the rows included)",
+            rate=rates[1],
+            without=rates[0],
+        ),
         "goal": "",
         "missed": False,
     }
@@ -133,8 +145,15 @@ def throughput() -> dict[str, Any]:
         store.execute("OPTIMIZE TABLE throughput FINAL")
         size = row_bytes(store, "throughput")
     return {
-        "figure": f"{rate:,.0f} samples/s/core ({total:,} rows, messages of {BATCH_S} s of "
-        f"8 rnics); {size:.1f} B a stored sample ({_JOB_S // 60} min of each rnic)",
+        **figure(
+            "{rate:,.0f} samples/s/core ({total:,} rows, messages of {batch_s} s of 8 rnics); "
+            "{size:.1f} B a stored sample ({minutes} min of each rnic)",
+            rate=rate,
+            total=total,
+            batch_s=BATCH_S,
+            size=size,
+            minutes=_JOB_S // 60,
+        ),
         "goal": f"<= {_GOALS['sample_bytes']:g} B",
         "missed": size > _GOALS["sample_bytes"],
     }

@@ -21,6 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from evaluation.bench.agent.peer import RNICS, peers_of
+from evaluation.bench.method.figure import figure
 from probers.ping_list.document import Endpoint, PingList, Target
 from schemas import topics
 from schemas.wire.batches import decode_all
@@ -80,9 +81,15 @@ def agent(seconds: int = 60) -> dict[str, Any]:
     rss_mb = int(next(line.split()[1] for line in status.splitlines() if "VmHWM" in line)) / 1024
     per_s = {task: count / passed_s for task, count in records.items()}
     return {
-        "figure": f"{core:.2%} of a core at {per_s['UDP_PING']:.0f} probes/s, "
-        f"{_RATE} answers/s ({probed['answered'] / probed['sent']:.1%} answered), "
-        f"{per_s['TRACEROUTE']:.0f} traceroutes/s",
+        **figure(
+            "{core:.2%} of a core at {probes:.0f} probes/s, {answers} answers/s ({answered:.1%} "
+            "answered), {traceroutes:.0f} traceroutes/s",
+            core=core,
+            probes=per_s["UDP_PING"],
+            answers=_RATE,
+            answered=probed["answered"] / probed["sent"],
+            traceroutes=per_s["TRACEROUTE"],
+        ),
         "goal": f"<= {_GOAL_CORE:.1%}, <= {_GOAL_MB:.0f} MB",
         "missed": core > _GOAL_CORE or rss_mb > _GOAL_MB,
         "rss_mb": rss_mb,

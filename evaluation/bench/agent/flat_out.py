@@ -21,6 +21,7 @@ from statistics import median
 from typing import Any, Final
 
 from evaluation.bench.agent.cost import document
+from evaluation.bench.method.figure import figure
 from probers.agent.probe_plan import five_tuples
 from probers.command_line.options import read_probe_key
 from probers.net.responder import Responder
@@ -103,8 +104,14 @@ def flat_out(seconds: int = 10) -> dict[str, Any]:
             peer.communicate("")
     rate = driver.answered / used_s
     return {
-        "figure": f"{rate:,.0f} probes/s/core ({driver.kernel / driver.answered:.1%} with the "
-        f"kernel's stamps, {driver.failed} lost; median {median(driver.rtts_us):.0f} us)",
+        **figure(
+            "{rate:,.0f} probes/s/core ({stamped:.1%} with the kernel's stamps, {lost} lost; "
+            "median {rtt_us:.0f} us)",
+            rate=rate,
+            stamped=driver.kernel / driver.answered,
+            lost=driver.failed,
+            rtt_us=median(driver.rtts_us),
+        ),
         "goal": f">= {_GOAL:,}",
         "missed": rate < _GOAL,
         "stamped": driver.kernel / driver.answered,

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from evaluation.bench.method.figure import figure
 from localizer.localizer import Localizer
 from schemas.documents.topology import Topology
 from schemas.wire import window_chunks
@@ -264,10 +265,14 @@ def scale(
     rss_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     goal = f"< {goal_ms} ms" + (f", <= {goal_mb / 1024:.0f} GB" if goal_mb else "")
     return {
-        "figure": f"{p50:.0f} ms with 5 faults (p95 {p95:.0f} ms), {np.median(spent['quiet']):.0f} "
-        f"ms without, {spent['new'][0]:.0f} ms when 10,000 paths are new, the first "
-        f"{spent['quiet'][0]:.0f} ms; {1e6 * routes_s / traced:.1f} us a traceroute; "
-        f"{cluster.paths:,} paths, {len(opened)} incidents",
+        **figure(
+            "{p50:.0f} ms with 5 faults (p95 {p95:.0f} ms), {quiet:.0f} ms without, {new:.0f} ms "
+            "when 10,000 paths are new, the first {first:.0f} ms; {route_us:.1f} us a traceroute; "
+            "{paths:,} paths, {incidents} incidents",
+            p50=p50, p95=p95, quiet=float(np.median(spent["quiet"])), new=spent["new"][0],
+            first=spent["quiet"][0], route_us=1e6 * routes_s / traced, paths=cluster.paths,
+            incidents=len(opened),
+        ),
         "goal": goal, "missed": bool(p50 >= goal_ms or (goal_mb and rss_mb > goal_mb)),
         "rss_mb": rss_mb,
     }  # fmt: skip

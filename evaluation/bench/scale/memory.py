@@ -15,6 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from evaluation.bench.input import START_NS
+from evaluation.bench.method.figure import figure
 from evaluation.bench.simulate import LARGE
 from testbed.simulator.simulator import SECOND_NS, Simulation
 from testbed.topologies.clos import build
@@ -45,8 +46,12 @@ def memory() -> dict[str, Any]:
     pa.default_memory_pool().release_unused()
     after = (_resident() - before) / worker.paths
     return {
-        "figure": f"{after:,.0f} B a path, at most {(most - before) / worker.paths:,.0f} B; "
-        f"{worker.paths:,} paths, each probed every {_EVERY_S} s for {_SECONDS} s",
+        **figure(
+            "{after:,.0f} B a path, at most {most:,.0f} B; {paths:,} paths, each probed every "
+            "{every_s} s for {seconds} s",
+            after=after, most=(most - before) / worker.paths, paths=worker.paths,
+            every_s=_EVERY_S, seconds=_SECONDS,
+        ),
         "goal": f"<= {_GOAL:,} B", "missed": after > _GOAL, "rss_mb": most / 2**20,
     }  # fmt: skip
 

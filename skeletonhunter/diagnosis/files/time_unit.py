@@ -3,6 +3,8 @@
 Seconds, milliseconds and microseconds since the epoch are what loggers and pandas write. Read as
 nanoseconds they are a moment of 1970: all records fall into one second, nothing can be judged, and
 the coverage would not say why. A time is in another unit if it would be one of this century there.
+Where some are in nanoseconds and others are not, as of two loggers in one file, the others would be
+judged as of 1970.
 """
 
 from __future__ import annotations
@@ -40,6 +42,30 @@ def check(times: pa.Array) -> None:
                 f'write ping_time = {{ from = "ping_time", times = {factor:_} }} into a file for '
                 "--columns, or multiply the column"
             )
+
+
+def check_mixed(times: pa.Array) -> None:
+    """Refuse times of which some are in nanoseconds and others in another unit; raises BadInput.
+
+    times  as of ``check``; one that is of this century in no unit, such as 0, is let pass
+    """
+    right = _of_this_century(times, 1)
+    count = pc.sum(right).as_py() or 0
+    if count in (0, len(times)):
+        return
+    for unit, factor in _FACTORS.items():
+        other = _of_this_century(times, factor)
+        if (others := pc.sum(other).as_py()) > 0:
+            example = pc.filter(times, other)[0].as_py()
+            raise BadInput(
+                f"ping_time of {others:,} records is in {unit} ({example}), and of {count:,} in ns "
+                f"since the epoch: multiply the former by {factor:_}"
+            )
+
+
+def _of_this_century(times: pa.Array, factor: int) -> pa.Array:
+    first, last = (each * _SECOND // factor for each in (_FIRST_S, _LAST_S))
+    return pc.and_(pc.greater_equal(times, first), pc.less(times, last))
 
 
 def shown(time_ns: int) -> str:

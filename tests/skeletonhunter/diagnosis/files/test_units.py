@@ -120,3 +120,24 @@ def test_csv_with_another_separator_says_that_it_must_be_a_comma(
     done = command("diagnose", file)
     assert done.code == 2
     assert "the separator of CSV must be a comma" in done.error_line
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("s", 10**9), ("ms", 10**6), ("us", 1000)])
+def test_times_of_which_some_are_in_another_unit_are_one_line(
+    command: Command, tmp_path: Path, unit: str, factor: int
+) -> None:
+    rows = [ping(h, s) for h in range(4) for s in range(9)]
+    for row in rows[:12]:
+        row["ping_time"] //= factor
+    done = command("diagnose", written(tmp_path, "ndjson", rows))
+    assert (done.code, done.out) == (2, "")
+    assert f"ping_time of 12 records is in {unit} (" in done.error_line
+    assert f"of 24 in ns since the epoch: multiply the former by {factor:_}" in done.error_line
+
+
+def test_a_time_of_no_unit_at_all_is_no_reason_to_refuse_the_others(
+    command: Command, tmp_path: Path
+) -> None:
+    rows = [ping(h, s) for h in range(4) for s in range(9)]
+    rows[3]["ping_time"] = 0
+    assert command("diagnose", written(tmp_path, "ndjson", rows)).code == 0
