@@ -17,6 +17,7 @@ import numpy.typing as npt
 from schemas.parameters.parameter import parameter
 
 F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +117,34 @@ class LossBaseline:
 
 
 class _Waiting(NamedTuple):
-    """A second that seems healthy; early: among the first ones of all."""
+    """A second that seems healthy.
+
+    sent, lost, class_sent  as of ``HealthyLoss``
+    losers, lost_each       (n,) the few classes that lost anything, and what each lost
+    early                   among the first ones of all
+    """
 
     second: int
-    healthy: HealthyLoss
+    sent: float
+    lost: float
+    class_sent: F64
+    losers: I64
+    lost_each: F64
     early: bool
+
+    @classmethod
+    def of(cls, second: int, healthy: HealthyLoss, *, early: bool) -> _Waiting:
+        losers = np.flatnonzero(healthy.class_lost)
+        return cls(
+            second, healthy.sent, healthy.lost, healthy.class_sent,
+            losers, healthy.class_lost[losers], early,
+        )  # fmt: skip
+
+    def teach(self, baseline: LossBaseline) -> None:
+        """Let a baseline learn the second."""
+        class_lost = np.zeros(len(self.class_sent))
+        class_lost[self.losers] = self.lost_each
+        baseline.learn(self.sent, self.lost, self.class_sent, class_lost)
 
 
 class LearntLoss:
@@ -145,13 +169,13 @@ class LearntLoss:
         if self._first_s is None:
             self._first_s = second
         early = second - self._first_s < self._probation_s
-        self._waiting.append(_Waiting(second, healthy, early))
+        self._waiting.append(_Waiting.of(second, healthy, early=early))
         if early:
             if self.baseline is self._proven:
                 self.baseline = self._proven.copy()
-            _learn(self.baseline, healthy)
+            self._waiting[-1].teach(self.baseline)
         while self._waiting[0].second < second - self._probation_s + 1:
-            _learn(self._proven, self._waiting.popleft().healthy)
+            self._waiting.popleft().teach(self._proven)
         if not self._waiting[0].early:
             self.baseline = self._proven
 
@@ -163,11 +187,7 @@ class LearntLoss:
         if early:
             self.baseline = self._proven.copy()
             for each in self._waiting:
-                _learn(self.baseline, each.healthy)
-
-
-def _learn(baseline: LossBaseline, healthy: HealthyLoss) -> None:
-    baseline.learn(healthy.sent, healthy.lost, healthy.class_sent, healthy.class_lost)
+                each.teach(self.baseline)
 
 
 @dataclass(frozen=True, slots=True)

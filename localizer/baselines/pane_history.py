@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +16,16 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 
+_MOST: Final = np.iinfo(np.uint32).max  # sums are modulo 2^32 at the widest
+
 
 class PaneHistory:
     """Counts of the last ``seconds`` panes per path, 0 where nothing was sent.
 
-    Probes sent are running sums (modulo 2^16), so that the count of any stretch of seconds is one
-    difference, however long it is: 2 B a second and path, and room for an eighth more paths. Once a
-    path has so many probes that a stretch may exceed that, the sums are modulo 2^32: 4 B. Losses,
-    refusals and round trips are stored of the paths that have any: ``SparseLines``.
+    Probes sent are running sums (modulo 2^8), so that the count of any stretch of seconds is one
+    difference, however long it is: 1 B a second and path, and room for an eighth more paths. Once a
+    path has so many probes that a stretch may exceed that, the sums are modulo 2^16, or 2^32: 2 or
+    4 B. Losses, refusals and round trips are stored of the paths that have any: ``SparseLines``.
     """
 
     FIELDS = ("sent", "lost", "refused")
@@ -36,7 +38,7 @@ class PaneHistory:
         self.dropped: list[Dropped] = []  # bins that the last second made too old
         self._paths = 0
         # One line more than seconds: a stretch is counted from the line before its first second.
-        self._sent: npt.NDArray[np.unsignedinteger] = np.zeros((seconds + 1, 0), np.uint16)
+        self._sent: npt.NDArray[np.unsignedinteger] = np.zeros((seconds + 1, 0), np.uint8)
         self._few = {name: SparseLines(seconds, np.uint32) for name in ("lost", "refused")}
         self._rtt_us = SparseLines(seconds, np.float32)
         self._newest: int | None = None
@@ -85,8 +87,9 @@ class PaneHistory:
             lines.put(second, *_counted(rows, counts[name]), self._paths)
         added = np.zeros(self._paths, np.uint32)
         np.add.at(added, rows, counts["sent"].astype(np.uint32))
-        if int(added.max(initial=0)) * self.seconds > np.iinfo(self._sent.dtype).max:
-            self._sent = _running(self._sent, second)
+        most = int(added.max(initial=0)) * self.seconds  # in any stretch
+        if most > np.iinfo(self._sent.dtype).max:
+            self._sent = _running(self._sent, second, np.min_scalar_type(min(most, _MOST)))
         line = self._sent[second % (self.seconds + 1), : self._paths]
         np.add(line, added, out=line, casting="same_kind")
         self.last_seen[rows] = second
@@ -212,7 +215,7 @@ class PaneHistory:
         """Drop all other paths."""
         where = np.flatnonzero(rows)
         self.long.retain(rows)
-        self._sent = self._sent[:, where]
+        self._sent = self._sent.take(where, axis=1)  # line by line, as sums are read
         for lines in (*self._few.values(), self._rtt_us):
             lines.retain(rows)
         self._seen = self._seen[where]
@@ -231,12 +234,14 @@ def _counted(rows: I64, counts: npt.NDArray[np.unsignedinteger]) -> tuple[I64, U
     return each, total
 
 
-def _running(ring: npt.NDArray[np.unsignedinteger], second: int) -> npt.NDArray[np.unsignedinteger]:
-    """The ring with sums modulo 2^32; ``second`` is its newest line."""
+def _running(
+    ring: npt.NDArray[np.unsignedinteger], second: int, dtype: np.dtype[Any]
+) -> npt.NDArray[np.unsignedinteger]:
+    """The ring with sums of a wider type; ``second`` is its newest line."""
     order = np.arange(second + 1, second + 1 + len(ring)) % len(ring)  # oldest first
     lines = ring[order]
-    out = np.zeros(ring.shape, np.uint32)
-    out[order[1:]] = np.cumsum(lines[1:] - lines[:-1], axis=0, dtype=np.uint32)
+    out = np.zeros(ring.shape, dtype)
+    out[order[1:]] = np.cumsum(lines[1:] - lines[:-1], axis=0, dtype=dtype)
     return out
 
 

@@ -19,7 +19,7 @@ class PathIndex(PathTable):
 
     def __init__(self) -> None:
         super().__init__()
-        self._cache: dict[tuple[int, ...], tuple[U64, I32]] = {}
+        self._cache: dict[tuple[int, ...], I32] = {}
         self._cached = 0  # rows
 
     def rows(self, batches: Sequence[pa.RecordBatch]) -> tuple[list[I64], Paths]:
@@ -62,16 +62,15 @@ class PathIndex(PathTable):
         return found
 
     def _from_cache(self, ids: U64) -> I64 | None:
-        last = self._cache.get(_cache_key(ids))
-        if last is None or not np.array_equal(last[0], ids):
+        rows = self._cache.get(_cache_key(ids))
+        if rows is None or not np.array_equal(self.paths.ids[rows], ids):
             return None
-        return last[1].astype(np.int64)
+        return rows.astype(np.int64)
 
     def _cache_rows(self, ids: U64, rows: I64) -> None:
         if self._cached + len(ids) > max(_LEAST_CACHED, 4 * len(self)):
             self._clear_cache()
-        # Copies, or they would hold on to the whole message.
-        self._cache[_cache_key(ids)] = (ids.copy(), rows.astype(np.int32))
+        self._cache[_cache_key(ids)] = rows.astype(np.int32)
         self._cached += len(ids)
 
     def _clear_cache(self) -> None:

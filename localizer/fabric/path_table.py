@@ -214,12 +214,12 @@ class PathTable:
         self._keys.code(ids)
         self._ids.append(ids)
         codes, ports = (column.grow(len(self)) for column in (self._codes, self._ports))
+        recoded = [_Recoded(self.tables[table_name(field)]) for field in PATH_STRINGS]
         at = 0
         for columns, port_columns, rows in described:
             part = slice(at, at + len(rows))
-            for row, field in enumerate(PATH_STRINGS):
-                table = self.tables[table_name(field)]
-                codes[row, part] = _recoded_column(columns[row], rows, table)
+            for row, column in enumerate(columns):
+                codes[row, part] = recoded[row].codes(column, rows)
             for row, column in enumerate(port_columns):
                 ports[row, part] = column.to_numpy()[rows]
             at = part.stop
@@ -258,16 +258,29 @@ class PathTable:
         return self.texts > 2 * self._used_texts + _SPARE_TEXTS
 
 
-def _recoded_column(column: Any, rows: I64, table: StringTable) -> I32:
-    """(n,) some rows of a column of texts by the codes of a table."""
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    if column.null_count:
-        column = column.cast(pa.string()).fill_null("").dictionary_encode()
-    indices = column.indices.to_numpy()[rows]
-    used = np.zeros(len(column.dictionary), bool)
-    used[indices] = True
-    codes = np.empty(len(used), np.int32)
-    texts = column.dictionary.to_numpy(zero_copy_only=False)
-    codes[used] = table.codes(texts[used].tolist())
-    return np.asarray(codes[indices])
+class _Recoded:
+    """One field by the codes of its table. Chunks in turn mostly have the same dictionary: what was
+    looked up of it is not looked up again."""
+
+    def __init__(self, table: StringTable) -> None:
+        self._table = table
+        self._texts = pa.array([], pa.string())  # of the newest dictionary
+        self._codes = np.empty(0, np.int32)  # by place in it, -1: not looked up yet
+
+    def codes(self, column: Any, rows: I64) -> I32:
+        """(n,) some rows of a column of texts; those that are new are added to the table."""
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        if column.null_count:
+            column = column.cast(pa.string()).fill_null("").dictionary_encode()
+        if not column.dictionary.equals(self._texts):
+            self._texts = column.dictionary
+            self._codes = np.full(len(self._texts), -1, np.int32)
+        indices = column.indices.to_numpy()[rows]
+        missing = np.zeros(len(self._codes), bool)
+        missing[indices] = True
+        missing &= self._codes < 0
+        if missing.any():
+            texts = self._texts.filter(pa.array(missing)).to_pylist()
+            self._codes[missing] = self._table.codes(texts)
+        return np.asarray(self._codes[indices])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,15 @@ U64 = npt.NDArray[np.uint64]
 _DESCRIBED = 3  # descriptions that are cached: of two panes in turn, and of a window
 
 
+@dataclass(slots=True)
+class _Described:
+    """Rows that were described, and their columns once they have been so again: these take 90 B a
+    path, for nothing where paths are probed every 10 s."""
+
+    rows: I32
+    columns: list[pa.Array] = field(default_factory=list)
+
+
 class PathTable(path_table.PathTable):
     """Grows by one row for each five-tuple path that is seen for the first time.
 
@@ -34,7 +44,7 @@ class PathTable(path_table.PathTable):
     def __init__(self) -> None:
         super().__init__()
         self._last_seen_s = GrowableArray(np.int64)
-        self._described: deque[tuple[I32, list[pa.Array]]] = deque(maxlen=_DESCRIBED)
+        self._described: deque[_Described] = deque(maxlen=_DESCRIBED)
 
     @property
     def ids(self) -> U64:
@@ -90,9 +100,9 @@ class PathTable(path_table.PathTable):
 
     def describe(self, rows: I32) -> list[pa.Array]:
         """Columns of ``window_chunks.PATH_FIELDS`` for some paths, as dictionaries."""
-        for described, known in self._described:
-            if np.array_equal(rows, described):  # every few seconds, the same paths are probed
-                return list(known)
+        known = next((each for each in self._described if np.array_equal(rows, each.rows)), None)
+        if known is not None and known.columns:
+            return list(known.columns)
         paths = self.paths
         columns: list[pa.Array] = [pa.array(paths.ids[rows])]
         for name, codes in zip(window_chunks.PATH_STRINGS, paths.codes, strict=True):
@@ -101,8 +111,11 @@ class PathTable(path_table.PathTable):
             texts = table.array.take(pa.array(used))
             columns.append(pa.DictionaryArray.from_arrays(places, texts, safe=False))
         columns += [pa.array(ports[rows]) for ports in paths.ports]
-        self._described.append((rows, columns))
-        return list(columns)
+        if known is None:
+            self._described.append(_Described(rows))
+        else:
+            known.columns = list(columns)
+        return columns
 
     def forget(self, before_s: int, held: I32 | None = None) -> I32 | None:
         """Drop paths not seen since ``before_s``, and texts that no other path uses.

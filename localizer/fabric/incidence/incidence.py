@@ -65,7 +65,7 @@ class Incidence:
         # By path: codes of its endpoints (source, destination, joint), ToR pair, five-tuples.
         self._endpoints = GrowableArray(np.int32, 3, fill=-1)
         self._tor_pair = GrowableArray(np.int32, fill=-1)
-        self._five_tuples = GrowableArray(np.int64, 2)
+        self._five_tuples = GrowableArray(np.int32, 2)
         self._slots = GrowableArray(np.int32, 2)
         self._stale = np.empty(0, np.int64)  # rows whose slots are to be written
         # Of the graph, when segments were built.

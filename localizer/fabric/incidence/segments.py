@@ -110,7 +110,10 @@ class SegmentTable:
         """
         shape = (len(self), columns)
         if self._matrices is None or self._matrices[0].shape != shape:
-            indices, indptr = np.array(self._columns), np.array(self._indptr)
+            # Of 64 bits, as edges are written, they would make every matrix of S a third larger.
+            few = len(self._columns) <= np.iinfo(np.int32).max
+            indices = np.array(self._columns)
+            indptr = np.array(self._indptr, np.int32 if few else np.int64)
             forward, reverse = (
                 sparse.csr_array((np.array(shares), indices, indptr), shape)
                 for shares in (self._forward, self._reverse)

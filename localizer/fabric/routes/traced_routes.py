@@ -45,7 +45,8 @@ class TracedRoutes:
         self._address_pairs = KeyIndex()
         self._keys = KeyIndex()
         self._tors = GrowableArray(np.int32, 2, fill=_WAITING)  # numbers of the access switches
-        self._routes = GrowableArray(np.int32, _SHORT_ROUTE, fill=-1)  # numbers of the switches
+        # Numbers of the switches; of 16 bits until there are more of them.
+        self._routes = GrowableArray(np.int16, _SHORT_ROUTE, fill=-1)
         self._unread: dict[int, list[str | None]] = {}  # hops that a path is needed to resolve
         self._traced_s = GrowableArray(np.int64, fill=-1)  # when last; -1: never
         self._moves = GrowableArray(np.uint8)  # changes, less traceroutes without one
@@ -76,7 +77,7 @@ class TracedRoutes:
 
     def routes(self, five_tuples: I64) -> I32:
         """(L, n) switches of the route of each five-tuple, -1 behind its end or if unknown."""
-        routes: I32 = self._routes.values[:, five_tuples]
+        routes: I32 = self._routes.values[:, five_tuples].astype(np.int32)
         routes[:, self._doubtful.values[five_tuples]] = -1
         return routes
 
@@ -296,8 +297,11 @@ class TracedRoutes:
 
     def _set(self, five_tuples: I64, routes: I32) -> bool:
         """Store routes (L, n); returns whether any is another than before."""
-        if len(routes) > self.longest:
-            wider = GrowableArray(np.int32, len(routes), fill=-1)
+        dtype = self._routes.values.dtype
+        if routes.max(initial=-1) > np.iinfo(dtype).max:
+            dtype = np.dtype(np.int32)
+        if len(routes) > self.longest or dtype != self._routes.values.dtype:
+            wider = GrowableArray(dtype, max(len(routes), self.longest), fill=-1)
             wider.grow(len(self))[: self.longest] = self._routes.values
             self._routes = wider
         padded = np.full((self.longest, len(five_tuples)), -1, np.int32)

@@ -1,12 +1,12 @@
 """Rows -> chunks of skh.windows: Arrow IPC streams of one batch, none above the limit.
 
-Most of a second's paths are those of the second before. What precedes the values in a chunk
-(schema, names, and the description of its batch) is then the same bytes, and is written once.
+Most of a second's paths are those of the second before. What precedes the record batch in a chunk
+(schema and names) is then the same bytes, and is written once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -18,9 +18,7 @@ MAX_CHUNK_BYTES: Final = 512 * 1024
 _CHUNK_ROWS: Final = 4096
 _OVERHEAD_BYTES: Final = 16 * 1024  # schema and frames of a stream, upper bound
 _SMALL_BYTES: Final = 4 * 1024  # a smaller dictionary is not worth compacting
-_ALIGNMENT: Final = 8  # of each column in the body of a batch [B]
 _END: Final = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream
-_HEADS: Final = 2  # that are kept of a schema: of a full chunk, and of the last one
 
 
 def encode(batch: pa.RecordBatch) -> bytes:
@@ -40,51 +38,27 @@ def encode_chunks(batch: pa.RecordBatch) -> list[bytes]:
     return ChunkEncoder().encode(batch)
 
 
-class _Values:
-    """The values of a batch's columns: of names, their places in the dictionaries."""
-
-    def __init__(self, columns: list[pa.Array]) -> None:
-        self._columns = []
-        for each in columns:
-            width = each.type.bit_width // 8
-            view = memoryview(each.buffers()[1])[each.offset * width :]
-            self._columns.append((width, view))
-
-    def body(self, start: int, rows: int) -> list[bytes | memoryview]:
-        """Some rows as they lie in the body of a batch.
-
-        As Arrow does it, a column is filled up with the values that follow, then with zeros.
-        """
-        sizes = [-(-width * rows // _ALIGNMENT) * _ALIGNMENT for width, _ in self._columns]
-        parts: list[bytes | memoryview] = [
-            view[start * width : start * width + size]
-            for (width, view), size in zip(self._columns, sizes, strict=True)
-        ]
-        if sum(map(len, parts)) < sum(sizes):
-            return [bytes(each).ljust(size, b"\0") for each, size in zip(parts, sizes, strict=True)]
-        return parts
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Alike:
     """Batches of one schema in turn with the same names.
 
-    names  of each column of names
-    step   rows of a full chunk
-    heads  rows of a chunk -> the bytes before its values
+    names   of each column of names
+    step    rows of a full chunk
+    most    rows of the longest chunk that has been encoded as it is; 0: none
+    prefix  the bytes before the record batch in such a chunk
     """
 
     names: list[pa.Array]
     step: int
-    heads: dict[int, bytes] = field(default_factory=dict)
+    most: int = 0
+    prefix: bytes = b""
 
-    def keep(self, rows: int, raw: bytes, rest: bytes) -> None:
-        """Keep what precedes ``rest`` in a chunk."""
+    def with_prefix_of(self, part: pa.RecordBatch, raw: bytes) -> _Alike:
+        """The same, with the prefix of a chunk that was neither reduced nor split."""
+        rest = b"".join((part.serialize(), _END))
         if not raw.endswith(rest):
-            return
-        while len(self.heads) >= _HEADS:
-            del self.heads[next(iter(self.heads))]
-        self.heads[rows] = raw.removesuffix(rest)
+            return self
+        return replace(self, most=part.num_rows, prefix=raw.removesuffix(rest))
 
 
 class ChunkEncoder:
@@ -95,43 +69,31 @@ class ChunkEncoder:
 
     def encode(self, batch: pa.RecordBatch) -> list[bytes]:
         """See ``encode_chunks``."""
-        columns, names = batch.columns, []
-        for at, each in enumerate(columns):
-            if isinstance(each, pa.DictionaryArray):
-                columns[at] = each.indices
-                names.append(each.dictionary)
+        columns = batch.columns
+        names = [each.dictionary for each in columns if isinstance(each, pa.DictionaryArray)]
         alike = self._alike.get(batch.schema)
         if alike is None or not all(map(pa.Array.equals, alike.names, names)):
-            step = _rows_within(batch)
-            if all(map(_is_plain, columns)):
-                self._alike[batch.schema] = _Alike(names, step)
-        elif batch.num_rows and not any(each.null_count for each in columns):
-            return self._encode_alike(batch, alike, _Values(columns))
-        else:
-            step = alike.step
-        starts = range(0, max(batch.num_rows, 1), step)
-        return [raw for start in starts for raw in _encode_within(batch.slice(start, step))]
-
-    @staticmethod
-    def _encode_alike(batch: pa.RecordBatch, alike: _Alike, values: _Values) -> list[bytes]:
+            alike = _Alike(names, _rows_within(batch))
+        full = not any(each.null_count for each in columns)  # a chunk's size follows from its rows
         out: list[bytes] = []
-        for start in range(0, batch.num_rows, alike.step):
-            rows = min(alike.step, batch.num_rows - start)
-            body = values.body(start, rows)
-            if rows in alike.heads:
-                out.append(b"".join((alike.heads[rows], *body, _END)))
+        for start in range(0, max(batch.num_rows, 1), alike.step):
+            part = batch.slice(start, alike.step)
+            if full and 0 < part.num_rows <= alike.most:
+                out.append(b"".join((alike.prefix, part.serialize(), _END)))
                 continue
-            part = batch.slice(start, rows)
             raws = _encode_within(part)
-            if _is_small(part) and len(raws) == 1:  # neither reduced nor split, as none of as many
-                alike.keep(rows, raws[0], b"".join((*body, _END)))
+            if full and len(raws) == 1 and _is_small(part):
+                alike = alike.with_prefix_of(part, raws[0])
             out += raws
+        if all(map(_has_fixed_width, columns)):
+            self._alike[batch.schema] = alike
         return out
 
 
-def _is_plain(column: pa.Array) -> bool:
-    """Whether a column's values are one buffer of whole bytes."""
-    return bool(pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
+def _has_fixed_width(column: pa.Array) -> bool:
+    """Whether the size of a column's values follows from the number of rows."""
+    kind = column.type
+    return bool(pa.types.is_primitive(kind) or pa.types.is_dictionary(kind))
 
 
 def _rows_within(batch: pa.RecordBatch) -> int:

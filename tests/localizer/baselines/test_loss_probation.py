@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from localizer.baselines.loss import DEFAULT, HealthyLoss, LearntLoss
+from localizer.baselines.loss import DEFAULT, HealthyLoss, LearntLoss, LossBaseline
 
 WAIT_S = DEFAULT.probation_s
 SENT = 1000.0
@@ -38,6 +38,21 @@ def test_later_ones_are_learnt_when_they_are_old_enough() -> None:
     before = learn(loss, range(WAIT_S), 0.001)
     assert learn(loss, range(WAIT_S, 2 * WAIT_S), 0.01) == pytest.approx(before)
     assert learn(loss, range(2 * WAIT_S, 3 * WAIT_S), 0.01) > 2 * before
+
+
+def test_a_second_that_waited_is_learnt_as_it_was() -> None:
+    waited, rng = LearntLoss(), np.random.default_rng(1)
+    at_once = LossBaseline()
+    for second in range(3 * WAIT_S):
+        sent = rng.integers(0, 1000, 20).astype(float)
+        lost = rng.poisson(3.0, 20) * (rng.random(20) < 0.1)  # a few classes, several each
+        waited.add(second, HealthyLoss(sent.sum(), lost.sum(), sent, lost.astype(float)))
+        if second < 2 * WAIT_S:
+            at_once.learn(sent.sum(), lost.sum(), sent, lost.astype(float))
+    assert at_once.dispersion > 1.0
+    assert (waited.baseline.rate, waited.baseline.dispersion) == (
+        at_once.rate, at_once.dispersion,
+    )  # fmt: skip
 
 
 def test_what_lost_packets_by_a_later_verdict_is_never_learnt() -> None:

@@ -72,6 +72,29 @@ def test_a_stretch_of_seconds_holds_what_was_written_in_them(
         assert history.any("lost", now, length, every > 0) == any(want[1:])
 
 
+@given(
+    st.lists(st.tuples(st.sampled_from([0, 1, 7, 42, 43, 255, 10_922, 10_923, 3_000_000]),
+                       st.integers(0, 2)), min_size=1, max_size=20),
+    st.integers(1, SECONDS),
+)  # fmt: skip
+@settings(deadline=None)
+def test_sums_of_probes_sent_widen_before_a_stretch_exceeds_them(
+    story: list[tuple[int, int]], length: int
+) -> None:
+    history = PaneHistory(SECONDS)
+    history.grow(3)
+    none, counts = np.zeros(1, np.uint32), np.zeros((len(story), 3), np.int64)
+    for at, (sent, row) in enumerate(story):
+        counts[at, row] = sent
+        history.put(at, np.array([row]), none.astype(np.float32),
+                    sent=none + np.uint32(sent), lost=none, refused=none)  # fmt: skip
+        stretch = counts[max(at + 1 - length, 0) : at + 1]
+        assert history.total("sent", at, length).tolist() == stretch.sum(axis=0).tolist()
+        since = [0] * (length - len(stretch))
+        by_hand = since + stretch.sum(axis=1).tolist()
+        assert history.by_second("sent", at, length, np.arange(3)).tolist() == by_hand
+
+
 def test_more_seconds_than_the_ring_holds_are_not_to_be_had() -> None:
     history = PaneHistory(SECONDS)
     with pytest.raises(ValueError, match="7 s asked for; the ring holds 6"):
@@ -119,4 +142,4 @@ def test_what_is_rarely_probed_and_hardly_loses_takes_little_memory() -> None:
         lost = (rng.random(len(rows)) < 1e-3).astype(np.uint32)
         rtt = rng.uniform(10, 20, len(rows)).astype(np.float32)
         history.put(second, rows, rtt, sent=sent, lost=lost, refused=0 * sent)
-    assert history.nbytes < 120 * paths  # 130 of round trips and 201 of counts as full lines
+    assert history.nbytes < 85 * paths  # 130 of round trips and 201 of counts as full lines

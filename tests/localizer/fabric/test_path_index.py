@@ -36,3 +36,17 @@ def test_compacted_tables_hold_no_text_that_no_path_has() -> None:
     assert set(index.tables["node_id"].texts) == {
         cluster.paths[3].src_node_id, cluster.paths[3].dst_node_id,
     }  # fmt: skip
+
+
+def test_chunks_with_one_dictionary_are_read_as_those_with_their_own() -> None:
+    cluster = Cluster()
+    whole = pane([(p, Second()) for p in cluster.paths])
+    own = [pane([(p, Second()) for p in cluster.paths[at : at + 20]]) for at in range(0, 80, 20)]
+    parts = [own[0], *(whole.slice(at, 20) for at in (20, 40)), own[3], whole.slice(80)]
+    index = PathIndex()
+    index.rows(parts)
+    assert list(index.paths) == cluster.paths
+    assert {name: table.texts for name, table in index.tables.items()} == {
+        name: sorted(set(table.texts), key=table.texts.index)
+        for name, table in index.tables.items()
+    }

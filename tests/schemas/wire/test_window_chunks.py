@@ -152,8 +152,9 @@ def test_chunks_of_few_names_are_encoded_once_and_full(monkeypatch: pytest.Monke
     monkeypatch.setattr(encoding, "encode", counted)
     pane = pane_of(pa.array([f"host-{n % 100:05d}" for n in range(9000)]))
     chunks = window_chunks.encode_chunks(pane)
-    assert [window_chunks.decode("pane", raw).num_rows for raw in chunks] == sizes
-    assert sum(sizes) == 9000
+    rows = [window_chunks.decode("pane", raw).num_rows for raw in chunks]
+    assert sum(rows) == 9000
+    assert sizes == rows[:1], "all other chunks have the names of the first one"
     assert all(len(raw) > 0.9 * window_chunks.MAX_CHUNK_BYTES for raw in chunks[:-1])
     assert max(map(len, chunks)) <= window_chunks.MAX_CHUNK_BYTES
 

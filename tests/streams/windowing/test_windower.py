@@ -440,6 +440,18 @@ def test_a_path_keeps_its_index_until_others_are_evicted() -> None:
     ]  # fmt: skip
 
 
+def test_a_description_is_remembered_once_it_was_asked_for_again() -> None:
+    table = PathTable()
+    rows = batch([record(src=f"h{n}", dst="h9") for n in range(1, 5)])
+    table.index(rows, identity.path_ids(rows))
+    panes = [np.array(each, np.int32) for each in ([0, 1], [2], [0, 1, 2])]
+    first, second, third = ([table.describe(pane) for pane in panes] for _ in range(3))
+    assert first == second == third
+    for once, twice, again in zip(first, second, third, strict=True):
+        assert once[1] is not twice[1]
+        assert twice[1] is again[1]
+
+
 def test_no_path_is_renumbered_while_all_are_probed() -> None:
     table = PathTable()
     rows = batch([record()])

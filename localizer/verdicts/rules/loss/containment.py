@@ -30,13 +30,23 @@ class Containment:
         self._inside: dict[int, I64] = {}
 
     def inside(self, column: int) -> I64:
-        """Classes all of whose paths cross a class, but that not all of its paths cross."""
+        """Classes all of whose paths cross a class, but that not all of its paths cross.
+
+        A path that crosses one for certain must cross the other for certain: where answers are not
+        traced, each may come back over any spine, but no spine contains the links of another one.
+        """
         found = self._inside.get(column)
         if found is None:
             total = self._total
             crossing = self.groups.pooled(self._live & (self.groups.share(column) > 0))
             narrower = (total > 0) & (total < 0.99 * total[column])
-            found = np.flatnonzero(narrower & (crossing >= total * (1 - 1e-9)))
+            within = narrower & (crossing >= total * (1 - 1e-9))
+            if within.any():
+                both = self._live & np.logical_or(*self.groups.certain(column))
+                _, *ways = self.groups.pooled_by_direction(both)
+                for way, of_all in zip(ways, self._certain, strict=True):
+                    within &= way >= of_all * (1 - 1e-9)
+            found = np.flatnonzero(within)
             self._inside[column] = found
         return found
 
@@ -50,6 +60,12 @@ class Containment:
     def is_within(self, column: int, components: set[str]) -> bool:
         """Whether a class lies inside the class of one of these components."""
         return any(column in self.inside(each) for each in self.groups.of_components(components))
+
+    @cached_property
+    def _certain(self) -> tuple[F64, F64]:
+        """(K,) twice: live paths that cross each class for certain, by direction."""
+        _, there, back = self.groups.pooled_by_direction(self._live)
+        return there, back
 
     @cached_property
     def _total(self) -> F64:

@@ -73,7 +73,7 @@ class Comparison:
         most = state.options.verdicts.reachability.inside
         return {
             link: -nats_above_end(groups, link, column, sent, lost, healthy)
-            for link in links_inside(groups, self.containment.inside(column), lost, most)
+            for link in links_inside(groups, column, self.containment.inside(column), lost, most)
         }
 
     def _apart(self, column: int, others: Sequence[int], mine: Bool) -> Bool:
@@ -102,7 +102,7 @@ class Comparison:
             return False
         sent, lost = self.since_began(counts & self._apart(column, others, mine), mine)
         most = state.options.verdicts.reachability.inside
-        links = links_inside(groups, self.containment.inside(column), lost, most)
+        links = links_inside(groups, column, self.containment.inside(column), lost, most)
         return any(
             nats_above_links(groups, column, links[:some], sent, lost, state.background.rate)
             < -self.denied_nats * (some - 1)
@@ -179,15 +179,28 @@ def ends_of(groups: Classes, column: int) -> list[int]:
     return [each for each in groups.of_components(ends) if each != column]
 
 
-def links_inside(groups: Classes, inside: I64, lost: I64, most: int) -> list[int]:
-    """Classes of links inside a class that explain most losses, the first few.
+def links_inside(groups: Classes, column: int, inside: I64, lost: I64, most: int) -> list[int]:
+    """Classes of links inside a class that explain most losses, the first few: of a switch those
+    that end at it, where there are some.
 
     inside  (n,) classes all of whose paths cross the class
     lost    (P,) probes since the trouble began
     """
     links = inside[groups.directed[inside]]
-    explained = [float(lost[groups.share(each) > 0].sum()) for each in links.tolist()]
-    return [int(each) for each in links[np.argsort(explained, kind="stable")[::-1][:most]]]
+    own = [column in ends_of(groups, each) for each in links.tolist()]
+    links = links[own] if any(own) else links
+    explained = [
+        (float(lost[_certainly(groups, each) > 0].sum()), float(lost[groups.share(each) > 0].sum()))
+        for each in links.tolist()
+    ]
+    order = sorted(range(len(links)), key=lambda n: (explained[n], n), reverse=True)
+    return [int(links[n]) for n in order[:most]]
+
+
+def _certainly(groups: Classes, column: int) -> F64:
+    """(P,) how often a round trip certainly crosses a class."""
+    there, back = groups.certain(column)
+    return there.astype(np.float64) + back
 
 
 def nats_above_end(
@@ -213,10 +226,21 @@ def nats_above_links(
     groups: Classes, column: int, links: Sequence[int], sent: I64, lost: I64, healthy: float
 ) -> float:
     """ln of how much likelier the counts are if a switch loses than if some of its links do, at the
-    losses of a crossing that suit them best. Arguments as of ``nats_above_end``."""
+    losses of a crossing that suit them best. Arguments as of ``nats_above_end``.
+
+    What is lost where a route is not known may be lost elsewhere too, so it has a loss of its own:
+    where answers are not traced, those of each path over the switch come back over other bad links,
+    and only the switch would explain what no link of it does.
+    """
     switch = groups.share(column)
     rows = np.flatnonzero((switch > 0) & (sent > 0))
-    inside = np.stack([groups.share(each)[rows] for each in links], axis=1)
     n, k = sent[rows], lost[rows]
-    of_links = log_likelihood(2.0 * inside, n, k, healthy)
-    return log_likelihood(2.0 * switch[rows, None], n, k, healthy) - of_links
+    crossed = _certainly(groups, column)[rows]
+    inside = [_certainly(groups, each)[rows] for each in links]
+    if crossed.any():
+        unknown = np.maximum(2.0 * switch[rows] - crossed, 0.0)
+    else:
+        crossed, unknown = 2.0 * switch[rows], np.zeros(len(rows))
+        inside = [2.0 * groups.share(each)[rows] for each in links]
+    of_links = log_likelihood(np.stack([*inside, unknown], axis=1), n, k, healthy)
+    return log_likelihood(np.stack([crossed, unknown], axis=1), n, k, healthy) - of_links

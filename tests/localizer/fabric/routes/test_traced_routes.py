@@ -58,6 +58,17 @@ def test_a_graph_learns_from_chunks_what_it_learns_from_their_rows_in_turn(
                 }
 
 
+def test_routes_hold_switches_whose_numbers_need_more_than_16_bits() -> None:
+    traced = TracedRoutes(SwitchGraph(None))
+    ends = np.zeros(len(PATHS), np.int32), np.ones(len(PATHS), np.int32)
+    requests, _ = traced.add_paths(paths_of(PATHS), *ends)
+    for at, spine in enumerate((32_767, 40_000)):
+        traced.adopt(requests[at : at + 1], np.array([[0], [spine], [1]], np.int32))
+    assert traced.routes(requests).T.tolist() == [
+        [0, 32_767, 1, -1, -1], [0, 40_000, 1, -1, -1], [-1] * 5,
+    ]  # fmt: skip
+
+
 def test_a_route_that_is_traced_again_changes_nothing() -> None:
     incidence = incidence_of(PATHS, topology=None)
     chunk = routes_chunk([(request(p), ["asw1", "s1", "asw2"]) for p in PATHS])

@@ -111,3 +111,19 @@ def test_a_link_whose_switch_has_no_other_probes_is_compared_with_nothing() -> N
     groups = fabric()
     nothing = np.zeros(groups.paths, np.int64)
     assert loss_of_ends(groups, 3, nothing, nothing) == []
+
+
+def test_no_spine_contains_the_links_of_another_one_though_each_answer_may_cross_both() -> None:
+    """Two spines of two links; each path crosses a link for certain by its request, and any link
+    by its answer, which is not traced."""
+    members = [["spine:s"], ["spine:t"], *([f"link:spine:{s}|tor:{t}"] for s in "st" for t in "ab")]
+    forward = np.zeros((4, 6))
+    for path in range(4):
+        forward[path, [path // 2, 2 + path]] = 1.0
+    reverse = np.tile([0.5, 0.5, *[0.25] * 4], (4, 1))
+    factored = FactoredIncidence.unfactored(sparse.csr_array(forward), sparse.csr_array(reverse))
+    directed = np.array([False, False, *[True] * 4])
+    groups = Classes(members, directed, np.zeros(6, bool), factored)
+    containment = Containment(groups, np.ones(4, bool))
+    assert containment.inside(0).tolist() == [2, 3]
+    assert containment.inside(1).tolist() == [4, 5]

@@ -20,6 +20,7 @@ from localizer.verdicts.rules.loss.rivals import (
     links_inside,
     may_replace,
     nats_above_end,
+    nats_above_links,
 )
 
 SPINE, LINK, OTHER_LINK = 0, 1, 2
@@ -43,7 +44,7 @@ def test_ends_of_a_link_and_links_inside_a_switch() -> None:
     groups = fabric()
     assert ends_of(groups, LINK) == [SPINE]
     lost = np.array([1, 5, 0, 0])
-    assert links_inside(groups, np.array([LINK, OTHER_LINK]), lost, most=1) == [OTHER_LINK]
+    assert links_inside(groups, SPINE, np.array([LINK, OTHER_LINK]), lost, most=1) == [OTHER_LINK]
 
 
 @pytest.mark.parametrize(
@@ -89,6 +90,33 @@ def test_probes_elsewhere_that_are_answered_deny_the_switch_step_by_step() -> No
 
 def test_a_lost_probe_elsewhere_counts_against_the_link() -> None:
     assert nats([8, 8, 8, 8], [4, 0, 2, 1]) < nats([8, 8, 8, 8], [4, 0, 2, 0]) - 5
+
+
+def untraced_answers(spine: float, links: tuple[float, float]) -> float:
+    """Nats of a spine above two of its four links, where they lose so much at each crossing, on
+    paths whose requests are traced and whose answers come back over other bad links as well.
+
+    Each answer takes the spine with a probability of a quarter, and 30 % of all answers are lost.
+    """
+    pairs = [(a, b) for a in range(4) for b in range(4) if a != b]
+    forward = np.zeros((len(pairs) + 4, 5))
+    lost = np.zeros(len(forward))
+    for row, pair in enumerate(pairs):
+        forward[row, [0, pair[0] + 1, pair[1] + 1]] = 1.0
+        kept = np.prod([1 - links[each] for each in pair if each < 2])
+        lost[row] = 1 - (1 - spine) * kept * 0.7
+    lost[len(pairs) :] = 0.3  # their requests go elsewhere
+    reverse = np.tile([0.25, *[0.125] * 4], (len(forward), 1))
+    members = [["spine:s"], *([f"link:spine:s|tor:{each}"] for each in "abcd")]
+    factored = FactoredIncidence.unfactored(sparse.csr_array(forward), sparse.csr_array(reverse))
+    groups = Classes(members, np.array([False, *[True] * 4]), np.zeros(5, bool), factored)
+    sent = np.full(len(forward), 80)
+    return nats_above_links(groups, 0, [1, 2], sent, np.round(lost * sent).astype(int), HEALTHY)
+
+
+def test_what_untraced_answers_lose_elsewhere_is_not_evidence_for_a_switch() -> None:
+    assert untraced_answers(0.0, (0.2, 0.2)) < -7
+    assert untraced_answers(0.2, (0.0, 0.0)) > 0
 
 
 def state_of(lossy: set[int], sent: int = 1, most: int = 1) -> Any:
