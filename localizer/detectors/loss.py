@@ -89,15 +89,6 @@ def alarming(
     return out
 
 
-def least_lost(baseline: LossBaseline, level: float) -> float:
-    """Losses of which a component must have so many to be ``alarming`` at a level [count].
-
-    The fewer probes, the smaller the p-value; it is the smallest where all of them were lost.
-    """
-    exact = baseline.dispersion * np.log(level) / np.log(baseline.rate)
-    return float(exact * (1.0 - 1e-9))  # more than p-values are rounded by
-
-
 def rise_p_values(
     lost: F64, sent: F64, past_lost: F64, past_sent: F64, common: F64, dispersion: float = 1.0
 ) -> F64:

@@ -153,9 +153,7 @@ def _alarm(
     level = state.budget.level(tests, every_s)
     links = state.budget.level(2 * int(groups.directed.sum()), every_s)
     if not is_long and not state.suspects:  # most seconds end here: only what lost can alarm
-        some = _losers(groups, counted[1], loss.least_lost(background, max(level, links)))
-        if not len(some):
-            return None
+        some = groups.crossed_by(np.flatnonzero(counted[1] != 0))
         few = _Pooled.of(groups, *counted, some)
         if not any(each.any() for each in few.alarming(state, level, links)):
             return None
@@ -194,16 +192,6 @@ def _alarm(
     alarm = Alarm(groups, evidence, sent, lost, length)
     inside = Containment(groups, sent > 0)
     return LossPolicy(state, at, alarm, level, links, inside, unclaimed, risen)
-
-
-def _losers(groups: Classes, lost: I64 | U32, least: float) -> I64:
-    """Classes that lost as many probes at least, both ways or one way; few paths have lost (P,),
-    so this costs far less than to count what was sent."""
-    if lost.sum() < least:
-        return np.empty(0, np.int64)
-    some = groups.crossed_by(np.flatnonzero(lost))
-    enough: Bool = np.maximum.reduce(groups.pooled_by_direction(lost, some)) >= least
-    return some[enough]
 
 
 @dataclass(frozen=True, slots=True)

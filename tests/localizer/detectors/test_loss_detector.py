@@ -54,24 +54,6 @@ def test_an_alarm_needs_significance_and_size() -> None:
     assert alarming(sent, lost, LossBaseline(), 1e-9).tolist() == [False, True, False]
 
 
-@given(
-    lost=st.floats(0.01, 60.0), answered=st.floats(0.0, 1e4),
-    level=st.sampled_from([1e-12, 1e-9, 1e-4]), congested=st.booleans(),
-)  # fmt: skip
-def test_fewer_losses_than_the_least_never_alarm(
-    lost: float, answered: float, level: float, congested: bool
-) -> None:
-    known = LossBaseline()
-    if congested:  # other rate, other dispersion
-        known.learn(1e5, 200.0, np.array([1e4]), np.array([60.0]))
-        assert known.dispersion > 1.0
-    least = loss.least_lost(known, level)
-    found = alarming(np.array([lost + answered]), np.array([lost]), known, level)
-    assert not found.any() or lost >= least
-    above = np.array([least * (1.0 + 1e-6)])
-    assert alarming(above, above, known, level).all(), "no smaller number would do"
-
-
 def test_clean_weather_spends_no_more_than_its_budget() -> None:
     """200 components for an hour of panes: the budget allows 1/672 of an alarm; none may come."""
     rng = np.random.default_rng(3)
