@@ -34,8 +34,9 @@ def effect_since(state: FabricState, at: int, since_s: int, share: F64, fitted: 
 
 
 def without_most_answered(state: FabricState, at: int, since_s: int, share: F64) -> float:
-    """The same without the source host that reports most answers, 0 where too few are left: one
-    host that claims answers does not make a component reachable that is silent to all others.
+    """The same without the source host that reports most answers: one host that claims answers does
+    not make a component reachable that is silent to all others. 0 where too few hosts are left, or
+    where that host does not stand out: of few probes, one answer is always some host's.
     """
     length = without_first(state, since_s)
     counts = np.flatnonzero(share >= OWNS)
@@ -47,7 +48,17 @@ def without_most_answered(state: FabricState, at: int, since_s: int, share: F64)
     rest = source != int(np.argmax(np.bincount(source, sent - lost)))
     if len(np.unique(source[rest & (lost > 0)])) < state.options.observers:
         return 0.0
+    apart = _nats_of_one_host(sent, lost, rest, len(np.unique(source)))
+    if apart < state.options.verdicts.reachability.certain_nats:
+        return 0.0
     return float(lost[rest].sum() / max(int(sent[rest].sum()), 1))
+
+
+def _nats_of_one_host(sent: I64, lost: I64, rest: Bool, hosts: int) -> float:
+    """How much more probable counts are if the paths of one host lose otherwise than the rest than
+    if all lose alike [nats], less what there is to choose from: which of the hosts it is."""
+    one, two = (_best_fit(int(lost[each].sum()), int(sent[each].sum())) for each in (~rest, rest))
+    return one + two - _best_fit(int(lost.sum()), int(sent.sum())) - float(np.log(hosts))
 
 
 def certain_loss(state: FabricState, at: int, since_s: int, certain: Bool, effect: float) -> float:
