@@ -17,7 +17,7 @@ MOST_OTHERS: Final = 0.25
 #: Of /proc/stat [s].
 TICK_S: Final = 1.0 / os.sysconf("SC_CLK_TCK")
 _IDLE: Final = (3, 4)  # of a line of /proc/stat: idle, and waiting for a disk
-_OWN_FIELDS: Final = 8  # behind them are those of guests, whose time is user time too
+_FIELDS: Final = 8  # behind them are those of guests, whose time is user time too
 _STEPS: Final = 2_000_000
 _NUMBERS: Final = 4_000_000
 
@@ -38,10 +38,9 @@ class CpuTime(NamedTuple):
     def now(cls) -> CpuTime:
         """As the kernel counts it."""
         own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        return cls(
-            time.monotonic(), busy_s(Path("/proc/stat").read_text()),
-            sum(each.ru_utime + each.ru_stime for each in own),
-        )  # fmt: skip
+        own_s = sum(each.ru_utime + each.ru_stime for each in own)
+        stat = Path("/proc/stat")  # of Linux; elsewhere nothing is known of others
+        return cls(time.monotonic(), busy_s(stat.read_text()) if stat.exists() else own_s, own_s)
 
     def others_since(self, before: CpuTime) -> float:
         """Cores that others used on average since then."""
@@ -51,7 +50,7 @@ class CpuTime(NamedTuple):
 
 def busy_s(stat: str) -> float:
     """CPU time of all cores by the first line of /proc/stat [s]."""
-    ticks = [int(each) for each in stat.partition("\n")[0].split()[1:][:_OWN_FIELDS]]
+    ticks = [int(each) for each in stat.partition("\n")[0].split()[1:][:_FIELDS]]
     return TICK_S * sum(each for at, each in enumerate(ticks) if at not in _IDLE)
 
 
@@ -67,7 +66,8 @@ def refusal(others: float) -> str | None:
 def described() -> str:
     """Load, clock and speed of this machine at this time, on one line."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-    clock = clock_mhz(Path("/proc/cpuinfo").read_text())
+    info = Path("/proc/cpuinfo")
+    clock = clock_mhz(info.read_text() if info.exists() else "")
     return f"load {load:.1f}, {clock}, reference work {reference_s():.2f} s"
 
 

@@ -71,7 +71,7 @@ def test_a_figure_of_a_busy_machine_is_refused(
     done = command(*ONLY)
     assert done.code == 1
     assert "refused: other processes or guests used 1.3 of" in done.out
-    assert "10 ms" in done.err  # what it would have been is for whoever waits for it only
+    assert "10 ms" in done.err  # the refused figure goes to standard error only
     assert "10 ms" not in done.out
 
 
