@@ -107,6 +107,29 @@ class LossPolicy:
         inside = self.containment.inside(candidate.attribution.column)
         return int(self.alarm.groups.directed[inside].sum()) > 1
 
+    def is_rather_its_links(self, candidate: Candidate, since_s: int, mine: Bool) -> bool:
+        """Whether several links of a switch that nobody has named yet, one of few culprits and
+        lossy for so long, explain its losses better than it does, but not yet by what refutes it.
+
+        mine  (P,) bad paths that the switch explains
+        More probes tell them apart; a switch that is blamed alone is not kept waiting.
+        """
+        attribution, parameters, groups = candidate.attribution, self._parameters, self.alarm.groups
+        few = 1 < candidate.culprits <= parameters.few_culprits
+        if not few or since_s >= parameters.settled_s or attribution.share < 1:
+            return False
+        column, counts = attribution.column, self._beside_others(candidate)
+        if groups.directed[column] or not self.state.suspects.isdisjoint(groups.members[column]):
+            return False
+        return self._comparison.several_links(
+            column, candidate.others, counts, mine, parameters.idle_nats
+        )
+
+    def _beside_others(self, candidate: Candidate) -> Bool:
+        """(P,) paths that count for a candidate, without bad ones that another culprit explains."""
+        explained = self.alarm.evidence.bad & ~candidate.rows & (candidate.owner >= 0)
+        return candidate.counts & ~explained
+
     def validate(self, candidate: Candidate) -> Finding | Over | None:
         """See ``attribute.Policy``."""
         state, at, alarm = self.state, self.at, self.alarm
@@ -142,7 +165,10 @@ class LossPolicy:
         if surely >= self._parameters.total:
             effect = surely
         symptom = symptom_of(sent, lost, bad, owned, max(effect, others), self._parameters)
-        if symptom == "loss" and self.may_be_its_links(candidate, since_s):
+        if symptom == "loss" and (
+            self.may_be_its_links(candidate, since_s)
+            or self.is_rather_its_links(candidate, since_s, bad)
+        ):
             return None
         lone, renewal_s = None, self._renewal_s(k, candidate.culprits)
         seen = rows & (share > 0) if self._among_many else rows
@@ -156,9 +182,8 @@ class LossPolicy:
         if lone is None and few:
             column = candidate.attribution.column
             if candidate.attribution.share == 1:
-                counts = candidate.counts & ~(alarm.evidence.bad & ~rows & (candidate.owner >= 0))
                 undenied, denied = self._comparison.told_apart(
-                    column, candidate.others, counts, bad
+                    column, candidate.others, self._beside_others(candidate), bad
                 )
             found = beside(
                 self._comparison, column, candidate.standing, candidate.others,

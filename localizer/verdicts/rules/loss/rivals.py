@@ -94,9 +94,11 @@ class Comparison:
                 return apart
         return np.ones(groups.paths, bool)
 
-    def several_links(self, column: int, others: Sequence[int], counts: Bool, mine: Bool) -> bool:
-        """Whether several links inside a switch explain its losses by far better than the switch,
-        each link by as much as denies a rival. Arguments as of ``nats``."""
+    def several_links(
+        self, column: int, others: Sequence[int], counts: Bool, mine: Bool, each_nats: float
+    ) -> bool:
+        """Whether several links inside a switch explain its losses better than the switch, by so
+        much for each link beyond the first. Other arguments as of ``nats``."""
         state, groups = self.state, self.alarm.groups
         if not self.compares(mine):
             return False
@@ -105,7 +107,7 @@ class Comparison:
         links = links_inside(groups, column, self.containment.inside(column), lost, most)
         return any(
             nats_above_links(groups, column, links[:some], sent, lost, state.background.rate)
-            < -self.denied_nats * (some - 1)
+            < -each_nats * (some - 1)
             for some in range(2, len(links) + 1)
         )
 
@@ -150,7 +152,9 @@ def outdone(comparison: Comparison, attributions: list[Attribution], left: Bool)
             nats = comparison.nats(column, others, counts, mine)
             out[column] |= any(each < 0 for each in nats.values())
             if not groups.directed[column]:
-                out[column] |= comparison.several_links(column, others, counts, mine)
+                out[column] |= comparison.several_links(
+                    column, others, counts, mine, comparison.denied_nats
+                )
     return out
 
 

@@ -14,6 +14,7 @@ from localizer.verdicts.attribute import Candidate, Unclaimed
 from localizer.verdicts.parameters import ReachabilityParameters
 from localizer.verdicts.rules.loss import settled
 from localizer.verdicts.rules.loss.policy import LossPolicy
+from localizer.verdicts.rules.loss.rivals import Comparison
 
 PARAMETERS = ReachabilityParameters()
 MANY = PARAMETERS.few_culprits + 1
@@ -187,3 +188,46 @@ def test_a_switch_among_many_culprits_waits_for_a_minute_of_losses() -> None:
 
 def test_a_switch_waits_as_well_where_a_shorter_window_holds_too_many_culprits() -> None:
     assert waits(culprits=1, unsettled=1, since_s=30)
+
+
+def is_rather_its_links(
+    *, culprits: int = 2, since_s: int = 30, share: float = 1.0, named: bool = False,
+    monkeypatch: pytest.MonkeyPatch,
+) -> bool:
+    """Whether a lossy switch waits that several of its links explain better, among few culprits.
+
+    share  of its five-tuples that lose; named: an open incident names it
+    """
+    state = SimpleNamespace(
+        options=SimpleNamespace(verdicts=SimpleNamespace(reachability=PARAMETERS)),
+        suspects={"spine:s0"} if named else set(),
+    )
+    groups = SimpleNamespace(directed=np.array([False]), members=[["spine:s0"]])
+    paths = np.ones(1, bool)
+    alarm = SimpleNamespace(groups=groups, evidence=SimpleNamespace(bad=paths))
+    policy = LossPolicy(
+        cast("Any", state), 0, cast("Any", alarm), 1e-9, 1e-9, cast("Any", None),
+        Unclaimed(paths, paths), None,
+    )  # fmt: skip
+    candidate = Candidate(
+        Attribution(0, 0.5, 1e-9, share=share), np.ones(1), paths, paths, paths, ~paths,
+        np.zeros(1, int), culprits, 0,
+    )  # fmt: skip
+    with monkeypatch.context() as patch:
+        patch.setattr(Comparison, "several_links", lambda *_: True)
+        return policy.is_rather_its_links(candidate, since_s, paths)
+
+
+def test_a_switch_beside_another_culprit_waits_while_several_of_its_links_explain_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert is_rather_its_links(monkeypatch=monkeypatch)
+    assert not is_rather_its_links(since_s=PARAMETERS.settled_s, monkeypatch=monkeypatch)
+    assert not is_rather_its_links(share=0.5, monkeypatch=monkeypatch)
+
+
+def test_a_switch_that_is_blamed_alone_or_named_already_is_not_kept_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert not is_rather_its_links(culprits=1, monkeypatch=monkeypatch)
+    assert not is_rather_its_links(named=True, monkeypatch=monkeypatch)
