@@ -72,6 +72,15 @@ def compact_codes(codes: Buffer, rows: Buffer, places: Buffer, used: Buffer, /) 
     Returns how many are used. Raises ValueError for a row or a code out of range.
     """
 
+def code_texts(column: tuple[Any, ...] | bytes, codes: Buffer, firsts: Buffer, /) -> int:
+    """The texts of a column as codes 0, 1, ... in the order in which they first come.
+
+    column  bitmap or None, int32 offsets, texts, first row; a null is the empty text
+    codes   int32, written: of each row
+    firsts  int32, of the same length, written: the row in which each code first comes
+    Returns how many codes there are. Raises ValueError for an offset outside of the texts.
+    """
+
 Likelihood = tuple[int, Buffer, Buffer, float, float, float]
 
 def split_atoms(

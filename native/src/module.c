@@ -8,7 +8,7 @@
 
 #include "module.h"
 
-#define INTERFACE 10 /* raise it with every change that the Python side has to know of */
+#define INTERFACE 11 /* raise it with every change that the Python side has to know of */
 
 PyTypeObject *key_type, *answers_type, *socket_type;
 
@@ -216,6 +216,8 @@ static PyMethodDef functions[] = {
      "join_columns(raws, rows, nulls, starts, lengths, columns): columns of all messages as one."},
     {"compact_codes", columns_compact_codes, METH_VARARGS,
      "compact_codes(codes, rows, places, used): places of codes among those that are used; how many."},
+    {"code_texts", columns_code_texts, METH_VARARGS,
+     "code_texts(column, codes, firsts): texts as codes in the order they first come; how many."},
     {"flat_json", messages_flat_json, METH_VARARGS,
      "flat_json(raws, names, types, limits): rows of each message, columns of all."},
     {"split_atoms", atoms_split, METH_VARARGS,

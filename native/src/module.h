@@ -56,6 +56,7 @@ PyObject *atoms_split(PyObject *module, PyObject *args);
 PyObject *atoms_gain(PyObject *module, PyObject *args);
 PyObject *atoms_mix(PyObject *module, PyObject *args);
 PyObject *columns_compact_codes(PyObject *module, PyObject *args);
+PyObject *columns_code_texts(PyObject *module, PyObject *args);
 PyObject *messages_arrow_frames(PyObject *module, PyObject *args);
 PyObject *messages_chunk_is_valid(PyObject *module, PyObject *args);
 PyObject *messages_flat_json(PyObject *module, PyObject *args);

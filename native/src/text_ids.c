@@ -1,8 +1,7 @@
 /* TextIds: numbers of texts, looked up for whole columns and folded into ids of rows. */
 #include <stdlib.h>
-#include <sys/random.h>
 
-#include "arrays.h"
+#include "text_columns.h"
 
 #define NEIGHBOURS_MAX 64 /* beyond them a text counts as unknown: nobody can make a look-up slow */
 #define LEAST_SLOTS 1024
@@ -19,60 +18,14 @@ typedef struct {
   struct slot *slots;
   uint8_t *texts;
   size_t size, count, used, capacity; /* slots, texts; bytes of texts and room for them */
-  uint64_t secrets[2];
+  struct text_secrets secrets;
 } TextIdsObject;
-
-/* A column of texts, from the row `first` on; `valid`: bits, 0: null. Of a text that is the same in
-   all rows there are no offsets. */
-struct column {
-  struct array valid, offsets, data;
-  Py_ssize_t first;
-};
 
 /* Columns of one field: of each row the first text counts that is neither null nor empty. */
 struct field {
   struct column columns[COLUMNS_MAX];
   Py_ssize_t count;
 };
-
-static uint64_t multiply(uint64_t a, uint64_t b) {
-  unsigned __int128 product = (unsigned __int128)a * b;
-  return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static uint64_t load(const uint8_t *from) {
-  uint64_t eight;
-  memcpy(&eight, from, sizeof eight);
-  return eight;
-}
-
-/* The last eight bytes, or all of a shorter text: with its length they tell it from others as long. */
-static uint64_t tail_of(const uint8_t *text, size_t length) {
-  if (length >= 8) return load(text + length - 8);
-  if (length >= 4) {
-    uint32_t first, last;
-    memcpy(&first, text, sizeof first);
-    memcpy(&last, text + length - 4, sizeof last);
-    return first | (uint64_t)last << 32;
-  }
-  return length ? text[0] | (uint64_t)text[length / 2] << 8 | (uint64_t)text[length - 1] << 16 : 0;
-}
-
-/* Names differ in their last letters mostly. */
-static bool same(const uint8_t *one, const uint8_t *other, size_t length) {
-  if (tail_of(one, length) != tail_of(other, length)) return false;
-  for (size_t at = 0; at + 8 < length; at += 8)
-    if (load(one + at) != load(other + at)) return false;
-  return true;
-}
-
-/* Of the process only: its secrets make collisions unpredictable. */
-static uint64_t hash_of(const TextIdsObject *self, const uint8_t *text, size_t length) {
-  uint64_t hash = self->secrets[0] ^ length;
-  for (size_t at = 0; at + 8 < length; at += 8)
-    hash = multiply(hash ^ load(text + at), self->secrets[1]);
-  return multiply(hash ^ tail_of(text, length), self->secrets[1]);
-}
 
 /* The slot of a text, or the free one that it may have; NULL: neither is near. */
 static struct slot *find(const TextIdsObject *self, const uint8_t *text, size_t length,
@@ -81,7 +34,7 @@ static struct slot *find(const TextIdsObject *self, const uint8_t *text, size_t 
     struct slot *slot = &self->slots[(hash + i) & (self->size - 1)];
     if (slot->length < 0) return slot;
     if (slot->hash == hash && (size_t)slot->length == length &&
-        same(self->texts + slot->at, text, length))
+        text_same(self->texts + slot->at, text, length))
       return slot;
   }
   return NULL;
@@ -125,12 +78,7 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   (void)args, (void)keywords;
   TextIdsObject *self = (TextIdsObject *)PyType_GenericAlloc(type, 0);
   if (self == NULL) return NULL;
-  PyObject *done = NULL;
-  if (getrandom(self->secrets, sizeof self->secrets, 0) != sizeof self->secrets)
-    PyErr_SetFromErrno(PyExc_OSError);
-  else
-    done = clear((PyObject *)self, NULL);
-  self->secrets[1] |= 1;
+  PyObject *done = text_secrets_draw(&self->secrets) ? clear((PyObject *)self, NULL) : NULL;
   if (done == NULL) {
     Py_DECREF((PyObject *)self);
     return NULL;
@@ -171,7 +119,7 @@ static PyObject *add(PyObject *object, PyObject *args) {
     return NULL;
   }
   if (2 * (self->count + 1) > self->size && !resize(self, 2 * self->size)) return NULL;
-  uint64_t hash = hash_of(self, (const uint8_t *)text, (size_t)length);
+  uint64_t hash = text_hash(&self->secrets, (const uint8_t *)text, (size_t)length);
   struct slot *slot = find(self, (const uint8_t *)text, (size_t)length, hash);
   if (slot != NULL && slot->length < 0) {
     size_t at = self->used;
@@ -195,25 +143,6 @@ static uint64_t mix(uint64_t h) {
   return h ^ h >> 31;
 }
 
-static bool column_open(struct column *column, PyObject *described, Py_ssize_t rows) {
-  PyObject *valid, *offsets, *data;
-  if (PyBytes_Check(described)) return array_open(&column->data, described, 1, -1, false);
-  if (!PyTuple_Check(described)) {
-    PyErr_SetString(PyExc_TypeError, "a column is a tuple, or a text");
-    return false;
-  }
-  if (!PyArg_ParseTuple(described, "OOOn", &valid, &offsets, &data, &column->first) ||
-      (valid != Py_None && !array_open(&column->valid, valid, 1, -1, false)) ||
-      !array_open(&column->offsets, offsets, 4, -1, false) ||
-      !array_open(&column->data, data, 1, -1, false))
-    return false;
-  if (column->first >= 0 && rows < column->offsets.length - column->first &&
-      (valid == Py_None || (column->first + rows + 7) / 8 <= column->valid.length))
-    return true;
-  PyErr_SetString(PyExc_ValueError, "a column has too few offsets or bits");
-  return false;
-}
-
 static bool field_open(struct field *field, PyObject *described, Py_ssize_t rows) {
   if (!PyList_Check(described) || PyList_Size(described) > COLUMNS_MAX) {
     PyErr_SetString(PyExc_TypeError, "a field is a list of few columns");
@@ -225,29 +154,7 @@ static bool field_open(struct field *field, PyObject *described, Py_ssize_t rows
 }
 
 static void field_close(struct field *field) {
-  for (Py_ssize_t i = 0; i < COLUMNS_MAX; i++) {
-    array_close(&field->columns[i].valid);
-    array_close(&field->columns[i].offsets);
-    array_close(&field->columns[i].data);
-  }
-}
-
-/* The text of a row, empty: null; its length, or -1: an exception is set. */
-static Py_ssize_t text_at(const struct column *column, Py_ssize_t row, const uint8_t **text) {
-  const uint8_t *valid = column->valid.view.buf, *data = column->data.view.buf;
-  int32_t begin = 0, end = (int32_t)column->data.length;
-  if (column->offsets.view.buf != NULL) {
-    Py_ssize_t at = column->first + row;
-    begin = read_int32(column->offsets.view.buf, at);
-    end = read_int32(column->offsets.view.buf, at + 1);
-    if (begin < 0 || end < begin || end > column->data.length) {
-      PyErr_SetString(PyExc_ValueError, "an offset lies outside of the texts");
-      return -1;
-    }
-    if (valid != NULL && !(valid[at / 8] >> at % 8 & 1)) end = begin;
-  }
-  *text = data + begin;
-  return end - begin;
+  for (Py_ssize_t i = 0; i < COLUMNS_MAX; i++) column_close(&field->columns[i]);
 }
 
 /* Fold a field's numbers into `ids`, and append the texts that are unknown to `unknown`. */
@@ -261,8 +168,8 @@ static bool fold_field(const TextIdsObject *self, const struct field *field, uin
     length = 0;
     for (Py_ssize_t i = 0; length == 0 && i < field->count; i++)
       if ((length = text_at(&field->columns[i], row, &text)) < 0) return false;
-    if (before == NULL || length != length_before || !same(text, before, (size_t)length)) {
-      struct slot *slot = find(self, text, (size_t)length, hash_of(self, text, (size_t)length));
+    if (before == NULL || length != length_before || !text_same(text, before, (size_t)length)) {
+      struct slot *slot = find(self, text, (size_t)length, text_hash(&self->secrets, text, (size_t)length));
       if (slot == NULL || slot->length < 0) {
         PyObject *bytes = PyBytes_FromStringAndSize((const char *)text, length);
         int failed = bytes == NULL ? -1 : PyList_Append(unknown, bytes);

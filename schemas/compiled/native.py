@@ -12,7 +12,7 @@ from typing import Final
 
 VARIABLE: Final = "SKH_NATIVE"
 #: What the helper must offer; see INTERFACE in native/src/module.c.
-INTERFACE: Final = 10
+INTERFACE: Final = 11
 
 module: ModuleType | None = None
 try:

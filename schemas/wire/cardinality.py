@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from schemas.limits import Limits
 from schemas.wire.row_errors import RowErrors
+from schemas.wire.text_codes import text_codes
 
 Bool = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
@@ -54,9 +55,8 @@ def beyond_limits(
 
 def _codes(batch: pa.RecordBatch, name: str) -> I64:
     """(rows,) number of each row's text, counted from 0 in order of appearance."""
-    encoded = batch.column(name).fill_null("").dictionary_encode()
-    codes: I64 = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes
+    codes, _ = text_codes(batch.column(name))
+    return codes.astype(np.int64)
 
 
 def _mark(

@@ -17,6 +17,7 @@ from schemas.documents.incident import Anomaly, read_incident
 from schemas.wire import window_chunks
 from schemas.wire.batches import I64
 from schemas.wire.ping_columns import concat
+from schemas.wire.text_codes import text_codes
 
 _TIME: Final = pa.timestamp("us", "UTC")
 _SECONDS: Final = pa.timestamp("s", "UTC")
@@ -189,7 +190,7 @@ def pings(parts: Sequence[tuple[pa.RecordBatch, list[Place], I64]]) -> pa.Table:
         elif name in ("src_port", "dst_port"):
             columns[name] = values.cast(pa.uint16())
         elif pa.types.is_string(values.type) and name != "route":
-            columns[name] = values.dictionary_encode()
+            columns[name] = pa.DictionaryArray.from_arrays(*text_codes(values))
         else:
             columns[name] = values
     places = np.concatenate(
