@@ -45,7 +45,9 @@ def test_many_texts_are_told_apart() -> None:
     assert texts.equals(every)
 
 
-@pytest.mark.parametrize(("offsets", "firsts"), [([0, 9], 1), ([0, -1], 1), ([1, 0], 1), ([0, 1], 2)])
+@pytest.mark.parametrize(
+    ("offsets", "firsts"), [([0, 9], 1), ([0, -1], 1), ([1, 0], 1), ([0, 1], 2)]
+)
 def test_what_lies_outside_of_the_texts_is_refused(offsets: list[int], firsts: int) -> None:
     described = (None, pa.array(offsets, pa.int32()).buffers()[1], b"abc", 0)
     with pytest.raises(ValueError, match=r"outside of the texts|values"):

@@ -108,8 +108,8 @@ class LossPolicy:
         return int(self.alarm.groups.directed[inside].sum()) > 1
 
     def is_rather_its_links(self, candidate: Candidate, since_s: int, mine: Bool) -> bool:
-        """Whether several links of a switch that nobody has named yet, one of few culprits and
-        lossy for so long, explain its losses better than it does, but not yet by what refutes it.
+        """Whether several links of a switch without an incident, one of few culprits and lossy for
+        so long, explain its losses better than it does, but not yet by what refutes it.
 
         mine  (P,) bad paths that the switch explains
         More probes tell them apart; a switch that is blamed alone is not kept waiting.

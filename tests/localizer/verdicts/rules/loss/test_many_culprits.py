@@ -191,7 +191,11 @@ def test_a_switch_waits_as_well_where_a_shorter_window_holds_too_many_culprits()
 
 
 def is_rather_its_links(
-    *, culprits: int = 2, since_s: int = 30, share: float = 1.0, named: bool = False,
+    *,
+    culprits: int = 2,
+    since_s: int = 30,
+    share: float = 1.0,
+    named: bool = False,
     monkeypatch: pytest.MonkeyPatch,
 ) -> bool:
     """Whether a lossy switch waits that several of its links explain better, among few culprits.
