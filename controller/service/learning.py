@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
 
 from controller.service.site import Site
 from controller.skeleton.inference import infer
 from controller.traffic.job_skeletons import Attempt, Conclusion
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 async def learn(site: Site) -> None:
@@ -30,7 +37,7 @@ async def learn_next(site: Site) -> bool:
     if attempt is None:
         return False
     try:
-        site.inferred(attempt, await asyncio.to_thread(_inferred, site, attempt))
+        site.inferred(attempt, await _in_daemon_thread(partial(_inferred, site, attempt)))
     except Exception as why:
         _log.exception("job %s: the skeleton cannot be inferred", attempt.key[1])
         site.inferred(attempt, why)
@@ -39,3 +46,28 @@ async def learn_next(site: Site) -> bool:
 
 def _inferred(site: Site, attempt: Attempt) -> Conclusion:
     return site.traffic.conclude(attempt, infer(attempt.given))
+
+
+async def _in_daemon_thread(call: Callable[[], T]) -> T:
+    """Result of a call in a thread of its own, for which a process that is stopped does not wait.
+
+    For threads of the loop's executor it does (``asyncio.to_thread``): a controller that was
+    stopped in an inference kept its port for as long, up to minutes.
+    """
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[T] = loop.create_future()
+
+    def settle(how: Callable[[Any], None], value: T | BaseException) -> None:
+        if not result.done():  # else the task was cancelled
+            how(value)
+
+    def run() -> None:
+        try:
+            done = partial(settle, result.set_result, call())
+        except BaseException as why:
+            done = partial(settle, result.set_exception, why)
+        with suppress(RuntimeError):  # the loop was closed meanwhile
+            loop.call_soon_threadsafe(done)
+
+    threading.Thread(target=run, name="inference", daemon=True).start()
+    return await result
