@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from localizer.fabric.path_table import Path
+from localizer.verdicts.parameters import ReachabilityParameters
 from localizer.verdicts.verdict import Contrast, Verdict
 
 Bool = npt.NDArray[np.bool_]
@@ -19,6 +20,8 @@ _SYMPTOM = {
     "unconnectivity": "lets nothing through",
     "high_latency": "adds latency",
 }
+#: Of a component that loses less, what lets nothing through are some of its five-tuples.
+_TOTAL = ReachabilityParameters().total
 
 
 def contrast(bad: Bool, good: Bool, crosses: Bool) -> Contrast:
@@ -50,7 +53,10 @@ def effect(symptom: str, size: float) -> str:
     """How strong it is, with its unit."""
     if symptom == "high_latency":
         return f"{_SYMPTOM[symptom]}: +{size:.1f} us"
-    return f"{_SYMPTOM.get(symptom, symptom)}: {100 * size:.1f} % lost"
+    what = _SYMPTOM.get(symptom, symptom)
+    if symptom == "unconnectivity" and size < _TOTAL:
+        what = "lets nothing of some five-tuples through"
+    return f"{what}: {100 * size:.1f} % lost"
 
 
 class Lone(NamedTuple):
