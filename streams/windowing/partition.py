@@ -31,6 +31,7 @@ from streams.windowing.panes import I64, Pings
 from streams.windowing.path_memory import PathMemory
 from streams.windowing.path_quota import Quota
 from streams.windowing.record_counts import RecordCounts
+from streams.windowing.records import Records
 from streams.windowing.traced_routes import OpenRoutes
 from streams.windowing.windower import SECOND, ClosedBatch, Windower
 
@@ -105,10 +106,7 @@ class PartitionWorker:
         first = 0
         for at, message in enumerate(messages):
             self._count_gap(message.offset)
-            if at > first and (
-                not self._windower.watermark_ns
-                or message.time_ms // 1000 != messages[first].time_ms // 1000
-            ):
+            if at > first and message.time_ms // 1000 != messages[first].time_ms // 1000:
                 out += self._ingest(messages[first:at], decoded.of(first, at))
                 first = at
         if first == 0 and messages:
@@ -125,7 +123,7 @@ class PartitionWorker:
         batch = records.used(batch)
         joined = Joined(batch, np.zeros(batch.num_rows, np.int64), rows, [], [])
         decoded = Decoded(joined, records.columns(batch))
-        return self._judge(decoded, np.array([offset]), arrival_ns)
+        return self._judge(decoded, np.array([offset]), np.array([arrival_ns]))
 
     def tick(self, now_ns: int) -> list[OutMessage]:
         """Close by wall clock: time has passed though nothing has arrived [ns since the epoch]."""
@@ -211,7 +209,7 @@ class PartitionWorker:
         }
         out = [letters[at] for at in sorted(letters)]
         if joined.batch.num_rows:
-            arrival_ns = max(message.time_ms for message in messages) * 1_000_000
+            arrival_ns = np.array([message.time_ms for message in messages], np.int64) * 1_000_000
             used, of_row = np.unique(joined.message, return_inverse=True)
             senders_of = [messages[i] for i in used.tolist()]
             names, known = self._admission.senders(senders_of)
@@ -225,12 +223,12 @@ class PartitionWorker:
         self,
         decoded: Decoded,
         offsets: I64,
-        arrival_ns: int,
+        arrival_ns: I64,
         senders: records.SentBy | None = None,
         spooled: I64 = _NO_OFFSETS,
     ) -> list[OutMessage]:
-        """Window the rows of a batch; offsets (messages,) of the messages they came in, and
-        ``spooled`` (n,) of those that their sender had kept on disk."""
+        """Window the rows of a batch; offsets and arrivals (messages,) of the messages they came
+        in, ascending, and ``spooled`` (n,) offsets of those that their sender had kept on disk."""
         joined, memory = decoded.joined, self._memory
         found = records.split(
             joined.batch, offsets[joined.message], memory.table, memory.sources, senders,
@@ -241,6 +239,20 @@ class PartitionWorker:
             for index, reject in refused(joined.batch, joined.message, joined.row, found.bad)
         ]
         self._dead_lettered += len(found.bad)
+        first = 0
+        while first < len(offsets):
+            # Until the first pane closes each message counts by itself, so that where judging
+            # begins does not depend on batches; its paths are known by now.
+            end = len(offsets) if self._windower.watermark_ns else first + 1
+            whole = end - first == len(offsets)
+            part = found if whole else found.of(int(offsets[first]), int(offsets[end - 1]))
+            out += self._window(part, int(arrival_ns[first:end].max()), spooled)
+            first = end
+        return out + self._evict()
+
+    def _window(self, found: Records, arrival_ns: int, spooled: I64) -> list[OutMessage]:
+        """Put pings and routes into their seconds, and close what the watermark passes."""
+        out: list[OutMessage] = []
         routes = deque(sorted(found.routes, key=lambda route: route.time_ns))
         if len(found.pings):
             self._judged_offset = max(self._judged_offset, int(found.pings.offset.max()) + 1)
@@ -259,7 +271,7 @@ class PartitionWorker:
             out += self._close(end_of_input=False)
         for route in routes:
             self._routes.add(route)
-        return out + self._evict()
+        return out
 
     def _fell_silent(self, arrival_ns: int) -> bool:
         """Whether no record can still be on its way, although no pane has closed.

@@ -78,6 +78,17 @@ class Records:
     bad: list[BadRow]
     sender: I32 | None = None  # (pings,) code of each ping's sender
 
+    def of(self, first: int, last: int) -> Records:
+        """Pings and routes of the messages with offsets from ``first`` to ``last``; the batch has
+        its messages in the order of offsets."""
+        low, high = np.searchsorted(self.pings.offset, [first, last + 1]).tolist()
+        return Records(
+            self.pings.select(slice(low, high)),
+            [route for route in self.routes if first <= route.offset <= last],
+            [],
+            None if self.sender is None else self.sender[low:high],
+        )
+
 
 class Columns(NamedTuple):
     """What is counted of each record of a batch, one row a record.
