@@ -64,7 +64,7 @@ async def _in_daemon_thread(call: Callable[[], T]) -> T:
     def run() -> None:
         try:
             done = partial(settle, result.set_result, call())
-        except BaseException as why:
+        except BaseException as why:  # whatever it is, it is raised where the result is awaited
             done = partial(settle, result.set_exception, why)
         with suppress(RuntimeError):  # the loop was closed meanwhile
             loop.call_soon_threadsafe(done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -82,9 +83,12 @@ class Records:
         """Pings and routes of the messages with offsets from ``first`` to ``last``; the batch has
         its messages in the order of offsets."""
         low, high = np.searchsorted(self.pings.offset, [first, last + 1]).tolist()
+        begin, end = (
+            bisect_left(self.routes, at, key=lambda route: route.offset) for at in (first, last + 1)
+        )
         return Records(
             self.pings.select(slice(low, high)),
-            [route for route in self.routes if first <= route.offset <= last],
+            self.routes[begin:end],
             [],
             None if self.sender is None else self.sender[low:high],
         )

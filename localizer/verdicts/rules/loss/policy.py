@@ -115,14 +115,14 @@ class LossPolicy:
         More probes tell them apart; a switch that is blamed alone is not kept waiting.
         """
         attribution, parameters, groups = candidate.attribution, self._parameters, self.alarm.groups
+        column = attribution.column
         few = 1 < candidate.culprits <= parameters.few_culprits
         if not few or since_s >= parameters.settled_s or attribution.share < 1:
             return False
-        column, counts = attribution.column, self._beside_others(candidate)
         if groups.directed[column] or not self.state.suspects.isdisjoint(groups.members[column]):
             return False
         return self._comparison.several_links(
-            column, candidate.others, counts, mine, parameters.idle_nats
+            column, candidate.others, self._beside_others(candidate), mine, parameters.idle_nats
         )
 
     def _beside_others(self, candidate: Candidate) -> Bool:
