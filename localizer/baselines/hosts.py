@@ -137,11 +137,15 @@ class HostActivity:
 
     def beat(self, name: str, time_s: float, *, alive: bool, steal: float, delay_us: float) -> None:
         """Add a heartbeat; the same one again, however late, changes nothing."""
-        code = self.code(name)
-        if time_s >= max(self.heartbeats.get(code, ())[-1:], default=-np.inf):  # the newest counts
+        code, parameters = self.code(name), self.parameters
+        known = self.heartbeats.get(code)
+        if not known or time_s >= known[-1]:  # the newest counts
             self.goodbyes.discard(code) if alive else self.goodbyes.add(code)
-        self._remember(self.heartbeats, code, time_s)
-        parameters = self.parameters
+        if known and time_s > known[-1]:  # nearly all
+            known.append(time_s)
+            del known[: -parameters.heartbeats]
+        else:
+            self._remember(self.heartbeats, code, time_s)
         if steal >= parameters.starved_steal or delay_us >= parameters.starved_delay_us:
             self._remember(self.starvation, code, time_s)
         # Withheld time alone is no delay: a group of many busy threads, with the agent among them,
@@ -187,7 +191,8 @@ class HostActivity:
         beats, goodbye = np.zeros(count, bool), np.zeros(count, bool)
         for code, times in self.heartbeats.items():
             beats[code] = True
-            last[code] = max([last[code], *(t for t in times if t <= now)])
+            if upto := bisect.bisect_right(times, now):
+                last[code] = max(last[code], times[upto - 1])
         goodbye[list(self.goodbyes)] = True
         return LastSeen(last, self.probed_s, beats, goodbye)
 
