@@ -21,7 +21,7 @@ from localizer.baselines import (
     sparse_latency,
 )
 from localizer.detectors import drift as drift_test
-from localizer.detectors import flapping, lof, peer_groups, silence, spike
+from localizer.detectors import flapping, lof, pair_contrasts, peer_groups, silence, spike
 from localizer.detectors import loss as loss_test
 from localizer.detectors.latency import parameters as latency_test
 from localizer.host_evidence.parameters import DEFAULT as HOST_EVIDENCE
@@ -95,6 +95,7 @@ class DetectorParameters:
     latency: latency_test.LatencyParameters = latency_test.DEFAULT
     lof: lof.LofParameters = lof.DEFAULT
     loss: loss_test.LossParameters = loss_test.DEFAULT
+    pair_contrasts: pair_contrasts.PairContrastParameters = pair_contrasts.DEFAULT
     peer_groups: peer_groups.PeerGroupParameters = peer_groups.DEFAULT
     silence: silence.SilenceParameters = silence.DEFAULT
     spike: spike.SpikeParameters = spike.DEFAULT

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from localizer.detectors import peer_groups, spike
+from localizer.detectors import pair_contrasts, peer_groups, spike
 from localizer.detectors.change_point import change_of_level
 from localizer.detectors.latency.deviation import LatencyDeviation
 from localizer.evidence import Attribution, Evidence
@@ -95,13 +95,22 @@ def _alarm(
     parameters, healthy = state.options.detectors.peer_groups, shift.healthy_share
     # What tunnels is tested twice, for an rnic may fail the overlay alone; so is what some paths
     # cross for certain, for a fault is then as good as hidden among those that only may cross it.
-    twice = groups.tunnels.astype(np.int64) + groups.factored.partly_certain
-    level = state.budget.level(len(groups.members) + int(twice.sum()), every_s)
-    if not (
-        _p_values(groups, peers, vote * left, flagged, overlay, healthy, parameters) < level
-    ).any():
+    # And all are tested among the five-tuples of each pair.
+    more = groups.tunnels.astype(np.int64) + groups.factored.partly_certain + 1
+    level = state.budget.level(len(groups.members) + int(more.sum()), every_s)
+
+    def p_values(some: Bool) -> F64:
+        """(K,) of the paths of a mask (P,)."""
+        among = _p_values(groups, peers, vote * some, flagged, overlay, healthy, parameters)
+        within = pair_contrasts.excess_p_values(
+            groups.factored, state.pair, valid & some, flagged & valid & some, healthy,
+            state.options.detectors.pair_contrasts,
+        )  # fmt: skip
+        return np.minimum(among, within)
+
+    if not (p_values(left) < level).any():
         return None
-    p = _p_values(groups, peers, vote, flagged, overlay, healthy, parameters)
+    p = p_values(np.ones(len(left), bool))
     noise = np.where(shift.noise_us > 0, shift.noise_us, 1.0)
     excess = peer_groups.without_common_shift(shift.excess_us, peers, valid, parameters)
     evidence = Evidence(
@@ -182,26 +191,30 @@ class LatencyPolicy:
         decide, too: in the direction that is slow, or in any.
         """
         parameters = self.state.options.verdicts.latency
-        finding = self._validated(candidate, candidate.share, self.level, parameters.most_moved)
-        if finding is not None:
-            return finding
         direction, column = candidate.attribution.direction, candidate.attribution.column
         ways = self.alarm.groups.certain(column)
+        every = ways[0] | ways[1]
+        finding = self._validated(
+            candidate, candidate.share, every, self.level, parameters.most_moved
+        )
+        if finding is not None:
+            return finding
         if direction in _WAYS and self.alarm.groups.directed[column]:
             way = ways[_WAYS.index(direction)]
         else:
-            way = ways[0] | ways[1]
+            way = every
         certain = way.astype(np.float64)
         if (certain == candidate.share).all():
             return None
         return self._validated(
-            candidate, certain, self.level / len(_WAYS), parameters.one_way_moved
+            candidate, certain, way, self.level / len(_WAYS), parameters.one_way_moved
         )
 
     def _validated(
-        self, candidate: Candidate, share: F64, level: float, moved: float
+        self, candidate: Candidate, share: F64, certain: Bool, level: float, moved: float
     ) -> Finding | Over | None:
-        """The finding by paths of these weights (P,).
+        """The finding by paths of these weights (P,), or by those that certainly cross the class
+        among the five-tuples of their pairs.
 
         level  largest p-value; moved: share of them that must have moved
         """
@@ -217,6 +230,11 @@ class LatencyPolicy:
             shift.healthy_share,
             state.options.detectors.peer_groups,
         )
+        slow = flagged & candidate.counts
+        within = pair_contrasts.excess_p_value(
+            certain & rows, state.pair, candidate.counts, slow, shift.healthy_share
+        )
+        p = min(p, within)
         mine = np.flatnonzero(rows & flagged)
         witnesses = quorum.hosts(state.src, rows & flagged)
         # Five seconds are too short to tell some five-tuples from a rush of some pairs.

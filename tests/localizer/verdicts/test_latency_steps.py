@@ -22,12 +22,13 @@ RESTLESS = Noise(burst_excess=(0.5, 3.0), burst_paths=1.0, burst_length_s=(4.0, 
 
 
 def simulation(
-    seed: int, noise: Noise | None = None, traced: float = 1.0, hosts: int = 12
+    seed: int, noise: Noise | None = None, traced: float = 1.0, hosts: int = 12, ports: int = 2
 ) -> Simulation:
     spec = ClosSpec(hosts=hosts, rails=2, hosts_per_segment=6, hosts_per_job=6)
     return Simulation(
-        build(spec, seed), seed=seed, start_ns=START_S * 10**9, noise=noise, traced=traced
-    )
+        build(spec, seed), seed=seed, start_ns=START_S * 10**9, noise=noise, traced=traced,
+        ports_per_pair=ports,
+    )  # fmt: skip
 
 
 def without_replies(pings: pa.RecordBatch) -> pa.RecordBatch:
@@ -94,6 +95,15 @@ def test_slow_links_and_switches_are_named_where_only_requests_are_traced(
     fault = Fault(kind=kind, component=places[number], start_s=FAULT_S, magnitude=10.0)
     (incident,) = found(quiet.with_faults([fault]), FAULT_S + 60, replies=False)
     assert (incident.component, incident.symptom) == (places[number], "high_latency")
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_slow_switch_is_named_where_few_requests_are_traced(number: int) -> None:
+    quiet = simulation(31 + number, hosts=24, traced=0.25, ports=4)
+    place = candidates(quiet.network, quiet.paths, "any agg")[number]
+    fault = Fault(kind="switch_latency", component=place, start_s=FAULT_S, magnitude=20.0)
+    (incident,) = found(quiet.with_faults([fault]), FAULT_S + 60, replies=False)
+    assert (incident.component, incident.symptom) == (place, "high_latency")
 
 
 @pytest.mark.parametrize("traced", [0.0, 0.5, 1.0])
