@@ -299,7 +299,10 @@ class Localizer:
         longest_s = max(self.options.verdicts.reachability.windows_s)
         state.troubled = tracker.troubled_since("reachability", batch.second - longest_s + 1)
         state.ended = tracker.ended("reachability")
-        state.drifting = {names[0] for family, names in open_now if family == "drift"}
+        state.named, state.drifting = (
+            {names[0] for family, names in open_now if family == each}
+            for each in ("reachability", "drift")
+        )
         verdicts = second(state, batch.second, self._clocks.wrong(), self._clocks.suspects())
         self._track(state, tracker, batch.second, verdicts, output)
         output.incidents += [incident for incident, _ in tracker.learn(batch.second, self._decided)]

@@ -46,9 +46,10 @@ class FabricState:
     index           path table; history, latency, drift, loss ... are by its rows, or by host
     columns         further columns of the path table; inventory: pods of hosts, jobs of containers
     latency         what is usual, and the deviation of the window that ends with this second
-    suspects        components of open incidents about reachability; slow: about latency; drifting:
-                    about drift; troubled: the suspects, and those of incidents about reachability
-                    that ended within the longest window of seconds
+    suspects        components of open incidents about reachability, and of their tie sets; named:
+                    the components alone; slow: as suspects, about latency; drifting: about drift;
+                    troubled: the suspects, and those of incidents about reachability that ended
+                    within the longest window of seconds
     ended           component of a resolved incident about reachability -> its last second of
                     trouble
     unsettled_s     length of a window -> newest second in which it could not tell all culprits
@@ -73,6 +74,7 @@ class FabricState:
         self.columns = PathColumns()
         self.inventory = Inventory(topology)
         self.suspects: set[str] = set()
+        self.named: set[str] = set()
         self.troubled: set[str] = set()
         self.ended: dict[str, int] = {}
         self.slow: set[str] = set()

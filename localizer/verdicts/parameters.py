@@ -59,6 +59,8 @@ class ReachabilityParameters:
     rival_nats     of a link and a switch at its end, the less likely one is denied by so much
     idle_nats      a component that explains less beside others has nothing left to explain
     inside         links of a switch that are compared with it: those that explain most losses
+    several        links of a switch that are compared with it together
+    waiting_s      a switch waits so long at most while several of its links explain more
     apart          share of a component's probes that must be apart from those of other culprits,
                    so that it can be told from them
     contradicted   where one host alone sees losses, p-value below which the others contradict it
@@ -103,6 +105,12 @@ class ReachabilityParameters:
         1.0, unit="nat", source="chosen: twice what one free parameter gains by chance"
     )
     inside: int = parameter(3, unit="links", source=_CHOSEN)
+    several: int = parameter(
+        8, unit="links", source="chosen: pytest tests/localizer/situations (bad links of one spine)"
+    )
+    waiting_s: int = parameter(
+        20, unit="s", source="chosen: pytest tests/localizer/situations (bad links of one spine)"
+    )
     apart: float = parameter(0.2, unit="1", source=_CHOSEN)
     contradicted: float = parameter(
         0.01, unit="1", source="chosen: pytest tests/localizer/verdicts (one witness)"

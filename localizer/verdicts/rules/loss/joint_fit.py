@@ -18,10 +18,12 @@ _LEAST: Final = 1e-6  # a loss that any path may have
 _STEP: Final = 1e-3  # crossings that differ by less are alike
 _SHARES: Final = 0.5 ** np.arange(8)  # of a Newton step
 _STEPS: Final = 20
+_PARTS: Final = np.linspace(0.1, 0.95, 10)  # shares of five-tuples that are tried
 _RIDGE: Final = 1e-9  # of the curvature
 _ENOUGH: Final = 1e-3  # a step that gains less is the last [nat]
-#: Components at once: the crossings of a path are kept in one integer.
+#: Components at once.
 MOST: Final = 5
+_AT_ONCE: Final = 3  # components whose crossings are kept in one integer beside a row's number
 
 
 def log_likelihood(crossings: F64, sent: F64 | I64, lost: F64 | I64, healthy: float) -> float:
@@ -52,6 +54,42 @@ def log_likelihood(crossings: F64, sent: F64 | I64, lost: F64 | I64, healthy: fl
         if best - before < _ENOUGH:
             break
     return best
+
+
+def partial_log_likelihood(
+    crossed: F64, unknown: F64, sent: F64 | I64, lost: F64 | I64, healthy: float
+) -> float:
+    """ln of the likelihood of counts if one component loses probes of a share of the
+    five-tuples that cross it, at the share and the losses that suit them best [nat].
+
+    crossed, unknown  (n,) how often a round trip crosses it for certain, and may cross it besides
+                      there, where any five-tuple may lose
+    Other arguments as of ``log_likelihood``.
+    """
+    rows = np.stack([crossed, unknown, sent, lost], axis=1).astype(np.float64)
+    (once, often, n, k), alike = _distinct(rows)
+    floor = -np.log1p(-max(healthy, _LEAST))
+    best = -np.inf
+    for elsewhere in _TRIED[:: len(_TRIED) // 6]:
+        usual = floor + elsewhere * often
+        well = _likely_each(usual, n, k)
+        ill = _likely_each(usual + _TRIED[:, None] * once, n, k)
+        for share in _PARTS:
+            likely = np.logaddexp(np.log(share) + ill, np.log1p(-share) + well)
+            best = max(best, float((likely @ alike).max()))
+    return best
+
+
+def _distinct(rows: F64) -> tuple[F64, I64]:
+    """The distinct rows of a matrix (n, m), as columns (m, p), and how often each occurs (p,)."""
+    found, count = np.unique(np.round(rows, 3), axis=0, return_counts=True)
+    return found.T, count
+
+
+def _likely_each(total: F64, n: F64, k: F64) -> F64:
+    """ln of the likelihood of each path's counts (..., p), of its hazard."""
+    likely: F64 = k * np.log(-np.expm1(-total)) - (n - k) * total
+    return likely
 
 
 def _likely(total: F64, n: F64, k: F64) -> F64:
@@ -93,7 +131,12 @@ def _alike(crossings: F64, sent: F64 | I64, lost: F64 | I64) -> tuple[F64, F64, 
     """Crossings (p, m) that differ, and the probes sent and lost over each (p,)."""
     steps = np.round(crossings / _STEP).astype(np.int64)
     base = int(steps.max(initial=0)) + 1
-    key = steps @ base ** np.arange(steps.shape[1])
+    key = np.zeros(len(steps), np.int64)
+    for start in range(0, steps.shape[1], _AT_ONCE):
+        part = steps[:, start : start + _AT_ONCE]
+        if start:
+            _, key = np.unique(key, return_inverse=True)
+        key = key * base ** part.shape[1] + part @ base ** np.arange(part.shape[1])
     _, first, which = np.unique(key, return_index=True, return_inverse=True)
     n, k = (np.bincount(which, each, len(first)).astype(np.float64) for each in (sent, lost))
     return (steps[first] * _STEP).astype(np.float64), n, k

@@ -116,14 +116,16 @@ class LossPolicy:
         """
         attribution, parameters, groups = candidate.attribution, self._parameters, self.alarm.groups
         column = attribution.column
-        few = 1 < candidate.culprits <= parameters.few_culprits
-        if not few or since_s >= parameters.settled_s or attribution.share < 1:
+        few = candidate.culprits <= parameters.few_culprits
+        few &= candidate.culprits + self.before.culprits > 1
+        if not few or since_s >= parameters.waiting_s:
             return False
-        if groups.directed[column] or not self.state.suspects.isdisjoint(groups.members[column]):
+        if groups.directed[column] or not self.state.named.isdisjoint(groups.members[column]):
             return False
-        return self._comparison.several_links(
-            column, candidate.others, self._beside_others(candidate), mine, parameters.idle_nats
-        )
+        return self._comparison.is_several_links(
+            attribution, candidate.others, self._beside_others(candidate), mine,
+            parameters.idle_nats,
+        )  # fmt: skip
 
     def _beside_others(self, candidate: Candidate) -> Bool:
         """(P,) paths that count for a candidate, without bad ones that another culprit explains."""

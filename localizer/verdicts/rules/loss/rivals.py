@@ -15,14 +15,19 @@ import numpy.typing as npt
 
 from localizer.evidence import Attribution
 from localizer.explanation.issue_features import OWNS
-from localizer.fabric.observability import Classes
 from localizer.state.fabric_state import FabricState
 from localizer.verdicts.attribute import owners
 from localizer.verdicts.build import Alarm
 from localizer.verdicts.rules.loss.containment import Containment
 from localizer.verdicts.rules.loss.extent import lasting_s, without_first
-from localizer.verdicts.rules.loss.joint_fit import log_likelihood
-from schemas.component_ids import link_ends
+from localizer.verdicts.rules.loss.link_or_switch import (
+    ends_of,
+    links_of,
+    most_explaining,
+    nats_above_end,
+    nats_above_links,
+    together_explaining,
+)
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -67,13 +72,14 @@ class Comparison:
         sent, lost = sent * apart, lost * apart
         if groups.directed[column]:
             return {
-                end: nats_above_end(groups, column, end, sent, lost, healthy)
+                end: nats_above_end(groups, column, end, sent, lost, healthy, alone=not others)
                 for end in ends_of(groups, column)
             }
+        links = links_of(groups, column, self.containment.inside(column))
         most = state.options.verdicts.reachability.inside
         return {
-            link: -nats_above_end(groups, link, column, sent, lost, healthy)
-            for link in links_inside(groups, column, self.containment.inside(column), lost, most)
+            link: -nats_above_end(groups, link, column, sent, lost, healthy, alone=not others)
+            for link in most_explaining(groups, links, lost, most)
         }
 
     def _apart(self, column: int, others: Sequence[int], mine: Bool) -> Bool:
@@ -94,22 +100,30 @@ class Comparison:
                 return apart
         return np.ones(groups.paths, bool)
 
-    def several_links(
-        self, column: int, others: Sequence[int], counts: Bool, mine: Bool, each_nats: float
+    def is_several_links(
+        self,
+        attribution: Attribution,
+        others: Sequence[int],
+        counts: Bool,
+        mine: Bool,
+        each_nats: float,
     ) -> bool:
-        """Whether several links inside a switch explain its losses better than the switch, by so
-        much for each link beyond the first. Other arguments as of ``nats``."""
-        state, groups = self.state, self.alarm.groups
+        """Whether several links inside a blamed switch explain its losses better than the switch,
+        by so much for each link beyond the first. Other arguments as of ``nats``."""
+        state, groups, column = self.state, self.alarm.groups, attribution.column
         if not self.compares(mine):
             return False
         sent, lost = self.since_began(counts & self._apart(column, others, mine), mine)
-        most = state.options.verdicts.reachability.inside
-        links = links_inside(groups, column, self.containment.inside(column), lost, most)
+        inside = links_of(groups, column, self.containment.inside(column))
+        most = state.options.verdicts.reachability.several
+        links = together_explaining(groups, inside, lost, most)
+        partial = attribution.share < 1
         return any(
-            nats_above_links(groups, column, links[:some], sent, lost, state.background.rate)
-            < -each_nats * (some - 1)
+            nats_above_links(
+                groups, column, links[:some], sent, lost, state.background.rate, partial=partial
+            ) < -each_nats * (some - 1)
             for some in range(2, len(links) + 1)
-        )
+        )  # fmt: skip
 
     def told_apart(
         self, column: int, others: Sequence[int], counts: Bool, mine: Bool
@@ -145,16 +159,16 @@ def outdone(comparison: Comparison, attributions: list[Attribution], left: Bool)
         if classes:
             far_less = max(classes.values()) * np.exp(-comparison.denied_nats)
             out[column] = classes.get(column, 0.0) < far_less
+        mine = bad & (groups.share(column) > 0) & (owner == number)
+        counts = left & ~(bad & (owner >= 0) & (owner != number))
+        others = [each.column for each in attributions if each is not attribution]
         if attribution.share == 1:
-            mine = bad & (groups.share(column) > 0) & (owner == number)
-            counts = left & ~(bad & (owner >= 0) & (owner != number))
-            others = [each.column for each in attributions if each is not attribution]
             nats = comparison.nats(column, others, counts, mine)
             out[column] |= any(each < 0 for each in nats.values())
-            if not groups.directed[column]:
-                out[column] |= comparison.several_links(
-                    column, others, counts, mine, comparison.denied_nats
-                )
+        if not groups.directed[column]:
+            out[column] |= comparison.is_several_links(
+                attribution, others, counts, mine, comparison.denied_nats
+            )
     return out
 
 
@@ -175,76 +189,3 @@ def may_replace(
         if column in (ends_of(groups, each.column) if directed else inside):
             return True
     return False
-
-
-def ends_of(groups: Classes, column: int) -> list[int]:
-    """Classes of the switches at the ends of a link's class, without that class itself."""
-    ends = {end for name in groups.members[column] for end in link_ends(name)}
-    return [each for each in groups.of_components(ends) if each != column]
-
-
-def links_inside(groups: Classes, column: int, inside: I64, lost: I64, most: int) -> list[int]:
-    """Classes of links inside a class that explain most losses, the first few: of a switch those
-    that end at it, where there are some.
-
-    inside  (n,) classes all of whose paths cross the class
-    lost    (P,) probes since the trouble began
-    """
-    links = inside[groups.directed[inside]]
-    own = [column in ends_of(groups, each) for each in links.tolist()]
-    links = links[own] if any(own) else links
-    explained = [
-        (float(lost[_certainly(groups, each) > 0].sum()), float(lost[groups.share(each) > 0].sum()))
-        for each in links.tolist()
-    ]
-    order = sorted(range(len(links)), key=lambda n: (explained[n], n), reverse=True)
-    return [int(links[n]) for n in order[:most]]
-
-
-def _certainly(groups: Classes, column: int) -> F64:
-    """(P,) how often a round trip certainly crosses a class."""
-    there, back = groups.certain(column)
-    return there.astype(np.float64) + back
-
-
-def nats_above_end(
-    groups: Classes, column: int, end: int, sent: I64, lost: I64, healthy: float
-) -> float:
-    """ln of how much likelier the counts are if the link loses than if the switch does, each at
-    the loss of a crossing that suits it best.
-
-    column, end  classes of the link and of the switch
-    sent, lost   (P,) probes since the trouble began, 0 of paths that do not count
-    healthy      loss of a round trip that crosses neither [1]
-    """
-    switch = groups.share(end)
-    rows = np.flatnonzero((switch > 0) & (sent > 0))
-    n, k = sent[rows].astype(np.float64), lost[rows].astype(np.float64)
-    link = groups.share(column)[rows]
-    ways = [2.0 * link, *(each[rows].astype(np.float64) for each in groups.certain(column))]
-    best = max(log_likelihood(each[:, None], n, k, healthy) for each in ways)
-    return best - log_likelihood(2.0 * switch[rows, None], n, k, healthy)
-
-
-def nats_above_links(
-    groups: Classes, column: int, links: Sequence[int], sent: I64, lost: I64, healthy: float
-) -> float:
-    """ln of how much likelier the counts are if a switch loses than if some of its links do, at the
-    losses of a crossing that suit them best. Arguments as of ``nats_above_end``.
-
-    What is lost where a route is not known may be lost elsewhere too, so it has a loss of its own:
-    where answers are not traced, those of each path over the switch come back over other bad links,
-    and only the switch would explain what no link of it does.
-    """
-    switch = groups.share(column)
-    rows = np.flatnonzero((switch > 0) & (sent > 0))
-    n, k = sent[rows], lost[rows]
-    crossed = _certainly(groups, column)[rows]
-    inside = [_certainly(groups, each)[rows] for each in links]
-    if crossed.any():
-        unknown = np.maximum(2.0 * switch[rows] - crossed, 0.0)
-    else:
-        crossed, unknown = 2.0 * switch[rows], np.zeros(len(rows))
-        inside = [2.0 * groups.share(each)[rows] for each in links]
-    of_links = log_likelihood(np.stack([*inside, unknown], axis=1), n, k, healthy)
-    return log_likelihood(np.stack([crossed, unknown], axis=1), n, k, healthy) - of_links

@@ -9,7 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from localizer.verdicts.rules.loss.joint_fit import MOST, log_likelihood
+from localizer.verdicts.rules.loss.joint_fit import (
+    MOST,
+    log_likelihood,
+    partial_log_likelihood,
+)
 
 HEALTHY = 1e-4
 #: Paths over a switch and the first of its links, the second, or none of both.
@@ -87,10 +91,33 @@ def test_no_losses_are_likelier_than_those_found(seed: int) -> None:
 
 def test_paths_alike_are_pooled_whatever_their_order() -> None:
     rng = np.random.default_rng(1)
-    crossings = rng.choice([0.0, 0.125, 0.5, 1.0, 2.0], (500, MOST))
+    crossings = rng.choice([0.0, 0.125, 0.5, 1.0, 2.0], (500, 2 * MOST))
     sent = rng.integers(0, 30, 500)
     lost = rng.binomial(sent, 0.1)
     order = rng.permutation(500)
     assert log_likelihood(crossings, sent, lost, HEALTHY) == pytest.approx(
         log_likelihood(crossings[order], sent[order], lost[order], HEALTHY)
     )
+
+
+def test_a_component_that_drops_some_five_tuples_is_likelier_at_its_share_than_as_a_whole() -> None:
+    rng = np.random.default_rng(1)
+    sent, once = np.full(300, 20), np.ones(300)
+    some = rng.binomial(sent, np.where(rng.random(300) < 0.4, 0.3, HEALTHY))
+    every = rng.binomial(sent, 0.12)
+    for lost, apart in ((some, True), (every, False)):
+        whole = log_likelihood(once[:, None], sent, lost, HEALTHY)
+        partial = partial_log_likelihood(once, np.zeros(300), sent, lost, HEALTHY)
+        assert (partial > whole + 50) is apart
+
+
+def test_what_may_be_lost_elsewhere_is_no_share_of_a_component() -> None:
+    """Four of five paths cross it; all lose a little on the unknown way back."""
+    rng = np.random.default_rng(2)
+    once, unknown = (np.arange(200) % 5 > 0).astype(float), np.full(200, 0.25)
+    sent = np.full(200, 20)
+    lost = rng.binomial(sent, 0.05)
+    with_it, without_it = (
+        partial_log_likelihood(once, each, sent, lost, HEALTHY) for each in (unknown, np.zeros(200))
+    )
+    assert with_it > without_it + 10

@@ -193,32 +193,35 @@ def test_a_switch_waits_as_well_where_a_shorter_window_holds_too_many_culprits()
 def is_rather_its_links(
     *,
     culprits: int = 2,
-    since_s: int = 30,
+    since_s: int = 10,
     share: float = 1.0,
     named: bool = False,
+    before: int = 0,
     monkeypatch: pytest.MonkeyPatch,
 ) -> bool:
     """Whether a lossy switch waits that several of its links explain better, among few culprits.
 
-    share  of its five-tuples that lose; named: an open incident names it
+    share   of its five-tuples that lose; named: an open incident names it
+    before  culprits that shorter windows found
     """
     state = SimpleNamespace(
         options=SimpleNamespace(verdicts=SimpleNamespace(reachability=PARAMETERS)),
-        suspects={"spine:s0"} if named else set(),
+        named={"spine:s0"} if named else set(),
+        suspects={"spine:s0"},
     )
     groups = SimpleNamespace(directed=np.array([False]), members=[["spine:s0"]])
     paths = np.ones(1, bool)
     alarm = SimpleNamespace(groups=groups, evidence=SimpleNamespace(bad=paths))
     policy = LossPolicy(
         cast("Any", state), 0, cast("Any", alarm), 1e-9, 1e-9, cast("Any", None),
-        Unclaimed(paths, paths), None,
+        Unclaimed(paths, paths, before), None,
     )  # fmt: skip
     candidate = Candidate(
         Attribution(0, 0.5, 1e-9, share=share), np.ones(1), paths, paths, paths, ~paths,
         np.zeros(1, int), culprits, 0,
     )  # fmt: skip
     with monkeypatch.context() as patch:
-        patch.setattr(Comparison, "several_links", lambda *_: True)
+        patch.setattr(Comparison, "is_several_links", lambda *_: True)
         return policy.is_rather_its_links(candidate, since_s, paths)
 
 
@@ -226,8 +229,9 @@ def test_a_switch_beside_another_culprit_waits_while_several_of_its_links_explai
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert is_rather_its_links(monkeypatch=monkeypatch)
-    assert not is_rather_its_links(since_s=PARAMETERS.settled_s, monkeypatch=monkeypatch)
-    assert not is_rather_its_links(share=0.5, monkeypatch=monkeypatch)
+    assert not is_rather_its_links(since_s=PARAMETERS.waiting_s, monkeypatch=monkeypatch)
+    assert is_rather_its_links(share=0.5, monkeypatch=monkeypatch), "some of its five-tuples lose"
+    assert is_rather_its_links(culprits=1, before=1, monkeypatch=monkeypatch)
 
 
 def test_a_switch_that_is_blamed_alone_or_named_already_is_not_kept_waiting(

@@ -15,13 +15,7 @@ from localizer.fabric.incidence.factored import FactoredIncidence
 from localizer.fabric.observability import Classes
 from localizer.verdicts.parameters import ReachabilityParameters
 from localizer.verdicts.rules.loss.extent import earliest_s, lasting_s
-from localizer.verdicts.rules.loss.rivals import (
-    ends_of,
-    links_inside,
-    may_replace,
-    nats_above_end,
-    nats_above_links,
-)
+from localizer.verdicts.rules.loss.rivals import may_replace
 
 SPINE, LINK, OTHER_LINK = 0, 1, 2
 HEALTHY = 1e-4
@@ -34,17 +28,6 @@ def fabric() -> Classes:
     members = [["spine:s"], ["link:spine:s|tor:a"], ["link:spine:s|tor:b"]]
     factored = FactoredIncidence.unfactored(sparse.csr_array(shares))
     return Classes(members, np.array([False, True, True]), np.zeros(3, bool), factored)
-
-
-def nats(sent: list[int], lost: list[int]) -> float:
-    return nats_above_end(fabric(), LINK, SPINE, np.array(sent), np.array(lost), HEALTHY)
-
-
-def test_ends_of_a_link_and_links_inside_a_switch() -> None:
-    groups = fabric()
-    assert ends_of(groups, LINK) == [SPINE]
-    lost = np.array([1, 5, 0, 0])
-    assert links_inside(groups, SPINE, np.array([LINK, OTHER_LINK]), lost, most=1) == [OTHER_LINK]
 
 
 @pytest.mark.parametrize(
@@ -67,56 +50,6 @@ def test_without_a_refuted_class_only_what_outdid_it_or_is_as_likely_stands(
     )
     out = Attribution(refuted, 0.05, 1e-9, classes=classes)
     assert may_replace(comparison, Attribution(instead, 0.05, 1e-9), [out]) is may
-
-
-def test_losses_of_all_paths_are_the_switch() -> None:
-    assert nats([20, 20, 20, 20], [8, 8, 8, 8]) < -20
-
-
-def test_losses_of_the_paths_over_the_link_are_the_link() -> None:
-    assert nats([20, 20, 20, 20], [10, 0, 5, 0]) > 10
-
-
-def test_few_probes_elsewhere_leave_the_switch_possible() -> None:
-    """As in the first seconds: the link loses, but hardly anything went round it yet."""
-    assert 0 < nats([4, 1, 1, 1], [3, 0, 0, 0]) < 7
-
-
-def test_probes_elsewhere_that_are_answered_deny_the_switch_step_by_step() -> None:
-    by_count = [nats([4, n, n, n], [3, 0, 0, 0]) for n in (1, 3, 9)]
-    assert by_count == sorted(by_count)
-    assert by_count[-1] > 7
-
-
-def test_a_lost_probe_elsewhere_counts_against_the_link() -> None:
-    assert nats([8, 8, 8, 8], [4, 0, 2, 1]) < nats([8, 8, 8, 8], [4, 0, 2, 0]) - 5
-
-
-def untraced_answers(spine: float, links: tuple[float, float]) -> float:
-    """Nats of a spine above two of its four links, where they lose so much at each crossing, on
-    paths whose requests are traced and whose answers come back over other bad links as well.
-
-    Each answer takes the spine with a probability of a quarter, and 30 % of all answers are lost.
-    """
-    pairs = [(a, b) for a in range(4) for b in range(4) if a != b]
-    forward = np.zeros((len(pairs) + 4, 5))
-    lost = np.zeros(len(forward))
-    for row, pair in enumerate(pairs):
-        forward[row, [0, pair[0] + 1, pair[1] + 1]] = 1.0
-        kept = np.prod([1 - links[each] for each in pair if each < 2])
-        lost[row] = 1 - (1 - spine) * kept * 0.7
-    lost[len(pairs) :] = 0.3  # their requests go elsewhere
-    reverse = np.tile([0.25, *[0.125] * 4], (len(forward), 1))
-    members = [["spine:s"], *([f"link:spine:s|tor:{each}"] for each in "abcd")]
-    factored = FactoredIncidence.unfactored(sparse.csr_array(forward), sparse.csr_array(reverse))
-    groups = Classes(members, np.array([False, *[True] * 4]), np.zeros(5, bool), factored)
-    sent = np.full(len(forward), 80)
-    return nats_above_links(groups, 0, [1, 2], sent, np.round(lost * sent).astype(int), HEALTHY)
-
-
-def test_what_untraced_answers_lose_elsewhere_is_not_evidence_for_a_switch() -> None:
-    assert untraced_answers(0.0, (0.2, 0.2)) < -7
-    assert untraced_answers(0.2, (0.0, 0.0)) > 0
 
 
 def state_of(lossy: set[int], sent: int = 1, most: int = 1) -> Any:

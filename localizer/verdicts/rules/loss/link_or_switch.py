@@ -1,0 +1,125 @@
+"""How much likelier losses are if a link loses, or several do, than if their switch does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from localizer.fabric.observability import Classes
+from localizer.verdicts.rules.loss.joint_fit import log_likelihood, partial_log_likelihood
+from schemas.component_ids import link_ends
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+
+def ends_of(groups: Classes, column: int) -> list[int]:
+    """Classes of the switches at the ends of a link's class, without that class itself."""
+    ends = {end for name in groups.members[column] for end in link_ends(name)}
+    return [each for each in groups.of_components(ends) if each != column]
+
+
+def links_of(groups: Classes, column: int, inside: I64) -> I64:
+    """Classes of links inside a class: of a switch those that end at it, where there are some.
+
+    inside  (n,) classes all of whose paths cross the class
+    """
+    links = inside[groups.directed[inside]]
+    own = [column in ends_of(groups, each) for each in links.tolist()]
+    return links[own] if any(own) else links
+
+
+def most_explaining(groups: Classes, links: I64, lost: I64, most: int) -> list[int]:
+    """Those of some links that explain most losses each, the first few.
+
+    lost  (P,) probes since the trouble began
+    """
+    explained = [
+        (float(lost[certainly(groups, each) > 0].sum()), float(lost[groups.share(each) > 0].sum()))
+        for each in links.tolist()
+    ]
+    order = sorted(range(len(links)), key=lambda n: (explained[n], n), reverse=True)
+    return [int(links[n]) for n in order[:most]]
+
+
+def together_explaining(groups: Classes, links: I64, lost: I64, most: int) -> list[int]:
+    """Links that explain most losses together: each of what those before it leave over.
+
+    Arguments as of ``most_explaining``.
+    """
+    left, out = lost.copy(), list[int]()
+    crossed = {each: certainly(groups, each) > 0 for each in links.tolist()}
+    while len(out) < min(most, len(links)):
+        rest = [each for each in crossed if each not in out]
+        found = most_explaining(groups, np.array(rest), left, 1)
+        left[crossed[found[0]]] = 0
+        out += found
+    return out
+
+
+def certainly(groups: Classes, column: int) -> F64:
+    """(P,) how often a round trip certainly crosses a class."""
+    there, back = groups.certain(column)
+    return there.astype(np.float64) + back
+
+
+def nats_above_end(
+    groups: Classes, column: int, end: int, sent: I64, lost: I64, healthy: float,
+    *, alone: bool = True,
+) -> float:  # fmt: skip
+    """ln of how much likelier the counts are if the link loses than if the switch does, each at
+    the loss of a crossing that suits it best.
+
+    column, end  classes of the link and of the switch
+    sent, lost   (P,) probes since the trouble began, 0 of paths that do not count
+    healthy      loss of a round trip that crosses neither [1]
+    alone        nothing else loses; if not, what is lost where routes over the switch are unknown
+                 may be lost elsewhere, and has a loss of its own (``nats_above_links``)
+    """
+    switch = groups.share(end)
+    rows = np.flatnonzero((switch > 0) & (sent > 0))
+    n, k = sent[rows].astype(np.float64), lost[rows].astype(np.float64)
+    link = groups.share(column)[rows]
+    ways = [2.0 * link, *(each[rows].astype(np.float64) for each in groups.certain(column))]
+    crossed = certainly(groups, end)[rows]
+    if alone or not crossed.any():
+        best = max(log_likelihood(each[:, None], n, k, healthy) for each in ways)
+        return best - log_likelihood(2.0 * switch[rows, None], n, k, healthy)
+    unknown = np.maximum(2.0 * switch[rows] - crossed, 0.0)
+    best, of_switch = (
+        max(log_likelihood(np.stack([each, unknown], axis=1), n, k, healthy) for each in some)
+        for some in (ways, [crossed])
+    )
+    return best - of_switch
+
+
+def nats_above_links(
+    groups: Classes, column: int, links: Sequence[int], sent: I64, lost: I64, healthy: float,
+    *, partial: bool,
+) -> float:  # fmt: skip
+    """ln of how much likelier the counts are if a switch loses than if some of its links do, at the
+    losses of a crossing that suit them best.
+
+    partial  the switch drops the probes of a share of the five-tuples only
+    Other arguments as of ``nats_above_end``.
+
+    What is lost where a route is not known may be lost elsewhere too, so it has a loss of its own:
+    where answers are not traced, those of each path over the switch come back over other bad links,
+    and only the switch would explain what no link of it does.
+    """
+    switch = groups.share(column)
+    rows = np.flatnonzero((switch > 0) & (sent > 0))
+    n, k = sent[rows], lost[rows]
+    crossed = certainly(groups, column)[rows]
+    inside = [certainly(groups, each)[rows] for each in links]
+    if crossed.any():
+        unknown = np.maximum(2.0 * switch[rows] - crossed, 0.0)
+    else:
+        crossed, unknown = 2.0 * switch[rows], np.zeros(len(rows))
+        inside = [2.0 * groups.share(each)[rows] for each in links]
+    of_links = log_likelihood(np.stack([*inside, unknown], axis=1), n, k, healthy)
+    if partial:
+        return partial_log_likelihood(crossed, unknown, n, k, healthy) - of_links
+    return log_likelihood(np.stack([crossed, unknown], axis=1), n, k, healthy) - of_links
