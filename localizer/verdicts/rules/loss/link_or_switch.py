@@ -21,6 +21,12 @@ def ends_of(groups: Classes, column: int) -> list[int]:
     return [each for each in groups.of_components(ends) if each != column]
 
 
+def joins_switches(groups: Classes, column: int) -> bool:
+    """Whether a class of links joins switches: of an rnic's link only the ToR may be unknown."""
+    ends = [end for name in groups.members[column] for end in link_ends(name)]
+    return not any(end.startswith("rnic:") for end in ends)
+
+
 def links_of(groups: Classes, column: int, inside: I64) -> I64:
     """Classes of links inside a class: of a switch those that end at it, where there are some.
 

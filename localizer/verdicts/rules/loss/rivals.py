@@ -22,6 +22,7 @@ from localizer.verdicts.rules.loss.containment import Containment
 from localizer.verdicts.rules.loss.extent import lasting_s, without_first
 from localizer.verdicts.rules.loss.link_or_switch import (
     ends_of,
+    joins_switches,
     links_of,
     most_explaining,
     nats_above_end,
@@ -72,15 +73,21 @@ class Comparison:
         sent, lost = sent * apart, lost * apart
         if groups.directed[column]:
             return {
-                end: nats_above_end(groups, column, end, sent, lost, healthy, alone=not others)
+                end: nats_above_end(
+                    groups, column, end, sent, lost, healthy,
+                    alone=not others or not joins_switches(groups, column),
+                )
                 for end in ends_of(groups, column)
-            }
+            }  # fmt: skip
         links = links_of(groups, column, self.containment.inside(column))
         most = state.options.verdicts.reachability.inside
         return {
-            link: -nats_above_end(groups, link, column, sent, lost, healthy, alone=not others)
+            link: -nats_above_end(
+                groups, link, column, sent, lost, healthy,
+                alone=not others or not joins_switches(groups, link),
+            )
             for link in most_explaining(groups, links, lost, most)
-        }
+        }  # fmt: skip
 
     def _apart(self, column: int, others: Sequence[int], mine: Bool) -> Bool:
         """(P,) paths that cross nothing that is known to lose besides a class and its rivals: what
