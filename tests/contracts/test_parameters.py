@@ -70,6 +70,7 @@ STRUCTURAL = {
         "localizer.strategies.hypothesis.atoms": ("NEVER",),
         "localizer.strategies.hypothesis.loss": ("_SURVIVAL",),
         "localizer.verdicts.rules.loss.joint_fit": (
+            "_AT_ONCE",
             "MOST",
             "_ENOUGH",
             "_LEAST",
