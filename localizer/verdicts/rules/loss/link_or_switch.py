@@ -55,13 +55,12 @@ def together_explaining(groups: Classes, links: I64, lost: I64, most: int) -> li
 
     Arguments as of ``most_explaining``.
     """
-    left, out = lost.copy(), list[int]()
-    crossed = {each: certainly(groups, each) > 0 for each in links.tolist()}
-    while len(out) < min(most, len(links)):
-        rest = [each for each in crossed if each not in out]
-        found = most_explaining(groups, np.array(rest), left, 1)
-        left[crossed[found[0]]] = 0
-        out += found
+    left, rest, out = lost.copy(), links.tolist(), list[int]()
+    crossed = {each: (certainly(groups, each) > 0, groups.share(each) > 0) for each in rest}
+    while rest and len(out) < most:
+        explained = [tuple(float(left[mask].sum()) for mask in crossed[each]) for each in rest]
+        out.append(rest.pop(max(range(len(rest)), key=lambda n: (explained[n], n))))
+        left[crossed[out[-1]][0]] = 0
     return out
 
 
