@@ -168,6 +168,9 @@ class StreamWorker:
         if self.config.sender_keys is not None:  # owners of containers, before any record
             await self.operator_feed.begin()
         self.app.finalize()
+        # Faust makes its consumer for the event loop of who asks for it first: that must not be a
+        # health check on its own thread, which asks as soon as the app has started.
+        _ = self.app.consumer
         await self.app.start()
 
     async def wait(self) -> None:

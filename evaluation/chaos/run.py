@@ -130,7 +130,7 @@ def play(
     try:
         for number in range(fault.workers):
             pipeline.start_worker(instance=f"worker-{number}" if fault.named else None)
-        wait_for(lambda: all(each.ready() for each in pipeline.workers), "workers are ready")
+        wait_for(lambda: _ready(pipeline), "workers are ready")
         if fault.replicas:
             pipeline.start_replicas()
         if fault.written_s:
@@ -187,6 +187,13 @@ def _plan(fault: Fault) -> Scenario:
     fabric = msgspec.structs.replace(plan.fabric, hosts=64, hosts_per_job=64, hosts_per_segment=16)
     probing = msgspec.structs.replace(plan.probing, targets=24)
     return msgspec.structs.replace(plan, fabric=fabric, probing=probing)
+
+
+def _ready(pipeline: Pipeline) -> bool:
+    """Whether every worker is ready; raises Unfinished where one has ended, before any fault."""
+    if not all(each.running for each in pipeline.workers):
+        raise Unfinished(f"a worker ended at its start: {pipeline.last_words()}")
+    return all(each.ready() for each in pipeline.workers)
 
 
 def _disturb(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Coroutine
 from time import monotonic
 from typing import Any
@@ -49,6 +50,41 @@ def more_to_come(worker: StreamWorker) -> Any:
     state = subscriptions.subscription.assignment.state_value(tp)
     state.highwater = state.position + 1
     return tp
+
+
+def test_a_health_check_before_the_consumer_is_made_does_not_disturb_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It runs on a thread with an event loop of its own, and the consumer belongs to the other."""
+
+    async def question(worker: StreamWorker) -> str | None:
+        return worker.not_ready()
+
+    async def story() -> None:
+        broker = EmbeddedBroker()
+        worker = StreamWorker(
+            StreamConfig(broker.bootstrap, fetch_wait_ms=20, kafka={"log_level": 2})
+        )
+        answers = []
+        begin = worker.app.on_init_dependencies
+
+        def asked_first() -> Any:
+            assert worker.app.started
+            asking = threading.Thread(
+                target=lambda: answers.append(asyncio.run(question(worker))), daemon=True
+            )
+            asking.start()
+            asking.join(60)
+            return begin()
+
+        monkeypatch.setattr(worker.app, "on_init_dependencies", asked_first)
+        try:
+            await worker.start()
+            assert answers == ["the stream worker has no partitions yet"]
+        finally:
+            await worker.stop()
+
+    asyncio.run(story())
 
 
 def test_pending_acks_are_no_livelock_and_a_missing_commit_is_one(
