@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from localizer.detectors.peer_groups import least_votes
 from localizer.fabric.incidence.factored import FactoredIncidence
 from schemas.parameters.parameter import parameter
 
@@ -44,6 +45,8 @@ def excess_p_values(
     slow: Bool,
     healthy_share: float,
     parameters: PairContrastParameters = DEFAULT,
+    *,
+    level: float = 1.0,
 ) -> F64:
     """(C,) P(so many slow paths) if those across a component are slow as often as their pairs'
     other paths; 1 for components that are not compared.
@@ -51,14 +54,18 @@ def excess_p_values(
     incidence      (P, C) which path crosses which component; certain crossings count
     pair           (P,); valid (P,) paths whose shift is known; slow (P,) some of them
     healthy_share  of healthy paths that look slow, whatever the others do [1]
+    level          p-values at or above it may be given as 1, which takes less time
     """
     out = np.ones(incidence.shape[1])
+    enough = max(float(parameters.least_slow), least_votes(level, healthy_share))
+    if np.count_nonzero(slow) < enough:
+        return out
     forward, reverse = incidence.rows(np.flatnonzero(slow))
     certain = (forward.data == 1.0) | (reverse.data == 1.0)
     hits = np.bincount(forward.indices[certain], minlength=len(out))
-    some = np.flatnonzero(hits >= parameters.least_slow)
-    if not len(some):
+    if hits.max(initial=0) < enough:
         return out
+    some = np.flatnonzero(hits >= parameters.least_slow)
     whole = np.zeros(len(pair), np.int64)
     total = incidence.pooled_by_group(valid.astype(np.float64), whole, some, certain=True)[:, 0]
     usual = total * slow.sum() / valid.sum()

@@ -7,6 +7,7 @@ jobs. Jobs need not be known: hosts whose containers probe one another form a pe
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,6 +42,7 @@ class PeerGroupParameters:
 
 DEFAULT: Final = PeerGroupParameters()
 _HEALTHY_SHARE: Final = latency.DEFAULT.healthy_share
+_ROUNDING: Final = 1e-6  # far more than sums of votes and the incomplete beta function err
 
 
 def peer_groups(source: I32, target: I32, overlay: Bool) -> I64:
@@ -86,6 +88,7 @@ def excess_p_values(
     parameters: PeerGroupParameters = DEFAULT,
     *,
     certain: bool = False,
+    level: float = 1.0,
 ) -> F64:
     """(C,) P(so many slow votes) if a component's paths are slow as often as others of their group.
 
@@ -94,12 +97,18 @@ def excess_p_values(
     healthy_share  of healthy paths that look slow, whatever the others do [1]
     certain        by the paths that cross a component for certain in some direction: of components
                    that others may cross, too; 1 for all others
+    level          p-values at or above it may be given as 1, which takes less time
     returns        1 where no path is slow, or where no group has others to compare with
     """
-    hit = vote * slow
-    some = incidence.pooled(hit) > 0
-    touched = np.flatnonzero(some & incidence.partly_certain if certain else some)
-    out = np.ones(len(some))
+    hit, out = vote * slow, np.ones(incidence.shape[1])
+    enough = least_votes(level, healthy_share)
+    if float(hit.sum()) < enough:
+        return out
+    if certain:  # in one direction is half a share at least
+        some = (incidence.pooled(hit) > 0.5 * enough) & incidence.partly_certain
+    else:
+        some = incidence.pooled(hit) > enough
+    touched = np.flatnonzero(some)
     if len(touched):
         n, k = (
             incidence.pooled_by_group(each, group, touched, certain=certain) for each in (vote, hit)
@@ -107,6 +116,12 @@ def excess_p_values(
         every, every_hit = (np.bincount(group, each).astype(np.float64) for each in (vote, hit))
         out[touched] = _p_values(n, k, every, every_hit, healthy_share, parameters)
     return out
+
+
+def least_votes(level: float, healthy_share: float) -> float:
+    """Slow votes that are too few for a p-value below ``level`` [votes]: k of k votes are slow with
+    a probability of healthy_share^k at least, and k of more votes are likelier."""
+    return (1.0 - _ROUNDING) * math.log(level) / math.log(healthy_share)
 
 
 def excess_p_value(

@@ -117,6 +117,7 @@ STRUCTURAL = {
         "localizer.baselines.seconds.sparse_lines": ("_MOST", "_SUMS"),
         "localizer.detectors.latency.sparse_deviation": ("_BLOCK",),
         "localizer.detectors.lof": ("_BLOCK",),
+        "localizer.detectors.peer_groups": ("_ROUNDING",),
         "localizer.fabric.incidence.factored": ("_LARGE",),
         "localizer.fabric.incidence.incidence": ("_SPARE_ROWS", "_SPARE_PAIRS", "_SPARE_SWITCHES"),
         "localizer.fabric.incidence.segment_paths": (

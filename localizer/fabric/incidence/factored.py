@@ -38,7 +38,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from localizer.fabric.incidence.fingerprints import fingerprints
-from localizer.fabric.incidence.segment_paths import SegmentPaths
+from localizer.fabric.incidence.segment_paths import SegmentPaths, within
 from localizer.fabric.incidence.shares import Shares
 from localizer.fabric.incidence.written_out import aligned, product, written_out
 
@@ -157,7 +157,8 @@ class FactoredIncidence:
         segments = np.zeros(self.forward.shape[0], bool)
         segments[self.slots[:, rows]] = True
         components = np.zeros(self.forward.shape[1], bool)
-        components[self.forward[np.flatnonzero(segments)].indices] = True
+        edges, of = self.forward.indptr, np.flatnonzero(segments)
+        components[self.forward.indices[within(edges[of], edges[of + 1])]] = True
         return np.flatnonzero(components)
 
     @cached_property

@@ -67,10 +67,8 @@ class SegmentPaths:
 
     def of(self, segments: I64) -> tuple[I32, I64]:
         """The paths of some segments (n,), one segment after the other, and how many each has."""
-        count = self.edges[segments + 1] - self.edges[segments]
-        first = np.cumsum(count) - count
-        at = np.arange(int(count.sum())) + np.repeat(self.edges[segments] - first, count)
-        return self.paths[at], count
+        first, end = self.edges[segments], self.edges[segments + 1]
+        return self.paths[within(first, end)], end - first
 
     def sums(self, values: F64 | I64 | U32 | Bool) -> F64:
         """(Q,) H^T v; values (P,), which are not to be written later where they are unsigned. What
@@ -131,6 +129,14 @@ class SegmentPaths:
         ones = np.ones(len(self.paths), np.uint64)
         shape = (self.segments, self.slots.shape[1])
         return np.asarray(sparse.csr_array((ones, self.paths, self.edges), shape) @ codes)
+
+
+def within(first: I32 | I64, end: I32 | I64) -> I64:
+    """The numbers from each ``first`` (n,) up to but without each ``end``, one after the other."""
+    count = (end - first).astype(np.int64)
+    before = np.cumsum(count) - count
+    numbers: I64 = np.arange(int(count.sum())) + np.repeat(first - before, count)
+    return numbers
 
 
 def _transposed(slots: I32, segments: int) -> tuple[I64, I32]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -99,18 +100,18 @@ def _alarm(
     more = groups.tunnels.astype(np.int64) + groups.factored.partly_certain + 1
     level = state.budget.level(len(groups.members) + int(more.sum()), every_s)
 
-    def p_values(some: Bool) -> F64:
-        """(K,) of the paths of a mask (P,)."""
-        among = _p_values(groups, peers, vote * some, flagged, overlay, healthy, parameters)
+    def p_values(some: Bool, below: float) -> F64:
+        """(K,) of the paths of a mask (P,); of those at or above ``below`` it may say 1."""
+        among = _p_values(groups, peers, vote * some, flagged, overlay, healthy, parameters, below)
         within = pair_contrasts.excess_p_values(
             groups.factored, state.pair, valid & some, flagged & valid & some, healthy,
-            state.options.detectors.pair_contrasts,
+            state.options.detectors.pair_contrasts, level=below,
         )  # fmt: skip
         return np.minimum(among, within)
 
-    if not (p_values(left) < level).any():
+    if not (p_values(left, level) < level).any():
         return None
-    p = p_values(np.ones(len(left), bool))
+    p = p_values(np.ones(len(left), bool), 1.0)
     noise = np.where(shift.noise_us > 0, shift.noise_us, 1.0)
     excess = peer_groups.without_common_shift(shift.excess_us, peers, valid, parameters)
     evidence = Evidence(
@@ -278,15 +279,15 @@ def _p_values(
     overlay: Bool,
     healthy_share: float,
     parameters: peer_groups.PeerGroupParameters,
+    level: float,
 ) -> F64:
     """(K,) excess p-value of each class: the smaller of all paths' and of those that cross it for
-    certain; of what tunnels also of the overlay's alone."""
-    every, above, certain = (
-        peer_groups.excess_p_values(
-            groups.factored, peers, each, slow, healthy_share, parameters, certain=certain
-        )
-        for each, certain in ((vote, False), (vote * overlay, False), (vote, True))
-    )
+    certain; of what tunnels also of the overlay's alone. At or above ``level`` it may be 1."""
+    test = partial(
+        peer_groups.excess_p_values, groups.factored, peers, slow=slow,
+        healthy_share=healthy_share, parameters=parameters, level=level,
+    )  # fmt: skip
+    every, above, certain = test(vote), test(vote * overlay), test(vote, certain=True)
     return np.minimum(np.where(groups.tunnels, np.minimum(every, above), every), certain)
 
 

@@ -53,6 +53,26 @@ def test_of_two_hosts_of_which_one_probes_the_other_both_may_be_at_fault() -> No
     assert "only h1 probes" in str(incident.evidence["text"])
 
 
+def test_an_rnic_that_only_its_own_host_probes_is_named_beside_another_culprit() -> None:
+    """Nobody else will ever tell, so to wait until the other trouble is over helps nobody."""
+    few = Cluster(hosts=8)
+
+    def weather(p: Path, at: int) -> Second | None:
+        if "r2.0" in p.dst_ip:
+            return None
+        bad = at >= 12 and ("r2.0" in p.src_ip or "r6.0" in p.src_ip + p.dst_ip)
+        return Second(lost=1) if bad and p.layer == "underlay" else FINE
+
+    localizer, found = Localizer(topology=few.topology), []
+    for at in range(30):
+        found += observe(localizer, few.second(at, weather)).incidents
+    first, second = newest(found)
+    assert first.component == "rnic:r6.0"
+    assert (second.component, second.parent) == ("host:h2", None)
+    assert "rnic:r2.0" in second.tie_set
+    assert "only h2 probes rnic:r2.0, so either may be at fault" in str(second.evidence["text"])
+
+
 def two_probe_c2(slow: Callable[[Path], bool]) -> list[Incident]:
     """Six hosts with four rails; only h3 and h6 probe the overlay of c2, which itself is silent."""
     few = Cluster(hosts=6, rails=4)
