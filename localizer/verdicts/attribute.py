@@ -121,7 +121,7 @@ def attribute(
     """Verdicts of one alarm, and the paths that they leave over.
 
     A verdict that too few hosts bear witness to counts only where there is no other, unless no
-    other host probes its component, and culprits are few: then none will ever tell.
+    other host has a path across its component, and culprits are few: then none will ever tell.
     """
     alarm = policy.alarm
     evidence, groups = alarm.evidence, alarm.groups
@@ -167,8 +167,8 @@ def attribute(
         if isinstance(finding, Over):
             continue
         verdict = build(state, alarm, attribution, share * measured, finding, only=culprits == 1)
-        among_others = finding.lone is not None and (finding.lone.probing > 1 or finding.crowded)
-        (lone if among_others else verdicts).append(verdict)
+        contested = finding.crowded or len(np.unique(state.src[share > 0])) > 1
+        (lone if finding.lone is not None and contested else verdicts).append(verdict)
     rest = replace(unclaimed, left=left, clear=clear, culprits=blamed)
     return unseen_switch.joined(state, alarm, verdicts, lone, left), rest
 
