@@ -54,7 +54,7 @@ def test_of_two_hosts_of_which_one_probes_the_other_both_may_be_at_fault() -> No
 
 
 def test_an_rnic_that_only_its_own_host_probes_is_named_beside_another_culprit() -> None:
-    """Nobody else will ever tell, so to wait until the other trouble is over helps nobody."""
+    """No other host will ever tell, so to wait until the other trouble is over gains nothing."""
     few = Cluster(hosts=8)
 
     def weather(p: Path, at: int) -> Second | None:
