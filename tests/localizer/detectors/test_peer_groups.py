@@ -56,6 +56,41 @@ def test_fewer_slow_paths_are_significant_where_healthy_ones_are_rarely_slow() -
     assert rarer < rare / 20
 
 
+@pytest.mark.parametrize("level", [1e-2, 1e-6, 1e-10])
+def test_to_ask_for_a_level_changes_no_p_value_below_it(level: float) -> None:
+    rng, below = np.random.default_rng(5), 0
+    for _ in range(40):
+        slow = rng.random(len(PAIRS)) < np.where((SRC == 3) | (DST == 3), rng.random(), 0.05)
+        full, quick = (
+            peer_groups.excess_p_values(HOSTS, GROUP, VOTE, slow, level=each)
+            for each in (1.0, level)
+        )
+        assert (quick[full < level] == full[full < level]).all()
+        below += int((full < level).sum())
+    assert below
+
+
+@pytest.mark.parametrize("certain", [False, True])
+def test_slow_votes_that_are_just_enough_for_a_level_are_not_left_out(certain: bool) -> None:
+    """All of a component's votes are slow, and no other; of traversals known in one direction."""
+    share = np.zeros((40, 2))
+    share[:6, 0], share[:5, 1], share[5, 1] = 0.5, 1.0, 0.3
+    both = sparse.csr_array(share)
+    one_way = sparse.csr_array(np.where(share == 0.5, 1.0, share))
+    other_way = sparse.csr_array(np.where(share == 0.5, 1e-9, share))
+    incidence = FactoredIncidence.unfactored(one_way, other_way) if certain else (
+        FactoredIncidence.unfactored(both)
+    )  # fmt: skip
+    slow, group = np.arange(40) < 6, np.zeros(40, np.int64)
+    full = peer_groups.excess_p_values(incidence, group, np.ones(40), slow, certain=certain)
+    for column in np.flatnonzero(full < 1):
+        quick = peer_groups.excess_p_values(
+            incidence, group, np.ones(40), slow, certain=certain, level=1.01 * full[column]
+        )
+        assert quick[column] == full[column]
+    assert (full < 1).any()
+
+
 def test_a_job_that_is_slow_as_a_whole_makes_no_component_stand_out() -> None:
     p = peer_groups.excess_p_values(HOSTS, GROUP, VOTE, SRC < 6)
     assert p.min() > 0.5
