@@ -57,6 +57,7 @@ def excess_p_values(
     level          p-values at or above it may be given as 1, which takes less time
     """
     out = np.ones(incidence.shape[1])
+    # A pair has one vote, so that there are no more slow votes than slow paths.
     enough = max(float(parameters.least_slow), least_votes(level, healthy_share))
     if np.count_nonzero(slow) < enough:
         return out

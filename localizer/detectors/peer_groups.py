@@ -104,7 +104,7 @@ def excess_p_values(
     enough = least_votes(level, healthy_share)
     if float(hit.sum()) < enough:
         return out
-    if certain:  # in one direction is half a share at least
+    if certain:  # what is crossed for certain in one direction has a mean share of a half at least
         some = (incidence.pooled(hit) > 0.5 * enough) & incidence.partly_certain
     else:
         some = incidence.pooled(hit) > enough

@@ -167,8 +167,10 @@ def attribute(
         if isinstance(finding, Over):
             continue
         verdict = build(state, alarm, attribution, share * measured, finding, only=culprits == 1)
-        contested = finding.crowded or len(np.unique(state.src[share > 0])) > 1
-        (lone if finding.lone is not None and contested else verdicts).append(verdict)
+        contested = finding.lone is not None and (
+            finding.crowded or len(np.unique(state.src[share > 0])) > 1
+        )
+        (lone if contested else verdicts).append(verdict)
     rest = replace(unclaimed, left=left, clear=clear, culprits=blamed)
     return unseen_switch.joined(state, alarm, verdicts, lone, left), rest
 

@@ -35,7 +35,8 @@ def joined(
 ) -> list[Verdict]:
     """The verdicts of one alarm, those that an unseen switch explains as one.
 
-    lone  verdicts that too few hosts bear witness to: the first one counts where there is no other
+    lone  verdicts of a host that complains alone, see ``attribute``: the first one counts where
+          there is no other
     left  (P,) paths that nothing which the strategy blames explains
     Unchanged where a switch above the ToRs is known, or where too little speaks against the
     components that are named.
