@@ -168,10 +168,12 @@ def under_another_name(
 
 
 def _covers(known: TrackedIncident, verdict: Verdict, parameters: IncidentParameters) -> bool:
-    """Whether an incident has most bad paths of a verdict, which does not lose beside it since a
-    later time: what began together may be one trouble on routes that have changed since."""
+    """Whether an incident has most bad paths of a verdict, which does not lose beside it inside of
+    what it names, or since a later time: what began together may be one trouble on routes that have
+    changed since, but of a switch no route leaves out the part that a path crosses for certain."""
+    part = not verdict.names.isdisjoint(known.verdict.contains or ())
     later = verdict.first_s > known.opened_s + parameters.together_s
-    if later and known.verdict.component in verdict.beside.apart:
+    if (part or later) and known.verdict.component in verdict.beside.apart:
         return False
     inside = len(np.intersect1d(known.bad, verdict.bad))
     return inside >= parameters.inside * len(verdict.bad)

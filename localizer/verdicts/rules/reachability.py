@@ -65,12 +65,19 @@ def reachability(state: FabricState, at: int, judged: Bool, *, ended: bool = Fal
             continue
         if length > state.history.seconds:
             unclaimed = replace(unclaimed, left=_steady(state, at, length, unclaimed.left))
-        policy = _alarm(state, at, length, unclaimed, groups)
+        before, asked = unclaimed, unclaimed
+        if length in parameters.windows_s and _known(state, verdicts):
+            asked = replace(unclaimed, left=judged)
+        policy = _alarm(state, at, length, asked, groups)
         if policy is None:
             continue
-        policy = replace(policy, ended=ended)
-        before = unclaimed
-        found, unclaimed = attribute(state, policy, before)
+        found, unclaimed = attribute(state, replace(policy, ended=ended), asked)
+        if asked is not before:
+            said = {each.component for each in verdicts}
+            found = [each for each in found if each.component not in said]
+            unclaimed = replace(
+                unclaimed, left=unclaimed.left & before.left, culprits=before.culprits + len(found)
+            )
         if not ended or length in state.unsettled_s:
             verdicts += found
         if unclaimed.unsettled > before.unsettled:
@@ -80,6 +87,17 @@ def reachability(state: FabricState, at: int, judged: Bool, *, ended: bool = Fal
     if verdicts or unsettled or not waiting.isdisjoint(lengths):
         return Decision(verdicts, unsettled=unsettled, crowded=crowded)
     return Decision(healthy=_healthy(state, at, judged))
+
+
+def _known(state: FabricState, verdicts: list[Verdict]) -> bool:
+    """Whether there are verdicts, and open incidents on all that they name.
+
+    Then a longer window is asked about all paths again: what is known to lose may hide a part of it
+    that loses more, which rare probes do not show in a short one.
+    """
+    return bool(verdicts) and all(
+        each.component in state.named and not each.crowded for each in verdicts
+    )
 
 
 def _long(lengths: list[int], longer: float) -> list[int]:

@@ -64,8 +64,13 @@ def beside(
 
     before = [each for each in worst if each in suspects or each in stood]
     is_new = column not in groups.of_components(state.suspects)
-    if is_new and before and nats([column, *before]) - nats(before) < comparison.denied_nats:
-        return None
+    if is_new and before:
+        # One of the many parts of what loses already always looks worse by chance.
+        parts = [comparison.containment.inside(each) for each in before]
+        choices = max((len(each) for each in parts if column in each), default=1)
+        least = comparison.denied_nats + float(np.log(choices))
+        if nats([column, *before]) - nats(before) < least:
+            return None
     everything = nats(columns)
     gains = {
         each: everything - nats([other for other in columns if other != each])

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+from scipy import sparse, special
 
 from localizer.detectors import loss
 from localizer.evidence import Attribution, Evidence
@@ -83,6 +83,10 @@ def of_a_few(
 
     A switch with two bad links of eight is one culprit instead of two, so it is what little
     evidence prefers. But the paths that cross it without crossing its worst links lose nothing.
+
+    The worst ones are chosen by what they lost, so that those beside them always look good. Where
+    rnics are among them, as are many below one ToR, they must be worse by more than the best of
+    all such choices is by chance. Of links between switches a wrong name lasts longer than a wait.
     """
     groups = containment.groups
     out = np.zeros(len(groups.members), bool)
@@ -94,25 +98,33 @@ def of_a_few(
         share = groups.share(column)
         rows = np.flatnonzero((share > 0) & (evidence.sent > 0))
         weighted = share[rows] * evidence.sent[rows], share[rows] * evidence.lost[rows]
-        few = max(1, int(np.ceil(parameters.worst * len(inside))))
-        worst = inside[np.argsort(-_excess(groups, evidence, rows)[inside], kind="stable")[:few]]
+        few, excess = int(np.ceil(parameters.worst * len(inside))), _excess(groups, evidence, rows)
+        worst = inside[np.argsort(-excess[inside], kind="stable")[:few]]
+        chosen = 0.0
+        if not groups.directed[worst].all():
+            worst = worst[: max(1, int((excess[worst] > 0).sum()))]
+            chosen = _choices(len(inside), len(worst))
         others = columns[columns != column]
         forward, reverse = groups.rows(rows, np.concatenate([worst, others]))
         crossings = forward + reverse
         certain = crossings >= 2 * parameters.certain
         outside = np.flatnonzero(np.append(np.ones(len(worst), bool), ~np.isin(others, inside)))
         rate = _rate(weighted, np.ones(len(rows), bool))
+        apart = _crosses_none(certain[:, outside])
         out[column] = _likelier_at(
-            evidence.background, than=rate,
-            counts=_counts(weighted, _crosses_none(certain[:, outside])),
+            evidence.background, than=rate, counts=_counts(weighted, apart),
+            nats=max(chosen - _gain(weighted, ~apart, rate), 0.0),
         )  # fmt: skip
         # Of untraced paths most cross the worst links perhaps: few are certainly apart from them.
         # What other culprits lose is no loss of the switch.
-        rate = _rate(weighted, _crosses_none(certain[:, len(worst) :]))
+        own = _crosses_none(certain[:, len(worst) :])
+        apart = _crosses_none(crossings > 0)
+        rate = _rate(weighted, own)
         less = max(evidence.background, parameters.far_less * rate)
+        chosen -= _gain(weighted, own & ~apart, rate)
         out[column] |= _likelier_at(
-            less, than=rate, counts=_counts(weighted, _crosses_none(crossings > 0)),
-            nats=parameters.denied_nats,
+            less, than=rate, counts=_counts(weighted, apart),
+            nats=parameters.denied_nats + max(chosen, 0.0),
         )  # fmt: skip
     return out
 
@@ -133,6 +145,20 @@ def _rate(weighted: tuple[F64, F64], some: Bool) -> float:
     """Loss of some rows [1]."""
     sent, lost = _counts(weighted, some)
     return lost / max(sent, 1.0)
+
+
+def _choices(of: int, some: int) -> float:
+    """ln of the number of ways to choose some of several [nat]."""
+    return float(-special.betaln(of - some + 1.0, some + 1.0) - np.log(of + 1.0))
+
+
+def _gain(weighted: tuple[F64, F64], some: Bool, rate: float) -> float:
+    """How much likelier counts of some rows are at their own loss than at a common one [nat]."""
+    sent, lost = _counts(weighted, some)
+    own = lost / max(sent, 1.0)
+    if not lost or own <= rate or not rate:
+        return 0.0
+    return loss.log_likelihood_ratio(lost, sent, own, rate)
 
 
 def _likelier_at(

@@ -32,6 +32,7 @@ from localizer.verdicts.rules.loss.rise import Rise
 from localizer.verdicts.rules.loss.settled import settled
 from localizer.verdicts.rules.loss.witnesses import Witnesses
 from localizer.verdicts.verdict import Beside
+from schemas.component_ids import component
 
 Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
@@ -149,12 +150,13 @@ class LossPolicy:
             return None
         if ended_already(state, at, alarm.window_s, self.containment, candidate.attribution.column):
             return Over()
-        rates = k / alarm.window_s, min(healthy * n, k) / alarm.window_s
+        apart, usual = self._apart_from_named(candidate, healthy)
+        rates = k / alarm.window_s, min(usual * n, k) / alarm.window_s
         elsewhere = self.before.clear
         if candidate.culprits > self._parameters.few_culprits:
             elsewhere = elsewhere & candidate.control
         recency = Recency(state, at, alarm.window_s, sent, elsewhere)
-        if not recency.still_loses(share * (rows & self.before.clear), *rates, healthy):
+        if not recency.still_loses(share * apart, *rates, usual):
             return Over()
         bad = rows & alarm.evidence.bad
         mine = np.flatnonzero(bad)
@@ -181,9 +183,11 @@ class LossPolicy:
             lone, renewal_s = witnesses.lone(), max(renewal_s, self._burst_s(mine))
         undenied, denied, known = dict[str, float](), frozenset[str](), Beside()
         few = candidate.culprits <= self._parameters.few_culprits
-        if lone is None and few:
+        # A host that an incident names already would explain all that it complains of.
+        complains = lone is not None and component("host", lone.host) in state.suspects
+        if few and not complains:
             column = candidate.attribution.column
-            if candidate.attribution.share == 1:
+            if lone is None and candidate.attribution.share == 1:
                 undenied, denied = self._comparison.told_apart(
                     column, candidate.others, self._beside_others(candidate), bad
                 )
@@ -204,6 +208,19 @@ class LossPolicy:
             rivals=undenied, denied=denied, beside=known,
             weighed=lone is None and few and alarm.window_s <= state.history.seconds,
         )  # fmt: skip
+
+    def _apart_from_named(self, candidate: Candidate, healthy: float) -> tuple[Bool, float]:
+        """Paths (P,) that show whether a class still loses, and the loss that says nothing [1].
+
+        They cross nothing that shorter windows name. All paths of a part of that do, so they are
+        compared with the other ones that do.
+        """
+        rows, named = candidate.rows, self.before.left & ~self.before.clear
+        apart = rows & self.before.clear
+        if apart.any() or self.alarm.window_s > self.state.history.seconds:
+            return apart, healthy
+        n, k = self._counts((named & (candidate.share == 0)).astype(np.float64))
+        return rows, max(healthy, k / max(n, 1.0))
 
     def _explained_by_others(self, candidate: Candidate) -> bool:
         """Whether little is left of a class's losses beside those of the few others that the

@@ -84,6 +84,28 @@ def test_a_switch_most_of_whose_links_lose_is_blamed() -> None:
     assert not refuted(dict.fromkeys(range(6), 2))
 
 
+def refuted_share(rnics: int, lost: int, draws: int = 300) -> float:
+    """How often a ToR is refuted of whose rnics so many lose alike, so many probes in all."""
+    switch = fabric()
+    members = [["tor:t"], *([f"rnic:r{n}", f"link:rnic:r{n}|tor:t"] for n in range(LINKS))]
+    no = np.zeros(LINKS + 1, bool)
+    groups = Classes(members, no, no, switch.factored)
+    inside, rng = Containment(groups, np.ones(groups.paths, bool)), np.random.default_rng(1)
+    found = 0
+    for _ in range(draws):
+        on = np.bincount(rng.integers(0, rnics * EACH, lost), minlength=groups.paths)
+        blamed = [Attribution(0, lost / (20 * LINKS * EACH), 1e-9)]
+        found += bool(of_a_few(inside, evidence(groups, on), blamed, PARAMETERS)[0])
+    return found / draws
+
+
+def test_the_luck_of_a_lossy_tor_does_not_make_its_worst_rnics_the_culprits() -> None:
+    """They are the worst of many that might have been."""
+    assert refuted_share(LINKS, 5) < 0.4
+    assert refuted_share(LINKS, 20) < 0.05
+    assert min(refuted_share(2, lost) for lost in (5, 10, 20)) > 0.95
+
+
 def test_classes_inside_a_switch_are_its_links_and_none_are_inside_a_link() -> None:
     groups = fabric()
     containment = Containment(groups, np.ones(groups.paths, bool))
