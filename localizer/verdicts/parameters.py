@@ -48,6 +48,8 @@ class ReachabilityParameters:
     windows_s      lengths of the windows over which losses are counted, each a family of the alarm
                    budget and judged every second: one bad pane is enough to alarm; for the name,
                    five-tuples that take turns must all have had theirs
+    parts_s        while all that the first names has an incident, the second is asked about all
+                   paths in one of so many seconds: no more than sightings may be apart
     longer         of the windows of minutes each is longer by this factor at least
     recent_s       a component must still lose in so many of the newest seconds,
     significant    at this p-value,
@@ -81,6 +83,9 @@ class ReachabilityParameters:
     """
 
     windows_s: tuple[int, int] = parameter((5, 30), unit="s", source=_CHOSEN)
+    parts_s: int = parameter(
+        3, unit="s", source="chosen: judging costs a tenth more; pytest -k fault_inside_a_fault"
+    )
     longer: float = parameter(
         1.5, unit="1", source="chosen: windows closer to each other tell nothing new"
     )

@@ -66,7 +66,8 @@ def reachability(state: FabricState, at: int, judged: Bool, *, ended: bool = Fal
         if length > state.history.seconds:
             unclaimed = replace(unclaimed, left=_steady(state, at, length, unclaimed.left))
         before, asked = unclaimed, unclaimed
-        if length in parameters.windows_s and _known(state, verdicts):
+        looks = length in parameters.windows_s and at % parameters.parts_s == 0
+        if looks and _known(state, verdicts):
             asked = replace(unclaimed, left=judged)
         policy = _alarm(state, at, length, asked, groups)
         if policy is None:
