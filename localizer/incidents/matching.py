@@ -168,9 +168,9 @@ def under_another_name(
 
 
 def _covers(known: TrackedIncident, verdict: Verdict, parameters: IncidentParameters) -> bool:
-    """Whether an incident has most bad paths of a verdict, which does not lose beside it inside of
-    what it names, or since a later time: what began together may be one trouble on routes that have
-    changed since, but of a switch no route leaves out the part that a path crosses for certain."""
+    """Whether an incident has most bad paths of a verdict that does not lose beside it. Only a part
+    of what the incident names does, or what began later: what began together may be one trouble on
+    routes that have changed since."""
     part = not verdict.names.isdisjoint(known.verdict.contains or ())
     later = verdict.first_s > known.opened_s + parameters.together_s
     if (part or later) and known.verdict.component in verdict.beside.apart:

@@ -47,3 +47,23 @@ def test_an_rnic_that_is_worse_than_its_tor_is_named_beside_it(seed: int, since:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_lossy_tor_is_named_alone_for_as_long_as_it_loses(seed: int) -> None:
     assert [each.component for each in incidents(seed, worse=0.0)] == [f"tor:{TOR}"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_one_host_alone_probes_below_a_lossy_tor_is_named_with_that_host(seed: int) -> None:
+    """All of its paths cross the ToR, whose incident has them as bad already."""
+    few, draw = Cluster(hosts=8, rails=1), np.random.default_rng(seed)
+    localizer, found = Localizer(topology=few.topology), list[Incident]()
+
+    def weather(p: Path, at: int) -> Second | None:
+        if p.layer != "underlay" or RNIC in p.dst_ip:
+            return None
+        lossy, bad = at >= 20 and TOR in (p.src_asw, p.dst_asw), at >= 40 and RNIC in p.src_ip
+        survive = (1 - 0.1 * lossy) * (1 - 0.5 * bad)
+        return Second(sent=1, lost=int(draw.random() > survive))
+
+    for at in range(70):
+        found += observe(localizer, few.second(at, weather)).incidents
+    tor, host = newest(found)
+    assert (tor.component, host.component) == (f"tor:{TOR}", "host:h2")
+    assert f"rnic:{RNIC}" in host.tie_set
