@@ -84,7 +84,7 @@ class ReachabilityParameters:
 
     windows_s: tuple[int, int] = parameter((5, 30), unit="s", source=_CHOSEN)
     parts_s: int = parameter(
-        3, unit="s", source="chosen: judging costs a tenth more; pytest -k fault_inside_a_fault"
+        3, unit="s", source="chosen: a third of the CPU time; pytest -k fault_inside_a_fault"
     )
     longer: float = parameter(
         1.5, unit="1", source="chosen: windows closer to each other tell nothing new"

@@ -184,8 +184,8 @@ class LossPolicy:
         undenied, denied, known = dict[str, float](), frozenset[str](), Beside()
         few = candidate.culprits <= self._parameters.few_culprits
         # A host that an incident names already would explain all that it complains of.
-        complains = lone is not None and component("host", lone.host) in state.suspects
-        if few and not complains:
+        host_known = lone is not None and component("host", lone.host) in state.suspects
+        if few and not host_known:
             column = candidate.attribution.column
             if lone is None and candidate.attribution.share == 1:
                 undenied, denied = self._comparison.told_apart(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -87,6 +88,27 @@ def test_a_link_that_loses_as_its_lossy_tor_does_is_nothing_new(seed: int) -> No
     for link in (ONE, TWO):
         assert seen(link, lost, {"tor:t"}, [], [TOR]) is None, "the incident explains it"
         assert seen(link, lost, set(), [TOR], [TOR]) is None, "so does a verdict of this second"
+
+
+def test_one_of_several_parts_must_show_more_than_a_component_that_is_no_part() -> None:
+    """The worst of many parts is worse by chance."""
+    lost = losing({TOR: 0.05})
+    mine, everywhere = paths()[:, ONE] > 0, np.ones(3 * EACH, bool)
+
+    def least(*, is_part: bool) -> int:
+        """Fewest losses more of its paths that name a link beside its ToR."""
+        more = lost.copy()
+        for extra, at in enumerate(zip(*np.nonzero((more == 0) & mine), strict=True)):
+            of = comparison(more, {"tor:t"})
+            if not is_part:
+                none = SimpleNamespace(inside=lambda _: np.array([], np.int64))
+                of = replace(of, containment=cast("Any", none))
+            if beside(of, ONE, [], [TOR], everywhere, mine & (more.sum(axis=0) > 0)) is not None:
+                return extra
+            more[at] += 1
+        raise AssertionError
+
+    assert least(is_part=False) < least(is_part=True)
 
 
 def test_two_lossy_links_leave_nothing_to_the_tor_that_they_were_taken_for() -> None:
