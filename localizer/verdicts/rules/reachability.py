@@ -23,6 +23,7 @@ from localizer.verdicts.decision import Decision
 from localizer.verdicts.rules.loss.containment import Containment
 from localizer.verdicts.rules.loss.policy import LossPolicy
 from localizer.verdicts.rules.loss.rise import PASTS, Rise, rise
+from localizer.verdicts.rules.loss.significance import Significance
 from localizer.verdicts.verdict import Verdict
 
 Bool = npt.NDArray[np.bool_]
@@ -210,7 +211,8 @@ def _alarm(
     )  # fmt: skip
     alarm = Alarm(groups, evidence, sent, lost, length)
     inside = Containment(groups, sent > 0)
-    return LossPolicy(state, at, alarm, level, links, inside, unclaimed, risen)
+    significance = Significance(state, alarm, level, links, unclaimed, risen)
+    return LossPolicy(state, at, alarm, significance, inside, unclaimed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.parameters import ReachabilityParameters
 from localizer.verdicts.rules.loss import rivals
 from localizer.verdicts.rules.loss.beside import beside
-from localizer.verdicts.rules.loss.containment import Containment, loss_of_ends, of_a_few
+from localizer.verdicts.rules.loss.containment import Containment, of_a_few
 from localizer.verdicts.rules.loss.extent import (
     Recency,
     bad_for,
@@ -24,12 +24,11 @@ from localizer.verdicts.rules.loss.extent import (
     earliest_s,
     effect_since,
     ended_already,
-    significant,
     symptom_of,
     without_most_answered,
 )
-from localizer.verdicts.rules.loss.rise import Rise
 from localizer.verdicts.rules.loss.settled import settled
+from localizer.verdicts.rules.loss.significance import Significance
 from localizer.verdicts.rules.loss.witnesses import Witnesses
 from localizer.verdicts.verdict import Beside
 from schemas.component_ids import component
@@ -43,21 +42,18 @@ I64 = npt.NDArray[np.int64]
 class LossPolicy:
     """An attribution stands if its class still loses significantly with the paths left to it.
 
-    level, level_one_way  largest p-value of a class, and of a link in one direction
+    significance  whether the probes of a class show a loss
     containment   which classes lie inside another one, by the paths that were probed
     before        what shorter windows leave over
-    risen         how the window compares with the past; None: it is too short to
     ended         the input ends with this second
     """
 
     state: FabricState
     at: int
     alarm: Alarm
-    level: float
-    level_one_way: float
+    significance: Significance
     containment: Containment
     before: Unclaimed
-    risen: Rise | None
     ended: bool = False
 
     @property
@@ -137,16 +133,15 @@ class LossPolicy:
         """See ``attribute.Policy``."""
         state, at, alarm = self.state, self.at, self.alarm
         rows, sent, lost = candidate.rows, alarm.sent, alarm.lost
-        share = self.significant_share(candidate)
+        shown = self.significance
+        share = shown.share(candidate)
         if share is None or self._explained_by_others(candidate):
             return None
-        n, k = self._counts(share * rows)
-        healthy = self._healthy(candidate, n, k)
-        if not self._by_itself(share * rows, share * (rows & candidate.clear), healthy):
+        n, k = shown.counts(share * rows)
+        healthy = shown.healthy(candidate, n, k)
+        if not shown.by_itself(share * rows, share * (rows & candidate.clear), healthy):
             return None
-        if alarm.groups.directed[candidate.attribution.column] and not self._above_its_ends(
-            candidate, n, k
-        ):
+        if not shown.above_its_ends(candidate, n, k):
             return None
         if ended_already(state, at, alarm.window_s, self.containment, candidate.attribution.column):
             return Over()
@@ -175,7 +170,7 @@ class LossPolicy:
         ):
             return None
         lone, renewal_s = None, self._renewal_s(k, candidate.culprits)
-        seen = rows & (share > 0) if self._among_many else rows
+        seen = rows & (share > 0) if shown.among_many else rows
         witnesses = Witnesses.of(state, at, alarm, candidate.attribution, seen)
         if not witnesses.enough():
             if not witnesses.deny(since_s, self._parameters.contradicted):
@@ -219,7 +214,7 @@ class LossPolicy:
         apart = rows & self.before.clear
         if apart.any() or self.alarm.window_s > self.state.history.seconds:
             return apart, healthy
-        n, k = self._counts((named & (candidate.share == 0)).astype(np.float64))
+        n, k = self.significance.counts((named & (candidate.share == 0)).astype(np.float64))
         return rows, max(healthy, k / max(n, 1.0))
 
     def _explained_by_others(self, candidate: Candidate) -> bool:
@@ -240,120 +235,6 @@ class LossPolicy:
         for each in known.tolist():
             apart &= groups.share(each) == 0
         return earliest_s(state, self.at, np.flatnonzero(apart), first_s, effect)
-
-    def significant_share(self, candidate: Candidate) -> F64 | None:
-        """(P,) weights of the paths that show the loss significantly: of a link first those that
-        cross it for certain, then all by their shares, then those that certainly cross it in one
-        direction; None: nothing does.
-
-        Source  Benjamini & Hochberg 1995: as one of many that stand, it may be so many times as
-                probable by chance
-        """
-        column, groups = candidate.attribution.column, self.alarm.groups
-        risen = candidate.share
-        options = [(candidate.share, self.level)]
-        if groups.directed[column]:
-            ways = [each.astype(np.float64) for each in groups.certain(column)]
-            # Traced paths first: what crosses the link perhaps may lose elsewhere, and does where
-            # shorter windows found many culprits.
-            options.insert(0, (np.maximum(*ways), self.level))
-            if self._among_many:
-                risen, options = options[0][0], options[:1]
-            options += [(each, self.level_one_way) for each in ways]
-        if candidate.stood >= self._parameters.few_culprits:
-            joint = self._parameters.significant * self._of_the_whole(candidate)
-            many = candidate.stood + 1
-            options += [(share, max(level * many, joint)) for share, level in options]
-        for share, level in options:
-            n, k = self._counts(share * candidate.rows)
-            if self._alarming(k, n, level):
-                return share
-        return risen if self._has_risen(candidate, risen) else None
-
-    def _alarming(self, lost: float, sent: float, level: float) -> bool:
-        """Whether a loss is significant at a level, and material."""
-        parameters, background = self.state.options.detectors.loss, self.state.background
-        counts = np.array([sent]), np.array([lost])
-        return bool(loss.alarming(*counts, background, level, parameters)[0])
-
-    def _of_the_whole(self, candidate: Candidate) -> bool:
-        """Whether the losses of all paths show a culprit beside the others as clearly as an alarm
-        must: the paths that are left to it need not show it again."""
-        return candidate.attribution.p_value < self.level * len(self.alarm.groups.members)
-
-    @property
-    def _among_many(self) -> bool:
-        """Whether shorter windows found many culprits."""
-        return self.before.culprits > self._parameters.few_culprits
-
-    def _has_risen(self, candidate: Candidate, share: F64) -> bool:
-        """Whether some of the paths of a class lose significantly more than in the past."""
-        risen = self._risen(candidate)
-        if risen is None:
-            return False
-        parameters, groups = self.state.options.detectors.loss, self.alarm.groups
-        column = candidate.attribution.column
-        all_sent, _ = self._counts(candidate.share)
-        n, k = self._counts(share * candidate.rows)
-        p = risen.p_value(column, k, n, n / max(all_sent, 1e-9))
-        open_now = not self.state.suspects.isdisjoint(groups.members[column])
-        level = self._parameters.significant if open_now else self.level
-        return p < level and k > (self._past(candidate) + parameters.least_rise) * n
-
-    def _counts(self, weight: F64) -> tuple[float, float]:
-        """Probes sent and lost in the window, weighted by (P,)."""
-        return float((weight * self.alarm.sent).sum()), float((weight * self.alarm.lost).sum())
-
-    def _healthy(self, candidate: Candidate, sent: float, lost: float) -> float:
-        """Loss that is expected of a class which lost so many probes [1]: that of its past, but not
-        where it is one of many that lose too much to be healthy, for however long."""
-        rate, risen = self.state.background.rate, self._risen(candidate)
-        material = (rate + self.state.options.detectors.loss.least_excess) * sent
-        if candidate.culprits <= self._parameters.few_culprits or lost <= material:
-            return self._past(candidate)
-        return rate if risen is None else rate * float(risen.common[candidate.attribution.column])
-
-    def _past(self, candidate: Candidate) -> float:
-        """Loss that is expected of a class by its past [1]."""
-        rate, risen = self.state.background.rate, self._risen(candidate)
-        return rate if risen is None else max(rate, risen.rate(candidate.attribution.column))
-
-    def _risen(self, candidate: Candidate) -> Rise | None:
-        """How the window compares with the past; of many culprits, beside the paths without any
-        where these are enough."""
-        if self.risen is None or candidate.culprits <= self._parameters.few_culprits:
-            return self.risen
-        n, k = self._counts(candidate.control.astype(np.float64))
-        if n < self.state.options.detectors.loss.prior_probes:
-            return self.risen
-        return self.risen.beside(k, n, self.state.background.rate)
-
-    def _by_itself(self, share: F64, apart: F64, healthy: float) -> bool:
-        """Whether a component loses also where nothing that was blamed before it can be the cause.
-
-        share, apart  (P,) of its paths, and of those among them that cross nothing blamed so far
-        Where routes are unknown, the luck of ECMP puts more of a switch's paths on a lossy link
-        than its share says, and the rest would be attributed to the switch.
-        """
-        n, k = self._counts(apart)
-        if n < self._parameters.apart * self._counts(share)[0]:
-            return True  # nothing to compare with: all of its paths cross what was blamed
-        return significant(self.state, k, n, healthy)
-
-    def _above_its_ends(self, candidate: Candidate, sent: float, lost: float) -> bool:
-        """Whether a link loses more than the other paths of either switch at its ends.
-
-        sent, lost  probes of the link
-        Of a switch that loses little, the link that chance favours would be named before it.
-        """
-        if candidate.culprits > self._parameters.few_culprits:
-            return True  # a switch may well have several bad links then
-        elsewhere = candidate.counts & candidate.clear & (candidate.share == 0)
-        rates = loss_of_ends(
-            self.alarm.groups, candidate.attribution.column,
-            self.alarm.sent * elsewhere, self.alarm.lost * elsewhere,
-        )  # fmt: skip
-        return all(significant(self.state, lost, sent, rate) for rate in rates)
 
     def _renewal_s(self, lost: float, culprits: int) -> int:
         """Seconds that bring a few losses more; of a long window no less than until the next, and
