@@ -119,6 +119,25 @@ def meant_by(
     ]  # fmt: skip
 
 
+def idle_beside(
+    incidents: Iterable[TrackedIncident],
+    other: TrackedIncident,
+    verdict: Verdict,
+    parameters: IncidentParameters,
+) -> list[TrackedIncident]:
+    """Open incidents that another one explains, by its newest verdict: it began no later, has their
+    bad paths, and leaves their components nothing to explain. The first probes of a trouble may
+    show several components where most probes show one."""
+    return [
+        each for each in incidents
+        if each.state != "resolved" and each.parent is None
+        and each.verdict.component in verdict.beside.idle
+        and other.opened_s <= each.opened_s + parameters.together_s
+        and len(np.intersect1d(each.bad, other.bad)) >= parameters.inside * len(each.bad)
+        and not worse_than(other.verdict, each.verdict, parameters)
+    ]  # fmt: skip
+
+
 def around(
     incidents: Iterable[TrackedIncident], verdict: Verdict, parameters: IncidentParameters
 ) -> TrackedIncident | None:

@@ -251,12 +251,13 @@ class IncidentTracker:
         self, step: _Step, known: TrackedIncident, verdict: Verdict, mine: list[TrackedIncident]
     ) -> list[TrackedIncident]:
         """Incidents that become children of one, for their evidence left open what it and the
-        verdict name by now."""
+        verdict name by now, or the verdict leaves them nothing to explain."""
         second = step.second
         if second <= self.written_until_s or known.verdict.component != verdict.component:
             return []
-        others = (each for each in mine if each.incident_id not in step.matched)
+        others = [each for each in mine if each.incident_id not in step.matched]
         children = matching.meant_by(others, known, self._parameters)
+        children += matching.idle_beside(others, known, verdict, self._parameters)
         for each in children:
             each.parent = known.incident_id
         return children

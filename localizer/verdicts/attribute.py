@@ -34,19 +34,23 @@ class Unclaimed:
 
     left       no verdict explains them, so they may speak for another component
     clear      they cross no component that a verdict blames, or whose trouble is over
+    judged     all that may be judged
     culprits   such components so far [count]
+    standing   their classes
     unsettled  windows whose evidence is not enough to name all culprits [count]
     """
 
     left: Bool
     clear: Bool
+    judged: Bool
     culprits: int = 0
     unsettled: int = 0
+    standing: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, judged: Bool) -> Unclaimed:
         """Before the first verdict: all paths that may be judged."""
-        return cls(judged, judged)
+        return cls(judged, judged, judged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class Candidate:
     culprits  how many the strategy blames
     stood     how many culprits stood before this one, in shorter windows too
     others    the classes of what else the strategy blames
-    standing  those among them that stood before this one
+    standing  classes that stood before this one, in shorter windows too
     """
 
     attribution: Attribution
@@ -144,7 +148,7 @@ def attribute(
     control = left & measured & (owner < 0)
     verdicts: list[Verdict] = []
     lone: list[Verdict] = []
-    standing: list[int] = []
+    standing = list(unclaimed.standing)
     for number, attribution in enumerate(attributions):
         share, scope = groups.share(attribution.column), policy.scope(attribution)
         counts = left & measured & scope
@@ -171,7 +175,7 @@ def attribute(
             finding.crowded or len(np.unique(state.src[share > 0])) > 1
         )
         (lone if contested else verdicts).append(verdict)
-    rest = replace(unclaimed, left=left, clear=clear, culprits=blamed)
+    rest = replace(unclaimed, left=left, clear=clear, culprits=blamed, standing=tuple(standing))
     return unseen_switch.joined(state, alarm, verdicts, lone, left), rest
 
 

@@ -71,6 +71,7 @@ STRUCTURAL = {
         "localizer.strategies.hypothesis.loss": ("_SURVIVAL",),
         "localizer.verdicts.rules.loss.joint_fit": (
             "_AT_ONCE",
+            "_COARSE",
             "MOST",
             "_ENOUGH",
             "_LEAST",

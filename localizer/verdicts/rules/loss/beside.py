@@ -11,7 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from localizer.explanation.issue_features import OWNS
 from localizer.fabric.observability import Classes
+from localizer.verdicts.attribute import Unclaimed
 from localizer.verdicts.rules.loss.joint_fit import MOST, log_likelihood
 from localizer.verdicts.rules.loss.rivals import Comparison
 from localizer.verdicts.verdict import Beside
@@ -24,21 +26,22 @@ def beside(
     column: int,
     stood: Sequence[int],
     others: Sequence[int],
-    counts: Bool,
+    before: Unclaimed,
     mine: Bool,
 ) -> Beside | None:
     """What becomes of open incidents if a class loses as well; None if what is known to lose
     explains its losses too.
 
-    stood         classes of this second's verdicts so far
-    others        all classes that the alarm blames besides
-    counts, mine  (P,) paths that count, and the bad ones that the class explains
+    stood   classes of this second's verdicts so far
+    others  all classes that the alarm blames besides
+    before  what shorter windows leave over; what they explain counts for what explains it
+    mine    (P,) bad paths that the class explains
     """
     state, groups = comparison.state, comparison.alarm.groups
     suspects = [each for each in groups.of_components(state.suspects) if each != column]
     if not comparison.compares(mine):
         return Beside()
-    sent, lost = comparison.since_began(counts, mine)
+    sent, lost = comparison.since_began(before.judged, mine)
     share = {each: groups.share(each) for each in {column, *suspects, *stood, *others}}
 
     def explaining(some: Sequence[int], on: Bool) -> list[int]:
@@ -54,7 +57,8 @@ def beside(
         return Beside()
     columns = [column, *worst]
     crossings = 2.0 * np.stack([share[each] for each in columns], axis=1)
-    rows = np.flatnonzero((crossings > 0).any(axis=1) & (sent > 0))
+    counts = before.left | (crossings[:, 1:] >= 2 * OWNS).any(axis=1)
+    rows = np.flatnonzero((crossings > 0).any(axis=1) & (sent > 0) & counts)
     crossings, n, k = crossings[rows], sent[rows], lost[rows]
 
     def nats(some: list[int]) -> float:
@@ -62,14 +66,14 @@ def beside(
         chosen = [columns.index(each) for each in some]
         return log_likelihood(crossings[:, chosen], n, k, state.background.rate)
 
-    before = [each for each in worst if each in suspects or each in stood]
+    known = [each for each in worst if each in suspects or each in stood]
     is_new = column not in groups.of_components(state.suspects)
-    if is_new and before:
+    if is_new and known:
         # One of the many parts of what loses already always looks worse by chance.
-        parts = [comparison.containment.inside(each) for each in before]
+        parts = [comparison.containment.inside(each) for each in known]
         choices = max((len(each) for each in parts if column in each), default=1)
         least = comparison.denied_nats + float(np.log(choices))
-        if nats([column, *before]) - nats(before) < least:
+        if nats([column, *known]) - nats(known) < least:
             return None
     everything = nats(columns)
     gains = {

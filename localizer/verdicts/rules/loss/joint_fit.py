@@ -19,6 +19,7 @@ _STEP: Final = 1e-3  # crossings that differ by less are alike
 _SHARES: Final = 0.5 ** np.arange(8)  # of a Newton step
 _STEPS: Final = 20
 _PARTS: Final = np.linspace(0.1, 0.95, 10)  # shares of five-tuples that are tried
+_COARSE: Final = 4  # steps of the losses that are tried first
 _RIDGE: Final = 1e-9  # of the curvature
 _ENOUGH: Final = 1e-3  # a step that gains less is the last [nat]
 #: Components at once.
@@ -64,20 +65,26 @@ def partial_log_likelihood(
 
     crossed, unknown  (n,) how often a round trip crosses it for certain, and may cross it besides
                       there, where any five-tuple may lose
-    Other arguments as of ``log_likelihood``.
+    Other arguments as of ``log_likelihood``. All of the five-tuples are a share, too: in a window
+    that began before the trouble, probes of the time before look like those of another share.
     """
+    whole = log_likelihood(np.stack([crossed, unknown], axis=1), sent, lost, healthy)
     rows = np.stack([crossed, unknown, sent, lost], axis=1).astype(np.float64)
     (once, often, n, k), alike = _distinct(rows)
     floor = -np.log1p(-max(healthy, _LEAST))
-    best = -np.inf
-    for elsewhere in _TRIED[:: len(_TRIED) // 6]:
+
+    def best(elsewhere: float) -> float:
+        """At this loss where a round trip may cross it."""
         usual = floor + elsewhere * often
         well = _likely_each(usual, n, k)
         ill = _likely_each(usual + _TRIED[:, None] * once, n, k)
-        for share in _PARTS:
-            likely = np.logaddexp(np.log(share) + ill, np.log1p(-share) + well)
-            best = max(best, float((likely @ alike).max()))
-    return best
+        each = (np.logaddexp(np.log(s) + ill, np.log1p(-s) + well) @ alike for s in _PARTS)
+        return float(np.max(list(each)))
+
+    coarse = [best(each) for each in _TRIED[::_COARSE]]
+    around = _COARSE * int(np.argmax(coarse))
+    near = _TRIED[max(around - _COARSE + 1, 0) : around + _COARSE]
+    return max(whole, *map(best, near))
 
 
 def _distinct(rows: F64) -> tuple[F64, I64]:

@@ -188,7 +188,7 @@ class LossPolicy:
                 )
             found = beside(
                 self._comparison, column, candidate.standing, candidate.others,
-                self.before.left, bad,
+                self.before, bad,
             )  # fmt: skip
             if found is None and state.suspects.isdisjoint(undenied):
                 return None

@@ -14,6 +14,7 @@ from localizer.baselines.pane_history import PaneHistory
 from localizer.evidence import Attribution
 from localizer.fabric.incidence.factored import FactoredIncidence
 from localizer.fabric.observability import Classes
+from localizer.verdicts.attribute import Unclaimed
 from localizer.verdicts.parameters import ReachabilityParameters
 from localizer.verdicts.rules.loss.beside import beside
 from localizer.verdicts.rules.loss.containment import Containment
@@ -73,7 +74,7 @@ def seen(
 ) -> Beside | None:
     mine = (lost.sum(axis=0) > 0) & (paths()[:, column] > 0)
     everywhere = np.ones(3 * EACH, bool)
-    return beside(comparison(lost, known), column, stood, others, everywhere, mine)
+    return beside(comparison(lost, known), column, stood, others, Unclaimed.of(everywhere), mine)
 
 
 def test_an_rnic_that_dies_below_a_lossy_tor_loses_beside_it() -> None:
@@ -103,7 +104,8 @@ def test_one_of_several_parts_must_show_more_than_a_component_that_is_no_part() 
             if not is_part:
                 none = SimpleNamespace(inside=lambda _: np.array([], np.int64))
                 of = replace(of, containment=cast("Any", none))
-            if beside(of, ONE, [], [TOR], everywhere, mine & (more.sum(axis=0) > 0)) is not None:
+            bad = mine & (more.sum(axis=0) > 0)
+            if beside(of, ONE, [], [TOR], Unclaimed.of(everywhere), bad) is not None:
                 return extra
             more[at] += 1
         raise AssertionError
@@ -116,6 +118,18 @@ def test_two_lossy_links_leave_nothing_to_the_tor_that_they_were_taken_for() -> 
     idle = Beside(idle=frozenset({"tor:t"}))
     assert seen(ONE, lost, {"tor:t"}, [], [TWO]) == idle
     assert seen(TWO, lost, {"tor:t"}, [ONE], [ONE]) == idle
+
+
+@pytest.mark.parametrize("left", [False, True], ids=["claimed", "left"])
+def test_what_a_shorter_window_named_is_known_by_all_of_its_paths(left: bool) -> None:
+    """It claims those that cross it for certain; on what it leaves it may look healthy."""
+    lost = losing({TOR: 0.5})
+    everywhere, of_rnic = np.ones(3 * EACH, bool), paths()[:, RNIC] > 0
+    before = Unclaimed(everywhere if left else of_rnic, ~everywhere, everywhere, 1)
+    mine = of_rnic & (lost.sum(axis=0) > 0)
+    assert beside(comparison(lost, set()), RNIC, [TOR], [], before, mine) is None
+    dead = losing({TOR: 0.5, RNIC: 1.0})
+    assert beside(comparison(dead, set()), RNIC, [TOR], [], before, mine) is not None
 
 
 def test_a_wrong_name_is_not_defended() -> None:

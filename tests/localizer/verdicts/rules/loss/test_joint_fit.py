@@ -111,6 +111,16 @@ def test_a_component_that_drops_some_five_tuples_is_likelier_at_its_share_than_a
         assert (partial > whole + 50) is apart
 
 
+def test_a_component_that_is_silent_is_as_likely_by_its_five_tuples_as_as_a_whole() -> None:
+    """Of what crosses it perhaps, one in five loses: the loss elsewhere is fitted as finely."""
+    rng = np.random.default_rng(3)
+    sent, once = np.full(400, 10), (np.arange(400) < 200).astype(float)
+    unknown = 0.5 * (1 - once)
+    lost = np.where(once > 0, sent, rng.binomial(sent, 0.2))
+    whole = log_likelihood(np.stack([once, unknown], axis=1), sent, lost, HEALTHY)
+    assert partial_log_likelihood(once, unknown, sent, lost, HEALTHY) >= whole - 0.1
+
+
 def test_what_may_be_lost_elsewhere_is_no_share_of_a_component() -> None:
     """Four of five paths cross it; all lose a little on the unknown way back."""
     rng = np.random.default_rng(2)

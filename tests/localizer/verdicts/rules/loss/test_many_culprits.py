@@ -111,7 +111,7 @@ def waits(*, culprits: int, unsettled: int, since_s: int) -> bool:
     paths = np.ones(1, bool)
     policy = LossPolicy(
         cast("Any", state), 0, cast("Any", SimpleNamespace(groups=groups)), cast("Any", None),
-        cast("Any", inside), Unclaimed(paths, paths, 0, unsettled),
+        cast("Any", inside), Unclaimed(paths, paths, paths, 0, unsettled),
     )  # fmt: skip
     attribution = Attribution(0, 0.5, 1e-9)
     candidate = Candidate(
@@ -154,7 +154,7 @@ def is_rather_its_links(
     alarm = SimpleNamespace(groups=groups, evidence=SimpleNamespace(bad=paths))
     policy = LossPolicy(
         cast("Any", state), 0, cast("Any", alarm), cast("Any", None), cast("Any", None),
-        Unclaimed(paths, paths, before),
+        Unclaimed(paths, paths, paths, before),
     )  # fmt: skip
     candidate = Candidate(
         Attribution(0, 0.5, 1e-9, share=share), np.ones(1), paths, paths, paths, ~paths,

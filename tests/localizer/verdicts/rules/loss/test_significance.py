@@ -44,7 +44,7 @@ def shows_loss(
     )  # fmt: skip
     alarm = SimpleNamespace(groups=groups, sent=np.full(20, 50.0), lost=lost, window_s=240)
     everywhere = np.ones(20, bool)
-    before = Unclaimed(everywhere, everywhere, found_before)
+    before = Unclaimed(everywhere, everywhere, everywhere, found_before)
     significance = Significance(cast("Any", state), cast("Any", alarm), level, level, before, None)
     candidate = Candidate(
         Attribution(0, 0.02, joint), np.where(crosses, 1.0, 0.5), everywhere, everywhere,
