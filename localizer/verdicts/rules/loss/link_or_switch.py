@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -103,9 +103,9 @@ def nats_above_end(
 def nats_above_links(
     groups: Classes, column: int, links: Sequence[int], sent: I64, lost: I64, healthy: float,
     *, partial: bool,
-) -> float:  # fmt: skip
-    """ln of how much likelier the counts are if a switch loses than if some of its links do, at the
-    losses of a crossing that suit them best.
+) -> Iterator[float]:  # fmt: skip
+    """ln of how much likelier the counts are if a switch loses than if the first two of its links
+    do, then the first three, and so on, at the losses of a crossing that suit them best.
 
     partial  the switch drops the probes of a share of the five-tuples only
     Other arguments as of ``nats_above_end``.
@@ -124,7 +124,10 @@ def nats_above_links(
     else:
         crossed, unknown = 2.0 * switch[rows], np.zeros(len(rows))
         inside = [2.0 * groups.share(each)[rows] for each in links]
-    of_links = log_likelihood(np.stack([*inside, unknown], axis=1), n, k, healthy)
     if partial:
-        return partial_log_likelihood(crossed, unknown, n, k, healthy) - of_links
-    return log_likelihood(np.stack([crossed, unknown], axis=1), n, k, healthy) - of_links
+        of_switch = partial_log_likelihood(crossed, unknown, n, k, healthy)
+    else:
+        of_switch = log_likelihood(np.stack([crossed, unknown], axis=1), n, k, healthy)
+    for some in range(2, len(links) + 1):
+        of_links = np.stack([*inside[:some], unknown], axis=1)
+        yield of_switch - log_likelihood(of_links, n, k, healthy)

@@ -125,12 +125,10 @@ class Comparison:
         most = state.options.verdicts.reachability.several
         links = together_explaining(groups, inside, lost, most)
         partial = attribution.share < 1
-        return any(
-            nats_above_links(
-                groups, column, links[:some], sent, lost, state.background.rate, partial=partial
-            ) < -each_nats * (some - 1)
-            for some in range(2, len(links) + 1)
-        )  # fmt: skip
+        found = nats_above_links(
+            groups, column, links, sent, lost, state.background.rate, partial=partial
+        )
+        return any(nats < -each_nats * more for more, nats in enumerate(found, start=1))
 
     def told_apart(
         self, column: int, others: Sequence[int], counts: Bool, mine: Bool
