@@ -57,6 +57,7 @@ def beside(
         return Beside()
     columns = [column, *worst]
     crossings = 2.0 * np.stack([share[each] for each in columns], axis=1)
+    # What another culprit than these explains would look like losses of the class.
     counts = before.left | (crossings[:, 1:] >= 2 * OWNS).any(axis=1)
     rows = np.flatnonzero((crossings > 0).any(axis=1) & (sent > 0) & counts)
     crossings, n, k = crossings[rows], sent[rows], lost[rows]

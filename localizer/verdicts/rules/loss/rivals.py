@@ -124,6 +124,8 @@ class Comparison:
         inside = links_of(groups, column, self.containment.inside(column))
         most = state.options.verdicts.reachability.several
         links = together_explaining(groups, inside, lost, most)
+        if len(links) < 2:
+            return False
         partial = attribution.share < 1
         found = nats_above_links(
             groups, column, links, sent, lost, state.background.rate, partial=partial
