@@ -256,7 +256,7 @@ class PartitionWorker:
         routes = deque(sorted(found.routes, key=lambda route: route.time_ns))
         if len(found.pings):
             self._judged_offset = max(self._judged_offset, int(found.pings.offset.max()) + 1)
-            if self._fell_silent(arrival_ns):
+            if self._fell_silent(arrival_ns, int(found.pings.time_ns.max())):
                 out += self._close(end_of_input=True)
             self._arrival_ns = max(self._arrival_ns, arrival_ns)
             self._record_last_seen(found.pings)
@@ -273,15 +273,20 @@ class PartitionWorker:
             self._routes.add(route)
         return out
 
-    def _fell_silent(self, arrival_ns: int) -> bool:
+    def _fell_silent(self, arrival_ns: int, newest_ns: int) -> bool:
         """Whether no record can still be on its way, although no pane has closed.
 
-        So it is in a sparse file, and when agents are started one by one.
+        So it is in a sparse file, and when agents are started one by one. Where the newest record
+        that has come now follows those before without a gap in event time, it was the broker that
+        stalled, or a spool that was sent, and records of the same seconds follow.
         """
-        gap_s = (arrival_ns - self._arrival_ns) / SECOND
-        return bool(self._arrival_ns) and not self._windower.watermark_ns and (
-            gap_s > self._timing.idle_s
-        )  # fmt: skip
+        if not self._arrival_ns or self._windower.watermark_ns:
+            return False
+        idle_ns = self._timing.idle_s * SECOND
+        return (
+            arrival_ns - self._arrival_ns > idle_ns
+            and newest_ns - self._windower.median_ns > idle_ns
+        )
 
     def _record_last_seen(self, pings: Pings) -> None:
         """Record when each path was last seen; a clock far ahead must not retain paths for ever."""

@@ -109,6 +109,11 @@ class Windower:
         self._clocks.tick(now_ns)
 
     @property
+    def median_ns(self) -> int:
+        """See ``SourceClocks.median_ns``."""
+        return self._clocks.median_ns
+
+    @property
     def idle(self) -> bool:
         """No source is live: the localizer need not wait for this partition."""
         return self._clocks.idle

@@ -82,22 +82,28 @@ class SearchParameters:
     """The search for the set of culprits.
 
     partial      log-odds by which a share of five-tuples must beat the simpler "all of them"
-    companion    log-odds that a link's other direction is bad once one is known to be
+    companion    log-odds that a link's other direction is bad once one is known to be,
+    chance       but it must bring more than a healthy candidate gains by the fit of its size
     challengers  candidates left over that may challenge those that were chosen,
     noticed      if each would bring so much
     shared       share of common paths from which on a culprit's rate is fitted again
     improbable   alternatives whose log-likelihood is so much lower are not weighed
+    fitted       alternatives of different evidence that are fitted as finely as culprits are
     most_atoms   atoms of a path that are kept, by posterior weight
     """
 
     partial: float = parameter(4.0, unit="nat", source=_ACCURACY)
     companion: float = parameter(5.0, unit="nat", source=_ACCURACY)
+    chance: float = parameter(
+        0.5, unit="nat", source="Wilks 1938: mean of half a chi-squared with one degree of freedom"
+    )
     challengers: int = parameter(16, unit="count", source=_ACCURACY)
     noticed: float = parameter(2.0, unit="nat", source=_ACCURACY)
     shared: float = parameter(0.2, unit="1", source="chosen: make bench (row detect)")
     improbable: float = parameter(
         -12.0, unit="nat", source="chosen: exp(-12) = 6e-6 changes no rounded probability"
     )
+    fitted: int = parameter(8, unit="count", source="chosen: make bench (row detect)")
     most_atoms: int = parameter(
         12, unit="count", source="measured: pytest tests/localizer/strategies (atoms kept)"
     )

@@ -16,7 +16,11 @@ from dataclasses import replace
 import numpy as np
 
 from localizer.evidence import F64
-from localizer.strategies.hypothesis.parameters import DEFAULT, HypothesisParameters
+from localizer.strategies.hypothesis.parameters import (
+    DEFAULT,
+    HypothesisParameters,
+    SearchParameters,
+)
 from localizer.strategies.hypothesis.rows import Culprit, Rows
 from localizer.strategies.hypothesis.selection import Selection
 
@@ -33,7 +37,7 @@ def search(
     price    nats that a candidate must bring as one of so many
     returns  the culprits, in the order in which they were chosen, with gain and classes
     """
-    state = Selection(rows, prior, parameters.search)
+    state = Selection(rows, prior, price, parameters.search)
     while len(state.culprits) < parameters.most:
         best = state.best()
         if best is None or best[1] < price(len(state.culprits) + 1):
@@ -52,7 +56,7 @@ def search(
         replace(
             culprit,
             gain=gain,
-            classes=_alternatives(state, culprit, gain, parameters.search.improbable),
+            classes=_alternatives(state, culprit, gain, parameters.search),
         )
         for culprit, gain in worth
         if gain >= price(len(worth)) and state.backed(culprit, worth, price(len(worth)))
@@ -60,26 +64,38 @@ def search(
 
 
 def _alternatives(
-    state: Selection, culprit: Culprit, gain: float, improbable: float
+    state: Selection, culprit: Culprit, gain: float, parameters: SearchParameters
 ) -> dict[int, float]:
     """Posterior of the classes that could stand where a culprit stands, its own included.
 
-    Each class is as likely as its best candidate, in whichever direction. The prior of
-    open incidents is left out here. Improbable classes are left out.
+    Each class is as likely as its best candidate, in whichever direction, at the size that fits it
+    best: what the grid tries misses that by several nats. Of a link that was chosen in both
+    directions both are left out, so that another link is compared with all of it. Where evidence is
+    alike, one fit serves all; those that the grid puts behind the first few are as far behind as it
+    shows. The prior of open incidents is left out here. Improbable classes are left out.
     """
-    score = state.without(culprit).score.copy()
     choices = state.rows.choices
     own = int(choices.column[culprit.which])
+    mine = [each for each in state.culprits if int(choices.column[each.which]) == own]
+    score = state.score_without(mine).copy()
     taken = {int(choices.column[other.which]) for other in state.culprits} - {own}
     score[np.isin(choices.column, list(taken))] = -np.inf
-    score[culprit.which] = max(score[culprit.which], gain)
-    near = np.flatnonzero(score > score[choices.column == own].max() + improbable)
-    best: dict[int, float] = {}
-    for which in near.tolist():
+    near = np.flatnonzero(score > score[choices.column == own].max() + parameters.improbable)
+    near = near[np.argsort(-score[near], kind="stable")]
+    _, first, alike = np.unique(np.round(score[near], 6), return_index=True, return_inverse=True)
+    tried = np.sort(first)[: parameters.fitted]
+    missed = np.array(state.worth_instead(mine, near[tried].tolist())) - score[near[tried]]
+    misses = np.full(len(first), missed.min(initial=0.0))
+    misses[alike[tried]] = missed
+    best = {own: gain if len(mine) == 1 else -np.inf}
+    for which, nats in zip(near.tolist(), (score[near] + misses[alike]).tolist(), strict=True):
         column = int(choices.column[which])
-        best[column] = max(best.get(column, -np.inf), float(score[which]))
+        best[column] = max(best.get(column, -np.inf), nats)
     top = max(best.values())
-    weight = {column: float(np.exp(nats - top)) for column, nats in best.items()}
+    weight = {
+        column: float(np.exp(nats - top))
+        for column, nats in best.items() if nats > top + parameters.improbable
+    }  # fmt: skip
     total = sum(weight.values())
     return {column: each / total for column, each in weight.items()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -49,10 +49,16 @@ class Selection:
     _gains: F64 | None
 
     def __init__(
-        self, rows: Rows, prior: F64, parameters: SearchParameters = DEFAULT.search
+        self,
+        rows: Rows,
+        prior: F64,
+        price: Callable[[int], float],
+        parameters: SearchParameters = DEFAULT.search,
     ) -> None:
+        """price  nats that a candidate must bring as one of so many"""
         self.rows = rows
         self.prior = prior
+        self._price = price
         self._parameters = parameters
         self.culprits: list[Culprit] = []
         self._bulks: dict[tuple[int, float, float], float] = {}
@@ -84,7 +90,7 @@ class Selection:
     def _best(self, score: F64, culprits: list[Culprit]) -> tuple[int, float] | None:
         chosen = np.array([culprit.which for culprit in culprits], np.int64)
         twin = self.rows.choices.twin[chosen]
-        score[twin[twin >= 0]] += self._parameters.companion
+        score[twin[twin >= 0]] += self._companion(len(culprits) + 1)
         worth = np.where(score > 0, score + self.prior, -np.inf)
         worth[chosen] = -np.inf
         if not len(worth) or not np.isfinite(worth.max()):
@@ -113,11 +119,42 @@ class Selection:
         self._without[culprit.which] = fits, out
         return out
 
+    def _companion(self, found: int) -> float:
+        """Nats that a link's other direction need not bring as one of so many culprits.
+
+        What is left of its price must show that it loses: for nothing, each would have its other.
+        """
+        least = self._price(found) - self._parameters.chance
+        return max(min(self._parameters.companion, least), 0.0)
+
+    def score_without(self, culprits: Sequence[Culprit]) -> F64:
+        """(K,) ``Without.score`` if none of some culprits is chosen; nothing is changed."""
+        if len(culprits) == 1:
+            return self.without(culprits[0]).score
+        touched, gains = self._touched(culprits), self._settle().copy()
+        self._sum(gains, touched, -1.0)
+        with self._left_out(*culprits):
+            self._sum(gains, touched, 1.0)
+        return self._score(gains)
+
+    def worth_instead(self, culprits: Sequence[Culprit], candidates: Sequence[int]) -> list[float]:
+        """Nats that each of some candidates adds if it is chosen in place of some culprits, fitted
+        as finely as they are; nothing is changed."""
+        with self._left_out(*culprits) as others:
+            worth = []
+            for which in candidates:
+                self._fit(candidate := Culprit(which, 0.5))
+                worth.append(self._worth_among(candidate, others))
+        return worth
+
+    def _touched(self, culprits: Sequence[Culprit]) -> I64:
+        return np.unique(np.concatenate([self.rows.touched(each.which) for each in culprits]))
+
     @contextmanager
-    def _left_out(self, culprit: Culprit) -> Iterator[list[Culprit]]:
-        """The other culprits, whose atoms alone the paths of this one have meanwhile."""
-        touched = self.rows.touched(culprit.which)
-        others = [other for other in self.culprits if other is not culprit]
+    def _left_out(self, *culprits: Culprit) -> Iterator[list[Culprit]]:
+        """The other culprits, whose atoms alone the paths of these have meanwhile."""
+        touched = self._touched(culprits)
+        others = [other for other in self.culprits if other not in culprits]
         atoms = self.rows.atoms.saved(touched)
         self.rows.rebuild(touched, others)
         yield others
@@ -134,7 +171,7 @@ class Selection:
         twin = int(self.rows.choices.twin[culprit.which])
         known = twin >= 0 and any(other.which == twin for other in others)
         handicap = self._parameters.partial if culprit.share < 1 else 0.0
-        return float(gain - max(healthy, 0.0) - handicap + self._parameters.companion * known)
+        return float(gain - max(healthy, 0.0) - handicap + self._companion(len(others) + 1) * known)
 
     def backed(self, culprit: Culprit, worth: list[tuple[Culprit, float]], price: float) -> bool:
         """Whether a culprit and its twin, without their bonus, pay the price of one: two directions
@@ -143,7 +180,7 @@ class Selection:
         pair = [gain for other, gain in worth if other.which in (culprit.which, twin)]
         return (
             len(pair) < 2
-            or sum(max(gain - self._parameters.companion, 0.0) for gain in pair) >= price
+            or sum(max(gain - self._companion(len(worth)), 0.0) for gain in pair) >= price
         )
 
     def challengers(self) -> list[int]:
@@ -160,7 +197,7 @@ class Selection:
             return self._worth[1]
         chosen = {culprit.which for culprit in self.culprits}
         twins = sum(int(self.rows.choices.twin[which]) in chosen for which in chosen)
-        bonus = self._parameters.companion * twins / 2 + float(self.prior[list(chosen)].sum())
+        bonus = self._companion(len(chosen)) * twins / 2 + float(self.prior[list(chosen)].sum())
         bulk = sum(self._bulk_of(culprit) for culprit in self.culprits)
         worth = self.rows.total() + bulk + bonus - price * len(chosen)
         self._worth = (price, worth)

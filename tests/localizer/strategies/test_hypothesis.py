@@ -115,3 +115,30 @@ def test_lost_bursts_are_those_of_the_rnic_that_all_of_them_cross(dead: int) -> 
     assert blame.effect > 0.99
     assert blame.classes is not None
     assert blame.classes[RNIC] > 0.99
+
+
+def untraced(loss: float, seed: int) -> Evidence:
+    """288 paths across either of two links in each direction, no one knows which, and 672 across
+    neither; one that lost its only probe is known to have crossed the first."""
+    rng = np.random.default_rng(seed)
+    forward, reverse = np.zeros((2, 961, 5))
+    forward[:289, :2] = reverse[:289, :2] = 0.5
+    forward[0, :2] = 1.0, 0.0
+    forward[289:, 2:] = reverse[289:, 2:] = 1 / 3
+    crossed = (rng.random((2, 289)) < 0.5).sum(axis=0)
+    lost = (rng.random(961) > (1 - loss) ** np.pad(crossed, (0, 672))).astype(int)
+    lost[0] = 1
+    return evidence(
+        (forward + reverse) / 2, lost.tolist(), 1, along=forward, against=reverse,
+        directed=[True, True, False, False, False],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", [0.2, 0.27, 0.35, 0.43])
+@pytest.mark.parametrize("seed", range(3))
+def test_of_links_that_hardly_a_probe_tells_apart_each_is_probable(loss: float, seed: int) -> None:
+    (blame,) = hypothesis(untraced(loss, seed))
+    assert blame.column in {0, 1}
+    assert blame.classes is not None
+    # The one probe is at most (1 - q^2) / (q / 2) likelier lost over a link crossed for certain.
+    assert min(blame.classes.get(0, 0.0), blame.classes.get(1, 0.0)) > 0.2

@@ -269,6 +269,20 @@ def test_what_the_broker_no_longer_had_is_counted() -> None:
     assert worker.counts.gaps == 4
 
 
+@pytest.mark.parametrize("before", [1, 3, 6])
+def test_a_broker_that_stalls_in_the_first_seconds_makes_no_record_late(before: int) -> None:
+    # The agents went on meanwhile: the seconds that were interrupted are completed afterwards.
+    messages = [
+        m._replace(time_ms=m.time_ms + (0 if at < before else 15_000))
+        for at, m in enumerate(minute())
+    ]
+    worker = PartitionWorker(0, epoch=1)
+    out = [o for m in messages for o in worker.step([m])] + worker.finish()
+    assert panes(out) == dict.fromkeys(range(12), 16)
+    assert worker.counts.late == 0
+    assert_sums(worker)
+
+
 def test_a_silent_partition_is_closed_by_its_tick() -> None:
     worker = PartitionWorker(0, epoch=1)
     worker.step(minute())
