@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from localizer.evidence import F64, I64
-from localizer.strategies.hypothesis.likelihood import Likelihood
-from localizer.strategies.hypothesis.mixture import log_sum, mixed
+from localizer.strategies.hypothesis.likelihood import Likelihood, log_sum, mixed
 from schemas.compiled import native
 
 Bool = npt.NDArray[np.bool_]

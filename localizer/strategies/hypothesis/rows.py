@@ -21,8 +21,7 @@ from scipy import sparse
 from localizer.evidence import F64, I64
 from localizer.strategies.hypothesis.atoms import NEVER, Atoms, Crossing
 from localizer.strategies.hypothesis.candidates import Candidates, Entries, by_candidate, by_code
-from localizer.strategies.hypothesis.likelihood import Likelihood
-from localizer.strategies.hypothesis.mixture import thinned
+from localizer.strategies.hypothesis.likelihood import Likelihood, thinned
 
 Bool = npt.NDArray[np.bool_]
 

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from localizer.evidence import F64, I64
+from localizer.strategies.hypothesis.fitting import Fitting
 from localizer.strategies.hypothesis.parameters import DEFAULT, SearchParameters
 from localizer.strategies.hypothesis.rows import Culprit, Rows
 
@@ -143,7 +144,7 @@ class Selection:
         with self._left_out(*culprits) as others:
             worth = []
             for which in candidates:
-                self._fit(candidate := Culprit(which, 0.5))
+                self._fitting.fit(candidate := Culprit(which, 0.5))
                 worth.append(self._worth_among(candidate, others))
         return worth
 
@@ -165,13 +166,10 @@ class Selection:
 
     def _worth_among(self, culprit: Culprit, others: list[Culprit]) -> float:
         """Nats that a culprit adds, whose paths have atoms of the others only."""
-        sizes = np.array([self._grid.sizes[0], culprit.size])
-        shares = np.array([1.0, culprit.share])
-        healthy, gain = self._gain(culprit, sizes, shares, allowed=True).tolist()
         twin = int(self.rows.choices.twin[culprit.which])
         known = twin >= 0 and any(other.which == twin for other in others)
-        handicap = self._parameters.partial if culprit.share < 1 else 0.0
-        return float(gain - max(healthy, 0.0) - handicap + self._companion(len(others) + 1) * known)
+        bonus = self._companion(len(others) + 1) if known else 0.0
+        return self._fitting.above_healthy(culprit) + bonus
 
     def backed(self, culprit: Culprit, worth: list[tuple[Culprit, float]], price: float) -> bool:
         """Whether a culprit and its twin, without their bonus, pay the price of one: two directions
@@ -225,7 +223,7 @@ class Selection:
     def add(self, which: int) -> Culprit:
         """Choose a candidate and fit everything that it shares paths with again."""
         culprit = Culprit(which, 0.5)
-        self._fit(culprit)
+        self._fitting.fit(culprit)
         self.put_back(culprit)
         if neighbours := self.neighbours(culprit):
             for other in [*neighbours, culprit]:
@@ -240,7 +238,7 @@ class Selection:
     def refit(self, culprit: Culprit) -> None:
         """Fit the rate of a culprit again, given all others."""
         self.remove(culprit)
-        self._adjust(culprit)
+        self._fitting.adjust(culprit)
         self.put_back(culprit)
 
     def remove(self, culprit: Culprit) -> None:
@@ -264,6 +262,7 @@ class Selection:
         self.rows.rebuild(every, self.culprits)
         self._bulk = self.rows.bulk(self._grid.sizes, self._grid.shares)
         self._impossible = self.rows.impossible()
+        self._fitting = Fitting(self.rows, self._grid, self._impossible, self._parameters.partial)
         self._gains = None
         self._without.clear()
 
@@ -310,35 +309,3 @@ class Selection:
             if other is not culprit and shared > self._parameters.shared * float(crossing.sum()):
                 out.append(other)
         return out
-
-    def _fit(self, culprit: Culprit) -> None:
-        """The likeliest size and share of a culprit that is not among the chosen now."""
-        sizes = self._grid.sizes[self._grid.shares == 1]
-        whole = self._gain(culprit, sizes, np.ones(len(sizes)))
-        at = int(np.argmax(whole))
-        finer = np.linspace(sizes[max(at - 1, 0)], sizes[min(at + 1, len(sizes) - 1)], 9)
-        fine = self._gain(culprit, finer, np.ones(9))
-        culprit.size, culprit.share = float(finer[int(np.argmax(fine))]), 1.0
-        partial = self._gain(culprit, *self._grid.partial)
-        if partial.max() > fine.max() + self._parameters.partial:
-            best = int(np.argmax(partial))
-            culprit.size, culprit.share = (float(values[best]) for values in self._grid.partial)
-
-    def _adjust(self, culprit: Culprit) -> None:
-        """Fit the size of a culprit again, near where it is."""
-        near = self.rows.near(culprit.size)
-        fits = self._gain(culprit, near, np.full(len(near), culprit.share))
-        culprit.size = float(near[int(np.argmax(fits))])
-
-    def _gain(self, culprit: Culprit, sizes: F64, shares: F64, *, allowed: bool = False) -> F64:
-        """(G,) nats of one candidate at any sizes and shares.
-
-        allowed  the first size is what a healthy component may have: paths whose trouble none of
-                 them causes say nothing for it
-        """
-        sorts = self.rows.sorts(self.rows.of(culprit.which))
-        gain = self.rows.gain(sorts, sizes, shares)
-        if allowed:
-            gain[self._impossible[self.rows.rows_of(sorts)], 0] = 0.0
-        total: F64 = self.rows.bulk_of(culprit.which, sizes, shares) + gain.sum(axis=0)
-        return total
