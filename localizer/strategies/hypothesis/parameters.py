@@ -82,8 +82,7 @@ class SearchParameters:
     """The search for the set of culprits.
 
     partial      log-odds by which a share of five-tuples must beat the simpler "all of them"
-    companion    log-odds that a link's other direction is bad once one is known to be,
-    chance       but it must bring more than a healthy candidate gains by the fit of its size
+    companion    log-odds that a link's other direction is bad once one is known to be
     challengers  candidates left over that may challenge those that were chosen,
     noticed      if each would bring so much
     shared       share of common paths from which on a culprit's rate is fitted again
@@ -94,9 +93,6 @@ class SearchParameters:
 
     partial: float = parameter(4.0, unit="nat", source=_ACCURACY)
     companion: float = parameter(5.0, unit="nat", source=_ACCURACY)
-    chance: float = parameter(
-        0.5, unit="nat", source="Wilks 1938: mean of half a chi-squared with one degree of freedom"
-    )
     challengers: int = parameter(16, unit="count", source=_ACCURACY)
     noticed: float = parameter(2.0, unit="nat", source=_ACCURACY)
     shared: float = parameter(0.2, unit="1", source="chosen: make bench (row detect)")

@@ -37,7 +37,7 @@ def search(
     price    nats that a candidate must bring as one of so many
     returns  the culprits, in the order in which they were chosen, with gain and classes
     """
-    state = Selection(rows, prior, price, parameters.search)
+    state = Selection(rows, prior, parameters.search)
     while len(state.culprits) < parameters.most:
         best = state.best()
         if best is None or best[1] < price(len(state.culprits) + 1):

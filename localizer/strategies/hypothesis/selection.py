@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -53,13 +53,10 @@ class Selection:
         self,
         rows: Rows,
         prior: F64,
-        price: Callable[[int], float],
         parameters: SearchParameters = DEFAULT.search,
     ) -> None:
-        """price  nats that a candidate must bring as one of so many"""
         self.rows = rows
         self.prior = prior
-        self._price = price
         self._parameters = parameters
         self.culprits: list[Culprit] = []
         self._bulks: dict[tuple[int, float, float], float] = {}
@@ -91,7 +88,7 @@ class Selection:
     def _best(self, score: F64, culprits: list[Culprit]) -> tuple[int, float] | None:
         chosen = np.array([culprit.which for culprit in culprits], np.int64)
         twin = self.rows.choices.twin[chosen]
-        score[twin[twin >= 0]] += self._companion(len(culprits) + 1)
+        score[twin[twin >= 0]] += self._parameters.companion
         worth = np.where(score > 0, score + self.prior, -np.inf)
         worth[chosen] = -np.inf
         if not len(worth) or not np.isfinite(worth.max()):
@@ -119,14 +116,6 @@ class Selection:
             out = Without(self._score(gains), self._worth_among(culprit, others))
         self._without[culprit.which] = fits, out
         return out
-
-    def _companion(self, found: int) -> float:
-        """Nats that a link's other direction need not bring as one of so many culprits.
-
-        What is left of its price must show that it loses: for nothing, each would have its other.
-        """
-        least = self._price(found) - self._parameters.chance
-        return max(min(self._parameters.companion, least), 0.0)
 
     def score_without(self, culprits: Sequence[Culprit]) -> F64:
         """(K,) ``Without.score`` if none of some culprits is chosen; nothing is changed."""
@@ -168,7 +157,7 @@ class Selection:
         """Nats that a culprit adds, whose paths have atoms of the others only."""
         twin = int(self.rows.choices.twin[culprit.which])
         known = twin >= 0 and any(other.which == twin for other in others)
-        bonus = self._companion(len(others) + 1) if known else 0.0
+        bonus = self._parameters.companion if known else 0.0
         return self._fitting.above_healthy(culprit) + bonus
 
     def backed(self, culprit: Culprit, worth: list[tuple[Culprit, float]], price: float) -> bool:
@@ -178,7 +167,7 @@ class Selection:
         pair = [gain for other, gain in worth if other.which in (culprit.which, twin)]
         return (
             len(pair) < 2
-            or sum(max(gain - self._companion(len(worth)), 0.0) for gain in pair) >= price
+            or sum(max(gain - self._parameters.companion, 0.0) for gain in pair) >= price
         )
 
     def challengers(self) -> list[int]:
@@ -195,7 +184,7 @@ class Selection:
             return self._worth[1]
         chosen = {culprit.which for culprit in self.culprits}
         twins = sum(int(self.rows.choices.twin[which]) in chosen for which in chosen)
-        bonus = self._companion(len(chosen)) * twins / 2 + float(self.prior[list(chosen)].sum())
+        bonus = self._parameters.companion * twins / 2 + float(self.prior[list(chosen)].sum())
         bulk = sum(self._bulk_of(culprit) for culprit in self.culprits)
         worth = self.rows.total() + bulk + bonus - price * len(chosen)
         self._worth = (price, worth)
