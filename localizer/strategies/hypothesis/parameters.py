@@ -99,7 +99,7 @@ class SearchParameters:
     improbable: float = parameter(
         -12.0, unit="nat", source="chosen: exp(-12) = 6e-6 changes no rounded probability"
     )
-    fitted: int = parameter(8, unit="count", source="chosen: make bench (row detect)")
+    fitted: int = parameter(8, unit="count", source="chosen: bounds the fits of a culprit")
     most_atoms: int = parameter(
         12, unit="count", source="measured: pytest tests/localizer/strategies (atoms kept)"
     )

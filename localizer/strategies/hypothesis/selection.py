@@ -50,10 +50,7 @@ class Selection:
     _gains: F64 | None
 
     def __init__(
-        self,
-        rows: Rows,
-        prior: F64,
-        parameters: SearchParameters = DEFAULT.search,
+        self, rows: Rows, prior: F64, parameters: SearchParameters = DEFAULT.search
     ) -> None:
         self.rows = rows
         self.prior = prior
@@ -138,6 +135,9 @@ class Selection:
         return worth
 
     def _touched(self, culprits: Sequence[Culprit]) -> I64:
+        """Paths that any of some culprits may be on, sorted."""
+        if len(culprits) == 1:  # nearly always; a search asks for it all the time
+            return self.rows.touched(culprits[0].which)
         return np.unique(np.concatenate([self.rows.touched(each.which) for each in culprits]))
 
     @contextmanager
