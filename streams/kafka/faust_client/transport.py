@@ -48,7 +48,18 @@ def use(app: faust.App, fetch_wait_ms: int) -> None:
         def verify_event_path(self, now: float, tp: Any) -> None:
             consumer: Any = self.consumer
             consumer.check_commit(now, tp)
-            super().verify_event_path(now, tp)
+            if self._has_position(tp):
+                super().verify_event_path(now, tp)
+
+        def _has_position(self, tp: Any) -> bool:
+            """Whether it is known which message of an assigned partition is the next one.
+
+            It is not where retention has deleted that message, until the broker has said where the
+            partition begins now. What Faust does then ends the worker (an assertion of aiokafka).
+            """
+            assignment = self._ensure_consumer()._subscription.subscription.assignment  # noqa: SLF001
+            state = assignment and assignment.state_value(driver.ensure_aiokafka_TP(tp))
+            return state is None or state.has_valid_position
 
         def _log_slow_processing_commit(self, msg: str, tp: Any, *args: Any) -> None:
             consumer: Any = self.consumer

@@ -12,6 +12,7 @@ from typing import Any
 import mode
 import pyarrow as pa
 import pytest
+from aiokafka.consumer.fetcher import OffsetResetStrategy
 
 from schemas import topics
 from schemas.wire import window_chunks
@@ -46,10 +47,15 @@ def more_to_come(worker: StreamWorker) -> Any:
         for tp in consumer.assignment()
         if tp.topic == topics.WINDOWS.name and consumer.highwater(tp)
     ]
-    subscriptions = consumer._thread._consumer._fetcher._subscriptions  # noqa: SLF001
-    state = subscriptions.subscription.assignment.state_value(tp)
+    state = state_of(worker, tp)
     state.highwater = state.position + 1
     return tp
+
+
+def state_of(worker: StreamWorker, tp: Any) -> Any:
+    """What aiokafka knows of an assigned partition."""
+    subscriptions = worker.app.consumer._thread._consumer._fetcher._subscriptions  # noqa: SLF001
+    return subscriptions.subscription.assignment.state_value(tp)
 
 
 def test_a_health_check_before_the_consumer_is_made_does_not_disturb_the_start(
@@ -141,6 +147,39 @@ def test_pending_acks_are_no_livelock_and_a_missing_commit_is_one(
             await consumer._add_gap(tp, 4, 9)  # noqa: SLF001 — what Faust does at message 9
             assert consumer._new_offset(tp) == 4  # noqa: SLF001
             assert consumer._new_offset(tp) is None  # noqa: SLF001 — committed once
+        finally:
+            await worker.stop()
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(story())
+
+
+def test_a_reader_that_retention_has_overtaken_does_not_end_the_worker(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its partition has no position until the broker has said where it begins now."""
+
+    async def story() -> None:
+        broker = EmbeddedBroker()
+        headers, value = heartbeat(START_S)
+        broker.produce(topics.WINDOWS.name, "f1", headers, value)
+        assert broker.flush() == 0
+        worker = StreamWorker(
+            StreamConfig(broker.bootstrap, fetch_wait_ms=20, kafka={"log_level": 2})
+        )
+        try:
+            await worker.start()
+            async with asyncio.timeout(600):
+                while True:
+                    if worker.localize.counts.messages == 1:
+                        break
+                    await asyncio.sleep(0.05)  # between two looks at a condition with a deadline
+            tp = more_to_come(worker)
+            state_of(worker, tp).await_reset(OffsetResetStrategy.EARLIEST)
+            assert not state_of(worker, tp).has_valid_position
+            worker.app.consumer.verify_event_path(monotonic(), tp)
+            assert caplog.records == []
+            assert not worker.app.crashed
         finally:
             await worker.stop()
 
