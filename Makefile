@@ -31,6 +31,7 @@ golden: env  ## Compare incidents of fixed clusters with the recorded ones; ARGS
 	@.venv/bin/python scripts/golden.py $(ARGS)
 
 bench: env  ## Measure speed and memory of this machine
+	@scripts/fetch-kafka.sh
 	@.venv/bin/skeletonhunter bench $(ARGS)
 
 peers-bench: env  ## Windows of the same records by ClickHouse, DuckDB, Polars, Bytewax, Flink; ARGS="--runs 1 --out FILE"

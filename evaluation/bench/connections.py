@@ -25,6 +25,7 @@ import numpy as np
 from controller.service.tokens import agent_line, new_token, operator_line
 from controller.tasks.events import Box
 from evaluation.bench.http_request import Answer, ask
+from evaluation.bench.method.conditions import process_cpu_s
 from evaluation.bench.method.figure import figure
 from probers.ping_list.controller import PAUSE_S, WAIT_S
 from probers.requests import client as requests
@@ -196,7 +197,12 @@ async def _measure(
         await start(number, 0)
     await _quiet(agents)
     agents.delays_s.clear()
-    requests, spent_s, own_s, began_s = agents.requests, _cpu_s(pid), process_time(), perf_counter()
+    requests, spent_s, own_s, began_s = (
+        agents.requests,
+        process_cpu_s(pid),
+        process_time(),
+        perf_counter(),
+    )
     created = 0
     while (due_s := began_s + 60 * created / _PER_MINUTE) < began_s + _MEASURED_S:
         await asyncio.sleep(max(0.0, due_s - perf_counter()))
@@ -206,7 +212,7 @@ async def _measure(
         created += _JOB
     await asyncio.sleep(max(0.0, began_s + _MEASURED_S - perf_counter()))
     elapsed_s = perf_counter() - began_s
-    share = (_cpu_s(pid) - spent_s) / elapsed_s
+    share = (process_cpu_s(pid) - spent_s) / elapsed_s
     asked = (agents.requests - requests) / elapsed_s
     mine = (process_time() - own_s) / elapsed_s
     await _quiet(agents)
@@ -237,11 +243,6 @@ async def _quiet(agents: Agents) -> None:
     while known != len(agents.delays_s):
         known = len(agents.delays_s)
         await asyncio.sleep(_QUIET_S)
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _peak_mb(pid: int) -> float:

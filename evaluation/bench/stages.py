@@ -6,13 +6,11 @@ load on the machine changes them little.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import resource
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -23,6 +21,7 @@ from evaluation.bench.agent.flat_out import flat_out
 from evaluation.bench.api_requests import api_requests
 from evaluation.bench.connections import connections
 from evaluation.bench.controller import controller
+from evaluation.bench.end_to_end import end_to_end
 from evaluation.bench.input import SECOND, START_NS, busy, messages
 from evaluation.bench.method.figure import figure
 from evaluation.bench.rounds import probes_in_a_round
@@ -33,7 +32,6 @@ from evaluation.bench.simulate import simulate
 from schemas import topics
 from schemas.wire import codecs
 from schemas.wire.batches import decode_all
-from streams.worker import StreamConfig, StreamWorker
 from testbed.faults.kinds import Fault
 from testbed.simulator.simulator import Simulation
 from testbed.topologies.clos import ClosSpec, build
@@ -41,7 +39,6 @@ from testbed.topologies.clos import ClosSpec, build
 _GOAL: Final = 300_000  # records/s/core, end to end, 512 a message
 _WARM_S, _MEASURED_S = 8, 15  # simulated seconds: paths are new only once
 _SETTLE_S = 20  # after which many faults are all under judgement
-_LAG: Final = 163_840  # records in flight: the embedded broker drops those that wait for long
 
 
 def batched(items: list[Any], size: int) -> Iterator[list[Any]]:
@@ -153,99 +150,6 @@ def _link(a: str, b: str) -> str:
     return link(component("tor", a), component("agg", b))
 
 
-def end_to_end(size: int, content_type: str, measured_s: int) -> dict[str, Any]:
-    """skh.pings -> windows -> incidents through the embedded broker, paced by the reader's lag.
-
-    CPU time is that of the worker and the broker; the agents are a process of their own.
-    """
-    from streams.event_loop import run
-    from streams.kafka.embedded_broker import EmbeddedBroker
-
-    broker = EmbeddedBroker()
-    command = [sys.executable, "-m", "evaluation.bench.producer", broker.bootstrap, str(size),
-               content_type, str(_WARM_S + measured_s)]  # fmt: skip
-    agents = subprocess.Popen(  # noqa: S603 — our own module
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-    )
-    try:
-        records, cpu_s, wall_s = run_through(broker.bootstrap, agents, size, run)
-    finally:
-        agents.kill()
-        agents.wait()
-    rate = records / cpu_s
-    result = figure(
-        "{rate:,.0f} records/s/core ({in_all:,.0f} records/s in all)",
-        rate=rate, in_all=records / wall_s,
-    )  # fmt: skip
-    if size == 512 and content_type == topics.ARROW:
-        result |= {"goal": f">= {_GOAL:,}", "missed": rate < _GOAL}
-    return {**result, **_memory()}
-
-
-def run_through(
-    bootstrap: str, agents: subprocess.Popen[str], size: int,
-    run: Callable[[Coroutine[Any, Any, int]], int],
-) -> tuple[int, float, float]:  # fmt: skip
-    """(records, CPU time [s], wall time [s]) from _WARM_S on; exits when a record is lost."""
-    assert agents.stdin is not None  # noqa: S101 — we asked for pipes
-    assert agents.stdout is not None  # noqa: S101
-    marks = [int(mark) for mark in agents.stdout.readline().split()]
-    spent = [0.0, 0.0]
-
-    async def main() -> int:
-        worker = StreamWorker(StreamConfig(bootstrap, topology=busy().topology))
-        await worker.start()
-
-        def read() -> int:
-            return worker.ingest.counts.messages
-
-        def judged() -> int:
-            return worker.localize.judged_s("bench") or 0
-
-        sent, half = 0, max(1, _LAG // size // 2)
-        try:
-            for second, mark in enumerate(marks):
-                if second == _WARM_S:  # all paths are known and judged
-                    await _until(read, sent)
-                    await _until(judged, START_NS // SECOND + _WARM_S - 4)
-                    spent[:] = [-time.process_time(), -time.monotonic()]
-                while sent < mark:
-                    part = min(mark - sent, half)
-                    await asyncio.to_thread(_send, agents, part)
-                    sent += part
-                    await _until(read, sent - half)
-            await _until(judged, START_NS // SECOND + len(marks) - 4)
-            spent[:] = [spent[0] + time.process_time(), spent[1] + time.monotonic()]
-            tally = worker.ingest.counts
-        finally:
-            await worker.stop()
-        if tally.gaps or tally.dead_lettered or tally.late:
-            sys.stderr.write(f"records were lost: {tally}\n")
-            return 1
-        return 0
-
-    if run(main()):
-        sys.exit(1)
-    return size * (marks[-1] - marks[_WARM_S - 1]), spent[0], spent[1]
-
-
-def _send(agents: subprocess.Popen[str], count: int) -> None:
-    assert agents.stdin is not None  # noqa: S101 — as above
-    assert agents.stdout is not None  # noqa: S101
-    agents.stdin.write(f"{count}\n")
-    agents.stdin.flush()
-    agents.stdout.readline()
-
-
-async def _until(reached: Callable[[], int], goal: int) -> None:
-    """Run the event loop, which the worker shares, until ``reached()`` is ``goal``."""
-    deadline = time.monotonic() + 60
-    while reached() < goal:
-        if time.monotonic() > deadline:
-            raise TimeoutError("the worker did not get there within 60 s")
-        await asyncio.sleep(0.01)  # counters have no event to wait for
-
-
 def _rate(work: Callable[[], int], repeats: int = 3) -> dict[str, Any]:
     best = 0.0
     for _ in range(repeats):
@@ -266,7 +170,7 @@ STAGES: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "panes": panes,
     "detect": detect,
     "detect-26-links": detect_many,
-    "end-to-end-arrow-512": lambda: end_to_end(512, topics.ARROW, _MEASURED_S),
+    "end-to-end-arrow-512": lambda: end_to_end(512, topics.ARROW, _MEASURED_S, _GOAL),
     "end-to-end-arrow-64": lambda: end_to_end(64, topics.ARROW, _MEASURED_S),
     "end-to-end-ndjson": lambda: end_to_end(512, topics.NDJSON, 5),
     "agent": agent,

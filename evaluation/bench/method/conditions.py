@@ -54,6 +54,12 @@ def busy_s(stat: str) -> float:
     return TICK_S * sum(each for at, each in enumerate(ticks) if at not in _IDLE)
 
 
+def process_cpu_s(pid: int) -> float:
+    """CPU time of a process that runs, all of its threads [s]."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return TICK_S * (int(fields[11]) + int(fields[12]))
+
+
 def refusal(others: float) -> str | None:
     """Why a figure is none, if others used so many cores meanwhile; None: it is one."""
     if others <= MOST_OTHERS:
