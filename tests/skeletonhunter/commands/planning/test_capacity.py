@@ -56,7 +56,7 @@ def test_twice_the_probes_take_twice_of_what_probes_cost() -> None:
     for name in ("records_s", "kafka_mb_s", "worker_cores", "pings_gb"):
         assert getattr(twice, name) == pytest.approx(2 * getattr(once, name))
     assert (twice.judged_cpu_s, twice.throughput_gb) == (once.judged_cpu_s, once.throughput_gb)
-    assert once.worker_cores == pytest.approx(2048 * 16 / 163_359 / 0.5)
+    assert once.worker_cores == pytest.approx(2048 * 16 / 223_578 / 0.5)
 
 
 def test_judging_is_interpolated_between_what_was_measured_and_not_beyond() -> None:
