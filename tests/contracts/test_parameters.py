@@ -71,9 +71,11 @@ STRUCTURAL = {
         "localizer.strategies.hypothesis.loss": ("_SURVIVAL",),
         "localizer.verdicts.rules.loss.joint_fit": (
             "_AT_ONCE",
+            "_BETWEEN",
             "_COARSE",
             "MOST",
             "_ENOUGH",
+            "_FINER",
             "_LEAST",
             "_RIDGE",
             "_STEP",

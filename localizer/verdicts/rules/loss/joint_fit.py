@@ -19,6 +19,8 @@ _STEP: Final = 1e-3  # crossings that differ by less are alike
 _SHARES: Final = 0.5 ** np.arange(8)  # of a Newton step
 _STEPS: Final = 20
 _PARTS: Final = np.linspace(0.1, 0.95, 10)  # shares of five-tuples that are tried
+_BETWEEN: Final = 9  # losses that are tried around the best of those before,
+_FINER: Final = 3  # so often
 _COARSE: Final = 4  # steps of the losses that are tried first
 _RIDGE: Final = 1e-9  # of the curvature
 _ENOUGH: Final = 1e-3  # a step that gains less is the last [nat]
@@ -85,6 +87,51 @@ def partial_log_likelihood(
     around = _COARSE * int(np.argmax(coarse))
     near = _TRIED[max(around - _COARSE + 1, 0) : around + _COARSE]
     return max(whole, *map(best, near))
+
+
+def either_log_likelihood(
+    there: F64, back: F64, sent: F64 | I64, lost: F64 | I64, healthy: float
+) -> float:
+    """ln of the likelihood of counts, at the loss of one crossing that suits them best [nat], where
+    all probes of a path take the same route, although it is not known.
+
+    there, back  (n,) probability that a request crosses the component, and that an answer does
+    Other arguments as of ``log_likelihood``. A path that may cross a dead switch and loses nothing
+    goes another way: with an expected number of crossings it would deny that the switch is dead.
+    """
+    (request, answer, n, k), alike = _sorts(there, back, sent, lost)
+    ways = np.stack([
+        (1.0 - request) * (1.0 - answer),
+        request * (1.0 - answer) + answer * (1.0 - request),
+        request * answer,
+    ])  # fmt: skip
+    with np.errstate(divide="ignore"):  # a number of crossings that is impossible
+        chance = np.log(ways)
+    floor = -np.log1p(-max(healthy, _LEAST))
+    crossed = np.arange(3.0)[:, None]
+
+    def likely(hazards: F64) -> F64:
+        total = floor + hazards[:, None, None] * crossed
+        each = chance + _likely_each(total, n, k)
+        most = each.max(axis=1)
+        found: F64 = (most + np.log(np.exp(each - most[:, None]).sum(axis=1))) @ alike
+        return found
+
+    tried, best = _TRIED, -np.inf
+    for _ in range(_FINER):
+        found = likely(tried)
+        at, best = int(found.argmax()), max(best, float(found.max()))
+        tried = np.linspace(tried[max(at - 1, 0)], tried[min(at + 1, len(tried) - 1)], _BETWEEN)
+    return best
+
+
+def _sorts(there: F64, back: F64, sent: F64 | I64, lost: F64 | I64) -> tuple[list[F64], I64]:
+    """The distinct ones of (there, back, sent, lost) as columns (p,), and how often each occurs."""
+    steps = [np.round(each / _STEP).astype(np.int64) for each in (there, back)]
+    key, most = steps[0] * (int(1 / _STEP) + 1) + steps[1], int(sent.max(initial=0)) + 1
+    key = (key * most + sent.astype(np.int64)) * most + lost.astype(np.int64)
+    _, first, count = np.unique(key, return_index=True, return_counts=True)
+    return [each[first].astype(np.float64) for each in (there, back, sent, lost)], count
 
 
 def _distinct(rows: F64) -> tuple[F64, I64]:

@@ -8,7 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from localizer.fabric.observability import Classes
-from localizer.verdicts.rules.loss.joint_fit import log_likelihood, partial_log_likelihood
+from localizer.verdicts.rules.loss.joint_fit import (
+    either_log_likelihood,
+    log_likelihood,
+    partial_log_likelihood,
+)
 from schemas.component_ids import link_ends
 
 F64 = npt.NDArray[np.float64]
@@ -70,6 +74,18 @@ def certainly(groups: Classes, column: int) -> F64:
     return there.astype(np.float64) + back
 
 
+def _by_direction(groups: Classes, column: int, rows: I64) -> tuple[F64, F64]:
+    """(n,) (n,) probability that requests of some paths cross a class, and that answers do: alike,
+    where neither is certain."""
+    share = groups.share(column)[rows]
+    there, back = (each[rows] for each in groups.certain(column))
+    other = np.maximum(2.0 * share - 1.0, 0.0)
+    return (
+        np.where(there, 1.0, np.where(back, other, share)),
+        np.where(back, 1.0, np.where(there, other, share)),
+    )
+
+
 def nats_above_end(
     groups: Classes, column: int, end: int, sent: I64, lost: I64, healthy: float,
     *, alone: bool = True,
@@ -80,18 +96,24 @@ def nats_above_end(
     column, end  classes of the link and of the switch
     sent, lost   (P,) probes since the trouble began, 0 of paths that do not count
     healthy      loss of a round trip that crosses neither [1]
-    alone        nothing else loses; if not, what is lost where routes over the switch are unknown
-                 may be lost elsewhere, and has a loss of its own (``nats_above_links``)
+    alone        nothing else loses, so that each path whose route is not known crosses them or does
+                 not; if not, what is lost where routes over the switch are unknown may be lost
+                 elsewhere, and has a loss of its own (``nats_above_links``)
     """
     switch = groups.share(end)
     rows = np.flatnonzero((switch > 0) & (sent > 0))
     n, k = sent[rows].astype(np.float64), lost[rows].astype(np.float64)
-    link = groups.share(column)[rows]
-    ways = [2.0 * link, *(each[rows].astype(np.float64) for each in groups.certain(column))]
     crossed = certainly(groups, end)[rows]
     if alone or not crossed.any():
-        best = max(log_likelihood(each[:, None], n, k, healthy) for each in ways)
-        return best - log_likelihood(2.0 * switch[rows, None], n, k, healthy)
+        there, back = _by_direction(groups, column, rows)
+        none = np.zeros(len(rows))
+        of_link = max(
+            either_log_likelihood(*each, n, k, healthy)
+            for each in ((there, back), (there, none), (none, back))
+        )
+        return of_link - either_log_likelihood(*_by_direction(groups, end, rows), n, k, healthy)
+    link = groups.share(column)[rows]
+    ways = [2.0 * link, *(each[rows].astype(np.float64) for each in groups.certain(column))]
     unknown = np.maximum(2.0 * switch[rows] - crossed, 0.0)
     best, of_switch = (
         max(log_likelihood(np.stack([each, unknown], axis=1), n, k, healthy) for each in some)

@@ -7,10 +7,11 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from localizer.verdicts.rules.loss.joint_fit import (
     MOST,
+    either_log_likelihood,
     log_likelihood,
     partial_log_likelihood,
 )
@@ -131,3 +132,33 @@ def test_what_may_be_lost_elsewhere_is_no_share_of_a_component() -> None:
         partial_log_likelihood(once, each, sent, lost, HEALTHY) for each in (unknown, np.zeros(200))
     )
     assert with_it > without_it + 10
+
+
+def test_where_all_routes_are_known_either_way_is_the_known_one() -> None:
+    rng = np.random.default_rng(3)
+    there, back = rng.integers(0, 2, (2, 200)).astype(np.float64)
+    sent = rng.integers(1, 9, 200)
+    lost = rng.binomial(sent, 1 - 0.8 ** (there + back))
+    whole = log_likelihood((there + back)[:, None], sent, lost, HEALTHY)
+    assert either_log_likelihood(there, back, sent, lost, HEALTHY) == pytest.approx(whole, abs=0.02)
+
+
+@pytest.mark.parametrize("loss", [0.02, 0.3, 1.0])
+def test_either_way_is_the_sum_over_both_routes(loss: float) -> None:
+    rng = np.random.default_rng(4)
+    there, back = rng.choice([0.0, 0.25, 0.5, 1.0], (2, 300))
+    crossed = (rng.random(300) < there).astype(int) + (rng.random(300) < back)
+    sent = rng.integers(1, 9, 300)
+    lost = rng.binomial(sent, 1 - (1 - HEALTHY) * (1 - loss) ** crossed)
+    chances = (1 - there) * (1 - back), there + back - 2 * there * back, there * back
+    tried = [0.9999] if loss == 1.0 else np.geomspace(loss / 3, min(3 * loss, 0.99), 200)
+    whole = max(
+        float(np.log(sum(
+            chance * stats.binom.pmf(lost, sent, 1 - (1 - HEALTHY) * (1 - each) ** times)
+            for times, chance in enumerate(chances)
+        )).sum())
+        for each in tried
+    )  # fmt: skip
+    orders = float(np.log(special.comb(sent, lost)).sum())  # which probes were lost is left out
+    found = either_log_likelihood(there, back, sent, lost, HEALTHY)
+    assert found == pytest.approx(whole - orders, abs=0.05)
