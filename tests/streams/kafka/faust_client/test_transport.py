@@ -35,6 +35,15 @@ def heartbeat(second: int) -> tuple[dict[str, bytes], bytes]:
     return dict(header.to_kafka()), window_chunks.encode(batch)
 
 
+async def localized(worker: StreamWorker, count: int) -> None:
+    """Return when so many messages of skh.windows have been read."""
+    async with asyncio.timeout(600):
+        while True:
+            if worker.localize.counts.messages == count:
+                break
+            await asyncio.sleep(0.05)  # between two looks at a condition with a deadline
+
+
 def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [r.getMessage() for r in caplog.records if "ommitted" in r.getMessage()]
 
@@ -108,11 +117,7 @@ def test_pending_acks_are_no_livelock_and_a_missing_commit_is_one(
         worker = StreamWorker(config)
         try:
             await worker.start()
-            async with asyncio.timeout(600):
-                while True:
-                    if worker.localize.counts.messages == 20:
-                        break
-                    await asyncio.sleep(0.05)  # between two looks at a condition with a deadline
+            await localized(worker, 20)
             waiting = {
                 name: channel.queue.maxsize
                 for channel in worker.app.topics
@@ -169,11 +174,7 @@ def test_a_reader_that_retention_has_overtaken_does_not_end_the_worker(
         )
         try:
             await worker.start()
-            async with asyncio.timeout(600):
-                while True:
-                    if worker.localize.counts.messages == 1:
-                        break
-                    await asyncio.sleep(0.05)  # between two looks at a condition with a deadline
+            await localized(worker, 1)
             tp = more_to_come(worker)
             state_of(worker, tp).await_reset(OffsetResetStrategy.EARLIEST)
             assert not state_of(worker, tp).has_valid_position
