@@ -61,6 +61,11 @@ def tie_set_probability(document: Incident) -> dict[str, float]:
     return _probabilities(document.evidence.get("tie_set_probability"))
 
 
+def alternatives(document: Incident) -> dict[str, float]:
+    """The probability of other classes that a document holds."""
+    return _probabilities(document.evidence.get("alternatives"))
+
+
 def drifted(document: Incident) -> Drifted | None:
     """How far a component has drifted, of an incident about drift."""
     known = document.evidence.get("drift")

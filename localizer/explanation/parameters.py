@@ -25,6 +25,9 @@ class ExplanationParameters:
     slow_path_us  added latency from which traffic looks as if it went through a kernel
     otherwise     odds that a type shows as loss where the catalogue says unconnectivity, or the
                   reverse: a flapping component lets nothing through for seconds
+    least_weighed classes that a window gives less than this count as so probable: one window may
+                  be all noise
+    windows_kept  windows of an incident that are kept apart, to be replaced by longer ones
     stated        a type is stated if it is more probable than this,
     clearly       and so many times as probable as the next one
     named         types that a document names, the likeliest ones
@@ -42,6 +45,10 @@ class ExplanationParameters:
     )
     slow_path_us: float = parameter(35.0, unit="us", source=_TYPES)
     otherwise: float = parameter(0.2, unit="1", source=_TYPES)
+    least_weighed: float = parameter(
+        0.01, unit="1", source="chosen: verdicts list no alternative below that"
+    )
+    windows_kept: int = parameter(32, unit="windows", source="chosen: more than 6 of 5 s in 30 s")
     stated: float = parameter(0.5, unit="1", source=_TYPES)
     clearly: float = parameter(2.0, unit="1", source=_TYPES)
     named: int = parameter(4, unit="types", source="chosen: what fits a document")

@@ -254,6 +254,18 @@ def no_wider(new: Verdict, known: Verdict) -> Verdict:
     )  # fmt: skip
 
 
+def shared_as(new: Verdict, known: Verdict) -> Verdict:
+    """The new verdict; of unreachability, with the known shares of the tie set, for its tail looks
+    like loss, which other members are likelier to show."""
+    tail = known.symptom == "unconnectivity" and new.symptom == "loss"
+    before = sum(known.tie_set_probability.values())
+    if not (tail and before and new.tie_set_probability.keys() == known.tie_set_probability.keys()):
+        return new
+    part = sum(new.tie_set_probability.values()) / before
+    each = {name: p * part for name, p in known.tie_set_probability.items()}
+    return replace(new, tie_set_probability=each, confidence=each[new.component])
+
+
 def narrower(new: Verdict, known: Verdict) -> bool:
     """Whether a verdict leaves fewer members to choose from, and is no less sure of its component.
 

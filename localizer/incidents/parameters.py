@@ -68,6 +68,7 @@ class IncidentParameters:
     reopen_s        the same trouble so soon again is the same incident, flapping
     look_back_s     so is trouble that began before that incident was resolved, at most so long ago
     update_s        an ongoing incident is written again this often while its numbers change
+    moved           change of the confidence from which on it is written again
     strayed_s       seconds in a row under another name, one that it left open, too, until an
                     incident takes that name
     inside          share of an incident's bad paths from which on another cause explains it,
@@ -96,6 +97,7 @@ class IncidentParameters:
         1350, unit="s", source="chosen: the longest window of localizer/baselines/long_counts.py"
     )
     update_s: int = parameter(10, unit="s", source=_TESTS)
+    moved: float = parameter(0.1, unit="1", source="chosen: ten steps between 0 and 1")
     strayed_s: int = parameter(3, unit="s", source=_TESTS)
     inside: float = parameter(0.8, unit="1", source=_TESTS)
     together_s: int = parameter(5, unit="s", source=_TESTS)

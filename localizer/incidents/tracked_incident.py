@@ -9,6 +9,7 @@ import numpy as np
 from localizer.explanation import document, refined
 from localizer.explanation.confidence import cap
 from localizer.host_evidence.finding import HostFinding, Question
+from localizer.incidents.belief import Belief
 from localizer.verdicts.verdict import I64, Verdict
 from schemas.component_ids import kind_of
 from schemas.documents.incident import SMALLEST_P, Incident, Severity, State
@@ -34,6 +35,8 @@ class TrackedIncident:
     renewal_s  of the newest verdict: seconds in which its evidence renews itself
     relocated  the topology is another one than when it was written last
     finding   what the evidence of hosts decided, if it did
+    belief    how probable its culprit is by all windows since it began
+    written   the confidence that was written last
     """
 
     incident_id: str
@@ -52,6 +55,8 @@ class TrackedIncident:
     renewal_s: int = 1
     relocated: bool = False
     finding: HostFinding | None = None
+    belief: Belief = field(default_factory=Belief)
+    written: float = 0.0
     severity: Severity = "P2"
     jobs: list[str] = field(default_factory=list)
     tenants: list[str] = field(default_factory=list)
@@ -69,14 +74,17 @@ class TrackedIncident:
             np.empty(0, np.int64), doc.paths_total, _whole(doc.opened_at),
             instead_of=document.instead_of(doc), issue=document.issue_types(doc),
             tie_set_probability=document.tie_set_probability(doc),
+            alternatives=document.alternatives(doc),
             drifted=document.drifted(doc), untraced=document.untraced(doc), restored=doc.evidence,
         )  # fmt: skip
         updated, effect = _whole(doc.updated_at), doc.evidence.get("effect")
+        belief = Belief().add(verdict, verdict.first_s, updated + 1)
         return cls(
             doc.incident_id, verdict, _whole(doc.opened_at), _whole(doc.detected_at),
             updated, verdict.bad, doc.version, doc.state, doc.parent, updated,
             None if doc.closed_at is None else _whole(doc.closed_at),
             typed_by=effect if isinstance(effect, float) else 0.0, finding=finding,
+            belief=belief, written=verdict.confidence,
             severity=doc.severity, jobs=doc.jobs, tenants=doc.tenants,
         )  # fmt: skip
 
@@ -85,6 +93,14 @@ class TrackedIncident:
         self.severity = min(self.severity, impact.severity)  # "P0" < "P1"
         self.jobs = sorted({*self.jobs, *impact.jobs})
         self.tenants = sorted({*self.tenants, *impact.tenants})
+
+    def weigh(self, second: int, verdict: Verdict) -> None:
+        """Count the window of a verdict on it, which ends with a second."""
+        if verdict.measured is not None:
+            start_s = second + 1 - verdict.measured.window_s
+            self.belief = self.belief.add(
+                verdict.about(self.verdict.component), start_s, second + 1
+            )
 
     def renumber(self, rows: I64) -> None:
         """Follow its bad paths to their new rows: (old P,) new row, -1 where one was dropped."""
@@ -111,7 +127,8 @@ class TrackedIncident:
         """The next version of its document."""
         self.version += 1
         self.written_s = second
-        verdict = self.verdict
+        verdict = self.belief.applied(self.verdict)
+        self.written = verdict.confidence
         plain = Incident(
             incident_id=self.incident_id, version=self.version, state=self.state,
             fabric=fabric, component=verdict.component, kind=kind_of(verdict.component),

@@ -16,6 +16,7 @@ import numpy as np
 
 from localizer.host_evidence.finding import HostFinding, Question
 from localizer.incidents import matching, parents, undecided
+from localizer.incidents.belief import Belief
 from localizer.incidents.parameters import DEFAULT, IncidentParameters
 from localizer.incidents.sightings import Sightings
 from localizer.incidents.tracked_incident import Impact, TrackedIncident
@@ -205,6 +206,7 @@ class IncidentTracker:
             severity=impact.severity, jobs=impact.jobs, tenants=impact.tenants,
         )  # fmt: skip
         tracked.written_s = second
+        tracked.weigh(second, tracked.verdict)
         around = matching.around(mine, verdict, self._parameters)
         tracked.parent = None if around is None else around.incident_id
         self._incidents.append(tracked)
@@ -227,12 +229,13 @@ class IncidentTracker:
         """The incident goes on; it is written again where the verdict adds something."""
         second = step.second
         known = tracked.verdict
-        verdict = undecided.going_on(verdict, known)
+        verdict = matching.shared_as(undecided.going_on(verdict, known), known)
         step.matched.add(tracked.incident_id)
         reopened = tracked.state == "resolved"
         strays = verdict.component in known.undecided
         tracked.last_bad_s, tracked.strayed = second, tracked.strayed + 1 if strays else 0
         tracked.renewal_s = verdict.renewal_s
+        tracked.weigh(second, verdict)
         grown = len(np.setdiff1d(verdict.bad, tracked.bad)) > 0
         tracked.bad = np.union1d(tracked.bad, verdict.bad)
         if second <= self.written_until_s or 0 < tracked.strayed < self._parameters.strayed_s:
@@ -243,7 +246,7 @@ class IncidentTracker:
         )  # fmt: skip
         if not update.due or tracked.written_s == second:
             return []
-        update.apply(tracked, verdict)
+        update.apply(tracked, verdict, second)
         tracked.add_impact(impact)
         return [tracked]
 
@@ -286,6 +289,8 @@ class IncidentTracker:
         first.bad, first.typed_by = np.union1d(first.bad, verdict.bad), verdict.effect
         first.last_bad_s, first.strayed, first.state = step.second, 0, "ongoing"
         first.renewal_s = verdict.renewal_s
+        first.belief = Belief()
+        first.weigh(step.second, first.verdict)
         first.add_impact(impact)
         for tracked in rest:
             tracked.parent = first.incident_id

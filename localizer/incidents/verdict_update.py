@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from localizer.incidents import issue_type_update, matching, parents
+from localizer.incidents.belief import Belief
 from localizer.incidents.parameters import IncidentParameters
 from localizer.incidents.tracked_incident import TrackedIncident
 from localizer.verdicts.verdict import Verdict
@@ -62,6 +63,7 @@ class VerdictUpdate:
             not tracked.relocated and matching.narrower(verdict, known),
             due and (grown or tracked.state == "open"),
             due and matching.better_traced(known, verdict),
+            due and _moved(tracked, verdict) >= parameters.moved,
             better and issue_type_update.differs(known, verdict),
         )
         return cls(
@@ -80,8 +82,8 @@ class VerdictUpdate:
             self.worse or self.witnessed or self.outgrown or named or self.relocated or self.other
         )
 
-    def apply(self, tracked: TrackedIncident, verdict: Verdict) -> None:
-        """Change the incident to what the verdict says of it."""
+    def apply(self, tracked: TrackedIncident, verdict: Verdict, second: int) -> None:
+        """Change the incident to what the verdict of a second says of it."""
         known = tracked.verdict
         name = self._name(known, verdict)
         if self.outgrown:
@@ -89,10 +91,12 @@ class VerdictUpdate:
         was_relocated, tracked.relocated = tracked.relocated, False
         if self.witnessed or device(verdict.component) in known.tied_devices:
             tracked.verdict = replace(
-                verdict, component=name, first_s=tracked.opened_s,
+                verdict.about(name), first_s=tracked.opened_s,
                 symptom=known.symptom if known.symptom == "unconnectivity" else verdict.symptom,
-                confidence=verdict.confidence_in(name),
             )  # fmt: skip
+            if self.witnessed or name in known.undecided or name not in known.tied:
+                tracked.belief = Belief()
+                tracked.weigh(second, verdict)
             if not (self.witnessed or was_relocated):
                 tracked.verdict = matching.no_wider(tracked.verdict, known)
             if self.witnessed or self.better:
@@ -111,3 +115,12 @@ class VerdictUpdate:
         if self.relocated and name not in verdict.tie_set:  # that component is no more
             return verdict.component
         return name
+
+
+def _moved(tracked: TrackedIncident, verdict: Verdict) -> float:
+    """How far the confidence has moved since it was written, if it keeps its name."""
+    known = tracked.verdict
+    if device(verdict.component) not in known.tied_devices:
+        return 0.0
+    now = matching.no_wider(verdict.about(known.component), known)
+    return abs(tracked.belief.applied(now).confidence - tracked.written)

@@ -7,7 +7,7 @@ Verdicts never change: rules build them, the incident tracker keeps or replaces 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -217,6 +217,10 @@ class Verdict:
     def tied_devices(self) -> set[str]:
         """``tied``, the same whatever tier a switch is taken to be of."""
         return {device(name) for name in self.tied}
+
+    def about(self, name: str) -> Verdict:
+        """The verdict with another member of its tie set as the component."""
+        return replace(self, component=name, confidence=self.confidence_in(name))
 
     def confidence_in(self, name: str) -> float:
         """Probability that a member of the tie set is the culprit."""
