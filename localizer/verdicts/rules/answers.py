@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from localizer.detectors import peer_groups
 from localizer.detectors.latency.deviation import LatencyDeviation
-from localizer.detectors.latency.sparse_evidence import SparseEvidence
+from localizer.detectors.latency.sparse_evidence import SparseAnswers, SparseEvidence
 from localizer.verdicts.parameters import LatencyVerdictParameters
 
 Bool = npt.NDArray[np.bool_]
@@ -60,6 +60,14 @@ def _only(shift: LatencyDeviation, valid: Bool) -> LatencyDeviation:
         valid, shift.excess_us, shift.noise_us, shift.flagged & valid, shift.lof,
         shift.healthy_share, shift.sparse,
     )  # fmt: skip
+
+
+def newest_slow(answers: SparseAnswers, paths: int) -> Bool:
+    """(P,) sparse paths whose newest answer is slow."""
+    order = np.argsort(answers.second, kind="stable")
+    out = np.zeros(paths, bool)
+    out[answers.row[order]] = answers.slow[order]  # of each path the newest is written last
+    return out
 
 
 @dataclass(frozen=True, slots=True)

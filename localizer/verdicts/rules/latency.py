@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from localizer.detectors import pair_contrasts, peer_groups, spike
+from localizer.detectors import peer_groups, spike
 from localizer.detectors.change_point import change_of_level
 from localizer.detectors.latency.deviation import LatencyDeviation
 from localizer.evidence import Attribution, Evidence
-from localizer.fabric.observability import Classes
 from localizer.state.fabric_state import FabricState
 from localizer.verdicts.attribute import Candidate, Over, Unclaimed, attribute
 from localizer.verdicts.build import Alarm, Finding
 from localizer.verdicts.decision import Decision
 from localizer.verdicts.rules import quorum
-from localizer.verdicts.rules.answers import by_pace, timing
+from localizer.verdicts.rules.answers import by_pace, newest_slow, timing
+from localizer.verdicts.rules.latency_tests import (
+    Sample,
+    Slow,
+    looks,
+    p_value,
+    p_values,
+    tests,
+)
 from localizer.verdicts.verdict import Verdict
 
 Bool = npt.NDArray[np.bool_]
@@ -91,27 +97,16 @@ def _alarm(
     if not (flagged & left).any():
         return None
     groups, overlay = state.classes(), state.layer == 1
-    vote = quorum.per_pair(state.pair, valid)  # a pair's five-tuples share its fate: one vote
     peers = peer_groups.peer_groups(state.src, state.dst, overlay)
-    parameters, healthy = state.options.detectors.peer_groups, shift.healthy_share
-    # What tunnels is tested twice, for an rnic may fail the overlay alone; so is what some paths
-    # cross for certain, for a fault is then as good as hidden among those that only may cross it.
-    # And all are tested among the five-tuples of each pair.
-    more = groups.tunnels.astype(np.int64) + groups.factored.partly_certain + 1
-    level = state.budget.level(len(groups.members) + int(more.sum()), every_s)
-
-    def p_values(some: Bool, below: float) -> F64:
-        """(K,) of the paths of a mask (P,); of those at or above ``below`` it may say 1."""
-        among = _p_values(groups, peers, vote * some, flagged, overlay, healthy, parameters, below)
-        within = pair_contrasts.excess_p_values(
-            groups.factored, state.pair, valid & some, flagged & valid & some, healthy,
-            state.options.detectors.pair_contrasts, level=below,
-        )  # fmt: skip
-        return np.minimum(among, within)
-
-    if not (p_values(left, level) < level).any():
+    vote = quorum.per_pair(state.pair, valid)  # a pair's five-tuples share its fate: one vote
+    every = Sample(state.pair, peers, overlay, valid, vote)
+    slow = [each._replace(paths=each.paths & judged) for each in looks(state, at, shift, length)]
+    level = state.budget.level(tests(state, groups, length), every_s)
+    parameters = state.options.detectors.peer_groups
+    unexplained = every._replace(valid=valid & left, vote=vote * left)
+    if not (p_values(state, groups, unexplained, slow, level) < level).any():
         return None
-    p = p_values(np.ones(len(left), bool), 1.0)
+    p = p_values(state, groups, every, slow, 1.0)
     noise = np.where(shift.noise_us > 0, shift.noise_us, 1.0)
     excess = peer_groups.without_common_shift(shift.excess_us, peers, valid, parameters)
     evidence = Evidence(
@@ -124,16 +119,16 @@ def _alarm(
     if shift.sparse is not None:
         sent = np.maximum(sent, np.bincount(shift.sparse.answers.row, minlength=len(sent)) * valid)
     alarm = Alarm(groups, evidence, sent, lost, length, shift.excess_us)
-    vote = quorum.per_pair(state.pair, left & valid)
-    return LatencyPolicy(state, at, alarm, level, shift, valid, peers, vote)
+    mine = every._replace(vote=quorum.per_pair(state.pair, left & valid))
+    return LatencyPolicy(state, at, alarm, level, shift, mine, slow)
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyPolicy:
     """An attribution stands if most of the paths left to it moved, more often than their peers.
 
-    valid  (P,) paths whose shift is known
-    peers  (P,) peer group; vote (P,) weight of each path that is left
+    every  paths whose shift is known, the votes those of the paths that are left
+    slow   paths that look slow: what is flagged, and what is slow outright if any is
     """
 
     state: FabricState
@@ -141,17 +136,17 @@ class LatencyPolicy:
     alarm: Alarm
     level: float
     shift: LatencyDeviation
-    valid: Bool
-    peers: I64
-    vote: F64
+    every: Sample
+    slow: list[Slow]
 
     def measured(self) -> Bool:
         """(P,) paths whose shift is known."""
-        return self.valid
+        return self.every.valid
 
     def scope(self, attribution: Attribution) -> Bool:
         """(P,) paths whose shift is known, of the overlay alone where only that is hit."""
-        return self.valid & self.alarm.evidence.overlay if attribution.tunnelled else self.valid
+        valid = self.every.valid
+        return valid & self.alarm.evidence.overlay if attribution.tunnelled else valid
 
     def leaves_to_owners(self, _: list[Attribution]) -> bool:
         """No."""
@@ -170,16 +165,24 @@ class LatencyPolicy:
 
     def _slower(self, candidate: Candidate) -> Bool:
         """(P,) paths of a candidate that are probed too rarely to have been measured by now."""
-        scope = ~self.valid & (candidate.share > 0)
+        scope = ~self.every.valid & (candidate.share > 0)
         if candidate.attribution.tunnelled:
             scope &= self.alarm.evidence.overlay
         return scope & self.state.probed(self.at, self.alarm.window_s)
+
+    def _slow_just_now(self, candidate: Candidate) -> Bool:
+        """(P,) of those, paths whose newest answer was slow: no test stands on it, but one of their
+        hosts sees the trouble, too."""
+        slower = self._slower(candidate)
+        if self.shift.sparse is None or not slower.any():
+            return np.zeros(len(slower), bool)
+        return slower & newest_slow(self.shift.sparse.answers, len(slower))
 
     def _seen_by_each(self, rows: Bool, share: F64, hit: float) -> bool:
         """Whether so large a share of the paths of each source host is slow: where only two probe a
         component, one of them must not convict it with a path of the other that is slow by chance.
         """
-        source, weight = self.state.src, self.vote * share * rows
+        source, weight = self.state.src, self.every.vote * share * rows
         probes = np.bincount(source, weights=weight)
         slow = np.bincount(source, weights=weight * self.alarm.evidence.bad)
         return bool((slow >= hit * probes).all())
@@ -219,25 +222,17 @@ class LatencyPolicy:
 
         level  largest p-value; moved: share of them that must have moved
         """
-        state, shift, vote = self.state, self.shift, self.vote
+        state, shift, vote = self.state, self.shift, self.every.vote
         flagged, window_s = self.alarm.evidence.bad, self.alarm.window_s
         rows = candidate.rows & (share > 0)
         n, k = float((vote * share * rows).sum()), float((vote * share * (rows & flagged)).sum())
-        p = peer_groups.excess_p_value(
-            share * rows,
-            self.peers,
-            vote * candidate.counts,
-            flagged,
-            shift.healthy_share,
-            state.options.detectors.peer_groups,
+        counted = self.every._replace(valid=candidate.counts, vote=vote * candidate.counts)
+        usual, *outright = (
+            p_value(state, share, certain, rows, counted, each) for each in self.slow
         )
-        slow = flagged & candidate.counts
-        within = pair_contrasts.excess_p_value(
-            certain & rows, state.pair, candidate.counts, slow, shift.healthy_share
-        )
-        p = min(p, within)
+        p = min([usual, *outright])
         mine = np.flatnonzero(rows & flagged)
-        witnesses = quorum.hosts(state.src, rows & flagged)
+        witnesses = quorum.hosts(state.src, rows & flagged | self._slow_just_now(candidate))
         # Five seconds are too short to tell some five-tuples from a rush of some pairs.
         hit = candidate.attribution.share if window_s >= state.options.timing.window_s else 1.0
         hit *= moved
@@ -251,15 +246,16 @@ class LatencyPolicy:
         if shift.sparse is not None:
             parameters = state.options.verdicts.latency
             found = timing(
-                shift, shift.sparse, self.at, share * rows, candidate.counts, self.vote,
-                self.peers, parameters,
+                shift, shift.sparse, self.at, share * rows, candidate.counts, vote,
+                self.every.peers, parameters,
             )  # fmt: skip
             if found is not None:
-                if not found.p_value < level or found.draws < parameters.least_draws:
+                by_answers = max(usual, found.p_value)
+                if not min([by_answers, *outright]) < level or found.draws < parameters.least_draws:
                     return None
                 if not found.lasting:
                     return Over()
-                p, renewal_s = max(p, found.p_value), max(renewal_s, found.round_s)
+                p, renewal_s = min([by_answers, *outright]), max(renewal_s, found.round_s)
         lof = None
         if np.isfinite(shift.lof[mine]).any():
             lof = round(float(np.nanmedian(shift.lof[mine])), 2)
@@ -269,26 +265,6 @@ class LatencyPolicy:
             times = state.options.timing
             first_s = self.at + 1 - (window_s - times.window_s + times.third_s)
         return Finding("high_latency", mine, p, size, first_s, lof=lof, renewal_s=renewal_s)
-
-
-def _p_values(
-    groups: Classes,
-    peers: I64,
-    vote: F64,
-    slow: Bool,
-    overlay: Bool,
-    healthy_share: float,
-    parameters: peer_groups.PeerGroupParameters,
-    level: float,
-) -> F64:
-    """(K,) excess p-value of each class: the smaller of all paths' and of those that cross it for
-    certain; of what tunnels also of the overlay's alone. At or above ``level`` it may be 1."""
-    test = partial(
-        peer_groups.excess_p_values, groups.factored, peers, slow=slow,
-        healthy_share=healthy_share, parameters=parameters, level=level,
-    )  # fmt: skip
-    every, above, certain = test(vote), test(vote * overlay), test(vote, certain=True)
-    return np.minimum(np.where(groups.tunnels, np.minimum(every, above), every), certain)
 
 
 def _onset(state: FabricState, at: int, bad: I64) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 from localizer.detectors.latency.deviation import LatencyDeviation
 from localizer.detectors.latency.sparse_evidence import SparseAnswers, SparseEvidence
 from localizer.verdicts.parameters import LatencyVerdictParameters
-from localizer.verdicts.rules.answers import Timing, by_pace, timing
+from localizer.verdicts.rules.answers import Timing, by_pace, newest_slow, timing
 
 PATHS, AT = 200, 1000
 MINE = np.arange(PATHS) < 40
@@ -82,3 +82,10 @@ def test_quick_paths_are_judged_before_the_slow_ones_join_them() -> None:
 
 def test_a_fabric_of_one_cadence_is_judged_once() -> None:
     assert len(by_pace(shift(SPREAD, MINE, np.full(PATHS, 40.0)), 30, PARAMETERS)) == 1
+
+
+def test_of_a_sparse_path_the_newest_answer_says_whether_it_is_slow_just_now() -> None:
+    row, second = np.array([2, 2, 0, 0, 3]), np.array([9, 5, 5, 9, 1])
+    slow = np.array([True, False, True, False, True])
+    found = newest_slow(SparseAnswers(row, second, slow), 5)
+    assert np.flatnonzero(found).tolist() == [2, 3]
