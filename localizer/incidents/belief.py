@@ -120,7 +120,7 @@ def _classes(verdict: Verdict) -> tuple[float, dict[str, float]]:
     }  # fmt: skip
     if verdict.component in verdict.undecided:  # the verdict itself names another class
         rest = [name for name in verdict.tie_set if name not in verdict.undecided]
-        others[rest[0]] = sum(each.get(name, 0.0) for name in rest)
+        others |= {first: sum(each.get(name, 0.0) for name in rest) for first in rest[:1]}
     return sum(p for name, p in each.items() if name in inside), others
 
 
