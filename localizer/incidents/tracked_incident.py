@@ -102,6 +102,11 @@ class TrackedIncident:
                 verdict.about(self.verdict.component), start_s, second + 1
             )
 
+    def weigh_anew(self, second: int, verdict: Verdict) -> None:
+        """The same of the first verdict on another class: what was known speaks of the former."""
+        self.belief = Belief()
+        self.weigh(second, verdict)
+
     def renumber(self, rows: I64) -> None:
         """Follow its bad paths to their new rows: (old P,) new row, -1 where one was dropped."""
         self.bad, newest = (new[new >= 0] for new in (rows[self.bad], rows[self.verdict.bad]))

@@ -16,7 +16,6 @@ import numpy as np
 
 from localizer.host_evidence.finding import HostFinding, Question
 from localizer.incidents import matching, parents, undecided
-from localizer.incidents.belief import Belief
 from localizer.incidents.parameters import DEFAULT, IncidentParameters
 from localizer.incidents.sightings import Sightings
 from localizer.incidents.tracked_incident import Impact, TrackedIncident
@@ -289,8 +288,7 @@ class IncidentTracker:
         first.bad, first.typed_by = np.union1d(first.bad, verdict.bad), verdict.effect
         first.last_bad_s, first.strayed, first.state = step.second, 0, "ongoing"
         first.renewal_s = verdict.renewal_s
-        first.belief = Belief()
-        first.weigh(step.second, first.verdict)
+        first.weigh_anew(step.second, first.verdict)
         first.add_impact(impact)
         for tracked in rest:
             tracked.parent = first.incident_id

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from localizer.incidents import issue_type_update, matching, parents
-from localizer.incidents.belief import Belief
 from localizer.incidents.parameters import IncidentParameters
 from localizer.incidents.tracked_incident import TrackedIncident
 from localizer.verdicts.verdict import Verdict
@@ -94,9 +93,9 @@ class VerdictUpdate:
                 verdict.about(name), first_s=tracked.opened_s,
                 symptom=known.symptom if known.symptom == "unconnectivity" else verdict.symptom,
             )  # fmt: skip
-            if self.witnessed or name in known.undecided or name not in known.tied:
-                tracked.belief = Belief()
-                tracked.weigh(second, verdict)
+            other_class = name in known.undecided or name not in known.tied
+            if self.witnessed or (name != known.component and other_class):
+                tracked.weigh_anew(second, verdict)
             if not (self.witnessed or was_relocated):
                 tracked.verdict = matching.no_wider(tracked.verdict, known)
             if self.witnessed or self.better:
