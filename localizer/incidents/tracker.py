@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from localizer.host_evidence.finding import HostFinding, Question
-from localizer.incidents import matching, parents, undecided
+from localizer.incidents import matching, parents, tie_set_update, undecided
 from localizer.incidents.parameters import DEFAULT, IncidentParameters
 from localizer.incidents.sightings import Sightings
 from localizer.incidents.tracked_incident import Impact, TrackedIncident
@@ -228,7 +228,7 @@ class IncidentTracker:
         """The incident goes on; it is written again where the verdict adds something."""
         second = step.second
         known = tracked.verdict
-        verdict = matching.shared_as(undecided.going_on(verdict, known), known)
+        verdict = tie_set_update.shared_as(undecided.going_on(verdict, known), known)
         step.matched.add(tracked.incident_id)
         reopened = tracked.state == "resolved"
         strays = verdict.component in known.undecided

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from localizer.incidents import issue_type_update, matching, parents
+from localizer.incidents import issue_type_update, parents, tie_set_update
 from localizer.incidents.parameters import IncidentParameters
 from localizer.incidents.tracked_incident import TrackedIncident
 from localizer.verdicts.verdict import Verdict
@@ -59,16 +59,16 @@ class VerdictUpdate:
         )
         other = (
             reopened,
-            not tracked.relocated and matching.narrower(verdict, known),
+            not tracked.relocated and tie_set_update.narrower(verdict, known),
             due and (grown or tracked.state == "open"),
-            due and matching.better_traced(known, verdict),
+            due and tie_set_update.better_traced(known, verdict),
             due and _moved(tracked, verdict) >= parameters.moved,
             better and issue_type_update.differs(known, verdict),
         )
         return cls(
             worse=worse, witnessed=known.lone_witness and not verdict.lone_witness, better=better,
             outgrown=parents.outgrows(tracked, verdict, incidents, parameters),
-            renamed=matching.new_name(known, verdict, parameters),
+            renamed=tie_set_update.new_name(known, verdict, parameters),
             relocated=tracked.relocated and {*verdict.tie_set} != {*known.tie_set},
             other=any(other),
         )  # fmt: skip
@@ -97,7 +97,7 @@ class VerdictUpdate:
             if self.witnessed or (name != known.component and other_class):
                 tracked.weigh_anew(second, verdict)
             if not (self.witnessed or was_relocated):
-                tracked.verdict = matching.no_wider(tracked.verdict, known)
+                tracked.verdict = tie_set_update.no_wider(tracked.verdict, known)
             if self.witnessed or self.better:
                 tracked.typed_by = verdict.effect
             else:
@@ -121,5 +121,5 @@ def _moved(tracked: TrackedIncident, verdict: Verdict) -> float:
     known = tracked.verdict
     if device(verdict.component) not in known.tied_devices:
         return 0.0
-    now = matching.no_wider(verdict.about(known.component), known)
+    now = tie_set_update.no_wider(verdict.about(known.component), known)
     return abs(tracked.belief.applied(now).confidence - tracked.written)

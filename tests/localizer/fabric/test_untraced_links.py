@@ -97,6 +97,12 @@ def test_when_routes_become_known_a_later_version_names_the_link(
     assert last.confidence > first.confidence or len(last.tie_set) > 1
 
 
+@pytest.mark.parametrize("seed", [5, 11])
+def test_of_what_routes_leave_open_the_incident_names_what_more_routes_show(seed: int) -> None:
+    place, found = story("three tiers", "any agg-spine link", from_second(40), seed=seed, upto=100)
+    assert last_versions(found)[-1].component == place
+
+
 def test_an_rnic_is_no_less_certain_because_routes_above_it_are_unknown() -> None:
     place, found = story("two tiers", "any rnic", never, seed=1, kind="rnic_port_down",
                          magnitude=1.0)  # fmt: skip
