@@ -13,7 +13,7 @@ from faust.tables.manager import TableManager
 
 from schemas import topics
 from streams.kafka import security
-from streams.kafka.faust_client import batches, transport
+from streams.kafka.faust_client import batches, inbox, transport
 from streams.kafka.fetch import PARTITION_BYTES
 
 
@@ -47,7 +47,7 @@ def make(
     logging.getLogger("faust").setLevel(logging.WARNING)
     logging.getLogger("mode").setLevel(logging.WARNING)
     logging.getLogger("aiokafka").setLevel(logging.ERROR)
-    app = faust.App(
+    app = inbox.App(
         group,
         broker=";".join(f"kafka://{host}" for host in bootstrap.split(",")),
         loop=asyncio.get_running_loop(),

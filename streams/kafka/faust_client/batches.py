@@ -22,10 +22,11 @@ BATCHED: Final = frozenset({topics.PINGS.name})
 
 @dataclass(frozen=True, slots=True)
 class BatchParameters:
-    """How messages are delivered in batches.
+    """How messages are delivered, and how many wait.
 
-    size     messages of a batch at the most
-    waiting  messages that may wait for an agent
+    size           messages of a batch at the most
+    waiting        messages that may wait for an agent
+    waiting_bytes  payload that may wait for an agent; one message more may, however large
     """
 
     size: int = parameter(
@@ -34,6 +35,10 @@ class BatchParameters:
     waiting: int = parameter(
         4096, unit="messages", source="chosen: as many as Faust lets wait of another topic"
     )
+    waiting_bytes: int = parameter(
+        40 * 1024 * 1024, unit="B",
+        source="chosen: a fetch of 1 MiB from each of eight partitions fits into its last fifth",
+    )  # fmt: skip
 
 
 DEFAULT: Final = BatchParameters()
