@@ -38,6 +38,13 @@ def deliver(queue: Inbox, value: object, paused: list[str]) -> None:
     )
 
 
+async def until(holds: Callable[[], bool]) -> None:
+    while True:
+        if holds():
+            return
+        await asyncio.sleep(0.05)  # between two looks at a condition with a deadline
+
+
 def test_few_large_messages_fill_it() -> None:
     queue = inbox(100, max_bytes=1000)
     for _ in range(3):
@@ -149,11 +156,9 @@ def test_a_worker_whose_localizer_stands_still_holds_no_more_and_then_reads_it_a
         try:
             await worker.start()
             async with asyncio.timeout(600):
-                while most < DEFAULT.waiting_bytes * 0.8:
-                    await asyncio.sleep(0.05)  # between two looks at a condition with a deadline
+                await until(lambda: most >= 0.8 * DEFAULT.waiting_bytes)
                 go_on.set()
-                while worker.localize.counts.messages < count:
-                    await asyncio.sleep(0.05)
+                await until(lambda: worker.localize.counts.messages == count)
         finally:
             await worker.stop()
         return worker
