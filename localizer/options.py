@@ -33,7 +33,7 @@ from schemas.parameters.window_timing import DEFAULT_TIMING, WindowTiming
 
 
 class PValues(NamedTuple):
-    """One family of tests in one second, over C observability classes.
+    """One family of tests in one second, over C observability classes or paths.
 
     p         (C,) P(as much or more) under the null hypothesis
     above     (C,) P(more): with p it brackets what a discrete count leaves open

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from localizer.detectors import loss, peer_groups
+from localizer.detectors.latency.deviation import LatencyDeviation
 from localizer.options import PValues
 from localizer.state.fabric_state import FabricState
-from localizer.verdicts.rules import quorum
+from localizer.verdicts.rules import latency_tests, quorum
 
 Bool = npt.NDArray[np.bool_]
 
@@ -39,17 +40,30 @@ def report(state: FabricState, at: int, judged: Bool) -> None:
         ask(PValues(f"loss {length} s", at, p, np.minimum(above, p), sent * background.rate))
     if state.latency.deviation is not None:
         valid = state.latency.deviation.valid & judged
-        vote = quorum.per_pair(state.pair, valid)
-        group = peer_groups.peer_groups(state.src, state.dst, state.layer == 1)
-        slow = state.latency.deviation.flagged & valid
-        p = peer_groups.excess_p_values(
-            groups.factored, group, vote, slow, state.latency.deviation.healthy_share,
-            state.options.detectors.peer_groups,
-        )  # fmt: skip
-        votes = groups.pooled(vote)
-        window_s = state.options.timing.window_s
-        ask(
-            PValues(
-                f"latency {window_s} s", at, p, p, votes * state.latency.deviation.healthy_share
-            )
-        )
+        ask(_of_latency(state, at, valid, state.latency.deviation))
+        ask(_of_slow_outright(state, at, valid, state.latency.deviation))
+
+
+def _of_latency(state: FabricState, at: int, valid: Bool, deviation: LatencyDeviation) -> PValues:
+    groups, vote = state.classes(), quorum.per_pair(state.pair, valid)
+    group = peer_groups.peer_groups(state.src, state.dst, state.layer == 1)
+    p = peer_groups.excess_p_values(
+        groups.factored, group, vote, deviation.flagged & valid, deviation.healthy_share,
+        state.options.detectors.peer_groups,
+    )  # fmt: skip
+    expected = groups.pooled(vote) * deviation.healthy_share
+    return PValues(f"latency {state.options.timing.window_s} s", at, p, p, expected)
+
+
+def _of_slow_outright(
+    state: FabricState, at: int, valid: Bool, deviation: LatencyDeviation
+) -> PValues:
+    """Of each path: that it is slow outright has the probability ``outright_share`` at most."""
+    window_s = state.options.timing.window_s
+    _, *outright = latency_tests.looks(state, at, deviation, window_s)
+    share = state.options.detectors.latency.outright_share
+    slow = np.zeros(int(valid.sum()), bool)
+    for each in outright:
+        slow = each.paths[valid]
+    p, above = np.where(slow, share, 1.0), np.where(slow, 0.0, share)
+    return PValues(f"slow outright {window_s} s", at, p, above, np.full(len(p), share))

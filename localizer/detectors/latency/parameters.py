@@ -9,7 +9,8 @@ from schemas.parameters.parameter import parameter
 
 _OUTRIGHT: Final = (
     "measured: of 2.9 million windows of clean, churn and clean-2048 (seed 210) none is, which "
-    "bounds the share at 1e-6 with 95 %; other networks may be ten times worse"
+    "bounds the share at 1e-6 with 95 %; other networks may be ten times worse; make scorecard "
+    "counts them"
 )
 
 
