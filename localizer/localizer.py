@@ -74,6 +74,7 @@ class Localizer:
         self._maintenance: list[Maintenance] = []
         self._outage: Verdict | None = None  # of the whole fabric, until a second is judged again
         self._clean_ups = CleanUps(self.options.retention)
+        self._routes: list[pa.RecordBatch] = []  # of traceroutes, read before the next second
 
     def restore(self, incidents: list[Incident]) -> None:
         """Continue incidents that a former process wrote; call before the first message.
@@ -209,8 +210,8 @@ class Localizer:
             return LocalizerOutput()
         if header.kind == "heartbeats":
             state.learn_heartbeats(batch)
-        elif header.kind == "routes":
-            state.learn_routes(batch)
+        elif header.kind == "routes":  # many small chunks: a call of its own costs more than rows
+            self._routes.append(batch)
         else:
             self._assembler.add(header, batch)
         return LocalizerOutput()
@@ -222,6 +223,8 @@ class Localizer:
     def finish(self) -> LocalizerOutput:
         """Judge what is left at the end of the input."""
         output = self._judge_all(self._assembler.finish())
+        if self._state is not None:
+            self._learn_routes(self._state)
         state, tracker, at = self._state, self._tracker, self.judged_s
         if state is not None and tracker is not None and at is not None and state.unsettled_s:
             verdicts = at_end(state, at, self._clocks.suspects())
@@ -282,6 +285,7 @@ class Localizer:
         if topology is not None and topology is not state.topology:
             state.follow(topology)
             tracker.relocate()
+        self._learn_routes(state)
         state.ingest(batch)
         if self._outage is not None:
             seen = [(self._outage, impact(state, self._outage))]
@@ -313,6 +317,12 @@ class Localizer:
             self._topologies.drop_old(state.fabric, batch.second)
             self._assembler.drop_old()
             self._clocks.drop_before(batch.second - self.options.retention.every_s)
+
+    def _learn_routes(self, state: FabricState) -> None:
+        """Read the traceroutes that have come since the last second."""
+        if self._routes:
+            batches, self._routes = self._routes, []
+            state.learn_routes(pa.concat_batches(batches) if len(batches) > 1 else batches[0])
 
     def _track(
         self, state: FabricState, tracker: IncidentTracker, at: int, verdicts: list[Verdict],

@@ -152,6 +152,8 @@ class Ingest:
 
     def _decode(self, ready: dict[int, PartitionState]) -> Sequence[Decoded | None]:
         """The messages of each inbox; None: the partition is to decode them by itself."""
+        if not ready:  # most flushes of a worker that has little to do
+            return []
         messages = [message for state in ready.values() for message in state.inbox]
         where = [partition for partition, state in ready.items() for _ in state.inbox]
         replays = {partition: state.worker.replays for partition, state in ready.items()}
@@ -267,8 +269,7 @@ def attach(
     """Make the Faust agent of skh.pings and its timers; returns the stage."""
     name = topics.PINGS.name
     inbox = app.topic(name, key_serializer="raw", value_serializer="raw", value_type=bytes)
-    # ``topic`` has a parameter for it, and drops it.
-    inbox.maxsize = batches.DEFAULT.waiting // batches.DEFAULT.size
+    batches.bound(inbox)
     stage = Ingest(merger, timing, progress=progress, admission=admission)
 
     @app.agent(inbox, name="streams.ingest")

@@ -15,6 +15,7 @@ class PendingWindow(NamedTuple):
 
     fabric     empty when the message is of none; end_s: its event time [s]
     arrival_s  when it arrived [s since the epoch]
+    event      acknowledges its batch, of which it is the last message; None: it is not
     """
 
     offset: int
@@ -63,7 +64,9 @@ class PartitionState:
             since_s = self.arrival_s - 2 * RETENTION.lookback_s
             if not old and head.fabric and head.arrival_s > since_s:
                 return
-            self.pending.popleft().event.ack()
+            self.pending.popleft()
+            if head.event is not None:
+                head.event.ack()
 
     def cancel(self) -> None:
         """Give up rebuilding localizers."""

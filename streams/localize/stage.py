@@ -17,6 +17,7 @@ from schemas.documents.incident import Incident
 from schemas.wire import window_chunks
 from streams import dead_letters
 from streams.errors import PublishError
+from streams.kafka.faust_client import batches
 from streams.kafka.messages import InMessage, OutMessage
 from streams.kafka.producer import MessageProducer
 from streams.localize.fabric import Fabric, sizes
@@ -33,7 +34,7 @@ from streams.localize.services import (
 )
 from streams.merge.consumer_progress import ConsumerProgress
 from streams.merge.parameters import MERGE
-from streams.merge.pending_acks import to_message
+from streams.merge.pending_acks import to_messages
 from streams.readers.host_evidence import HostEvidence
 from streams.readers.operator_feed import OperatorFeed
 from streams.readers.windows_reader import OpenReader
@@ -203,9 +204,22 @@ class LocalizeStage:
         return max(behind_s, 0.0) + max(waiting_s, default=0)
 
     async def consume(self, event: Any) -> None:
-        """Take in one message of skh.windows."""
-        partition, offset = event.message.partition, event.message.offset
-        message = to_message(event)
+        """Take in a batch of messages of one partition of skh.windows.
+
+        The batch is acknowledged with its last message.
+        """
+        partition, last = event.message.partition, event.message.offset
+        for message, _ in to_messages(event):
+            acked = event if message.offset == last else None
+            if not await self._take(partition, message, acked):
+                return  # the next owner reads the rest of the batch
+
+    async def _take(self, partition: int, message: InMessage, event: Any) -> bool:
+        """Take in one message; returns whether the partition is assigned still.
+
+        event  what is acknowledged with the message; None: nothing
+        """
+        offset = message.offset
         self._progress.record(partition, offset)
         state = self._partitions.get(partition)
         if state is None or (state.pending and offset <= state.pending[-1].offset):
@@ -234,12 +248,14 @@ class LocalizeStage:
                 )
             )
         await self._producer.send(out)
-        if self._partitions.get(partition) is state:  # else it was revoked in the meantime
-            state.arrival_s = message.time_ms / 1000
-            state.pending.append(
-                PendingWindow(offset, header.fabric, header.end_s, state.arrival_s, event)
-            )
-            state.acknowledge()
+        if self._partitions.get(partition) is not state:  # it was revoked in the meantime
+            return False
+        state.arrival_s = message.time_ms / 1000
+        state.pending.append(
+            PendingWindow(offset, header.fabric, header.end_s, state.arrival_s, event)
+        )
+        state.acknowledge()
+        return True
 
     async def _judge(
         self,
@@ -295,6 +311,7 @@ def attach(
     inbox = app.topic(
         topics.WINDOWS.name, key_serializer="raw", value_serializer="raw", value_type=bytes
     )
+    batches.bound(inbox)
     stage = LocalizeStage(
         producer, make_localizer, read_incidents, operator_feed, progress,
         open_reader=open_reader, evidence=evidence,

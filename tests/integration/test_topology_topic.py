@@ -9,7 +9,13 @@ import msgspec
 import pytest
 from builders.streams.ping_records import START_S as EPOCH_S
 from builders.streams.ping_records import batch, ping
-from builders.streams.stages import Acked, Event, RecordingProducer, no_incidents, punctuation
+from builders.streams.stages import (
+    Acked,
+    BatchEvent,
+    RecordingProducer,
+    no_incidents,
+    punctuation,
+)
 
 from localizer.localizer import Localizer
 from schemas import topics
@@ -92,7 +98,7 @@ class Site:
             end_s = int(headers["end_s"])
             if first < end_s - START_S <= last:
                 message = InMessage(offset, end_s * 1000, each.value, headers)
-                await self.stage.consume(Event(message, 0, self.acked))
+                await self.stage.consume(BatchEvent([message], 0, self.acked))
 
     async def until_known(self, count: int) -> None:
         """Consume another partition's time until so many documents have come or were refused."""
@@ -100,7 +106,7 @@ class Site:
             offset = 0
             while len(self.feed.known) + sum(self.feed.refused.values()) < count:
                 offset += 1
-                await self.stage.consume(Event(punctuation(offset, 1, "other"), 1, []))
+                await self.stage.consume(BatchEvent([punctuation(offset, 1, "other")], 1, []))
 
     @property
     def incidents(self) -> list[Incident]:

@@ -238,7 +238,7 @@ async def test_lag_is_the_age_of_the_newest_message_judged_while_there_are_more(
     )  # fmt: skip
     header = window_chunks.Header("punctuation", "f1", START_S, START_S)
     said = InMessage(0, (START_S + 60) * 1000, b"", dict(header.to_kafka()))
-    await stage.consume(Event(said, 0, acked))
+    await stage.consume(BatchEvent([said], 0, acked))
     for _ in range(2):
         await stage.tick()
     assert stage.lag_s == 0, "there is no more"
@@ -264,7 +264,7 @@ async def test_event_time_that_waits_in_a_localizer_is_lag() -> None:
                 out = last[partition][at]
                 message = InMessage(offset[0], START_S * 1000, out.value, dict(out.headers))
                 offset[0] += 1
-                await stage.consume(Event(message, 0, acked))
+                await stage.consume(BatchEvent([message], 0, acked))
     await stage.tick()
     assert stage.lag_s > 20, "partition 1 has come half the way"
 
@@ -298,5 +298,5 @@ async def test_the_lag_is_known_while_the_first_message_is_judged() -> None:
     )  # fmt: skip
     header = window_chunks.Header("punctuation", "f1", START_S, START_S)
     said = InMessage(0, (START_S + 60) * 1000, b"", dict(header.to_kafka()))
-    await stage.consume(Event(said, 0, acked))
+    await stage.consume(BatchEvent([said], 0, acked))
     assert lags[0] == 40

@@ -21,6 +21,7 @@ from builders.streams.ping_records import START_S, content_type, message, ping, 
 from builders.streams.sink_messages import ANOMALY, INCIDENT, RECORD, ndjson, window
 from builders.streams.sink_messages import message as on_topic
 from builders.streams.stages import (
+    BatchEvent,
     Event,
     FixedFeed,
     RecordingLocalizer,
@@ -152,10 +153,12 @@ def test_the_localizer_gets_the_next_good_message(
             headers = {**good.headers, **changes}
             raw = good.value if value is None else value
             known = {name: text for name, text in headers.items() if text is not None}
-            await stage.consume(Event(InMessage(offset, START_S * 1000, raw, known), 0, acked))
+            await stage.consume(
+                BatchEvent([InMessage(offset, START_S * 1000, raw, known)], 0, acked)
+            )
         before = sum(len(each.observed) for each in made)
         assert before + stage.counts.dead_lettered == len(bad)
-        await stage.consume(Event(WINDOWS[0]._replace(offset=len(bad)), 0, acked))
+        await stage.consume(BatchEvent([WINDOWS[0]._replace(offset=len(bad))], 0, acked))
         assert sum(len(each.observed) for each in made) == before + 1
         assert len(producer.sent) == stage.counts.dead_lettered
 

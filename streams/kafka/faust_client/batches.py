@@ -1,7 +1,8 @@
 """Messages of busy topics reach their Faust agent many at a time.
 
-What Faust does for an event costs about as much as windowing the 64 records of a message, so that
-an event of such a topic is a batch: messages of one partition, in the order of their offsets.
+What Faust does for an event costs about as much as windowing the 64 records of a message, or as
+taking in a small chunk of skh.windows, so that an event of such a topic is a batch: messages of one
+partition, in the order of their offsets.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from schemas import topics
 from schemas.parameters.parameter import parameter
 
 #: Topics that are delivered in batches.
-BATCHED: Final = frozenset({topics.PINGS.name})
+BATCHED: Final = frozenset({topics.PINGS.name, topics.WINDOWS.name})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,14 @@ class BatchScheduler(DefaultSchedulingStrategy):
             tp: batches(found) if tp.topic in BATCHED else found for tp, found in records.items()
         })  # fmt: skip
         return turns
+
+
+def bound(inbox: Any) -> None:
+    """Let no more messages of a batched topic wait for its agent than of another one.
+
+    inbox  Faust's topic; ``app.topic`` has a parameter for it, and drops it
+    """
+    inbox.maxsize = DEFAULT.waiting // DEFAULT.size
 
 
 def batches(records: Sequence[Any]) -> list[Batch]:

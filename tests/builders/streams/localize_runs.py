@@ -9,7 +9,13 @@ from confluent_kafka import Producer
 
 from builders.streams.ping_records import START_S as EPOCH_S
 from builders.streams.ping_records import batch, ping
-from builders.streams.stages import Acked, Event, FixedFeed, RecordingProducer, plain_localizer
+from builders.streams.stages import (
+    Acked,
+    BatchEvent,
+    FixedFeed,
+    RecordingProducer,
+    plain_localizer,
+)
 from localizer.localizer import Localizer
 from schemas.documents.incident import Incident
 from streams.kafka.embedded_broker import EmbeddedBroker
@@ -107,7 +113,7 @@ class Run:
                 if not waited and end_s >= WAIT_S:
                     waited = True
                     await self.until(lambda: not any(each.rebuilding for each in stage.fabrics))
-                await stage.consume(Event(message, 0, self.acked))
+                await stage.consume(BatchEvent([message], 0, self.acked))
                 self.not_ready.append(stage.failing())
         reader.close()
         self.kafka_producer.close()

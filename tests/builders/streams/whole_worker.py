@@ -118,7 +118,7 @@ class WholeWorker:
         for out in (each for each in sent if each.topic == topics.WINDOWS.name):
             message = self._message(topics.WINDOWS.name, out.value or b"", "")
             message = message._replace(headers=dict(out.headers))
-            await self._stage.consume(Event(message, 0, acked))
+            await self._stage.consume(BatchEvent([message], 0, acked))
         await self._stage.tick()
         self.published.update(each.topic for each in (*sent, *self._producer.sent))
         self._producer.sent.clear()

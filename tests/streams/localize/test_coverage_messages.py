@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 from builders.clusters import START_S, Cluster, Second
-from builders.streams.stages import Event, FixedFeed, RecordingProducer, no_incidents
+from builders.streams.stages import BatchEvent, FixedFeed, RecordingProducer, no_incidents
 from builders.streams.stream_workers import worker_of
 
 from localizer.fabric.path_table import Path
@@ -49,7 +49,7 @@ async def judged(
         for header, batch, body in CLUSTER.second(at, first_rail_only):
             value = body if batch is None else window_chunks.encode(batch)
             raw = InMessage(offset, (START_S + at) * 1000, value, dict(header.to_kafka()))
-            await stage.consume(Event(raw, 0, []))
+            await stage.consume(BatchEvent([raw], 0, []))
             offset += 1
         await stage.tick()
         await asyncio.sleep(0)  # it is published beside the stream

@@ -11,7 +11,7 @@ import pytest
 from builders.streams.localize_runs import START_S, Run, two_fabrics
 from builders.streams.stages import (
     Acked,
-    Event,
+    BatchEvent,
     FixedFeed,
     RecordingProducer,
     no_incidents,
@@ -48,7 +48,7 @@ def test_offsets_move_while_a_fabric_is_not_judged() -> None:
         for offset in range(0, 2000, 2):
             for more, name in enumerate(("bad", "good")):
                 message = punctuation(offset + more, START_S + offset, name)
-                await stage.consume(Event(message, 0, acked))
+                await stage.consume(BatchEvent([message], 0, acked))
         assert set(stage.failing()) == {"bad"}
         assert max(acked)[1] > 1600
         stage.revoke()
@@ -103,7 +103,7 @@ def test_a_bad_document_costs_no_other(undisturbed: Run) -> None:
     async def story() -> None:
         producer = RecordingProducer()
         stage = LocalizeStage(producer, lambda _: Picky(), read, FixedFeed(*docs))
-        await stage.consume(Event(punctuation(0, START_S), 0, []))
+        await stage.consume(BatchEvent([punctuation(0, START_S)], 0, []))
         [fabric] = stage.fabrics
         assert fabric.localizer is not None
         assert fabric.localizer.open_incidents == 1
@@ -120,7 +120,7 @@ def test_an_open_pipeline_incident_of_a_former_process_is_resolved(undisturbed: 
     async def story() -> None:
         producer = RecordingProducer()
         first = LocalizeStage(producer, broken, no_incidents, FixedFeed(), sleep=never)
-        await first.consume(Event(punctuation(0, START_S), 0, []))
+        await first.consume(BatchEvent([punctuation(0, START_S)], 0, []))
         first.revoke()
         [opened] = producer.incidents("bad")
 
@@ -130,7 +130,7 @@ def test_an_open_pipeline_incident_of_a_former_process_is_resolved(undisturbed: 
         second = LocalizeStage(producer, plain_localizer, read, FixedFeed())
         assert not second.counts.failures
         for offset in range(1, 15):
-            await second.consume(Event(punctuation(offset, START_S + offset), 0, []))
+            await second.consume(BatchEvent([punctuation(offset, START_S + offset)], 0, []))
         last = producer.incidents("bad")[-1]
         assert (last.incident_id, last.version, last.state) == (opened.incident_id, 2, "resolved")
 
@@ -145,7 +145,7 @@ def test_failures_are_counted_by_fabric_in_the_metrics() -> None:
     async def story() -> None:
         producer = RecordingProducer()
         stage = LocalizeStage(producer, broken, no_incidents, FixedFeed(), sleep=never)
-        await stage.consume(Event(punctuation(0, START_S), 0, []))
+        await stage.consume(BatchEvent([punctuation(0, START_S)], 0, []))
         samples = list(found(stage))
         assert (metrics.STREAM_FABRIC_FAILURES, ("bad",), 1) in samples
         assert (metrics.STREAM_FABRIC_FAILING, ("bad",), True) in samples
@@ -176,7 +176,7 @@ def test_incidents_resolved_long_ago_are_not_restored(undisturbed: Run) -> None:
     async def story() -> None:
         producer = RecordingProducer()
         stage = LocalizeStage(producer, lambda _: Recording(), read, FixedFeed())
-        await stage.consume(Event(punctuation(0, START_S), 0, []))
+        await stage.consume(BatchEvent([punctuation(0, START_S)], 0, []))
 
     asyncio.run(story())
     assert restored == [["open", last.incident_id]]

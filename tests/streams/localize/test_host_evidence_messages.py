@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterable
 import msgspec
 import pytest
 from builders.agents.host_evidence import counters, evidence, flow_tables
-from builders.streams.stages import Event, FixedFeed, RecordingProducer, no_incidents, punctuation
+from builders.streams.stages import (
+    BatchEvent,
+    FixedFeed,
+    RecordingProducer,
+    no_incidents,
+    punctuation,
+)
 
 from localizer.localizer import Localizer
 from schemas import topics
@@ -61,7 +67,7 @@ class Site:
 
     async def judge(self, fabric: str) -> None:
         self._offset += 1
-        await self.stage.consume(Event(punctuation(self._offset, 1, fabric), 0, []))
+        await self.stage.consume(BatchEvent([punctuation(self._offset, 1, fabric)], 0, []))
 
     def _make(self, fabric: str) -> Localizer:
         return self.made.setdefault(fabric, Listening())

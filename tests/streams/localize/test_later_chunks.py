@@ -7,7 +7,7 @@ import logging
 import pytest
 from builders.clusters import START_S, Cluster, fine
 from builders.schemas.release_files import later
-from builders.streams.stages import Event, FixedFeed, RecordingProducer, no_incidents
+from builders.streams.stages import BatchEvent, FixedFeed, RecordingProducer, no_incidents
 from builders.streams.stream_workers import worker_of
 
 from localizer.localizer import Localizer
@@ -36,7 +36,7 @@ async def test_later_chunks_are_counted_named_once_and_no_dead_letter(
         for header, batch, body in CLUSTER.second(at, fine):
             value = body if batch is None else window_chunks.encode(later(batch))
             raw = InMessage(offset, (START_S + at) * 1000, value, dict(header.to_kafka()))
-            await stage.consume(Event(raw, 0, []))
+            await stage.consume(BatchEvent([raw], 0, []))
             offset, chunks = offset + 1, chunks + (batch is not None)
     assert (stage.counts.later, stage.counts.dead_lettered) == (chunks, 0)
     samples = list(counters.samples(worker_of(stage, FixedFeed())))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 from builders.streams.operator_documents import OperatorBroker, maintenance, placement
-from builders.streams.stages import Event, RecordingProducer, no_incidents, punctuation
+from builders.streams.stages import BatchEvent, RecordingProducer, no_incidents, punctuation
 from builders.streams.stream_workers import worker_of
 
 from localizer.localizer import Localizer, LocalizerOutput
@@ -60,16 +60,16 @@ def test_a_localizer_gets_the_documents_from_before_its_first_message_and_after(
         async with asyncio.timeout(300):
             offset = 10
             while not condition():
-                await stage.consume(Event(punctuation(offset := offset + 1, 1, "f1"), 0, []))
+                await stage.consume(BatchEvent([punctuation(offset := offset + 1, 1, "f1")], 0, []))
 
     async def story() -> None:
         broker.publish(placement("c1", "starting"))
         stage = LocalizeStage(RecordingProducer(), make, no_incidents, feed)
-        await stage.consume(Event(punctuation(0, 1, "f1"), 0, []))
+        await stage.consume(BatchEvent([punctuation(0, 1, "f1")], 0, []))
         assert made["f1"].received == [placement("c1", "starting")]
         broker.publish(maintenance("tor:a1"))
         await until(lambda: maintenance("tor:a1") in made["f1"].received, stage)
-        await stage.consume(Event(punctuation(10**6, 1, "f2"), 0, []))
+        await stage.consume(BatchEvent([punctuation(10**6, 1, "f2")], 0, []))
         assert set(map(repr, made["f2"].received)) == set(map(repr, made["f1"].received))
         assert len(made["f1"].received) == 2, "each once"
 
@@ -88,9 +88,9 @@ def test_documents_are_read_again_after_a_rebalance(
     async def story() -> None:
         broker.publish(maintenance("tor:a1"))
         stage = LocalizeStage(RecordingProducer(), make, no_incidents, feed)
-        await stage.consume(Event(punctuation(0, 1, "f1"), 0, []))
+        await stage.consume(BatchEvent([punctuation(0, 1, "f1")], 0, []))
         stage.revoke()
-        await stage.consume(Event(punctuation(0, 1, "f1"), 0, []))
+        await stage.consume(BatchEvent([punctuation(0, 1, "f1")], 0, []))
         assert [each.received for each in made] == [[maintenance("tor:a1")]] * 2
 
     asyncio.run(story())
@@ -116,9 +116,9 @@ def test_a_rebalance_does_not_lower_the_metric_of_suppressed_reports(
     async def story() -> None:
         stage = LocalizeStage(RecordingProducer(), lambda _: Suppressing(), no_incidents, feed)
         for offset in range(3):
-            await stage.consume(Event(punctuation(offset, 1, "f1"), 0, []))
+            await stage.consume(BatchEvent([punctuation(offset, 1, "f1")], 0, []))
         stage.revoke()
-        await stage.consume(Event(punctuation(0, 1, "f1"), 0, []))
+        await stage.consume(BatchEvent([punctuation(0, 1, "f1")], 0, []))
         worker = worker_of(stage, feed)
         found = {
             each.labels: each.value

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from builders.streams.ping_records import START_S
 from builders.streams.stages import (
-    Event,
+    BatchEvent,
     FixedFeed,
     RecordingProducer,
     no_incidents,
@@ -61,7 +61,7 @@ async def judged(
     messages = windows_messages(20)
     story = [*messages[:at], forged(0, by_s, insert(messages)), *messages[at:]]
     for offset, each in enumerate(story):
-        await stage.consume(Event(each._replace(offset=offset), 0, []))
+        await stage.consume(BatchEvent([each._replace(offset=offset)], 0, []))
     return stage.judged_s("f1"), stage
 
 
@@ -108,7 +108,7 @@ async def test_a_punctuation_that_is_not_json_is_a_dead_letter() -> None:
     bodies = [b"{", b"\xff", b"5", b'{"skewed":{"h1":"x"}}', b"[" * 10**5]
     bad = [punctuation(messages)._replace(value=body) for body in bodies]
     for offset, each in enumerate([*messages[:5], *bad, *messages[5:]]):
-        await stage.consume(Event(each._replace(offset=offset), 0, []))
+        await stage.consume(BatchEvent([each._replace(offset=offset)], 0, []))
     assert stage.judged_s("f1") == START_S + 19
     letters = producer.dead_letters()
     assert [each.value for each in letters] == bodies

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from builders.streams.ping_records import START_S, batch, ping
 from builders.streams.stages import (
     Acked,
-    Event,
+    BatchEvent,
     FixedFeed,
     RecordingProducer,
     no_incidents,
@@ -52,7 +52,7 @@ class Worker:
             headers = dict(each.headers)
             incoming = InMessage(self.offset, int(headers["end_s"]) * 1000, each.value, headers)
             self.offset += 1
-            await self.stage.consume(Event(incoming, 0, self.acked))
+            await self.stage.consume(BatchEvent([incoming], 0, self.acked))
 
     async def live(self, first: int, last: int) -> None:
         """Seconds in which every agent probes and sends a heartbeat."""

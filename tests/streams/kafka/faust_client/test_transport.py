@@ -123,11 +123,8 @@ def test_pending_acks_are_no_livelock_and_a_missing_commit_is_one(
                 for channel in worker.app.topics
                 for name in channel.topics
             }
-            assert (
-                waiting[topics.PINGS.name] * batches.DEFAULT.size
-                == waiting[topics.WINDOWS.name]
-                == 4096
-            )
+            in_batches = {waiting[name] * batches.DEFAULT.size for name in batches.BATCHED}
+            assert in_batches == {waiting[topics.HEARTBEATS.name]} == {4096}
             consumer = worker.app.consumer
             tp = more_to_come(worker)
             for later_s in (0.0, 2 * COMMIT_S, 20 * COMMIT_S):  # now and then, as Faust looks
