@@ -60,10 +60,8 @@ def _of_slow_outright(
 ) -> PValues:
     """Of each path: that it is slow outright has the probability ``outright_share`` at most."""
     window_s = state.options.timing.window_s
-    _, *outright = latency_tests.looks(state, at, deviation, window_s)
     share = state.options.detectors.latency.outright_share
-    slow = np.zeros(int(valid.sum()), bool)
-    for each in outright:
-        slow = each.paths[valid]
+    _, *outright = latency_tests.looks(state, at, deviation, window_s)  # none, or one
+    slow = outright[0].paths[valid] if outright else np.zeros(int(valid.sum()), bool)
     p, above = np.where(slow, share, 1.0), np.where(slow, 0.0, share)
     return PValues(f"slow outright {window_s} s", at, p, above, np.full(len(p), share))

@@ -27,7 +27,7 @@ class BatchParameters:
 
     size           messages of a batch at the most
     waiting        messages that may wait for an agent
-    waiting_bytes  payload that may wait for an agent; one message more may, however large
+    waiting_bytes  payload that may wait for an agent; one batch more may, however large
     """
 
     size: int = parameter(

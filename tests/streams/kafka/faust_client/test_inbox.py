@@ -127,7 +127,7 @@ def test_what_is_forgotten_at_a_rebalance_weighs_nothing() -> None:
 def test_a_worker_whose_localizer_stands_still_holds_no_more_and_then_reads_it_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    size, count = 900_000, 80
+    size, count = 50_000, 1_600
     most = 0
     put = Inbox._put  # noqa: SLF001
 
@@ -142,7 +142,8 @@ def test_a_worker_whose_localizer_stands_still_holds_no_more_and_then_reads_it_a
         broker = EmbeddedBroker()
         for at in range(count):
             broker.produce(topics.WINDOWS.name, f"f{at}", {}, bytes(size))
-            assert broker.flush() == 0
+            if at % 100 == 99:
+                assert broker.flush() == 0
         worker = StreamWorker(
             StreamConfig(broker.bootstrap, fetch_wait_ms=20, kafka={"log_level": 2})
         )
@@ -165,4 +166,4 @@ def test_a_worker_whose_localizer_stands_still_holds_no_more_and_then_reads_it_a
 
     worker = asyncio.run(story())
     assert worker.localize.counts.dead_lettered == count
-    assert most <= DEFAULT.waiting_bytes + size
+    assert most <= DEFAULT.waiting_bytes + DEFAULT.size * size, "one batch more than fills it"
